@@ -94,13 +94,14 @@ export const rooms = inLists({
   },
   extensions: {
     a2ui: "extensions protocol model",
-    agp: "extensions agent protocol model",
-    oid4vp: "extensions protocol model",
-    "secure-passport": "extensions jws net protocol model",
+    agp: "shared extensions agent protocol model",
+    oid4vp: "shared extensions protocol model",
+    "secure-passport": "shared extensions jws net protocol model",
     "task-search": "extensions protocol model",
     timestamp: "extensions protocol model",
-    traceability: "extensions protocol model",
-    x402: "extensions net protocol model",
+    traceability: "shared extensions protocol model",
+    x402: "shared extensions net protocol model",
+    shared: "extensions model",
   },
 });
 

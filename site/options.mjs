@@ -16,6 +16,7 @@ import { root } from "./places.mjs";
  * @typedef {object} Base A type whose options this one has too.
  * @property {string} name
  * @property {readonly string[]} without The options that it does not take over.
+ * @property {readonly string[] | undefined} only The options that it takes over, where it names them.
  *
  * @typedef {object} Options
  * @property {string} name Of the type.
@@ -57,12 +58,14 @@ function optionsIn(file) {
   });
 }
 
-/** `Omit<HttpOptions, "logger">`, or a name. @param {string} text @returns {Base} */
+/** `Omit<HttpOptions, "logger">`, `Pick<HttpOptions, "logger">`, or a name. @param {string} text @returns {Base} */
 function baseOf(text) {
-  const [, name = text, rest = ""] = /^Omit<\s*(\w+)\s*,([\s\S]*)>$/.exec(text) ?? [];
+  const [, kind = "", name = text, rest = ""] = /^(Omit|Pick)<\s*(\w+)(?:<\w+>)?\s*,([\s\S]*)>$/.exec(text) ?? [];
+  const keys = [...rest.matchAll(/"(\w+)"/g)].map(([, key = ""]) => key);
   return {
     name: name.replace(/^Partial<(\w+)>$/, "$1"),
-    without: [...rest.matchAll(/"(\w+)"/g)].map(([, key = ""]) => key),
+    without: kind === "Pick" ? [] : keys,
+    only: kind === "Pick" ? keys : undefined,
   };
 }
 
@@ -138,7 +141,7 @@ function gathered(options, all, shown) {
     else {
       const inherited = gathered(known, all, shown);
       const has = [...base.without, ...own.map(({ name }) => name)];
-      own.push(...inherited.own.filter(({ name }) => !has.includes(name)));
+      own.push(...inherited.own.filter(({ name }) => !has.includes(name) && base.only?.includes(name) !== false));
       elsewhere.push(...inherited.elsewhere);
     }
   }

@@ -59,7 +59,8 @@ type MapRequest = z.infer<typeof MapRequest>;
 
 /** A map asked for in words: of the route that was planned before, or of what is near the caller. */
 export type MapWish =
-  { readonly map: "trip" } | { readonly map: "nearby"; readonly what: "coffee shop"; readonly miles: number };
+  | { readonly map: "trip" }
+  | { readonly map: "nearby"; readonly what: "coffee shop"; readonly miles: number };
 
 const [optimizer, generator] = card.skills;
 

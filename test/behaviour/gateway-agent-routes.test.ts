@@ -7,7 +7,7 @@ import { agentGateway, agp, delegationPart, gatewayAgent, intentPart } from "@pa
 import { idempotentSends } from "@parley/a2a/extensions";
 import type { AgentCard, Task } from "@parley/a2a/model";
 import { serve, type ServeOptions } from "@parley/node";
-import { wasRefused } from "@parley/server/internal/agent/delegate/errors";
+import { wasRefused } from "@parley/server/internal/agent/delegate/calls";
 import { describe, expect, onTestFinished, test } from "vitest";
 
 /* A gateway whose cheapest route does not take an intent (AGP §3, §5): the next one is tried, and nothing is done twice. */

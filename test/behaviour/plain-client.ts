@@ -118,6 +118,7 @@ export function taskIn(json: string): { readonly id: string; readonly text: stri
   const parsed = JSON.parse(json) as { result?: Record<string, unknown> };
   const result = (parsed.result ?? parsed) as Record<string, unknown>;
   const task = (result["task"] ?? (result["kind"] === "task" ? result : undefined)) as
-    { id: string; status: { message?: { parts: { text?: string }[] } } } | undefined;
+    | { id: string; status: { message?: { parts: { text?: string }[] } } }
+    | undefined;
   return task && { id: task.id, text: task.status.message?.parts[0]?.text };
 }

@@ -48,7 +48,8 @@ export function caller(store) {
     });
     let answer = "";
     if (typeof body === "function") {
-      const write = (/** @type {string} */ chunk) => ((answer += chunk), true);
+      const write = (/** @type {string} */ chunk) =>
+        ((answer += chunk), true);
       await body({ write, ready: async () => {}, closed: false, onClose: () => {} });
     } else answer = String(body ?? "");
     if (status !== 200 || answer.includes('"error"')) throw new Error(`${method}: ${status} ${answer}`);

@@ -164,7 +164,7 @@ describe.each(harms)("a database %s", (_what, leave, comeBack) => {
     const others = severe.filter(({ message }) => message !== "A request could not be served now");
     expect(others.map(({ message }) => message).sort()).toEqual([
       "Database unavailable; resumable runs resume when it is back, tasks of other agents fail",
-      "PostgreSQL: notifications do not arrive. Readers poll for what other nodes store, until they do",
+      "PostgreSQL: notifications do not arrive; readers poll until they do",
       "The store cannot be used: the server is not ready",
     ]);
   });

@@ -1,5 +1,8 @@
 import { connect } from "../../packages/sql/src/postgres/connect.ts";
-import { migrate as migratePostgres, versions as postgresVersions } from "../../packages/sql/src/postgres/migrations.ts";
+import {
+  migrate as migratePostgres,
+  versions as postgresVersions,
+} from "../../packages/sql/src/postgres/migrations.ts";
 import { Schema } from "../../packages/sql/src/postgres/schema.ts";
 import { retryWhileBusy } from "../../packages/sql/src/sqlite/driver.ts";
 import { defaultDriver, loadDriver, openConnection } from "../../packages/sql/src/sqlite/drivers/load.ts";

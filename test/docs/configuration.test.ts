@@ -30,8 +30,16 @@ test("the lists are those of the code: npm run docs -- --index writes them", asy
 });
 
 test("every option of a server, a client and a store is on the page, with those of its parts", () => {
-  // The engine is part of a handler, the choice of an interface part of a connection, and a connection part of a store: their options stand there.
-  const within = ["EngineOptions", "EngineLimits", "InterfaceChoice", "PostgresConnectOptions"];
+  // The engine and the host are parts of a handler, the choice of an interface part of a connection, and a connection part of a store: their options stand there.
+  const within = [
+    "EngineOptions",
+    "EngineLimits",
+    "HostOptions",
+    "HostLimits",
+    "MountAddress",
+    "InterfaceChoice",
+    "PostgresConnectOptions",
+  ];
   const wanted = [...reachable(first)].filter((name) => !within.includes(name));
   expect(shownOn(page).toSorted()).toEqual(wanted.toSorted());
   const known = allOptions();

@@ -40,6 +40,7 @@ describe("docs/client.md", async () => {
     ["Dish for three TASK_STATE_COMPLETED"],
     ["TASK_STATE_COMPLETED Dish for six"],
     ["TASK_STATE_COMPLETED\n", "1 artifacts", "true"],
+    ["TASK_STATE_COMPLETED 1"],
     ["For how many?", "Dish for four"],
     ["There are five"],
     ["dish.txt undefined 12"],

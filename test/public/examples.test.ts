@@ -44,6 +44,7 @@ declare const turn: Turn;
 declare function myStore(): Store;
 declare function myWakeup(): Promise<Wakeup>;
 declare function myBlobs(): BlobStore;
+declare function myWatchedTask(): Promise<import("@parley/testing").WatchUnderTest>;
 declare function webSocketBinding(): ClientBinding;
 declare function webSocketServerBinding(): ServerBinding;
 declare function redact<T>(value: T): T;

@@ -27,7 +27,7 @@ const most: Readonly<Record<string, number>> = {
   "@parley/extensions/oid4vp": 17,
   "@parley/extensions/x402": 48,
   "@parley/extensions/a2ui": 35,
-  "@parley/testing": 39,
+  "@parley/testing": 42,
   "@parley/conform": 40,
   "@parley/nats": 4,
   "@parley/grpc": 5,

@@ -121,7 +121,7 @@ describe("an agent in a Durable Object, whose process is killed (SIGKILL)", () =
     const client = await connect(worker.url);
     await begin(client, { taskPushNotificationConfig: { url: `${url}/hook` } });
     // Logged once it is stored when the next attempt is due.
-    await expect.poll(() => worker.errors).toContain("A webhook was not delivered");
+    await expect.poll(() => worker.errors).toContain("Webhook delivery failed");
     await worker.kill();
     const before = calls.length;
     status = 200;

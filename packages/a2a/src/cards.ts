@@ -3,25 +3,4 @@
  * @packageDocumentation
  */
 
-export {
-  canonicalJson,
-  cardKeySet,
-  lintCard,
-  makeCardKey,
-  signCard,
-  trustCards,
-  verifyCard,
-  type CardAlgorithm,
-  type CardCheck,
-  type CardFinding,
-  type CardKeySet,
-  type CardReading,
-  type CardTrust,
-  type CardVerdict,
-  type PrivateCardKey,
-  type PublicCardKey,
-  type SignatureVerdict,
-  type SignCardOptions,
-  type TrustedKeys,
-  type VerifyCardOptions,
-} from "./cards/index.ts";
+export * from "./cards/index.ts";

@@ -3,35 +3,4 @@
  * @packageDocumentation
  */
 
-export {
-  apiKeyCredential,
-  authorizationCode,
-  basicCredential,
-  bearerToken,
-  certificateCredential,
-  clientCredentials,
-  deviceCode,
-  memoryTokenStore,
-  savedTokens,
-  signIn,
-  tokenExchange,
-  type AuthorizationCodeOptions,
-  type CredentialProvider,
-  type CredentialTarget,
-  type DeviceCodeOptions,
-  type DevicePrompt,
-  type ExchangedToken,
-  type LoggedInUser,
-  type LoginRedirect,
-  type OAuthOptions,
-  type PendingLogin,
-  type RequestCredentials,
-  type SchemeRequest,
-  type Secret,
-  type SignInOptions,
-  type SimpleOptions,
-  type StoredTokens,
-  type TokenExchangeOptions,
-  type TokenKey,
-  type TokenStore,
-} from "./credentials/index.ts";
+export * from "./credentials/index.ts";

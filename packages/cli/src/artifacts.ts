@@ -7,42 +7,42 @@ import { CommandError, UsageError } from "./errors.ts";
 import { fileReason } from "./files.ts";
 import type { Io } from "./io.ts";
 import { extensionOf } from "./message.ts";
-import { byteSize, longest } from "./output/text.ts";
+import { byteSize, maxLength } from "./output/text.ts";
 
 /** Where artifacts are saved. */
 export interface SaveOptions {
   /** A folder, or a file. Absent: nothing is saved. */
   readonly out?: string;
-  /** Whether files that exist are replaced. */
+  /** Whether existing files are replaced. */
   readonly overwrite?: boolean;
-  /** Reads files that the agent gives as a URL. Absent: none is read. */
+  /** Downloads files that the agent links to. Absent: none. */
   readonly fetch?: FileFetch | undefined;
 }
 
-/** A place for files: a folder, and the name of the first file where the user chose it. */
+/** Where files go: a folder, and the name of the file if the user chose it. */
 interface Place {
   readonly folder: string;
   readonly name: string | undefined;
 }
 
-/** A path that exists and is no folder is a file, and so is one with an extension. */
+/** A path is a file if it exists as one, or has an extension. */
 async function placeOf(io: Io, { out, overwrite = false }: SaveOptions & { readonly out: string }): Promise<Place> {
   const path = resolve(io.cwd, out);
   const found = await stat(path).catch(() => undefined);
   const isFolder = found?.isDirectory() ?? (/[/\\]$/.test(out) || extname(path) === "");
   if (isFolder) return { folder: path, name: undefined };
-  // Said before the message is sent: an answer that cannot be saved may be gone.
+  // Checked before the message is sent: an answer that cannot be saved may be lost.
   if (found !== undefined && !overwrite)
-    throw new UsageError(`${line(out)} exists already: name another file or a folder, or pass --overwrite`);
+    throw new UsageError(`${line(out)} already exists: pass another --out, or --overwrite`);
   return { folder: dirname(path), name: basename(path) };
 }
 
-/** How much content there is. A task that is read may have its texts in fewer parts than its events. */
+/** Size of the content. A task may have its text in fewer parts than its events. */
 function lengthOf(parts: readonly Part[]): number {
   return parts.reduce((sum, { text }) => sum + (text?.length ?? 1), 0);
 }
 
-/** Saves the files of artifacts while they grow. A file has its name when it is complete: until then it has one that ends in `.part`. */
+/** Saves the files of artifacts while they grow. A file is named `*.part` until it is complete. */
 export class Saver {
   readonly #io: Io;
   readonly #place: Place;
@@ -50,7 +50,7 @@ export class Saver {
   readonly #reading: { readonly extensionOf: typeof extensionOf; readonly fetch?: FileFetch };
   readonly #note: (text: string) => void;
   readonly #growing = new Map<string, Growing>();
-  /** Artifacts that are saved, and those that were there before: they have their content. */
+  /** Artifacts that are saved, and known ones with their content. */
   readonly #had = new Map<string, { readonly length: number; readonly artifact?: Artifact }>();
   /** Names that this run has written. */
   readonly #written = new Set<string>();
@@ -65,22 +65,22 @@ export class Saver {
   }
 
   /**
-   * @param note - Told where each file went.
-   * @throws UsageError where the file exists that is to be written.
+   * @param note - Receives a line per file.
+   * @throws UsageError if the file exists.
    */
   static async for(io: Io, options: SaveOptions, note: (text: string) => void): Promise<Saver | undefined> {
     const { out } = options;
     return out === undefined ? undefined : new Saver(io, await placeOf(io, { ...options, out }), options, note);
   }
 
-  /** The artifacts of a task that is known already. They are saved only where they grow. */
+  /** Artifacts of a known task, which are saved only if they grow. */
   know(task: Task): void {
     for (const artifact of task.artifacts ?? []) {
       this.#had.set(artifact.artifactId, { length: lengthOf(artifact.parts), artifact });
     }
   }
 
-  /** Takes an event. Resolves when the bytes are written that it brings. */
+  /** Takes an event. Resolves once its bytes are written. */
   async take(event: StreamResponse): Promise<void> {
     const { task, statusUpdate, artifactUpdate } = event;
     for (const { artifactId, parts } of task?.artifacts ?? []) {
@@ -88,7 +88,7 @@ export class Saver {
         await this.#push(artifactId, event, { length: lengthOf(parts) });
       }
     }
-    // A file that is open is complete or not by the state of the task.
+    // The state of the task decides whether open files are complete.
     if (statusUpdate !== undefined) for (const growing of this.#growing.values()) await growing.push(event);
     if (artifactUpdate === undefined) return;
     const { artifact, append = false, lastChunk = false } = artifactUpdate;
@@ -114,13 +114,13 @@ export class Saver {
     if (growing.error === undefined) return;
     this.#growing.delete(artifactId);
     if ("more" in count || found === undefined) throw toError(growing.error);
-    // The agent has replaced what was written. The event has the artifact as a whole.
+    // The agent replaced the content. The event has the whole artifact.
     await this.#push(artifactId, event, count);
   }
 
   #begin(artifactId: string): Growing {
     const growing = new Growing((events) =>
-      this.#writeAll({ artifactId }, download(none, { events, artifactId }, this.#reading)),
+      this.#writeAll({ artifactId }, download(noClient, { events, artifactId }, this.#reading)),
     );
     this.#growing.set(artifactId, growing);
     return growing;
@@ -134,12 +134,12 @@ export class Saver {
     await growing.end();
   }
 
-  /** Saves an artifact that is there as a whole. */
+  /** Saves a complete artifact. */
   async save(artifact: Artifact): Promise<void> {
-    await this.#writeAll(artifact, download(none, artifact, this.#reading));
+    await this.#writeAll(artifact, download(noClient, artifact, this.#reading));
   }
 
-  /** The events are over. Files that are complete are saved; of the others it is said why they are not. */
+  /** The events ended. Complete files are saved, others reported. */
   async end(): Promise<void> {
     for (const artifactId of Array.from(this.#growing.keys())) {
       try {
@@ -151,10 +151,10 @@ export class Saver {
     }
     const { folder, name } = this.#place;
     if (this.#saved === 0 && name !== undefined)
-      this.#note(`no file came, so nothing was saved as ${this.#shown(join(folder, name))}`);
+      this.#note(`the agent sent no file, so nothing was saved as ${this.#shown(join(folder, name))}`);
   }
 
-  /** The events broke off: what is not complete is removed. */
+  /** The events broke off: incomplete files are removed. */
   async discard(): Promise<void> {
     for (const growing of this.#growing.values()) await growing.discard();
     this.#growing.clear();
@@ -165,7 +165,7 @@ export class Saver {
       try {
         await this.#writeFile(file, artifact);
       } catch (error) {
-        // A link that cannot be read must not keep the other files from being saved.
+        // A broken link must not prevent the other files from being saved.
         if (file.url === undefined || !(error instanceof A2AError)) throw error;
         this.#note(`not saved: ${line(file.name)} is at ${line(file.url, 4096)}: ${line(error.message)}`);
       }
@@ -181,17 +181,17 @@ export class Saver {
       const path = await this.#settle(part, name);
       this.#saved += 1;
       const what =
-        file.mediaType === undefined ? byteSize(size) : `${line(file.mediaType, longest.name)}, ${byteSize(size)}`;
+        file.mediaType === undefined ? byteSize(size) : `${line(file.mediaType, maxLength.name)}, ${byteSize(size)}`;
       this.#note(`saved ${this.#shown(path)} (${what})`);
     } catch (error) {
       await part.remove();
       if (!(error instanceof Error && "code" in error && "syscall" in error)) throw error;
-      const named = line(artifact.name ?? artifact.artifactId, longest.name);
+      const named = line(artifact.name ?? artifact.artifactId, maxLength.name);
       throw new CommandError(`cannot save ${named} in ${folder}: ${fileReason(error)}`, { cause: error });
     }
   }
 
-  /** Gives a file its name. A name that is taken gets a number. No link is followed. */
+  /** Renames a file to its name, with a number if that is taken. Follows no link. */
   async #settle(part: PartFile, name: string): Promise<string> {
     const { folder } = this.#place;
     const extension = extname(name);
@@ -207,14 +207,14 @@ export class Saver {
     }
   }
 
-  /** As the user would write it. */
+  /** Relative to the working folder if it is below. */
   #shown(path: string): string {
     const short = relative(this.#io.cwd, path);
     return short === "" || short.startsWith(`..${sep}`) ? path : short;
   }
 }
 
-/** Makes an empty file, so that no other program takes the name. `false`: it is taken. */
+/** Creates an empty file to reserve the name. `false`: it is taken. */
 async function reserve(path: string): Promise<boolean> {
   try {
     await (await open(path, "wx")).close();
@@ -225,8 +225,8 @@ async function reserve(path: string): Promise<boolean> {
   }
 }
 
-/** `download()` of what is there needs no client. */
-const none = {
+/** `download()` of known artifacts needs no client. */
+const noClient = {
   subscribeToTask(): never {
     throw new Error("There is no client");
   },
@@ -252,7 +252,7 @@ export class PartFile {
     this.#handle = await open(this.path, "wx");
     let size = 0;
     for await (const piece of bytes) {
-      // `write` may write a part only, such as before the disk is full.
+      // `write` may write only a part.
       await this.#handle.writeFile(piece);
       size += piece.byteLength;
     }
@@ -263,21 +263,21 @@ export class PartFile {
 
   async remove(): Promise<void> {
     await this.#handle?.close().catch(() => {});
-    // Where its folder is no folder there is nothing to remove.
+    // If its folder is not a folder, there is nothing to remove.
     await rm(this.path, { force: true }).catch(() => {});
   }
 }
 
-/** The events of one artifact, for a reader that takes one after the other. */
+/** The events of one artifact, for a reader that pulls them. */
 export class Growing {
-  /** What the reader has failed with. */
+  /** The error of the reader. */
   error: unknown;
-  /** How much content the artifact has by now. */
+  /** Size of the content so far. */
   length = 0;
   readonly #done: Promise<void>;
   #event: StreamResponse | undefined;
   #over: "ended" | "discarded" | undefined;
-  /** The reader has had the whole artifact. */
+  /** Whether the reader has ended. */
   #closed = false;
   #given = (): void => {};
   #taken = (): void => {};
@@ -289,14 +289,14 @@ export class Growing {
     });
   }
 
-  /** Resolves when the reader asks for more, or has failed. */
+  /** Resolves once the reader asks for more, or has failed. */
   async push(event: StreamResponse): Promise<void> {
     if (this.error !== undefined || this.#closed) return;
     const taken = new Promise<void>((resolve) => (this.#taken = resolve));
     this.#event = event;
     this.#given();
     await taken;
-    // The reader has ended or failed: how is known when it is done.
+    // The reader has ended or failed.
     if (this.#closed) await this.#done;
   }
 
@@ -341,7 +341,6 @@ export class Growing {
 
 class Discarded extends Error {}
 
-/** What was thrown, as an error. */
-export function toError(thrown: unknown): Error {
+function toError(thrown: unknown): Error {
   return thrown instanceof Error ? thrown : new Error(String(thrown), { cause: thrown });
 }

@@ -6,7 +6,7 @@ import { answerTo } from "./files.ts";
 import type { Io } from "./io.ts";
 import { print } from "./output/text.ts";
 
-/** Options of `parley serve` that say who may call. */
+/** Options of `parley serve` for the authentication of callers. */
 export interface CallerOptions {
   readonly token?: readonly string[];
   readonly apiKey?: readonly string[];
@@ -16,20 +16,20 @@ export interface CallerOptions {
 }
 
 /**
- * Parses `TOKEN` or `TOKEN=SUBJECT`, which may be an API key; the token itself may end in `=` (RFC 6750 §2.1), and may be a hash as `parley key` makes it.
- * Without a subject the caller is identified by a hash of what was given. `name`: what errors call it.
+ * Parses `TOKEN` or `TOKEN=SUBJECT`, also for API keys. The token may end in `=` (RFC 6750 §2.1), or be a hash from `parley key`. The
+ * default subject is derived from the token. `name`: the name of the option, for errors.
  */
 export function parseToken(text: string, name = "a token"): readonly [token: string, subject: string] {
   const [, token, subject] = /^(sha256:[\w+/]{43}=|[\w\-.~+/]+=*)(?:=([^=]+))?$/.exec(text) ?? [];
   if (token === undefined) {
     throw new UsageError(
-      `${name} must be TOKEN or TOKEN=SUBJECT. TOKEN has letters, digits and -._~+/, or it is a hash of parley key`,
+      `${name} must be TOKEN or TOKEN=SUBJECT. TOKEN consists of letters, digits and -._~+/, or is a hash from parley key`,
     );
   }
   return [token, subject ?? `token-${createHash("sha256").update(token).digest("hex").slice(0, 12)}`];
 }
 
-/** The callers of options and of a variable of the environment, by their secrets. */
+/** The callers of an option and of an environment variable, by their secrets. */
 function callersOf(
   [option, given = []]: readonly [name: string, given: readonly string[] | undefined],
   [variable, listed = ""]: readonly [name: string, listed: string | undefined],
@@ -43,13 +43,13 @@ function callersOf(
   );
 }
 
-/** How callers authenticate; `undefined` where everyone may call. */
+/** How callers authenticate; `undefined` if everyone may call. */
 export function authenticatorOf(options: CallerOptions, env: Io["env"]): Authenticator | undefined {
   const tokens = callersOf(["--token <token>", options.token], ["PARLEY_TOKENS", env["PARLEY_TOKENS"]]);
   const keys = callersOf(["--api-key <key>", options.apiKey], ["PARLEY_API_KEYS", env["PARLEY_API_KEYS"]]);
   const { issuer, audience, scope } = options;
   if (issuer === undefined && (audience !== undefined || scope !== undefined)) {
-    throw new UsageError("--audience <name> and --scope <scope> are for the tokens of an --issuer <url>");
+    throw new UsageError("--audience <name> and --scope <scope> require --issuer <url>");
   }
   const schemes = [
     ...(Object.keys(tokens).length > 0 ? [bearer(tokens)] : []),
@@ -70,7 +70,7 @@ interface KeyOptions {
 /** `parley key`. */
 export async function key(io: Io, options: KeyOptions): Promise<number> {
   const { hash, password } = options;
-  if (hash === true && password === true) throw new UsageError("give either --hash or --password");
+  if (hash === true && password === true) throw new UsageError("pass either --hash or --password");
   let made: Readonly<Record<string, string>>;
   if (password === true) made = { hash: await hashPassword(await answerTo(io, "Password: ", true)) };
   else if (hash === true) made = { hash: await hashKey(await answerTo(io, "Key: ", true)) };

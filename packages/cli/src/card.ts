@@ -22,7 +22,7 @@ import { CommandError, UsageError } from "./errors.ts";
 import { fileReason, jsonOf, readAll, readBytes } from "./files.ts";
 import type { Io } from "./io.ts";
 import { showCard } from "./output/show.ts";
-import { longest, print, type Style } from "./output/text.ts";
+import { maxLength, print, type Style } from "./output/text.ts";
 
 /** `parley card show`. */
 export async function show(io: Io, at: string, options: CallOptions): Promise<number> {
@@ -59,11 +59,8 @@ export async function verify(io: Io, at: string, options: VerifyOptions): Promis
 function showVerdict({ trusted, signatures }: CardVerdict, style: Style): string {
   const rows = signatures.map((signature, i) => `  ${i + 1}  ${showSignature(signature, style)}\n`);
   const end = trusted
-    ? style("green", "✓ A key that you trust has signed this card.")
-    : style(
-        "red",
-        `✗ ${signatures.length === 0 ? "The card has no signature." : "No key that you trust has signed this card."}`,
-      );
+    ? style("green", "✓ A trusted key signed this card.")
+    : style("red", `✗ ${signatures.length === 0 ? "The card has no signature." : "No trusted key signed this card."}`);
   return `${rows.join("")}${end}\n`;
 }
 
@@ -82,13 +79,13 @@ export async function lint(io: Io, at: string, options: CallOptions): Promise<nu
   const { card } = await readCard(io, at, options);
   const findings = lintCard(card);
   print(io, options, { findings }, (style) =>
-    findings.length === 0 ? "Nothing was found.\n" : findings.map((finding) => showFinding(finding, style)).join(""),
+    findings.length === 0 ? "No problems found.\n" : findings.map((finding) => showFinding(finding, style)).join(""),
   );
   return findings.some(({ level }) => level === "error") ? 1 : 0;
 }
 
 function showFinding({ level, field, message }: CardFinding, style: Style): string {
-  const where = field === "" ? "" : `${line(field, longest.name)}: `;
+  const where = field === "" ? "" : `${line(field, maxLength.name)}: `;
   return `${style(level === "error" ? "red" : "yellow", level)}  ${where}${line(message)}\n`;
 }
 
@@ -116,43 +113,43 @@ export async function makeKey(io: Io, file: string, { algorithm }: KeyOptions): 
     throw new CommandError(`cannot write ${file}: ${fileReason(error)}`, { cause: error });
   }
   io.stdout.write(`${jsonLine(await cardKeySet([key]))}\n`);
-  io.stderr.write(`The private key is in ${file}. Keep it secret, and publish the key set.\n`);
+  io.stderr.write(`Wrote the private key to ${file}. Keep it secret, and publish the key set.\n`);
   return 0;
 }
 
-/** A key set from a file, which may also hold one key; or the URL of one. */
+/** A key set: a URL, or a file with a key set or a single key. */
 async function keySetAt(place: string, cwd: string): Promise<TrustedKeys["keySet"]> {
   if (/^https?:\/\//i.test(place)) {
     if (URL.canParse(place)) return place;
-    throw new UsageError(`--keys <place> cannot be ${JSON.stringify(place)}: it is not a URL`);
+    throw new UsageError(`--keys <place> must be a valid URL; got ${JSON.stringify(place)}`);
   }
   const value = await jsonOf(place, cwd);
   if ("keys" in value && Array.isArray(value.keys)) return value as Exclude<TrustedKeys["keySet"], string>;
   if ("kty" in value && typeof value.kty === "string") return { keys: [{ ...value, kty: value.kty }] };
-  throw new UsageError(`${place} has no key set: {"keys":[…]}`);
+  throw new UsageError(`${place} must contain a key set: {"keys":[…]}`);
 }
 
-/** A card as it was written: nothing is added, and nothing is left out. */
+/** A card exactly as it was written. */
 export interface CardDocument {
   readonly card: object;
-  /** Where it was found. Absent: it is a file. */
+  /** URL of the card; absent for a file. */
   readonly address?: string;
 }
 
-/** Largest card in bytes, as for clients. */
+/** As for clients. */
 const maxCardBytes = 1 << 20;
 
 /** Reads the card of an agent, of a file, or of standard input for `-`. */
 export async function readCard(io: Io, at: string, options: CallOptions): Promise<CardDocument> {
   if (/^https?:\/\//i.test(at)) {
-    if (!URL.canParse(at)) throw new UsageError(`<card> cannot be ${JSON.stringify(at)}: it is not a URL`);
+    if (!URL.canParse(at)) throw new UsageError(`<card> must be a valid URL; got ${JSON.stringify(at)}`);
     return fetchCard(io, at, options);
   }
   const text = at === "-" ? await readAll(io.stdin) : (await readBytes(at, io.cwd)).toString("utf8");
   return { card: parse(text, at) };
 }
 
-/** Finds the card as every client does, and keeps what the server sent. */
+/** Finds the card as a client does, and keeps what the server sent. */
 async function fetchCard(io: Io, at: string, options: CallOptions): Promise<CardDocument> {
   let found: { readonly text: string; readonly url: string } | undefined;
   const recording: FetchLike = async (url, init) => {
@@ -164,7 +161,7 @@ async function fetchCard(io: Io, at: string, options: CallOptions): Promise<Card
   try {
     await open(io, at, options, { fetch: recording, retry: false });
   } catch (error) {
-    // A card that a client cannot use is still a card. One that was found at the root of a host can be that of another agent.
+    // A card that a client rejects is still a card. After a 404, one at the root of the host may belong to another agent.
     if (found === undefined || (error instanceof Error && isMissing(error))) throw error;
   }
   if (found === undefined) throw new UsageError(`${at} has no card`);
@@ -175,14 +172,14 @@ function isMissing(error: Error): boolean {
   return toA2AError(error).metadata["httpStatus"] === "404";
 }
 
-/** The body of a response, up to the largest size of a card; `undefined` where it can have none. */
+/** The body of a response, up to the maximum size of a card; `undefined` for a response without a body. */
 export async function limited(response: Response): Promise<Uint8Array<ArrayBuffer> | undefined> {
   if (response.body === null || response.status === 204 || response.status === 304) return undefined;
   const chunks: Uint8Array[] = [];
   let size = 0;
   for await (const chunk of response.body as AsyncIterable<Uint8Array>) {
     size += chunk.byteLength;
-    if (size > maxCardBytes) throw new UsageError(`the card at ${response.url} is larger than ${maxCardBytes} bytes`);
+    if (size > maxCardBytes) throw new UsageError(`the card at ${response.url} exceeds ${maxCardBytes} bytes`);
     chunks.push(chunk);
   }
   return Uint8Array.from(Buffer.concat(chunks));
@@ -193,7 +190,7 @@ function parse(text: string, at: string): object {
     const value: unknown = JSON.parse(text);
     if (typeof value === "object" && value !== null && !Array.isArray(value)) return value;
   } catch {
-    // Told below.
+    // Reported below.
   }
-  throw new UsageError(`${at} has no card: it is not a JSON object`);
+  throw new UsageError(`${at} is not an agent card: it must be a JSON object`);
 }

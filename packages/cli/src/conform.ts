@@ -21,12 +21,12 @@ import { callHeaders, loginHeaders, type CallOptions } from "./connection.ts";
 import { CommandError, UsageError } from "./errors.ts";
 import { fileReason } from "./files.ts";
 import type { Io } from "./io.ts";
-import { hasColours, styleFor } from "./output/text.ts";
+import { hasColors, styleFor } from "./output/text.ts";
 
 export interface ConformOptions extends Omit<CallOptions, "binding"> {
   readonly binding?: string;
   readonly client?: readonly string[];
-  /** The path of other tests; true for those of the runner, on an agent made for them. */
+  /** Path of other tests; true for all tests of the runner. */
   readonly acts?: string | true;
   readonly protocol?: string;
   readonly level?: Level;
@@ -36,15 +36,15 @@ export interface ConformOptions extends Omit<CallOptions, "binding"> {
   readonly var?: readonly string[];
   readonly otherToken?: string;
   readonly webhook?: string;
-  /** Time limit of one step, in seconds. */
+  /** In seconds. */
   readonly timeout: number;
-  /** Time limit of the whole run, in minutes. */
+  /** In minutes. */
   readonly timeLimit: number;
   readonly concurrency: number;
   readonly junit?: string;
 }
 
-/** The names that options of the runner have on the command line. */
+/** The options of the runner on the command line. */
 const optionNames: Readonly<Record<MissingOption, string>> = {
   behaviors: "--acts or --behaviors",
   headers: "--token or --header",
@@ -54,15 +54,15 @@ const optionNames: Readonly<Record<MissingOption, string>> = {
   timeout: "--time-limit",
 };
 
-const noTest = `no test is left: look at ${optionNames.choice}`;
+const noTest = `no tests selected: check ${optionNames.choice}`;
 
-/** `parley conform`: runs the tests, writes the reports. Returns the exit code: 0 where every MUST that was asked holds. */
+/** `parley conform`. Returns 0 if every MUST that was tested holds. */
 export async function conform(io: Io, url: string, options: ConformOptions): Promise<number> {
   const run = await runOptions(io, url, options);
   const report = await runTests(url, run)
     .catch((error: unknown) => {
       if (error instanceof ConformError && error.code !== "NothingToTest") {
-        const isEmpty = error.message.startsWith("no test is left");
+        const isEmpty = error.message.startsWith("no tests selected");
         throw new UsageError(isEmpty ? noTest : error.message, { cause: error });
       }
       throw error;
@@ -78,7 +78,7 @@ export async function conform(io: Io, url: string, options: ConformOptions): Pro
   io.stdout.write(
     options.json === true
       ? `${jsonReport(report, { optionNames })}\n`
-      : textReport(report, { optionNames, color: hasColours(io.stdout, io.env) }),
+      : textReport(report, { optionNames, color: hasColors(io.stdout, io.env) }),
   );
   const { result } = report.verdict;
   if (result === "conformant" || result === "partial") return 0;
@@ -88,7 +88,7 @@ export async function conform(io: Io, url: string, options: ConformOptions): Pro
   return 1;
 }
 
-/** The options of the runner that stand for those of the command line. */
+/** The options of the command line as options of the runner. */
 async function runOptions(io: Io, url: string, options: ConformOptions): Promise<RunOptions> {
   const { acts, protocol, binding, otherToken } = options;
   const variables = variablesOf(options.var ?? []);
@@ -137,14 +137,14 @@ function isClientBinding(value: unknown): value is ClientBinding {
   );
 }
 
-/** The clients of custom bindings in the modules of `--client`: each default export is one. */
+/** The default exports of the modules of `--client`. */
 async function loadClients(files: readonly string[], cwd: string): Promise<readonly ClientBinding[]> {
   const { loadDefault } = await import("./modules.ts");
   const clients: ClientBinding[] = [];
   for (const file of files) {
     const client = await loadDefault(file, cwd, isClientBinding);
     if (!isClientBinding(client)) {
-      throw new CommandError(`${file} has no client of a binding: its default export is not a ClientBinding`);
+      throw new CommandError(`the default export of ${file} must be a ClientBinding`);
     }
     clients.push(client);
   }
@@ -166,28 +166,26 @@ function variablesOf(given: readonly string[]): Readonly<Record<string, string>>
     given.map((text) => {
       const [, name, value] = /^([\w-]+)=([^]*)$/.exec(text) ?? [];
       if (name === undefined || value === undefined)
-        throw new UsageError(`--var <name=value> cannot be ${JSON.stringify(text)}: it is not NAME=VALUE`);
+        throw new UsageError(`--var <name=value> must be NAME=VALUE; got ${JSON.stringify(text)}`);
       return [name, value];
     }),
   );
 }
 
-/** Replaces the line of progress on a terminal; does nothing elsewhere. */
+/** Replaces the progress line on a terminal. */
 function showProgress(io: Io, text: string): void {
   if (io.stderr.terminal) io.stderr.write(`\r\u001b[K${text}`);
 }
 
-/** Sentences about options that may be missing, where failures look as if the command line caused them. */
+/** Hints about missing options that may have caused failures. */
 function hints(report: Report, hasCredentials: boolean): readonly string[] {
   const behaving = testsOf(report).filter(({ behaviors, result }) => behaviors.length > 0 && result !== "skip");
   const requirements = report.card["securityRequirements"];
   const requiresCredentials = Array.isArray(requirements) && requirements.length > 0;
   return [
-    ...(requiresCredentials && !hasCredentials
-      ? ["The card requires credentials: give them with --token or --header."]
-      : []),
+    ...(requiresCredentials && !hasCredentials ? ["The card requires credentials: pass --token or --header."] : []),
     ...(behaving.filter(({ result }) => result !== "pass").length * 2 > behaving.length
-      ? ["Most tests of behaviors fail. Leave out --acts if the agent was not made for these tests."]
+      ? ["Most tests of behaviors fail. Omit --acts unless the agent supports ACTS."]
       : []),
   ];
 }

@@ -18,7 +18,7 @@ export interface CallOptions {
   readonly verbose?: boolean;
 }
 
-/** Reads the agent's card and returns a client for it, with the credentials of the options or of a login. */
+/** Connects to an agent with the credentials of the options, or of a stored login. */
 export async function open(
   io: Io,
   url: string,
@@ -30,9 +30,8 @@ export async function open(
   return connectWith(io, url, options, { headers, ...login, ...given });
 }
 
-/** The credentials of a stored login for an agent, and the origins that they are for. */
+/** The credentials of a stored login for an agent, and their origins. */
 async function loginFor(io: Io, url: string): Promise<Given | undefined> {
-  // Loaded only on request, as the others are.
   const { Logins } = await import("./logins/logins.ts");
   const logins = Logins.of(io);
   const found = (await logins?.for(url)) ?? [];
@@ -44,7 +43,7 @@ async function loginFor(io: Io, url: string): Promise<Given | undefined> {
   };
 }
 
-/** The headers of a stored login for an agent. For requests that no client makes. */
+/** The headers of a stored login, for requests without a client. */
 export async function loginHeaders(
   io: Io,
   url: string,
@@ -64,10 +63,9 @@ export async function loginHeaders(
   return headers;
 }
 
-/** What a call is authenticated with, the origins that get it beside those of the options, and how it is made. */
 type Given = Pick<ConnectOptions, "headers" | "credentials" | "credentialOrigins" | "fetch" | "retry" | "timeout">;
 
-/** The same with the credentials that are given, for a URL or a card. */
+/** Connects to a URL or a card with the given credentials. */
 export async function connectWith(
   io: Io,
   agent: string | AgentCard,
@@ -88,7 +86,7 @@ export async function connectWith(
   });
 }
 
-/** Tells the user that the command waits for the agent, once for each outage. */
+/** Tells the user once per outage that the command is retrying. */
 function tellingRetries(io: Io, url: string | undefined): Observer {
   return {
     retry({ attempt, error }) {
@@ -99,17 +97,17 @@ function tellingRetries(io: Io, url: string | undefined): Observer {
   };
 }
 
-/** The URIs of `--extension`. Throws UsageError for what no header can list. */
+/** The URIs of `--extension`. Throws UsageError for URIs that a header cannot list. */
 function extensionsOf({ extension: uris = [] }: CallOptions): readonly string[] {
   const wrong = uris.find((uri) => !/^[\x21-\x2b\x2d-\x7e]+$/.test(uri));
   if (wrong !== undefined)
-    throw new UsageError(`--extension <uri> cannot be ${JSON.stringify(wrong)}: a URI has no commas and no spaces`);
+    throw new UsageError(`--extension <uri> must not contain commas or spaces; got ${JSON.stringify(wrong)}`);
   return uris;
 }
 
 /**
- * The headers of `--header`, and the token as `Authorization`. `tokenName`: what errors call the option of the token.
- * Throws UsageError where one is no valid header.
+ * The headers of `--header`, and the token as `Authorization`. Throws UsageError for an invalid header. `tokenName`: the option of
+ * the token, for errors.
  */
 export function callHeaders(
   options: Pick<CallOptions, "header" | "token">,
@@ -120,30 +118,29 @@ export function callHeaders(
   for (const text of options.header ?? []) {
     const [, name, value] = /^([!#$%&'*+.^`|~\w-]+):\s*((?:[!-~\xa1-\xff][\t -~\xa0-\xff]*)?)$/.exec(text) ?? [];
     if (name === undefined || value === undefined) {
-      throw new UsageError(
-        `--header <name: value> cannot be ${JSON.stringify(text)}: it is not "Name: value", in characters that a header may have (Latin-1)`,
-      );
+      throw new UsageError(`--header <name: value> must be "Name: value" in Latin-1; got ${JSON.stringify(text)}`);
     }
     headers[name.toLowerCase()] = value;
   }
   const token = options.token ?? env["PARLEY_TOKEN"];
   if (token !== undefined && token !== "" && headers["authorization"] === undefined) {
     const name = options.token === undefined ? "PARLEY_TOKEN" : tokenName;
-    if (!/^[\x21-\x7e]+$/.test(token)) throw new UsageError(`${name} holds characters that no header can carry`);
+    if (!/^[\x21-\x7e]+$/.test(token))
+      throw new UsageError(`${name} must consist of printable ASCII characters without spaces`);
     headers["authorization"] = `Bearer ${token}`;
   }
   return headers;
 }
 
-/** Longest time to fetch one file, in milliseconds. */
+/** Timeout of one file, in milliseconds. */
 const maxFetchMs = 6 * 3_600_000;
 
-/** A fetch for the files of `--out`: those at the agent's own origin, and with `--fetch-urls` those at public addresses. */
+/** Fetches files for `--out` from the origin of the agent, and with `--fetch-urls` from public addresses. */
 export function fileFetchOf(client: Client, at: string, fetchUrls: boolean): FileFetch | undefined {
   return client.fileFetch(fetchUrls ? guarded(at) : refuse);
 }
 
-/** The agent chose the address: it must not lead into the user's network. Only an agent on this machine may link to this machine. */
+/** The agent chose the address, so it must not lead into the user's network. Only a local agent may link to this machine. */
 function guarded(at: string): FileFetch {
   let fetch: Promise<FileFetch> | undefined;
   const load = async (): Promise<FileFetch> => {
@@ -159,6 +156,6 @@ function guarded(at: string): FileFetch {
 }
 
 const refuse: FileFetch = (url) => {
-  const why = "that is not the agent's own origin; pass --fetch-urls to save it";
+  const why = "it is on another origin than the agent; pass --fetch-urls to download it";
   return Promise.reject(new A2AError("UnsupportedOperation", why, { metadata: { url } }));
 };

@@ -10,7 +10,7 @@ import {
   type TaskSelection,
   type Upkeep,
 } from "@parley/server/internal/store/index";
-import { resumeTask, suspendedTasks } from "@parley/server/internal/store/suspended";
+import { resumeTask, suspendedTasks } from "@parley/server/internal/store/upkeep";
 import type { PostgresVersion } from "@parley/sql/postgres";
 import { CommandError, UsageError } from "./errors.ts";
 import { writeNewFile } from "./files.ts";
@@ -32,7 +32,7 @@ interface MigrateOptions extends DatabaseOptions {
   readonly dryRun?: boolean;
 }
 
-/** Creates the tables of a database, or brings them to the version of this release. */
+/** `parley db migrate`. */
 export async function migrate(io: Io, options: MigrateOptions): Promise<number> {
   if (options.dryRun === true) return plan(io, options);
   const { migratePostgres } = await import("@parley/sql/postgres");
@@ -42,23 +42,23 @@ export async function migrate(io: Io, options: MigrateOptions): Promise<number> 
 }
 
 function done(schema: string, { found, newest }: PostgresVersion): string {
-  if (found === 0) return `Schema ${schema} was created with version ${newest}.`;
-  if (found < newest) return `Schema ${schema} was brought from version ${found} to version ${newest}.`;
-  return found === newest ? `Schema ${schema} has version ${newest}.` : ahead(schema, { found, newest });
+  if (found === 0) return `Created schema ${schema} with version ${newest}.`;
+  if (found < newest) return `Upgraded schema ${schema} from version ${found} to version ${newest}.`;
+  return found === newest ? `Schema ${schema} is up to date (version ${newest}).` : ahead(schema, { found, newest });
 }
 
-/** Prints the statements that a migration would run. They can be run as they are. */
+/** Prints the statements of a migration, ready to run. */
 async function plan(io: Io, options: DatabaseOptions): Promise<number> {
   const { postgresPlan } = await import("@parley/sql/postgres");
   const { found, newest, statements } = await postgresPlan({ database: urlOf(io, options), schema: options.schema });
   const { schema } = options;
   const text = statements.map((each, at) => `-- version ${found + at + 1} of schema ${schema}\n${each.trim()}\n`);
-  const nothing = `-- nothing to do: schema ${schema} has version ${found}, and this release version ${newest}`;
+  const nothing = `-- nothing to do: schema ${schema} has version ${found}, this release version ${newest}`;
   print(io, options, { schema, found, newest, statements }, text.length === 0 ? nothing : text.join("\n").trimEnd());
   return 0;
 }
 
-/** Tells the version of the tables. Exit code 1: this release cannot work with them as they are. */
+/** `parley db status`. Returns 1 if this release cannot use the tables. */
 export async function status(io: Io, options: DatabaseOptions): Promise<number> {
   const { postgresPlan } = await import("@parley/sql/postgres");
   const { found, newest, usable } = await postgresPlan({ database: urlOf(io, options), schema: options.schema });
@@ -73,22 +73,23 @@ export async function status(io: Io, options: DatabaseOptions): Promise<number> 
 
 function sentenceOf(schema: string, version: PostgresVersion & { readonly usable: boolean }): string {
   const { found, newest, usable } = version;
-  if (found === 0) return `There is no schema ${schema} of Parley. parley db migrate creates it.`;
+  if (found === 0) return `Parley has no schema ${schema}. Create it with parley db migrate.`;
   if (found > newest && usable) return ahead(schema, version);
   if (found > newest) {
-    return `Schema ${schema} has version ${found}. This release supports version ${newest + 1} and earlier: upgrade it.`;
+    return `Schema ${schema} has version ${found}. This release supports up to version ${newest + 1}. Upgrade this program.`;
   }
-  if (found < newest) return `Schema ${schema} has version ${found}. parley db migrate brings it to version ${newest}.`;
-  return `Schema ${schema} has version ${found}, which is that of this release.`;
+  if (found < newest)
+    return `Schema ${schema} has version ${found}. Upgrade it to version ${newest} with parley db migrate.`;
+  return `Schema ${schema} has version ${found}, the version of this release.`;
 }
 
 function ahead(schema: string, { found, newest }: PostgresVersion): string {
-  return `Schema ${schema} has version ${found} of the next release. This one, of version ${newest}, works with it.`;
+  return `Schema ${schema} has version ${found} of the next release. This release (version ${newest}) works with it.`;
 }
 
 function urlOf(io: Io, { databaseUrl = io.env["DATABASE_URL"] }: DatabaseOptions): string {
   if (databaseUrl !== undefined && databaseUrl !== "") return databaseUrl;
-  throw new UsageError("no database: pass --database-url, or set DATABASE_URL");
+  throw new UsageError("no database: pass --database-url or set DATABASE_URL");
 }
 
 interface PlaceOptions extends DatabaseOptions {
@@ -129,11 +130,11 @@ interface ExportOptions extends PlaceOptions, OwnerOptions {
   readonly files?: string;
 }
 
-/** Tasks of one transaction. */
-const limit = 100;
-/** How often tasks that another process holds are tried again, and milliseconds between two tries: a sweep of a server takes less. */
-const maxTries = 25;
-const betweenTries = 200;
+/** Tasks per transaction. */
+const batchSize = 100;
+/** For tasks that another process has locked. The sweep of a server takes less time. */
+const maxRetries = 25;
+const retryDelayMs = 200;
 
 const terminal: readonly TaskState[] = [
   "TASK_STATE_COMPLETED",
@@ -147,11 +148,11 @@ interface Opened {
   readonly upkeep: Upkeep;
 }
 
-/** Opens a file with `--store`, else PostgreSQL where there is a URL, else the default file. */
+/** Opens the file of `--store`, else PostgreSQL if there is a URL, else the default file. */
 async function opened<T>(io: Io, options: PlaceOptions, run: (opened: Opened) => Promise<T>): Promise<T> {
   const url = options.databaseUrl ?? (options.store === undefined ? io.env["DATABASE_URL"] : undefined);
   if (options.store !== undefined && options.databaseUrl !== undefined) {
-    throw new UsageError("--store is a file of SQLite, and --database-url a database of PostgreSQL: pass one of them");
+    throw new UsageError("pass either --store, an SQLite file, or --database-url, a PostgreSQL database");
   }
   const hint = "Pass --store with the file of the server, or --database-url";
   const isFile = url === undefined || url === "";
@@ -161,11 +162,11 @@ async function opened<T>(io: Io, options: PlaceOptions, run: (opened: Opened) =>
       ? await openServed(io, options.store ?? defaultStore, hint)
       : await openPostgres(url, options.schema);
     const { upkeep } = store;
-    if (upkeep === undefined) throw new CommandError("this store can neither delete nor export");
+    if (upkeep === undefined) throw new CommandError("this store supports neither deletion nor export");
     return await run({ store, upkeep });
   } catch (cause) {
     if (!(cause instanceof A2AError) || cause.code !== "Unavailable") throw cause;
-    // In other commands that is what an agent says.
+    // In other commands, Unavailable is the answer of an agent.
     throw new CommandError(cause.message, { cause });
   } finally {
     await store?.close();
@@ -177,44 +178,43 @@ async function openPostgres(database: string, schema: string): Promise<Store> {
   return postgresStore({ database, schema, migrate: false, connections: 3 });
 }
 
-/** The name that an owner is stored under. `--subject` makes it as servers do that have no `ownerOf` of their own. */
+/** The stored name of an owner. `--subject` makes it as servers without `ownerOf` do. */
 function ownerOf({ owner, subject, organization }: OwnerOptions): string | undefined {
-  if (owner !== undefined && subject !== undefined)
-    throw new UsageError("--owner and --subject both name an owner: pass one of them");
-  if (organization !== undefined && subject === undefined) throw new UsageError("--organization goes with --subject");
+  if (owner !== undefined && subject !== undefined) throw new UsageError("pass either --owner or --subject");
+  if (organization !== undefined && subject === undefined) throw new UsageError("--organization requires --subject");
   return subject === undefined ? owner : JSON.stringify([organization ?? null, subject]);
 }
 
 function requiredOwner(options: OwnerOptions): string {
   const name = ownerOf(options);
-  if (name === undefined)
-    throw new UsageError("whose data? Pass --subject, or --owner with the name that it is stored under");
+  if (name === undefined) throw new UsageError("no owner: pass --subject, or --owner with its stored name");
   return name;
 }
 
-/** The same owner with each agent. */
+/** An owner, once per agent. */
 async function ownersOf(upkeep: Upkeep, name: string, { agent }: OwnerOptions): Promise<readonly Owner[]> {
   const all: Owner[] = [];
   for (let after: Owner | undefined; ;) {
     const page = await upkeep.owners({
       owner: name,
-      limit,
+      limit: batchSize,
       ...defined({ agent, after }),
     });
     all.push(...page);
     after = page.at(-1);
-    if (page.length < limit) return all;
+    if (page.length < batchSize) return all;
   }
 }
 
-/** The files that are outside of the database, where the user says where they are. */
+/** The files of `--files`. */
 async function filesOf(io: Io, { files }: { readonly files?: string }, store: Store) {
   return files === undefined ? undefined : openFiles(files, io.cwd, store);
 }
 
 async function confirmed(io: Io, question: string, yes: boolean | undefined): Promise<boolean> {
   if (yes === true) return true;
-  if (!io.stderr.terminal) throw new UsageError("this deletes data for ever: pass --yes, or --dry-run to see how much");
+  if (!io.stderr.terminal)
+    throw new UsageError("deletion cannot be undone: pass --yes to confirm, or --dry-run to count");
   const answer = await io.ask(`${question} [y/N] `, { hidden: false });
   return /^y(es)?$/i.test(answer?.trim() ?? "");
 }
@@ -223,7 +223,7 @@ function progress(io: Io, done: number, all: number): void {
   if (io.stderr.terminal) io.stderr.write(`\rDeleted ${done} of ${all} tasks`);
 }
 
-/** Lists suspended tasks. */
+/** `parley db suspended`. */
 export async function suspended(io: Io, { agent, ...options }: SuspendedOptions): Promise<number> {
   return opened(io, options, async ({ store }) => {
     let found = 0;
@@ -233,30 +233,30 @@ export async function suspended(io: Io, { agent, ...options }: SuspendedOptions)
       const text = `${about.taskId}  agent ${about.agent}  deaths ${about.deaths}`;
       print(io, options, about, line(text));
     }
-    if (found === 0) io.stderr.write("No task is suspended.\n");
+    if (found === 0) io.stderr.write("No suspended tasks.\n");
     return 0;
   });
 }
 
-/** Resumes a suspended task. */
+/** `parley db resume`. */
 export async function resume(io: Io, taskId: string, options: ResumeOptions): Promise<number> {
   return opened(io, options, async ({ store }) => {
     if (!(await resumeTask(store, options.agent, taskId))) {
-      throw new CommandError(`the agent ${options.agent} has no suspended task ${taskId}. See parley db suspended`);
+      throw new CommandError(`agent ${options.agent} has no suspended task ${taskId}. See parley db suspended`);
     }
-    const text = "Resumed. A running server takes the task over at once.";
+    const text = "Resumed. A running server takes over the task at once.";
     print(io, options, { agent: options.agent, taskId }, text);
     return 0;
   });
 }
 
-/** Deletes tasks, and conversations that have none, each batch in a short transaction. */
+/** `parley db purge`. Deletes each batch in a short transaction. */
 export async function purge(io: Io, options: PurgeOptions): Promise<number> {
   const { before, state = terminal, agent, dryRun = false, yes } = options;
   const owner = ownerOf(options);
   if (before === undefined && owner === undefined && agent === undefined && options.state === undefined) {
     throw new UsageError(
-      "which tasks? Pass --before, --state, --agent or --owner; --before 0d means all that are over",
+      "no tasks selected: pass --before, --state, --agent or --owner; --before 0d selects all finished tasks",
     );
   }
   const selection: TaskSelection = {
@@ -274,28 +274,28 @@ export async function purge(io: Io, options: PurgeOptions): Promise<number> {
     const question = `Delete ${counted(found, "task")} with all that belongs to them, and conversations without tasks?`;
     if (!(await confirmed(io, question, yes))) return 1;
     let [deleted, conversations, left] = [0, 0, 0];
-    for (let tries = 0; tries <= maxTries;) {
-      const removed = await upkeep.remove(selection, limit);
+    for (let tries = 0; tries <= maxRetries;) {
+      const removed = await upkeep.remove(selection, batchSize);
       deleted += removed.deleted;
       conversations += removed.conversations;
       progress(io, deleted, Math.max(found, deleted));
       if (removed.more && removed.deleted + removed.conversations > 0) continue;
-      // More may have ended meanwhile. Fewer are there where another process deletes as well, and those that it has locked were left out.
+      // More tasks may have ended meanwhile. Tasks that another deleting process has locked were skipped.
       left = deleted >= found ? 0 : await upkeep.count(selection);
       if (left === 0) break;
       tries += 1;
-      await pause(betweenTries);
+      await pause(retryDelayMs);
     }
     if (io.stderr.terminal) io.stderr.write("\n");
     const text = `${counted(deleted, "task")} and ${counted(conversations, "conversation")} without tasks deleted.`;
     tell(deleted, conversations, text);
     if (left > 0)
-      throw new CommandError(`${counted(left, "task")} left, which another process holds. Run the command again`);
+      throw new CommandError(`${counted(left, "task")} left, locked by another process. Run the command again`);
     return 0;
   });
 }
 
-/** Deletes all that an owner has. */
+/** `parley db erase`. */
 export async function erase(io: Io, options: EraseOptions): Promise<number> {
   const name = requiredOwner(options);
   const { dryRun = false, yes, scrub = false } = options;
@@ -305,49 +305,49 @@ export async function erase(io: Io, options: EraseOptions): Promise<number> {
     let found = 0;
     for (const owner of owners) found += await upkeep.count(owner);
     const agents = owners.map(({ agent }) => agent);
-    if (owners.length === 0) throw new CommandError(`nothing is stored of the owner ${name}`);
+    if (owners.length === 0) throw new CommandError(`no data of owner ${name}`);
     if (dryRun) {
-      const text = `${counted(found, "task")} of ${name} would be deleted, with everything else that it has with ${agents.join(", ")}.`;
+      const text = `${counted(found, "task")} of ${name} would be deleted, with all other data of the owner with ${agents.join(", ")}.`;
       print(io, options, { owner: name, agents, found, deleted: 0, canceled: 0, dryRun }, text);
       return 0;
     }
-    if (!(await confirmed(io, `Delete ${counted(found, "task")} of ${name}, and everything else that it has?`, yes)))
+    if (!(await confirmed(io, `Delete ${counted(found, "task")} of ${name}, and all other data of the owner?`, yes)))
       return 1;
     let [deleted, canceled] = [0, 0];
-    // Before the rest: after it nobody would know whose they are, if this is interrupted.
+    // First: after an interrupted deletion of the rest, their owner would be unknown.
     let deletedFiles = await files?.deleteOf(name, agents);
     for (const owner of owners) {
       const erased = await eraseOwner(store, owner, { onProgress: (tasks) => progress(io, deleted + tasks, found) });
       deleted += erased.tasks;
       canceled += erased.canceled;
     }
-    // And those that runs have stored until they were canceled.
+    // Runs may have stored more until they were canceled.
     if (files !== undefined) deletedFiles = (deletedFiles ?? 0) + (await files.deleteOf(name, agents));
     if (scrub) await upkeep.scrub();
     if (io.stderr.terminal) io.stderr.write("\n");
     const outside = deletedFiles === undefined ? "" : `, and ${counted(deletedFiles, "file")}`;
-    const text = `${counted(deleted, "task")} of ${name} deleted${outside}, with everything else that it had. ${counted(canceled, "task")} canceled first.`;
+    const text = `${counted(deleted, "task")} of ${name} deleted${outside}, with all other data of the owner. ${counted(canceled, "task")} canceled first.`;
     const counts = { found, deleted, canceled, ...defined({ files: deletedFiles }), dryRun };
     print(io, options, { owner: name, agents, ...counts }, text);
     return 0;
   });
 }
 
-/** Rewrites the files of the database, so that nothing of deleted data is left in them. */
+/** `parley db scrub`. */
 export async function scrub(io: Io, options: PlaceOptions): Promise<number> {
   return opened(io, options, async ({ upkeep }) => {
     await upkeep.scrub();
-    print(io, options, { scrubbed: true }, "Nothing of deleted data is left.");
+    print(io, options, { scrubbed: true }, "No deleted data remains in the file.");
     return 0;
   });
 }
 
-/** Writes all that an owner has as JSON Lines. */
+/** `parley db export`. */
 export async function exportData(io: Io, options: ExportOptions): Promise<number> {
   const name = requiredOwner(options);
   return opened(io, options, async ({ store, upkeep }) => {
     const agents = (await ownersOf(upkeep, name, options)).map(({ agent }) => agent);
-    if (agents.length === 0) throw new CommandError(`nothing is stored of the owner ${name}`);
+    if (agents.length === 0) throw new CommandError(`no data of owner ${name}`);
     const lines = exportOwner(store, name, agents);
     const pieces = (await filesOf(io, options, store))?.putInto(lines, name) ?? lines;
     if (options.out === undefined) {
@@ -358,7 +358,7 @@ export async function exportData(io: Io, options: ExportOptions): Promise<number
       return 0;
     }
     if (await writeNewFile(io, options.out, pieces)) return 0;
-    io.stderr.write(`Interrupted: there is no ${options.out}.\n`);
+    io.stderr.write(`Interrupted; removed ${options.out}.\n`);
     return 130;
   });
 }

@@ -1,37 +1,37 @@
 import { type A2AError, toA2AError } from "@parley/a2a/internal/model/index";
 // The class itself would load the server.
 import { cut, line } from "@parley/a2a/internal/base/display";
-import { longest, quote } from "./output/text.ts";
+import { maxLength, quote } from "./output/text.ts";
 
-/** A mistake on the command line. Exit code 2. */
+/** Invalid usage. Exit code 2. */
 export class UsageError extends Error {
   override readonly name = "UsageError";
 }
 
-/** A command failed for a reason of its own: a file, an agent module. The message is for the user. Exit code 1. */
+/** A command failed, for example because of a file or an agent module. The message is for the user. Exit code 1. */
 export class CommandError extends Error {
   override readonly name = "CommandError";
 }
 
 const systemReasons: Readonly<Record<string, string>> = {
   ECONNREFUSED: "connection refused",
-  ECONNRESET: "the connection was reset",
+  ECONNRESET: "connection reset",
   ENOTFOUND: "unknown host",
-  EAI_AGAIN: "the host name could not be looked up",
-  ETIMEDOUT: "no answer in time",
-  EHOSTUNREACH: "no route to the host",
-  ENETUNREACH: "no network",
-  UND_ERR_CONNECT_TIMEOUT: "no answer in time",
-  UND_ERR_SOCKET: "the other side closed the connection",
+  EAI_AGAIN: "host name lookup failed",
+  ETIMEDOUT: "timed out",
+  EHOSTUNREACH: "no route to host",
+  ENETUNREACH: "network unreachable",
+  UND_ERR_CONNECT_TIMEOUT: "timed out",
+  UND_ERR_SOCKET: "the server closed the connection",
   DEPTH_ZERO_SELF_SIGNED_CERT: "its certificate is self-signed",
   SELF_SIGNED_CERT_IN_CHAIN: "its certificate is self-signed",
   UNABLE_TO_VERIFY_LEAF_SIGNATURE: "its certificate cannot be verified",
-  ERR_SSL_WRONG_VERSION_NUMBER: "it does not speak TLS there; is its URL http, not https?",
+  ERR_SSL_WRONG_VERSION_NUMBER: "the server does not use TLS; try http:// instead of https://",
   CERT_HAS_EXPIRED: "its certificate has expired",
   ERR_TLS_CERT_ALTNAME_INVALID: "its certificate is for another host",
 };
 
-/** An error and its causes, the outermost first. Of an AggregateError (one error for each address) the first. */
+/** An error and its causes, outermost first. An AggregateError, with one error per address, counts as its first. */
 function causes(error: unknown): readonly unknown[] {
   const chain: unknown[] = [];
   let next = error;
@@ -47,14 +47,14 @@ export function systemReason(error: unknown): string | undefined {
     const code = cause instanceof Error && "code" in cause ? cause.code : undefined;
     const reason = typeof code === "string" ? systemReasons[code] : undefined;
     if (reason !== undefined) return reason;
-    // fetch() refuses ports of some old services, and its error has no code.
+    // fetch() blocks ports of some old services; its error has no code.
     if (cause instanceof Error && cause.message === "bad port")
-      return "browsers and fetch() refuse to call this port; serve the agent on another one";
+      return "browsers and fetch() block this port; serve the agent on another one";
   }
   return undefined;
 }
 
-/** The reason in short words, and how long the client has retried. */
+/** The reason in a few words, and how long the client retried. */
 function reasonOf(error: A2AError): string {
   const reason = systemReason(error);
   if (reason === undefined) return error.message;
@@ -62,7 +62,7 @@ function reasonOf(error: A2AError): string {
   return `${reason}${retried}`;
 }
 
-/** The address that an error is about: the card may lead to another host than the URL that the user gave. */
+/** The address of an error. The card may name another host than the user. */
 function addressOf({ message }: A2AError, url: string | undefined): string {
   const words = /^(?:No answer from|No connection to|Nothing more from|The answer of) (\S+)/.exec(message);
   const named = words?.[1]?.replace(/:$/, "");
@@ -71,31 +71,31 @@ function addressOf({ message }: A2AError, url: string | undefined): string {
 }
 
 function explainA2A(error: A2AError, url: string | undefined, program: string): string {
-  // The message names the addresses that were tried.
+  // The message names the addresses.
   if (error.metadata["tried"] !== undefined) return error.message;
   const { withheldFrom } = error.metadata;
   if (withheldFrom !== undefined)
-    return `${withheldFrom} refuses the call. Your token and headers were not sent there, since only the agent's card names that origin and you named ${url ?? "another"}. Pass --credential-origin ${withheldFrom} to send them`;
+    return `${withheldFrom} rejected the call. Your token and headers were not sent to it, because only the card of ${url ?? "the agent"} names that origin. To send them, pass --credential-origin ${withheldFrom}`;
   const at = addressOf(error, url);
   switch (error.code) {
     case "ConnectionFailed":
       return `cannot reach ${at}: ${reasonOf(error)}`;
     case "ConnectionLost":
-      return `the connection to ${at} broke off: ${reasonOf(error)}`;
+      return `lost the connection to ${at}: ${reasonOf(error)}`;
     case "Timeout":
       return `${at} did not answer in time: ${error.message}`;
     case "InvalidResponse":
-      // The card is valid, but has no interface that fits the options.
+      // The card is valid, but no interface matches the options.
       if (/ has no interface to use\b.* was not asked for/.test(error.message)) return error.message;
       return `${at} does not follow the A2A protocol: ${error.message}`;
     case "Unauthenticated":
       return `${at} ${refusalOf(error)} (401): ${url === undefined ? "log in" : `${program} login ${quote(url)}`}, or pass --token TOKEN or set PARLEY_TOKEN`;
     case "PermissionDenied":
-      return `${at} does not allow this (403): ${error.message}`;
+      return `${at} does not allow this call (403): ${error.message}`;
     case "TooManyRequests":
     case "Unavailable": {
       const later = error.retryAfter === undefined ? "" : `; try again in ${error.retryAfter} s`;
-      return `${at} cannot answer now: ${error.message}${later}`;
+      return `${at} is unavailable: ${error.message}${later}`;
     }
     default: {
       const fields = error.fields.map((bad) => `\n  ${bad.field}: ${bad.description}`).join("");
@@ -104,9 +104,9 @@ function explainA2A(error: A2AError, url: string | undefined, program: string): 
   }
 }
 
-/** What an agent says about credentials that it got, such as an expired token: without it nobody knows that they were sent. */
+/** The reason of a 401, such as an expired token. */
 function refusalOf({ message }: A2AError): string {
-  return /^Authentication required\b/.test(message) ? "requires credentials" : `refuses the credentials: ${message}`;
+  return /^Authentication required\b/.test(message) ? "requires credentials" : `rejected the credentials: ${message}`;
 }
 
 function lines(text: string): string {
@@ -116,7 +116,7 @@ function lines(text: string): string {
     .join("\n");
 }
 
-/** An error as text for the terminal; with `verbose` also the stacks of its causes. */
+/** An error as text for the terminal; with `verbose`, also the stacks of its causes. */
 export function explain(
   error: unknown,
   options: { readonly url?: string; readonly verbose?: boolean; readonly program?: string } = {},
@@ -128,9 +128,9 @@ export function explain(
       : error instanceof Error
         ? error.message
         : String(error);
-  // A message of a server may contain anything: each line is made safe by itself.
-  const text = lines(cut(short, longest.error));
+  // A server may send anything, so each line is made safe to print.
+  const text = lines(cut(short, maxLength.error));
   if (options.verbose !== true) return text;
   const chain = causes(error).map((cause) => (cause instanceof Error ? (cause.stack ?? cause.message) : String(cause)));
-  return [text, ...chain.map((stack) => lines(cut(stack, longest.error)))].join("\ncaused by: ");
+  return [text, ...chain.map((stack) => lines(cut(stack, maxLength.error)))].join("\ncaused by: ");
 }

@@ -6,28 +6,28 @@ import { finished } from "node:stream/promises";
 import { CommandError, UsageError } from "./errors.ts";
 import type { Io } from "./io.ts";
 
-/** Why a file cannot be used, in words for the user. */
+/** Why a file cannot be used, for the user. */
 export function fileReason(error: unknown): string {
   const code = error instanceof Error && "code" in error ? error.code : undefined;
   switch (code) {
     case "ENOENT":
       return "no such file";
     case "EISDIR":
-      return "it is a folder";
+      return "is a folder";
     case "EACCES":
     case "EPERM":
-      return "not allowed";
+      return "permission denied";
     case "ENOSPC":
       return "the disk is full";
     case "ENOTDIR":
     case "EEXIST":
-      return "a file of that name is in the way";
+      return "a file with that name exists";
     default:
       return error instanceof Error ? error.message : String(error);
   }
 }
 
-/** A file that the user named. Throws UsageError if it cannot be read; `hint`: what else to say then. */
+/** Reads a file that the user named. Throws UsageError, with `hint` at its end. */
 export async function readBytes(file: string, cwd: string, hint = ""): Promise<Buffer> {
   try {
     return await readFile(resolve(cwd, file));
@@ -44,34 +44,35 @@ export async function readAll(stdin: Io["stdin"]): Promise<string> {
   return text + decoder.decode();
 }
 
-/** What the user answers. Throws UsageError where that is nothing. */
+/** Asks the user. Throws UsageError if there is no answer. */
 export async function answerTo(io: Io, question: string, hidden: boolean): Promise<string> {
   const text = (await io.ask(question, { hidden }))?.replace(/\r$/, "");
-  if (text === undefined || text === "") throw new UsageError(`nothing was given for "${question.replace(/: $/, "")}"`);
+  if (text === undefined || text === "") throw new UsageError(`no answer to "${question.replace(/: $/, "")}"`);
   return text;
 }
 
-/** A file that holds an object as JSON. */
+/** Reads a JSON object from a file. */
 export async function jsonOf(file: string, cwd: string): Promise<object> {
   const text = (await readBytes(file, cwd)).toString("utf8");
   try {
     const value: unknown = JSON.parse(text);
     if (typeof value === "object" && value !== null) return value;
   } catch {
-    // The error of JSON.parse() shows what is in the file, which may be a key.
+    // The error of JSON.parse() would show the content of the file, which may be a key.
   }
   throw new UsageError(`${file} is not JSON`);
 }
 
 /**
- * Writes a file that must not exist, and that only the user may read. Half of it is none, and would be in the way of the next one: it is
- * removed where something fails or the user interrupts. `false`: the user did.
+ * Writes a new file that only the user can read. If writing fails, or the user interrupts it, the file is removed.
+ *
+ * @returns false if the user interrupted.
  */
 export async function writeNewFile(io: Io, out: string, pieces: AsyncIterable<string>): Promise<boolean> {
   const path = resolve(io.cwd, out);
   const file = createWriteStream(path, { flags: "wx", mode: 0o600 });
   const written = finished(file);
-  // It may fail while the first page is read. That is thrown below.
+  // A failure while the first page is read is thrown below.
   written.catch(() => undefined);
   let [isOwn, isInterrupted] = [false, false];
   const release = io.onInterrupt(() => (isInterrupted = true));

@@ -26,24 +26,24 @@ export interface Follow {
   readonly fetch?: FileFetch | undefined;
   readonly hints: Hints;
   readonly options: FollowOptions;
-  /** Whether the caller knows the task already: what the first snapshot contains is then not shown as new. */
+  /** Whether the caller already knows the task, so that its first snapshot is not shown as new. */
   readonly known?: boolean;
-  /** Whether a call shows a task that is known as it is before its events. */
+  /** Whether a call begins with a snapshot of a known task. */
   readonly streams?: boolean;
   /** Whether the events may end before the task does. */
   readonly mayEndEarly?: boolean;
-  /** Sends data that answers a question of the task. Absent: nobody is asked to fill in a form. */
+  /** Sends the data of a form. Absent: the user is not asked to fill in forms. */
   readonly answer?: (taskId: string, data: JsonObject) => Start;
-  /** Whether the events of a task go on while it waits for a form. They are left once the user can fill it in. */
+  /** Whether the stream continues while the task waits for a form. It is then closed for the form. */
   readonly leavesAtForm?: boolean;
-  /** What to say of an event before it is shown. */
+  /** A note to show before an event. */
   readonly about?: (event: StreamResponse) => string | undefined;
 }
 
 /** Begins a call. */
 export type Start = (signal: AbortSignal) => AsyncIterable<StreamResponse>;
 
-/** Exit codes of shells for processes that a signal ended. */
+/** Exit codes of a shell for these signals. */
 const signalCodes: Readonly<Record<Signal, number>> = { SIGINT: 130, SIGTERM: 143 };
 
 /** Output of `--json`: each event as a line of JSON on standard output, everything else on standard error. */
@@ -58,13 +58,13 @@ function jsonProgress(io: Io): Progress {
   };
 }
 
-/** The parts of a direct reply that are not text, as an artifact to be saved. */
+/** The parts of a direct reply that are not text, as an artifact to save. */
 function filesOf(message: Message | undefined): readonly Artifact[] {
   const parts = (message?.parts ?? []).filter((part) => part.text === undefined);
   return message === undefined || parts.length === 0 ? [] : [{ artifactId: message.messageId, name: "reply", parts }];
 }
 
-/** What the user can do about a task that waits for input or authorization. */
+/** What the user can do for a task that waits for input or authorization. */
 function waiting(
   state: TaskState | undefined,
   message: Message | undefined,
@@ -73,31 +73,31 @@ function waiting(
 ): string | undefined {
   if (state === "TASK_STATE_INPUT_REQUIRED") {
     const form = formIn(message);
-    if (form !== undefined) return `The agent waits for a form:\n  ${hints.fill(id, form.sample)}`;
-    return `The agent waits for your answer:\n  ${hints.answer(id)}`;
+    if (form !== undefined) return `The agent is waiting for a form:\n  ${hints.fill(id, form.sample)}`;
+    return `The agent is waiting for your answer:\n  ${hints.answer(id)}`;
   }
   if (state === "TASK_STATE_AUTH_REQUIRED") {
     const request = readAuthorization(message);
     if (request?.url !== undefined) return linkOf(request.url, request.expiresAt) + `  ${hints.watch(id)}`;
-    return `The agent waits for an authorization. Give it as the agent asks, then:\n  ${hints.watch(id)}`;
+    return `The agent is waiting for an authorization. Authorize it as the agent asks, then run:\n  ${hints.watch(id)}`;
   }
   return undefined;
 }
 
-/** Where the user gives an authorization. Who the link belongs to is said first, because the agent chose it. */
+/** The link of an authorization. Its host comes first, because the agent chose the link. */
 function linkOf(url: string, expiresAt: string | undefined): string {
   const until = expiresAt === undefined ? "" : `, until ${line(expiresAt)}`;
   return (
-    `The agent waits for an authorization. Give it at ${line(new URL(url).host)}${until}:\n` +
+    `The agent is waiting for an authorization. Authorize it at ${line(new URL(url).host)}${until}:\n` +
     `  ${line(url, 4096)}\n` +
-    "The task then goes on by itself. To watch it:\n"
+    "The task then continues. To watch it:\n"
   );
 }
 
 /**
  * Shows the events of a call until they end, saves artifacts, and prints commands that continue the task.
  *
- * @returns the exit code: 1 for a task that failed, was rejected or canceled; 130 or 143 after a signal.
+ * @returns the exit code: 1 for a task that failed, was rejected or was canceled; 130 or 143 after a signal.
  */
 export async function follow(io: Io, start: Start, how: Follow): Promise<number> {
   const call = new FollowedCall(io, how);
@@ -128,14 +128,14 @@ class FollowedCall {
   readonly progress: Progress;
   readonly #io: Io;
   readonly #how: Follow;
-  /** Saves artifacts, where the user wants that. */
+  /** Saves artifacts with `--out`. */
   #saver: Saver | undefined;
   /** Whether the task that the caller knows has been seen. */
   #seen: boolean;
   #answered = false;
-  /** The form that the task waits for, with what the user can do instead. */
+  /** The form that the task waits for, and the command that fills it in. */
   #form: { readonly fields: readonly Field[]; readonly hint: string } | undefined;
-  /** What the user has filled in last. */
+  /** The last answers of the user. */
   #data: JsonObject = {};
   #taskId: string | undefined;
   #state: TaskState | undefined;
@@ -147,7 +147,7 @@ class FollowedCall {
     this.#seen = how.known !== true;
   }
 
-  /** Finds where artifacts are saved, before anything is sent. */
+  /** Checks where artifacts are saved, before anything is sent. */
   async prepare(): Promise<void> {
     const { fetch, options } = this.#how;
     this.#saver = await Saver.for(this.#io, { ...options, fetch }, (text) => this.progress.note(text));
@@ -159,10 +159,7 @@ class FollowedCall {
   }
 
   async read(events: AsyncIterable<StreamResponse>): Promise<void> {
-    /**
-     * The first snapshot, while it is not shown: a known task may still be in the interrupted state that this message ends. It
-     * is shown only if no other event follows.
-     */
+    // A first snapshot may still have the interrupted state that this message ends. It is shown only if no event follows.
     let held: StreamResponse | undefined;
     for await (const event of events) {
       this.#answered = true;
@@ -182,26 +179,26 @@ class FollowedCall {
     if (held !== undefined) this.#show(held);
   }
 
-  /** Lets the user fill in the form that the task waits for. `undefined`: there is none, or the user gave up. */
+  /** Lets the user fill in the form of the task. `undefined`: no form, or the user left it. */
   async filled(): Promise<Start | undefined> {
     const form = this.#form;
     const { answer } = this.#how;
     if (form === undefined || answer === undefined || this.#taskId === undefined) return undefined;
     this.#form = undefined;
-    this.progress.note("The agent waits for a form. Ctrl-D ends it.");
+    this.progress.note("The agent is waiting for a form. Press Ctrl-D to leave it.");
     const data = await fill(this.#io, form.fields, this.#data);
     if (data === undefined) {
       this.progress.note(`\n${form.hint}`);
       return undefined;
     }
     this.#data = data;
-    // The same question may come again, and so may the task as it was.
+    // The agent may repeat the question, or the stream the old state.
     this.#state = undefined;
     this.#seen = this.#how.streams !== true;
     return answer(this.#taskId, data);
   }
 
-  /** The error of the call, after what the user can do about it was printed. */
+  /** Prints what the user can do, and returns the error. */
   failed(error: unknown): unknown {
     const { hints } = this.#how;
     if (this.#taskId !== undefined) this.progress.note(`To see the rest of the task:\n  ${hints.watch(this.#taskId)}`);
@@ -213,8 +210,8 @@ class FollowedCall {
     const id = this.#taskId;
     this.progress.note(
       id === undefined
-        ? `Interrupted before the agent answered; it may still be working:\n  ${hints.list()}`
-        : `Interrupted; the task goes on. To watch or cancel it:\n  ${hints.watch(id)}\n  ${hints.cancel(id)}`,
+        ? `Interrupted before the agent answered; it may still be working. To list your tasks:\n  ${hints.list()}`
+        : `Interrupted; the task keeps running. To watch or cancel it:\n  ${hints.watch(id)}\n  ${hints.cancel(id)}`,
     );
     return signalCodes[signal];
   }
@@ -230,7 +227,7 @@ class FollowedCall {
     }
     if (id === undefined || state === undefined) return 0;
     if (!isTerminal(state) && !isInterrupted(state)) {
-      this.progress.note(`The task goes on. To watch or cancel it:\n  ${hints.watch(id)}\n  ${hints.cancel(id)}`);
+      this.progress.note(`The task keeps running. To watch or cancel it:\n  ${hints.watch(id)}\n  ${hints.cancel(id)}`);
       return mayEndEarly ? 0 : 1;
     }
     if (this.#saver === undefined && this.progress.hasFiles && isTerminal(state))

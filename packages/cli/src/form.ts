@@ -1,49 +1,47 @@
 import type { JsonObject, JsonValue, Message, Part } from "@parley/a2a/internal/model/index";
 import { line } from "@parley/a2a/internal/base/display";
 import type { Io } from "./io.ts";
-import { longest } from "./output/text.ts";
+import { maxLength } from "./output/text.ts";
 
-/* Forms that agents ask for, as JSON Schema. A stranger wrote them: what is not understood makes a form that is not asked for field by field. */
+/* Forms of agents, as JSON Schema. A form with unsupported parts is not asked field by field. */
 
-/** What a field may be. */
 export type Kind = "string" | "number" | "integer" | "boolean";
 
-/** One of the values that a field may have. */
+/** An allowed value. */
 export type Choice = string | number | boolean;
 
 /** One field of a form. */
 export interface Field {
   readonly name: string;
-  /** What people call it. */
+  /** Name for people. */
   readonly label: string;
   readonly description?: string | undefined;
   readonly kind: Kind;
-  /** The only values that it may have. */
+  /** Its allowed values. */
   readonly choices?: readonly Choice[] | undefined;
   readonly required: boolean;
   /** The value of an empty answer. */
   readonly initial?: JsonValue | undefined;
-  /** Its schema, for what it may be. */
   readonly schema: JsonObject;
 }
 
 /** A form. */
 export interface Form {
-  /** Its fields. `undefined`: it has parts that cannot be asked for one by one. */
+  /** `undefined`: the form cannot be asked field by field. */
   readonly fields: readonly Field[] | undefined;
-  /** Data that looks like what is wanted. `undefined`: the schema does not say. */
+  /** Example data; `undefined` if the schema does not tell. */
   readonly sample: JsonValue | undefined;
 }
 
-/** More fields are a file, and not questions. */
+/** A form with more fields is better filled in as a file. */
 const maxFields = 50;
 
-/** Whether a part is the form of a question: `turn.data()` of Parley sends it with its media type, other agents as a member of data. */
+/** Whether a part is a form: Parley's `turn.data()` marks it by media type, other agents send it as a member of data. */
 export function isForm(part: Part): boolean {
   return schemaIn(part) !== undefined;
 }
 
-/** The form that a question brings along. */
+/** The form in a question. */
 export function formIn(message: Message | undefined): Form | undefined {
   const schema = message?.parts.map(schemaIn).find((each) => each !== undefined);
   return schema && { fields: fieldsOf(schema), sample: sampleOf(schema, 0) };
@@ -65,7 +63,7 @@ function fieldsOf(schema: JsonObject): readonly Field[] | undefined {
   for (const name of names) {
     const isRequired = Array.isArray(required) && required.includes(name);
     const field = fieldOf(name, properties[name], isRequired);
-    // The agent can do without an optional field that cannot be asked for.
+    // An optional field with an unsupported schema is left out.
     if (field === undefined && isRequired) return undefined;
     if (field !== undefined) fields.push(field);
   }
@@ -91,7 +89,7 @@ function fieldOf(name: string, given: JsonValue | undefined, required: boolean):
   };
 }
 
-/** The schema of a value that may be null, without that. */
+/** A nullable schema without null. */
 function withoutNull(schema: JsonObject): JsonObject | undefined {
   const { anyOf, oneOf, type, ...rest } = schema;
   const some = anyOf ?? oneOf;
@@ -104,7 +102,7 @@ function withoutNull(schema: JsonObject): JsonObject | undefined {
   return others.length === 0 && only !== undefined ? { ...rest, type: only } : undefined;
 }
 
-/** The only values, where there are any. Null is one of a field that may be left out. */
+/** The allowed values, if limited. Null stands for an absent field. */
 function choicesOf({ enum: values, const: only }: JsonObject): readonly JsonValue[] | undefined {
   if (only !== undefined) return [only];
   if (!isList(values)) return undefined;
@@ -122,7 +120,6 @@ function isChoice(value: JsonValue): value is Choice {
   return typeof value !== "object";
 }
 
-/** How deep the sample of a form is. */
 const maxSampleDepth = 3;
 
 const samples: Readonly<Record<string, JsonValue>> = { string: "…", number: 0, integer: 0, boolean: false, array: [] };
@@ -150,14 +147,14 @@ function isObject(value: unknown): value is JsonObject {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
-/** A value, or why an answer is none. */
+/** A value, or why the answer is invalid. */
 type Answer = { readonly value: JsonValue | undefined } | { readonly problem: string };
 
 /**
- * Asks for each field of a form, until each answer can be one.
+ * Asks for each field of a form until its answer is valid.
  *
- * @param before - What was answered before: the agent may ask again.
- * @returns the data; `undefined` where the user gave up.
+ * @param before - Earlier answers, as defaults: the agent may ask again.
+ * @returns the data; `undefined` if the user left the form.
  */
 export async function fill(io: Io, fields: readonly Field[], before: JsonObject): Promise<JsonObject | undefined> {
   const given: (readonly [name: string, value: JsonValue])[] = [];
@@ -170,15 +167,15 @@ export async function fill(io: Io, fields: readonly Field[], before: JsonObject)
   return Object.fromEntries(given);
 }
 
-/** The user has ended the form. */
+/** The user left the form. */
 const stopped = Symbol("stopped");
 
 async function ask(io: Io, field: Field): Promise<JsonValue | undefined | typeof stopped> {
   const { description, initial, schema } = field;
-  if (description !== undefined) io.stderr.write(`  ${line(description, longest.name)}\n`);
+  if (description !== undefined) io.stderr.write(`  ${line(description, maxLength.name)}\n`);
   const hint = hintOf(field);
   const standard = initial === undefined ? "" : ` [${shown(initial)}]`;
-  const question = `  ${line(field.label, longest.name)}${hint === "" ? "" : ` (${hint})`}${standard}: `;
+  const question = `  ${line(field.label, maxLength.name)}${hint === "" ? "" : ` (${hint})`}${standard}: `;
   for (;;) {
     const text = (await io.ask(question, { hidden: schema["format"] === "password" }))?.trim();
     if (text === undefined) return stopped;
@@ -199,7 +196,7 @@ function answerOf(field: Field, text: string): Answer {
   return parsers[field.kind](text, field.schema);
 }
 
-/** A choice in other case. */
+/** The choice that differs only in case. */
 function onlyLike(choices: readonly Choice[], text: string): Choice | undefined {
   const like = choices.filter((each) => String(each).toLowerCase() === text.toLowerCase());
   return like.length === 1 ? like[0] : undefined;
@@ -216,7 +213,7 @@ const parsers: Readonly<Record<Field["kind"], (text: string, schema: JsonObject)
   },
 };
 
-/** Patterns of an agent are left to the agent: a hostile one could run for ever. */
+/** Does not check patterns: a hostile one could run forever. */
 function stringOf(text: string, { minLength, maxLength, format }: JsonObject): Answer {
   const { length } = Array.from(text);
   if (typeof minLength === "number" && length < minLength)
@@ -227,7 +224,7 @@ function stringOf(text: string, { minLength, maxLength, format }: JsonObject): A
   return known === undefined || known.fits(text) ? { value: text } : { problem: `It must be ${known.what}` };
 }
 
-/** Formats of texts that are checked (JSON Schema 2020-12 §7.3). */
+/** Supported formats (JSON Schema 2020-12 §7.3). */
 const formats: Readonly<Record<string, { readonly what: string; fits(text: string): boolean }>> = {
   date: {
     what: "a date such as 2026-01-31",
@@ -251,7 +248,7 @@ function numberOf(text: string, schema: JsonObject): Answer {
   return { value };
 }
 
-/** Bounds of numbers, in words that a hint and a problem share. */
+/** Bounds of numbers, in words for hints and problems. */
 const bounds: readonly (readonly [name: string, what: string, fits: (value: number, bound: number) => boolean])[] = [
   ["minimum", "at least", (value, bound) => value >= bound],
   ["exclusiveMinimum", "more than", (value, bound) => value > bound],
@@ -259,7 +256,7 @@ const bounds: readonly (readonly [name: string, what: string, fits: (value: numb
   ["exclusiveMaximum", "less than", (value, bound) => value < bound],
 ];
 
-/** What an answer may be, in a few words. */
+/** A short description of valid answers. */
 function hintOf({ kind, choices, required, schema }: Field): string {
   const { format } = schema;
   const words = [
@@ -275,7 +272,7 @@ function kindHint(kind: Field["kind"], format: JsonValue | undefined): string {
   return kind === "boolean" ? "yes or no" : kind === "integer" ? "whole number" : kind;
 }
 
-/** Libraries say of every whole number that it is safe. */
+/** Schema libraries limit every integer to the safe ones, which is no hint. */
 function boundHint(what: string, bound: JsonValue | undefined): string {
   return typeof bound === "number" && Math.abs(bound) < Number.MAX_SAFE_INTEGER ? `${what} ${bound}` : "";
 }
@@ -287,5 +284,5 @@ function listed(choices: readonly JsonValue[]): string {
 
 function shown(value: JsonValue): string {
   if (typeof value === "boolean") return value ? "yes" : "no";
-  return line(typeof value === "object" ? JSON.stringify(value) : String(value), longest.name);
+  return line(typeof value === "object" ? JSON.stringify(value) : String(value), maxLength.name);
 }

@@ -2,11 +2,11 @@ import type { JsonValue } from "@parley/a2a/internal/model/index";
 import type { CallOptions } from "./connection.ts";
 import { commandLine, quote } from "./output/text.ts";
 
-/** Command lines that continue a task, ready to be copied. */
+/** Command lines that continue a task, to be copied. */
 export interface Hints {
   /** Answers a question of the agent. */
   answer(taskId: string): string;
-  /** Answers a form of the agent. `sample`: data that looks like what is wanted. */
+  /** Answers a form of the agent with sample data. */
   fill(taskId: string, sample: JsonValue | undefined): string;
   watch(taskId: string): string;
   /** Saves the files of a task. */
@@ -19,7 +19,7 @@ interface HintOptions {
   readonly out?: string;
 }
 
-/** Makes command lines without secrets: a token becomes `$PARLEY_TOKEN`, and values of headers become `…`. */
+/** Command lines without secrets: a token becomes `$PARLEY_TOKEN`, a header value `…`. */
 export function hintsFor(url: string, options: CallOptions & HintOptions, program = "parley"): Hints {
   const flags = [
     ...(options.token === undefined ? [] : ['--token "$PARLEY_TOKEN"']),
@@ -30,7 +30,7 @@ export function hintsFor(url: string, options: CallOptions & HintOptions, progra
   ];
   const make = (command: string, ...words: readonly string[]): string =>
     [program, command, ...flags, ...words].join(" ");
-  // An id that begins with a dash would be parsed as an option.
+  // A leading dash would make an ID an option.
   const at = (taskId: string): string => commandLine(taskId.startsWith("-") ? ["--", url, taskId] : [url, taskId]);
   const out = options.out === undefined ? [] : [`--out ${quote(options.out)}`];
   const sendTo = (taskId: string, what: string): string => {

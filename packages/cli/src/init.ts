@@ -12,7 +12,7 @@ interface InitOptions {
 
 const templates = new URL("../templates/agent/", import.meta.url);
 
-/** Files of a new project, and what they are called here where npm would treat the real name specially. */
+/** Files of a new project, and their names in this package, where npm treats .gitignore specially. */
 const files: Readonly<Record<string, string>> = {
   "agent.ts": "agent.ts",
   "agent.test.ts": "agent.test.ts",
@@ -21,18 +21,18 @@ const files: Readonly<Record<string, string>> = {
   ".gitignore": "gitignore",
 };
 
-/** Packages that the project itself imports or runs. */
+/** Packages that the project imports or runs. */
 const needed = ["cli", "node", "testing"];
-/** With those that they depend on: npm would ask the registry for them, where a checkout's version is not. */
+/** With their dependencies, which npm would otherwise look up in the registry. */
 const linked = ["a2a", "cli", "conform", "grpc", "node", "server", "sql", "testing"];
 
-/** What is not Parley's own, in the versions that the template was tried with. */
+/** Tested versions of the tools. */
 export const toolVersions = { "@types/node": "20.19.43", tsx: "4.23.15", typescript: "7.0.2" };
 
-/** The driver for a Node that has no SQLite of its own, in the version that it was tried with. */
+/** Tested version of the driver for a Node without SQLite. */
 export const libsqlVersion = "0.5.29";
 
-/** A folder's name as the name of a package. */
+/** The name of a package for a folder. */
 export function packageName(folder: string): string {
   const name = basename(folder)
     .toLowerCase()
@@ -55,14 +55,14 @@ async function manifest(folder: string, link: string | undefined): Promise<strin
     scripts: {
       start: "parley serve agent.ts",
       dev: "parley dev agent.ts",
-      // The address on the card. Clients such as ADK for Python want both to have the same origin.
+      // The address on the card: clients such as ADK for Python require the same origin.
       ask: "parley send http://127.0.0.1:4000",
       test: "node --import tsx --test agent.test.ts",
       check: "tsc",
     },
     dependencies: {
       ...Object.fromEntries((link === undefined ? needed : linked).map((name) => [`@parley/${name}`, source(name)])),
-      // The project runs on the Node that makes it, if on no other.
+      // For the Node that creates the project.
       ...(defaultDriver() === "libsql" && { libsql: libsqlVersion }),
     },
     devDependencies: toolVersions,
@@ -73,7 +73,7 @@ async function manifest(folder: string, link: string | undefined): Promise<strin
 async function prepare(folder: string, shown: string): Promise<void> {
   await mkdir(folder, { recursive: true });
   const there = (await readdir(folder)).filter((name) => name !== ".git");
-  if (there.length > 0) throw new UsageError(`${shown} is not empty: parley init writes into a new or an empty folder`);
+  if (there.length > 0) throw new UsageError(`${shown} must be a new or empty folder`);
 }
 
 /** `parley init`. */
@@ -89,20 +89,20 @@ export async function init(io: Io, where: string, options: InitOptions): Promise
       const content = await readFile(new URL(template, templates), "utf8");
       await write(name, content.replaceAll("{{NAME}}", packageName(folder)));
     }
-    // Linked folders would look for their own dependencies beside themselves: npm is to install them as it does packages.
+    // Without it, linked folders would look for their dependencies next to themselves.
     if (link !== undefined) await write(".npmrc", "install-links=true\n");
   } catch (error) {
     if (error instanceof UsageError) throw error;
-    throw new CommandError(`cannot write into ${where}: ${fileReason(error)}`, { cause: error });
+    throw new CommandError(`cannot write to ${where}: ${fileReason(error)}`, { cause: error });
   }
   const path = relative(io.cwd, folder);
   io.stdout.write(
     [
-      `Wrote an agent into ${path === "" ? "this folder" : path}. Next:`,
+      `Created an agent in ${path === "" ? "this folder" : path}. Next:`,
       ...(path === "" ? [] : [`  cd ${quote(path)}`]),
       "  npm install",
       "  npm start",
-      "And in another terminal, from the same folder:",
+      "Then, in another terminal, from the same folder:",
       '  npm run ask -- "roll 2d6"',
       "",
     ].join("\n"),

@@ -19,7 +19,7 @@ export interface Invocation {
   readonly platform: NodeJS.Platform;
 }
 
-/** How package managers run a script, and a program of a package that is installed, or is not. */
+/** How package managers run a script, an installed program, and a fetched one. */
 const managers: Readonly<Record<string, readonly [run: string, installed: string, fetched: string]>> = {
   npm: ["npm run --silent NAME --", "npx parley", "npx @parley/cli"],
   pnpm: ["pnpm --silent NAME", "pnpm exec parley", "pnpm dlx @parley/cli"],
@@ -28,8 +28,8 @@ const managers: Readonly<Record<string, readonly [run: string, installed: string
 };
 
 /**
- * What to type so that this program runs again, so that hints can be copied: `parley` where that is found, and elsewhere what the user
- * typed: a script of npm, `npx parley`, a path.
+ * The command that runs this program again, for hints: `parley` if it is in PATH, otherwise what the user typed, such as an npm script,
+ * `npx parley` or a path.
  */
 export function programFor(invocation: Invocation): string {
   const { env, script, platform } = invocation;
@@ -40,7 +40,7 @@ export function programFor(invocation: Invocation): string {
     const [run, exec, fetched] = manager;
     const name = env["npm_lifecycle_event"];
     if (name !== undefined && isScript(invocation, name)) return run.replace("NAME", quote(name));
-    // What is not installed is kept in a folder of the package manager.
+    // Package managers keep fetched programs in these folders.
     if (/[/\\](?:_npx|dlx(?:-[^/\\]*)?|bunx-[^/\\]*)[/\\]/.test(script)) return fetched;
     if (installed) return exec;
   }
@@ -50,7 +50,7 @@ export function programFor(invocation: Invocation): string {
   return `${runner} ${quote(shortest(invocation))}`;
 }
 
-/** Whether a script of the project is this program and nothing else, so that words can follow it. */
+/** Whether an npm script runs only this program, so that arguments can follow. */
 function isScript({ env, script }: Invocation, name: string): boolean {
   const manifest = env["npm_package_json"];
   if (manifest === undefined) return false;

@@ -8,7 +8,7 @@ import { programFor } from "./invocation.ts";
 /** Standard output or standard error. */
 export interface Out {
   write(text: string): void;
-  /** Resolves when what was written is on its way, so that no more than a part of a long output is in memory. Default: at once. */
+  /** Resolves once the stream accepts more, which bounds the memory of a long output. Default: at once. */
   ready?(): Promise<unknown> | undefined;
   /** Whether it is a terminal. */
   readonly terminal: boolean;
@@ -18,27 +18,27 @@ export interface Out {
 
 export type Signal = "SIGINT" | "SIGTERM";
 
-/** What a command uses of its process. Tests pass another one. */
+/** What a command uses of its process. Tests replace it. */
 export interface Io {
   readonly stdin: AsyncIterable<Uint8Array | string>;
   readonly stdout: Out;
   readonly stderr: Out;
   /**
-   * Asks the user: on a terminal, and without showing what is typed where it is `hidden`. Elsewhere the next line of standard input is
-   * the answer. `undefined` where there is none.
+   * Asks the user on a terminal, without an echo if `hidden`. Without a terminal, the next line of standard input is the answer.
+   * `undefined`: no answer.
    */
   ask(question: string, options: { readonly hidden: boolean }): Promise<string | undefined>;
-  /** Whether a person is there who can be asked: standard input and standard error are a terminal. */
+  /** Whether the user can be asked: standard input and standard error are terminals. */
   readonly interactive: boolean;
-  /** Opens a page in the browser of the user. Rejects where there is none. */
+  /** Opens a page in a browser. Rejects without one. */
   openPage(url: string): Promise<void>;
   readonly env: Readonly<Record<string, string | undefined>>;
-  /** How long calls are retried. Default: as long as clients do. */
+  /** Retries of calls. Default: that of clients. */
   readonly retry?: ConnectOptions["retry"];
   readonly cwd: string;
-  /** What to type so that this program runs again: `parley`, `npx parley`, and so on. */
+  /** The command that runs this program: `parley`, `npx parley`, and so on. */
   readonly program: string;
-  /** At the first SIGINT or SIGTERM calls `run`; the second one ends the process. Returns a function that removes the handler. */
+  /** Calls `run` at the first SIGINT or SIGTERM; a second one ends the process. Returns a function that removes the handler. */
   onInterrupt(run: (signal: Signal) => void): () => void;
 }
 
@@ -51,7 +51,7 @@ function outOf(stream: NodeJS.WriteStream): Out {
   };
 }
 
-/** Lines of standard input, for answers that are not typed. */
+/** Answers from lines of standard input. */
 function linesOf(stream: NodeJS.ReadStream): () => Promise<string | undefined> {
   let lines: AsyncIterator<string, undefined> | undefined;
   return async () => {
@@ -97,19 +97,18 @@ export function processIo(): Io {
   };
 }
 
-/** Asks a question. Hidden text is not echoed. Ctrl-C and Ctrl-D are no answer: `undefined`. */
+/** Asks a question, without an echo if hidden. Ctrl-C and Ctrl-D resolve with `undefined`. */
 export type AskUser = (question: string, hidden: boolean) => Promise<string | undefined>;
 
-/** What shows questions, and what is typed. */
 interface Echo {
   write(piece: string | Buffer): unknown;
 }
 
 /**
- * Asks on a terminal. Input that arrives before its question is kept for it: a user may paste several lines, or type ahead of a slow agent.
+ * Asks on a terminal. Keeps input that arrives before its question: a user may paste several lines, or type ahead of a slow agent.
  */
 export function askerOn(input: Readable, output: Echo): AskUser {
-  /** Answers to questions that are not asked yet. `undefined`: Ctrl-C or Ctrl-D. */
+  /** Answers to later questions. `undefined`: Ctrl-C or Ctrl-D. */
   const ahead: (string | undefined)[] = [];
   /** The beginning of the next answer. */
   let begun = "";
@@ -135,7 +134,7 @@ export function askerOn(input: Readable, output: Echo): AskUser {
           if (isAnswered) ahead.push(answer);
           else resolve(answer);
           isAnswered = true;
-          // The rest of the input is shown when its question is asked, which may hide it.
+          // The rest of the input belongs to later questions, which may hide it.
           isShown = false;
         };
         reader.on("line", take);

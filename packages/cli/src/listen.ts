@@ -35,17 +35,17 @@ export async function listen(io: Io, at: string, task: string | undefined, optio
   const { message, publicUrl } = options;
   const begins = message !== undefined || options.file !== undefined || options.data !== undefined;
   if ((task === undefined) !== begins) {
-    throw new UsageError("give either [task], the id of a task, or --message <text>, which begins one");
+    throw new UsageError("pass either [task], the ID of a task, or --message <text> to start one");
   }
   if (publicUrl === undefined && !isLoopback(new URL(at).hostname)) {
     throw new UsageError(
-      `${at} cannot reach this machine at 127.0.0.1. Open a tunnel to the port of --port <port>, and pass its address as --public-url <url>`,
+      `${at} cannot reach 127.0.0.1 on this machine. Open a tunnel to --port <port>, and pass its URL as --public-url <url>`,
     );
   }
   const parts = task === undefined ? await partsOf(io, message, options) : [];
   const client = await open(io, at, options);
   if (client.card.capabilities.pushNotifications !== true) {
-    throw new CommandError(`${at} sends no webhooks: its card does not declare pushNotifications`);
+    throw new CommandError(`${at} does not send webhooks: its card does not declare pushNotifications`);
   }
   const subject = task === undefined ? { parts } : { task };
   const inbox = new Inbox();
@@ -66,8 +66,7 @@ interface Listening extends ListenOptions {
 }
 
 /**
- * The webhooks of a task until it ends. Those of a known task come after the task as it is now; of a new one they have all that
- * happens.
+ * The webhooks of a task until it ends. A known task first yields its current state; the webhooks of a new one have everything.
  */
 async function* deliveries(
   io: Io,
@@ -97,7 +96,7 @@ async function* deliveries(
     if ("task" in subject) {
       await client.createTaskPushNotificationConfig(receiver.config({ id, taskId: subject.task }), { signal });
       registered = subject.task;
-      // After that, so that nothing can happen in between.
+      // After the registration, so that no event is missed.
       first = { task: await client.getTask(subject.task, { signal }) };
     } else {
       const configuration = { taskPushNotificationConfig: receiver.config({ id }), returnImmediately: true };
@@ -119,7 +118,7 @@ async function* deliveries(
 
 const silent = { debug() {}, info() {}, warn() {}, error() {} };
 
-/** A webhook that stays would be tried for days. */
+/** The agent would retry a webhook that stays registered for days. */
 async function unregister(
   io: Io,
   client: Client,
@@ -129,11 +128,11 @@ async function unregister(
     await client.deleteTaskPushNotificationConfig(webhook);
   } catch (error) {
     const reason = error instanceof Error ? error.message : String(error);
-    io.stderr.write(`The webhook ${line(webhook.id)} could not be removed: ${line(reason)}\n`);
+    io.stderr.write(`Failed to remove webhook ${line(webhook.id)}: ${line(reason)}\n`);
   }
 }
 
-/** A secret of its own where the agent signs with one, so that no other sender is believed. */
+/** A fresh secret if the agent signs webhooks, so that no other sender is trusted. */
 function trustFor({ capabilities }: AgentCard): WebhookTrust {
   const declared = capabilities.extensions?.find(({ uri }) => uri === webhooksExtension)?.params?.["schemes"];
   const signs = Array.isArray(declared) && declared.includes("StandardWebhooks");
@@ -146,15 +145,15 @@ async function listening(port: number): Promise<Server> {
     await once(server, "listening");
   } catch (cause) {
     const taken = cause instanceof Error && "code" in cause && cause.code === "EADDRINUSE";
-    const reason = taken ? "another process uses it" : cause instanceof Error ? cause.message : String(cause);
-    throw new CommandError(`cannot listen on port ${port}: ${reason}. Pass another --port, or 0 for any free one`, {
+    const reason = taken ? "another process is using it" : cause instanceof Error ? cause.message : String(cause);
+    throw new CommandError(`cannot listen on port ${port}: ${reason}. Pass another --port, or 0 for a free one`, {
       cause,
     });
   }
   return server;
 }
 
-/** Answers what has arrived, then closes. */
+/** Answers pending deliveries, then closes. */
 async function closed(server: Server, receiver: WebhookReceiver): Promise<void> {
   await receiver.close();
   const done = once(server, "close");
@@ -165,7 +164,7 @@ async function closed(server: Server, receiver: WebhookReceiver): Promise<void> 
   clearTimeout(force);
 }
 
-/** What was not accepted, for whoever wonders why nothing is shown. */
+/** Reports a rejected delivery. */
 function refused(io: Io, text: string, { reason }: Readonly<Record<string, unknown>> = {}): void {
   io.stderr.write(`${line(text)}${typeof reason === "string" ? `: ${line(reason)}` : ""}\n`);
 }
@@ -173,11 +172,11 @@ function refused(io: Io, text: string, { reason }: Readonly<Record<string, unkno
 interface Waiting {
   readonly event: StreamResponse;
   readonly delivery: WebhookDelivery;
-  /** Lets the sender have its answer. */
+  /** Sends the answer. */
   readonly shown: () => void;
 }
 
-/** Webhooks between the receiver and the output. A sender gets its answer when its event was shown, so few wait here. */
+/** Webhooks between the receiver and the output. Senders are answered once their event is shown, so few wait here. */
 class Inbox {
   readonly #waiting: Waiting[] = [];
   readonly #known = new WeakMap<StreamResponse, WebhookDelivery>();
@@ -218,7 +217,7 @@ class Inbox {
     for (const { shown } of this.#waiting.splice(0)) shown();
   }
 
-  /** How the sender of an event was proved, and what else is known of its delivery. */
+  /** How an event was delivered, and what proves its sender. */
   about(event: StreamResponse, style: ReturnType<typeof styleFor>): string | undefined {
     const delivery = this.#known.get(event);
     if (delivery === undefined) return undefined;
@@ -227,12 +226,12 @@ class Inbox {
       `webhook${sequence === undefined ? "" : ` ${sequence}`}`,
       ...("tokenOnly" in trust ? [] : ["signature verified"]),
       ...(attempt > 1 ? [`attempt ${attempt}`] : []),
-      ...(missed === undefined ? [] : [`${missed} before it did not arrive`]),
-      ...(fetched === "reference" ? ["read from the agent, since it was too large to be sent"] : []),
+      ...(missed === undefined ? [] : [`${missed} missing before it`]),
+      ...(fetched === "reference" ? ["fetched from the agent, since it was too large"] : []),
     ];
     const known = style("dim", facts.join(", "));
     return "tokenOnly" in trust
-      ? `${known}${style("yellow", ", known by its token alone: nothing proves that the agent sent this")}`
+      ? `${known}${style("yellow", ", not signed: only its token shows that the agent sent it")}`
       : known;
   }
 }

@@ -28,17 +28,17 @@ export interface OAuthLoginOptions {
   readonly dpop?: boolean;
 }
 
-/** The flow to use: that of the user, or the first that the card has and this machine can do. */
+/** The flow of `--flow`, or the first of the card that works on this machine. */
 function flowFor({ name, scheme }: NamedScheme, { flow }: OAuthLoginOptions, env: Io["env"]): Flow {
   if (flow !== undefined) return flow;
   const known = flowsOf(scheme);
-  // A browser would open on the other machine.
+  // A browser would open on the remote machine.
   const [first] = env["SSH_CONNECTION"] !== undefined && known.includes("device") ? ["device" as const] : known;
-  if (first === undefined) throw new CommandError(`${line(name)} has no flow of OAuth that this program knows`);
+  if (first === undefined) throw new CommandError(`${line(name)} has no supported OAuth flow`);
   return first;
 }
 
-/** Gets what a login by OAuth needs. The user logs in when the first call is made. */
+/** Asks for the client of an OAuth login. The user logs in at the first call. */
 export async function enterOAuth(
   io: Io,
   base: Omit<Login, "secretsIn">,
@@ -46,10 +46,10 @@ export async function enterOAuth(
   options: OAuthLoginOptions,
 ): Promise<EnteredLogin> {
   const flow = flowFor(named, options, io.env);
-  const clientId = options.clientId ?? (await answerTo(io, `Client id for ${base.url}: `, false));
+  const clientId = options.clientId ?? (await answerTo(io, `Client ID for ${base.url}: `, false));
   const withSecret = flow === "client" || options.withSecret === true;
   const tokens = new NewTokens(
-    withSecret ? { clientSecret: await answerTo(io, `Secret of the client ${line(clientId)}: `, true) } : {},
+    withSecret ? { clientSecret: await answerTo(io, `Secret of client ${line(clientId)}: `, true) } : {},
   );
   const login: Omit<Login, "secretsIn"> = {
     ...base,
@@ -70,7 +70,7 @@ export async function enterOAuth(
     provider: providerFor(io, flow, oauth, (known) => (user = known)),
     login: () => ({
       ...login,
-      // Later commands may name a path below the agent. The token stays that of this resource.
+      // Later commands may call a path below the agent with a token for this resource.
       settings: { ...login.settings, ...defined({ resource: tokens.key?.resource }) },
       account: accountOf(flow === "client" ? clientId : nameOf(user), tokens.key?.issuer),
     }),
@@ -78,7 +78,7 @@ export async function enterOAuth(
   };
 }
 
-/** The user as a person would call them. Not every authorization server tells who has logged in. */
+/** The display name of the user. Not every authorization server tells it. */
 function nameOf(user: LoggedInUser | undefined): string {
   if (user === undefined) return "unknown user";
   const { subject, name, email } = user;
@@ -106,7 +106,7 @@ function showCode(io: Io, { verificationUri, verificationUriComplete, userCode }
 }
 
 async function openPage(io: Io, url: string): Promise<void> {
-  io.stderr.write(`Log in on the page that opens, or open it yourself:\n  ${line(url, Number.POSITIVE_INFINITY)}\n`);
-  // Without a browser the user can still open it.
+  io.stderr.write(`Opening a page to log in. If it does not open, visit:\n  ${line(url, Number.POSITIVE_INFINITY)}\n`);
+  // Without a browser, the user can open it.
   await io.openPage(url).catch(() => undefined);
 }

@@ -13,7 +13,7 @@ import { Logins, loginUrl, type Login, type Secrets } from "./logins/logins.ts";
 import { simpleProvider } from "./logins/providers.ts";
 import { alternatives, flowsOf, kindOf, type NamedScheme } from "./logins/schemes.ts";
 import { schemeKind } from "./output/show.ts";
-import { longest, print, type Style, table } from "./output/text.ts";
+import { maxLength, print, type Style, table } from "./output/text.ts";
 
 export interface LoginOptions extends CallOptions, OAuthLoginOptions {
   readonly scheme?: string;
@@ -30,12 +30,12 @@ type NewLogin = Omit<Login, "secretsIn">;
 function loginsOf(io: Io): Logins {
   const logins = Logins.of(io);
   if (logins === undefined) {
-    throw new CommandError("there is no place for logins: neither HOME nor XDG_CONFIG_HOME is set");
+    throw new CommandError("cannot store logins: neither HOME nor XDG_CONFIG_HOME is set");
   }
   return logins;
 }
 
-/** A login that is not kept yet. What it is can depend on how it went. */
+/** A login before it is stored. Its details can depend on the authorization server. */
 export interface EnteredLogin {
   readonly provider: CredentialProvider;
   login(): NewLogin;
@@ -46,7 +46,7 @@ export interface EnteredLogin {
 export async function login(io: Io, at: string, options: LoginOptions): Promise<number> {
   const url = loginUrl(at);
   if (!url.startsWith("https:") && !isLoopback(new URL(url).hostname)) {
-    throw new UsageError(`${url} is not https: everyone on the way could read your secret`);
+    throw new UsageError(`${url} must be https: anyone on the network could read your secret`);
   }
   const logins = loginsOf(io);
   const headers = callHeaders(options, io.env);
@@ -58,7 +58,7 @@ export async function login(io: Io, at: string, options: LoginOptions): Promise<
   const release = io.onInterrupt(() => interrupt.abort());
   try {
     await obtain(card, at, credentials, interrupt.signal);
-    await tryOut(await connectWith(io, at, options, { headers, credentials }), entered.length, interrupt.signal);
+    await tryOut(await connectWith(io, at, options, { headers, credentials }), interrupt.signal);
   } catch (error) {
     if (interrupt.signal.aborted) return 130;
     throw error;
@@ -69,7 +69,7 @@ export async function login(io: Io, at: string, options: LoginOptions): Promise<
   return 0;
 }
 
-/** Lets the user log in where that is needed. */
+/** Lets the user log in, if the scheme needs it. */
 async function obtain(
   card: AgentCard,
   at: string,
@@ -79,47 +79,46 @@ async function obtain(
   try {
     await signIn(card, at, credentials, { signal });
   } catch (error) {
-    if (hasCode(error, "Unauthenticated"))
-      throw new CommandError(`the login failed: ${error.message}`, { cause: error });
+    if (hasCode(error, "Unauthenticated")) throw new CommandError(`login failed: ${error.message}`, { cause: error });
     throw error;
   }
 }
 
 async function keep(io: Io, logins: Logins, entered: EnteredLogin): Promise<void> {
   const kept = await logins.save(entered.login(), entered.secrets());
-  const where = kept.secretsIn === "keychain" ? "the keychain" : `${logins.pathOf(kept)}, which only you may read`;
-  const who = kept.account === undefined ? "" : ` as ${line(kept.account, longest.name)}`;
-  io.stderr.write(`Logged in to ${kept.url}${who}. The secret is in ${where}.\n`);
+  const where = kept.secretsIn === "keychain" ? "the keychain" : `${logins.pathOf(kept)}, which only you can read`;
+  const who = kept.account === undefined ? "" : ` as ${line(kept.account, maxLength.name)}`;
+  io.stderr.write(`Logged in to ${kept.url}${who}. Stored the secret in ${where}.\n`);
 }
 
-/** The schemes to log in with: those of the first requirement of the card that this program can satisfy. */
+/** The schemes to log in with: the first requirement of the card that this program supports. */
 function schemesFor(card: AgentCard, options: LoginOptions, env: Io["env"]): readonly NamedScheme[] {
   const { scheme: wanted } = options;
   const all = alternatives(card);
-  const name = line(card.name, longest.name);
-  if (all.length === 0) throw new CommandError(`the card of ${name} asks for no credentials`);
+  const name = line(card.name, maxLength.name);
+  if (all.length === 0) throw new CommandError(`the card of ${name} requires no credentials`);
   if (wanted !== undefined) {
     const one = all.find((schemes) => schemes.some(({ name }) => name === wanted));
     if (one !== undefined) return one;
-    throw new UsageError(`the card of ${name} asks for no scheme ${wanted}. It has ${namesOf(all)}`);
+    throw new UsageError(`the card of ${name} has no scheme ${wanted}; it has ${namesOf(all)}`);
   }
-  // A browser would open on the other machine.
+  // A browser would open on the remote machine.
   const remote = options.flow === undefined && env["SSH_CONNECTION"] !== undefined;
   for (const asked of [...(remote ? [{ ...options, flow: "device" as const }] : []), options]) {
     const usable = all.find((schemes) => schemes.every(({ scheme }) => usableKind(scheme, asked) !== undefined));
     if (usable !== undefined) return usable;
   }
   throw new CommandError(
-    `this program cannot log in with any scheme of ${name}: ${namesOf(all)}. Pass --header or --token with each command`,
+    `no supported security scheme in the card of ${name}: ${namesOf(all)}. Pass --header or --token with each command`,
   );
 }
 
 function namesOf(all: readonly (readonly NamedScheme[])[]): string {
-  const names = all.flat().map(({ name, scheme }) => `${line(name, longest.name)} (${line(schemeKind(scheme))})`);
+  const names = all.flat().map(({ name, scheme }) => `${line(name, maxLength.name)} (${line(schemeKind(scheme))})`);
   return [...new Set(names)].slice(0, 20).join(", ");
 }
 
-/** How to log in with a scheme; `undefined` where that does not fit the options. */
+/** How to log in with a scheme; `undefined` if the options exclude it. */
 function usableKind(
   scheme: NamedScheme["scheme"],
   { withToken, issuer, flow }: LoginOptions,
@@ -132,13 +131,13 @@ function usableKind(
   return takesTokens && issuer !== undefined ? "oauth2" : kind;
 }
 
-/** Asks for what one scheme needs. */
+/** Asks for the credentials of a scheme. */
 async function enter(io: Io, url: string, named: NamedScheme, options: LoginOptions): Promise<EnteredLogin> {
   const { name, scheme } = named;
   const kind = usableKind(scheme, options);
-  const shown = line(name, longest.name);
+  const shown = line(name, maxLength.name);
   if (kind === undefined) {
-    throw new UsageError(`this program cannot log in with ${shown} (${line(schemeKind(scheme))})`);
+    throw new UsageError(`unsupported security scheme ${shown} (${line(schemeKind(scheme))})`);
   }
   const base: NewLogin = {
     url,
@@ -158,8 +157,9 @@ async function enter(io: Io, url: string, named: NamedScheme, options: LoginOpti
     return simple({ ...base, account: username, settings: { username } }, secret);
   }
   const secret = await answerTo(io, `${kind === "apiKey" ? "API key" : "Token"} for ${url} (${shown}): `, true);
-  // The error of fetch() would show it.
-  if (!/^[\x21-\x7e]+$/.test(secret)) throw new UsageError("what was given has characters that no header can carry");
+  // The error of fetch() would show the secret.
+  if (!/^[\x21-\x7e]+$/.test(secret))
+    throw new UsageError("the secret must consist of printable ASCII characters without spaces");
   return simple(base, secret);
 }
 
@@ -169,26 +169,26 @@ function simple(login: NewLogin, secret: string): EnteredLogin {
   return { provider, login: () => login, secrets: () => secrets };
 }
 
-/** Makes a call that every agent answers, so that a wrong secret is not kept. */
-async function tryOut(client: Client, count: number, signal: AbortSignal): Promise<void> {
+/** Tests the credentials with a call that every agent answers. */
+async function tryOut(client: Client, signal: AbortSignal): Promise<void> {
   try {
     if (client.card.capabilities.extendedAgentCard === true) await client.getExtendedAgentCard({ signal });
     else await client.listTasks({ pageSize: 1, historyLength: 0 }, { signal });
   } catch (error) {
-    // The error says where nothing was sent, and what to do.
+    // The error of a withheld token says what to do.
     if (hasCode(error, "Unauthenticated") && error.metadata["withheldFrom"] === undefined) {
-      throw new CommandError(`the agent does not accept ${count === 1 ? "it" : "them"}: ${error.message}`, {
+      throw new CommandError(`the agent rejected the credentials: ${error.message}`, {
         cause: error,
       });
     }
-    // The agent knows the caller, and says something else.
+    // Any other error means that the agent accepted the credentials.
     if (hasCode(error, "Unauthenticated", "ConnectionFailed", "Timeout", "InvalidResponse")) throw error;
   }
 }
 
 /** `parley logout`. Returns the exit code. */
 export async function logout(io: Io, at: string | undefined, { all }: { readonly all?: boolean }): Promise<number> {
-  if ((at === undefined) !== (all === true)) throw new UsageError("give either [url], the URL of an agent, or --all");
+  if ((at === undefined) !== (all === true)) throw new UsageError("pass either [url], the URL of an agent, or --all");
   const logins = loginsOf(io);
   const found = at === undefined ? await logins.list() : await logins.for(at);
   if (found.length === 0) {
@@ -197,7 +197,7 @@ export async function logout(io: Io, at: string | undefined, { all }: { readonly
   }
   for (const one of found) {
     await logins.remove(one);
-    io.stderr.write(`Logged out of ${line(one.url)} (${line(one.scheme, longest.name)}).\n`);
+    io.stderr.write(`Logged out of ${line(one.url)} (${line(one.scheme, maxLength.name)}).\n`);
   }
   return 0;
 }
@@ -209,7 +209,7 @@ const kindNames: Readonly<Record<Login["kind"], string>> = {
   oauth2: "OAuth 2",
 };
 
-/** `parley whoami`. Returns the exit code: 1 where there is no login. */
+/** `parley whoami`. Returns 1 if there is no login for the agent. */
 export async function whoami(io: Io, at: string | undefined, { json }: ListLoginsOptions): Promise<number> {
   const logins = loginsOf(io);
   const found = at === undefined ? await logins.list() : await logins.for(at);
@@ -222,9 +222,9 @@ export async function whoami(io: Io, at: string | undefined, { json }: ListLogin
 function showLogins(logins: readonly Login[], style: Style): string {
   const rows = logins.map(({ url, scheme, kind, account = "", secretsIn, since }) => [
     line(url),
-    line(scheme, longest.name),
+    line(scheme, maxLength.name),
     kindNames[kind],
-    line(account, longest.name),
+    line(account, maxLength.name),
     secretsIn,
     line(since),
   ]);

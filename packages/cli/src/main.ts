@@ -3,7 +3,7 @@ import process from "node:process";
 import { processIo } from "./io.ts";
 import { run } from "./program.ts";
 
-// `parley watch … | head` closes the pipe when it has read enough: that is no error.
+// `parley watch … | head` closes the pipe early, which is not an error.
 process.stdout.on("error", (error: NodeJS.ErrnoException) => {
   if (error.code === "EPIPE") process.exit(0);
   process.stderr.write(
@@ -11,11 +11,11 @@ process.stdout.on("error", (error: NodeJS.ErrnoException) => {
   );
   process.exit(1);
 });
-// A server goes on when nobody reads its log any more.
+// A server must survive the end of its log reader.
 process.stderr.on("error", () => {});
 
 const code = await run(process.argv.slice(2), processIo());
-// Pipes may be written asynchronously: wait until they are empty, then end the process with whatever sockets are open.
+// Pipes can be asynchronous: flush them, then exit even if sockets are open.
 await new Promise<void>((resolve) => process.stdout.write("", () => resolve()));
 await new Promise<void>((resolve) => process.stderr.write("", () => resolve()));
 process.exit(code);

@@ -8,7 +8,7 @@ import { UsageError } from "./errors.ts";
 import { readAll, readBytes } from "./files.ts";
 import type { Io } from "./io.ts";
 
-/* What a message consists of: its text, files, and data. */
+/* The parts of a message. */
 
 /** Options of commands that send a message. */
 export interface MessageOptions {
@@ -16,20 +16,20 @@ export interface MessageOptions {
   readonly data?: readonly string[];
 }
 
-/** The parts of a message: its text, or that of standard input for `-`, files, and data. */
+/** The parts of a message: text, or standard input for `-`, then files and data. */
 export async function partsOf(io: Io, text: string | undefined, options: MessageOptions): Promise<readonly Part[]> {
   const { file = [], data = [] } = options;
   if ([text, ...data].filter((value) => value === "-").length > 1)
-    throw new UsageError("standard input can be read once: give - for [text] or for one --data <json>");
+    throw new UsageError("standard input can be read only once: pass - as [text] or as one --data <json>");
   const words = text === "-" ? (await readAll(io.stdin)).trimEnd() : text;
   const parts: Part[] = words === undefined || words === "" ? [] : [{ text: words }];
   for (const value of file) parts.push(await filePart(value, io.cwd));
   for (const value of data) parts.push(await dataPart(value, io));
-  if (parts.length === 0) throw new UsageError("there is nothing to send: give [text], --file <file> or --data <json>");
+  if (parts.length === 0) throw new UsageError("nothing to send: pass [text], --file <file> or --data <json>");
   return parts;
 }
 
-// Types that agents often get and the standard table lacks. In that table `ts` is a video stream.
+// Common types that the standard table lacks. There `ts` is a video stream.
 const types = new Mime(standardTypes, { "application/vnd.apache.parquet": ["parquet"] });
 types.define(
   {
@@ -46,7 +46,7 @@ function mediaTypeOf(name: string): string | undefined {
   return types.getType(name) ?? undefined;
 }
 
-/** A file extension for a media type, without its dot. */
+/** The file extension of a media type, without a dot. */
 export function extensionOf(mediaType: string): string | undefined {
   return types.getExtension(mediaType) ?? undefined;
 }
@@ -62,14 +62,14 @@ function isText(bytes: Uint8Array): boolean {
 }
 
 /**
- * The part for a value of `--file`: the bytes of a file, or an http(s) URL as it is. The media type may follow
- * (`table.dat;type=text/csv`); otherwise it comes from the extension.
+ * The part for a value of `--file`: the bytes of a file, or an http(s) URL unchanged. A media type may follow
+ * (`table.dat;type=text/csv`); default: by the extension.
  */
 export async function filePart(value: string, cwd: string): Promise<Part> {
   const [, name = value, given] = /^(.*?)(?:;type=([^;]+))?$/s.exec(value) ?? [];
   if (name === "") throw new UsageError("--file <file> needs a path or a URL");
   if (/^https?:\/\//i.test(name)) {
-    if (!URL.canParse(name)) throw new UsageError(`--file <file> cannot be ${JSON.stringify(name)}: it is not a URL`);
+    if (!URL.canParse(name)) throw new UsageError(`--file <file> must be a valid URL; got ${JSON.stringify(name)}`);
     const filename = basename(new URL(name).pathname);
     const mediaType = given ?? mediaTypeOf(filename);
     return { url: name, ...defined({ filename: filename || undefined, mediaType }) };
@@ -79,10 +79,10 @@ export async function filePart(value: string, cwd: string): Promise<Part> {
   return { raw: bytes.toString("base64"), filename: basename(name), mediaType };
 }
 
-/** The part for a value of `--data`: JSON, a file that has it, or `-` for standard input. */
-export async function dataPart(value: string, io: Io): Promise<Part> {
+/** The part for a value of `--data`: JSON, a file, or `-` for standard input. */
+async function dataPart(value: string, io: Io): Promise<Part> {
   if (value === "-") return { data: parsed(await readAll(io.stdin), "standard input") };
-  // No file is looked for under such a name: it would have to be quoted the same way.
+  // Such a text is never a file name.
   if (/^\s*[[{"]/.test(value)) return { data: parsed(value, "--data") };
   let text: string;
   try {
@@ -95,7 +95,7 @@ export async function dataPart(value: string, io: Io): Promise<Part> {
   return { data: parsed(text.replace(/^\ufeff/, ""), value) };
 }
 
-/** @throws UsageError with line and column. Engines say these differently, or not at all. */
+/** @throws UsageError with line and column, which engines report differently or not at all. */
 function parsed(text: string, name: string): JsonValue {
   try {
     return JSON.parse(text) as JsonValue;
@@ -104,8 +104,9 @@ function parsed(text: string, name: string): JsonValue {
     const before = text.slice(0, at).split("\n");
     const place = `line ${before.length}, column ${(before.at(-1)?.length ?? 0) + 1}`;
     const rest = text.slice(at).split("\n")[0] ?? "";
-    const found = at >= text.length ? "it ends there" : rest === "" ? "the line ends there" : `at ${line(rest, 30)}`;
-    throw new UsageError(`${line(name)} is not JSON: ${place}, ${found}`, { cause });
+    const found =
+      at >= text.length ? "unexpected end" : rest === "" ? "unexpected end of line" : `unexpected ${line(rest, 30)}`;
+    throw new UsageError(`${line(name)} must be JSON; ${place}: ${found}`, { cause });
   }
 }
 
@@ -114,7 +115,7 @@ const scalar =
   // eslint-disable-next-line no-control-regex
   /"(?:[^"\\\u0000-\u001f]|\\(?:["\\/bfnrt]|u[\da-fA-F]{4}))*"|-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?|true|false|null/y;
 
-/** Where a text stops to be JSON; `undefined` where it is JSON (RFC 8259 §2). */
+/** The position at which a text stops being JSON (RFC 8259 §2); `undefined` for JSON. */
 export function problemAt(text: string): number | undefined {
   let at = 0;
   const take = (pattern: RegExp): boolean => {
@@ -129,7 +130,7 @@ export function problemAt(text: string): number | undefined {
     at += 1;
     return true;
   };
-  /** Brackets that are open, innermost last. */
+  /** Closing brackets to come, innermost last. */
   const open: string[] = [];
   const key = (): boolean => (take(space), text[at] === '"' && take(scalar) && sign(":"));
   for (;;) {

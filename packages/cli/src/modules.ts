@@ -11,15 +11,15 @@ import { fileReason } from "./files.ts";
 const extensions = [".ts", ".mts", ".cts", ".tsx", ".js", ".mjs", ".cjs"];
 
 /**
- * Loads a module of the user, JavaScript or TypeScript, and returns its default export. The TypeScript loader is registered
- * globally, so that the module and this process share one copy of every package.
+ * Returns the default export of a JavaScript or TypeScript module. The TypeScript loader is registered globally, so that the module and
+ * this process share one copy of every package.
  *
- * @param isWanted - Tells the wanted export: a CommonJS module that was compiled from an ES module has it one level deeper.
+ * @param isWanted - Recognizes the export. A CommonJS module that was compiled from an ES module has it one level deeper.
  */
 export async function loadDefault(file: string, cwd: string, isWanted: (value: unknown) => boolean): Promise<unknown> {
   const path = resolve(cwd, file);
   if (!extensions.includes(extname(path))) {
-    throw new UsageError(`${file} is not a module: its name ends in none of ${extensions.join(", ")}`);
+    throw new UsageError(`${file} is not a module: its extension must be one of ${extensions.join(", ")}`);
   }
   try {
     await readFile(path);
@@ -58,17 +58,17 @@ function isMount(value: unknown): value is AgentMount {
 function describe(value: unknown): string {
   if (value === undefined) return "it has no default export";
   if (Array.isArray(value))
-    return value.length === 0 ? "its default export is an empty list" : "its list holds something else";
+    return value.length === 0 ? "its default export is an empty list" : "its list contains something else";
   return `its default export is of type ${value === null ? "null" : typeof value}`;
 }
 
-/** Loads the agents of a module: its default export is one agent, or a list of mounts. */
+/** Loads the default export of a module: an agent, or a list of mounts. */
 export async function loadAgents(file: string, cwd: string): Promise<Agent | readonly AgentMount[]> {
   const value = await loadDefault(file, cwd, isAgent);
   if (isAgent(value)) return value;
   if (Array.isArray(value) && value.length > 0 && value.every(isMount)) return value;
   throw new CommandError(
-    `${file} has no agent: ${describe(value)}. Write "export default defineAgent({ … })", ` +
+    `${file} exports no agent: ${describe(value)}. Write "export default defineAgent({ … })", ` +
       `or export a list of mounts: [{ agent, path: "/weather" }]`,
   );
 }

@@ -3,7 +3,7 @@ import type { TaskState } from "@parley/a2a/internal/model/index";
 import type { Io } from "./io.ts";
 import { parseState, stateNames } from "./output/text.ts";
 
-/** A command: how it is called, what its help says, and what runs it. */
+/** A command: its usage, its help, and what runs it. */
 export interface CommandSpec {
   readonly name: string;
   readonly summary: string;
@@ -12,13 +12,13 @@ export interface CommandSpec {
   readonly arguments?: readonly Argument[];
   readonly options?: readonly Option[];
   /**
-   * Loads what runs the command, so that other commands start without it. It gets the arguments, then the options, and resolves with
-   * the exit code.
+   * Loads the function that runs the command, so that other commands start without it. It receives the arguments, then the options,
+   * and resolves with the exit code.
    */
   readonly load?: () => Promise<(io: Io, ...given: never[]) => Promise<number>>;
   /** Subcommands. */
   readonly commands?: readonly CommandSpec[];
-  /** Whether it runs if its parent is called without a subcommand. */
+  /** Whether it runs when its parent gets no subcommand. */
   readonly isDefault?: boolean;
 }
 
@@ -32,59 +32,52 @@ export function argument<T>(name: string, description: string, parse?: (text: st
   return parse === undefined ? made : made.argParser(parse);
 }
 
-export const url: Argument = argument("<url>", "the agent's base URL, or that of its card", agentUrl);
-export const json: Option = option("--json", "print only JSON to standard output, one document a line");
+export const url: Argument = argument("<url>", "base URL of the agent, or URL of its card", agentUrl);
+export const json: Option = option("--json", "print JSON to standard output, one document per line");
 export const verbose: Option = option("--verbose", "show the causes of an error");
 const token = option("--token <token>", "bearer token to send");
-const header = option("--header <name: value>", "a header to send; repeatable", collect);
+const header = option("--header <name: value>", "header to send; repeatable", collect);
 
 /** Options of commands that call an agent. */
 export const callOptions: readonly Option[] = [
   token,
   header,
-  option("--binding <name>", "binding to use, if the card has it").choices(["JSONRPC", "HTTP+JSON", "GRPC"]),
+  option("--binding <name>", "use this binding of the card").choices(["JSONRPC", "HTTP+JSON", "GRPC"]),
   json,
   verbose,
   option(
     "--credential-origin <origin>",
-    "another origin to send token and headers to, if the card names it: https://api.example.com; repeatable",
+    "also send the token and headers to this origin if the card names it, such as https://api.example.com; repeatable",
     origins,
   ),
-  option("--extension <uri>", "an extension to ask for, by its URI; repeatable", collect),
+  option("--extension <uri>", "URI of an extension to request; repeatable", collect),
 ];
 
-/** The same for `conform`, which sends credentials to every address that the card names, and knows custom bindings by their URIs. */
+/** The same for `conform`, which sends credentials to every address on the card, and supports custom bindings. */
 export const conformCallOptions: readonly Option[] = [
   token,
   header,
-  option("--binding <name>", "only over this binding: JSONRPC, HTTP+JSON, GRPC or the URI of a custom one"),
+  option("--binding <name>", "test only this binding: JSONRPC, HTTP+JSON, GRPC or the URI of a custom one"),
   json,
   verbose,
 ];
 
-/** Options of commands that show artifacts, or save them. */
+/** Options of commands that show or save artifacts. */
 export const resultOptions: readonly Option[] = [
-  option(
-    "--out <path>",
-    "save artifacts as files in this folder, or as this file; the name of a file has an extension",
-  ),
-  option("--overwrite", "with --out, replace files that exist; without it a name that is taken gets a number"),
-  option("--fetch-urls", "with --out, also save files that the agent links to at other origins than its own"),
-  option("--full", "show data as a whole, not one line for each value, which is what a terminal gets"),
+  option("--out <path>", "save artifacts in this folder, or as this file if the path has an extension"),
+  option("--overwrite", "with --out, replace existing files; default: append a number to the name"),
+  option("--fetch-urls", "with --out, also download files that the agent links to on other origins"),
+  option("--full", "show data in full; default on a terminal: one line per value"),
 ];
 
-/** Options for what a message consists of. */
+/** Options for the parts of a message. */
 export const messageOptions: readonly Option[] = [
   option(
     "--file <file>",
-    "a file to send, or a URL; the media type comes from the extension, or from FILE;type=text/csv; repeatable",
+    "file or URL to send; the extension sets the media type, or FILE;type=text/csv; repeatable",
     collect,
   ),
-  option(
-    "--data <json>",
-    "data to send: a file with JSON, the JSON itself, or - for standard input; repeatable",
-    collect,
-  ),
+  option("--data <json>", "JSON to send: a file, the JSON itself, or - for standard input; repeatable", collect),
 ];
 
 /** Where `parley serve` keeps tasks, below the working directory. */
@@ -93,7 +86,7 @@ export const defaultStore = ".parley/parley.db";
 /** The id of an agent that is served alone, at the root of its server. */
 export const rootAgent = "/";
 
-/** For an option that may be given several times: all its values. */
+/** Collects the values of a repeatable option. */
 export function collect(value: string, before: readonly string[] = []): readonly string[] {
   return [...before, value];
 }
@@ -101,11 +94,11 @@ export function collect(value: string, before: readonly string[] = []): readonly
 export function agentUrl(text: string): string {
   if (/^https?:\/\//i.test(text) && URL.canParse(text)) return text;
   const guess = `http://${text}`;
-  const hint = !text.includes("://") && /^\S+$/.test(text) && URL.canParse(guess) ? `; did you mean ${guess}` : "";
-  throw new InvalidArgumentError(`It is not an http or https URL${hint}`);
+  const hint = !text.includes("://") && /^\S+$/.test(text) && URL.canParse(guess) ? `. Did you mean ${guess}?` : "";
+  throw new InvalidArgumentError(`must be an http or https URL${hint}`);
 }
 
-/** Parses the origins of `--credential-origin`. A whole URL stands for its origin. */
+/** Parses `--credential-origin`. A whole URL stands for its origin. */
 function origins(text: string, before?: readonly string[]): readonly string[] {
   return collect(agentUrl(text), before);
 }
@@ -113,7 +106,7 @@ function origins(text: string, before?: readonly string[]): readonly string[] {
 /** Parses the URL of a receiver without TLS. */
 export function receiverUrl(text: string): string {
   if (/^http:\/\//i.test(text) && URL.canParse(text)) return text;
-  throw new InvalidArgumentError("It is not an http URL. The receiver speaks no TLS");
+  throw new InvalidArgumentError("must be an http URL (the receiver does not support TLS)");
 }
 
 /** Parses a whole number from `min` to `max`. */
@@ -121,14 +114,14 @@ export function count(min: number, max: number = Number.MAX_SAFE_INTEGER): (text
   return (text) => {
     const value = Number(text);
     if (/^\d+$/.test(text) && value >= min && value <= max) return value;
-    const range = max === Number.MAX_SAFE_INTEGER ? `, at least ${min}` : ` from ${min} to ${max}`;
-    throw new InvalidArgumentError(`It is not a whole number${range}.`);
+    const range = max === Number.MAX_SAFE_INTEGER ? `of at least ${min}` : `from ${min} to ${max}`;
+    throw new InvalidArgumentError(`must be a whole number ${range}`);
   };
 }
 
 export function stateOption(text: string): TaskState {
   const state = parseState(text);
-  if (state === undefined) throw new InvalidArgumentError(`Known states: ${stateNames.join(", ")}.`);
+  if (state === undefined) throw new InvalidArgumentError(`must be one of ${stateNames.join(", ")}`);
   return state;
 }
 
@@ -144,7 +137,7 @@ export function timeAt(text: string, now: number): string {
   const time = amount === undefined ? Date.parse(text) : now - Number(amount) * (units[unit ?? ""] ?? Number.NaN);
   const date = new Date(time);
   if (Number.isNaN(date.getTime())) {
-    throw new InvalidArgumentError("It is neither a time (2026-01-31T12:00:00Z) nor an age (30m, 2h, 7d).");
+    throw new InvalidArgumentError("must be a time (2026-01-31T12:00:00Z) or an age (30m, 2h, 7d)");
   }
   return date.toISOString();
 }

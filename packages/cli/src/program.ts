@@ -44,24 +44,24 @@ const commands: readonly CommandSpec[] = [
 
 const general = `
 Exit codes:
-  0    success; a task that waits for input is one
-  1    a network or protocol error, or a task that failed, was rejected or canceled
-  2    bad usage
-  130  interrupted; the task goes on
+  0    success, including a task that waits for input
+  1    network or protocol error, or a task that failed, was rejected or canceled
+  2    invalid usage
+  130  interrupted; the task keeps running
 
 Environment:
-  PARLEY_TOKEN           bearer token to send, unless --token is given; it
-                         is used in place of a login
-  PARLEY_KEYCHAIN        off: keep logins in files, not in the keychain
-  PARLEY_TOKENS          bearer tokens that serve accepts, separated by commas,
-                         or their hashes, as parley key makes them
+  PARLEY_TOKEN           bearer token to send; --token takes precedence, and a
+                         token takes precedence over a login
+  PARLEY_KEYCHAIN        off: store logins in files, not in the keychain
+  PARLEY_TOKENS          bearer tokens that serve accepts, separated by commas;
+                         parley key makes hashes that may replace them
   PARLEY_API_KEYS        the same for API keys
-  PARLEY_KEYS            keys of serve, separated by commas: 32 random
-                         bytes each, from openssl rand -base64 32
+  PARLEY_KEYS            encryption keys of serve, separated by commas: 32
+                         random bytes each, from openssl rand -base64 32
   DATABASE_URL           URL of the database of parley db
-  NO_COLOR, FORCE_COLOR  never colours; colours even where the output is no terminal`;
+  NO_COLOR, FORCE_COLOR  disable colors; force colors without a terminal`;
 
-/** Every command, with its arguments, options, help and action. `finish` receives the exit code of a command. */
+/** Makes the program with all of its commands. `finish` receives the exit code of the command that ran. */
 export function createProgram(io: Io, finish: (code: number) => void): Command {
   const program = new Command("parley")
     .description("Serve A2A agents, and talk to any of them.")
@@ -108,7 +108,7 @@ function addCommand(parent: Command, spec: CommandSpec, io: Io, finish: (code: n
 /** Runs one command line, without the name of the program. Returns the exit code; never throws. */
 export async function run(argv: readonly string[], io: Io): Promise<number> {
   let code = 0;
-  /** Options for `explain`, known once the command line is parsed. */
+  /** Options of `explain`, set once the command line is parsed. */
   let explained: { url?: string; verbose?: boolean } = {};
   const program = createProgram(io, (value) => (code = value)).hook("preAction", (_, command) => {
     const [target] = command.args;
@@ -125,14 +125,14 @@ export async function run(argv: readonly string[], io: Io): Promise<number> {
     await program.parseAsync(argv, { from: "user" });
     return code;
   } catch (error) {
-    // Commander has printed the mistake. It also throws after the help and the version, with exit code 0.
+    // Commander has printed the message. It also throws after the help and the version, with exit code 0.
     if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : 2;
     io.stderr.write(`parley: ${explain(error, { ...explained, program: io.program })}\n`);
     return error instanceof UsageError ? 2 : 1;
   }
 }
 
-/** A message of commander, and what is said in its place. */
+/** A message of commander, and its replacement. */
 type Wording = readonly [pattern: RegExp, say: (match: readonly string[], command: Command) => string];
 
 const wordings: readonly Wording[] = [
@@ -148,19 +148,18 @@ const wordings: readonly Wording[] = [
     /^missing required argument '([^']+)'$/,
     ([, name = ""], command) => `${argumentNamed(name, command)} is missing\n${usageOf(command)}`,
   ],
-  [/^option '([^']+)' argument missing$/, ([, flags = ""]) => `${flags} has no value`],
+  [/^option '([^']+)' argument missing$/, ([, flags = ""]) => `${flags} needs a value`],
   [
     /^required option '([^']+)' not specified$/,
     ([, flags = ""], command) => `${flags} is missing\n${usageOf(command)}`,
   ],
   [
     /^too many arguments(?: for '[^']+')?\. Expected (\d+) arguments? but got (\d+)\.$/,
-    ([, expected, got], command) =>
-      `there ${got === "1" ? "is 1 argument" : `are ${got} arguments`}, and ${takes(expected, command)}\n${usageOf(command)}`,
+    ([, expected, got], command) => `${takes(expected, command)}; got ${got}\n${usageOf(command)}`,
   ],
 ];
 
-/** What is said of a mistake. `text`: what commander says of it, with or without its `error: `. */
+/** Rewords a message of commander as the help words it: `<url>`, `[task]`, `--port <port>`. */
 function mistake(text: string, command: Command): string {
   const said = text.trimEnd().replace(/^error: /, "");
   for (const [pattern, say] of wordings) {
@@ -171,9 +170,10 @@ function mistake(text: string, command: Command): string {
 }
 
 function invalid(name: string, value: string, why: string): string {
-  // The reasons are sentences for `InvalidArgumentError`.
-  const reason = why.replace(/\.$/, "").replace(/^[A-Z]/, (letter) => letter.toLowerCase());
-  return `${name} cannot be ${JSON.stringify(value)}: ${reason}`;
+  const reason = why.replace(/^Allowed choices are (.*)\.$/, "must be one of $1");
+  // A second sentence is a hint.
+  const [, rule = reason, hint = ""] = /^(.*?)(\. .*)?$/s.exec(reason) ?? [];
+  return `${name} ${rule}; got ${JSON.stringify(value)}${hint}`;
 }
 
 function argumentNamed(name: string, command: Command): string {
@@ -189,8 +189,9 @@ function shown(argument: Argument): string {
 
 function takes(expected: string | undefined, command: Command): string {
   const names = command.registeredArguments.map(shown);
-  if (names.length === 0) return `${nameOf(command)} takes none`;
-  return `${nameOf(command)} takes ${expected}: ${names.join(" ")}. A text with spaces needs quotes`;
+  if (names.length === 0) return `${nameOf(command)} takes no arguments`;
+  const count = expected === "1" ? "1 argument" : `${expected} arguments`;
+  return `${nameOf(command)} takes ${count}, ${names.join(" ")} (quote text with spaces)`;
 }
 
 function nameOf(command: Command): string {

@@ -1,7 +1,8 @@
 import { open } from "node:fs/promises";
 import { userInfo } from "node:os";
 import { resolve } from "node:path";
-import type { PushEntry, PushOperator, PushOperatorOptions } from "@parley/server/internal/push/index";
+import type { PushEntry, PushOperator } from "@parley/server/internal/push/index";
+import type { PushOperatorOptions } from "@parley/server/internal/push/operator";
 import { defined } from "@parley/a2a/internal/base/defined";
 import { jsonLine, line } from "@parley/a2a/internal/base/display";
 import { CommandError } from "./errors.ts";
@@ -27,7 +28,7 @@ interface ListOptions extends Omit<StoreOptions, "agent"> {
 
 interface ChangeOptions extends StoreOptions {
   readonly seq?: number;
-  /** File to which a record of the change is appended. */
+  /** File to which an audit record is appended. */
   readonly audit?: string;
 }
 
@@ -38,7 +39,7 @@ async function withOperator<T>(
   auditing: PushOperatorOptions = {},
 ): Promise<T> {
   const store = await openServed(io, name, "Pass --store with the file of the server");
-  const { pushOperator } = await import("@parley/server/internal/push/index");
+  const { pushOperator } = await import("@parley/server/internal/push/operator");
   try {
     return await run(pushOperator(store, auditing));
   } finally {
@@ -54,22 +55,22 @@ export async function list(io: Io, { agent, state, limit, ...options }: ListOpti
     return 0;
   }
   if (found.length === 0) {
-    io.stderr.write(`${state === "parked" ? "No webhook is parked." : "No webhook has anything to deliver."}\n`);
+    io.stderr.write(`${state === "parked" ? "No parked webhooks." : "No pending webhooks."}\n`);
     return 0;
   }
   io.stdout.write(showWebhooks(found, rootAgent, styleFor(io.stdout, io.env)));
-  if (found.length === limit) io.stderr.write(`There may be more: see --limit.\n`);
+  if (found.length === limit) io.stderr.write(`There may be more; raise --limit.\n`);
   const parked = found.find((entry) => entry.state === "parked");
   if (parked !== undefined) {
     const { task, configId } = parked;
     io.stderr.write(
-      `To try a parked one again:\n  ${again(io.program, "retry", task.agent, options.store, task.taskId, configId)}\n`,
+      `To retry a parked webhook:\n  ${again(io.program, "retry", task.agent, options.store, task.taskId, configId)}\n`,
     );
   }
   return 0;
 }
 
-/** A command line for webhooks of the same file, ready to be copied. */
+/** A command line for webhooks of the same file, to be copied. */
 function again(
   program: string,
   what: "show" | "retry",
@@ -81,7 +82,7 @@ function again(
     ...(store === defaultStore ? [] : [`--store=${store}`]),
     ...(agent === rootAgent ? [] : [`--agent=${agent}`]),
   ];
-  // Callers choose ids of webhooks. One that begins with a dash would be parsed as an option.
+  // Callers choose the IDs of webhooks. A leading dash would make one an option.
   const words = ids.some((id) => id.startsWith("-")) ? ["--", ...ids] : ids;
   return `${program} ${commandLine(["push", what, ...flags, ...words])}`;
 }
@@ -96,7 +97,7 @@ export async function show(io: Io, id: string, options: StoreOptions): Promise<n
 
 function noWebhooks(id: string, { agent, store }: StoreOptions): CommandError {
   return new CommandError(
-    `the task ${id} of the agent ${agent} has no webhooks in ${store}. Is it a task of another --agent?`,
+    `task ${id} of agent ${agent} has no webhooks in ${store}. Does it belong to another --agent?`,
   );
 }
 
@@ -126,9 +127,9 @@ async function change(
       const others = await operator.show(agent, id);
       if (others.length === 0) throw noWebhooks(id, options);
       const known = others.some((entry) => entry.configId === config);
-      const missing = known && seq !== undefined ? `refused event ${seq} of the webhook` : "webhook";
+      const missing = known && seq !== undefined ? `rejected event ${seq} of webhook` : "webhook";
       throw new CommandError(
-        `the task ${id} has no ${missing} ${config}. See ${again(io.program, "show", agent, options.store, id)}`,
+        `task ${id} has no ${missing} ${config}. See ${again(io.program, "show", agent, options.store, id)}`,
       );
     }
     const left = await operator.show(agent, id);
@@ -138,7 +139,7 @@ async function change(
     return 0;
   };
   if (options.audit === undefined) return withOperator(io, options, act);
-  // Opened first: nothing is changed that cannot be recorded.
+  // Opened first, so that no change goes unrecorded.
   const file = await openAudit(io, options.audit);
   const lines: string[] = [];
   const by = userInfo().username;
@@ -154,16 +155,14 @@ async function openAudit(io: Io, audit: string) {
   try {
     return await open(resolve(io.cwd, audit), "a", 0o600);
   } catch (error) {
-    throw new CommandError(`cannot open the file ${audit} for the audit: ${fileReason(error)}`, { cause: error });
+    throw new CommandError(`cannot open the audit file ${audit}: ${fileReason(error)}`, { cause: error });
   }
 }
 
 function done(what: "retry" | "drop", seq: number | undefined, entry: PushEntry | undefined): string {
-  const event = seq === undefined ? "" : `The refused event ${seq} is `;
-  if (what === "drop") return seq === undefined ? "The webhook is deleted." : `${event}dropped.`;
-  if (seq !== undefined) return `${event}delivered once more, before the others.`;
-  if (entry?.state === "idle") return "Everything is delivered already.";
-  return entry?.state === "delivering"
-    ? "It is being delivered just now."
-    : `It is tried again now, at ${line(entry?.url ?? "")}.`;
+  const event = `Rejected event ${seq}`;
+  if (what === "drop") return seq === undefined ? "Deleted the webhook." : `${event} is dropped.`;
+  if (seq !== undefined) return `${event} will be delivered again, before the others.`;
+  if (entry?.state === "idle") return "Everything is already delivered.";
+  return entry?.state === "delivering" ? "It is being delivered now." : `Retrying now, at ${line(entry?.url ?? "")}.`;
 }

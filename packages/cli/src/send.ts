@@ -27,7 +27,7 @@ export async function send(io: Io, at: string, text: string | undefined, options
   });
   const streams = options.stream && options.wait && client.card.capabilities.streaming === true;
   const saying = (said: Said): Start => sending(client, said, { streams, wait: options.wait, configuration });
-  // Who gave the message by standard input has no terminal left to answer with.
+  // After a message from standard input, there is no terminal to answer with.
   const asks =
     io.interactive && options.json !== true && options.wait && ![text, ...(options.data ?? [])].includes("-");
   const start = saying({ parts, ...defined({ contextId: options.context, taskId: options.task }) });
@@ -42,7 +42,7 @@ export async function send(io: Io, at: string, text: string | undefined, options
   });
 }
 
-/** For an agent that does not stream: the task now, and again once it has ended. */
+/** Without streaming: the task now, and again once it has ended. */
 async function* poll(client: Client, id: string, signal: AbortSignal): AsyncGenerator<StreamResponse> {
   const task = await client.getTask(id, { signal });
   yield { task };
@@ -67,17 +67,16 @@ export async function watch(io: Io, at: string, id: string, options: CallOptions
   });
 }
 
-/** What the user says. */
 type Said = Pick<Message, "parts" | "contextId" | "taskId">;
 
 interface SendingOptions {
   readonly streams: boolean;
-  /** Whether to wait until the task ends or asks. */
+  /** Whether to wait until the task ends or needs input. */
   readonly wait: boolean;
   readonly configuration?: SendMessageRequest["configuration"];
 }
 
-/** A message to an agent, as a call to follow. Each call sends the same message. */
+/** Sends a message; each start sends the same one. */
 function sending(client: Client, said: Said, { streams, wait, configuration }: SendingOptions): Start {
   const message: Message = { messageId: client.ids.next(), role: "ROLE_USER", ...said };
   const request: SendMessageRequest = { message, ...(configuration !== undefined && { configuration }) };
@@ -85,7 +84,7 @@ function sending(client: Client, said: Said, { streams, wait, configuration }: S
     streams ? client.sendStreamingMessage(request, { signal }) : answer(client, request, wait, signal);
 }
 
-/** A send that waits, as a stream of one event. Some servers answer before the task has ended: then the task is polled. */
+/** A send that waits, as a stream of one event. If the server answers before the task ends, the task is polled. */
 async function* answer(
   client: Client,
   request: SendMessageRequest,

@@ -58,22 +58,24 @@ function announce(io: Io, server: Server, options: ServeOptions): void {
   );
 }
 
-/** Refuses to serve other machines where nobody has said how. */
+/** Serving other machines needs options that make it safe. */
 function checkReach(options: ServeOptions, open: boolean): void {
   if ((options.tlsCert === undefined) !== (options.tlsKey === undefined)) {
-    throw new UsageError("--tls-cert and --tls-key go together");
+    throw new UsageError("--tls-cert and --tls-key must be passed together");
   }
   if (isLoopback(options.host)) return;
-  const reach = `${options.host} can be reached from other machines`;
+  const reach = `other machines can reach ${options.host}`;
   if (open && options.insecure !== true) {
-    throw new UsageError(`${reach}. Set --token, --api-key or --issuer for callers, or --insecure to serve everyone`);
+    throw new UsageError(
+      `${reach}. Pass --token, --api-key or --issuer to authenticate callers, or --insecure to serve everyone`,
+    );
   }
   if (options.publicUrl === undefined) {
-    throw new UsageError(`${reach}. Set --public-url to the URL of this server for clients; the card contains it`);
+    throw new UsageError(`${reach}. Pass --public-url with the URL of this server, which the card tells clients`);
   }
   if (options.tlsCert === undefined && options.trustProxy === undefined && options.insecure !== true) {
     throw new UsageError(
-      `${reach}. Set --tls-cert and --tls-key, or --trust-proxy where a proxy encrypts; everyone on the way can read plain HTTP, which --insecure allows`,
+      `${reach}, and anyone on the network could read plain HTTP. Pass --tls-cert and --tls-key, --trust-proxy for a proxy that terminates TLS, or --insecure to allow plain HTTP`,
     );
   }
 }
@@ -90,7 +92,7 @@ async function cardKeys(io: Io, files: readonly string[] = []): Promise<Pick<Hos
   return { signCards: { keys: await privateKeys(files, io.cwd) } };
 }
 
-/** What stands around the moment at which a server begins to listen. `parley dev` waits there for the server before. */
+/** Wraps the start of listening. `parley dev` waits there for the previous server to release the port. */
 export type AroundListen = (listen: () => Promise<Server>) => Promise<Server>;
 
 /** `parley serve`. Returns the exit code. */
@@ -105,8 +107,8 @@ export async function serve(io: Io, file: string, options: ServeOptions, around?
   const { processes } = options;
   const isMany = processes !== undefined && processes !== 1;
   if (isMany && options.store === "memory")
-    throw new UsageError("--processes needs a database that they share, and not --store memory");
-  // Of several processes each opens it, and the one that starts them does not need it.
+    throw new UsageError("--processes needs a shared database, so it excludes --store memory");
+  // With several processes, each of them opens the store, and this one does not.
   const store = isMany ? undefined : await openStore(io, options.store, logger);
   try {
     const server = await (around ?? ((listen) => listen()))(() =>
@@ -136,8 +138,9 @@ export async function serve(io: Io, file: string, options: ServeOptions, around?
     const stopped = new Promise<void>((done) => io.onInterrupt(() => done()));
     if (cluster.isPrimary) announce(io, server, options);
     await stopped;
-    const stopping = around === undefined ? "Stopping; once more to stop at once." : "Finishing the tasks that run.";
-    // A program that reads JSON lines must find nothing else there.
+    const stopping =
+      around === undefined ? "Stopping; press Ctrl-C again to stop at once." : "Finishing running tasks.";
+    // A reader of JSON lines expects nothing else.
     if (!cluster.isPrimary) logger.debug(stopping);
     else if (format === "json" && level !== "off") logger.info(stopping);
     else io.stderr.write(`${stopping}\n`);

@@ -1,8 +1,7 @@
 import { access, stat } from "node:fs/promises";
 import { resolve } from "node:path";
-import { deleteBlobsOf, deleteIncomingBlobs } from "@parley/server/internal/blobs/delete";
+import { blobsBelongTo, deleteBlobsOf, deleteIncomingBlobs } from "@parley/server/internal/blobs/deletion";
 import { withBlobs } from "@parley/server/internal/blobs/deliver";
-import { blobsBelongTo } from "@parley/server/internal/blobs/mark";
 import type { BlobStore } from "@parley/server/internal/blobs/port";
 import type { Store } from "@parley/server/internal/store/index";
 import type * as sqlite from "@parley/sql/sqlite";
@@ -21,17 +20,16 @@ export async function openFile(name: string, open: (module: typeof sqlite) => Pr
   }
 }
 
-/** Opens the file that a server has made. It must exist: a new one would have no tasks. `hint`: what to pass if it does not. */
+/** Opens the existing file of a server. `hint`: what to pass if there is none. */
 export async function openServed(io: Io, name: string, hint: string): Promise<Store> {
-  if (name === "memory")
-    throw new UsageError("a store in memory can be seen by its server alone: --store takes a file");
+  if (name === "memory") throw new UsageError("--store must be a file; only its server can read a store in memory");
   const path = resolve(io.cwd, name);
   try {
     await access(path);
   } catch (cause) {
     throw new CommandError(`cannot open the store ${name}: ${fileReason(cause)}. ${hint}`, { cause });
   }
-  // A thread takes longer to start than all that a command does.
+  // Starting a thread takes longer than the whole command.
   return openFile(name, ({ sqliteStore }) => sqliteStore({ path, create: false, thread: false }));
 }
 
@@ -41,19 +39,19 @@ function isBlobStore(value: unknown): value is BlobStore {
   return typeof value === "object" && value !== null && methods.every((name) => name in value);
 }
 
-/** Files of a server that are outside of its database. */
+/** The files of a server outside its database. */
 interface StoredFiles {
-  /** Deletes those that an owner has with agents, and what its messages have brought, and returns how many there were. */
+  /** Deletes the files of an owner with these agents, and returns how many there were. */
   deleteOf(owner: string, agents: readonly string[]): Promise<number>;
-  /** The pieces of an export with the files of its owner in them. */
+  /** Adds the files of the owner to the pieces of an export. */
   putInto(pieces: AsyncIterable<string>, owner: string): AsyncIterable<string>;
 }
 
-/** Opens those in a folder, or in what a module exports. They must be those of this database. */
+/** Opens the files in a folder, or in the BlobStore that a module exports. They must belong to the database. */
 export async function openFiles(where: string, cwd: string, store: Store): Promise<StoredFiles> {
   const files = await filesAt(where, cwd);
   if ((await blobsBelongTo(files, store)) === false) {
-    throw new CommandError(`the files at ${where} belong to another database. Pass --files with those of this one`);
+    throw new CommandError(`the files at ${where} belong to another database. Pass --files for this one`);
   }
   return {
     async deleteOf(owner, agents) {
@@ -76,5 +74,5 @@ async function filesAt(where: string, cwd: string): Promise<BlobStore> {
   if (isFolder) return (await import("@parley/node")).fileBlobs(path);
   const value = await (await import("./modules.ts")).loadDefault(where, cwd, isBlobStore);
   if (isBlobStore(value)) return value;
-  throw new CommandError(`${where} exports no store of files. Write "export default s3Blobs(client)"`);
+  throw new CommandError(`${where} must export a BlobStore, such as "export default s3Blobs(client)"`);
 }

@@ -20,8 +20,8 @@ interface TasksOptions extends CallOptions {
   readonly page?: string;
 }
 
-/** The largest page size of the protocol (A2A 1.0 §3.1.4). */
-const largestPage = 100;
+/** A2A 1.0 §3.1.4. */
+const maxPageSize = 100;
 
 export async function tasks(io: Io, at: string, options: TasksOptions): Promise<number> {
   const client = await open(io, at, options);
@@ -33,12 +33,12 @@ export async function tasks(io: Io, at: string, options: TasksOptions): Promise<
   let pageToken = options.page;
   let page: ListTasksResponse;
   do {
-    // Never more than is still missing, so that the token of the last page continues exactly where this list ends.
-    const pageSize = Math.min(options.limit - found.length, largestPage);
+    // The last page is no larger than the rest, so that its token continues where this list ends.
+    const pageSize = Math.min(options.limit - found.length, maxPageSize);
     page = await client.listTasks({ ...filter, pageSize, ...defined({ pageToken }) });
     found.push(...page.tasks);
     pageToken = page.nextPageToken;
-    // A server that answers empty pages with a next token would be asked forever.
+    // Stops at an empty page, which a server could repeat forever.
   } while (pageToken !== "" && page.tasks.length > 0 && found.length < options.limit);
 
   if (options.json === true) {

@@ -114,7 +114,7 @@ describe("the files of an artifact", () => {
     await expect(saving).rejects.toThrow(UsageError);
     const below = save("file/below", { artifactId: "a", parts: [{ text: "x" }] });
     await expect(below).rejects.toThrow(CommandError);
-    await expect(below).rejects.toThrow(/cannot save a in .*: a file of that name is in the way/);
+    await expect(below).rejects.toThrow(/cannot save a in .*: a file with that name exists/);
   });
 });
 
@@ -130,7 +130,7 @@ describe("--out", () => {
   test("is not overwritten, which is said before anything is sent", async () => {
     await writeFile(join(folder, "report.txt"), "mine");
     await expect(saver("report.txt")).rejects.toThrow(
-      /^report.txt exists already: name another file or a folder, or pass --overwrite$/,
+      /^report.txt already exists: pass another --out, or --overwrite$/,
     );
     await (await saver("report.txt", true)).save({ artifactId: "a", parts: [file("new")] });
     expect(await read("report.txt")).toBe("new");
@@ -140,7 +140,7 @@ describe("--out", () => {
     expect(await saved("./", [state("TASK_STATE_COMPLETED")])).toEqual([]);
     const to = await saver("report.txt");
     await to.end();
-    expect(notes).toEqual(["no file came, so nothing was saved as report.txt"]);
+    expect(notes).toEqual(["the agent sent no file, so nothing was saved as report.txt"]);
   });
 });
 

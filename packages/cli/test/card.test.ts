@@ -62,7 +62,7 @@ describe("parley card sign and verify", () => {
     await writeFile(join(folder, "signed.json"), await signed("mine"));
     const { code, out } = await run(["verify", "signed.json", "--keys", "mine-keys.json"]);
     expect(code).toBe(0);
-    expect(out).toMatch(new RegExp(`valid {2}key \\S+, ${algorithm}, over the \\w+ form\n✓ A key that you trust`));
+    expect(out).toMatch(new RegExp(`valid {2}key \\S+, ${algorithm}, over the \\w+ form\n✓ A trusted key`));
   });
 
   test("a change of the card, another key, and no signature are not trusted: 1", async () => {
@@ -74,7 +74,7 @@ describe("parley card sign and verify", () => {
     expect(await run(["verify", "changed.json", "--keys", "mine-keys.json"])).toMatchObject({ code: 1 });
     const foreign = await run(["verify", "signed.json", "--keys", "other-keys.json"]);
     expect(foreign.code).toBe(1);
-    expect(foreign.out).toContain("✗ No key that you trust has signed this card.");
+    expect(foreign.out).toContain("✗ No trusted key signed this card.");
     const bare = await run(["verify", "card.json", "--keys", "mine-keys.json"]);
     expect(bare).toMatchObject({ code: 1, out: "✗ The card has no signature.\n" });
   });
@@ -98,7 +98,7 @@ describe("parley card sign and verify", () => {
     [["sign", "card.json", "--key", "card.json"], "must be a private key"],
     [["sign", "card.json"], "--key"],
     [["verify", "card.json"], "--keys"],
-    [["verify", "card.json", "--keys", "card.json"], "has no key set"],
+    [["verify", "card.json", "--keys", "card.json"], "must contain a key set"],
     [["verify", "card.json", "--keys", "no.json"], "cannot read"],
   ])("say what is wrong with %j", async (args, said) => {
     const { code, out, err } = await run(args);

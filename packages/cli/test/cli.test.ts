@@ -148,7 +148,7 @@ describe("parley send", () => {
     const { code, out, err } = await send("ask", "--json");
     expect(code).toBe(0);
     expect(jsonLines(out).at(-1)).toMatchObject({ statusUpdate: { status: { state: "TASK_STATE_INPUT_REQUIRED" } } });
-    expect(err).toMatch(/^The agent waits for your answer:\n {2}parley send /);
+    expect(err).toMatch(/^The agent is waiting for your answer:\n {2}parley send /);
   });
 
   test("keeps to the conversation that it is given", async () => {

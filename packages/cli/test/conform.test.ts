@@ -288,18 +288,18 @@ describe("a custom binding (A2A 1.0 §5.8)", () => {
     const { io, err } = recordedIo();
     const none = fileURLToPath(new URL("./fixtures/no-agent.ts", import.meta.url));
     expect(await run(["conform", server.url, "--client", none], io)).toBe(1);
-    expect(err()).toMatch(/has no client of a binding: its default export is not a ClientBinding/);
+    expect(err()).toMatch(/must be a ClientBinding/);
   });
 });
 
 describe("usage", () => {
   test.each([
     ["--acts", "no-such.yaml", /cannot read .*no-such\.yaml: no such file/],
-    ["--filter", "NOTHING-*", /no test is left/],
-    ["--tag", "nothing", /no test is left/],
-    ["--var", "novalue", /is not NAME=VALUE/],
-    ["--level", "can", /--level <level> cannot be "can": allowed choices are must, should, may/],
-    ["--webhook", "https://example.com", /speaks no TLS/],
+    ["--filter", "NOTHING-*", /no tests selected/],
+    ["--tag", "nothing", /no tests selected/],
+    ["--var", "novalue", /must be NAME=VALUE/],
+    ["--level", "can", /--level <level> must be one of must, should, may; got "can"/],
+    ["--webhook", "https://example.com", /does not support TLS/],
     ["--timeout", "0", /whole number/],
     ["--concurrency", "65", /whole number/],
   ])("%s %s ends with 2", async (option, value, message) => {
@@ -364,7 +364,7 @@ describe("what whoever runs the tests may have left out is said on standard erro
     onTestFinished(() => other.close({ grace: 0 }));
     const { io, err } = recordedIo();
     expect(await run(["conform", other.url, "--filter", "CORE-LIST-101"], io)).toBe(1);
-    expect(err()).toBe("The card requires credentials: give them with --token or --header.\n");
+    expect(err()).toBe("The card requires credentials: pass --token or --header.\n");
   });
 
   test("an agent that is not made for the tests", async () => {
@@ -373,7 +373,7 @@ describe("what whoever runs the tests may have left out is said on standard erro
     const { io, err } = recordedIo();
     const filter = ["--filter", "CORE-GET-106", "--filter", "CORE-GET-102"];
     expect(await run(["conform", other.url, ...filter, "--acts"], io)).toBe(1);
-    expect(err()).toBe("Most tests of behaviors fail. Leave out --acts if the agent was not made for these tests.\n");
+    expect(err()).toBe("Most tests of behaviors fail. Omit --acts unless the agent supports ACTS.\n");
     expect(await run(["conform", other.url, ...filter], recordedIo().io)).toBe(0);
     expect(await run(["conform", other.url, ...filter, "--acts", "--behaviors", "none"], recordedIo().io)).toBe(0);
     expect(await run(["conform", other.url, ...filter, "--behaviors", "all"], recordedIo().io)).toBe(1);

@@ -25,20 +25,20 @@ describe("--data", () => {
   });
 
   test.each([
-    ["form.json", "form.json is not JSON: line 3, column 3, at }"],
-    ['{"a":1,}', "--data is not JSON: line 1, column 8, at }"],
-    ['{"a":', "--data is not JSON: line 1, column 6, it ends there"],
-    ["empty.json", "empty.json is not JSON: line 1, column 1, it ends there"],
+    ["form.json", "form.json must be JSON; line 3, column 3: unexpected }"],
+    ['{"a":1,}', "--data must be JSON; line 1, column 8: unexpected }"],
+    ['{"a":', "--data must be JSON; line 1, column 6: unexpected end"],
+    ["empty.json", "empty.json must be JSON; line 1, column 1: unexpected end"],
     ["none.json", "cannot read none.json: no such file. --data takes a file or JSON"],
-    ["-", "standard input is not JSON: line 1, column 1, at nonsense"],
+    ["-", "standard input must be JSON; line 1, column 1: unexpected nonsense"],
   ])("says of %s what is wrong, and where", async (value, message) => {
     const files = { "form.json": '{\n  "a": 1,\n  }\n', "empty.json": "" };
     await expect(sent(files, [value], "nonsense")).rejects.toThrow(message);
   });
 
   test("reads standard input once", async () => {
-    await expect(sent({}, ["-", "-"])).rejects.toThrow("standard input can be read once");
-    await expect(sent({}, ["-"], "1", "-")).rejects.toThrow("standard input can be read once");
+    await expect(sent({}, ["-", "-"])).rejects.toThrow("standard input can be read only once");
+    await expect(sent({}, ["-"], "1", "-")).rejects.toThrow("standard input can be read only once");
   });
 
   test("finds a mistake in exactly the texts that are not JSON", () => {

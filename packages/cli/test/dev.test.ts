@@ -60,7 +60,7 @@ test("serves the new version as soon as it can be loaded, while tasks finish in 
   const stream = client.sendStreamingMessage("wait");
   for (let event = await stream.next(); event.value?.artifactUpdate === undefined; event = await stream.next());
   await save("export default 1 +;");
-  await running.until("err", /What was served before goes on\. Waiting for a change\./);
+  await running.until("err", /Still serving the previous version\. Waiting for a change\./);
   expect(await sayAt(url)).toBe("one");
 
   await save(agent("two"));
@@ -78,7 +78,7 @@ test("waits for a change where the module cannot be loaded at first, and ends wi
   const port = await reservePort();
   await save("export default 1;");
   running = start(["dev", "agent.ts", "--port", String(port), "--store", "memory"], { cwd: folder });
-  await running.until("err", /agent\.ts has no agent[^]*Waiting for a change\./);
+  await running.until("err", /agent\.ts exports no agent[^]*Waiting for a change\./);
   await save(agent("one"));
   await running.until("out", /is ready at/);
   expect(await sayAt(`http://127.0.0.1:${port}`)).toBe("one");
@@ -102,7 +102,7 @@ test("says why nothing is served, and leaves no process where it is killed while
   await running.until("err", /another process uses this port[^]*Waiting for a change\./);
   other.close();
   await save("process.exit(3);");
-  await running.until("err", /The server has ended with 3\.\nWaiting for a change\./);
+  await running.until("err", /The server exited with 3\.\nWaiting for a change\./);
   await save(loop);
   const [, pid] = await running.until("out", /pid (\d+)\./);
   running.child.kill("SIGKILL");
@@ -133,5 +133,5 @@ test("serves the correction of an agent that never yields, and ends such a modul
 test("refuses a port that would change with each restart", async () => {
   const { code, err } = await parleyHere(["dev", "agent.ts", "--port", "0"], { cwd: folder });
   expect(code).toBe(2);
-  expect(err).toContain("--port 0");
+  expect(err).toContain("--port must not be 0");
 });

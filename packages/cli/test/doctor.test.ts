@@ -118,8 +118,8 @@ describe("parley doctor", () => {
     const { url } = keep(await startServer(slow, { grpc: false }));
     const { out } = await parleyHere(["doctor", url]);
     expect(out).toMatch(/^✓ card {6}http:\/\/127\.0\.0\.1:\d+\/\.well-known\/agent-card\.json, 1\.\d kB, in \d+ ms$/m);
-    expect(out).toMatch(/^– streams {3}not checked: that takes a task\n {12}→ Pass --message TEXT/m);
-    expect(out).toMatch(/\n\nIt can be called\.\n$/);
+    expect(out).toMatch(/^– streams {3}not checked: this needs a task\n {12}→ Pass --message TEXT/m);
+    expect(out).toMatch(/\n\nThe agent can be called\.\n$/);
   });
 
   test("finds a proxy that holds streams back", async () => {
@@ -164,8 +164,8 @@ describe("parley doctor", () => {
     at.url = keep(await startServer(slow)).url;
     const { code, found } = await doctor(outside);
     expect(of(found, "address")).toMatchObject([
-      { verdict: "broken", cure: expect.stringContaining("Something else answers there") },
-      { verdict: "broken", cure: expect.stringContaining("Let clients reach this address") },
+      { verdict: "broken", cure: expect.stringContaining("Another server answers there") },
+      { verdict: "broken", cure: expect.stringContaining("Make this address reachable") },
     ]);
     expect(code).toBe(1);
   });
@@ -192,7 +192,7 @@ describe("parley doctor", () => {
       {
         subject: "clients",
         verdict: "warning",
-        seen: `ADK for Python refuses this card (from 2.13 on): GRPC at ${new URL(url).host} is neither https, nor http on a loopback host`,
+        seen: `ADK for Python (from 2.13) rejects this card: GRPC at ${new URL(url).host} is neither https, nor http on a loopback host`,
         cure: expect.stringContaining("(the option grpc of serve(), --grpc)"),
       },
     ]);
@@ -229,7 +229,7 @@ describe("parley doctor", () => {
     const token = "secret-of-ada-0123456789";
     const { url } = keep(await startServer(slow, { authenticator: bearer({ [token]: { subject: "ada" } }) }));
     const without = await doctor(url);
-    expect(of(without.found, "address").map(({ seen }) => seen.includes("wants credentials"))).toEqual(
+    expect(of(without.found, "address").map(({ seen }) => seen.includes("requires credentials"))).toEqual(
       Array(6).fill(true),
     );
     expect(of(without.found, "streams")).toMatchObject([{ cure: expect.stringContaining("parley login") }]);
@@ -299,7 +299,7 @@ describe("parley doctor", () => {
     const endless = await doctor(url);
     expect(endless.found[0]).toMatchObject({
       verdict: "warning",
-      seen: expect.stringContaining("larger than 1048576"),
+      seen: expect.stringContaining("exceeds 1048576"),
     });
   });
 
@@ -358,8 +358,8 @@ test("ADK for Python refuses addresses that are not https or http on this machin
   expect(seen("https://a.example", "https://a.example", "a.example:443")).toContain("a.example:443 is neither https");
   expect(seen("https://a.example", "http://a.example")).toContain("http://a.example is neither https");
   for (const other of ["https://b.example", "https://a.example:8443"])
-    expect(seen("https://a.example", other)).toContain("has another origin than the card, https://a.example");
-  expect(seen("http://127.0.0.1:4000", "http://localhost:4000")).toContain("has another origin");
+    expect(seen("https://a.example", other)).toContain("is not at the origin of the card, https://a.example");
+  expect(seen("http://127.0.0.1:4000", "http://localhost:4000")).toContain("is not at the origin of the card");
 });
 
 test("streams are judged by how long the task took: one that was quick tells nothing", () => {

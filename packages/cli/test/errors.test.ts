@@ -46,20 +46,20 @@ describe("what goes wrong on the way is told in the words of a person", () => {
     const { code, err } = await card(url);
     expect(code).toBe(1);
     expect(err).toMatch(
-      /^parley: cannot reach http:\/\/no-such-host\.invalid: (?:unknown host|the host name could not be looked up); retrying\n/,
+      /^parley: cannot reach http:\/\/no-such-host\.invalid: (?:unknown host|host name lookup failed); retrying\n/,
     );
   });
 
   test("https where there is no TLS", async () => {
     const url = (await stranger((_request, response) => response.end())).replace("http:", "https:");
-    expect(await card(url)).toMatchObject({ code: 1, err: expect.stringContaining("is its URL http") as string });
+    expect(await card(url)).toMatchObject({ code: 1, err: expect.stringContaining("try http://") as string });
   });
 
   test("a port that fetch does not call", async () => {
     const { code, err } = await card("http://127.0.0.1:6000");
     expect(code).toBe(1);
     expect(err).toBe(
-      "parley: cannot reach http://127.0.0.1:6000: browsers and fetch() refuse to call this port; serve the agent on another one\n",
+      "parley: cannot reach http://127.0.0.1:6000: browsers and fetch() block this port; serve the agent on another one\n",
     );
   });
 
@@ -167,7 +167,7 @@ describe("an agent whose card leads elsewhere", () => {
       await once(other, "listening");
       const api = `http://127.0.0.1:${(other.address() as AddressInfo).port}`;
       const url = await stranger(cardNaming(api));
-      expect(await sending(url, "--token", "secret")).toContain(`Pass --credential-origin ${api} `);
+      expect(await sending(url, "--token", "secret")).toContain(`To send them, pass --credential-origin ${api}`);
       expect(await sending(url, "--token", "secret", "--credential-origin", api)).toContain("pass --token TOKEN");
       expect(asked).toEqual([undefined, "Bearer secret"]);
     } finally {
@@ -182,7 +182,7 @@ test("what an agent says about refused credentials is told, and one that got non
   const login = `parley login ${url}, or pass --token TOKEN or set PARLEY_TOKEN`;
   const told = (message?: string): string => explain(new A2AError("Unauthenticated", message), { url });
   expect(told()).toBe(`${url} requires credentials (401): ${login}`);
-  expect(told("The token has expired")).toBe(`${url} refuses the credentials: The token has expired (401): ${login}`);
+  expect(told("The token has expired")).toBe(`${url} rejected the credentials: The token has expired (401): ${login}`);
   expect(told("\u001b[2JNo")).not.toContain("\u001b");
 });
 

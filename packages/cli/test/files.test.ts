@@ -64,5 +64,5 @@ test("a URL is passed on as one", async () => {
 
 test("what cannot be read is named with the reason", async () => {
   await expect(filePart("nothing", folder)).rejects.toThrow("cannot read nothing: no such file");
-  await expect(filePart("folder", folder)).rejects.toThrow("cannot read folder: it is a folder");
+  await expect(filePart("folder", folder)).rejects.toThrow("cannot read folder: is a folder");
 });

@@ -116,7 +116,9 @@ describe.each([
     expect(out).toContain(
       '{"city":"Bern","day":"2026-02-28","seats":1,"price":70,"class":"Second","quiet":true,"kind":"trip"}',
     );
-    expect(err).toMatch(/\? input-required\nThe agent waits for a form\. Ctrl-D ends it\.\n[^]*✓ completed\n$/);
+    expect(err).toMatch(
+      /\? input-required\nThe agent is waiting for a form\. Press Ctrl-D to leave it\.\n[^]*✓ completed\n$/,
+    );
     expect(err).not.toContain("--data");
   });
 
@@ -143,7 +145,7 @@ describe.each([
     const { code, questions, err } = await send(["Bern"]);
     expect({ code, questions: questions.length }).toEqual({ code: 0, questions: 2 });
     const [, task = "", form = ""] = /\n {2}parley send \S+ --task (\S+) --data '(.*)'\n$/.exec(err) ?? [];
-    expect(err).toContain("The agent waits for a form:\n  parley send");
+    expect(err).toContain("The agent is waiting for a form:\n  parley send");
     const sample = JSON.parse(form) as JsonObject;
     expect(sample).toEqual({
       city: "…",
@@ -180,13 +182,15 @@ describe("parley watch", () => {
     expect({ code, left }).toEqual({ code: 0, left: [] });
     expect(questions[0]).toBe("City:");
     expect(out).toContain('{"city":"Bern","day":"2026-02-28","seats":1,"price":70,"class":"Second","quiet":true,');
-    expect(err).toMatch(/The agent waits for a form\. Ctrl-D ends it\.\n[^]*✓ completed\n$/);
+    expect(err).toMatch(/The agent is waiting for a form\. Press Ctrl-D to leave it\.\n[^]*✓ completed\n$/);
   });
 
   test("ends where the user ends the form, and says --data", async () => {
     const { code, err } = await typed(["watch", server.url, await waitingTask(server.url)], ["Bern"]);
     expect(code).toBe(0);
-    expect(err).toMatch(/The agent waits for a form:\n {2}parley send \S+ --task \S+ --data '\{"city":"…"[^\n]*\n$/);
+    expect(err).toMatch(
+      /The agent is waiting for a form:\n {2}parley send \S+ --task \S+ --data '\{"city":"…"[^\n]*\n$/,
+    );
   });
 
   test.each<readonly [why: string, args: readonly string[], interactive: boolean]>([
@@ -196,7 +200,7 @@ describe("parley watch", () => {
     const task = await waitingTask(polled.url);
     const { code, questions, err } = await typed(["watch", polled.url, task, ...args], answers, { interactive });
     expect({ code, questions }).toEqual({ code: 0, questions: [] });
-    expect(err).toContain("The agent waits for a form:\n  parley send ");
+    expect(err).toContain("The agent is waiting for a form:\n  parley send ");
   });
 });
 
@@ -211,7 +215,7 @@ describe("parley send asks for no form, and says --data", () => {
       ...(args[0] === "-" && { stdin: "Book" }),
     });
     expect({ code, questions }).toEqual({ code: 0, questions: [] });
-    expect(err).toMatch(/The agent waits for a form:\n {2}parley send \S+ --task \S+ --data '\{"city":"…"/);
+    expect(err).toMatch(/The agent is waiting for a form:\n {2}parley send \S+ --task \S+ --data '\{"city":"…"/);
   });
 
   test("where a field that is required is a list", async () => {

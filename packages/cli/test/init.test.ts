@@ -35,7 +35,7 @@ describe("parley init", () => {
     await writeFile(join(folder, "full", "mine"), "");
     const { code, out, err } = await init("full");
     expect({ code, out }).toEqual({ code: 2, out: "" });
-    expect(err).toContain("full is not empty");
+    expect(err).toContain("full must be a new or empty folder");
     expect(await readdir(join(folder, "full"))).toEqual(["mine"]);
   });
 
@@ -45,7 +45,7 @@ describe("parley init", () => {
     await writeFile(join(folder, "file"), "");
     expect(await init("file")).toMatchObject({
       code: 1,
-      err: expect.stringContaining("a file of that name is in the way"),
+      err: expect.stringContaining("a file with that name exists"),
     });
   });
 
@@ -101,8 +101,8 @@ describe("a project that was just made", () => {
     expect(made).toMatchObject({
       code: 0,
       out:
-        "Wrote an agent into my-agent. Next:\n  cd my-agent\n  npm install\n  npm start\n" +
-        'And in another terminal, from the same folder:\n  npm run ask -- "roll 2d6"\n',
+        "Created an agent in my-agent. Next:\n  cd my-agent\n  npm install\n  npm start\n" +
+        'Then, in another terminal, from the same folder:\n  npm run ask -- "roll 2d6"\n',
     });
   });
 

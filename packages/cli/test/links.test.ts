@@ -94,7 +94,7 @@ test("parley send --out saves a link at the agent's own origin, names --fetch-ur
   expect(saved.code).toBe(0);
   expect(saved.err).toContain("saved files/large.txt");
   expect(saved.err).toContain(
-    `not saved: other.txt is at ${elsewhere}: that is not the agent's own origin; pass --fetch-urls to save it`,
+    `not saved: other.txt is at ${elsewhere}: it is on another origin than the agent; pass --fetch-urls to download it`,
   );
   expect(await readdir(join(folder, "files"))).toEqual(["large.txt"]);
   expect(await readFile(join(folder, "files", "large.txt"), "utf8")).toBe(large);

@@ -94,13 +94,13 @@ describe("parley listen", () => {
     await until("● working");
     interrupt("SIGINT");
     expect(await code).toBe(130);
-    expect(err()).toContain("Interrupted; the task goes on.");
+    expect(err()).toContain("Interrupted; the task keeps running.");
     expect(await webhooksOf(taskIn(err()))).toEqual([]);
   });
 
   test("goes on through a question, so that it can be answered from elsewhere", async () => {
     const { code, err, until } = listen(server.url, "--message", "ask");
-    await until("The agent waits for your answer");
+    await until("The agent is waiting for your answer");
     const taskId = taskIn(err());
     const client = await connect(server.url);
     await client.sendMessage({ message: { messageId: "a", role: "ROLE_USER", taskId, parts: [{ text: "Blue" }] } });
@@ -130,7 +130,7 @@ describe("parley listen", () => {
       headers: { "content-type": "application/a2a+json" },
     });
     expect(response.status).toBe(401);
-    await until("A webhook was refused");
+    await until("Webhook rejected");
     expect(both()).not.toMatch(/completed/);
     interrupt("SIGTERM");
     expect(await code).toBe(143);
@@ -139,10 +139,10 @@ describe("parley listen", () => {
 
 describe("parley listen says what is wrong", () => {
   test.each([
-    [["http://127.0.0.1:1"], /give either \[task\], the id of a task, or --message <text>/],
-    [["http://127.0.0.1:1", "t", "--message", "x"], /give either \[task\], the id of a task, or --message <text>/],
-    [["https://agent.example", "t"], /cannot reach this machine at 127\.0\.0\.1\..*--public-url/],
-    [["http://127.0.0.1:1", "t", "--public-url", "nonsense"], /not an http or https URL/],
+    [["http://127.0.0.1:1"], /pass either \[task\], the ID of a task, or --message <text>/],
+    [["http://127.0.0.1:1", "t", "--message", "x"], /pass either \[task\], the ID of a task, or --message <text>/],
+    [["https://agent.example", "t"], /cannot reach 127\.0\.0\.1 on this machine\..*--public-url/],
+    [["http://127.0.0.1:1", "t", "--public-url", "nonsense"], /must be an http or https URL/],
   ])("%j", async (args, message) => {
     const { code, out, err } = listen(...args);
     expect(await code).toBe(2);
@@ -154,7 +154,7 @@ describe("parley listen says what is wrong", () => {
     const without = await startServer(scripted);
     const { code, err } = listen(without.url, "t");
     expect(await code).toBe(1);
-    expect(err()).toMatch(/sends no webhooks: its card does not declare pushNotifications/);
+    expect(err()).toMatch(/does not send webhooks: its card does not declare pushNotifications/);
     await without.close({ grace: 0 });
 
     const missing = listen(server.url, "nothing");
@@ -166,7 +166,7 @@ describe("parley listen says what is wrong", () => {
     const { port } = taken.address() as AddressInfo;
     const busy = listen(server.url, "t", "--port", String(port));
     expect(await busy.code).toBe(1);
-    expect(busy.err()).toMatch(/cannot listen on port \d+: another process uses it/);
+    expect(busy.err()).toMatch(/cannot listen on port \d+: another process is using it/);
     taken.close();
   });
 });

@@ -97,7 +97,7 @@ describe("a login in the browser", () => {
     await agentWith(["authorizationCode"]);
     const { code, out, err } = await parley(["login", server.url, "--client-id", "native"]);
     expect({ code, out }).toEqual({ code: 0, out: "" });
-    expect(err).toContain(`Log in on the page that opens, or open it yourself:\n  ${provider.issuer}/auth?`);
+    expect(err).toContain(`Opening a page to log in. If it does not open, visit:\n  ${provider.issuer}/auth?`);
     expect(err).toContain(`Logged in to ${server.url} as ada at ${provider.issuer}.`);
     for (const binding of ["JSONRPC", "HTTP+JSON", "GRPC"]) {
       expect(await parley(["send", server.url, "whoami", "--binding", binding])).toMatchObject({
@@ -171,7 +171,7 @@ describe("a login in the browser", () => {
       },
     });
     expect(await run(["login", server.url, "--client-id", "native"], io)).toBe(1);
-    expect(err()).toContain("parley: the login failed: ");
+    expect(err()).toContain("parley: login failed: ");
     expect(err()).not.toContain("\u001b");
     expect(await tokens()).toEqual([]);
   });
@@ -239,7 +239,7 @@ describe("a login with the secret of a client", () => {
     await agentWith(["clientCredentials"]);
     const { code, err } = await parley(["login", server.url, "--client-id", "service"], "wrong\n");
     expect(code).toBe(1);
-    expect(err).toContain("the login failed: ");
+    expect(err).toContain("login failed: ");
     expect(await readdir(join(folder, "parley", "logins")).catch(() => [])).toEqual([]);
   });
 });

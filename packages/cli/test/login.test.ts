@@ -55,7 +55,7 @@ describe("parley login", () => {
     const login = await run(["login", url], `${key}\n`);
     expect(login).toMatchObject({ code: 0, out: "" });
     expect(login.err).toMatch(
-      new RegExp(`^Logged in to ${url}\\. The secret is in ${folder}/.*\\.json, which only you may read\\.\n$`),
+      new RegExp(`^Logged in to ${url}\\. Stored the secret in ${folder}/.*\\.json, which only you can read\\.\n$`),
     );
     for (const binding of ["JSONRPC", "HTTP+JSON", "GRPC"]) {
       expect(await run(["send", url, "whoami", "--binding", binding])).toMatchObject({ code: 0, out: "key-ada\n" });
@@ -72,7 +72,7 @@ describe("parley login", () => {
   test("does not keep what the agent refuses", async () => {
     const { code, err } = await run(["login", url], "wrong\n");
     expect(code).toBe(1);
-    expect(err).toContain("parley: the agent does not accept it: ");
+    expect(err).toContain("parley: the agent rejected the credentials: ");
     expect(await stored()).toEqual([]);
   });
 
@@ -105,13 +105,13 @@ describe("parley login", () => {
   });
 
   test.each([
-    ["nothing on standard input", "", [], /^parley: nothing was given for "API key for http.*"\n$/m],
-    ["a key that no header can carry", "grüße\n", [], /no header can carry/],
+    ["nothing on standard input", "", [], /^parley: no answer to "API key for http.*"\n$/m],
+    ["a key that no header can carry", "grüße\n", [], /printable ASCII characters without spaces/],
     [
       "a scheme that the card does not have",
       "x\n",
       ["--scheme", "nope"],
-      /asks for no scheme nope\. It has key \(API key in header x-key\), bearer/,
+      /has no scheme nope; it has key \(API key in header x-key\), bearer/,
     ],
   ])("refuses %s", async (_, stdin, more, said) => {
     const { code, err } = await run(["login", url, ...more], stdin);
@@ -124,7 +124,7 @@ describe("parley login", () => {
     const { code, err } = await run(["login", "http://agent.example"], `${key}\n`);
     expect({ code, err }).toEqual({
       code: 2,
-      err: "parley: http://agent.example is not https: everyone on the way could read your secret\n",
+      err: "parley: http://agent.example must be https: anyone on the network could read your secret\n",
     });
   });
 });
@@ -215,7 +215,7 @@ describe("a stored secret", () => {
     const own = await recording(() => cardOf([api.url]));
     const { err } = await run(["login", own.url], `${key}\n`);
     expect(got(api.seen)).toBe(false);
-    expect(err).toContain(`Pass --credential-origin ${api.url} to send them`);
+    expect(err).toContain(`To send them, pass --credential-origin ${api.url}`);
     expect(await stored()).toEqual([]);
     await run(["send", own.url, "hi"]);
     expect(got(api.seen)).toBe(false);
@@ -241,11 +241,11 @@ describe("a stored secret", () => {
     const open = await recording((url) => ({ ...cardOf([url]), securitySchemes: {}, securityRequirements: [] }));
     expect(await run(["login", open.url], `${key}\n`)).toMatchObject({
       code: 1,
-      err: "parley: the card of Recorder asks for no credentials\n",
+      err: "parley: the card of Recorder requires no credentials\n",
     });
     const mtls = await recording((url) => ({ ...cardOf([url]), securitySchemes: { key: { mtlsSecurityScheme: {} } } }));
     const { code, err } = await run(["login", mtls.url], `${key}\n`);
     expect(code).toBe(1);
-    expect(err).toContain("this program cannot log in with any scheme of Recorder: key (mutual TLS)");
+    expect(err).toContain("no supported security scheme in the card of Recorder: key (mutual TLS)");
   });
 });

@@ -80,7 +80,7 @@ describe("logins without a keychain", () => {
     await writeFile(other, await readFile(path), { mode: 0o600 });
     await rm(path);
     await symlink(other, path);
-    await expect(logins().list()).rejects.toThrow("is a link");
+    await expect(logins().list()).rejects.toThrow("must not be a link");
     await logins().save(login, { key: "new" });
     expect(await readFile(other, "utf8")).toContain(secrets.key);
     expect(await logins().secrets((await logins().list())[0]!)).toEqual({ key: "new" });
@@ -94,7 +94,7 @@ describe("logins without a keychain", () => {
   ])("are refused where a file holds %s", async (_, text) => {
     await logins().save(login, secrets);
     await writeFile(logins().pathOf(login), text);
-    await expect(logins().list()).rejects.toThrow("is not a login of this program");
+    await expect(logins().list()).rejects.toThrow("is not a login of parley");
   });
 
   test.each(["fifo", "folder"])("are refused where a %s has the name of a file", async (what) => {
@@ -102,7 +102,7 @@ describe("logins without a keychain", () => {
     const path = logins().pathOf(login);
     if (what === "folder") await mkdir(path);
     else await once(spawn("sh", ["-c", 'mkfifo "$0"', path]), "close");
-    await expect(logins().list()).rejects.toThrow("is not a file");
+    await expect(logins().list()).rejects.toThrow("must be a regular file");
   });
 });
 
@@ -127,7 +127,7 @@ describe("logins with a keychain", () => {
     chain.entries.clear();
     await expect(logins.secrets(kept)).rejects.toThrow("the keychain has no secret for https://agent.example/weather");
     const locked = new Logins(folder, async () => ({ ...chain, get: () => Promise.reject(new Error("it is locked")) }));
-    await expect(locked.secrets(kept)).rejects.toThrow("the keychain does not open: it is locked. Unlock it");
+    await expect(locked.secrets(kept)).rejects.toThrow("cannot open the keychain: it is locked. Unlock it");
   });
 
   test("are in a file where the keychain takes nothing, as on a server", async () => {

@@ -128,7 +128,7 @@ describe("a stream on a terminal", () => {
     expect(answered.both).toBe("● working\n✓ completed\n");
     const asked = await shown([waits], { known: true });
     expect(asked.out).toBe("Which?\n");
-    expect(asked.err).toContain("The agent waits for your answer");
+    expect(asked.err).toContain("The agent is waiting for your answer");
   });
 
   test("a peer that sends no snapshot, or appends to what it never began, is understood", async () => {
@@ -191,7 +191,7 @@ describe("what to do next", () => {
       { hints: hintsFor("http://a", {}), options: {} },
     );
     expect(code).toBe(expected);
-    expect(recorded.err()).toContain("Interrupted; the task goes on.");
+    expect(recorded.err()).toContain("Interrupted; the task keeps running.");
     expect(recorded.err()).toContain("\n  parley watch http://a t1\n  parley cancel http://a t1\n");
   });
 });

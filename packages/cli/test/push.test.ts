@@ -59,13 +59,13 @@ describe("parley push list", () => {
         `t     parked   parked      2026-01-31T12:00:00.000Z  https://hooks.example/in  ${reason}`,
         "",
       ].join("\n"),
-      err: `To try a parked one again:\n  parley push retry --store=${file} t parked\n`,
+      err: `To retry a parked webhook:\n  parley push retry --store=${file} t parked\n`,
     });
     expect((await push("list", "--state", "due")).out).toMatch(/waits.*\n.*claimed.*\n$/);
     expect((await push("list", "--state", "parked")).out).toMatch(/^.*\n.*parked.*\n$/);
     expect(await push("list", "--limit", "1")).toMatchObject({
       out: expect.stringMatching(/waits.*\n$/) as unknown,
-      err: "There may be more: see --limit.\n",
+      err: "There may be more; raise --limit.\n",
     });
   });
 
@@ -104,8 +104,8 @@ describe("parley push list", () => {
 
   test("says so where there is nothing", async () => {
     const { push } = await given({ idle: {} });
-    expect(await push("list")).toEqual({ code: 0, out: "", err: "No webhook has anything to deliver.\n" });
-    expect(await push("list", "--state", "parked")).toEqual({ code: 0, out: "", err: "No webhook is parked.\n" });
+    expect(await push("list")).toEqual({ code: 0, out: "", err: "No pending webhooks.\n" });
+    expect(await push("list", "--state", "parked")).toEqual({ code: 0, out: "", err: "No parked webhooks.\n" });
     expect(JSON.parse((await push("list", "--json")).out)).toEqual({ webhooks: [] });
   });
 
@@ -152,8 +152,8 @@ describe("parley push show", () => {
         "delivered  2",
         "attempts   10",
         `problem    ${reason} (2026-01-31T12:00:00.000Z)`,
-        "  REFUSED  TIME                      PROBLEM",
-        "  7        2026-01-31T12:00:00.000Z  The receiver answered with 400.",
+        "  REJECTED  TIME                      PROBLEM",
+        "  7         2026-01-31T12:00:00.000Z  The receiver answered with 400.",
         "",
       ].join("\n"),
     );
@@ -164,7 +164,7 @@ describe("parley push show", () => {
     expect(await push("show", "nothing")).toEqual({
       code: 1,
       out: "",
-      err: `parley: the task nothing of the agent / has no webhooks in ${file}. Is it a task of another --agent?\n`,
+      err: `parley: task nothing of agent / has no webhooks in ${file}. Does it belong to another --agent?\n`,
     });
     expect((await push("show", "t", "--agent", "/other")).code).toBe(1);
   });
@@ -177,7 +177,7 @@ describe("parley push retry", () => {
     expect(await push("retry", "t", "parked")).toEqual({
       code: 0,
       out: "",
-      err: "It is tried again now, at https://hooks.example/in.\n",
+      err: "Retrying now, at https://hooks.example/in.\n",
     });
     expect(await rows(parkedFeature)).toEqual([]);
     const [row] = await rows(pushFeature);
@@ -187,8 +187,8 @@ describe("parley push retry", () => {
 
   test("says where there is nothing to try", async () => {
     const { push } = await given({ idle: {}, claimed: { due: never, config: config({ claim: "x" }) } });
-    expect(await push("retry", "t", "idle")).toMatchObject({ code: 0, err: "Everything is delivered already.\n" });
-    expect(await push("retry", "t", "claimed")).toMatchObject({ code: 0, err: "It is being delivered just now.\n" });
+    expect(await push("retry", "t", "idle")).toMatchObject({ code: 0, err: "Everything is already delivered.\n" });
+    expect(await push("retry", "t", "claimed")).toMatchObject({ code: 0, err: "It is being delivered now.\n" });
   });
 
   test("delivers a refused event once more; with --json it prints the webhooks afterwards", async () => {
@@ -202,14 +202,14 @@ describe("parley push retry", () => {
   test("names what is missing: the task, the webhook or the event", async () => {
     const { file, push } = await given({ parked });
     const see = `See parley push show --store=${file} t\n`;
-    expect((await push("retry", "none", "parked")).err).toMatch(/the task none of the agent \/ has no webhooks/);
+    expect((await push("retry", "none", "parked")).err).toMatch(/task none of agent \/ has no webhooks/);
     expect(await push("retry", "t", "x")).toEqual({
       code: 1,
       out: "",
-      err: `parley: the task t has no webhook x. ${see}`,
+      err: `parley: task t has no webhook x. ${see}`,
     });
     expect((await push("retry", "t", "parked", "--seq", "8")).err).toBe(
-      `parley: the task t has no refused event 8 of the webhook parked. ${see}`,
+      `parley: task t has no rejected event 8 of webhook parked. ${see}`,
     );
   });
 });
@@ -219,10 +219,10 @@ describe("parley push drop", () => {
     const { push, rows } = await given({ parked });
     expect(await push("drop", "t", "parked", "--seq", "7")).toMatchObject({
       code: 0,
-      err: "The refused event 7 is dropped.\n",
+      err: "Rejected event 7 is dropped.\n",
     });
     expect((await rows(parkedFeature))[0]?.config.refused).toBeUndefined();
-    expect(await push("drop", "t", "parked")).toMatchObject({ code: 0, err: "The webhook is deleted.\n" });
+    expect(await push("drop", "t", "parked")).toMatchObject({ code: 0, err: "Deleted the webhook.\n" });
     expect(await rows(parkedFeature)).toEqual([]);
     expect((await push("drop", "t", "parked")).code).toBe(1);
   });
@@ -248,7 +248,7 @@ describe("--audit", () => {
     const { push, rows } = await given({ parked });
     expect(await push("drop", "t", "parked", "--audit", folder)).toMatchObject({
       code: 1,
-      err: expect.stringContaining("for the audit") as string,
+      err: expect.stringContaining("cannot open the audit file") as string,
     });
     expect(await rows(parkedFeature)).toHaveLength(1);
   });
@@ -274,11 +274,11 @@ describe("the file", () => {
     expect(await push(["list", "--store", "other.db"], io)).toEqual({
       code: 1,
       out: "",
-      err: expect.stringMatching(/cannot open the store other.db: .*not a database of Parley/) as unknown,
+      err: expect.stringMatching(/cannot open the store other.db: .*not a Parley database/) as unknown,
     });
     expect(await push(["list", "--store", "memory"], io)).toMatchObject({
       code: 2,
-      err: expect.stringMatching(/--store takes a file/) as unknown,
+      err: expect.stringMatching(/--store must be a file/) as unknown,
     });
   });
 
@@ -298,7 +298,7 @@ test("wrong usage of parley push ends with 2", async () => {
     [["dance"], /unknown command 'dance'/],
     [["show"], /<task> is missing/],
     [["retry", "t"], /<webhook> is missing/],
-    [["list", "--state", "late"], /--state <state> cannot be "late": allowed choices are due, parked/],
+    [["list", "--state", "late"], /--state <state> must be one of due, parked; got "late"/],
     [["list", "--limit", "2000"], /from 1 to 1000/],
     [["retry", "t", "w", "--seq", "x"], /whole number/],
   ] as const) {

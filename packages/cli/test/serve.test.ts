@@ -99,7 +99,7 @@ describe("parley serve", () => {
     running.child.kill("SIGTERM");
     const { code, out, err } = await running.done;
     expect({ code, out }).toEqual({ code: 0, out: `Scripted is ready at ${url}\n` });
-    expect(JSON.parse(err)).toMatchObject({ level: "info", message: "Stopping; once more to stop at once." });
+    expect(JSON.parse(err)).toMatchObject({ level: "info", message: "Stopping; press Ctrl-C again to stop at once." });
   });
 
   test("serves in several processes, which are announced once, end with it, and need a database that they share", async () => {
@@ -116,10 +116,10 @@ describe("parley serve", () => {
         .trim()
         .split("\n")
         .map((line) => (JSON.parse(line) as { message: string }).message),
-    ).toEqual(["Stopping; once more to stop at once."]);
+    ).toEqual(["Stopping; press Ctrl-C again to stop at once."]);
     const refused = await parleyHere(["serve", fixture("agent.ts"), "--processes", "2", "--store", "memory"]);
     expect(refused).toMatchObject({ code: 2, out: "" });
-    expect(refused.err).toContain("--processes needs a database that they share");
+    expect(refused.err).toContain("--processes needs a shared database");
   });
 
   test("tells the developer on standard error what the caller does not learn, in the format and from the level asked for", async () => {
@@ -142,8 +142,8 @@ describe("parley serve", () => {
     expect(text).toMatch(
       /^\d\d:\d\d:\d\d error A task failed .*\n {2}Error: secret of the database\n {6}at .*fixtures\/agent\.ts/,
     );
-    expect(text).toMatch(/\nStopping; once more to stop at once\.\n$/);
-    expect(off).toBe("Stopping; once more to stop at once.\n");
+    expect(text).toMatch(/\nStopping; press Ctrl-C again to stop at once\.\n$/);
+    expect(off).toBe("Stopping; press Ctrl-C again to stop at once.\n");
   });
 
   test("goes on when nobody reads its standard error any more", async () => {
@@ -244,10 +244,10 @@ describe("parley serve", () => {
   });
 
   test.each([
-    [["--audience", "x"], "are for the tokens of an --issuer"],
+    [["--audience", "x"], "require --issuer"],
     [["--card-key", "no.json"], "cannot read no.json"],
     [["--api-key", "two words"], "--api-key <key> must be TOKEN or TOKEN=SUBJECT"],
-    [["--host", "0.0.0.0"], "Set --token, --api-key or --issuer for callers"],
+    [["--host", "0.0.0.0"], "Pass --token, --api-key or --issuer to authenticate callers"],
   ])("refuses %j", async (options, said) => {
     const { code, out, err } = await parleyHere(["serve", fixture("agent.ts"), "--store", "memory", ...options]);
     expect({ code, out }).toEqual({ code: 2, out: "" });
@@ -299,14 +299,14 @@ describe("parley serve", () => {
     await writeFile(join(folder, "file"), "");
     const { code, err } = await parleyHere(["serve", fixture("agent.ts"), "--store", "file/tasks.db"], { cwd: folder });
     expect(code).toBe(1);
-    expect(err).toBe("parley: cannot open the store file/tasks.db: a file of that name is in the way\n");
+    expect(err).toBe("parley: cannot open the store file/tasks.db: a file with that name exists\n");
   });
 });
 
 describe("a file that has no agent says what is wrong with it", () => {
   test.each([
-    ["no-agent.ts", /has no agent: it has no default export\. Write "export default defineAgent/],
-    ["not-an-agent.js", /has no agent: its default export is of type object/],
+    ["no-agent.ts", /exports no agent: it has no default export\. Write "export default defineAgent/],
+    ["not-an-agent.js", /exports no agent: its default export is of type object/],
     ["throws.ts", /cannot load .*throws\.ts: the database is not there\n$/],
   ])("%s", async (name, message) => {
     const { code, out, err } = await parleyHere(["serve", fixture(name), "--store", "memory"]);

@@ -18,62 +18,65 @@ describe("bad usage ends with 2, says what is wrong, and writes nothing to stand
     [["dance"], /unknown command 'dance'/],
     [["crad", url], /Did you mean card/],
     [["card"], /<url> is missing\nUsage: parley card show \[options\] <url>/],
-    [["card", url, "more"], /there are 2 arguments, and parley card show takes 1: <url>/],
+    [["card", url, "more"], /parley card show takes 1 argument, <url> \(quote text with spaces\); got 2/],
     [
       ["card", "localhost:4000"],
-      /^parley: <url> cannot be "localhost:4000": it is not an http or https URL; did you mean http:\/\/localhost:4000\n$/,
+      /^parley: <url> must be an http or https URL; got "localhost:4000". Did you mean http:\/\/localhost:4000\?\n$/,
     ],
-    [["card", "ftp://x"], /not an http or https URL/],
+    [["card", "ftp://x"], /must be an http or https URL/],
     [
       ["card", url, "--binding", "SMTP"],
-      /^parley: --binding <name> cannot be "SMTP": allowed choices are JSONRPC, HTTP\+JSON, GRPC\n$/,
+      /^parley: --binding <name> must be one of JSONRPC, HTTP\+JSON, GRPC; got "SMTP"\n$/,
     ],
-    [["card", url, "--header", "nonsense"], /not "Name: value"/],
-    [["card", url, "--header", "a: b\nc: d"], /not "Name: value"/],
-    [["card", url, "--header", "a: \u2713"], /not "Name: value"/],
-    [["card", url, "--token", "two words"], /--token <token> holds characters that no header can carry/],
+    [["card", url, "--header", "nonsense"], /must be "Name: value"/],
+    [["card", url, "--header", "a: b\nc: d"], /must be "Name: value"/],
+    [["card", url, "--header", "a: \u2713"], /must be "Name: value"/],
+    [
+      ["card", url, "--token", "two words"],
+      /--token <token> must consist of printable ASCII characters without spaces/,
+    ],
     [["send", url], /nothing to send/],
     [["send", url, ""], /nothing to send/],
     [["send", url, "hi", "--shout"], /unknown option '--shout'/],
-    [["send", url, "hi", "--file", "https://"], /not a URL/],
+    [["send", url, "hi", "--file", "https://"], /must be a valid URL/],
     [["send", url, "hi", "--file", "no-such-file.csv"], /cannot read no-such-file.csv: no such file/],
     [["watch", url], /<task> is missing\nUsage: parley watch/],
-    [["tasks", url, "--state", "sleeping"], /--state <state> cannot be "sleeping": known states: submitted, working/],
-    [["tasks", url, "--since", "yesterday"], /neither a time/],
-    [["tasks", url, "--limit", "0"], /whole number, at least 1/],
+    [["tasks", url, "--state", "sleeping"], /--state <state> must be one of submitted, working/],
+    [["tasks", url, "--since", "yesterday"], /must be a time/],
+    [["tasks", url, "--limit", "0"], /whole number of at least 1/],
     [["tasks", url, "--limit", "-5"], /whole number/],
     [["task", url, "id", "--history", "1.5"], /whole number/],
     [["serve"], /<file> is missing\nUsage: parley serve/],
     [["serve", "agent.ts", "--port", "70000"], /from 0 to 65535/],
     [["serve", "agent.ts", "--token", "ä"], /--token <token> must be TOKEN or TOKEN=SUBJECT/],
-    [["serve", "agent.ts", "--host", "0.0.0.0"], /Set --token, --api-key or --issuer for callers, or --insecure/],
+    [
+      ["serve", "agent.ts", "--host", "0.0.0.0"],
+      /Pass --token, --api-key or --issuer to authenticate callers, or --insecure/,
+    ],
     [["serve", "agent.ts", "--host", "0.0.0.0", "--insecure"], /--public-url/],
     [
       ["serve", "agent.ts", "--host", "0.0.0.0", "--token", "s3cret", "--public-url", "https://agent.example"],
-      /--tls-cert and --tls-key, or --trust-proxy/,
+      /--tls-cert and --tls-key, --trust-proxy/,
     ],
-    [["serve", "agent.ts", "--tls-cert", "cert.pem"], /--tls-cert and --tls-key go together/],
+    [["serve", "agent.ts", "--tls-cert", "cert.pem"], /--tls-cert and --tls-key must be passed together/],
     [["serve", "no-such.ts"], /cannot read no-such.ts: no such file/],
     [["serve", "agent.json"], /is not a module/],
-    [["send", url, "hi", "there"], /there are 3 arguments, and parley send takes 2: <url> \[text\]. A text with/],
-    [["send", url, "hi", "--file"], /--file <file> has no value/],
-    [
-      ["send", url, "hi", "--credential-origin", "api"],
-      /--credential-origin <origin> cannot be "api": it is not an http/,
-    ],
-    [["send", url, "hi", "--extension", "a,b"], /--extension <uri> cannot be "a,b": a URI has no commas/],
-    [["send", "a\nb", "hi"], /^parley: <url> cannot be "a\\nb": it is not an http or https URL\n$/],
-    [["listen", url, "t", "--port", "x"], /--port <port> cannot be "x": it is not a whole number from 0 to 65535\n/],
+    [["send", url, "hi", "there"], /parley send takes 2 arguments, <url> \[text\] \(quote text with spaces\); got 3/],
+    [["send", url, "hi", "--file"], /--file <file> needs a value/],
+    [["send", url, "hi", "--credential-origin", "api"], /--credential-origin <origin> must be an http/],
+    [["send", url, "hi", "--extension", "a,b"], /--extension <uri> must not contain commas or spaces; got "a,b"/],
+    [["send", "a\nb", "hi"], /^parley: <url> must be an http or https URL; got "a\\nb"\n$/],
+    [["listen", url, "t", "--port", "x"], /--port <port> must be a whole number from 0 to 65535; got "x"\n/],
     [["card", "verify", "card.json"], /--keys <place> is missing\nUsage: parley card verify/],
     [["card", "verify", "https://", "--keys", "keys.json"], /cannot read keys.json/],
-    [["card", "lint", "https://"], /<card> cannot be "https:\/\/": it is not a URL/],
-    [["card", "verify", "card.json", "--keys", "https://"], /--keys <place> cannot be "https:\/\/": it is not a URL/],
-    [["key", "secret"], /there is 1 argument, and parley key takes none/],
-    [["logout"], /give either \[url\], the URL of an agent, or --all/],
-    [["conform", url, "--webhook", "https://me"], /--webhook <url> cannot be "https:\/\/me": it is not an http URL/],
-    [["conform", url, "--protocol", "9"], /no test is left: look at --filter, --tag, --level or --protocol/],
-    [["conform", url, "--other-token", "a b"], /--other-token <token> holds characters/],
-    [["conform", url, "--var", "x"], /--var <name=value> cannot be "x"/],
+    [["card", "lint", "https://"], /<card> must be a valid URL; got "https:\/\/"/],
+    [["card", "verify", "card.json", "--keys", "https://"], /--keys <place> must be a valid URL; got "https:\/\/"/],
+    [["key", "secret"], /parley key takes no arguments; got 1/],
+    [["logout"], /pass either \[url\], the URL of an agent, or --all/],
+    [["conform", url, "--webhook", "https://me"], /--webhook <url> must be an http URL/],
+    [["conform", url, "--protocol", "9"], /no tests selected: check --filter, --tag, --level or --protocol/],
+    [["conform", url, "--other-token", "a b"], /--other-token <token> must consist of printable/],
+    [["conform", url, "--var", "x"], /--var <name=value> must be NAME=VALUE; got "x"/],
     [["serve", "agent.ts", "--api-key", "ä"], /--api-key <key> must be TOKEN or TOKEN=SUBJECT/],
   ])("%j", async (argv, message) => {
     const { code, out, err } = await result(...argv);
@@ -99,7 +102,7 @@ test("a mistake is named as the help names it: every argument and every option o
     const words = command.parent === program ? [command.name()] : [command.parent?.name() ?? "", command.name()];
     for (const option of command.options.filter(({ required }) => required)) {
       const { err } = await result(...words, option.long ?? "");
-      expect(err).toBe(`parley: ${option.flags} has no value\n`);
+      expect(err).toBe(`parley: ${option.flags} needs a value\n`);
     }
   }
   expect(out()).toBe("");
@@ -132,6 +135,6 @@ describe("a time", () => {
   });
 
   test("that lies beyond all calendars is none", () => {
-    expect(() => timeAt("99999999999w", now)).toThrow(/neither a time/);
+    expect(() => timeAt("99999999999w", now)).toThrow(/must be a time/);
   });
 });

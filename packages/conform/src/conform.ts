@@ -30,7 +30,7 @@ import { offeredBehaviors, type Target } from "./run/target.ts";
 export async function conform(url: string, options: ConformOptions = {}): Promise<Report> {
   checkOptions(options);
   if (!/^https?:/i.test(url) || !URL.canParse(url)) {
-    throw new ConformError("InvalidOptions", `${url} is no URL of http or https`);
+    throw new ConformError("InvalidOptions", `${url} is not an http or https URL`);
   }
   const limits = limitsOf(options);
   const all = options.suites ?? (await ownSuites());

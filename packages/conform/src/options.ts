@@ -156,7 +156,7 @@ export function choose(
     .map((suite) => ({ ...suite, tests: suite.tests.filter((test) => keeps(test, suite)) }))
     .filter(({ tests }) => tests.length > 0);
   if (suites.length === 0) {
-    throw new ConformError("InvalidOptions", "no test is left: look at filter, tags, level and versions");
+    throw new ConformError("InvalidOptions", "no tests selected: check filter, tags, level and versions");
   }
   const kept = new Set(suites.flatMap(({ tests }) => tests));
   return { suites, omitted: all.flatMap(({ tests }) => tests).filter((test) => !kept.has(test)) };

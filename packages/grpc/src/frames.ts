@@ -1,6 +1,6 @@
 import { A2AError } from "@parley/a2a/model";
 import { GrowingBytes } from "@parley/a2a/internal/protocol/index";
-import type { Writer } from "./protobuf/writer.ts";
+import type { Writer } from "./protobuf/wire.ts";
 
 // A frame is a byte of flags, four bytes of length and the message: the Length-Prefixed-Message of gRPC over HTTP/2.
 // gRPC-Web sends the trailers as a last frame.
@@ -9,7 +9,7 @@ const headLength = 5;
 
 /** Flags of a frame. */
 export const compressed = 0x01;
-/** In gRPC-Web: the frame has the lines of the trailers. */
+/** In gRPC-Web: the frame contains the trailers. */
 export const trailers = 0x80;
 
 export interface Frame {
@@ -17,18 +17,18 @@ export interface Frame {
   readonly payload: Uint8Array;
 }
 
-/** Splits the bytes that arrive into frames. */
+/** Splits received bytes into frames. */
 export class FrameReader {
   readonly #limit: number;
   readonly #tooLarge: (limit: number) => A2AError;
-  /** The part of an incomplete head. */
+  /** The incomplete head. */
   readonly #head = new Uint8Array(headLength);
   #headSize = 0;
-  /** The part of an incomplete message, and the length of the whole one. */
+  /** The incomplete message, and its whole length. */
   #payload: GrowingBytes | undefined;
   #length = 0;
 
-  /** A message of more than `limit` bytes is refused by its head, with the error that `tooLarge` makes. */
+  /** Rejects a message of more than `limit` bytes by its head, with the error that `tooLarge` creates. */
   constructor(limit: number, tooLarge: (limit: number) => A2AError = messageTooLarge) {
     this.#limit = limit;
     this.#tooLarge = tooLarge;
@@ -39,20 +39,20 @@ export class FrameReader {
     return this.#payload !== undefined || this.#headSize > 0;
   }
 
-  /** Bytes of memory that the incomplete message holds. */
+  /** Memory of the incomplete message, in bytes. */
   get held(): number {
     return this.#payload?.capacity ?? 0;
   }
 
-  /** Bytes that the incomplete message will have. */
+  /** Final length of the incomplete message, in bytes. */
   get expected(): number {
     return this.#payload === undefined ? 0 : this.#length;
   }
 
   /**
-   * Adds to `frames` the frames that this chunk completes. A frame that lies within the chunk is a view of it.
+   * Appends the frames that this chunk completes to `frames`. A frame within the chunk is a view of it.
    *
-   * @throws A2AError `RequestTooLarge`. The reader cannot be used any more then.
+   * @throws A2AError `RequestTooLarge`. The reader cannot be used after that.
    */
   push(chunk: Uint8Array, frames: Frame[] = []): readonly Frame[] {
     let at = 0;
@@ -77,7 +77,7 @@ export class FrameReader {
     return frames;
   }
 
-  /** Begins a message that goes beyond this chunk. Its head is at `at`. */
+  /** Begins a message that extends beyond this chunk. Its head is at `at`. */
   #begin(bytes: Uint8Array, at: number, frames: Frame[]): void {
     const length = this.#lengthAt(bytes, at);
     this.#head[0] = bytes[at] as number;
@@ -90,7 +90,7 @@ export class FrameReader {
     this.#length = length;
   }
 
-  /** Appends what belongs to the message. Returns the number of bytes. */
+  /** Appends the next bytes of the message. Returns their number. */
   #fill(payload: GrowingBytes, rest: Uint8Array, frames: Frame[]): number {
     const missing = this.#length - payload.length;
     payload.append(rest.length > missing ? rest.subarray(0, missing) : rest);
@@ -117,17 +117,17 @@ export function lengthAt(bytes: Uint8Array, at: number): number {
   return (high | ((bytes[at + 2] as number) << 8) | (bytes[at + 3] as number)) >>> 0;
 }
 
-/** Leaves room for the head of a frame. The message is written next. Returns the argument for `endFrame`. */
+/** Reserves the head of a frame. The message is written next. Returns the argument for `endFrame`. */
 export function beginFrame(writer: Writer): number {
   return writer.skip(headLength);
 }
 
-/** Writes the head before what was written since `beginFrame`. */
+/** Writes the head of the frame that `beginFrame` reserved. */
 export function endFrame(writer: Writer, begun: number, flags = 0): void {
   putHead(writer.bytes, begun, flags, writer.at - begun - headLength);
 }
 
-/** A frame of a message that is already encoded. */
+/** A frame of an encoded message. */
 export function frameOf(payload: Uint8Array, flags = 0): Uint8Array<ArrayBuffer> {
   const frame = new Uint8Array(headLength + payload.length);
   putHead(frame, 0, flags, payload.length);

@@ -2,7 +2,7 @@
 
 import type { UniversalRequest } from "@parley/a2a/internal/protocol/index";
 
-/** Longest time that a timer takes, in milliseconds. A longer timeout counts as none. */
+/** Longest timer, in milliseconds. A longer timeout counts as none. */
 const longestTimer = 0x7fff_ffff;
 
 const units: Readonly<Record<string, number>> = {
@@ -14,7 +14,7 @@ const units: Readonly<Record<string, number>> = {
   n: 1e-6,
 };
 
-/** `grpc-timeout` in milliseconds, rounded up: 100 for `100m`. `undefined` without a timeout, NaN for an invalid one. */
+/** `grpc-timeout` in milliseconds, rounded up: 100 for `100m`; `undefined` if absent, NaN if invalid. */
 export function parseTimeout(text: string | undefined): number | undefined {
   if (text === undefined) return undefined;
   const match = /^(\d{1,8})([HMSmun])$/.exec(text);
@@ -23,14 +23,14 @@ export function parseTimeout(text: string | undefined): number | undefined {
   return milliseconds > longestTimer ? undefined : milliseconds;
 }
 
-/** Milliseconds as `grpc-timeout`, in the smallest unit that needs at most eight digits. */
+/** Milliseconds as `grpc-timeout`, in the smallest unit with at most eight digits. */
 export function formatTimeout(milliseconds: number): string {
   const whole = Math.max(0, Math.ceil(milliseconds));
   if (whole <= 99_999_999) return `${whole}m`;
   return `${Math.min(99_999_999, Math.ceil(whole / 1000))}S`;
 }
 
-/** Encodes the text of `grpc-message`: in UTF-8, each byte other than printable ASCII, and `%` itself, becomes `%XX`. */
+/** Encodes the text of `grpc-message`: UTF-8, with `%XX` for `%` and all but printable ASCII. */
 export function encodeMessage(text: string): string {
   if (/^[ -$&-~]*$/.test(text)) return text;
   let encoded = "";
@@ -43,7 +43,7 @@ export function encodeMessage(text: string): string {
   return encoded;
 }
 
-/** Decodes the text of `grpc-message`. As the protocol requires, an invalid escape stays as it is. */
+/** Decodes the text of `grpc-message`. As required, invalid escapes stay unchanged. */
 export function decodeMessage(text: string): string {
   return text.replaceAll(/(?:%[0-9a-f]{2})+/gi, (run) => {
     const bytes = Uint8Array.from({ length: run.length / 3 }, (_, at) =>
@@ -53,7 +53,7 @@ export function decodeMessage(text: string): string {
   });
 }
 
-/** Whether a browser asks for permission before a call (CORS). */
+/** Whether this is a CORS preflight request. */
 export function isPreflight(request: UniversalRequest): boolean {
   return request.method === "OPTIONS" && request.header("access-control-request-method") !== undefined;
 }

@@ -1,7 +1,6 @@
 import type { MethodRoute, OperationName } from "@parley/a2a/internal/protocol/index";
 import { a2aV03, a2aV1, errorDetails, status } from "./descriptors.ts";
-import { writeFile } from "./protobuf/descriptor.ts";
-import { readSchema, type Additions, type Schema } from "./protobuf/schema.ts";
+import { type Additions, readSchema, type Schema, writeFile } from "./protobuf/descriptor.ts";
 import { fieldTypes, messageType, type MessageType } from "./protobuf/types.ts";
 
 /** The service of A2A, in version 1.0 or 0.3. */
@@ -24,8 +23,8 @@ export interface A2AMethod {
 }
 
 /**
- * Fields that the 1.1 draft adds to messages of 1.0. They are in none of the .proto files. The codec of 1.0 neither
- * writes nor reads these members, so that only a client that asks for 1.1 sees them.
+ * Fields that the 1.1 draft adds to messages of 1.0. They are in no .proto file, and the codec of 1.0 ignores them, so
+ * only a client that asks for 1.1 sees them.
  */
 const draft: Additions = {
   "lf.a2a.v1.Task": [{ name: "generation", jsonName: "generation", number: 7, type: fieldTypes.int64 }],
@@ -48,7 +47,7 @@ export function serviceV1(): A2AServiceType {
   return serviceOf(readSchema([a2aV1], draft), (method) => method as OperationName);
 }
 
-/** Methods of 0.3 whose operation has another name in 1.0. */
+/** Methods of 0.3 with another name in 1.0. */
 const renamed: Readonly<Record<string, OperationName>> = {
   TaskSubscription: "SubscribeToTask",
   ListTaskPushNotificationConfig: "ListTaskPushNotificationConfigs",
@@ -62,19 +61,19 @@ export function serviceV03(): A2AServiceType {
 
 const struct: MessageType = /* @__PURE__ */ messageType("google.protobuf.Struct", new Map());
 
-/** A method of an extension: a unary call whose request and response are JSON objects. */
+/** A method of an extension: unary, with JSON objects as request and response. */
 export function methodOf({ name, grpc }: MethodRoute): A2AMethod {
   return { path: grpc, operation: name, stream: false, input: struct, output: struct };
 }
 
-/** The name of the service that a path names: of `/example.notes.v1.Notes/FindNotes` it is `example.notes.v1.Notes`. */
+/** The service in a path: `example.notes.v1.Notes` of `/example.notes.v1.Notes/FindNotes`. */
 function serviceNameOf(path: string): string {
   return path.slice(1, path.lastIndexOf("/"));
 }
 
 /**
- * The services of methods of extensions by their full names, each with the .proto file that describes it. No schema of the
- * extension is in it: the messages of these methods are JSON objects.
+ * The services of extension methods by full name, each with its .proto file. It does not contain the extension's
+ * schemas: the messages are JSON objects.
  */
 export function extensionServices(methods: readonly MethodRoute[]): ReadonlyMap<string, string> {
   const names = [...new Set(methods.map(({ grpc }) => serviceNameOf(grpc)))];
@@ -89,7 +88,7 @@ export function extensionServices(methods: readonly MethodRoute[]): ReadonlyMap<
   );
 }
 
-/** A file with one service. It has the path of its service, since two services of a package may be of two extensions. */
+/** A file with one service, under the path of the service, since two extensions may share a package. */
 function serviceFile(name: string, methods: readonly MethodRoute[]): string {
   const dot = name.lastIndexOf(".");
   const service = {
@@ -117,7 +116,7 @@ export function errorSchema(): Schema {
 
 function serviceOf({ services }: Schema, operationOf: (method: string) => OperationName): A2AServiceType {
   const [service] = services;
-  if (service === undefined) throw new TypeError("The file describes no service");
+  if (service === undefined) throw new TypeError("The file has no service");
   const methods = service.methods.map(({ name, input, output, serverStream }): A2AMethod => {
     return { path: `/${service.name}/${name}`, operation: operationOf(name), stream: serverStream, input, output };
   });

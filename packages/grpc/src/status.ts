@@ -5,11 +5,10 @@ import { grpcWire, type Codec } from "@parley/a2a/internal/wire/codec";
 import { fromBase64, toBase64 } from "./protobuf/text.ts";
 import { decode } from "./protobuf/decode.ts";
 import { encode } from "./protobuf/encode.ts";
-import { jsonPath, protoPath } from "./protobuf/paths.ts";
-import type { JsonObject, MessageType } from "./protobuf/types.ts";
+import { type JsonObject, jsonPath, type MessageType, protoPath } from "./protobuf/types.ts";
 import { errorSchema } from "./services.ts";
 
-/** The status codes of gRPC, in the order of their numbers, with the HTTP status of the same meaning. */
+/** The status codes of gRPC in numeric order, with the equivalent HTTP status. */
 const statuses = [
   ["OK", 200],
   ["CANCELLED", 499],
@@ -38,7 +37,7 @@ export function statusCode(name: StatusName): number {
   return numbers.get(name) as number;
 }
 
-/** An error of gRPC itself, which the protocol above it has no code for. */
+/** An error of gRPC itself, without an A2A code. */
 export class StatusError extends Error {
   override readonly name = "StatusError";
   readonly status: StatusName;
@@ -52,7 +51,7 @@ export class StatusError extends Error {
   }
 }
 
-/** The end of a call, as its trailers describe it. */
+/** The end of a call in its trailers. */
 export interface Status {
   readonly code: number;
   readonly message: string;
@@ -60,7 +59,9 @@ export interface Status {
   readonly details?: string;
 }
 
-/** Largest details, in bytes. Trailers count as headers, which peers limit to 8 KiB or more. Larger details are left out. */
+/**
+ * Largest details, in bytes: trailers count as headers, which peers limit to 8 KiB or more. Larger details are dropped.
+ */
 const largestDetails = 4096;
 const longestMessage = 1024;
 
@@ -69,21 +70,21 @@ export class Statuses {
   readonly #type: MessageType = errorSchema().message("google.rpc.Status");
 
   /**
-   * The status of an error (A2A 1.0 §10.6). `request`: the message that the fields of the error are of. Field violations have the names
-   * of its .proto file, as `google.rpc.BadRequest` and the SDKs have it.
+   * The status of an error (A2A 1.0 §10.6). `request`: the message that the error's fields belong to. Field violations
+   * use the names of the .proto file, as in `google.rpc.BadRequest` and the SDKs.
    */
   of(error: WireError, codec: Codec, request?: MessageType): Status {
     const wire = grpcWire(codec);
     const name = error.sentAs?.grpc ?? wire.statuses?.[error.code] ?? wireStatuses[error.code];
     const code = numbers.get(name) ?? statusCode("UNKNOWN");
     const body = JSON.parse(wire.encodeError(error)) as { error?: JsonObject; type?: string };
-    // In 0.3 the body of REST names the error. Here the name stands before the text.
+    // The REST body of 0.3 names the error; here its name precedes the text.
     const text = body.type === undefined ? error.message : `${body.type}: ${error.message}`;
     const message = text.slice(0, longestMessage);
     const details = listOf((body.error ?? (body as JsonObject))["details"])
       .filter(isKnown)
       .map((detail) => withPaths(detail, request, protoPath));
-    // Several HTTP statuses share one code of gRPC. Where the code does not tell the error, its name is added.
+    // Several HTTP statuses share a gRPC code. If the code is ambiguous, add the name of the error.
     const reason = reasonOf(error.code);
     const named = details.some((detail) => isErrorInfo(detail) && detail["reason"] === reason);
     if (!named && meaning(code, "", [], codec).code !== error.code) {
@@ -102,14 +103,14 @@ export class Statuses {
     return { code, message, details: toBase64(bytes).replace(/={1,2}$/, "") };
   }
 
-  /** The error that a status stands for in the version of `codec`. Its fields have the names of JSON, as over every binding. */
+  /** The error of a status in the version of `codec`. Its fields have JSON names, as over every binding. */
   toError({ code, message, details }: Status, codec: Codec, request?: MessageType): A2AError {
     const read = details === undefined ? [] : this.#detailsOf(details);
     const named = read.map((detail) => (isKnown(detail) ? withPaths(detail, request, jsonPath) : detail));
     return meaning(code, message, named, codec);
   }
 
-  /** Unreadable details are ignored: the code and the message still describe the error. */
+  /** Unreadable details are ignored: code and message remain. */
   #detailsOf(text: string): readonly unknown[] {
     try {
       return listOf(decode(this.#type, fromBase64(text))["details"]);
@@ -133,7 +134,7 @@ const errorInfo = `${typeUrl}ErrorInfo`;
 const badRequest = `${typeUrl}BadRequest`;
 const sendable: ReadonlySet<string> = new Set([errorInfo, badRequest, `${typeUrl}RetryInfo`]);
 
-/** Details of other types may come from a peer. Without their fields they cannot be encoded. */
+/** Details of other types may come from a peer. They cannot be encoded without their fields. */
 function isKnown(detail: unknown): detail is JsonObject {
   return typeof detail === "object" && detail !== null && sendable.has((detail as JsonObject)["@type"] as string);
 }
@@ -142,7 +143,7 @@ function isErrorInfo(detail: JsonObject): boolean {
   return detail["@type"] === errorInfo;
 }
 
-/** A detail with other names of fields. Only a BadRequest has any. */
+/** Renames the fields of a BadRequest. */
 function withPaths(
   detail: JsonObject,
   request: MessageType | undefined,

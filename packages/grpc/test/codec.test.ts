@@ -4,7 +4,7 @@ import { describe, expect, test } from "vitest";
 import * as files from "../src/descriptors.ts";
 import { decode } from "../src/protobuf/decode.ts";
 import { encode } from "../src/protobuf/encode.ts";
-import { readSchema, type Schema } from "../src/protobuf/schema.ts";
+import { readSchema, type Schema } from "../src/protobuf/descriptor.ts";
 import type { MessageType } from "../src/protobuf/types.ts";
 import { errorSchema, serviceV1 } from "../src/services.ts";
 import { messageOf, oracleBytes, oracleJson, registry, valuesOf } from "./support/oracle.ts";

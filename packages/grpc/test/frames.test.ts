@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { beginFrame, endFrame, frameOf, FrameReader } from "../src/frames.ts";
-import { Writer } from "../src/protobuf/writer.ts";
+import { Writer } from "../src/protobuf/wire.ts";
 
 describe("frames", () => {
   test("are read from pieces of any size", () => {

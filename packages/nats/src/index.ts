@@ -8,7 +8,7 @@ import { silentLogger, systemClock, type Clock, type Logger } from "@parley/a2a/
 import { WakeupBatch, type Wakeup, type WakeupListener } from "@parley/server/internal/store/wakeup";
 import { unavailable } from "@parley/server/internal/store/index";
 
-/** What is needed of a connection: `connect()` of `@nats-io/transport-node`, or of another transport of NATS, makes one. */
+/** A connection, as `connect()` of `@nats-io/transport-node` or another NATS transport returns it. */
 export interface NatsConnection {
   /** Sends a message. */
   publish(subject: string, payload: string): void;
@@ -17,19 +17,19 @@ export interface NatsConnection {
     subject: string,
     options: { callback(error: Error | null, message: { string(): string }): void },
   ): { unsubscribe(): void };
-  /** Resolves when the server has had all that was sent. */
+  /** Resolves when the server has received all messages. */
   flush(): Promise<void>;
-  /** Tells when the connection is lost, and when it is back. Ends with the connection. */
+  /** Reports when the connection is lost and restored. Ends with the connection. */
   status(): AsyncIterable<{ readonly type: string }>;
   /** Whether it is over. */
   isClosed(): boolean;
-  /** Resolves when it is over, to the error that ended it. */
+  /** Resolves when it is closed, to the error that closed it. */
   closed(): Promise<void | Error>;
   /** Ends it. */
   close(): Promise<void>;
 }
 
-/** How to connect: any option of `connect()` of `@nats-io/transport-node`. These are the usual ones. */
+/** Options of `connect()` of `@nats-io/transport-node`. These are the usual ones. */
 export interface NatsConnectOptions {
   /** Name of a user. */
   readonly user?: string;
@@ -39,37 +39,34 @@ export interface NatsConnectOptions {
   readonly token?: string;
   /** Such as `credsAuthenticator()` or `jwtAuthenticator()` make it. */
   readonly authenticator?: unknown;
-  /** Certificates and keys. Default: TLS where the server wants it. */
+  /** Certificates and keys. Default: TLS if the server requires it. */
   readonly tls?: object | null;
   readonly [option: string]: unknown;
 }
 
 /** Options of `natsWakeup()`. */
 export interface NatsWakeupOptions {
-  /** Servers of NATS, such as `nats://nats-1:4222`. Default: those of `connection`, else `nats://127.0.0.1:4222`. */
+  /** NATS servers, such as `nats://nats-1:4222`. Default: those of `connection`, else `nats://127.0.0.1:4222`. */
   readonly servers?: string | readonly string[];
-  /**
-   * A connection of the program, which stays open when the wake-ups are closed; or how to connect: credentials and TLS, for example.
-   * Default: without credentials.
-   */
+  /** An open connection, which is not closed with the wake-ups, or options such as credentials and TLS. Default: without credentials. */
   readonly connection?: NatsConnection | NatsConnectOptions;
   /** The subject. Nodes with the same subject wake one another. Default `parley.wakeup`. */
   readonly subject?: string;
-  /** The least time between two messages of this node, in milliseconds. Default 2. */
+  /** Minimum milliseconds between two messages of this node. Default 2. */
   readonly interval?: number;
-  /** Milliseconds that the first connection to each server may take before the node goes on without it, and connects later. Default 5000. */
+  /** Milliseconds to connect to each server at the start; then the node continues without it, and connects later. Default 5000. */
   readonly connectTimeout?: number;
   /** Time. Default: that of the runtime. */
   readonly clock?: Clock;
-  /** Told when wake-ups stop to arrive, and when they do again. Default: silent. */
+  /** Logs when wake-ups stop and resume. Default: silent. */
   readonly logger?: Logger;
 }
 
 /**
- * Wake-ups over NATS core, which delivers at most once: that is all that they need. Resolves when it is connected, or has found that it
- * cannot connect now: `isConnected` says which. It then keeps trying, and readers poll meanwhile.
+ * Wake-ups over NATS core, whose at-most-once delivery is enough. Resolves when it is connected, or cannot connect now (`isConnected`).
+ * It then keeps trying, and readers poll meanwhile.
  *
- * Rejects with an `A2AError` of code `Unavailable` where a connection of the program is closed, and for a subject with spaces or wildcards.
+ * Rejects with an `A2AError` of code `Unavailable` for a closed connection, and for a subject with spaces or wildcards.
  *
  * @example
  * ```ts
@@ -84,7 +81,7 @@ export async function natsWakeup(options: NatsWakeupOptions = {}): Promise<Wakeu
   return wakeup;
 }
 
-/** Far below the largest message that a server takes, which is a megabyte by default. */
+/** Far below the default maximum of a server, a megabyte. */
 const messageBytes = 65_536;
 const longestPause = 10_000;
 
@@ -98,7 +95,7 @@ class NatsWakeup implements Wakeup {
   #connection: NatsConnection | undefined;
   #isConnected = false;
   #isClosed = false;
-  /** Whether the connection was lost, or never there: what was published meanwhile is not known. */
+  /** Whether the connection is or was lost: wake-ups may have been missed. */
   #wasAway = false;
   #cancelTimer: (() => void) | undefined;
   #unsubscribe: (() => void) | undefined;
@@ -107,9 +104,9 @@ class NatsWakeup implements Wakeup {
     const { subject = "parley.wakeup", clock = systemClock, logger = silentLogger, interval = 2 } = options;
     this.#options = options;
     this.#subject = subject;
-    // Else each subscription would throw, where nobody hears it.
+    // Subscriptions would throw later, unnoticed.
     if (!/^[^\s.*>]+(?:\.[^\s.*>]+)*$/.test(subject)) {
-      throw unavailable(`The subject ${JSON.stringify(subject)} is none that NATS can publish to`);
+      throw unavailable(`The subject ${JSON.stringify(subject)} must be a NATS subject without spaces and wildcards`);
     }
     this.#clock = clock;
     this.#logger = logger;
@@ -118,8 +115,8 @@ class NatsWakeup implements Wakeup {
       interval,
       messageBytes,
       send: (messages) => this.#send(messages),
-      // The readers of other nodes look by themselves a little later.
-      onError: (cause) => logger.debug("NATS: wake-ups could not be sent", { cause }),
+      // The readers of other nodes poll a little later.
+      onError: (cause) => logger.debug("NATS: failed to send wake-ups", { cause }),
     });
   }
 
@@ -141,7 +138,7 @@ class NatsWakeup implements Wakeup {
   async open(): Promise<void> {
     const { connection } = this.#options;
     if (!isConnection(connection)) return this.#connect(connection, 0);
-    if (connection.isClosed()) throw unavailable("The connection to NATS is closed");
+    if (connection.isClosed()) throw unavailable("The NATS connection is closed");
     await this.#use(connection);
   }
 
@@ -169,7 +166,7 @@ class NatsWakeup implements Wakeup {
         reconnectTimeWait: 250,
         ...(options as ConnectionOptions | undefined),
         ...(servers === undefined ? {} : { servers: typeof servers === "string" ? servers : [...servers] }),
-        // It comes back by itself, however long that takes: also where credentials are refused for a while.
+        // It reconnects forever, also while credentials are rejected.
         reconnect: true,
         ignoreAuthErrorAbort: true,
         maxReconnectAttempts: -1,
@@ -183,7 +180,7 @@ class NatsWakeup implements Wakeup {
     }
   }
 
-  /** Connects after a pause, which grows with the failures. */
+  /** Connects later, with exponential backoff. */
   #connectLater(cause: unknown, options: NatsConnectOptions | undefined, failures: number): void {
     this.#lose(cause);
     if (this.#isClosed) return;
@@ -194,13 +191,13 @@ class NatsWakeup implements Wakeup {
     });
   }
 
-  /** Resolves when the server knows of the subscription. */
+  /** Resolves when the server has the subscription. */
   async #use(connection: NatsConnection): Promise<void> {
     this.#connection = connection;
     const subscription = connection.subscribe(this.#subject, {
       callback: (error, message) => {
         if (error === null) this.#receive(message.string());
-        else this.#logger.warn("NATS: the subscription failed", { cause: error });
+        else this.#logger.warn("NATS: subscription failed", { cause: error });
       },
     });
     this.#unsubscribe = () => subscription.unsubscribe();
@@ -220,12 +217,12 @@ class NatsWakeup implements Wakeup {
       if (type === "disconnect" || type === "staleConnection") this.#lose(new Error("The connection ended"));
       else if (type === "reconnect") this.#gain();
     }
-    // The program has closed its connection, or the server refuses this client.
+    // The program closed its connection, or the server rejects this client.
     const reason = await connection.closed();
     if (this.#isClosed || this.#connection !== connection) return;
     const cause = reason instanceof Error ? reason : new Error("The connection was closed");
     const { connection: given } = this.#options;
-    // That of a program is not made again here.
+    // A given connection is not replaced.
     if (isConnection(given)) this.#lose(cause);
     else this.#connectLater(cause, given, 0);
   }
@@ -235,7 +232,7 @@ class NatsWakeup implements Wakeup {
     this.#isConnected = true;
     if (this.#wasAway) {
       this.#wasAway = false;
-      this.#logger.info("NATS: wake-ups arrive again");
+      this.#logger.info("NATS: reconnected; wake-ups arrive again");
       this.#tell(undefined);
     }
     this.#batch.resume();
@@ -245,15 +242,15 @@ class NatsWakeup implements Wakeup {
     if (this.#isClosed || this.#wasAway) return;
     this.#isConnected = false;
     this.#wasAway = true;
-    this.#logger.warn("NATS: wake-ups do not arrive. Readers poll for what other nodes store, until they do", {
+    this.#logger.warn("NATS: disconnected; readers poll until wake-ups arrive again", {
       cause,
     });
     this.#tell(undefined);
   }
 
   async #send(messages: readonly string[]): Promise<void> {
-    // Without a server the client would keep the messages, without bound.
-    if (!this.#isConnected || this.#connection === undefined) throw new Error("There is no connection");
+    // The client would buffer without limit.
+    if (!this.#isConnected || this.#connection === undefined) throw new Error("Not connected to NATS");
     for (const message of messages) this.#connection.publish(this.#subject, message);
     await this.#connection.flush();
   }

@@ -63,7 +63,7 @@ describe("wake-ups over NATS", () => {
     wakeup.subscribe(listener);
     expect(wakeup.isConnected).toBe(false);
     wakeup.publish(["lost"]);
-    expect(lines).toEqual([expect.stringContaining("Readers poll")]);
+    expect(lines).toEqual([expect.stringContaining("readers poll")]);
     const late = await startNats(port);
     try {
       await expect.poll(() => wakeup.isConnected).toBe(true);

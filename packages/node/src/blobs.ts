@@ -8,14 +8,20 @@ import { constants, type Dirent } from "node:fs";
 import { lstat, mkdir, open, opendir, readdir, rename, rm, rmdir, stat, type FileHandle } from "node:fs/promises";
 import { dirname, join, resolve } from "node:path";
 import { A2AError } from "@parley/a2a/model";
-import { checkBlobKey } from "@parley/server/internal/blobs/segments";
-import type { BlobContent, BlobEntry, BlobPage, BlobQuery, BlobStore } from "@parley/server/internal/blobs/port";
+import {
+  type BlobContent,
+  type BlobEntry,
+  type BlobPage,
+  type BlobQuery,
+  type BlobStore,
+  checkBlobKey,
+} from "@parley/server/internal/blobs/port";
 
 /** Bytes of one read. */
 const pieceBytes = 64 << 10;
 /** What an upload that died left behind is deleted after a day. */
 const leftAfter = 24 * 60 * 60 * 1000;
-/** Files that are being written. It is no segment of a key, so no key leads to it. */
+/** Files that are being written. Not a valid segment of a key, so no key leads to it. */
 const unfinished = ".unfinished";
 /** A segment of a key. */
 const segment = /^[\w~-]+$/;
@@ -64,7 +70,7 @@ async function stored<T>(work: () => Promise<T>): Promise<T> {
 
 /** The code alone: a message of the file system has a path. */
 function unavailable(thrown: unknown): A2AError {
-  return new A2AError("Unavailable", `The blob store did not do it: ${codeOf(thrown) ?? "unknown"}`);
+  return new A2AError("Unavailable", `Blob store request failed: ${codeOf(thrown) ?? "unknown"}`);
 }
 
 function codeOf(thrown: unknown): string | undefined {
@@ -170,7 +176,7 @@ async function read(folder: string, path: string, start: number, end = Infinity)
     if (isMissing(error)) return undefined;
     throw error;
   }
-  // Opened when it is read, so that nothing stays open of what nobody reads.
+  // Opened when it is read, so that unread parts stay closed.
   return { size, body: pieces(path, start, Math.min(size, end + 1)) };
 }
 

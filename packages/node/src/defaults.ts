@@ -1,11 +1,13 @@
 import { mkdir } from "node:fs/promises";
 import { dirname, join, resolve } from "node:path";
+import process from "node:process";
 import { getHeapStatistics } from "node:v8";
-import { jsonRpcBinding, restBinding, type ServerBinding } from "@parley/server/internal/handler";
+import { silentLogger, isLoopback, type Logger } from "@parley/a2a/internal/base/index";
+import { jsonRpcBinding, restBinding, type ServerBinding, type HandlerOptions } from "@parley/server/internal/handler";
 import type { Store } from "@parley/server/internal/store/index";
-import { silentLogger, type Logger } from "@parley/a2a/internal/base/index";
+import { nodeDialer } from "./client/dialer.ts";
 import type { BindingOnPort } from "./listen.ts";
-import { standardLogger, type LogLevel } from "./logger.ts";
+import { standardLogger } from "./logger.ts";
 import type { GrpcServing, ServeOptions } from "./serve-options.ts";
 
 /* What a server uses where an option is absent. */
@@ -46,15 +48,10 @@ function grpcServing(grpc: unknown): GrpcServing {
   throw new TypeError(`The option \`grpc\` must be true, false or { port, url }; got ${JSON.stringify(grpc)}`);
 }
 
-interface LogOptions {
-  readonly logger?: Logger | false;
-  readonly logLevel?: LogLevel;
-}
-
 /** The logger of the options, or one that writes to standard error. */
-export function defaultLogger({ logger, logLevel }: LogOptions): Logger {
+export function defaultLogger({ logger = "info" }: Pick<ServeOptions, "logger">): Logger {
   if (logger === false) return silentLogger;
-  return logger ?? standardLogger({ ...(logLevel !== undefined && { level: logLevel }) });
+  return typeof logger === "string" ? standardLogger({ level: logger }) : logger;
 }
 
 /** Below the working directory. */
@@ -71,4 +68,85 @@ export async function defaultStore(logger: Logger): Promise<Store> {
 /** An eighth of the heap, at most 1 GiB: the limit in bytes of JSON for running tasks, and in bytes for large answers. */
 export function heapShare(): number {
   return Math.min(2 ** 30, Math.floor(getHeapStatistics().heap_size_limit / 8));
+}
+
+type PushOption = HandlerOptions["push"];
+
+/** Where `serve()` finds keys that the options do not have. */
+const variable = "PARLEY_KEYS";
+
+/**
+ * The option `push` of `serve()` for the handler: with the keys of the environment, and a dialer that pins addresses.
+ *
+ * @param isLocal - Whether only this machine reaches the server. `publicUrl` alone does not tell it: a server on `0.0.0.0` may have
+ * one with `localhost`.
+ */
+export function pushOn(push: PushOption, isLocal: boolean): PushOption {
+  if (push === undefined || push === false) return push;
+  const options = push === true ? {} : push;
+  const keys = options.keys ?? environmentKeys();
+  if (keys === undefined && !isLocal) {
+    throw new Error(
+      "The server can be reached from other machines, and `push` has no keys, which seal the secrets of webhooks and sign. Set " +
+        `\`push.keys\`, or the environment variable ${variable}, to 32 random bytes in base64: openssl rand -base64 32`,
+    );
+  }
+  return {
+    dialer: nodeDialer(),
+    ...options,
+    ...(keys !== undefined && { keys }),
+    ...(!isLocal && { net: { allowLoopback: false, ...options.net } }),
+  };
+}
+
+/** The option with the key in `.parley`, unless another is set or `NODE_ENV` is production. Its webhooks survive a restart. */
+export async function withDevelopmentKey(
+  push: PushOption,
+  { publicUrl, developmentKey: isWanted = true }: Pick<ServeOptions, "developmentKey" | "publicUrl">,
+  { isLocal, store, logger }: { readonly isLocal: boolean; readonly store: Store; readonly logger: Logger },
+): Promise<PushOption> {
+  if (typeof push !== "object" || push.keys !== undefined || !isLocal || !store.durable) return push;
+  // Behind a proxy of this machine a server is one for others.
+  const isPublic = publicUrl !== undefined && !(URL.canParse(publicUrl) && isLoopback(new URL(publicUrl).hostname));
+  if (isPublic || !isWanted || process.env["NODE_ENV"] === "production") return push;
+  const { CannotMakeKey, developmentKey } = await import("./development-key.ts");
+  const folder = resolve(".parley");
+  try {
+    const key = await developmentKey(folder);
+    logger.info(`Webhooks use the development key in ${folder}: keep it out of git, and set ${variable} in production`);
+    return { ...push, keys: [key] };
+  } catch (cause) {
+    if (!(cause instanceof CannotMakeKey)) throw cause;
+    logger.warn("Failed to make a development key; webhooks with secrets end with this process", { cause });
+    return push;
+  }
+}
+
+/** The option `authorization` of `serve()` for the handler: with the keys of the environment, unless `push` has keys. */
+export function authorizationOn(
+  authorization: HandlerOptions["authorization"] = {},
+  push: PushOption,
+): HandlerOptions["authorization"] {
+  const keys = typeof push === "object" && push.keys !== undefined ? undefined : environmentKeys();
+  return keys === undefined ? authorization : { keys, ...authorization };
+}
+
+/**
+ * The option `blobs` of `serve()` for the handler: with the keys of the environment, unless `push` has keys.
+ *
+ * @param shared - The key of several processes on a loopback address, where there is no other: each answers the links of all.
+ */
+export function blobsOn(blobs: HandlerOptions["blobs"], push: PushOption, shared?: string): HandlerOptions["blobs"] {
+  const keys =
+    typeof push === "object" && push.keys !== undefined
+      ? undefined
+      : (environmentKeys() ?? (shared === undefined ? undefined : [shared]));
+  return blobs === undefined || keys === undefined ? blobs : { keys, ...blobs };
+}
+
+/** Keys with commas between them, the first one in use. */
+function environmentKeys(): readonly string[] | undefined {
+  const keys = (process.env[variable] ?? "").split(",").map((key) => key.trim());
+  const given = keys.filter((key) => key !== "");
+  return given.length === 0 ? undefined : given;
 }

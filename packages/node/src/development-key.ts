@@ -20,7 +20,7 @@ export class CannotMakeKey extends Error {}
  * The key in a folder, which is made when it is missing. Several processes that start at once get the same one. Links are not followed.
  *
  * @throws Error where there is a file that cannot be used: it is never replaced, since it may have sealed what is stored.
- * @throws CannotMakeKey where there is none, and none can be made.
+ * @throws CannotMakeKey if the key is missing and cannot be created.
  */
 export async function developmentKey(folder: string): Promise<string> {
   const path = join(folder, name);

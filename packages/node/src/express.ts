@@ -5,8 +5,8 @@
 
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { HostPrincipal } from "@parley/a2a/internal/protocol/index";
-import { exchangeOf, Responder, type HttpOptions, withParsedBody, type MountedHandler } from "./http.ts";
-import { Proxies } from "./proxies.ts";
+import { exchangeOf, Responder, type HttpOptions, withParsedBody, type MountedHandler } from "./http/listener.ts";
+import { Proxies } from "./http/proxies.ts";
 
 /** The members of an Express request that are used here. */
 export interface ExpressRequest extends IncomingMessage {
@@ -21,7 +21,7 @@ export interface ExpressRequest extends IncomingMessage {
 /** Options of `expressMount`. `R`: the type of the application's requests. */
 export interface ExpressMountOptions<R extends ExpressRequest = ExpressRequest> extends HttpOptions {
   /**
-   * Who sends a request, for `hostUser()` of `@parley/a2a/auth`: the caller, or something falsy where there is none. It is called when
+   * Who sends a request, for `hostUser()` of `@parley/a2a/auth`: the caller, or something falsy if nobody is logged in. It is called when
    * it is read, and once for a request. Middleware before the mount has found the user by then. Default: nobody.
    *
    * @example

@@ -6,8 +6,8 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Http2ServerRequest, Http2ServerResponse } from "node:http2";
 import type { HostPrincipal } from "@parley/a2a/internal/protocol/index";
-import { exchangeOf, Responder, type HttpOptions, withParsedBody, type MountedHandler } from "./http.ts";
-import { Proxies } from "./proxies.ts";
+import { exchangeOf, Responder, type HttpOptions, withParsedBody, type MountedHandler } from "./http/listener.ts";
+import { Proxies } from "./http/proxies.ts";
 
 /** The members of a Fastify request that are used here. */
 export interface FastifyRequestLike {
@@ -20,7 +20,7 @@ export interface FastifyRequestLike {
 /** Options of `fastifyMount`. `R`: the type of the application's requests. */
 export interface FastifyMountOptions<R extends FastifyRequestLike = FastifyRequestLike> extends HttpOptions {
   /**
-   * Who sends a request, for `hostUser()` of `@parley/a2a/auth`: the caller, or something falsy where there is none. It is called when
+   * Who sends a request, for `hostUser()` of `@parley/a2a/auth`: the caller, or something falsy if nobody is logged in. It is called when
    * it is read, and once for a request. Hooks before the mount have found the user by then. Default: nobody.
    *
    * @example

@@ -31,7 +31,7 @@ export { silentLogger, type Logger } from "@parley/a2a/internal/base/index";
 export type { BindingOnPort } from "./listen.ts";
 export { serve } from "./serve.ts";
 export type { CloseOptions, GrpcServing, ServeOptions, Server } from "./serve-options.ts";
-export type { UpgradeBinding, UpgradedConnection, UpgradeEndpoint } from "./upgrade.ts";
+export type { UpgradeBinding, UpgradedConnection, UpgradeEndpoint } from "./http/upgrade.ts";
 export { standardLogger, type LogLevel, type LogStream, type StandardLoggerOptions } from "./logger.ts";
 export {
   nodeListener,
@@ -39,13 +39,13 @@ export {
   type NodeListener,
   type NodeListenerOptions,
   type NodeRequest,
-} from "./http.ts";
-export { connect, type NodeConnectOptions } from "./connect.ts";
-export { loopbackRedirect, openBrowser, type LoopbackRedirectOptions } from "./loopback-redirect.ts";
-export type { ClientTls } from "./certificate-fetch.ts";
-export type { TrustProxy, TrustProxyOptions } from "./proxies.ts";
-export type { TlsFiles } from "./tls.ts";
-export { nodeDialer, type DialerOptions } from "./dialer.ts";
+} from "./http/listener.ts";
+export { connect, type NodeConnectOptions } from "./client/connect.ts";
+export { loopbackRedirect, openBrowser, type LoopbackRedirectOptions } from "./client/loopback-redirect.ts";
+export type { ClientTls } from "./client/connect.ts";
+export type { TrustProxy, TrustProxyOptions } from "./http/proxies.ts";
+export type { TlsFiles } from "./http/tls.ts";
+export { nodeDialer, type DialerOptions } from "./client/dialer.ts";
 
 // Large files in a folder.
 export { fileBlobs } from "./blobs.ts";

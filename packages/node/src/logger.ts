@@ -63,7 +63,7 @@ export function standardLogger(options: StandardLoggerOptions = {}): Logger {
     try {
       stream.write(text ? textRecord(at, message, fields, colours) : jsonRecord(at, message, fields));
     } catch {
-      // There is no other place to log the error.
+      // Nowhere else to log the error.
     }
   };
   const writer =

@@ -1,11 +1,18 @@
 import type { ServerOptions as TlsOptions } from "node:https";
-import type { Handler, HandlerOptions, ServedAgent, ServerBinding } from "@parley/server/internal/handler";
 import type { Logger } from "@parley/a2a/internal/base/index";
+import { checkOptions } from "@parley/a2a/internal/model/index";
+import {
+  checkHandlerOptions,
+  type Handler,
+  type HandlerOptions,
+  type ServedAgent,
+  type ServerBinding,
+} from "@parley/server/internal/handler";
 import type { Store } from "@parley/server/internal/store/index";
-import type { HttpOptions } from "./http.ts";
+import type { HttpOptions } from "./http/listener.ts";
+import type { TlsFiles } from "./http/tls.ts";
 import type { BindingOnPort } from "./listen.ts";
 import type { LogLevel } from "./logger.ts";
-import type { TlsFiles } from "./tls.ts";
 
 /** How `serve` speaks gRPC. */
 export interface GrpcServing {
@@ -39,12 +46,10 @@ export interface ServeOptions
    */
   readonly processes?: number | "cores";
   /**
-   * Where the server logs errors, with their stacks, and what an operator should know. Default: `standardLogger`, which writes
-   * to standard error: text on a terminal, otherwise lines of JSON. `false`: no log.
+   * Where the server logs errors, with their stacks, and what an operator should know: a logger, or the level of `standardLogger`, which
+   * writes to standard error: text on a terminal, otherwise lines of JSON. `false`: no log. Default `"info"`.
    */
-  readonly logger?: Logger | false;
-  /** Level of the default logger. Default `"info"`. */
-  readonly logLevel?: LogLevel;
+  readonly logger?: Logger | LogLevel | false;
   /**
    * The bindings, in the order of the cards. A binding that recognizes its requests by their headers may have a port of its
    * own: `{ binding: grpcBinding(), port: 50051 }`. Default: `jsonRpcBinding()`, `restBinding()` and, with `grpc`, `grpcBinding()`.
@@ -123,7 +128,7 @@ export interface Server {
    * @example
    * ```ts
    * const server = await serve([{ agent, path: "/weather" }]);
-   * server.mounts.add({ agent: travel, path: "/travel" });
+   * server.mounts.add({ agent, path: "/forecast" });
    * await server.mounts.remove("/weather");
    * ```
    */
@@ -148,4 +153,41 @@ export interface Server {
    * all of them where it is called in the process that started them, and else lets go of the connections of its own process.
    */
   close(options?: CloseOptions): Promise<void>;
+}
+
+/* The names of the options of `serve`, for callers without types. */
+
+/** Those that the handler does not have. */
+type Own = Exclude<keyof ServeOptions, keyof HandlerOptions>;
+
+const own: Readonly<Record<Own, 1>> = {
+  developmentKey: 1,
+  drainDelay: 1,
+  grace: 1,
+  grpc: 1,
+  host: 1,
+  hsts: 1,
+  insecure: 1,
+  port: 1,
+  processes: 1,
+  signals: 1,
+  stallTimeout: 1,
+  tls: 1,
+  trustProxy: 1,
+};
+
+const ofGrpc = { port: 1, url: 1 } satisfies Record<keyof GrpcServing, 1>;
+
+/** Refuses options that `serve` does not have, and names the one that was probably meant. */
+export function checkServeOptions(options: ServeOptions): void {
+  checkHandlerOptions("serve()", options, own);
+  if (typeof options.grpc === "object" && options.grpc !== null) checkOptions("grpc", options.grpc, ofGrpc);
+}
+
+/** The options that the handler has, too. */
+export function forHandler<Options extends object>(options: Options): Omit<Options, Own> {
+  return Object.fromEntries(Object.entries(options).filter(([name]) => !Object.hasOwn(own, name))) as Omit<
+    Options,
+    Own
+  >;
 }

@@ -14,9 +14,18 @@ import { setTimeout as pause } from "node:timers/promises";
 import type { Store } from "@parley/server/internal/store/index";
 import { beforeRouter } from "@parley/a2a/internal/transport/router/router";
 import type { AnyPathEndpoint } from "@parley/a2a/internal/transport/server/binding";
-import { bindingsOf, defaultLogger, defaultStore, heapShare } from "./defaults.ts";
-import { dispatch, Responder } from "./http.ts";
-import { Port } from "./port.ts";
+import {
+  authorizationOn,
+  bindingsOf,
+  blobsOn,
+  defaultLogger,
+  defaultStore,
+  heapShare,
+  pushOn,
+  withDevelopmentKey,
+} from "./defaults.ts";
+import { dispatch, Responder } from "./http/listener.ts";
+import { Port } from "./http/port.ts";
 import {
   addressOf,
   bracketed,
@@ -29,13 +38,12 @@ import {
   warnOfMutualTls,
   type BindingOnPort,
 } from "./listen.ts";
-import { authorizationOn, blobsOn, pushOn, withDevelopmentKey } from "./push.ts";
-import { checkServeOptions, forHandler } from "./option-names.ts";
+import { checkServeOptions, forHandler } from "./serve-options.ts";
 import { closeOnce, processLease } from "./process.ts";
 import type { Member } from "./processes/member.ts";
 import type { CloseOptions, ServeOptions, Server } from "./serve-options.ts";
-import type { TransportSecurity } from "./transport-security.ts";
-import { Upgrades } from "./upgrade.ts";
+import type { TransportSecurity } from "./http/tls.ts";
+import { Upgrades } from "./http/upgrade.ts";
 
 /** Time beyond the grace for the handler to stop, and for the last answers to reach their readers, in milliseconds. */
 const closeTimeout = 1_000;
@@ -50,7 +58,7 @@ const settleTimeout = 1_000;
 export async function serve(agents: Served, options: ServeOptions = {}): Promise<Server> {
   checkServeOptions(options);
   if (options.processes === undefined || options.processes === 1) return serveHere(agents, options);
-  const { serveProcesses } = await import("./processes/index.ts");
+  const { serveProcesses } = await import("./processes/primary.ts");
   return serveProcesses(options, (own, member) => serveHere(agents, own, member));
 }
 
@@ -76,10 +84,10 @@ type Served = Agent | readonly (AgentMount | HostedService)[];
 
 type Settings = Awaited<ReturnType<typeof settingsOf>>;
 
-/** Where the server listens, its log, and how its connections are secured. Refuses what is not safe. */
+/** Where the server listens, its log, and how its connections are secured. Rejects unsafe combinations. */
 async function settingsOf(options: ServeOptions, member: Member | undefined) {
   const usual = defaultLogger(options);
-  const logger = options.logger === undefined ? (member?.logger(usual) ?? usual) : usual;
+  const logger = typeof options.logger === "object" ? usual : (member?.logger(usual) ?? usual);
   const { host = "127.0.0.1" } = options;
   const address = await addressOf(host);
   refuseOpenDoor(host, address, options);
@@ -283,7 +291,7 @@ async function securityOf(
 ): Promise<TransportSecurity | undefined> {
   warnOfMutualTls(options, logger);
   if (options.tls === undefined && options.trustProxy === undefined) return undefined;
-  const { transportSecurity } = await import("./transport-security.ts");
+  const { transportSecurity } = await import("./http/tls.ts");
   return transportSecurity(options, address, logger);
 }
 
@@ -348,7 +356,7 @@ function hostOptions({ bindings: _, logger: __, store: ___, ...options }: ServeO
   };
 }
 
-/** Waits for work that should end by itself, but no longer than `ms` milliseconds. */
+/** Waits for work, but at most `ms` milliseconds. */
 async function within(ms: number, work: Promise<void>, logger: Logger): Promise<void> {
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<void>((resolve) => {

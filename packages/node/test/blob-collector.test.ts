@@ -76,9 +76,9 @@ describe("the collector of files", () => {
     await first.send();
     await files.put(left, bytesOf("x"));
     await expect.poll(first.passes).toHaveLength(1);
-    expect(first.lines).toContain("Files that no task has were deleted");
+    expect(first.lines).toContain("Deleted unused files");
     const second = await start(other, files);
-    const message = "The files belong to another database, so those that this one does not know are not deleted";
+    const message = "Files belong to another database; unused files are not deleted";
     const warned = async (): Promise<boolean> => (await second.passes(), second.lines.includes(message));
     for (let at = 0; at < 20; at += 1) await second.passes();
     await expect.poll(warned).toBe(true);
@@ -102,7 +102,7 @@ describe("the collector of files", () => {
     clock.jump(24 * 60 * minute);
     await expect
       .poll(async () => (await passes(), lines))
-      .toContain("The clock was set: unused files are deleted later");
+      .toContain("Wall clock jumped; unused files are deleted later");
     expect(await keysOf(files)).toContain(left);
     await expect.poll(passes).not.toContain(left);
   });
@@ -123,7 +123,7 @@ describe("the collector of files", () => {
     const { lines, passes } = await start(await storeOfTest(), slow, clock);
     await expect
       .poll(async () => (await passes(), lines))
-      .toContain("The clock was set: unused files are deleted later");
+      .toContain("Wall clock jumped; unused files are deleted later");
     expect(jumps).toBeGreaterThan(0);
     expect(await keysOf(files)).toContain(left);
   });

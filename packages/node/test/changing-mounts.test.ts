@@ -3,7 +3,7 @@ import { connect, type Client } from "@parley/a2a";
 import { apiKey } from "@parley/a2a/auth";
 import { defineExtension } from "@parley/a2a/extensions";
 import { grpcBinding as grpcClient } from "@parley/grpc/client";
-import { defineAgent, memoryStore, type Agent } from "@parley/server";
+import { createHost, defineAgent, memoryStore, type Agent } from "@parley/server";
 import { afterEach, describe, expect, it } from "vitest";
 import { serve, type ServeOptions, type Server } from "../src/index.ts";
 import { deferred } from "./support/host.ts";
@@ -50,7 +50,7 @@ describe("agents of an engine", () => {
     const client = await connect(`${server.url}/b`);
     const { task } = await client.sendMessage("Go");
     await server.mounts.remove("/b");
-    await expect(client.getTask(task?.id ?? "")).rejects.toThrow();
+    await expect(client.getTask(task?.id ?? "")).rejects.toThrow(/nothing at this path/i);
     server.mounts.add({ agent: working("B"), path: "/b" });
     expect((await client.getTask(task?.id ?? "")).status.state).toBe("TASK_STATE_COMPLETED");
   });
@@ -115,7 +115,7 @@ describe("agents of an engine", () => {
     const removed = server.mounts.remove("/a");
     gate.resolve();
     await Promise.all([running.catch(() => {}), closing, removed]);
-    expect(() => server.mounts.add({ agent: working("B"), path: "/b" })).toThrow();
+    expect(() => server.mounts.add({ agent: working("B"), path: "/b" })).toThrow(/stopping/);
   });
 });
 
@@ -182,5 +182,18 @@ describe("paths that are written in another way", () => {
       expect(await raw(server.port, path)).toMatch(/^HTTP\/1\.1 404 /);
     }
     expect(await raw(server.port, "/closed", "x-key: the-key-of-ada\r\n")).toContain("SECRET");
+  });
+
+  it("a route is below the path of publicUrl", async () => {
+    const publicUrl = "https://agents.example.com/all";
+    const answer = ({ url }: Request): Response => new Response(url);
+    const host = createHost([], { publicUrl, routes: [{ path: "/console", access: "anyone", answer }] });
+    const ask = async (path: string) => {
+      const found = await host.fetch(new Request(`https://agents.example.com${path}`));
+      return [found.status, found.status === 200 ? await found.text() : ""];
+    };
+    expect(await ask("/all/console/x?y=1")).toEqual([200, `${publicUrl}/console/x?y=1`]);
+    expect(await ask("/console")).toEqual([404, ""]);
+    await host.close();
   });
 });

@@ -5,7 +5,7 @@ import type { TLSSocket } from "node:tls";
 import { afterEach, describe, expect, it } from "vitest";
 import { A2AError } from "@parley/server";
 import { guardedFetch, type Dialer } from "@parley/a2a/protocol";
-import { nodeDialer } from "../src/dialer.ts";
+import { nodeDialer } from "../src/client/dialer.ts";
 import { certificateFor } from "./support/certificate.ts";
 
 const servers: Server[] = [];

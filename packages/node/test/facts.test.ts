@@ -12,7 +12,7 @@ import type { RequestFacts } from "@parley/a2a/internal/protocol/index";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { expressMount } from "../src/express.ts";
 import { fastifyMount } from "../src/fastify.ts";
-import { nodeListener } from "../src/http.ts";
+import { nodeListener } from "../src/http/listener.ts";
 import { echoAgent } from "./support/agents.ts";
 import { certificateFor, type Certificate } from "./support/certificate.ts";
 import { Http2Client } from "./support/http2.ts";

@@ -1,8 +1,14 @@
 import { describe, expect, it } from "vitest";
 import fc from "fast-check";
-import { AddressSet, plainAddress } from "../src/addresses.ts";
-import { hopsOf, lastElement, type ForwardedHeaders, type Hop } from "../src/forwarded.ts";
-import { Proxies } from "../src/proxies.ts";
+import {
+  AddressSet,
+  plainAddress,
+  hopsOf,
+  lastElement,
+  type ForwardedHeaders,
+  type Hop,
+  Proxies,
+} from "../src/http/proxies.ts";
 
 /** What proxies write into requests, read from its end. */
 

@@ -3,8 +3,8 @@ import type { AddressInfo } from "node:net";
 import { defineAgent, memoryStore, silentLogger } from "@parley/server";
 import { guardedFetch, type GuardedFetch } from "@parley/a2a/protocol";
 import { describe, expect, it, onTestFinished } from "vitest";
-import { connect } from "../src/connect.ts";
-import { nodeDialer } from "../src/dialer.ts";
+import { connect } from "../src/client/connect.ts";
+import { nodeDialer } from "../src/client/dialer.ts";
 import { serve } from "../src/serve.ts";
 
 /** A client for an agent whose address a stranger chose: the guard is its `fetch`. */

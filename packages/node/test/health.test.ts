@@ -16,8 +16,8 @@ import { afterEach, describe, expect, it, onTestFinished } from "vitest";
 import { GrpcJs } from "../../grpc/test/support/grpc-js.ts";
 import { expressMount } from "../src/express.ts";
 import { serve, type ServeOptions, type Server } from "../src/index.ts";
-import { plainRule, underRule } from "../src/transport-security.ts";
-import { Proxies } from "../src/proxies.ts";
+import { plainRule, underRule } from "../src/http/tls.ts";
+import { Proxies } from "../src/http/proxies.ts";
 import { echoAgent, slowAgent } from "./support/agents.ts";
 
 /* What probes of an orchestrator and of load balancers are told. */
@@ -234,10 +234,7 @@ describe("readiness", () => {
     }
     broken = false;
     expect(await probe(server, "/readyz")).toEqual(ready);
-    expect(lines).toEqual([
-      "The store cannot be used: the server is not ready",
-      "The store can be used again: the server is ready",
-    ]);
+    expect(lines).toEqual(["Store unavailable; server is not ready", "Store available again; server is ready"]);
   });
 
   it("costs one read a second, however many ask, and one in all while the store hangs", async () => {

@@ -41,20 +41,20 @@ const byFetch: HostContractOptions["serve"] = async (mounts, options) => {
   return {
     url,
     mounts: host.mounts,
-    fetch: (address, init) =>
-      host.fetch(new Request(address, { ...init, headers: { host: "localhost:4000", ...init?.headers } })),
+    fetch: (address, init) => host.fetch(new Request(address, init)),
     close: (closing) => host.close(closing),
   };
 };
 
 const inServerOfNode: HostContractOptions["serve"] = async (mounts, options) => {
-  let handle: ReturnType<typeof createHost>["handle"] | undefined;
+  const made: ReturnType<typeof createHost>[] = [];
   const node = await listening((request) => {
-    if (handle === undefined) throw new Error("There is no host yet");
-    return handle(request);
+    const [host] = made;
+    if (host === undefined) throw new Error("There is no host yet");
+    return host.handle(request);
   });
   const host = createHost(mounts, { publicUrl: node.url, ...options });
-  ({ handle } = host);
+  made.push(host);
   return {
     url: node.url,
     mounts: host.mounts,

@@ -26,7 +26,7 @@ import { grpcBinding } from "@parley/grpc/client";
 import { afterEach, describe, expect, it } from "vitest";
 import { expressMount } from "../src/express.ts";
 import { fastifyMount } from "../src/fastify.ts";
-import { nodeListener } from "../src/http.ts";
+import { nodeListener } from "../src/http/listener.ts";
 import { serve } from "../src/serve.ts";
 
 /* The users of frameworks as callers (A2A 1.0 §7.4): real frameworks, with their own sessions and tokens. */

@@ -1,7 +1,7 @@
 import { describe, expect, it, onTestFinished } from "vitest";
 import { A2AError } from "@parley/server";
 import { guardedFetch } from "@parley/a2a/protocol";
-import { nodeDialer } from "../src/dialer.ts";
+import { nodeDialer } from "../src/client/dialer.ts";
 import { hostile, type HostileServer, type Misbehave, strange, unending } from "./support/hostile.ts";
 
 /**

@@ -6,7 +6,7 @@ import { A2AError } from "@parley/server";
 import type { Logger, UniversalHandler, UniversalRequest } from "@parley/a2a/protocol";
 import type { Sink } from "@parley/a2a/internal/protocol/index";
 import { fastifyMount } from "../src/fastify.ts";
-import { nodeListener } from "../src/http.ts";
+import { nodeListener } from "../src/http/listener.ts";
 import { deferred, RawClient } from "./support/host.ts";
 import { answerOf, frame, getFrame, Http2Client, preface, textUntil } from "./support/http2.ts";
 import { openPort } from "./support/port.ts";

@@ -7,7 +7,7 @@ import type { TLSSocket } from "node:tls";
 import { describe, expect, it, onTestFinished, vi } from "vitest";
 import { guardedFetch, type Dialer } from "@parley/a2a/protocol";
 import type { ResolvedAddress } from "@parley/a2a/internal/net/index";
-import { nodeDialer, type DialerOptions } from "../src/dialer.ts";
+import { nodeDialer, type DialerOptions } from "../src/client/dialer.ts";
 import { certificateFor } from "./support/certificate.ts";
 
 const here: ResolvedAddress = { address: "127.0.0.1", family: 4 };

@@ -131,9 +131,9 @@ describe("a line about a task", () => {
       configuration: { taskPushNotificationConfig: { url } },
     });
     const own = { taskId: task?.id, contextId: task?.contextId, traceId };
-    await expect.poll(() => logged("A receiver refused a webhook").length).toBeGreaterThan(0);
+    await expect.poll(() => logged("Webhook receiver rejected event").length).toBeGreaterThan(0);
     for (const line of logged("webhook").filter(({ taskId }) => taskId !== undefined)) expect(line).toMatchObject(own);
-    expect(logged("A receiver refused a webhook")[0]).toMatchObject(own);
+    expect(logged("Webhook receiver rejected event")[0]).toMatchObject(own);
   });
 
   it("has them where another process resumes the task", async () => {

@@ -259,15 +259,15 @@ describe("serve()", () => {
     expect(cause.message).toMatch(/turn\.append\("x"\).*artifact "x" is closed: open it with/);
   });
 
-  it("logs by logLevel, nothing with logger: false, and everything to a custom logger", async () => {
-    expect((await said("throw", { logLevel: "error" })).stderr).toContain("A task failed");
+  it("logs by level, nothing with logger: false, and everything to a custom logger", async () => {
+    expect((await said("throw", { logger: "error" })).stderr).toContain("A task failed");
     expect((await said("throw", { logger: false })).stderr).toBe("");
     const lines: string[] = [];
     const note = (message: string): void => void lines.push(message);
     const logger: Logger = { debug() {}, info: note, warn: note, error: note };
     expect((await said("throw", { logger })).stderr).toBe("");
     expect(lines).toEqual(["A task failed"]);
-    await expect(serve(agent, { port: 0, logLevel: "loud" as "info" })).rejects.toThrow(
+    await expect(serve(agent, { port: 0, logger: "loud" as "info" })).rejects.toThrow(
       "The log level loud does not exist",
     );
   });

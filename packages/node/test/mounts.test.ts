@@ -7,7 +7,7 @@ import { A2AError, createHandler, defineAgent, memoryStore } from "@parley/serve
 import { jwt } from "@parley/a2a/auth";
 import { expressMount } from "../src/express.ts";
 import { fastifyMount } from "../src/fastify.ts";
-import type { MountedHandler } from "../src/http.ts";
+import type { MountedHandler } from "../src/http/listener.ts";
 import { deferred } from "./support/host.ts";
 
 /** Answers below `/agents` with the content of the request. */

@@ -4,7 +4,7 @@ import { describe, expect, it } from "vitest";
 import { memoryStore, type Store } from "@parley/server";
 import { freeRuns } from "@parley/server/store";
 import { wakeupContract } from "@parley/testing";
-import { wake, type Child } from "../src/processes/child.ts";
+import { wake, type Child } from "../src/processes/calls.ts";
 import { Spread } from "../src/processes/spread.ts";
 import { anyText, channelWakeup, wakingStore, type WakeupChannel } from "../src/processes/wakeup.ts";
 

@@ -1,5 +1,7 @@
+import type { Socket } from "node:net";
+import type { ServerHost } from "@parley/a2a/protocol";
 import { afterEach, describe, expect, it, vi } from "vitest";
-import { jsonRpcBinding, memoryStore } from "@parley/server";
+import { anonymous, jsonRpcBinding, memoryStore } from "@parley/server";
 import { serve, type Server, type UpgradeBinding, type UpgradedConnection } from "../src/index.ts";
 import { echoAgent } from "./support/agents.ts";
 import { RawClient } from "./support/host.ts";
@@ -98,4 +100,52 @@ it("an upgraded connection stays open until the server has stopped, which closes
   await server.close({ grace: 0 });
   expect(close).toHaveBeenCalledTimes(1);
   await client.ended();
+});
+
+describe("a connection that was taken over", () => {
+  it("reaches what is served now: another service, and none when its agent is removed", async () => {
+    const seen: (string | undefined)[] = [];
+    const named = (name: string) => ({ ...echoAgent(), name });
+    const binding = shouting();
+    const answered = async (socket: Socket, services: ServerHost["services"]): Promise<void> => {
+      const context = { principal: anonymous, version: "1.0", extensions: [] };
+      const reply = await services.get(undefined)?.call("ListTasks", {}, context);
+      seen.push(reply === undefined ? "none" : String(reply.payload.value.tasks.length));
+      socket.write("done;");
+    };
+    const answering: UpgradeBinding = {
+      ...binding,
+      http: {
+        claim: () => ({ paths: [{ path: "/shout" }] }),
+        open: ({ services }) => ({
+          answer: () => ({ status: 426, headers: {} }),
+          upgrade: ({ socket }) => {
+            socket.write("HTTP/1.1 101 Switching Protocols\r\nConnection: upgrade\r\nUpgrade: shout\r\n\r\n");
+            socket.on("error", () => {}).on("data", () => void answered(socket, services));
+          },
+        }),
+      },
+    };
+    const server = await serve([{ agent: named("A"), path: "/a" }], {
+      port: 0,
+      signals: false,
+      logger: false,
+      store: memoryStore(),
+      bindings: [jsonRpcBinding(), answering],
+    });
+    running.push(server);
+    using client = await RawClient.to(server.port);
+    const ask = async (count: number): Promise<void> => {
+      client.socket.write("ask");
+      await client.until((text) => text.split("done;").length > count);
+    };
+    client.socket.write(asking("/a/shout"));
+    await client.until((text) => text.includes("101"));
+    await ask(1);
+    server.mounts.replace({ agent: named("B"), path: "/a" });
+    await ask(2);
+    await server.mounts.remove("/a");
+    await ask(3);
+    expect(seen).toEqual(["0", "0", "none"]);
+  });
 });

@@ -10,7 +10,7 @@ import { afterEach, describe, expect, it } from "vitest";
 import { webhookReceiver, type WebhookReceiver, type WebhookReceiverOptions } from "@parley/a2a/webhooks";
 import { expressMount } from "../src/express.ts";
 import { fastifyMount } from "../src/fastify.ts";
-import { nodeListener } from "../src/http.ts";
+import { nodeListener } from "../src/http/listener.ts";
 
 /** The receiver behind each host, called by the library of Standard Webhooks over a socket. */
 

@@ -203,7 +203,7 @@ function runsOf(served: readonly MountedAgent[], init: RunsInit): Runs {
   };
 }
 
-/** What the engine answers itself, and how a platform keeps it running. */
+/** The endpoints of the engine, and how the platform keeps it running. */
 function engineParts(engine: Engine, { basePath, clock }: HostSettings, { files }: Storage, options: HandlerOptions) {
   const { waitUntil, blobs } = options;
   const onDemand = waitUntil && attendant({ engine, clock, waitUntil });

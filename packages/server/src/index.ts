@@ -35,25 +35,20 @@ export {
   jsonRpcBinding,
   restBinding,
   type AgentMount,
-  type CorsOptions,
   type Handler,
   type HandlerLimits,
   type HandlerOptions,
   type Host,
-  type HostedCard,
   type HostedService,
   type HostOptions,
   type Mounts,
-  type RouteContext,
   type RouteMount,
-  type Routes,
   type ServedAgent,
 } from "./handler.ts";
-export type { FetchFacts, FetchHandler } from "@parley/a2a/internal/transport/server/fetch";
+export type { FetchFacts } from "@parley/a2a/internal/transport/server/fetch";
 export { fetchMount, type FetchMountOptions } from "./server/fetch.ts";
 export type { Rate, RateAnswer, RateLimiter, RateLimits } from "./limits/index.ts";
-export type { InTaskOptions } from "./intask/index.ts";
-export type { DedupeOptions, EngineLimits, LeaseOptions, RetentionOptions } from "./engine/index.ts";
+export type { LeaseOptions } from "./engine/index.ts";
 export { memoryStore, type Store } from "./store/index.ts";
 export {
   anonymous,

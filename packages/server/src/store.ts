@@ -80,7 +80,7 @@ export { eraseOwner, exportOwner } from "./store/index.ts";
 export type { Erasure, EraseOptions } from "./store/owner-data.ts";
 
 // Suspended tasks.
-export { resumeTask, suspendedTasks } from "./store/suspended.ts";
+export { resumeTask, suspendedTasks } from "./store/upkeep.ts";
 
 // Events as JSON text.
 export {
@@ -161,19 +161,13 @@ export {
 export { maxSnippets, Snippets } from "./store/snippets.ts";
 
 // Webhooks of a server: what waits, what failed, and how it goes on.
-export {
-  pushOperator,
-  type PushOperator,
-  type PushOperatorOptions,
-  type PushEntry,
-  type PushProblem,
-  type RefusedDelivery,
-} from "./push/index.ts";
+export { pushOperator, type PushOperatorOptions } from "./push/operator.ts";
+export type { PushOperator, PushEntry, PushProblem, RefusedDelivery } from "./push/index.ts";
 
 // Stores for large files: the port, buckets of S3, and the deletion of what belongs to an owner.
 export type { BlobContent, BlobEntry, BlobLink, BlobPage, BlobQuery, BlobRange, BlobStore } from "./blobs/port.ts";
 export { s3Blobs, type S3BlobsOptions, type S3Like } from "./blobs/s3.ts";
-export { checkBlobKey } from "./blobs/segments.ts";
-export { deleteBlobsOf, deleteIncomingBlobs, type BlobScope } from "./blobs/delete.ts";
+export { checkBlobKey } from "./blobs/port.ts";
+export { deleteBlobsOf, deleteIncomingBlobs, type BlobScope } from "./blobs/deletion.ts";
 export { withBlobs } from "./blobs/deliver.ts";
-export { blobsBelongTo } from "./blobs/mark.ts";
+export { blobsBelongTo } from "./blobs/deletion.ts";

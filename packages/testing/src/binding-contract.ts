@@ -1,9 +1,8 @@
 import type { ClientBinding } from "@parley/a2a/internal/transport/client/binding";
 import type { Agent } from "@parley/a2a/internal/protocol/index";
 import type { AgentMount } from "@parley/server/internal/server/options";
-import { callCases, listCases } from "./binding/call-cases.ts";
-import { callerCases, tenantCases, versionCases } from "./binding/caller-cases.ts";
-import { detailCases, errorCases } from "./binding/error-cases.ts";
+import { callCases, detailCases, errorCases, listCases } from "./binding/call-cases.ts";
+import { callerCases, httpCases, limitCases, tenantCases, versionCases } from "./binding/host-cases.ts";
 import {
   obedient,
   Served,
@@ -11,8 +10,6 @@ import {
   type ContractServer,
   type ContractServerOptions,
 } from "./binding/given.ts";
-import { httpCases } from "./binding/http-cases.ts";
-import { limitCases } from "./binding/limit-cases.ts";
 import { resumeCases, streamCases } from "./binding/stream-cases.ts";
 import { plainExpect } from "./store/given.ts";
 import type { Runner } from "./store-contract.ts";
@@ -22,25 +19,25 @@ export type { ContractServer, ContractServerOptions };
 /** How the suite serves agents and calls them. */
 export interface BindingContractOptions {
   /**
-   * Serves agents with the server's side of the binding, by `createHandler`, `serve` or a host of your own. The options go to it
-   * as they are. Each case has a server of its own, and closes it.
+   * Serves agents with the server's side of the binding, by `createHandler`, `serve` or another host, with the options
+   * unchanged. Each case closes its own server.
    */
   readonly serve: (agents: Agent | readonly AgentMount[], options: ContractServerOptions) => Promise<ContractServer>;
-  /** The client's side. It may be used for several servers. */
+  /** The client's side, for any number of servers. */
   readonly client: ClientBinding;
-  /** The version to speak. Default: the first that the client has. */
+  /** The version to speak. Default: the client's first. */
   readonly version?: string;
   /**
-   * What the binding does not have in this version; its cases are left out. `resume`: events carry no place in the log, so
-   * that a stream cannot go on after one. `list`: there is no list of tasks. `details`: errors have a name and a sentence alone.
-   * `http`: requests are no HTTP that a browser would send. `version`: the binding speaks one version.
+   * Features that the binding lacks in this version; their cases are left out. `resume`: events have no position in the
+   * log, so a stream cannot resume. `list`: no list of tasks. `details`: errors only have a name and a message. `http`:
+   * requests are not HTTP that a browser would send. `version`: only one version.
    */
   readonly without?: readonly ("resume" | "list" | "details" | "http" | "version")[];
 }
 
 /**
- * Every rule of a binding as a test, over its server and its client: operations, streams, errors, callers, tenants, versions,
- * limits. A binding is done when it passes.
+ * Tests every rule of a binding, over its server and its client: operations, streams, errors, callers, tenants,
+ * versions, limits. A binding is done when it passes.
  *
  * @example
  * ```ts
@@ -93,7 +90,7 @@ function chaptersOf(
     errors: errorCases,
     ...(!without.includes("details") && { "details of errors": detailCases }),
     callers: callerCases,
-    // Before 1.0 a tenant is a part of the address.
+    // Before 1.0 the tenant is part of the address.
     ...(version >= "1" && { tenants: tenantCases }),
     ...(!without.includes("version") && { versions: versionCases }),
     limits: limitCases,

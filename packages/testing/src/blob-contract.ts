@@ -5,14 +5,14 @@ import type { Runner } from "./store-contract.ts";
 
 /** A blob store under test. */
 export interface BlobStoreContractOptions {
-  /** Opens a store. Other cases may use the same folder or bucket at the same time. */
+  /** Opens a store. Other cases may use the same folder or bucket concurrently. */
   readonly open: () => BlobStore | Promise<BlobStore>;
 }
 
 interface Given {
   readonly store: BlobStore;
   readonly expect: (actual: unknown) => Expectation;
-  /** A key of this case alone. `prefixes` begin with it too. */
+  /** A key unique to the case, and a prefix of its `prefixes`. */
   readonly own: string;
 }
 
@@ -212,7 +212,7 @@ const cases: Readonly<Record<string, (given: Given) => Promise<void>>> = {
   },
 };
 
-/** Bytes that tell their place: `at`, and the number of the piece. */
+/** Bytes that encode their position: `at`, and the number of the piece. */
 function filled(size: number, number: number): Bytes {
   const bytes = new Uint8Array(size);
   for (let at = 0; at < size; at += 1) bytes[at] = (at + number) % 251;

@@ -2,16 +2,15 @@ import type { SendInput } from "@parley/a2a/internal/client/index";
 import type { Agent, AnyExtension } from "@parley/a2a/internal/protocol/index";
 import type { ClientBinding } from "@parley/a2a/internal/transport/client/binding";
 import type { ContractServer } from "./binding/given.ts";
-import { activationCases } from "./extension/activation-cases.ts";
+import { activationCases, hookCases } from "./extension/activation-cases.ts";
 import {
   ExtensionSuite,
   type ExtensionCases,
   type ExtensionContractSeen,
   type ExtensionServerOptions,
 } from "./extension/given.ts";
-import { hookCases } from "./extension/hook-cases.ts";
 import { inputCases } from "./extension/input-cases.ts";
-import { localBindings } from "./local-bindings.ts";
+import { localBindings } from "./in-process.ts";
 import { plainExpect } from "./store/given.ts";
 import type { Runner } from "./store-contract.ts";
 
@@ -19,7 +18,7 @@ export type { ExtensionContractSeen, ExtensionServerOptions };
 
 /** How agents are served over a binding, and called. */
 export interface ExtensionContractBinding {
-  /** Serves an agent with the server's side of the binding. The options go to `createHandler` or `serve` as they are. */
+  /** Serves an agent with the server's side of the binding. The options go to `createHandler` or `serve` unchanged. */
   readonly serve: (agent: Agent, options: ExtensionServerOptions) => Promise<ContractServer>;
   /** The client's side. */
   readonly client: ClientBinding;
@@ -27,35 +26,36 @@ export interface ExtensionContractBinding {
   readonly versions?: readonly string[];
 }
 
-/** What `extensionContract()` tests, and how. */
+/** Options of `extensionContract()`. */
 export interface ExtensionContractOptions<X extends AnyExtension> {
   /** The extension. */
   readonly extension: X;
   /** The extensions that it requires. Default: none. */
   readonly required?: readonly AnyExtension[];
   /**
-   * Makes an agent that uses the extension where it is active, and answers without it too. Default: one that says that it works, and gives
-   * the text of the message as an artifact.
+   * Creates an agent that uses the extension if active, and also answers without it. Default: an agent that echoes the
+   * text of the message as an artifact.
    */
   readonly agent?: () => Agent;
-  /**
-   * A message as a client with the extension sends it, with an id of its own or none. Where a message without the extension has to be
-   * another one, `active` says which is wanted. Default: a text.
-   */
+  /** A message of a client with (`active`) or without the extension. Default: a text. */
   readonly message?: (active: boolean) => SendInput;
-  /** Checks what a client with the extension has got for that message. Throws where something is missing. Default: nothing is checked. */
+  /**
+   * Checks what a client with the extension received for that message, and throws if something is missing. Default: no
+   * check.
+   */
   readonly check?: (seen: ExtensionContractSeen<X>) => void | Promise<void>;
-  /** Requests that its methods answer, by method. Each method needs one. */
+  /** A valid request for each of its methods. */
   readonly requests?: Readonly<Record<string, unknown>>;
   /** Bindings to test. Default: JSON-RPC and REST, without a network. */
   readonly over?: readonly ExtensionContractBinding[];
 }
 
 /**
- * What every extension has to promise, as tests (A2A 1.0 §4.6): it is off unless it is asked for, it is active and echoed over each
- * binding and version, another version of it is another extension, a required one is enforced, and without it the JSON is what it was.
- * Where it is active, nothing fails, and no line of a log says so. Its methods tell a caller nothing of another one.
- * Bad metadata, params and data parts, on either side, and hooks that fail do what its kind says. An extension package runs it on itself.
+ * Tests the promises of every extension (A2A 1.0 §4.6): it is off unless requested, active and echoed over each binding
+ * and version, distinct from other versions of it, and enforced if required; without it the JSON is unchanged. While
+ * active it causes no failures or log entries, and its methods reveal nothing of other callers. Invalid metadata,
+ * params and data parts on either side, and failing hooks, have the effect that its kind defines. Extension packages
+ * run it on themselves.
  *
  * @example
  * ```ts
@@ -84,7 +84,7 @@ export function extensionContract<X extends AnyExtension>(runner: Runner, option
       runner.describe(`${binding.client.name} ${version}`, () => declare(activationCases(options), binding, version));
     }
   }
-  // What does not depend on the binding is tested over one.
+  // Independent of the binding, so tested over one.
   const [first] = over;
   if (first === undefined) throw new TypeError("extensionContract() needs a binding in `over`");
   const version = first.versions?.[0] ?? "1.0";

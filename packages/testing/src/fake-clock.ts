@@ -2,11 +2,11 @@ import type { Clock } from "@parley/a2a/internal/base/index";
 
 /** A clock that a test moves. */
 export interface FakeClock extends Clock {
-  /** Lets `ms` milliseconds pass. Timers that come due run in their order, also those that are set meanwhile. */
+  /** Advances by `ms` milliseconds. Due timers fire in order, including new ones. */
   advance(ms: number): void;
-  /** Sets the wall clock forward by `ms` milliseconds, or back. No time passes, so no timer comes due. */
+  /** Changes the wall clock by `ms` milliseconds. No time passes, so no timer fires. */
   jump(ms: number): void;
-  /** When the next timer comes due, on `elapsed()`. `undefined`: there is none. */
+  /** When the next timer is due, on `elapsed()`; `undefined` if there is none. */
   next(): number | undefined;
 }
 
@@ -16,7 +16,7 @@ interface Timer {
 }
 
 /**
- * Makes a clock that stands still until a test moves it.
+ * Creates a clock that stands still until moved.
  *
  * @param start - Its wall time, in milliseconds since the Unix epoch. Default: the beginning of 2026.
  *
@@ -29,7 +29,7 @@ interface Timer {
  */
 export function fakeClock(start: number = Date.UTC(2026, 0, 1)): FakeClock {
   let elapsed = 0;
-  /** Wall time at the start, with all jumps. */
+  /** Wall time at the start, including jumps. */
   let wall = start;
   const timers = new Set<Timer>();
 

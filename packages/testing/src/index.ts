@@ -1,5 +1,5 @@
 /**
- * Suites and doubles for those who build on the ports.
+ * Contract suites and test doubles.
  * @packageDocumentation
  */
 export * from "./binding-contract.ts";
@@ -9,8 +9,8 @@ export * from "./host-contract.ts";
 export * from "./observer-contract.ts";
 export * from "./store-contract.ts";
 export * from "./wakeup-contract.ts";
+export * from "./watch-contract.ts";
 export { fakeClock, type FakeClock } from "./fake-clock.ts";
 export { callContext, inProcess, type InProcess, type InProcessOptions } from "./in-process.ts";
-export { testAgent, type AgentUnderTest, type TestAgent, type TestAgentOptions } from "./test-agent.ts";
+export { testAgent, type AgentUnderTest, type TestAgent, type TestAgentOptions, type LogLine } from "./test-agent.ts";
 export type { TestClock } from "./agent/clock.ts";
-export type { LogLine } from "./agent/logs.ts";

@@ -11,7 +11,7 @@ import {
 } from "@parley/a2a/internal/protocol/index";
 import type { FetchLike } from "@parley/a2a/internal/transport/client/binding";
 import type { ExtensionContractBinding } from "./extension-contract.ts";
-import { localBindings } from "./local-bindings.ts";
+import { localBindings } from "./in-process.ts";
 import { plainExpect, type Expectation } from "./store/given.ts";
 import type { Runner } from "./store-contract.ts";
 

@@ -1,81 +1,80 @@
 import { type Client, connect, type ConnectOptions } from "@parley/a2a/internal/client/index";
 import { createHandler, type Handler, type HandlerOptions } from "@parley/server/internal/handler";
 import { A2AError, type JsonValue } from "@parley/a2a/internal/model/index";
-import type { Agent, AnyExtension, Principal } from "@parley/a2a/internal/protocol/index";
+import { type Agent, anonymous, type AnyExtension, type Principal } from "@parley/a2a/internal/protocol/index";
 import { memoryStore, type Store } from "@parley/server/internal/store/index";
 import { cannotServe } from "@parley/a2a/internal/transport/server/binding";
-import { callerHeader, Callers } from "./agent/callers.ts";
+import type { Authenticator } from "@parley/a2a/internal/auth/index";
+import type { LogFields, Logger } from "@parley/a2a/internal/base/index";
 import { SteppedClock, type TestClock } from "./agent/clock.ts";
-import { Life } from "./agent/life.ts";
-import { problemsIn, recordingLogger, type LogLine } from "./agent/logs.ts";
-import { inProcessFetch, type Listening, refused } from "./agent/network.ts";
+import { inProcessFetch, Life, type Listening, refused } from "./agent/life.ts";
 
-/** Options of `testAgent()`: those of `createHandler()`, all of them optional. */
+/** Options of `testAgent()`: those of `createHandler()`, all optional. */
 export interface TestAgentOptions extends Partial<Omit<HandlerOptions, "clock">> {
-  /** Where tasks are stored. It survives crashes. A store that is given is not closed. Default: in memory. */
+  /** The store of its tasks, which survives crashes. `close()` does not close a given store. Default: in memory. */
   readonly store?: Store;
-  /** The clock of another agent under test, so that both have one time. Default: a clock of its own. */
+  /** The clock of another agent under test, so that both share it. Default: a new clock. */
   readonly clock?: TestClock;
 }
 
-/** The symbol of `await using`, where the compiler knows it. */
+/** The symbol of `await using`, if the compiler knows it. */
 type AsyncDispose = typeof Symbol extends { readonly asyncDispose: infer Key extends symbol } ? Key : never;
 
-/** An agent under test, served in this process without a port. `testAgent()` makes one. */
+/** An agent under test, served in this process without a port. */
 export type TestAgent = AgentUnderTest & Disposal;
 
-/** Does what `close()` does: `await using agent = await testAgent(…)`, where the compiler knows it. */
+/** `await using agent = await testAgent(…)` calls `close()`, if the compiler knows it. */
 type Disposal = { readonly [Key in AsyncDispose]: () => Promise<void> };
 
-/** What a test does with its agent. */
+/** Controls of an agent under test. */
 export interface AgentUnderTest {
-  /** Calls the agent as somebody whom nobody has authenticated. */
+  /** An anonymous client. */
   readonly client: Client;
-  /** The clock of the agent's server. It stands still until it is moved. */
+  /** The clock of the agent's server. It stands still until moved. */
   readonly clock: TestClock;
-  /** Where its tasks are. */
+  /** The store of its tasks. */
   readonly store: Store;
-  /** What its server has logged, oldest first: also why an agent failed, which clients are not told. */
+  /** The log of its server, oldest first. It tells why an agent failed, which clients are not told. */
   readonly logs: readonly LogLine[];
-  /** The warnings and errors of `logs` as texts, with stacks. An empty list after a test that went well. */
+  /** Warnings and errors of `logs` as text, with stacks. Empty after a successful test. */
   readonly problems: readonly string[];
   /**
-   * A client of another caller. A name stands for a caller who satisfies everything that the card demands; a principal has what it
-   * says, such as its `scopes` and `schemes`.
+   * A client of another caller. A name stands for a caller who satisfies all security requirements of the card; a
+   * principal is used unchanged, such as its `scopes` and `schemes`.
    */
   as(caller: string | Principal): Promise<Client>;
-  /** A client with other options, such as headers for the `authenticator` of the options, or another version of the protocol. */
+  /** A client with other options, such as headers for the `authenticator`, or another version of the protocol. */
   connect<E extends string | AnyExtension = string>(
     options?: Omit<ConnectOptions<E>, "fetch">,
   ): Promise<Client<Extract<E, AnyExtension>>>;
   /**
-   * Tells a task of something that has happened outside, as `signal` of its server does.
+   * Signals an external event to a task, as `signal` of the server does.
    *
-   * @throws A2AError as that does; `Unavailable` while no process runs.
+   * @throws A2AError like that; `Unavailable` while no process runs.
    */
   signal(taskId: string, name: string, data?: JsonValue, options?: Parameters<Handler["signal"]>[3]): Promise<void>;
   /**
-   * Ends the agent's process as SIGKILL does: what was stored stays, all else is lost, no `finally` runs, and connections are reset.
-   * The code of the agent stops at its next `yield`: JavaScript between two of them cannot be stopped.
+   * Kills the agent's process as SIGKILL does: stored data stays, everything else is lost, no `finally` runs, and
+   * connections are reset. The agent's code stops at its next `yield`: JavaScript in between cannot be stopped.
    */
   crash(): Promise<void>;
   /**
-   * Starts a process on the same store. After a crash the clock first moves until the leases of the lost tasks have expired
-   * (`lease.ttl`, 30 s by default), so that they are taken over at once. Without a crash the process is stopped in good order
-   * before, as when a new version is deployed. Clients stay connected.
+   * Starts a process on the same store. After a crash the clock first moves until the leases of lost tasks have expired
+   * (`lease.ttl`, 30 s by default), so that they are taken over at once. A running process is shut down first, as in a
+   * deployment. Clients stay connected.
    *
-   * @param agent - What the new process runs. Default: the same agent.
+   * @param agent - The agent of the new process. Default: the same agent.
    */
   restart(agent?: Agent): Promise<void>;
-  /** Ends the agent's process. What a client still waits for is broken off. */
+  /** Shuts the process down. Pending client calls are aborted. */
   close(): Promise<void>;
 }
 
 /**
- * Serves an agent for a test: in this process, without a port, with the real server and the real client, so that what a test sees is
- * what goes over the wire. Works with any test runner. It needs no clean-up but `close()`, and keeps no process alive.
+ * Serves an agent for a test in this process, without a port, with the real server and the real client, so that the
+ * test sees the wire format. Works with any test runner. Only needs `close()`, and keeps no process alive.
  *
- * @throws A2AError `InvalidParams` where an option is wrong.
+ * @throws A2AError `InvalidParams` for an invalid option.
  *
  * @example
  * ```ts
@@ -128,7 +127,7 @@ export async function testAgent(agent: Agent, options: TestAgentOptions = {}): P
       await clock.settle();
     },
     async close() {
-      // Not an error of the network: clients would try again.
+      // Not a network error, which clients would retry.
       await server.stop(new A2AError("Aborted", "The agent under test was closed"));
       if (options.store === undefined) await store.close();
     },
@@ -141,8 +140,8 @@ export async function testAgent(agent: Agent, options: TestAgentOptions = {}): P
 const defaultTtl = 30_000;
 
 /**
- * A client in the same process needs no limits of time, and reconnects at once. Its clock is the real one: it waits for a process to
- * come back, which no clock of a test brings.
+ * A client in the same process needs no timeouts, and reconnects at once. It uses the real clock: no test clock brings
+ * back a process.
  */
 const clientOptions: Omit<ConnectOptions, "extensions"> = {
   connectTimeout: false,
@@ -153,7 +152,7 @@ const clientOptions: Omit<ConnectOptions, "extensions"> = {
 
 type ServerOptions = TestAgentOptions & { readonly clock: SteppedClock; readonly store: Store };
 
-/** The process of a server, or of several after one another. */
+/** Successive processes of a server. */
 class Server {
   readonly callers: Callers;
   hasCrashed = false;
@@ -161,7 +160,7 @@ class Server {
   readonly #lines: LogLine[];
   #agent: Agent;
   #running: (Listening & Pick<Handler, "close" | "signal">) | undefined;
-  /** What connections get while no process listens. */
+  /** The error of connections without a process. */
   #refusal = new Error("The agent was not started");
 
   constructor(agent: Agent, options: ServerOptions, lines: LogLine[]) {
@@ -200,13 +199,13 @@ class Server {
   }
 
   async signal(...event: Parameters<Handler["signal"]>): Promise<void> {
-    if (this.#running === undefined) throw new A2AError("Unavailable", "The agent does not run");
+    if (this.#running === undefined) throw new A2AError("Unavailable", "The agent is not running");
     await this.#running.signal(...event);
   }
 
   crash(): void {
     if (this.#running === undefined)
-      throw new A2AError("InvalidRequest", "The agent does not run: restart() starts it");
+      throw new A2AError("InvalidRequest", "The agent is not running: restart() starts it");
     this.#running.life.kill();
     this.#running = undefined;
     this.#refusal = refused("The agent has crashed: restart() starts it again");
@@ -219,4 +218,93 @@ class Server {
     this.#refusal = refusal;
     await stopped?.close();
   }
+}
+
+/** Header that names a test caller. Only the server under test knows it. */
+const callerHeader = "x-test-caller";
+
+/** Test callers, beside those that the server's own authenticator finds. */
+class Callers {
+  readonly #principals = new Map<string, Principal>();
+  readonly #agent: Agent;
+
+  constructor(agent: Agent) {
+    this.#agent = agent;
+  }
+
+  /** The header value for a caller. A name alone satisfies all security requirements of the card. */
+  add(caller: string | Principal, own: Authenticator | undefined): string {
+    const principal = typeof caller === "string" ? { subject: caller, schemes: this.#everyScheme(own) } : caller;
+    const id = `caller-${this.#principals.size + 1}`;
+    this.#principals.set(id, principal);
+    return id;
+  }
+
+  /** Finds test callers, and asks `own` about all others. */
+  authenticator(own: Authenticator | undefined): Authenticator {
+    return {
+      securitySchemes: { ...this.#agent.securitySchemes, ...own?.securitySchemes },
+      securityRequirements: own?.securityRequirements ?? [],
+      ...(own?.resource !== undefined && { resource: own.resource }),
+      ...(own?.subjectsOf !== undefined && { subjectsOf: own.subjectsOf }),
+      ...(own?.challenges !== undefined && { challenges: (...asked) => own.challenges?.(...asked) ?? {} }),
+      authenticate: (request, place) => {
+        const principal = this.#principals.get(request.header(callerHeader) ?? "");
+        return principal ?? (own === undefined ? anonymous : own.authenticate(request, place));
+      },
+    };
+  }
+
+  #everyScheme(own: Authenticator | undefined): Readonly<Record<string, readonly string[]>> {
+    const { securityRequirements = own?.securityRequirements ?? [], skills } = this.#agent;
+    const all = [...securityRequirements, ...skills.flatMap((skill) => skill.securityRequirements ?? [])];
+    const schemes: Record<string, readonly string[]> = {};
+    for (const requirement of all) {
+      for (const [name, { list = [] }] of Object.entries(requirement.schemes ?? {}))
+        schemes[name] = [...new Set([...(schemes[name] ?? []), ...list])];
+    }
+    return schemes;
+  }
+}
+
+/** A log entry of the server under test. */
+export interface LogLine {
+  /** Severity. */
+  readonly level: "debug" | "info" | "warn" | "error";
+  /** The event. */
+  readonly message: string;
+  /** Its details. `cause` is the error, if any. */
+  readonly fields: LogFields;
+}
+
+/** A logger that records its entries in `lines`, and forwards them to `next`. */
+function recordingLogger(lines: LogLine[], next: Logger | undefined): Logger {
+  const at =
+    (level: LogLine["level"]) =>
+    (message: string, fields: LogFields = {}): void => {
+      lines.push({ level, message, fields });
+      next?.[level](message, fields);
+    };
+  return { debug: at("debug"), info: at("info"), warn: at("warn"), error: at("error") };
+}
+
+/** Warnings and errors as text, with the stacks of their causes. */
+function problemsIn(lines: readonly LogLine[]): readonly string[] {
+  return lines.filter(({ level }) => level === "warn" || level === "error").map(toText);
+}
+
+function toText({ level, message, fields }: LogLine): string {
+  const { cause, ...rest } = fields;
+  const details = Object.entries(rest)
+    .filter(([, value]) => value !== undefined)
+    .map(([name, value]) => `\n  ${name}: ${typeof value === "string" ? value : JSON.stringify(value)}`);
+  return `${level}: ${message}${details.join("")}${causes(cause)}`;
+}
+
+function causes(cause: unknown): string {
+  const texts: string[] = [];
+  for (let each = cause; each instanceof Error && texts.length < 10; each = each.cause)
+    texts.push(`\n${each.stack ?? `${each.name}: ${each.message}`}`);
+  if (cause !== undefined && texts.length === 0) texts.push(`\n${JSON.stringify(cause)}`);
+  return texts.join("");
 }

@@ -4,9 +4,9 @@ import type { Runner } from "./store-contract.ts";
 
 /** Wake-ups under test. */
 export interface WakeupContractOptions {
-  /** Opens a node of the cluster. Every node that a case opens reaches the others. The case closes it. */
+  /** Opens a node of the cluster, which reaches all others. The case closes it. */
   readonly open: () => Promise<Wakeup>;
-  /** Breaks the connections of every node, which come back by themselves. Absent: there are none. */
+  /** Breaks the connections of all nodes, which reconnect automatically. Absent: there are none. */
   readonly disconnect?: () => Promise<void>;
 }
 
@@ -15,7 +15,7 @@ interface Given {
   readonly expect: (actual: unknown) => Expectation;
 }
 
-/** A node, and what it was told. */
+/** A node, and the task ids it received. */
 interface Node {
   readonly wakeup: Wakeup;
   readonly told: (string | undefined)[];
@@ -81,7 +81,7 @@ const cases: Readonly<Record<string, (given: Given) => Promise<void>>> = {
   "do not reach the node that published them": async ({ open, expect }) => {
     const [one, other] = [await open(), await open()];
     await arrives(one, other, "mine");
-    // What comes back later than the answer of the other node has come back before it.
+    // An echo later than the other node's answer would have arrived before it.
     await arrives(other, one, "yours");
     expect(one.told.includes("mine")).toEqual(false);
   },
@@ -91,7 +91,7 @@ const cases: Readonly<Record<string, (given: Given) => Promise<void>>> = {
     const ids = Array.from({ length: 5000 }, (_, at) => `task-${at}-${"x".repeat(24)}`);
     one.wakeup.publish(ids);
     await until("all are told", () => covers(other.told, ids));
-    // The next one is told by its name again.
+    // The next one is named again.
     await until("one more is told", () => {
       one.wakeup.publish(["one more"]);
       return other.told.includes("one more");
@@ -149,7 +149,7 @@ const cases: Readonly<Record<string, (given: Given) => Promise<void>>> = {
   },
 };
 
-/** Publishes an id until the other node is told of it: a wake-up may be lost. */
+/** Publishes an id until the other node receives it: a wake-up may be lost. */
 async function arrives(from: Node, to: Node, taskId: string): Promise<void> {
   await until(`${taskId} arrives`, () => {
     from.wakeup.publish([taskId]);
@@ -157,7 +157,7 @@ async function arrives(from: Node, to: Node, taskId: string): Promise<void> {
   });
 }
 
-/** Whether a node was told to look at all of these tasks. */
+/** Whether a node was told to check all of these tasks. */
 function covers(told: readonly (string | undefined)[], ids: readonly string[]): boolean {
   if (told.includes(undefined)) return true;
   const known = new Set(told);
@@ -168,7 +168,7 @@ function covers(told: readonly (string | undefined)[], ids: readonly string[]): 
 async function until(what: string, holds: () => boolean): Promise<void> {
   const end = performance.now() + 30_000;
   while (!holds()) {
-    if (performance.now() > end) throw new Error(`Waited too long until ${what}`);
+    if (performance.now() > end) throw new Error(`Timed out waiting until ${what}`);
     await new Promise<void>((resolve) => setTimeout(resolve, 5));
   }
 }

@@ -211,7 +211,7 @@ describe("testAgent().crash()", () => {
     await crash();
     expect(await waiting).toMatchObject({ code: "ConnectionFailed" });
     await expect(hasty.listTasks()).rejects.toMatchObject({ code: "ConnectionFailed" });
-    await expect(crash()).rejects.toThrow("does not run");
+    await expect(crash()).rejects.toThrow("is not running");
     await restart();
     const { tasks } = await client.listTasks();
     expect(tasks.map(({ status }) => status.state)).toEqual(["TASK_STATE_FAILED"]);

@@ -13,9 +13,6 @@ import {
   type UniversalRequest,
 } from "../protocol/index.ts";
 
-/* The audit records of callers who are refused. */
-
-/** What finds the caller of a request. */
 type Authenticate = (request: UniversalRequest) => Principal | Promise<Principal>;
 
 /** Finds callers within limits, and records those who are refused. `within`: may refuse a caller whom it knows by then. */
@@ -77,14 +74,13 @@ export function auditedService(service: AgentService, agent: string, audit: Audi
   };
 }
 
-/** The errors that are recorded. */
 const events: { readonly [Code in A2AErrorCode]?: AuditRecord["event"] } = {
   Unauthenticated: "authentication",
   PermissionDenied: "authorization",
   TooManyRequests: "limit",
 };
 
-/** What an authenticator throws by mistake refuses nobody: it has failed. */
+/** An unexpected error of an authenticator is a failure, not a refusal. */
 function outcomeOf(code: A2AErrorCode): AuditRecord["outcome"] {
   return events[code] === undefined ? "failed" : "refused";
 }

@@ -1,12 +1,13 @@
 import { secretDigest } from "../base/sha256.ts";
 import { fromCanonicalBase64 } from "../base/bytes.ts";
-import { A2AError, invalidParams } from "../model/index.ts";
+import { A2AError, invalidParams, fromBase64, toBase64 } from "../model/index.ts";
 import { isObject } from "../model/schema.ts";
 import type { Principal, UniversalRequest } from "../protocol/index.ts";
 import { challenge, problemParams } from "./challenge.ts";
-import { nobodysHash, parsePasswordHash, passwordCheck, Turns, type PasswordHash } from "./password.ts";
 import type { Authenticator } from "./port.ts";
 import { defineScheme } from "./scheme.ts";
+import type { Bytes } from "../base/index.ts";
+import { checkIsSet } from "./keys.ts";
 
 /** A user of `basic()`. */
 export interface BasicUser extends Partial<Principal> {
@@ -66,7 +67,7 @@ export function basic(
   });
 }
 
-/** Characters that neither a name nor a password may have (RFC 7617 §2). */
+/** Control characters, which neither a name nor a password may contain (RFC 7617 §2). */
 // oxlint-disable-next-line no-control-regex -- They are what is looked for.
 const control = /[\x00-\x1f\x7f]/;
 
@@ -86,13 +87,12 @@ function decode(text: string): { readonly name: string; readonly password: strin
 
 /** Derivations at a time. Each keeps a thread busy, of which Node has four for files and names as well. */
 const atOnce = 2;
-/** Derivations that may wait. */
 const waiting = 100;
 
 interface KnownUser {
   readonly principal: Principal;
   readonly hash: PasswordHash;
-  /** The digest of the password, once it was right: it need not be derived again. */
+  /** The digest of the password once verified, so that it is not derived again. */
   digest?: string;
 }
 
@@ -109,7 +109,7 @@ function knownUsers(users: Readonly<Record<string, BasicUser>>): VerifyPassword 
     waiting,
     () => new A2AError("Unavailable", "Too many passwords are being checked", { retryAfter: 1 }),
   );
-  /** The same password is derived once, however many requests come with it. */
+  /** Concurrent requests with the same password share one derivation. */
   const checks = new Map<string, Promise<boolean>>();
   return async (name, password) => {
     const user = known.get(name);
@@ -136,4 +136,117 @@ function knownUser(name: string, user: BasicUser): KnownUser {
     ? "needs the hash of its password, as hashPassword() makes it: { password: hash }"
     : "is not a name that can be sent";
   throw invalidParams([{ field: `users[${JSON.stringify(name)}]`, description }]);
+}
+
+/* Hashes of passwords: PBKDF2 with HMAC-SHA-256 (RFC 8018 §5.2), the one of its kind that WebCrypto has. */
+
+/** How a password is hashed. */
+export interface PasswordHashOptions {
+  /** How often the function is applied. More takes longer, for the server as for those who guess. Default 600,000. */
+  readonly iterations?: number;
+}
+
+const usualIterations = 600_000;
+const maxIterations = 10_000_000;
+const kind = "pbkdf2-sha256";
+
+interface PasswordHash {
+  readonly iterations: number;
+  readonly salt: Bytes;
+  readonly hash: Bytes;
+}
+
+/**
+ * The hash of a password, for `basic()`: `pbkdf2-sha256$`, the iterations, the salt and the hash. Takes part of a second.
+ *
+ * @throws A2AError `InvalidParams` where there is no password.
+ *
+ * @example
+ * ```ts
+ * const hash = await hashPassword("correct horse battery staple"); // for the configuration of the server
+ * ```
+ */
+export async function hashPassword(
+  password: string,
+  { iterations = usualIterations }: PasswordHashOptions = {},
+): Promise<string> {
+  checkIsSet("password", password);
+  const salt = crypto.getRandomValues(new Uint8Array(16));
+  const hash = await derive(password, salt, iterations);
+  return [kind, iterations, toBase64(salt), toBase64(hash)].join("$");
+}
+
+function parsePasswordHash(text: unknown): PasswordHash | undefined {
+  if (typeof text !== "string") return undefined;
+  const [name, count = "", salt = "", hash = "", more] = text.split("$");
+  if (name !== kind || more !== undefined || !/^[1-9]\d{0,7}$/.test(count) || Number(count) > maxIterations)
+    return undefined;
+  try {
+    const parsed = { iterations: Number(count), salt: fromBase64(salt), hash: fromBase64(hash) };
+    return parsed.salt.length >= 8 && parsed.hash.length === 32 ? parsed : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/**
+ * Makes a function that tells whether a password has a hash, and does the same work for every hash: as many derivations, with as many
+ * iterations in all.
+ *
+ * @param all - The iterations of all hashes that are checked.
+ */
+function passwordCheck(all: readonly number[]): (password: string, hash: PasswordHash) => Promise<boolean> {
+  const highest = Math.max(...all, 1);
+  const areEqual = all.every((one) => one === highest);
+  return async (password, { iterations, salt, hash }) => {
+    const derived = new Uint8Array(await derive(password, salt, iterations));
+    // What this hash needs less than the slowest one. One iteration at least, so that there are always two derivations.
+    if (!areEqual) await derive(password, salt, highest - iterations + 1);
+    // All bytes are compared, so that the time does not tell how many are right.
+    return derived.reduce((difference, byte, at) => difference | (byte ^ (hash[at] as number)), 0) === 0;
+  };
+}
+
+/** A hash without a known password: rejecting an unknown user must take as long as rejecting a wrong password. */
+function nobodysHash(iterations: number = usualIterations): PasswordHash {
+  const random = (length: number): Bytes => crypto.getRandomValues(new Uint8Array(length));
+  return { iterations, salt: random(16), hash: random(32) };
+}
+
+async function derive(password: string, salt: Bytes, iterations: number): Promise<ArrayBuffer> {
+  // The same text may be written with different code points (RFC 8265 §4.2).
+  const text = new TextEncoder().encode(password.normalize("NFC"));
+  const key = await crypto.subtle.importKey("raw", text, "PBKDF2", false, ["deriveBits"]);
+  return crypto.subtle.deriveBits({ name: "PBKDF2", hash: "SHA-256", salt, iterations }, key, 256);
+}
+
+/** Limits concurrency, and rejects work beyond a maximum queue. */
+class Turns {
+  readonly #atOnce: number;
+  readonly #waiting: (() => void)[] = [];
+  readonly #maxWaiting: number;
+  readonly #refuse: () => A2AError;
+  #running = 0;
+
+  constructor(atOnce: number, maxWaiting: number, refuse: () => A2AError) {
+    this.#atOnce = atOnce;
+    this.#maxWaiting = maxWaiting;
+    this.#refuse = refuse;
+  }
+
+  async take<T>(work: () => Promise<T>): Promise<T> {
+    if (this.#running >= this.#atOnce) {
+      if (this.#waiting.length >= this.#maxWaiting) throw this.#refuse();
+      await new Promise<void>((resolve) => this.#waiting.push(resolve));
+    } else {
+      this.#running += 1;
+    }
+    try {
+      return await work();
+    } finally {
+      const next = this.#waiting.shift();
+      if (next === undefined) this.#running -= 1;
+      else next();
+    }
+  }
 }

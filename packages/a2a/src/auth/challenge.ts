@@ -1,5 +1,5 @@
 import { A2AError } from "../model/index.ts";
-import type { ChallengeProblem } from "./port.ts";
+import type { ChallengeProblem, ProtectedResource } from "./port.ts";
 
 /* Challenges: the values of `WWW-Authenticate` (RFC 9110 §11.6.1). */
 
@@ -39,4 +39,31 @@ export function problemParams(problem: ChallengeProblem | undefined): ChallengeP
 export function unauthenticated(message: string | undefined, challenges: readonly (string | undefined)[]): A2AError {
   const all = [...new Set(challenges)].filter((one) => one !== undefined && one !== "");
   return new A2AError("Unauthenticated", message, all.length === 0 ? {} : { challenge: all.join(", ") });
+}
+
+/* The metadata of agents as resources that tokens are for (RFC 9728). */
+
+interface ResourceDescription {
+  readonly resource: string;
+  /** Its name, for people. */
+  readonly name?: string | undefined;
+  /** Web page for those who write clients. */
+  readonly documentation?: string | undefined;
+}
+
+/** The metadata of a resource (RFC 9728 §2). */
+export function resourceMetadata(
+  { authorizationServers, scopes, dpopAlgorithms, certificateBound }: ProtectedResource,
+  { resource, name, documentation }: ResourceDescription,
+): Readonly<Record<string, unknown>> {
+  return {
+    resource,
+    authorization_servers: authorizationServers,
+    ...(scopes !== undefined && { scopes_supported: scopes }),
+    bearer_methods_supported: ["header"],
+    ...(dpopAlgorithms !== undefined && { dpop_signing_alg_values_supported: dpopAlgorithms }),
+    ...(certificateBound === true && { tls_client_certificate_bound_access_tokens: true }),
+    ...(name !== undefined && { resource_name: name }),
+    ...(documentation !== undefined && { resource_documentation: documentation }),
+  };
 }

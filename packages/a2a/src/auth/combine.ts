@@ -163,7 +163,6 @@ function both({ schemes: one = {} }: SecurityRequirement, { schemes: other = {} 
   return { schemes: lists };
 }
 
-/** One caller with the credentials of two. */
 function together(one: Principal, other: Principal): Principal {
   const scopes = [...new Set([...(one.scopes ?? []), ...(other.scopes ?? [])])];
   const places = audienceOf(one, other);
@@ -202,7 +201,6 @@ export function anyone(): Authenticator {
 
 type Joined = Pick<Authenticator, "securitySchemes" | "resource" | "needsMount" | "hasCredentials" | "challenges">;
 
-/** What both combinations have in common. */
 function joined(members: readonly Authenticator[]): Joined {
   if (members.length === 0) {
     throw invalidParams([{ field: "members", description: "must have at least one authenticator" }]);

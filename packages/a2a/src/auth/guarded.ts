@@ -1,25 +1,28 @@
 import { withoutSlashes } from "../base/index.ts";
-import { A2AError, type AgentCard, type SecurityRequirement } from "../model/index.ts";
+import { A2AError, type AgentCard, type SecurityRequirement, type AgentSkill } from "../model/index.ts";
 import {
   anonymous,
   carryVerifiedToken,
   unmet,
+  isMethod,
+  resourceOf,
+  spreadable,
   type CallContext,
   type OperationName,
   type Operations,
   type Principal,
   type Unmet,
+  type AgentService,
 } from "../protocol/index.ts";
 import { unauthenticated } from "./challenge.ts";
-import type { AuthenticationPlace, Authenticator, ChallengeProblem, SkillOf } from "./port.ts";
+import type { AuthenticationPlace, Authenticator, ChallengeProblem, SkillOf, Authorizer } from "./port.ts";
 
 /** What an agent demands of its callers. */
-export interface Guard {
+interface Guard {
   /** The card, with its requirements and those of its skills. */
   readonly card: Pick<AgentCard, "securityRequirements" | "skills">;
-  /** Whether the requirements of the card are those of the authenticator, so that whoever it lets in satisfies them. */
+  /** Whether the card has the authenticator's requirements, so that every caller it accepts satisfies them. */
   readonly byAuthenticator: boolean;
-  /** Who has found the callers. */
   readonly authenticator: Authenticator;
   /** The agent as a place: its URL and that of the server are its `resources`. */
   readonly place: AuthenticationPlace;
@@ -49,7 +52,6 @@ export function checkCaller(guard: Guard, operation: OperationName, request: unk
   demand(guard, card.skills.find(({ id }) => id === skill)?.securityRequirements, principal);
 }
 
-/** Refuses a caller who satisfies none of the requirements. */
 function demand(guard: Guard, requirements: readonly SecurityRequirement[] | undefined, principal: Principal): void {
   const lacking = unmet(requirements, principal);
   if (lacking === undefined) return;
@@ -68,7 +70,6 @@ function missing(lacking: readonly Unmet[]): readonly string[] {
   return [...new Set(lacking.flatMap(({ schemes }) => schemes))];
 }
 
-/** The challenges of some schemes. Default: of all. */
 function challengesOf(
   { authenticator, place }: Guard,
   names?: readonly string[],
@@ -103,10 +104,86 @@ export function vouched({ securityRequirements }: Authenticator, principal: Prin
  */
 export function checkSubject(principal: Partial<Principal> | undefined): void {
   if (typeof principal?.subject === "string" && principal.subject !== "") return;
-  throw new TypeError("An authenticator has returned a caller without a subject");
+  throw new TypeError("An authenticator returned a caller without a subject");
 }
 
 function grantsOf({ schemes = {} }: SecurityRequirement, scopes: readonly string[]): Record<string, readonly string[]> {
   const grants = Object.entries(schemes).map(([name, { list = [] }]) => [name, [...new Set([...list, ...scopes])]]);
   return Object.fromEntries(grants) as Record<string, readonly string[]>;
+}
+
+/** The skill that a message is for, in its metadata: `skillId`. */
+export const skillInMetadata: SkillOf = ({ message }) => {
+  const skill = message.metadata?.["skillId"];
+  return typeof skill === "string" ? skill : undefined;
+};
+
+/** Who is asked about the calls of an agent. */
+export interface Authorization {
+  readonly authorizer: Authorizer;
+  /** The id of the agent. */
+  readonly agent: string;
+  /** The skills of its card. */
+  readonly skills: readonly Pick<AgentSkill, "id">[];
+  readonly skillOf: SkillOf;
+  /** Is told of each call that the authorizer hides, because its caller gets an ordinary answer. */
+  onHidden(operation: OperationName, request: unknown, context: CallContext): void;
+}
+
+/** A service that asks an authorizer before each call. */
+export function authorized(service: AgentService, authorization: Authorization): AgentService {
+  const { authorizer, agent, onHidden } = authorization;
+  /** The context to go on with. Rejects where the call is denied. */
+  async function check(operation: OperationName, request: unknown, context: CallContext): Promise<CallContext> {
+    const { principal } = context;
+    const skill = skillFor(authorization, operation, request, context);
+    const about = { ...resourceOf(operation, request), ...(skill !== undefined && { skill }) };
+    const access = await authorizer({ operation, principal, agent, context, ...about });
+    if (access === "allow") return context;
+    if (access !== "hide" || !canHide(operation, request)) throw new A2AError("PermissionDenied");
+    onHidden(operation, request, context);
+    return { ...spreadable(context), hidden: true };
+  }
+  return {
+    async call(operation, request, context) {
+      return service.call(operation, request, await check(operation, request, context));
+    },
+    async stream(operation, request, context) {
+      return service.stream(operation, request, await check(operation, request, context));
+    },
+  };
+}
+
+/** The skill that a message is for, where the card has it. */
+function skillFor(
+  { skills, skillOf }: Authorization,
+  operation: OperationName,
+  request: unknown,
+  context: CallContext,
+): string | undefined {
+  if (operation !== "SendMessage" && operation !== "SendStreamingMessage") return undefined;
+  const skill = skillOf(request as Operations["SendMessage"]["request"], context);
+  return skills.some(({ id }) => id === skill) ? skill : undefined;
+}
+
+/** Whether a call would get an answer that says that there is no such task, or none in a list. */
+function canHide(operation: OperationName, request: unknown): boolean {
+  // Only operations of the protocol are known to look at `hidden`.
+  if (isMethod(operation)) return false;
+  return operation === "ListTasks" || resourceOf(operation, request).taskId !== undefined;
+}
+
+/**
+ * The owner of what a caller creates, for the option `ownerOf`: its organization. Everybody of an organization then sees its
+ * tasks, conversations and webhooks, and nobody else does. A caller without an organization shares them with nobody.
+ *
+ * @example
+ * ```ts
+ * const authenticator = bearer({ "a-long-random-token": { subject: "ada", organization: "acme" } });
+ * await serve(agent, { authenticator, ownerOf: byOrganization });
+ * ```
+ */
+export function byOrganization({ organization, subject }: Principal): string {
+  // The default gives lists of two, so a caller without an organization keeps its tasks when this option is set.
+  return JSON.stringify(organization === undefined ? [null, subject] : [organization]);
 }

@@ -110,7 +110,7 @@ function withScheme(found: Principal, name: string): Principal {
   if (typeof found.subject === "string" && found.subject !== "") {
     return { ...found, schemes: found.schemes ?? { [name]: found.scopes ?? [] } };
   }
-  throw new TypeError("The option `principal` has returned a caller whose `subject` is no text, or an empty one");
+  throw new TypeError("The option `principal` returned a caller without a `subject`");
 }
 
 /** The token that the framework has checked, for token exchange (RFC 8693). */

@@ -1,8 +1,7 @@
 import { mapValues } from "../base/index.ts";
-import { isObject } from "../model/schema.ts";
+import { isObject, jsonName } from "../model/schema.ts";
 import { cardV03, cardV1, type Message, type Presence, type Shape } from "./fields.ts";
 import { canonicalJson } from "../jws/jcs.ts";
-import { ascii, hasDefaulted, isImplied, withoutDefaults } from "./reduced-v03.ts";
 import type { CardReading } from "./port.ts";
 
 /*
@@ -24,14 +23,13 @@ export interface CardForm {
 }
 
 /** The two texts that a signer of one version may have to sign. */
-export interface SignableForms {
+interface SignableForms {
   /** As the specification demands. */
   readonly specification: string;
   /** As the SDKs write it. */
   readonly reduced: string;
   /** Whether `reduced` lacks only empty texts and required values that are empty, and so means the same. */
   readonly same: boolean;
-  /** The value of `specification`. */
   readonly canonical: Json;
 }
 
@@ -146,4 +144,114 @@ function reducedOf(value: unknown, depth = 0): unknown {
     return left === undefined ? [] : [[name, left] as const];
   });
   return members.length === 0 ? undefined : Object.fromEntries(members);
+}
+
+/*
+ * The reduced form of a card of 0.3, as the SDK 0.3 of Python signs it: without the default values of its types, without empty values, and
+ * in ASCII.
+ */
+
+/** A card of 0.3 without the values that the types of the SDK have by default. `drops`: whether the type of a scheme is one of these. */
+function withoutDefaults(card: unknown, drops: (scheme: Json) => boolean): unknown {
+  if (!isObject(card)) return card;
+  const { protocolVersion, preferredTransport, securitySchemes, ...rest } = card;
+  return {
+    ...rest,
+    ...(protocolVersion !== "0.3.0" && { protocolVersion }),
+    ...(preferredTransport !== "JSONRPC" && { preferredTransport }),
+    ...(securitySchemes !== undefined && {
+      securitySchemes: isObject(securitySchemes)
+        ? mapValues(securitySchemes, (scheme) => {
+            if (!isObject(scheme) || !drops(scheme)) return scheme;
+            const { type: _, ...others } = scheme;
+            return others;
+          })
+        : securitySchemes,
+    }),
+  };
+}
+
+/**
+ * Whether a card has the members whose default values are left out. A card without its version is read as one of 0.2.5, and a scheme
+ * without its type as one that nobody knows, so the reduced form would mean something else.
+ */
+function hasDefaulted({ protocolVersion, securitySchemes }: Json): boolean {
+  const schemes = isObject(securitySchemes) ? Object.values(securitySchemes) : [];
+  return protocolVersion !== undefined && schemes.every((one) => isObject(one) && one["type"] !== undefined);
+}
+
+/** Whether the other members of a scheme say of what type it is, so that nothing is lost without it. */
+function isImplied({ type, ...scheme }: Json): boolean {
+  const own =
+    "in" in scheme
+      ? "apiKey"
+      : "scheme" in scheme
+        ? "http"
+        : "flows" in scheme
+          ? "oauth2"
+          : "openIdConnectUrl" in scheme
+            ? "openIdConnect"
+            : "mutualTLS";
+  return type === own;
+}
+
+function ascii(json: string): string {
+  return json.replace(/[\u007f-\uffff]/g, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, "0")}`);
+}
+
+/** A member that the versions of a card do not define. */
+export interface StrayMember {
+  /** Its path. */
+  readonly field: string;
+  /** The member that lenient readers take it for, as of ProtoJSON: `security_schemes` becomes `securitySchemes`. */
+  readonly readAs?: string;
+}
+
+const maxListed = 100;
+
+/** The members of a card, at any depth, that its versions do not define. */
+export function strayMembers(
+  { signatures: _, ...card }: Json,
+  versions: readonly CardForm["version"][] = versionsOf(card),
+): readonly StrayMember[] {
+  const defined = versions.map((version) => (version === "1.0" ? cardV1 : cardV03));
+  const found: StrayMember[] = [];
+  walk(card, "", { defined, readable: [cardV1, cardV03] }, found);
+  return found;
+}
+
+interface Tables {
+  /** What the versions of the card define. */
+  readonly defined: readonly Message[];
+  /** What any reader may know. */
+  readonly readable: readonly Message[];
+}
+
+function walk(value: unknown, path: string, { defined, readable }: Tables, found: StrayMember[]): void {
+  if (!isObject(value)) return;
+  const knows = (tables: readonly Message[], name: string): boolean => tables.some((one) => Object.hasOwn(one, name));
+  for (const [name, member] of Object.entries(value)) {
+    if (found.length >= maxListed) return;
+    const field = path === "" ? name : `${path}.${name}`;
+    const known = jsonName(name);
+    if (!knows(defined, name)) {
+      const alias = known !== name && knows(readable, known);
+      found.push({ field, ...(alias && { readAs: known }) });
+      continue;
+    }
+    const shapes = (tables: readonly Message[]): readonly (Shape | undefined)[] =>
+      tables.map((one) => (Object.hasOwn(one, name) ? one[name]?.[1] : undefined));
+    const messages = (tables: readonly Message[]): readonly Message[] =>
+      shapes(tables)
+        .map(messageIn)
+        .filter((one) => one !== undefined);
+    const inside = { defined: messages(defined), readable: messages(readable) };
+    // A member of free JSON in one version is free in all.
+    if (inside.defined.length === 0) continue;
+    const isMap = shapes(defined).some((shape) => typeof shape === "object" && "map" in shape);
+    if (Array.isArray(member)) member.forEach((item, at) => walk(item, `${field}[${at}]`, inside, found));
+    else if (isMap && isObject(member))
+      for (const [key, item] of Object.entries(member)) walk(item, `${field}.${key}`, inside, found);
+    else walk(member, field, inside, found);
+  }
 }

@@ -13,8 +13,6 @@ export type {
   TrustedKeys,
 } from "./port.ts";
 export { canonicalJson } from "../jws/jcs.ts";
-export { cardKeySet, makeCardKey } from "./keys.ts";
+export { cardKeySet, makeCardKey, signCard } from "./sign.ts";
 export { lintCard } from "./lint.ts";
-export { signCard } from "./sign.ts";
-export { verifyCard, type VerifyCardOptions } from "./verify.ts";
-export { trustCards } from "./trust.ts";
+export { verifyCard, type VerifyCardOptions, trustCards } from "./verify.ts";

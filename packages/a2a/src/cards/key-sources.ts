@@ -5,7 +5,7 @@ import { readJson, RemoteDocument } from "../net/remote-document.ts";
 import { readKeySet } from "../jws/keys.ts";
 import type { CardKeySet, CardTrust, PublicCardKey, TrustedKeys } from "./port.ts";
 
-/* Where the keys come from that a client trusts: what its user named, and nothing that a card says. */
+/* The keys that a client trusts: those its user configured, never those a card names. */
 
 /** A trusted key for a signature. */
 export interface FoundKey {
@@ -14,7 +14,7 @@ export interface FoundKey {
   readonly named: boolean;
 }
 
-/** What of a signature's header leads to a key: hints, both. */
+/** The hints to a key in a signature's header. */
 interface Hints {
   readonly kid?: string;
   readonly jku?: string;
@@ -25,10 +25,9 @@ interface Source {
   readonly keySet: CardKeySet | RemoteDocument<CardKeySet>;
 }
 
-/** Most key sets that are kept because a card named them. */
+/** Maximum number of key sets that are kept because a card named them. */
 const maxNamed = 32;
 
-/** Keys that are tried for one signature, at most. */
 const maxTried = 8;
 
 export class KeySources {

@@ -9,7 +9,7 @@ export interface Found<T> {
 }
 
 /** One alternative of a list of requirements: scopes by the names of schemes. */
-export type Requirement = Readonly<Record<string, readonly unknown[]>>;
+type Requirement = Readonly<Record<string, readonly unknown[]>>;
 
 /** The card as the rules see it. Members of a wrong type are left out: the schema has reported them. */
 export interface CardView {
@@ -27,7 +27,7 @@ export interface CardView {
   readonly hasExtendedCard: boolean;
 }
 
-export interface Interface {
+interface Interface {
   readonly url: string;
   readonly binding: string;
   readonly version: string;
@@ -36,7 +36,6 @@ export interface Interface {
 
 type Json = Readonly<Record<string, unknown>>;
 
-/** Most elements of a list that are looked at. */
 const maxElements = 1_000;
 
 function listOf(value: unknown, field: string): readonly Found<unknown>[] {
@@ -52,7 +51,6 @@ function entriesOf(value: unknown): readonly (readonly [string, unknown])[] {
   return isObject(value) ? Object.entries(value).slice(0, maxElements) : [];
 }
 
-/** The members of an object that are texts, with their paths. */
 function textsAt(object: unknown, field: string, names: readonly string[]): readonly Found<string>[] {
   if (!isObject(object)) return [];
   return names.flatMap((name) => {

@@ -1,14 +1,16 @@
 import { agentCardSchema, check, type Schema } from "../model/index.ts";
 import { isObject } from "../model/schema.ts";
-import { signableForms, versionsOf, type CardForm } from "./canonical.ts";
-import { rules } from "./lint-rules.ts";
+import { signableForms, versionsOf, strayMembers, type CardForm } from "./canonical.ts";
 import { strictCardV03 } from "./lint-schema-v03.ts";
-import { viewOf } from "./lint-view.ts";
+import { viewOf, type CardView, type Found } from "./lint-view.ts";
 import type { CardFinding } from "./port.ts";
-import { strayMembers } from "./stray.ts";
+import { plain } from "../base/display.ts";
+import { isLoopback } from "../base/index.ts";
+import { addressKind } from "../net/index.ts";
+import { readHeader } from "./sign.ts";
 
 /** Maximum number of findings. A card that somebody else wrote must not fill a screen. */
-const most = 100;
+const maxFindings = 100;
 
 /**
  * Finds what readers of a card could stumble over: what breaks the specification, and what works, but not for all or not as it
@@ -35,14 +37,18 @@ export function lintCard(card: unknown): readonly CardFinding[] {
   for (const rule of rules) findings.push(...rule(view).filter(({ field }) => field === "" || !known.has(field)));
   const weight = ({ level }: CardFinding): number => (level === "error" ? 0 : 1);
   findings.sort((one, other) => weight(one) - weight(other));
-  return findings.length <= most ? findings : [...findings.slice(0, most - 1), more];
+  return findings.length <= maxFindings ? findings : [...findings.slice(0, maxFindings - 1), more];
 }
 
-const more: CardFinding = { level: "warning", field: "", message: `Only the first ${most - 1} findings are listed` };
+const more: CardFinding = {
+  level: "warning",
+  field: "",
+  message: `Only the first ${maxFindings - 1} findings are listed`,
+};
 
 type Json = Readonly<Record<string, unknown>>;
 
-/** The versions that a card is meant to be of. One without its address is told by the members of its version alone. */
+/** The versions that a card means to have. One without an address is recognized by other members of its version. */
 function intendedVersions(card: Json): readonly CardForm["version"][] {
   const versions = versionsOf(card);
   if (versions.length > 0) return versions;
@@ -57,7 +63,7 @@ function formFindings(card: Json, versions: readonly CardForm["version"][]): Car
   const findings = versions.flatMap((version) => {
     // A member that both versions have is checked by the first.
     const schema: Schema<unknown> = version === "1.0" ? agentCardSchema : strictCardV03;
-    const checked = check(schema, cloned(card), "copy", most + 1);
+    const checked = check(schema, cloned(card), "copy", maxFindings + 1);
     return checked.ok ? [] : checked.violations;
   });
   const first = findings.filter(({ field }, at) => findings.findIndex((other) => other.field === field) === at);
@@ -93,7 +99,6 @@ function memberFindings(card: Json, versions: readonly CardForm["version"][]): C
   });
 }
 
-/** Members that the SDKs leave out of what they verify. */
 function readingFindings(card: Readonly<Record<string, unknown>>): CardFinding[] {
   if (!versionsOf(card).includes("1.0")) return [];
   try {
@@ -109,3 +114,171 @@ function readingFindings(card: Readonly<Record<string, unknown>>): CardFinding[]
     "without members: for them a signature does not cover these (A2A 1.0 §8.4.1)";
   return [{ level: "warning", field: "", message }];
 }
+
+/* The rules of `lintCard`, beside those of the schema. */
+
+type Rule = (view: CardView) => readonly CardFinding[];
+
+const error = (field: string, message: string): CardFinding => ({ level: "error", field, message });
+const warning = (field: string, message: string): CardFinding => ({ level: "warning", field, message });
+const quoted = (text: string): string => JSON.stringify(text.length > 100 ? `${text.slice(0, 100)}…` : text);
+
+function repeated<T>(all: readonly Found<T>[], key: (value: T) => string): readonly Found<T>[] {
+  const seen = new Set<string>();
+  return all.filter(({ value }) => seen.has(key(value)) || !seen.add(key(value)));
+}
+
+const hostAndPort = /^(?:[\w.-]+|\[[\da-f:.]+\]):\d{1,5}$/i;
+
+/** Why clients elsewhere cannot, or should not, call a URL. */
+function urlFindings({ field, value }: Found<string>, isGrpc = false): readonly CardFinding[] {
+  if (isGrpc && hostAndPort.test(value)) return [];
+  const url = URL.canParse(value) ? new URL(value) : undefined;
+  if (url === undefined) return [error(field, `${quoted(value)} is not an absolute URL`)];
+  if (!/^https?:$/.test(url.protocol)) return [error(field, `${quoted(value)} is neither an https: nor an http: URL`)];
+  if (url.username !== "" || url.password !== "")
+    return [error(field, "The URL has a user name or a password, which everybody can read")];
+  const host = url.hostname.replace(/^\[|\]$/g, "");
+  const kind = addressKind(host);
+  if (isLoopback(url.hostname))
+    return [warning(field, "The URL is of a loopback address: only this machine can call it")];
+  if (kind !== undefined && kind !== "global") return [warning(field, `The URL is of a ${kind} address`)];
+  if (url.protocol === "http:")
+    return [warning(field, "The URL has no TLS: credentials and messages can be read on the way (A2A 1.0 §7.1)")];
+  return [];
+}
+
+const interfaces: Rule = ({ interfaces: all }) => [
+  ...all.flatMap(({ field, value: { url, binding, version } }) => {
+    const at = field === "url" ? field : `${field}.url`;
+    const known = ["JSONRPC", "GRPC", "HTTP+JSON"].includes(binding);
+    return [
+      ...urlFindings({ field: at, value: url }, !["JSONRPC", "HTTP+JSON"].includes(binding)),
+      ...(known || binding === "" || URL.canParse(binding)
+        ? []
+        : [
+            warning(
+              field,
+              `${quoted(binding)} is none of the core bindings: name a custom one by a URI (A2A 1.0 §5.8)`,
+            ),
+          ]),
+      ...(/^\d+\.\d+(?:\.\d+)?$/.test(version) || version === ""
+        ? []
+        : [error(field, `${quoted(version)} is not a version, such as "1.0" (A2A 1.0 §3.6)`)]),
+    ];
+  }),
+  ...repeated(all, (value) => JSON.stringify(value)).map(({ field }) =>
+    warning(field, "The same interface is listed twice"),
+  ),
+];
+
+const urls: Rule = (view) => view.urls.flatMap((each) => urlFindings(each));
+
+const texts: Rule = (view) =>
+  view.texts.flatMap(({ field, value }) => [
+    ...(plain(value) === value
+      ? []
+      : [warning(field, "The text has control characters, or characters that hide or reorder text")]),
+    ...(value.length <= 10_000 ? [] : [warning(field, `The text has ${value.length} characters. Readers cut it`)]),
+  ]);
+
+const mediaTypes: Rule = (view) =>
+  view.mediaTypes
+    .filter(({ value }) => !/^[\w!#$&^.+*-]+\/[\w!#$&^.+*-]+(?:\s*;.*)?$/.test(value))
+    .map(({ field, value }) => warning(field, `${quoted(value)} is not a media type, such as "text/plain"`));
+
+/** The members of a flow's scopes, wherever the version has them; `undefined` for schemes that name none. */
+function scopesOf(scheme: Readonly<Record<string, unknown>>): ReadonlySet<string> | undefined {
+  const oauth = isObject(scheme["oauth2SecurityScheme"]) ? scheme["oauth2SecurityScheme"] : scheme;
+  if (!isObject(oauth["flows"])) return undefined;
+  const flows = Object.values(oauth["flows"]).filter(isObject);
+  return new Set(flows.flatMap(({ scopes }) => (isObject(scopes) ? Object.keys(scopes) : [])));
+}
+
+const requirements: Rule = ({ requirements: all, schemes }) =>
+  all.flatMap(({ field, value }) => [
+    ...Object.entries(value).flatMap(([name, scopes]) => {
+      const scheme = schemes.get(name);
+      if (scheme === undefined)
+        return [error(field, `There is no security scheme ${quoted(name)}: nobody can satisfy this`)];
+      const known = scopesOf(scheme.value);
+      const unknown = scopes.filter(
+        (scope): scope is string => typeof scope === "string" && known?.has(scope) === false,
+      );
+      return unknown.map((scope) =>
+        warning(field, `The flow of ${quoted(name)} does not list the scope ${quoted(scope)}`),
+      );
+    }),
+    ...(Object.keys(value).length > 0 ? [] : [warning(field, "A requirement without schemes accepts every caller")]),
+  ]);
+
+const schemes: Rule = ({ requirements: all, schemes: declared, hasExtendedCard }) => {
+  const used = new Set(all.flatMap(({ value }) => Object.keys(value)));
+  return [
+    ...[...declared].flatMap(([name, { field, value }]) => [
+      ...(used.has(name) ? [] : [warning(field, "No requirement names this security scheme")]),
+      ...(Object.keys(value).length > 0
+        ? []
+        : [warning(field, "The security scheme is empty, or of a kind that is not known")]),
+      ...deprecatedFlows(field, value),
+    ]),
+    ...(hasExtendedCard && declared.size === 0
+      ? [
+          warning(
+            "capabilities.extendedAgentCard",
+            "Callers have to authenticate for the extended card, but no security scheme says how (A2A 1.0 §3.1.11)",
+          ),
+        ]
+      : []),
+  ];
+};
+
+function deprecatedFlows(field: string, scheme: Readonly<Record<string, unknown>>): readonly CardFinding[] {
+  const oauth = isObject(scheme["oauth2SecurityScheme"]) ? scheme["oauth2SecurityScheme"] : scheme;
+  const { flows } = oauth;
+  if (!isObject(flows)) return [];
+  return ["implicit", "password"]
+    .filter((name) => flows[name] !== undefined)
+    .map((name) =>
+      warning(field, `The flow ${name} of OAuth is deprecated: use authorizationCode with PKCE (A2A 1.0 §4.5.7)`),
+    );
+}
+
+const skills: Rule = ({ skills: all }) =>
+  repeated(all, ({ id }) => JSON.stringify(id)).map(({ field, value: { id } }) =>
+    error(`${field}.id`, `${quoted(String(id))} is the id of two skills`),
+  );
+
+const extensions: Rule = ({ extensions: all }) => [
+  ...all
+    .filter(({ value: { uri } }) => typeof uri !== "string" || !URL.canParse(uri))
+    .map(({ field }) => warning(`${field}.uri`, "An extension is named by a URI (A2A 1.0 §4.6)")),
+  ...repeated(all, ({ uri }) => JSON.stringify(uri)).map(({ field }) =>
+    warning(field, "The same extension is declared twice"),
+  ),
+];
+
+const signatures: Rule = (view) =>
+  view.signatures.flatMap(({ field, value }) => {
+    const header = isObject(value) ? readHeader(value["protected"]) : undefined;
+    if (header === undefined) return [error(field, "The protected header cannot be read (A2A 1.0 §8.4.2)")];
+    const { alg, kid, typ, jku } = header;
+    return [
+      ...(/^(?:none|HS\d+)$/.test(alg) ? [error(field, `A signature by ${alg} proves nothing`)] : []),
+      ...(kid === undefined ? [error(field, "The protected header has no kid (A2A 1.0 §8.4.2)")] : []),
+      ...(typ === "JOSE" ? [] : [warning(field, 'The protected header should have the typ "JOSE" (A2A 1.0 §8.4.2)')]),
+      ...(jku === undefined ? [] : urlFindings({ field: `${field}.protected.jku`, value: jku })),
+    ];
+  });
+
+export const rules: readonly Rule[] = [
+  interfaces,
+  urls,
+  texts,
+  mediaTypes,
+  requirements,
+  schemes,
+  skills,
+  extensions,
+  signatures,
+];

@@ -1,11 +1,10 @@
-import { A2AError, type AgentCardSignature } from "../model/index.ts";
+import { A2AError, invalidParams, type AgentCardSignature } from "../model/index.ts";
 import { signableForms, versionsOf } from "./canonical.ts";
-import { readHeader, reducedMark } from "./header.ts";
-import { algorithmOf, importSigningKey, publicJwk } from "../jws/keys.ts";
-import { checkSigningKey } from "./keys.ts";
-import type { PrivateCardKey, SignCardOptions } from "./port.ts";
+import { algorithmOf, importSigningKey, publicJwk, isSigningKey, makeKey } from "../jws/keys.ts";
+import type { PrivateCardKey, SignCardOptions, CardAlgorithm, CardKeySet } from "./port.ts";
+import { fromBase64Url } from "../base/bytes.ts";
+import { isObject } from "../model/schema.ts";
 
-/** One text to sign, and whether it lacks something of the card. */
 interface Signable {
   readonly text: string;
   readonly lacking: boolean;
@@ -43,11 +42,10 @@ export async function signCard<Card extends object>(
   return { ...card, signatures: [...others, ...made.map(({ signature }) => signature)] };
 }
 
-/** What has to be signed of a card, each text once. */
 function signables(content: Readonly<Record<string, unknown>>, wantsReduced: boolean): readonly Signable[] {
   const versions = versionsOf(content);
   if (versions.length === 0) {
-    throw new A2AError("InvalidParams", "This is no card: it has neither supportedInterfaces nor url");
+    throw new A2AError("InvalidParams", "Not an agent card: it has neither supportedInterfaces nor url");
   }
   const all = versions.flatMap((version) => {
     const { specification, reduced, same } = signableForms(content, version);
@@ -78,4 +76,81 @@ async function signaturesBy(key: PrivateCardKey, texts: readonly Signable[], jku
       return { kid, signature: { protected: jws.protected ?? "", signature: jws.signature } };
     }),
   );
+}
+
+/** The members of a signature's protected header that are read here (A2A 1.0 §8.4.2). */
+interface SignatureHeader {
+  readonly alg: string;
+  readonly kid?: string;
+  readonly jku?: string;
+  readonly typ?: string;
+  /** Whether the signature is over a form that lacks something of the card. */
+  readonly reduced: boolean;
+}
+
+/**
+ * The member that marks a signature over the reduced form, where that form lacks something of the card. A client of this package takes
+ * no notice of such a signature: it would hold for a card without what is lacking.
+ */
+const reducedMark = "reduced";
+
+const longest = 8192;
+
+/** Reads a protected header. `undefined` where it is none that can be verified. */
+export function readHeader(value: unknown): SignatureHeader | undefined {
+  const bytes = typeof value !== "string" || value.length > longest ? undefined : fromBase64Url(value);
+  if (bytes === undefined) return undefined;
+  try {
+    const header: unknown = JSON.parse(new TextDecoder("utf-8", { fatal: true }).decode(bytes));
+    // A critical extension changes what is signed, or how (RFC 7515 §4.1.11). None is known here.
+    if (!isObject(header) || typeof header["alg"] !== "string" || header["crit"] !== undefined) return undefined;
+    const { alg, kid, jku, typ } = header;
+    return {
+      alg,
+      ...(typeof kid === "string" && { kid }),
+      ...(typeof jku === "string" && { jku }),
+      ...(typeof typ === "string" && { typ }),
+      reduced: header[reducedMark] === true,
+    };
+  } catch {
+    return undefined;
+  }
+}
+
+/* Keys for cards. The library is loaded when the first one is used. */
+
+/**
+ * Checks a private key without using it.
+ *
+ * @throws A2AError `InvalidParams`, without anything of the key.
+ */
+function checkSigningKey(value: unknown, field: string): PrivateCardKey {
+  if (isSigningKey(value)) return value;
+  const description =
+    "must be a private key as a JWK: EC with P-256, OKP with Ed25519, or RSA. `parley card key` and makeCardKey() make one";
+  throw invalidParams([{ field, description }]);
+}
+
+/**
+ * The key set to publish for keys that sign cards: their public parts alone.
+ *
+ * @throws A2AError `InvalidParams` where one of them is no private key for cards.
+ */
+export async function cardKeySet(keys: readonly PrivateCardKey[]): Promise<CardKeySet> {
+  return { keys: await Promise.all(keys.map((key, at) => publicJwk(checkSigningKey(key, `keys[${at}]`)))) };
+}
+
+/**
+ * Makes a key that signs cards. Keep it secret, and publish its `cardKeySet()`.
+ *
+ * @param algorithm - Default ES256, which readers of all languages know.
+ *
+ * @example
+ * ```ts
+ * const key = await makeCardKey();
+ * const signed = await signCard(client.card, key);
+ * ```
+ */
+export async function makeCardKey(algorithm: CardAlgorithm = "ES256"): Promise<PrivateCardKey> {
+  return makeKey(algorithm);
 }

@@ -1,13 +1,12 @@
 import { isBase64Url } from "../base/bytes.ts";
 import { systemClock, type Clock } from "../base/index.ts";
-import { A2AError } from "../model/index.ts";
+import { A2AError, invalidParams } from "../model/index.ts";
 import { isObject } from "../model/schema.ts";
-import { verifiableForms, versionsOf, type CardForm } from "./canonical.ts";
-import { strayMembers, type StrayMember } from "./stray.ts";
+import { verifiableForms, versionsOf, strayMembers, type CardForm, type StrayMember } from "./canonical.ts";
 import { acceptedAlgorithms, bareKey, fitsAlgorithm, outdated } from "../jws/keys.ts";
 import { KeySources, type FoundKey } from "./key-sources.ts";
-import type { CardTrust, CardVerdict, PublicCardKey, SignatureVerdict } from "./port.ts";
-import { readHeader } from "./header.ts";
+import type { CardTrust, CardVerdict, PublicCardKey, SignatureVerdict, CardCheck } from "./port.ts";
+import { readHeader } from "./sign.ts";
 
 /** What a verification needs beside the card and the trust. */
 export interface VerifyCardOptions {
@@ -20,7 +19,6 @@ export interface VerifyCardOptions {
 /** Verifies cards, and keeps the key sets that it has read. */
 type CardVerifier = (card: object, address?: string) => Promise<CardVerdict>;
 
-/** Maximum number of signatures of a card that are verified. */
 const maxSignatures = 16;
 
 /**
@@ -51,7 +49,7 @@ export async function verifyCard(
  *
  * @throws A2AError `InvalidParams` where `trust` is not valid.
  */
-export function cardVerifier(trust: CardTrust, clock: Clock = systemClock): CardVerifier {
+function cardVerifier(trust: CardTrust, clock: Clock = systemClock): CardVerifier {
   const sources = new KeySources(trust, clock);
   return async (given, address) => {
     const card = given as Json;
@@ -92,7 +90,7 @@ function formsOf(card: Json): Forms | string {
   }
 }
 
-/** The members that either of two forms of the same card has. */
+/** The union of two forms of the same card. */
 function merged(one: unknown, other: unknown): unknown {
   if (Array.isArray(one) && Array.isArray(other)) return one.map((item, at) => merged(item, other[at]));
   if (!isObject(one) || !isObject(other)) return one;
@@ -116,7 +114,6 @@ function halved(verdict: SignatureVerdict): SignatureVerdict {
 
 type Json = Readonly<Record<string, unknown>>;
 
-/** What can be verified of a card. */
 interface Forms {
   readonly forms: readonly CardForm[];
   /** What to say of its members where a signature does not hold. */
@@ -133,7 +130,6 @@ function noteOn(stray: readonly StrayMember[]): string {
   return `. It has members that its version does not define: ${names.join("; ")}`;
 }
 
-/** A verdict, with the form that a valid signature is over. */
 type FormVerdict = SignatureVerdict & { readonly form?: CardForm };
 
 /** The origins that a card belongs to: that of its address, or else those of all its interfaces. */
@@ -155,7 +151,7 @@ function originOf(address: unknown): string {
   return /^[^/?#@]+$/.test(address) && URL.canParse(url) ? new URL(url).origin : "";
 }
 
-/** What is wrong with a signature that holds for a card without its empty values as well. */
+/** Why a signature that also holds without the empty values is rejected. */
 const partial = "it does not cover what is empty, such as a security requirement without scopes";
 
 async function verdictOf(
@@ -231,4 +227,58 @@ async function formOf(
     // A key that cannot be imported proves nothing.
   }
   return undefined;
+}
+
+/**
+ * Makes the option `trust` of `connect()`. It may be shared by many clients: it keeps the key sets that it has read.
+ *
+ * @throws A2AError `InvalidParams` where `trust` is not valid.
+ *
+ * @example
+ * ```ts
+ * const keySet = "https://agents.example.com/.well-known/card-keys.json";
+ * const trust = trustCards({ policy: "require", keys: [{ keySet, origins: ["https://agents.example.com"] }] });
+ * const client = await connect("https://agents.example.com/weather", { trust });
+ * ```
+ */
+export function trustCards(trust: CardTrust, clock?: Clock): CardCheck {
+  const { policy = "require" } = trust;
+  if (!["require", "prefer", "ignore"].includes(policy)) {
+    throw invalidParams([{ field: "trust.policy", description: 'must be "require", "prefer" or "ignore"' }]);
+  }
+  const verify = cardVerifier(trust, clock);
+  const check: CardCheck["check"] = async (documents, address, logger) => {
+    const [first] = documents;
+    if (policy === "ignore") return first;
+    const verdicts: CardVerdict[] = [];
+    for (const document of documents) {
+      const verdict = await verify(document, address);
+      if (verdict.card !== undefined) return verdict.card;
+      verdicts.push(verdict);
+    }
+    const { name } = first as { readonly name?: unknown };
+    const problem = `The card of ${JSON.stringify(name)} is not signed by a trusted key: ${reasonsOf(verdicts)}`;
+    const forged = verdicts.every(isForged);
+    if (forged) throw new A2AError("InvalidResponse", problem);
+    // With its keys it may be trusted a moment later.
+    const unread = verdicts.some(({ signatures }) => signatures.some(({ outcome }) => outcome === "unreadable-keys"));
+    if (policy === "require") throw new A2AError(unread ? "Unavailable" : "InvalidResponse", problem);
+    logger.warn(problem);
+    return first;
+  };
+  return { check };
+}
+
+/** Whether a trusted key is named, and has not signed this. */
+function isForged({ signatures }: CardVerdict): boolean {
+  return signatures.some(({ outcome }) => outcome === "invalid");
+}
+
+function reasonsOf(verdicts: readonly CardVerdict[]): string {
+  const signatures = verdicts.flatMap((verdict) => verdict.signatures);
+  if (signatures.length === 0) return "it has no signature";
+  const all = signatures.map(({ kid, reason = "" }) =>
+    kid === undefined ? reason : `${JSON.stringify(kid)}: ${reason}`,
+  );
+  return [...new Set(all)].join("; ").slice(0, 1_000);
 }

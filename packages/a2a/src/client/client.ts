@@ -1,10 +1,11 @@
-import type { Ids } from "../base/index.ts";
+import type { Ids, Clock } from "../base/index.ts";
 import {
   A2AError,
+  checkOptions,
+  stateKinds,
   type AgentCard,
   type AgentInterface,
   type CancelTaskRequest,
-  checkOptions,
   type DeleteTaskPushNotificationConfigRequest,
   type GetTaskPushNotificationConfigRequest,
   type GetTaskRequest,
@@ -12,20 +13,20 @@ import {
   type ListTaskPushNotificationConfigsRequest,
   type ListTaskPushNotificationConfigsResponse,
   type ListTasksRequest,
-  stateKinds,
+  type OptionNames,
   type StreamResponse,
   type SubscribeToTaskRequest,
   type Task,
   type TaskPushNotificationConfig,
 } from "../model/index.ts";
 import {
-  type AgentService,
   anonymous,
+  finishing,
+  type AgentService,
   type AnyExtension,
   type CallContext,
   type FileContent,
   type FileFetch,
-  finishing,
   type OperationName,
   type StreamName,
   type StreamOperations,
@@ -33,23 +34,23 @@ import {
   type UnaryName,
   type UnaryOperations,
 } from "../protocol/index.ts";
-import { type Bounded, bounded } from "../transport/client/signals.ts";
+import { bounded, type Bounded } from "../transport/client/signals.ts";
 import { checkDeclared } from "./card.ts";
 import { Conversation, type ConversationInit } from "./conversation.ts";
 import {
   byId,
+  toSendRequest,
   type CallOptions,
   type SendInput,
   type SubscribeOptions,
-  toSendRequest,
   type WaitOptions,
 } from "./requests.ts";
-import { callNames } from "./option-names.ts";
-import type { Downloadable, DownloadOptions } from "./download.ts";
-import type { ClientParts } from "./parts.ts";
+import type { Downloadable, DownloadOptions, download } from "./download.ts";
 import type { ExtOfClient } from "./extension-client.ts";
 import type { ReceivedAnswer, ReceivedList, ReceivedTask, ResponseTo } from "./received.ts";
 import { EventStream, waitForTask } from "./stream.ts";
+import type { WatchedTask, watchTask } from "./watch.ts";
+import type { readText } from "./text.ts";
 
 /**
  * Talks to one agent. Every method throws an `A2AError`, with the same codes over every binding. Calls that are safe to
@@ -74,11 +75,11 @@ export class Client<E extends AnyExtension = never> {
    * ```
    */
   readonly ext: ExtOfClient<E>;
-  /** For the compiler alone: a client is no client with other extensions. There is no such member. */
+  /** Type-only brand; absent at runtime. */
   declare readonly "~extensions"?: (extension: E) => void;
   readonly #parts: ClientParts;
 
-  /** Use `connect()`. This is for clients that are put together in another way. */
+  /** Use `connect()`; this is for clients assembled by hand. */
   constructor(parts: ClientParts) {
     this.card = parts.card;
     this.service = parts.service;
@@ -143,7 +144,7 @@ export class Client<E extends AnyExtension = never> {
     return this.#call("ListTasks", request, options);
   }
 
-  /** Every task of the list. The next page is read when the loop comes to it. */
+  /** Every task of the list. Pages are read on demand. */
   async *tasks(request: ListTasksRequest = {}, options?: CallOptions): AsyncGenerator<ReceivedTask<E>, void, void> {
     for (let next = request; ;) {
       const { tasks, nextPageToken: pageToken } = await this.listTasks(next, options);
@@ -236,6 +237,24 @@ export class Client<E extends AnyExtension = never> {
     } finally {
       release();
     }
+  }
+
+  /**
+   * Watches a task for a user interface: a snapshot, and a subscription to its changes. Where the agent does not stream, it polls. A `Task`
+   * is the first snapshot.
+   *
+   * Clients of `connectJsonRpc` throw here.
+   *
+   * @example
+   * ```ts
+   * const watched = client.watch("task-1");
+   * const unsubscribe = watched.subscribe(() => console.log(watched.getSnapshot().task?.status.state));
+   * ```
+   */
+  watch(task: string | Task, options: CallOptions = {}): WatchedTask {
+    const { watch } = this.#parts;
+    if (watch) return watch(this, task, options, this.#parts);
+    throw new A2AError("UnsupportedOperation");
   }
 
   /**
@@ -332,3 +351,51 @@ export class Client<E extends AnyExtension = never> {
     return timeout === false ? { signal, release() {} } : bounded(this.#parts.clock, signal, timeout, () => "The call");
   }
 }
+
+/** What a client is made of. `connect()` puts it together. */
+export interface ClientParts {
+  /** The card of the agent. */
+  readonly card: AgentCard;
+  /** Sends the calls. */
+  readonly service: AgentService;
+  /** Returns the interface that is in use. */
+  readonly chosen: () => AgentInterface;
+  /** Measures timeouts. */
+  readonly clock: Clock;
+  /** Makes the ids of messages. */
+  readonly ids: Ids;
+  /** Longest call in milliseconds. `false`: no limit. */
+  readonly timeout: number | false;
+  /** URIs of extensions that every call asks for. */
+  readonly extensions: readonly string[];
+  /** `download()`. Absent: the client has no method for it, and is small. */
+  readonly download?: typeof download | undefined;
+  /** `Client.fileFetch()`. Absent: the client reads no links by itself, and is small. */
+  readonly fileFetch?: ((other?: FileFetch) => FileFetch) | undefined;
+  /** `readText()`, for `EventStream.text()`. Absent: streams have no such method, and are small. */
+  readonly readText?: typeof readText | undefined;
+  /** `watchTask()`, for `Client.watch()`. Absent: the client has no method for it, and is small. */
+  readonly watch?: typeof watchTask | undefined;
+  /** `client.ext()`. Absent: the client has no method for it, and is small. */
+  readonly ext?: ExtOfClient<AnyExtension> | undefined;
+  /** Gives a task that came in a webhook its `ext`. Absent: the client has no extensions that are values. */
+  readonly received?: ((task: Task, extensions: readonly string[] | undefined) => Task) | undefined;
+}
+
+/** Of all calls: `waitFor()` and `download()` call other methods with their own options. */
+const callNames: OptionNames<SubscribeOptions & WaitOptions & DownloadOptions> = {
+  after: 1,
+  connectTimeout: 1,
+  extensionOf: 1,
+  extensions: 1,
+  fetch: 1,
+  headers: 1,
+  idleTimeout: 1,
+  maxBytes: 1,
+  method: 1,
+  signal: 1,
+  timeout: 1,
+  trace: 1,
+  until: 1,
+  webhook: 1,
+};

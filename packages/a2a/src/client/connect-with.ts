@@ -1,30 +1,36 @@
-import { silentLogger } from "../base/index.ts";
+import { silentLogger, type Logger } from "../base/index.ts";
 import { meantBy } from "../model/options.ts";
-import { type AgentCard, checkOptions, invalidParams } from "../model/index.ts";
-import { type AnyExtension, interceptClient, safeObserver } from "../protocol/index.ts";
+import { checkOptions, invalidParams, type AgentCard, type OptionNames } from "../model/index.ts";
+import {
+  interceptClient,
+  safeObserver,
+  Payload,
+  type AnyExtension,
+  type AgentService,
+  type CallContext,
+  type UnaryName,
+  type UnaryOperations,
+} from "../protocol/index.ts";
 import { CredentialSession } from "../credentials/session.ts";
-import { Client } from "./client.ts";
+import { Client, type ClientParts } from "./client.ts";
 import {
   assemble,
   checkBindings,
+  decoded,
+  waitingClock,
   type ClientKit,
   type ConnectOptions,
-  decoded,
   type Intercept,
-  waitingClock,
 } from "./connect.ts";
-import type { CachedCard, CardCache } from "./card.ts";
+import { cardKey, sharedCards, type CachedCard, type CardCache } from "./card.ts";
 import { download } from "./download.ts";
-import { fileFetching } from "./file-fetch.ts";
+import { fileFetching } from "./downloaded-file.ts";
 import { uriProblem } from "../extensions/index.ts";
-import { Extending } from "./extending.ts";
-import { connectNames } from "./option-names.ts";
-import type { ClientParts } from "./parts.ts";
-import { explainingRequired, notConnectedWith } from "./required-extensions.ts";
+import { Extending, explainingRequired, notConnectedWith } from "./extension-client.ts";
 import { readText } from "./text.ts";
-import { cardKey, sharedCards } from "./shared-cards.ts";
-import { ClientTrust } from "./trust.ts";
+import { watchTask } from "./watch.ts";
 import type { OlderCard } from "./versions.ts";
+import type { CardCheck } from "../cards/port.ts";
 
 /** Rejects what a policy had instead of its budget: JavaScript would ignore it. */
 function checkPolicies({ retry, reconnect }: Pick<ConnectOptions, "retry" | "reconnect">): void {
@@ -101,7 +107,126 @@ export async function connectWith<E extends string | AnyExtension = string>(
     options.fetch ?? ((url, init) => fetch(url, init)),
     () => origins ?? [parts.chosen().url],
   );
-  const complete = { ...parts, download, fileFetch, readText, ext: notConnectedWith };
+  const complete = { ...parts, download, fileFetch, readText, watch: watchTask, ext: notConnectedWith };
   const service = extending === undefined ? explainingRequired(parts.service, parts.card, uris) : parts.service;
   return new Client<Extract<E, AnyExtension>>(extending?.above(complete) ?? { ...complete, service });
 }
+
+/**
+ * The trust of one client: it checks every card before it is used (A2A 1.0 §8.4.3), that of the agent, one out of the cache, and the
+ * extended one. Signatures cover documents, so these are kept beside the cards that were read from them. The client uses the card that
+ * is read from what the signatures cover, and nothing else of the document.
+ */
+class ClientTrust {
+  readonly #kit: ClientKit;
+  readonly #trust: CardCheck;
+  readonly #logger: Logger;
+  readonly #documents = new WeakMap<AgentCard, object>();
+  #address: string | undefined;
+  #isCached = false;
+  #refusedCached = false;
+
+  constructor(kit: ClientKit, trust: CardCheck, logger: Logger) {
+    this.#kit = kit;
+    this.#trust = trust;
+    this.#logger = logger;
+  }
+
+  get kit(): ClientKit {
+    return {
+      ...this.#kit,
+      decodeCard: (value) => {
+        const document: unknown = structuredClone(value);
+        const card = this.#kit.decodeCard(value);
+        this.#documents.set(card, document as object);
+        return card;
+      },
+    };
+  }
+
+  /** Whether the card that was refused last is one out of the cache. */
+  get refusedCached(): boolean {
+    return this.#refusedCached;
+  }
+
+  /** The cache. A card without its document, which somebody else has put there, is asked for again. */
+  cache(inner: CardCache): CardCache {
+    this.#isCached = false;
+    return {
+      get: (url) => {
+        const entry = inner.get(url);
+        if (entry?.document === undefined) return undefined;
+        this.#documents.set(entry.card, entry.document);
+        this.#isCached = true;
+        return entry;
+      },
+      set: (url, entry) => inner.set(url, entry),
+    };
+  }
+
+  /**
+   * Checks the card of the agent. Returns the card to use.
+   *
+   * @throws A2AError `InvalidResponse` where it is not trusted, `Unavailable` where keys cannot be read now.
+   */
+  async check(card: AgentCard, named: URL | undefined): Promise<AgentCard> {
+    this.#address = named?.href;
+    this.#refusedCached = this.#isCached;
+    const used = await this.#approve(card);
+    this.#refusedCached = false;
+    return used;
+  }
+
+  /** The service, whose extended card is checked before anybody gets it. */
+  wrap(service: AgentService): AgentService {
+    const approve = (card: AgentCard): Promise<AgentCard> => this.#approve(card);
+    return {
+      stream: (operation, request, context) => service.stream(operation, request, context),
+      async call<Name extends UnaryName>(
+        operation: Name,
+        request: UnaryOperations[Name]["request"],
+        context: CallContext,
+      ) {
+        const reply = await service.call(operation, request, context);
+        if (operation !== "GetExtendedAgentCard") return reply;
+        const card = await approve(reply.payload.value as AgentCard);
+        return { ...reply, payload: new Payload(card) };
+      },
+    };
+  }
+
+  async #approve(card: AgentCard): Promise<AgentCard> {
+    const document = this.#documents.get(card) ?? this.#kit.documentOf?.(card);
+    // A binding without JSON gives only the card, so it is written again, as each version writes it.
+    const [first = card, ...others] = document === undefined ? (this.#kit.encodeCard?.(card) ?? [card]) : [document];
+    const used = await this.#trust.check([first, ...others], this.#address, this.#logger);
+    return decoded(this.#kit, used);
+  }
+}
+
+const connectNames: OptionNames<ConnectOptions> = {
+  binding: 1,
+  bindings: 1,
+  cardCache: 1,
+  clock: 1,
+  connectTimeout: 1,
+  credentialOrigins: 1,
+  credentials: 1,
+  extensions: 1,
+  fetch: 1,
+  headers: 1,
+  idleTimeout: 1,
+  ids: 1,
+  interceptors: 1,
+  logger: 1,
+  maxCardBytes: 1,
+  maxEventBytes: 1,
+  maxResponseBytes: 1,
+  observer: 1,
+  reconnect: 1,
+  retry: 1,
+  signal: 1,
+  timeout: 1,
+  trust: 1,
+  version: 1,
+};

@@ -22,7 +22,7 @@ import { type CardCache, type CardKey, type CardSource, findCard, noHeaders, toU
 import { candidatesOf, firstAlive, type InterfaceChoice } from "./interfaces.ts";
 import { resilient } from "./resilient.ts";
 import { Backoff, callPolicy, isTransient, type RetryPolicy, streamPolicy } from "./retry.ts";
-import type { ClientParts } from "./parts.ts";
+import type { ClientParts } from "./client.ts";
 import type { OlderCard } from "./versions.ts";
 
 /** Options of `connect()`. */
@@ -135,7 +135,7 @@ function policy(own: RetryPolicy, given: Partial<RetryPolicy> | false = {}): Ret
 }
 
 /** Credentials that can be chosen before the card is known. */
-export interface CardCredentialing extends RequestCredentialing {
+interface CardCredentialing extends RequestCredentialing {
   /** A server refuses its card to strangers. Returns whether there are credentials for another request. */
   refusedCard(refusal: A2AError, named: URL): boolean;
 }

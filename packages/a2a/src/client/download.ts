@@ -17,8 +17,6 @@ import { filesOf, Splitter, stepsOf, type Step } from "./downloaded-file.ts";
 import type { CallOptions, SubscribeOptions } from "./requests.ts";
 import type { EventStream } from "./stream.ts";
 
-/* The files of a task, while it runs and later. */
-
 /** What is downloaded: an artifact that is there, one of a task or of events, or every artifact of either. */
 export type Downloadable =
   | Artifact
@@ -113,7 +111,6 @@ async function* eventsOf(
   else yield { task: await client.waitFor(taskId, { ...call, timeout: false }) };
 }
 
-/** One pass over the events of a task. */
 class Pass {
   readonly #events: AsyncIterable<StreamResponse>;
   readonly #wanted: string | undefined;
@@ -169,7 +166,6 @@ class Pass {
   }
 }
 
-/** Whether the agent streams. */
 async function isStreamed(events: EventStream): Promise<boolean> {
   try {
     await events.opened();
@@ -185,11 +181,10 @@ function incomplete({ artifactId }: Open, state: TaskState | undefined): A2AErro
   return new A2AError("InvalidResponse", why);
 }
 
-/** The artifact that is read. */
 class Open {
   readonly artifactId: string;
   readonly #splitter: Splitter;
-  /** How much content was read, and a number for it, so that content that comes again is recognized. */
+  /** How much content was read, and its hash, so that repeated content is recognized. */
   #length = 0;
   #mark = 0x811c9dc5;
 
@@ -227,7 +222,7 @@ function markOfFirst(parts: readonly Part[], length: number): number | undefined
   return left === 0 ? mark : undefined;
 }
 
-/** FNV-1a over the content, after what has the mark `before`. It tells a repetition from a replacement, and is no protection against anyone. */
+/** FNV-1a over the content, continuing from `before`. It tells a repetition from a replacement; it is not cryptographic. */
 function markOf({ text, raw, url, data }: Part, before: number): number {
   const content = text ?? raw ?? url ?? JSON.stringify(data);
   let hash = before;

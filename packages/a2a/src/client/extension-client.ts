@@ -1,14 +1,14 @@
 import {
   A2AError,
-  type AgentCard,
-  type AgentExtension,
   hasCode,
   invalidParams,
+  withFields,
+  type AgentCard,
+  type AgentExtension,
   type StandardSchema,
   type StreamResponse,
-  withFields,
 } from "../model/index.ts";
-import { declarationOf, type ExtensionReader, fit, methodRoute, misfits, type Readable } from "../extensions/index.ts";
+import { declarationOf, ExtensionReader, fit, methodRoute, misfits, type Readable } from "../extensions/index.ts";
 import {
   anonymous,
   type AnyExtension,
@@ -17,12 +17,13 @@ import {
   type ExtensionWrites,
   type MethodName,
   type UnaryName,
+  type AgentService,
 } from "../protocol/index.ts";
 import { bounded } from "../transport/client/signals.ts";
-import type { ClientExtensions } from "./extensions.ts";
-import { notConnectedWith } from "./required-extensions.ts";
-import type { ClientParts } from "./parts.ts";
+import { ClientExtensions } from "./extensions.ts";
+import type { ClientParts } from "./client.ts";
 import type { CallOptions } from "./requests.ts";
+import type { Logger } from "../base/index.ts";
 
 /** What `client.ext()` gives: one extension, as it is with the agent of the client. */
 export interface ExtensionClient<Types extends ExtensionTypes> extends Omit<ExtensionWrites<Types>, "subState"> {
@@ -62,8 +63,7 @@ export type ExtensionClientOf<X> = X extends { readonly "~types"?: infer Types e
 /** `client.ext`, of a client with these extensions. */
 export type ExtOfClient<E extends AnyExtension> = <X extends E>(extension: X) => ExtensionClientOf<X>;
 
-/** `client.ext` of a client. */
-export function extOf(
+function extOf(
   readers: readonly ExtensionReader[],
   parts: ClientParts,
   extensions: ClientExtensions,
@@ -109,7 +109,7 @@ function eventOf(from: Readable): StreamResponse {
   return "status" in from ? { task: from } : from;
 }
 
-/** An agent without a method says so in other words on each binding. Where its card does not declare the extension, this is why. */
+/** Each binding reports a missing method differently. Explains it where the card does not declare the extension. */
 function explained(thrown: unknown, { uri }: AnyExtension, name: string, card: AgentCard): unknown {
   const isUnknown = hasCode(thrown, "MethodNotFound", "UnsupportedOperation");
   if (!isUnknown || declarationOf(uri, card) !== undefined) return thrown;
@@ -147,4 +147,89 @@ async function callMethod(
   } finally {
     release();
   }
+}
+
+/** What extensions that are values make of a client. */
+export class Extending {
+  /** Those that are given as URIs. */
+  readonly uris: readonly string[];
+  readonly #readers: readonly ExtensionReader[];
+  readonly #logger: Logger;
+  #extensions: ClientExtensions | undefined;
+
+  /** @throws A2AError `InvalidParams` for what is neither a URI nor an extension, and for two extensions with the same URI. */
+  constructor(extensions: readonly (string | AnyExtension)[], logger: Logger) {
+    const readers: ExtensionReader[] = [];
+    for (const [at, each] of extensions.entries()) {
+      if (typeof each === "string") continue;
+      const uri: unknown = (each as Partial<AnyExtension> | null | undefined)?.uri;
+      const own = typeof uri === "string" && uri !== "" && readers.every(({ extension }) => extension.uri !== uri);
+      if (!own) throw invalidParams([{ field: `extensions[${at}]`, description }]);
+      readers.push(new ExtensionReader(each, onceEach(uri, logger)));
+    }
+    this.uris = extensions.filter((each) => typeof each === "string");
+    this.#readers = readers;
+    this.#logger = logger;
+  }
+
+  /** Goes between the connections and the retries. */
+  below(service: AgentService, card: AgentCard): AgentService {
+    this.#extensions = new ClientExtensions(this.#readers, card, this.#logger);
+    return this.#extensions.tagged(service);
+  }
+
+  /** Goes around a client that is complete. */
+  above(parts: ClientParts): ClientParts {
+    const extensions = this.#extensions;
+    const asked = [...this.uris, ...(extensions?.uris ?? [])];
+    const service = explainingRequired(parts.service, parts.card, asked);
+    if (extensions === undefined) return { ...parts, service };
+    const extended = { ...parts, service: extensions.wrapped(service, parts.clock) };
+    const received: ClientParts["received"] = (task, uris) => extensions.delivered(task, uris);
+    return { ...extended, received, ext: extOf(this.#readers, extended, extensions) };
+  }
+}
+
+/** Logs the first dropped value of each field: a stranger may send any number. */
+function onceEach(uri: string, logger: Logger): (field: string, mistake?: TypeError) => void {
+  const told = new Set<string>();
+  return (field, mistake) => {
+    if (told.has(field)) return;
+    told.add(field);
+    if (mistake === undefined) {
+      logger.warn("Ignored an extension value that does not match its schema", { uri, field });
+    } else logger.warn("Ignored an extension value that could not be checked", { uri, field, cause: mistake });
+  };
+}
+
+const description = "must be a URI, or an extension with a URI of its own, such as defineExtension() makes";
+
+/**
+ * Says which extensions an agent requires where it has refused a call for them (A2A 1.0 §4.6.1). The server decides: the card may be out
+ * of date, and some operations need no extension. Returns the service itself where the client asks for all that the card requires.
+ *
+ * @param requested - URIs that the client asks for.
+ */
+export function explainingRequired(next: AgentService, card: AgentCard, requested: readonly string[]): AgentService {
+  const missing = (card.capabilities.extensions ?? []).flatMap(({ uri, required }) =>
+    required === true && uri !== undefined && !requested.includes(uri) ? [uri] : [],
+  );
+  if (missing.length === 0) return next;
+  const explained = (thrown: unknown): never => {
+    if (!hasCode(thrown, "ExtensionSupportRequired")) throw thrown;
+    const { message, fields, metadata } = thrown;
+    const text = `${message}. The card requires ${missing.join(", ")}: connect(url, { extensions: [...] }) asks for them`;
+    throw new A2AError("ExtensionSupportRequired", text, { fields, metadata, cause: thrown });
+  };
+  return {
+    call: (operation, request, context) => next.call(operation, request, context).catch(explained),
+    stream: (operation, request, context) => next.stream(operation, request, context).catch(explained),
+  };
+}
+
+/** `client.ext()` for an extension that the client does not have. */
+export function notConnectedWith({ uri }: AnyExtension): never {
+  throw new TypeError(
+    `The client was connected without the extension ${uri}, or with its URI alone: name its value in connect(url, { extensions: [...] })`,
+  );
 }

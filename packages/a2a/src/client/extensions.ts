@@ -33,12 +33,11 @@ import {
   isPromise,
   paramsOf,
   requestedFrom,
-  wrongInRequest,
+  misfitsOfInput,
 } from "../extensions/index.ts";
 import { onAbort } from "../transport/client/signals.ts";
 import { activatedIn, give, readingBatches, readWhenAsked } from "./received.ts";
 
-/** What is called of an extension, whatever its types are. */
 interface Hooks {
   onRequest?(request: object, call: RequestingCall): unknown;
   onEvent?(event: StreamResponse, reads: EventReads<ExtensionTypes>): unknown;
@@ -194,13 +193,13 @@ export class ClientExtensions {
       const { uri, kind } = reader.extension;
       let fields: readonly FieldViolation[] = [];
       try {
-        fields = wrongInRequest(reader, request);
+        fields = misfitsOfInput(reader, request);
       } catch (thrown) {
         this.#failed(reader.extension, "schema", thrown);
       }
       if (fields.length === 0) continue;
       if (kind !== "data") throw invalidParams(fields);
-      this.#logger.warn("A message has data that does not fit its extension", { uri, fields });
+      this.#logger.warn("Sending extension data that does not match its schema", { uri, fields });
     }
   }
 
@@ -273,7 +272,7 @@ export class ClientExtensions {
     }
   }
 
-  /** A hook has failed: one of kind `data` is a line in the log. */
+  /** A failed hook of kind `data` is only logged. */
   #failed(extension: AnyExtension, hook: string, thrown: unknown): void {
     if (extension.kind === "data") return this.#log(extension, hook, thrown);
     if (thrown instanceof A2AError) throw thrown;
@@ -282,7 +281,7 @@ export class ClientExtensions {
   }
 
   #log({ uri }: AnyExtension, hook: string, cause: unknown): void {
-    this.#logger.warn("A hook of an extension failed", { uri, hook, cause });
+    this.#logger.warn("Extension hook failed", { uri, hook, cause });
   }
 }
 

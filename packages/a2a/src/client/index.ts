@@ -8,12 +8,10 @@ import type { AnyExtension } from "../protocol/index.ts";
 import { jsonRpcBinding, smallJsonRpcBinding } from "../transport/jsonrpc/client.ts";
 import { restBinding } from "../transport/rest/client.ts";
 import { codecV11, jsonRpcClientV1, wires } from "../wires.ts";
-import { type CardDocuments, respelling } from "./card-spellings.ts";
+import { respelling, wrappingByKind, adapted, readCard, type CardDocuments, type OlderCard } from "./versions.ts";
 import { Client } from "./client.ts";
 import { assemble, checkBindings, type ConnectOptions } from "./connect.ts";
 import { connectWith } from "./connect-with.ts";
-import { wrappingByKind } from "./kinds.ts";
-import { adapted, type OlderCard, readCard } from "./versions.ts";
 
 /**
  * Connects to an agent of any version from 0.2.5 to 1.0. It fetches the card of the agent, unless it is given the card, and
@@ -67,11 +65,18 @@ export async function connectJsonRpc(
 
 export type { ClientKit, ConnectOptions } from "./connect.ts";
 export { connectWith } from "./connect-with.ts";
-export { Client } from "./client.ts";
-export type { ClientParts } from "./parts.ts";
+export { Client, type ClientParts } from "./client.ts";
 export { download, type Downloadable, type DownloadClient, type DownloadOptions } from "./download.ts";
-export { safeFileName } from "../files/name.ts";
-export type { ByteStream, FileContent, FileFetch } from "../protocol/index.ts";
+export { safeFileName } from "../files/content.ts";
+export {
+  type ByteStream,
+  type FileContent,
+  type FileFetch,
+  answerAuthorization,
+  readAuthorization,
+  type AuthorizationAnswer,
+  type AuthorizationRequest,
+} from "../protocol/index.ts";
 export type {
   CallOptions,
   MessageInit,
@@ -88,6 +93,7 @@ export type { ExtensionClient, ExtensionClientOf, ExtOfClient } from "./extensio
 export type { ReceivedAnswer, ReceivedEvent, ReceivedList, ReceivedTask, WithExtensions } from "./received.ts";
 export { Conversation, type ConversationClient, type ConversationInit } from "./conversation.ts";
 export { collect, EventStream, TaskView } from "./stream.ts";
+export type { TaskSnapshot, WatchedTask } from "./watch.ts";
 export { GrowingText, readText, type TextPiece } from "./text.ts";
 export { dataOf, type DataSource } from "../schema/data.ts";
 export type { CachedCard, CardCache } from "./card.ts";
@@ -95,12 +101,6 @@ export type { OlderCard } from "./versions.ts";
 export type { InterfaceChoice } from "./interfaces.ts";
 export type { ResilientOptions, RetryPolicy } from "./retry.ts";
 export { resilient } from "./resilient.ts";
-export {
-  answerAuthorization,
-  readAuthorization,
-  type AuthorizationAnswer,
-  type AuthorizationRequest,
-} from "../protocol/index.ts";
 // The same values as at the root. The root loads the server too.
 export { A2AError, data, file, hasCode, text } from "../model/index.ts";
 export { jsonRpcBinding } from "../transport/jsonrpc/client.ts";

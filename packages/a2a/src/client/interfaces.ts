@@ -5,7 +5,6 @@ import type { ClientBinding, ClientHost } from "../transport/client/binding.ts";
 import { noHeaders } from "./card.ts";
 import { isIdempotent, neverProcessed, reworded } from "./retry.ts";
 
-/** How many interfaces of a card are read. */
 const maxInterfaces = 100;
 
 /** Which interface of a card to use. */
@@ -27,7 +26,6 @@ interface Candidate {
    * may name any other.
    */
   readonly withheldFrom: string | false;
-  /** Its binding and its origin. */
   readonly place: string;
 }
 
@@ -99,10 +97,10 @@ function tenanted<T extends { readonly tenant?: string }>(request: T, { tenant }
   return (tenant ? { tenant, ...rest } : rest) as T;
 }
 
-/** Whether nobody has answered. That says nothing about versions: the same binding of an older one would be as silent. */
+/** Whether there was no answer at all. An older version at the same place would not answer either. */
 const isSilence = (error: A2AError): boolean => hasCode(error, "ConnectionFailed", "Timeout", "Unavailable");
 
-/** Whether the interface does not work at all, so that the next one has to be tried. */
+/** Whether the interface does not work at all, so that the next one is tried. */
 function isDead(error: A2AError): boolean {
   if (error.code === "InvalidResponse") return error.metadata["httpStatus"] !== undefined;
   return isSilence(error) || hasCode(error, "MethodNotAllowed", "MethodNotFound", "VersionNotSupported");
@@ -126,7 +124,7 @@ export function firstAlive(
   let proven = false;
   /** The error of each interface. */
   const failures: string[] = [];
-  /** Where nobody has answered. An older version there is no way around that: it would be kept. */
+  /** Places that did not answer. An older version there is no alternative. */
   let silent: string[] = [];
 
   async function attempt<Request extends object, T>(
@@ -161,7 +159,7 @@ export function firstAlive(
         const next = candidates.findIndex((each, at) => at > mine && !(silent.includes(each.place) && isOlder(each)));
         const last = next < 0;
         failures[mine] = `${protocolBinding} ${protocolVersion} at ${url}: ${thrown.message}`;
-        logger?.warn("An interface of the card does not work", { url, cause: thrown });
+        logger?.warn("An interface of the card failed", { url, cause: thrown });
         // After the last one all have failed: the next request begins with the first again.
         if (current === mine) current = Math.max(next, 0);
         if (last) {

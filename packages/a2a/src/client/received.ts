@@ -31,7 +31,6 @@ export interface WithExtensions<E extends AnyExtension> {
   ext<X extends E>(extension: X): EventOf<X> | undefined;
 }
 
-/** A task and its artifacts. */
 interface ExtendedTask<E extends AnyExtension> extends Omit<Task, "artifacts">, WithExtensions<E> {
   readonly artifacts?: readonly (Artifact & WithExtensions<E>)[];
 }
@@ -53,7 +52,6 @@ type ReceivedMember<Member, E extends AnyExtension> = Member extends Task
       ? TaskArtifactUpdateEvent & { readonly artifact: WithExtensions<E> }
       : Member;
 
-/** Each kind of an answer or an event. */
 type ReceivedKind<Kind, E extends AnyExtension> = Kind extends unknown
   ? WithExtensions<E> & { readonly [Name in keyof Kind]: ReceivedMember<Kind[Name], E> }
   : never;
@@ -77,8 +75,7 @@ export type ResponseTo<E extends AnyExtension, Name extends UnaryName> = Name ex
       ? ReceivedList<E>
       : UnaryOperations[Name]["response"];
 
-/** What `ext` of an event is. */
-export type Ext = (extension: AnyExtension) => unknown;
+type Ext = (extension: AnyExtension) => unknown;
 
 /**
  * What `ext` of an event gives, for the extensions that were active. Those with `onEvent` read the event now, since they may keep what
@@ -107,8 +104,7 @@ export function readWhenAsked(
   };
 }
 
-/** Reads what an extension has put into an artifact of a task. */
-export type ReadArtifact = (task: Task, artifact: Artifact) => Ext;
+type ReadArtifact = (task: Task, artifact: Artifact) => Ext;
 
 /**
  * The value with `ext`, and so its task, its message and its artifacts. A frozen value is copied: an interceptor may have made it of text.

@@ -14,8 +14,6 @@ import type {
 import type { Outgoing } from "../protocol/index.ts";
 import type { ConversationClient } from "./conversation.ts";
 
-/** What callers pass to the methods of a client: messages, and options of calls. */
-
 /** Options of one call. The client's own options apply where one is absent. */
 export interface CallOptions extends Outgoing {
   /** Ends the call when it is aborted. The call then throws `Aborted`. */

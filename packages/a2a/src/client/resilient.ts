@@ -84,7 +84,6 @@ class ResilientStream<Name extends StreamName> {
   /** Connections in a row that brought no new event. */
   readonly #backoff: Backoff;
   #resumed = false;
-  /** Whether the protocol says that no event follows. */
   #over = false;
   /** Of the current connection: since when it is open, whether no event has come, and whether a new one has. */
   #openSince: number | undefined;
@@ -158,7 +157,6 @@ class ResilientStream<Name extends StreamName> {
     return batches;
   }
 
-  /** The items that the reader has not had. */
   #unseen(batch: Batch): Batch {
     const unseen: StreamItem[] = [];
     for (const item of batch) {
@@ -184,7 +182,7 @@ class ResilientStream<Name extends StreamName> {
     return true;
   }
 
-  /** Whether a connection that ended in good order was lost: a server that can replay keeps it open at an interrupted task. */
+  /** Whether a clean end means a lost connection: a server that can replay keeps the stream open at an interrupted task. */
   #isBroken(): boolean {
     const { canReplay } = this.#options;
     return (

@@ -33,8 +33,7 @@ export const callPolicy: RetryPolicy = { budget: 30_000, minDelay: 200, maxDelay
 export const streamPolicy: RetryPolicy = { budget: 120_000, minDelay: 250, maxDelay: 10_000 };
 
 /** Where retries are reported, and what measures them. */
-export interface RetryDeps {
-  /** Measures delays. */
+interface RetryDeps {
   readonly clock: Clock;
   /** Logs retries and reconnections. Default: nothing is logged. */
   readonly logger?: Logger | undefined;
@@ -60,7 +59,6 @@ export function reworded(error: A2AError, message: string, metadata?: Readonly<R
   return new A2AError(error.code, message, { ...options, metadata: { ...error.metadata, ...metadata }, cause: error });
 }
 
-/** Seconds, for messages. */
 const seconds = (ms: number): string => `${Math.round(ms / 100) / 10} s`;
 
 /** The failures in a row of one call or stream. Waits between its attempts, until its budget is spent. */

@@ -71,6 +71,11 @@ export class EventStream<E extends AnyExtension = never>
     return this.#seq;
   }
 
+  /** How many events have come and were not read yet, such as those that came together with the latest one. */
+  get buffered(): number {
+    return this.#batch.length - this.#at;
+  }
+
   /** The latest status of the task: after the stream, how it ended. `undefined` before the first, and for a direct reply. */
   get status(): TaskStatus | undefined {
     return this.#status;
@@ -114,7 +119,7 @@ export class EventStream<E extends AnyExtension = never>
     return this;
   }
 
-  /** Returns the next event. An event that is there already costs one microtask, where a generator would need three. */
+  /** Returns the next event. A buffered event costs one microtask; a generator would need three. */
   next(): Promise<Result<E>> {
     const item = this.#waiting === 0 ? this.#take() : undefined;
     if (item !== undefined) return Promise.resolve(item);
@@ -172,7 +177,7 @@ export class EventStream<E extends AnyExtension = never>
   }
 }
 
-/** As servers of ours read a task. */
+/** As Parley servers return a task. */
 const asRead = { mergeTextParts: true } as const;
 
 /**
@@ -245,7 +250,6 @@ export async function collect(
   throw new A2AError("InvalidResponse", "The stream ended without an event");
 }
 
-/** What waiting for a task needs of a client. */
 interface TaskSource {
   readonly card: { readonly capabilities: { readonly streaming?: boolean } };
   getTask(id: string, options: CallOptions): Promise<Task>;
@@ -253,8 +257,8 @@ interface TaskSource {
 }
 
 /** First and longest delay between two polls, in milliseconds. */
-const minPoll = 500;
-const maxPoll = 10_000;
+export const minPollMs = 500;
+export const maxPollMs = 10_000;
 
 /**
  * Returns the task as soon as `until` returns true for it. It follows the stream of the task where the agent streams, and
@@ -278,7 +282,7 @@ export async function waitForTask(
       if (!refusesFinished(thrown)) throw thrown;
     }
   }
-  for (let delay = minPoll; ; delay = Math.min(maxPoll, delay * 1.5)) {
+  for (let delay = minPollMs; ; delay = Math.min(maxPollMs, delay * 1.5)) {
     const task = await source.getTask(id, options);
     if (until(task)) return task;
     const { state } = task.status;

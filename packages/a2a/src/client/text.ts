@@ -1,6 +1,6 @@
 import { type Part, stateKinds, type StreamResponse, type TaskStatus } from "../model/index.ts";
 
-/** The text of an answer while it grows, for people who read along. */
+/** The text of an answer while it grows. */
 
 /** A piece of the text of an answer, as `EventStream.text()` yields it. */
 export interface TextPiece {

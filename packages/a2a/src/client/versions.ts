@@ -1,9 +1,9 @@
-import { withoutSlashes } from "../base/index.ts";
-import { type AgentCard, type AgentInterface, hasCode } from "../model/index.ts";
+import { withoutSlashes, type Logger } from "../base/index.ts";
+import { hasCode, A2AError, type AgentCard, type AgentInterface, type SecurityScheme } from "../model/index.ts";
 import {
+  Payload,
   type AgentService,
   type CallContext,
-  Payload,
   type Reply,
   type UnaryName,
   type UnaryOperations,
@@ -11,8 +11,9 @@ import {
 import type { ClientBinding, ClientHost } from "../transport/client/binding.ts";
 import { requestHeaders, sendRequest } from "../transport/client/request.ts";
 import { parseJson, refusal } from "../transport/client/service.ts";
-import { byVersion, type Codec } from "../wire/codec.ts";
-import { respelled, withSchemesOf } from "./card-spellings.ts";
+import { byVersion, type Codec, type Shapes } from "../wire/codec.ts";
+import { isObject } from "../model/schema.ts";
+import type { JsonRpcCodec, RestCodec } from "../wire/codec.ts";
 
 /** What a client needs to talk to servers of every version: it reads their cards, and their services behave the same. */
 
@@ -114,4 +115,170 @@ async function cardElsewhere(
     if (answer.status === 401 || answer.status === 403) throw refusal(answer, host.clock, url, text, undefined);
   }
   return undefined;
+}
+
+/**
+ * What other SDKs write in place of the security members of a 1.0 card. A client that could not read them would not know how to
+ * authenticate at their servers. Signatures are verified over the card as it came.
+ */
+
+type Members = Readonly<Record<string, unknown>>;
+
+/** An object with its members changed. Anything else stays as it is. */
+function mapMembers(value: unknown, map: (member: unknown) => unknown): unknown {
+  if (!isObject(value)) return value;
+  return Object.fromEntries(Object.entries(value).map(([name, member]) => [name, map(member)]));
+}
+
+/** A card whose security members are written as the specification has them. */
+function respelled(card: unknown): unknown {
+  if (!isObject(card) || !("supportedInterfaces" in card)) return card;
+  const { securitySchemes, securityRequirements, skills } = card;
+  return {
+    ...card,
+    ...(securitySchemes !== undefined && { securitySchemes: mapMembers(securitySchemes, (one) => withoutCases(one)) }),
+    ...(securityRequirements !== undefined && { securityRequirements: listed(securityRequirements) }),
+    ...(Array.isArray(skills) && { skills: skills.map(ofSkill) }),
+  };
+}
+
+function ofSkill(skill: unknown): unknown {
+  if (!isObject(skill) || skill["securityRequirements"] === undefined) return skill;
+  return { ...skill, securityRequirements: listed(skill["securityRequirements"]) };
+}
+
+/** Requirements of the SDK for Go (2.3): `{ schemes: { name: ["scope"] } }`, without the member `list`. */
+function listed(requirements: unknown): unknown {
+  if (!Array.isArray(requirements)) return requirements;
+  const list = (scopes: unknown): unknown => (Array.isArray(scopes) ? { list: scopes as unknown[] } : scopes);
+  return requirements.map((one: unknown) =>
+    isObject(one) ? { ...one, schemes: mapMembers(one["schemes"], list) } : one,
+  );
+}
+
+/**
+ * A scheme of the SDK for JavaScript (1.3) has its unions as they are in memory: `{ scheme: { $case: "…", value: … } }`. Beside another
+ * member it is none of them: a signature over that member does not cover it.
+ */
+function withoutCases(value: unknown, depth = 0): unknown {
+  if (!isObject(value) || depth > 4) return value;
+  const entries = Object.entries(value);
+  const members = entries.map(([name, member]): readonly [string, unknown] => {
+    const isUnion = entries.length === 1 && isObject(member) && typeof member["$case"] === "string";
+    const union = isUnion ? member : undefined;
+    return union === undefined
+      ? [name, withoutCases(member, depth + 1)]
+      : [union["$case"] as string, withoutCases(union["value"], depth + 1)];
+  });
+  return Object.fromEntries(members);
+}
+
+const schemeMembers = [
+  "apiKeySecurityScheme",
+  "httpAuthSecurityScheme",
+  "oauth2SecurityScheme",
+  "openIdConnectSecurityScheme",
+  "mtlsSecurityScheme",
+];
+
+/** The card with the schemes of its older shapes where its own cannot be read, as in cards of the SDK for Go that have both. */
+function withSchemesOf(card: AgentCard, others: readonly AgentCard[]): AgentCard {
+  const known = (scheme: Members): boolean => schemeMembers.some((member) => scheme[member] !== undefined);
+  const entries = Object.entries(card.securitySchemes ?? {}).map(
+    ([name, scheme]): readonly [string, SecurityScheme] => {
+      if (known(scheme)) return [name, scheme];
+      const read = others.map(({ securitySchemes = {} }) =>
+        Object.hasOwn(securitySchemes, name) ? securitySchemes[name] : undefined,
+      );
+      return [name, read.find((one) => one !== undefined && known(one)) ?? scheme];
+    },
+  );
+  return entries.length === 0 ? card : { ...card, securitySchemes: Object.fromEntries(entries) };
+}
+
+/**
+ * The documents that extended cards were read from, as received: a signature covers the document. REST of 0.3 has a form of cards of its
+ * own, which nobody signs: such a card is written again as JSON-RPC of 0.3 writes it.
+ */
+export type CardDocuments = WeakMap<AgentCard, object>;
+
+/** The codec, whose extended cards are read like those that are fetched, and whose documents are kept. */
+export function respelling<Version extends JsonRpcCodec & RestCodec>(
+  codec: Version,
+  documents: CardDocuments,
+): Version {
+  const { bindings } = codec;
+  const both = {
+    JSONRPC: withCards(bindings.JSONRPC, documents, () => true),
+    "HTTP+JSON": withCards(bindings["HTTP+JSON"], documents, (document) => "supportedInterfaces" in document),
+  };
+  return { ...codec, bindings: { ...bindings, ...both } };
+}
+
+function withCards<Wire extends Pick<Shapes, "decodeResponse">>(
+  wire: Wire,
+  documents: CardDocuments,
+  isSignedForm: (document: object) => boolean,
+): Wire {
+  const decodeResponse: Shapes["decodeResponse"] = (operation, value) => {
+    if (operation !== "GetExtendedAgentCard") return wire.decodeResponse(operation, value);
+    const document = structuredClone(value);
+    const response = wire.decodeResponse(operation, respelled(value));
+    if (isObject(document) && isSignedForm(document)) documents.set(response as AgentCard, document);
+    return response;
+  };
+  return { ...wire, decodeResponse };
+}
+
+/** Servers whose card says 1.0 but whose events have the `kind` of 0.3 instead of a wrapper, such as LangGraph 0.16. */
+
+const members: Readonly<Record<string, string>> = {
+  task: "task",
+  message: "message",
+  "status-update": "statusUpdate",
+  "artifact-update": "artifactUpdate",
+};
+
+/** The member that wraps an event, by its `kind`. `undefined`: the event is wrapped, or nothing that is known. */
+function memberFor(value: unknown): string | undefined {
+  if (!isObject(value) || typeof value["kind"] !== "string") return undefined;
+  return Object.hasOwn(members, value["kind"]) ? members[value["kind"]] : undefined;
+}
+
+/** The codec of 1.0, which wraps events by their `kind`. `logger` gets one warning. */
+export function wrappingByKind<Version extends JsonRpcCodec & RestCodec>(
+  codec: Version,
+  logger: Logger | undefined,
+): Version {
+  if (codec.version < "1") return codec;
+  let isTold = false;
+  const wrapped = <T>(value: unknown, decode: (value: unknown) => T): T => {
+    const member = memberFor(value);
+    if (member === undefined) return decode(value);
+    try {
+      const event = decode({ [member]: value });
+      if (!isTold)
+        logger?.warn("The server sends events of 1.0 without their wrapper; reading them by their kind", { member });
+      isTold = true;
+      return event;
+    } catch (thrown) {
+      if (!(thrown instanceof A2AError)) throw thrown;
+      const hint = 'it looks like an event of 0.3: try connect(url, { version: "0.2.5" })';
+      throw new A2AError(thrown.code, `${thrown.message}; ${hint}`, { cause: thrown });
+    }
+  };
+  const reading = <Wire extends Pick<Shapes, "decodeResponse" | "decodeEvent">>(wire: Wire): Wire => {
+    const decodeResponse: Shapes["decodeResponse"] = (operation, value) =>
+      operation === "SendMessage"
+        ? wrapped(value, (each) => wire.decodeResponse(operation, each))
+        : wire.decodeResponse(operation, value);
+    return {
+      ...wire,
+      decodeResponse,
+      decodeEvent: (value: unknown) => wrapped(value, (each) => wire.decodeEvent(each)),
+    };
+  };
+  const { bindings } = codec;
+  const both = { JSONRPC: reading(bindings.JSONRPC), "HTTP+JSON": reading(bindings["HTTP+JSON"]) };
+  return { ...codec, bindings: { ...bindings, ...both } };
 }

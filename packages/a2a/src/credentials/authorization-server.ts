@@ -2,9 +2,8 @@ import { isLoopback, systemClock } from "../base/index.ts";
 import { isObject } from "../model/schema.ts";
 import { A2AError, type OAuthFlows } from "../model/index.ts";
 import { guardedFetch, type GuardedFetch } from "../net/index.ts";
-import { challengesOf, parameterOf } from "./challenge.ts";
-import type { OAuthOptions } from "./options.ts";
-import type { SchemeRequest } from "./port.ts";
+import { challengesOf, parameterOf } from "./choose.ts";
+import type { OAuthOptions, SchemeRequest } from "./port.ts";
 
 /* Finding the authorization server of an agent: by the user, by the card, or by the metadata of the agent. */
 
@@ -33,7 +32,6 @@ export interface FoundServer {
 
 /** Largest document, and largest answer of a token endpoint, in bytes. */
 const maxDocumentBytes = 1024 * 1024;
-/** Longest request to an authorization server, in milliseconds. */
 const maxRequestMs = 30_000;
 
 /**
@@ -66,7 +64,8 @@ export function checkTls(url: string, local: boolean): void {
 
 /** The metadata of an issuer (RFC 8414 §3, OpenID Connect Discovery §4). */
 async function discover(issuer: string, fetch: GuardedFetch): Promise<ServerMetadata> {
-  if (!URL.canParse(issuer)) throw new A2AError("InvalidParams", "The issuer is no URL");
+  if (!URL.canParse(issuer))
+    throw new A2AError("InvalidParams", `issuer must be a valid URL; got ${JSON.stringify(issuer)}`);
   const { origin, pathname } = new URL(issuer);
   const path = pathname.endsWith("/") ? pathname.slice(0, -1) : pathname;
   const places = [
@@ -170,7 +169,6 @@ async function readMetadata(url: string, fetch: GuardedFetch): Promise<ServerMet
   return typeof value?.["issuer"] === "string" && URL.canParse(value["issuer"]) ? (value as ServerMetadata) : undefined;
 }
 
-/** A document; `undefined` where there is none. */
 async function readJson(url: string, fetch: GuardedFetch): Promise<Readonly<Record<string, unknown>> | undefined> {
   const response = await fetch(url, { headers: { accept: "application/json" } });
   if (response.status !== 200) {

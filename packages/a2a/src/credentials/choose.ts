@@ -10,7 +10,6 @@ export interface ChosenScheme {
   readonly provider: CredentialProvider;
 }
 
-/** How many requirements and schemes of a card are read. */
 const maxOfCard = 100;
 
 /**
@@ -25,7 +24,11 @@ export function chooseSchemes(
   const requirements = requirementsOf(card);
   for (const { schemes = {} } of requirements) {
     const wanted = Object.entries(schemes).slice(0, maxOfCard);
-    const chosen = wanted.map(([name, { list = [] }]) => choose(card, resource, name, list, providers));
+    const chosen = wanted.map(([name, { list: scopes = [] }]) => {
+      const all = card.securitySchemes ?? {};
+      const scheme = Object.hasOwn(all, name) ? all[name] : undefined;
+      return scheme && chosenFor({ name, scheme, scopes, card, resource }, providers);
+    });
     if (chosen.length > 0 && chosen.every((one) => one !== undefined)) return chosen;
   }
   const open = requirements.length === 0 || requirements.some(({ schemes = {} }) => Object.keys(schemes).length === 0);
@@ -43,17 +46,9 @@ function requirementsOf({
   return each.length === 0 ? [] : [...each, { schemes: {} }];
 }
 
-function choose(
-  card: AgentCard,
-  resource: string,
-  name: string,
-  scopes: readonly string[],
-  providers: readonly CredentialProvider[],
-): ChosenScheme | undefined {
-  const schemes = card.securitySchemes ?? {};
-  const scheme = Object.hasOwn(schemes, name) ? schemes[name] : undefined;
-  if (scheme === undefined) return undefined;
-  const request: SchemeRequest = { name, scheme, scopes, card, resource };
+/** The first provider that can satisfy a scheme. */
+export function chosenFor(request: SchemeRequest, providers: readonly CredentialProvider[]): ChosenScheme | undefined {
+  const { name, scheme, scopes } = request;
   const provider = providers.find((one) => one.supports(request));
   return provider && { name, scheme, scopes, provider };
 }
@@ -65,4 +60,67 @@ export function describeRequirements(card: AgentCard): string {
     .filter((text) => text !== "")
     .slice(0, 10)
     .join(", or ");
+}
+
+/** A challenge of `WWW-Authenticate` (RFC 9110 §11.6.1). */
+export interface Challenge {
+  /** Its scheme, in lower case. */
+  readonly scheme: string;
+  /** Its parameters, by their names in lower case. */
+  readonly parameters: Readonly<Record<string, string>>;
+}
+
+/** Maximum header length in characters. A longer one is cut. */
+const longest = 8_192;
+
+/** Pieces of a header. Each is read from where the one before it ended. */
+const name = /[\w!#$%&'*+.^`|~-]+/y;
+const equals = /[\t ]*=[\t ]*/y;
+const quoted = /"((?:[^"\\]|\\.)*)"/y;
+/** A value without quotes. Some servers send URLs so. */
+const bare = /[\w!#$%&'*+.^`|~:/?@-]+/y;
+
+/** Matches a sticky pattern at an index. */
+function take(pattern: RegExp, text: string, at: number): RegExpExecArray | undefined {
+  pattern.lastIndex = at;
+  return pattern.exec(text) ?? undefined;
+}
+
+/**
+ * The challenges of a header. Several headers of this name are joined with commas, so a parameter belongs to the scheme before it.
+ * What is no challenge is left out, and so is all after a quote that does not end.
+ */
+export function challengesOf(header: string | undefined): readonly Challenge[] {
+  const challenges: { scheme: string; parameters: Record<string, string> }[] = [];
+  const text = (header ?? "").slice(0, longest);
+  for (let at = 0; at < text.length;) {
+    const [word] = take(name, text, at) ?? [];
+    at += word?.length ?? 1;
+    if (word === undefined) continue;
+    const sign = take(equals, text, at);
+    if (sign === undefined) {
+      challenges.push({ scheme: word.toLowerCase(), parameters: Object.create(null) as Record<string, string> });
+      continue;
+    }
+    at += sign[0].length;
+    const isQuoted = text[at] === '"';
+    const value = take(isQuoted ? quoted : bare, text, at);
+    if (isQuoted && value === undefined) break;
+    at += value?.[0].length ?? 0;
+    const parameters = challenges.at(-1)?.parameters;
+    if (parameters !== undefined && value !== undefined)
+      parameters[word.toLowerCase()] ??= value[1]?.replace(/\\(.)/g, "$1") ?? value[0];
+  }
+  return challenges;
+}
+
+/** A parameter of the first challenge that has it. */
+export function parameterOf(challenges: readonly Challenge[], name: string): string | undefined {
+  return challenges.find(({ parameters }) => parameters[name] !== undefined)?.parameters[name];
+}
+
+/** The scopes that a text lists. Of a stranger's list at most 100 count, each of at most 256 characters (RFC 6749 §3.3). */
+export function scopesOf(text: string | undefined): readonly string[] {
+  const named = (text ?? "").split(" ").filter((scope) => /^[\x21\x23-\x5b\x5d-\x7e]{1,256}$/.test(scope));
+  return [...new Set(named)].slice(0, 100);
 }

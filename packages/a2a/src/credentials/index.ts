@@ -1,4 +1,4 @@
-export type { CredentialProvider, CredentialTarget, RequestCredentials, SchemeRequest } from "./port.ts";
+export type { CredentialProvider, CredentialTarget, RequestCredentials, SchemeRequest, OAuthOptions } from "./port.ts";
 export {
   apiKeyCredential,
   basicCredential,
@@ -7,8 +7,13 @@ export {
   type Secret,
   type SimpleOptions,
 } from "./simple.ts";
-export type { OAuthOptions } from "./options.ts";
-export { clientCredentials, savedTokens } from "./grants.ts";
+export {
+  clientCredentials,
+  savedTokens,
+  tokenExchange,
+  type ExchangedToken,
+  type TokenExchangeOptions,
+} from "./grants.ts";
 export {
   authorizationCode,
   deviceCode,
@@ -18,7 +23,6 @@ export {
   type LoginRedirect,
   type PendingLogin,
 } from "./logins.ts";
-export type { LoggedInUser } from "./user.ts";
-export { tokenExchange, type ExchangedToken, type TokenExchangeOptions } from "./token-exchange.ts";
+export type { LoggedInUser } from "./server-calls.ts";
 export { memoryTokenStore, type StoredTokens, type TokenKey, type TokenStore } from "./token-store.ts";
-export { signIn, type SignInOptions } from "./sign-in.ts";
+export { signIn, type SignInOptions } from "./session.ts";

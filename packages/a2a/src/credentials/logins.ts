@@ -4,21 +4,16 @@ import { A2AError } from "../model/index.ts";
 import { pause } from "../transport/client/signals.ts";
 import { checkTls } from "./authorization-server.ts";
 import { parametersOf } from "./grants.ts";
-import type { OAuthOptions } from "./options.ts";
-import type { CredentialProvider } from "./port.ts";
+import type { OAuthOptions, CredentialProvider } from "./port.ts";
 import {
-  authenticationOf,
-  clientOf,
+  partiesOf,
   errorCodeOf,
   requestOptions,
   requestTokens,
-  serverOf,
   type GrantCall,
+  type LoggedInUser,
 } from "./server-calls.ts";
 import { TokenProvider } from "./token-provider.ts";
-import type { LoggedInUser } from "./user.ts";
-
-/* Grants for which a user logs in. */
 
 /** Where the browser of a user comes back to after a login. `loopbackRedirect()` of `@parley/node` is one. */
 export interface LoginRedirect {
@@ -39,7 +34,6 @@ export interface PendingLogin {
   close(): Promise<void>;
 }
 
-/** A client for which a user logs in. */
 interface UserOptions extends OAuthOptions {
   /**
    * Is told who has logged in. With it a provider of OpenID is asked for the scopes `openid`, `profile` and `email`, and without them where
@@ -80,10 +74,10 @@ export function authorizationCode(options: AuthorizationCodeOptions): Credential
 
 async function logIn(call: GrantCall, { redirect, loginHint }: AuthorizationCodeOptions) {
   const { oauth, signal, resource } = call;
-  const [server, client, authentication] = [serverOf(call), clientOf(call), await authenticationOf(call)];
+  const [server, client, authentication] = await partiesOf(call);
   const methods = call.server.metadata.code_challenge_methods_supported;
   if (methods !== undefined && !methods.includes("S256"))
-    throw new A2AError("Unauthenticated", "The authorization server does not know PKCE with S256");
+    throw new A2AError("Unauthenticated", "The authorization server does not support PKCE with S256");
   const pending = await redirect.begin(signal);
   try {
     const verifier = oauth.generateRandomCodeVerifier();
@@ -123,7 +117,7 @@ async function logIn(call: GrantCall, { redirect, loginHint }: AuthorizationCode
 async function pageOf(call: GrantCall, asked: Readonly<Record<string, string>>): Promise<URL> {
   const { oauth } = call;
   const { authorization_endpoint: endpoint = "", require_pushed_authorization_requests: pushed } = call.server.metadata;
-  if (!URL.canParse(endpoint)) throw new A2AError("Unauthenticated", "The authorization server has no page for logins");
+  if (!URL.canParse(endpoint)) throw new A2AError("Unauthenticated", "The authorization server has no login page");
   // The system opens it, so it must be a page and nothing else.
   checkTls(endpoint, isLoopback(new URL(call.server.metadata.issuer).hostname));
   const page = new URL(endpoint);
@@ -131,7 +125,7 @@ async function pageOf(call: GrantCall, asked: Readonly<Record<string, string>>):
     for (const [name, value] of Object.entries(asked)) page.searchParams.set(name, value);
     return page;
   }
-  const [server, client, authentication] = [serverOf(call), clientOf(call), await authenticationOf(call)];
+  const [server, client, authentication] = await partiesOf(call);
   const response = await oauth.pushedAuthorizationRequest(server, client, authentication, asked, requestOptions(call));
   const { request_uri: uri } = await oauth.processPushedAuthorizationResponse(server, client, response);
   page.searchParams.set("client_id", client.client_id);
@@ -192,7 +186,7 @@ export function deviceCode(options: DeviceCodeOptions): CredentialProvider {
 
 async function logInElsewhere(call: GrantCall, { prompt }: DeviceCodeOptions) {
   const { oauth, clock, signal } = call;
-  const [server, client, authentication] = [serverOf(call), clientOf(call), await authenticationOf(call)];
+  const [server, client, authentication] = await partiesOf(call);
   const started = await oauth.deviceAuthorizationRequest(
     server,
     client,
@@ -217,17 +211,17 @@ async function logInElsewhere(call: GrantCall, { prompt }: DeviceCodeOptions) {
       else if (code !== "authorization_pending") throw thrown;
     }
   }
-  throw new A2AError("Unauthenticated", "Nobody has logged in with the code before it expired");
+  throw new A2AError("Unauthenticated", "The login code expired before it was used");
 }
 
-/** What the user is shown. The server wrote it, so it is made safe to show. */
+/** The prompt for the user, made safe to show: the server wrote it. */
 function promptOf(
   call: GrantCall,
   device: { verification_uri: string; verification_uri_complete?: string; user_code: string; expires_in: number },
 ): DevicePrompt {
   const local = isLoopback(new URL(call.server.metadata.issuer).hostname);
   const page = (text: string): string => {
-    if (!URL.canParse(text)) throw new A2AError("Unauthenticated", "The authorization server has no page for logins");
+    if (!URL.canParse(text)) throw new A2AError("Unauthenticated", "The authorization server has no login page");
     checkTls(text, local);
     return line(new URL(text).href, 2_000);
   };

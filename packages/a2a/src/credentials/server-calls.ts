@@ -1,12 +1,13 @@
+import { toBase64Url } from "../base/bytes.ts";
+import { sha256 } from "../base/digest.ts";
 import type { ClientAuth, TokenEndpointResponse } from "oauth4webapi";
 import { systemClock, type Clock } from "../base/index.ts";
 import { line } from "../base/display.ts";
 import { A2AError, hasCode } from "../model/index.ts";
 import { isObject } from "../model/schema.ts";
 import type { GuardedFetch } from "../net/index.ts";
-import type { FoundServer } from "./authorization-server.ts";
-import type { OAuthOptions } from "./options.ts";
-import type { ProofKey } from "./proofs.ts";
+import type { FoundServer, ServerMetadata } from "./authorization-server.ts";
+import type { OAuthOptions, CredentialTarget } from "./port.ts";
 import type { Secret } from "./simple.ts";
 
 /** The library for OAuth. It is loaded when a token is needed. */
@@ -69,6 +70,13 @@ async function read(secret: Secret): Promise<string> {
   return typeof secret === "function" ? secret() : secret;
 }
 
+/** The server, the client, and how it authenticates: the first arguments of each request of the library. */
+export async function partiesOf(
+  call: GrantCall,
+): Promise<[ReturnType<typeof serverOf>, ReturnType<typeof clientOf>, ClientAuth]> {
+  return [serverOf(call), clientOf(call), await authenticationOf(call)];
+}
+
 /** What the library needs for its requests. */
 export function requestOptions({ oauth, server, signal }: GrantCall): {
   readonly signal: AbortSignal;
@@ -84,7 +92,7 @@ interface LibraryRequest {
   readonly signal?: AbortSignal;
 }
 
-/** The guard refuses what is without TLS, in place of the library. Bodies of the library are forms. */
+/** The guard enforces TLS in place of the library. The library's bodies are forms. */
 function throughGuard(fetch: GuardedFetch) {
   return (url: string, { method, headers, body, signal }: LibraryRequest): Promise<Response> =>
     fetch(url, {
@@ -119,7 +127,7 @@ export async function requestTokens(
   }
 }
 
-/** The answer, and its ID token. The library would refuse the answer for it, and no call needs it: `userOf()` checks it. */
+/** Separates the ID token, which would make the library reject the answer. `userOf()` checks it. */
 async function withoutIdToken(
   response: Response,
 ): Promise<{ readonly response: Response; readonly idToken?: unknown }> {
@@ -165,4 +173,93 @@ function networkCodeOf(error: Error): string | undefined {
     if ("code" in at && typeof at.code === "string" && /^[A-Z][A-Z\d_]{2,63}$/.test(at.code)) return at.code;
   }
   return undefined;
+}
+
+/** A key of proofs (RFC 9449): the pair, and the private key as a JWK for a store. */
+export interface ProofKey {
+  readonly pair: { readonly privateKey: CryptoKey; readonly publicKey: CryptoKey };
+  readonly jwk: Readonly<Record<string, unknown>>;
+}
+
+type CryptoKey = Extract<Awaited<ReturnType<typeof import("jose").importJWK>>, { readonly type: unknown }>;
+
+const algorithm = "ES256";
+
+/** Makes a key, or reads one that was stored. */
+export async function proofKey(stored?: Readonly<Record<string, unknown>>): Promise<ProofKey> {
+  const { exportJWK, generateKeyPair, importJWK } = await import("jose");
+  if (stored === undefined) {
+    const pair = await generateKeyPair(algorithm, { extractable: true });
+    return { pair, jwk: { ...(await exportJWK(pair.privateKey)), alg: algorithm } };
+  }
+  const { d: _d, ...open } = stored;
+  const [privateKey, publicKey] = await Promise.all([
+    importJWK(stored, algorithm, { extractable: true }),
+    importJWK(open, algorithm, { extractable: true }),
+  ]);
+  if (!("type" in privateKey) || !("type" in publicKey))
+    throw new A2AError("InvalidParams", "The stored key is not a valid key");
+  return { pair: { privateKey, publicKey }, jwk: stored };
+}
+
+/** A proof for one request with a token (RFC 9449 §4.2, §7). `nonce`: the last one that the server has given. */
+export async function proofFor(
+  key: ProofKey,
+  token: string,
+  target: CredentialTarget,
+  nonce: string | undefined,
+  clock: Clock = systemClock,
+): Promise<string> {
+  const { exportJWK, SignJWT } = await import("jose");
+  const { origin, pathname } = new URL(target.url);
+  const ath = toBase64Url(await sha256(token));
+  return new SignJWT({ htm: target.method, htu: origin + pathname, ath, ...(nonce !== undefined && { nonce }) })
+    .setProtectedHeader({ alg: algorithm, typ: "dpop+jwt", jwk: await exportJWK(key.pair.publicKey) })
+    .setIssuedAt(Math.floor(clock.now() / 1000))
+    .setJti(crypto.randomUUID())
+    .sign(key.pair.privateKey);
+}
+
+/** A user who has logged in. The authorization server vouches for it. The text is one line, without control characters. */
+export interface LoggedInUser {
+  /** The id of the user at the issuer. */
+  readonly subject: string;
+  /** The issuer. */
+  readonly issuer: string;
+  /** The full name. Absent: the server does not tell. */
+  readonly name?: string;
+  /** The address of e-mail. Absent: the server does not tell. */
+  readonly email?: string;
+}
+
+/** The scopes that have a server tell who logs in (OpenID Connect Core §5.4), of those that it knows. */
+export function userScopes({ scopes_supported: known }: ServerMetadata): readonly string[] {
+  if (!Array.isArray(known) || !known.includes("openid")) return [];
+  return ["openid", "profile", "email"].filter((scope) => known.includes(scope));
+}
+
+const longestName = 200;
+
+/**
+ * The user of an ID token; `undefined` where it is not for this client, or its issuer is not known. The token endpoint itself has sent it,
+ * over TLS or from this machine, which takes the place of its signature (OpenID Connect Core §3.1.3.7, 6).
+ */
+export async function userOf(idToken: unknown, call: GrantCall): Promise<LoggedInUser | undefined> {
+  if (typeof idToken !== "string" || !call.server.identified) return undefined;
+  const { decodeJwt } = await import("jose");
+  try {
+    const { iss, sub, aud, azp, exp, name, email } = decodeJwt(idToken);
+    const { clientId } = call.options;
+    const isOurs = [aud].flat().includes(clientId) && (azp === undefined || azp === clientId);
+    const isValid = isOurs && iss === call.server.metadata.issuer && (exp ?? 0) * 1000 > call.clock.now();
+    if (!isValid || typeof sub !== "string") return undefined;
+    return {
+      subject: line(sub, longestName),
+      issuer: iss,
+      ...(typeof name === "string" && { name: line(name, longestName) }),
+      ...(typeof email === "string" && { email: line(email, longestName) }),
+    };
+  } catch {
+    return undefined;
+  }
 }

@@ -1,10 +1,18 @@
-import { isLoopback, type Logger, withoutSlashes } from "../base/index.ts";
-import { A2AError, type AgentCard, hasCode, type SecurityScheme } from "../model/index.ts";
+import { isLoopback, withoutSlashes, silentLogger, type Logger } from "../base/index.ts";
+import { A2AError, hasCode, type AgentCard, type SecurityScheme } from "../model/index.ts";
 import type { AgentService, CallContext, UnaryName } from "../protocol/index.ts";
 import type { AnswerHeaders, CredentialedRequest, RequestCredentialing } from "../transport/client/binding.ts";
 import { aborted } from "../transport/client/signals.ts";
-import { type Challenge, challengesOf, parameterOf, scopesOf } from "./challenge.ts";
-import { chooseSchemes, type ChosenScheme, describeRequirements } from "./choose.ts";
+import {
+  challengesOf,
+  parameterOf,
+  scopesOf,
+  chosenFor,
+  chooseSchemes,
+  describeRequirements,
+  type Challenge,
+  type ChosenScheme,
+} from "./choose.ts";
 import type { CredentialProvider, RequestCredentials, SchemeRequest } from "./port.ts";
 
 /** The scopes of a scheme are those of its requirement, and those that the server asked for since. At most this many are kept. */
@@ -23,10 +31,10 @@ export class CredentialSession implements RequestCredentialing {
   #chosen: readonly ChosenScheme[] | undefined;
   /** Scopes that the server asked for, by scheme. */
   readonly #asked = new Map<string, readonly string[]>();
-  /** How often credentials were replaced. Calls that were refused with the ones before need not replace them again. */
+  /** How often credentials were replaced. Calls refused with older ones need not replace them again. */
   #version = 0;
   #replacing: Promise<boolean> | undefined;
-  /** Errors of the providers. They are no refusals of the server. */
+  /** Errors of the providers, as opposed to refusals of the server. */
   readonly #own = new WeakSet<object>();
 
   constructor(providers: readonly CredentialProvider[], logger: Logger) {
@@ -67,8 +75,7 @@ export class CredentialSession implements RequestCredentialing {
     this.#resource = resourceOf(unknownCard, named);
     const chosen = schemesOf(challenges).flatMap(([name, scheme]) => {
       const request = { name, scheme, scopes, card: unknownCard, resource: this.#resource };
-      const provider = this.#providers.find((one) => one.supports(request));
-      return provider === undefined ? [] : [{ name, scheme, scopes, provider }];
+      return chosenFor(request, this.#providers) ?? [];
     });
     // A request has one Authorization header, and a header for each API key.
     const first = chosen.find(({ scheme }) => scheme.apiKeySecurityScheme === undefined);
@@ -156,7 +163,7 @@ export class CredentialSession implements RequestCredentialing {
       this.#asked.set(one.name, [...new Set([...known, ...more])].slice(0, maxScopes));
       any = (await this.#refuse(one, challenge)) || any;
     }
-    if (any) this.#logger.info("Credentials were refused, and others are used", { code, error });
+    if (any) this.#logger.info("Credentials rejected; using others", { code, error });
     return any;
   }
 
@@ -164,7 +171,7 @@ export class CredentialSession implements RequestCredentialing {
     try {
       return (await one.provider.refused?.(this.#requestOf(one, undefined), challenge)) === true;
     } catch (cause) {
-      this.#logger.warn("Credentials were refused, and there are no others", { scheme: one.name, cause });
+      this.#logger.warn("Credentials rejected; there are no others", { scheme: one.name, cause });
       return false;
     }
   }
@@ -172,16 +179,12 @@ export class CredentialSession implements RequestCredentialing {
   /** For a card that asks for nothing, at a server that does: chooses by the schemes of its challenges. Returns whether one was chosen. */
   #chooseFor(schemes: readonly string[]): boolean {
     const card = this.#card as AgentCard;
-    for (const name of schemes) {
+    const [first] = schemes.flatMap((name) => {
       const scheme = { httpAuthSecurityScheme: { scheme: name } };
-      const request = { name, scheme, scopes: [], card, resource: this.#resource };
-      const provider = this.#providers.find((one) => one.supports(request));
-      if (provider !== undefined) {
-        this.#chosen = [{ name, scheme, scopes: [], provider }];
-        return true;
-      }
-    }
-    return false;
+      return chosenFor({ name, scheme, scopes: [], card, resource: this.#resource }, this.#providers) ?? [];
+    });
+    if (first !== undefined) this.#chosen = [first];
+    return first !== undefined;
   }
 
   #requestOf({ name, scheme, scopes }: ChosenScheme, signal: AbortSignal | undefined): SchemeRequest {
@@ -195,7 +198,7 @@ export class CredentialSession implements RequestCredentialing {
     };
   }
 
-  /** The refusal, which says so where the credentials satisfy nothing that the card asks for. */
+  /** Adds to a refusal that no credentials satisfy the card. */
   #explained(error: A2AError): A2AError {
     if (this.#chosen !== undefined) return error;
     const wanted = describeRequirements(this.#card as AgentCard);
@@ -275,4 +278,36 @@ function sendable(value: string): string {
 function cookieValue(value: string): string {
   if (/^[\x21\x23-\x2b\x2d-\x3a\x3c-\x5b\x5d-\x7e]*$/.test(value)) return value;
   throw new A2AError("InvalidParams", "The credentials have characters that no cookie can have");
+}
+
+/** For `signIn()`. */
+export interface SignInOptions {
+  /** Ends the login when it is aborted. */
+  readonly signal?: AbortSignal;
+}
+
+/**
+ * Gets the credentials for a card now, without a call: for a login. Tokens are then in the store of their provider.
+ *
+ * @param card - The card of the agent, such as `client.card`.
+ * @param url - The URL of the agent, as it is passed to `connect()`.
+ * @returns The names of the schemes that are satisfied. Empty: the card asks for none.
+ * @throws A2AError `Unauthenticated` where the credentials satisfy nothing that the card asks for, or where the login fails.
+ */
+export async function signIn(
+  card: AgentCard,
+  url: string,
+  credentials: readonly CredentialProvider[],
+  { signal }: SignInOptions = {},
+): Promise<readonly string[]> {
+  const session = new CredentialSession(credentials, silentLogger);
+  session.use(card, new URL(url), undefined);
+  const { schemes } = session;
+  if (schemes === undefined)
+    throw new A2AError(
+      "Unauthenticated",
+      `None of the credentials satisfies the card, which asks for ${describeRequirements(card)}`,
+    );
+  await session.add({ method: "POST", url, headers: {} }, signal);
+  return schemes;
 }

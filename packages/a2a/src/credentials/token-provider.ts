@@ -3,26 +3,29 @@ import { systemClock, type Clock } from "../base/index.ts";
 import { A2AError, type SecurityScheme } from "../model/index.ts";
 import type { AnswerHeaders } from "../transport/client/binding.ts";
 import { advertisedServer, findServer, type FoundServer } from "./authorization-server.ts";
-import { challengesOf, parameterOf } from "./challenge.ts";
-import { Flights } from "./flights.ts";
-import type { OAuthOptions } from "./options.ts";
-import type { CredentialProvider, CredentialTarget, RequestCredentials, SchemeRequest } from "./port.ts";
-import { proofFor, proofKey, type ProofKey } from "./proofs.ts";
+import { challengesOf, parameterOf } from "./choose.ts";
+import type { OAuthOptions, CredentialProvider, CredentialTarget, RequestCredentials, SchemeRequest } from "./port.ts";
 import {
+  proofFor,
+  proofKey,
   authenticationOf,
   clientOf,
   errorCodeOf,
   grantError,
   requestTokens,
   serverOf,
+  userOf,
+  userScopes,
+  type ProofKey,
   type GrantCall,
+  type LoggedInUser,
 } from "./server-calls.ts";
 import { isBearer } from "./simple.ts";
-import { userOf, userScopes, type LoggedInUser } from "./user.ts";
 import { memoryTokenStore, textOfKey, type StoredTokens, type TokenKey, type TokenStore } from "./token-store.ts";
+import { aborted, follow } from "../transport/client/signals.ts";
 
 /** How a provider gets its first tokens. What comes after is the same for all. */
-export interface Grant {
+interface Grant {
   /** The flows of a card that it is for. */
   readonly flows: readonly ("authorizationCode" | "clientCredentials" | "deviceCode")[];
   /** Whether a user has to do something. Then it is not asked again for a token that the agent has just refused. */
@@ -313,5 +316,49 @@ async function refresh(call: GrantCall, token: string): Promise<TokenEndpointRes
   } catch (thrown) {
     if (errorCodeOf(thrown) === "invalid_grant") return undefined;
     throw thrown;
+  }
+}
+
+interface Flight<T> {
+  readonly result: Promise<T>;
+  readonly work: AbortController;
+  waiting: number;
+}
+
+/** Work that several callers wait for. It is aborted when the last of them has left. */
+class Flights<T> {
+  readonly #flights = new Map<string, Flight<T>>();
+
+  /** The work of this name that runs, else new work. */
+  async join(name: string, signal: AbortSignal | undefined, run: (signal: AbortSignal) => Promise<T>): Promise<T> {
+    const flight = this.#flights.get(name) ?? this.#begin(name, run);
+    flight.waiting += 1;
+    const { own, release } = follow(signal);
+    try {
+      return await Promise.race([flight.result, aborted(own.signal)]);
+    } finally {
+      release();
+      flight.waiting -= 1;
+      if (flight.waiting === 0) {
+        this.#end(name, flight);
+        flight.work.abort(new A2AError("Aborted", "The token is no longer needed"));
+      }
+    }
+  }
+
+  #begin(name: string, run: (signal: AbortSignal) => Promise<T>): Flight<T> {
+    const work = new AbortController();
+    const result = run(work.signal);
+    const flight: Flight<T> = { result, work, waiting: 0 };
+    this.#flights.set(name, flight);
+    result.then(
+      () => this.#end(name, flight),
+      () => this.#end(name, flight),
+    );
+    return flight;
+  }
+
+  #end(name: string, flight: Flight<T>): void {
+    if (this.#flights.get(name) === flight) this.#flights.delete(name);
   }
 }

@@ -1,7 +1,8 @@
 import type { Logger } from "../base/index.ts";
-import { A2AError, type AgentCard } from "../model/index.ts";
+import { A2AError, type AgentCard, type AgentExtension } from "../model/index.ts";
 import type { ActivatingCall, AnyExtension } from "../protocol/index.ts";
-import { fails, unhandled } from "./failures.ts";
+import { fails, unhandled, isHarmless } from "./hook-calls.ts";
+import { misfits, fit } from "./schemas.ts";
 
 /** The extensions of one agent, as calls activate them. */
 export class Activation {
@@ -59,7 +60,7 @@ export class Activation {
         const missing = requires.filter((each) => !active.includes(each));
         if (missing.length === 0) continue;
         this.#refuseRequired(uri, missing);
-        this.#logger.info("An extension is not active, since the call has not activated what it requires", {
+        this.#logger.info("Extension not activated: an extension that it requires is not active", {
           extension: uri,
           requires: missing,
         });
@@ -79,4 +80,70 @@ function unsupported(missing: readonly string[]): A2AError {
   return new A2AError("ExtensionSupportRequired", `An extension that this call needs is not active: ${uris}`, {
     metadata: { extensions: uris },
   });
+}
+
+/** How a card declares an extension. The first one counts. */
+export function declarationOf(uri: string, card: AgentCard): AgentExtension | undefined {
+  return card.capabilities.extensions?.find((each) => each.uri === uri);
+}
+
+/** `params` of an extension on a card, as its schema gives them. They come from a stranger: what does not fit is a line in the log. */
+export function paramsOf(extension: AnyExtension, card: AgentCard, logger: Logger): unknown {
+  const { uri, paramsSchema } = extension;
+  const params = declarationOf(uri, card)?.params;
+  if (paramsSchema === undefined || params === undefined) return undefined;
+  try {
+    const result = fit(paramsSchema, params);
+    if (result.ok) return result.value;
+    const fields = misfits(paramsSchema, "params", params);
+    logger.warn("Extension params on the card do not match their schema", { uri, fields });
+  } catch (mistake) {
+    if (!isHarmless(extension)) throw mistake;
+    logger.warn("Ignored extension params that could not be checked", {
+      uri,
+      cause: mistake,
+    });
+  }
+  return undefined;
+}
+
+/**
+ * URIs that a client with these extensions asks an agent for: those of the extensions, and of all that they require. An extension that
+ * the card does not declare cannot be activated, and neither can one that requires it.
+ */
+export function requestedFrom(extensions: readonly AnyExtension[], card: AgentCard, logger: Logger): readonly string[] {
+  const declared = new Set(card.capabilities.extensions?.map(({ uri }) => uri));
+  const byUri = new Map(extensions.map((extension) => [extension.uri, extension]));
+  const uris = new Set<string>();
+  for (const { uri } of extensions) {
+    const needed = [...withRequired(uri, byUri)];
+    const missing = needed.filter((each) => !declared.has(each));
+    if (missing.length === 0) {
+      for (const each of needed) uris.add(each);
+    } else if (declared.has(uri)) {
+      // One that the card does not declare at all is no surprise: a client may know more extensions than an agent.
+      logger.warn("Extension not requested: the card does not declare an extension that it requires", { uri, missing });
+    }
+  }
+  return [...uris];
+}
+
+/** An extension and all that it requires, directly or not. Extensions may require each other. */
+function withRequired(uri: string, byUri: ReadonlyMap<string, AnyExtension>): ReadonlySet<string> {
+  const found = new Set([uri]);
+  // A set that grows is iterated to its end.
+  for (const each of found) {
+    for (const required of byUri.get(each)?.requires ?? []) found.add(required);
+  }
+  return found;
+}
+
+/** What a card says of extensions (A2A 1.0 §4.4.4). */
+export function declarationsOf(extensions: Iterable<AnyExtension>): readonly AgentExtension[] {
+  return Array.from(extensions, ({ uri, description, required, params }) => ({
+    uri,
+    ...(description !== undefined && { description }),
+    ...(required !== undefined && { required }),
+    ...(params !== undefined && { params }),
+  }));
 }

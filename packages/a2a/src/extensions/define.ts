@@ -12,7 +12,6 @@ import type {
   TurnReads,
 } from "../protocol/index.ts";
 import { checkDefinition } from "./definition.ts";
-import { unknownMembers } from "./definition-members.ts";
 import type { Part, StandardSchema, StreamResponse } from "../model/index.ts";
 
 /** The types of what an extension declares, before those of `turn.ext()` and `event.ext()`. */
@@ -48,7 +47,6 @@ type NamedMethod<Name, Method> = Name extends keyof ExtensionMethods
   ? Method
   : "The name of a method has a slash, such as notes/find";
 
-/** Nothing of a kind. */
 type None = Readonly<Record<never, never>>;
 
 /** The types of an extension that adds nothing to what is sent. */
@@ -109,7 +107,7 @@ export function defineExtension<
   }
 > {
   const extension = { ...definition };
-  checkDefinition(extension, "", unknownMembers(extension));
+  checkDefinition(extension, "", true);
   return Object.freeze(extension) as never;
 }
 

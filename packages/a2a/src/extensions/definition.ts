@@ -1,141 +1,280 @@
 import { utf8Length } from "../base/index.ts";
-import { invalidParams, isTaskState, type AgentCard, type StandardSchema } from "../model/index.ts";
+import { nearestOf } from "../model/options.ts";
+import { invalidParams, isTaskState, type AgentCard, type FieldViolation } from "../model/index.ts";
 import { isObject } from "../model/schema.ts";
 import type { AnyExtension, ExtensionKind, MetadataPlace } from "../protocol/index.ts";
 import { bare, fieldsOf, type ExtensionFields } from "./fields.ts";
-import { methodProblems } from "./methods.ts";
-import { about, isNoFlag, noFlag, type Problems, uriProblem } from "./problems.ts";
-import { isSchema, misfits, schemaProblem } from "./values.ts";
+import { isSchema, misfits, schemaProblem } from "./schemas.ts";
 
-/* What an extension must be. A definition may come from JavaScript, so its types are not taken for granted. */
+/* The checks of a definition. It may come from JavaScript, so its types are not taken for granted. */
 
-/** Longest URI of an extension that keeps rows, in bytes: they have it as their name (`featureBounds.name`). */
+type Problems = readonly FieldViolation[];
+/** What is wrong with a member; `undefined` or `false`: nothing. */
+type Check = (value: unknown) => string | undefined | false;
+type Members = Readonly<Record<string, Check>>;
+type Json = Readonly<Record<string, unknown>>;
+
+/** Maximum URI of an extension that keeps rows, in bytes: it names the rows (`featureBounds.name`). */
 const maxFeatureBytes = 256;
-/** Longest key of a metadata field, in bytes. */
+/** Maximum key of a metadata field, in bytes. */
 const maxKeyBytes = 2048 + 256;
+/** Maximum name of a method, in characters. */
+const maxMethodName = 200;
 
-const ofMessages: readonly MetadataPlace[] = ["request", "message", "part"];
-const places: readonly MetadataPlace[] = [...ofMessages, "artifact", "task", "statusUpdate", "artifactUpdate"];
+const places: readonly MetadataPlace[] = [
+  "request",
+  "message",
+  "part",
+  "artifact",
+  "task",
+  "statusUpdate",
+  "artifactUpdate",
+];
 const kinds: readonly ExtensionKind[] = ["data", "profile", "method", "state"];
-/** The hooks of an extension. */
-export const hooks = [
-  "onActivate",
-  "onAccept",
-  "onTurnStart",
-  "onAppend",
-  "onDeliver",
-  "onFinish",
-  "onDelegate",
-  "onTurnEnd",
-  "onRequest",
-  "onEvent",
-] as const;
+const mediaTypePattern = /^[\w!#$&^.+-]+\/[\w!#$&^.+-]+(?:\s*;.*)?$/;
+const restPath = /^(?:\/(?:[\w\-.~!$&'()*+,;=:@%]+|\{\w+\}(?::\w+)?))+$/;
+/** The full name of a service, and the name of a method, as .proto files have them: gRPC reflection describes them so. */
+const grpcPath = /^\/[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*\/[A-Za-z_]\w*$/;
+
+const optional =
+  (check: Check): Check =>
+  (value) =>
+    value !== undefined && check(value);
+const elsewhere: Check = () => undefined;
+const flag = optional((value) => typeof value !== "boolean" && "must be true or false");
+const callable = optional((value) => typeof value !== "function" && "must be a function");
+const memberName: Check = (value) =>
+  (typeof value !== "string" || isReservedName(value)) && "must be the name of a member";
+
+/** The members of each object of a definition. Those checked `elsewhere` depend on other members. */
+const ofExtension: Members = {
+  uri: uriProblem,
+  wakeRows: flag,
+  searchesTasks: flag,
+  description: optional((value) => typeof value !== "string" && "must be a text"),
+  kind: optional((value) => !kinds.some((kind) => kind === value) && `must be one of ${kinds.join(", ")}`),
+  required: flag,
+  params: optional((value) => !isJsonObject(value) && "must be a JSON object"),
+  paramsSchema: optional(schemaProblem),
+  requires: elsewhere,
+  metadata: elsewhere,
+  data: elsewhere,
+  subStates: elsewhere,
+  methods: elsewhere,
+  "~types": elsewhere,
+  onActivate: callable,
+  onAccept: callable,
+  onTurnStart: callable,
+  onAppend: callable,
+  onDeliver: callable,
+  onFinish: callable,
+  onDelegate: callable,
+  onTurnEnd: callable,
+  onRequest: callable,
+  onEvent: callable,
+};
+const ofField: Members = { key: elsewhere, schema: elsewhere, volatile: flag };
+const ofPart: Members = {
+  schema: schemaProblem,
+  mediaType: optional(
+    (value) =>
+      (typeof value !== "string" || !mediaTypePattern.test(value)) && "must be a media type, such as application/json",
+  ),
+  matches: callable,
+};
+const ofSubState: Members = {
+  state: (value) => !isTaskState(value) && "must be a state of the protocol, which it annotates",
+  key: optional(memberName),
+  value: optional(
+    (value) => !["string", "number", "boolean"].includes(typeof value) && "must be a text, a number, true or false",
+  ),
+};
+const ofMethod: Members = {
+  request: schemaProblem,
+  response: schemaProblem,
+  jsonrpc: optional(
+    (value) =>
+      (typeof value !== "string" || value === "" || value.startsWith("rpc.")) &&
+      'must name a method that does not begin with "rpc." (JSON-RPC 2.0 §4.3)',
+  ),
+  rest: (value) =>
+    !isObject(value) &&
+    'must say where the method is over HTTP+JSON, such as { method: "POST", path: "/tasks:search" }',
+  grpc: (value) =>
+    (typeof value !== "string" || !grpcPath.test(value)) &&
+    'must be the path of a method, such as "/example.tasks.v1.Search/SearchTasks"',
+  onCall: callable,
+  idempotent: flag,
+};
+const ofRest: Members = {
+  method: (value) => value !== "GET" && value !== "POST" && "must be GET or POST",
+  path: (value) =>
+    (typeof value !== "string" || !restPath.test(value) || /\/\.\.?(?:\/|$)/.test(value)) &&
+    'must be a path below the base, such as "/tasks:search"',
+};
 
 /**
- * Checks an extension. `path`: of the extension, with a dot at its end, which errors name. `more`: what else is wrong with it.
+ * Checks an extension.
  *
+ * @param path - Of the extension, with a dot at its end, for errors.
+ * @param strict - Whether unknown members are errors: from JavaScript, a misspelt one would do nothing.
  * @throws A2AError `InvalidParams` that names each wrong field.
  */
-export function checkDefinition(extension: unknown, path = "", more: Problems = []): asserts extension is AnyExtension {
+export function checkDefinition(extension: unknown, path = "", strict = false): asserts extension is AnyExtension {
   const problems = isObject(extension)
-    ? [...problemsOf(extension), ...more].map(({ field, description }) => ({ field: path + field, description }))
+    ? new Checker(extension, strict).problems().map(({ field, description }) => ({ field: path + field, description }))
     : about(path.slice(0, -1) || "extension", "must be an object, as defineExtension() makes it");
   if (problems.length === 0) return;
   const uri = isObject(extension) && typeof extension["uri"] === "string" ? ` ${extension["uri"].slice(0, 200)}` : "";
   const list = problems.map(({ field, description }) => `${field} ${description}`).join("; ");
-  throw invalidParams(problems, `The extension${uri} cannot be: ${list}`);
+  throw invalidParams(problems, `The extension${uri} is invalid: ${list}`);
 }
 
-function problemsOf(value: object): Problems {
-  const extension = value as unknown as AnyExtension;
-  const { uri, kind, required, description, params, paramsSchema, methods, wakeRows, searchesTasks } = extension;
-  const isData = kind === "data";
-  const isTooLongForRows = wakeRows === true && typeof uri === "string" && utf8Length(uri) > maxFeatureBytes;
-  return [
-    ...about("uri", uriProblem(uri)),
-    ...about(
-      "wakeRows",
-      isTooLongForRows && `needs a uri of at most ${maxFeatureBytes} bytes, which is the name of the rows`,
-    ),
-    ...about("wakeRows", isNoFlag(wakeRows) && noFlag),
-    ...about("searchesTasks", isNoFlag(searchesTasks) && noFlag),
-    ...about("description", description !== undefined && typeof description !== "string" && "must be a text"),
-    ...about("kind", kind !== undefined && !kinds.includes(kind) && `must be one of ${kinds.join(", ")}`),
-    ...about("required", isNoFlag(required) && noFlag),
-    ...about(
-      "required",
-      isData && required === true && "cannot be true for the kind data: what adds data alone may be left out",
-    ),
-    ...(isData
-      ? about("methods", isObject(methods) && Object.keys(methods).length > 0 && "are not for the kind data")
-      : methodProblems(extension)),
-    ...about("params", params !== undefined && !isJsonObject(params) && "must be a JSON object"),
-    ...(paramsSchema === undefined ? [] : paramsProblems(paramsSchema, params)),
-    ...requiresProblems(extension),
-    ...metadataProblems(extension),
-    ...dataProblems(extension),
-    ...subStateProblems(extension),
-    ...hooks.flatMap((name) =>
-      about(name, extension[name] !== undefined && typeof extension[name] !== "function" && "must be a function"),
-    ),
-  ];
+/** What is wrong with the methods of an extension. */
+export function methodProblems(extension: AnyExtension): Problems {
+  return new Checker(extension, false).methods();
 }
 
-function paramsProblems(schema: StandardSchema, params: unknown): Problems {
-  const problem = schemaProblem(schema);
-  if (problem !== undefined) return about("paramsSchema", problem);
-  return isObject(params) ? misfits(schema, "params", params) : [];
-}
+class Checker {
+  readonly #given: Json;
+  readonly #strict: boolean;
 
-/** Whether a card can carry it. */
-function isJsonObject(value: unknown): boolean {
-  try {
-    return isObject(value) && JSON.stringify(value) !== undefined;
-  } catch {
-    return false;
+  constructor(given: Json, strict: boolean) {
+    this.#given = given;
+    this.#strict = strict;
   }
-}
 
-function requiresProblems({ uri, requires = [] }: AnyExtension): Problems {
-  if (!Array.isArray(requires)) return about("requires", "must be a list of URIs");
-  const before = new Set<unknown>();
-  return requires.flatMap((each: unknown, at) => {
-    const isTwice = before.has(each);
-    before.add(each);
+  problems(): Problems {
+    const { uri, kind, required, wakeRows, methods, params, paramsSchema } = this.#given;
+    const isData = kind === "data";
+    const isTooLongForRows = wakeRows === true && typeof uri === "string" && utf8Length(uri) > maxFeatureBytes;
     return [
-      ...about(`requires[${at}]`, uriProblem(each)),
-      ...about(`requires[${at}]`, each === uri && "is the extension itself"),
-      ...about(`requires[${at}]`, isTwice && "is there twice"),
+      ...this.#members(this.#given, "", ofExtension),
+      ...about(
+        "wakeRows",
+        isTooLongForRows && `needs a uri of at most ${maxFeatureBytes} bytes, which is the name of the rows`,
+      ),
+      ...about(
+        "required",
+        isData && required === true && "cannot be true for the kind data: what adds data alone may be left out",
+      ),
+      ...(isData
+        ? about("methods", isObject(methods) && Object.keys(methods).length > 0 && "are not for the kind data")
+        : this.methods()),
+      ...(isObject(params) && schemaProblem(paramsSchema) === undefined && isSchema(paramsSchema)
+        ? misfits(paramsSchema, "params", params)
+        : []),
+      ...this.#requires(),
+      ...this.#metadata(),
+      ...this.#data(),
+      ...this.#subStates(),
     ];
-  });
-}
+  }
 
-/** A name is a member of what agents and clients read. */
-function isNoName(name: string): boolean {
-  return name === "" || name === "__proto__";
-}
+  /** What is wrong with the members of an object, and, where that is checked, which of them are unknown. */
+  #members(value: Json, path: string, table: Members): Problems {
+    const names = Object.keys(table);
+    const unknown = this.#strict ? Object.keys(value).filter((name) => !names.includes(name)) : [];
+    return [
+      ...Object.entries(table).flatMap(([name, check]) => about(path + name, check(value[name]))),
+      ...unknown.flatMap((name) => {
+        const meant = nearestOf(name, names);
+        return about(
+          path + name,
+          meant === "" ? "is not a member of a definition" : `is unknown: did you mean ${meant}?`,
+        );
+      }),
+    ];
+  }
 
-function metadataProblems(extension: AnyExtension): Problems {
-  const { metadata } = extension;
-  if (metadata === undefined) return [];
-  if (!isObject(metadata)) return about("metadata", "must be an object of places");
-  const shape = Object.entries(metadata).flatMap(([place, fields]) => {
-    if (!places.some((each) => each === place))
-      return about(`metadata.${place}`, `must be one of ${places.join(", ")}`);
-    if (!isObject(fields)) return about(`metadata.${place}`, "must be an object of fields");
-    return Object.entries(fields).flatMap(([name, field]) => {
-      const schema = isSchema(field) ? field : isObject(field) ? field["schema"] : undefined;
+  /** The entries of a member that is an object, each checked. */
+  #entries(member: string, what: string, check: (name: string, value: unknown) => Problems): Problems {
+    const value = this.#given[member];
+    if (value === undefined) return [];
+    if (!isObject(value)) return about(member, `must be an object of ${what}`);
+    return Object.entries(value).flatMap(([name, entry]) => check(name, entry));
+  }
+
+  methods(): Problems {
+    return this.#entries("methods", "methods, by their names", (name, method) => {
+      const field = `methods[${JSON.stringify(name)}]`;
+      if (!/^[^/\s]+\/\S+$/.test(name) || name.length > maxMethodName)
+        return about(field, 'must have a slash in its name, as "tasks/search"');
+      if (!isObject(method)) return about(field, "must be a method, as extensionMethod() makes it");
+      const { rest } = method;
       return [
-        ...about(`metadata.${place}.${name}`, isNoName(name) && "must have another name"),
-        ...about(
-          `metadata.${place}.${name}.volatile`,
-          !isSchema(field) && isObject(field) && isNoFlag(field["volatile"]) && noFlag,
-        ),
-        ...about(`metadata.${place}.${name}`, schemaProblem(schema)),
+        ...this.#members(method, `${field}.`, ofMethod),
+        ...(isObject(rest)
+          ? this.#members({ method: rest["method"], path: rest["path"] }, `${field}.rest.`, ofRest)
+          : []),
       ];
     });
-  });
-  return shape.length > 0 ? shape : keyProblems(fieldsOf({ ...extension, data: {} }));
+  }
+
+  #requires(): Problems {
+    const { uri, requires = [] } = this.#given;
+    if (!Array.isArray(requires)) return about("requires", "must be a list of URIs");
+    return requires.flatMap((each: unknown, at) => [
+      ...about(`requires[${at}]`, uriProblem(each)),
+      ...about(`requires[${at}]`, each === uri && "is the extension itself"),
+      ...about(`requires[${at}]`, requires.indexOf(each) !== at && "is there twice"),
+    ]);
+  }
+
+  #metadata(): Problems {
+    const shape = this.#entries("metadata", "places", (place, fields) => {
+      if (!places.some((each) => each === place))
+        return about(`metadata.${place}`, `must be one of ${places.join(", ")}`);
+      if (!isObject(fields)) return about(`metadata.${place}`, "must be an object of fields");
+      return Object.entries(fields).flatMap(([name, field]) => {
+        const path = `metadata.${place}.${name}`;
+        const isObjectField = !isSchema(field) && isObject(field);
+        return [
+          ...about(path, isReservedName(name) && "must have another name"),
+          ...(isObjectField ? this.#members(field, `${path}.`, ofField) : []),
+          ...about(path, schemaProblem(isObjectField ? field["schema"] : field)),
+        ];
+      });
+    });
+    const { metadata } = this.#given;
+    if (shape.length > 0 || metadata === undefined) return shape;
+    return keyProblems(fieldsOf({ ...(this.#given as unknown as AnyExtension), data: {} }));
+  }
+
+  #data(): Problems {
+    const types = new Map<string, string>();
+    return this.#entries("data", "fields", (name, field) => {
+      const path = `data.${name}`;
+      if (!isObject(field)) return about(path, "must have a schema");
+      const { matches, mediaType } = field;
+      const type = matches === undefined && typeof mediaType === "string" ? bare(mediaType) : undefined;
+      const before = type === undefined ? undefined : types.get(type);
+      if (type !== undefined) types.set(type, name);
+      return [
+        ...about(path, isReservedName(name) && "must have another name"),
+        ...this.#members(field, `${path}.`, ofPart),
+        ...about(path, mediaType === undefined && matches === undefined && "must have a mediaType, or matches"),
+        ...about(`${path}.mediaType`, before !== undefined && `is the one of ${before}`),
+      ];
+    });
+  }
+
+  #subStates(): Problems {
+    const known = new Map<string, string>();
+    return this.#entries("subStates", "states", (name, subState) => {
+      const path = `subStates.${name}`;
+      if (!isObject(subState)) return about(path, "must have the state that it annotates");
+      if (isReservedName(name)) return about(path, "must have another name");
+      const { state, key = name, value = true } = subState;
+      const identity = JSON.stringify([state, key, value]);
+      const before = known.get(identity);
+      known.set(identity, name);
+      return [
+        ...this.#members(subState, `${path}.`, ofSubState),
+        ...about(path, before !== undefined && `is the same as ${before}`),
+      ];
+    });
+  }
 }
 
 /** Keys must be names of members, and each belongs to one field of its place. */
@@ -148,8 +287,7 @@ function keyProblems({ metadata }: ExtensionFields): Problems {
       return [
         ...about(field, list.length === 0 && "must be a text, or a list of texts"),
         ...list.flatMap((key) => {
-          if (typeof key !== "string" || key === "" || key === "__proto__")
-            return about(field, "must be the name of a member");
+          if (typeof key !== "string" || isReservedName(key)) return about(field, "must be the name of a member");
           const owner = owners.get(key);
           owners.set(key, name);
           return [
@@ -162,57 +300,22 @@ function keyProblems({ metadata }: ExtensionFields): Problems {
   });
 }
 
-function dataProblems({ data }: AnyExtension): Problems {
-  if (data === undefined) return [];
-  if (!isObject(data)) return about("data", "must be an object of fields");
-  const types = new Map<string, string>();
-  return Object.entries(data).flatMap(([name, field]) => {
-    const place = `data.${name}`;
-    if (!isObject(field)) return about(place, "must have a schema");
-    const { matches, mediaType, schema } = field;
-    const isType = typeof mediaType === "string" && /^[\w!#$&^.+-]+\/[\w!#$&^.+-]+(?:\s*;.*)?$/.test(mediaType);
-    const type = matches === undefined && typeof mediaType === "string" ? bare(mediaType) : undefined;
-    const before = type === undefined ? undefined : types.get(type);
-    if (type !== undefined) types.set(type, name);
-    return [
-      ...about(place, isNoName(name) && "must have another name"),
-      ...about(`${place}.schema`, schemaProblem(schema)),
-      ...about(
-        `${place}.mediaType`,
-        mediaType !== undefined && !isType && "must be a media type, such as application/json",
-      ),
-      ...about(`${place}.matches`, matches !== undefined && typeof matches !== "function" && "must be a function"),
-      ...about(place, mediaType === undefined && matches === undefined && "must have a mediaType, or matches"),
-      ...about(`${place}.mediaType`, before !== undefined && `is the one of ${before}`),
-    ];
-  });
+function about(field: string, description: string | undefined | false): Problems {
+  return description === undefined || description === false ? [] : [{ field, description }];
 }
 
-function subStateProblems({ subStates }: AnyExtension): Problems {
-  if (subStates === undefined) return [];
-  if (!isObject(subStates)) return about("subStates", "must be an object of states");
-  const found = new Map<string, string>();
-  return Object.entries(subStates).flatMap(([name, subState]) => {
-    const place = `subStates.${name}`;
-    if (!isObject(subState)) return about(place, "must have the state that it annotates");
-    const { state, key = name, value = true } = subState as { state?: unknown; key?: unknown; value?: unknown };
-    if (isNoName(name)) return about(place, "must have another name");
-    const identity = JSON.stringify([state, key, value]);
-    const before = found.get(identity);
-    found.set(identity, name);
-    return [
-      ...about(`${place}.state`, !isTaskState(state) && "must be a state of the protocol, which it annotates"),
-      ...about(
-        `${place}.key`,
-        (typeof key !== "string" || key === "" || key === "__proto__") && "must be the name of a member",
-      ),
-      ...about(
-        `${place}.value`,
-        !["string", "number", "boolean"].includes(typeof value) && "must be a text, a number, true or false",
-      ),
-      ...about(place, before !== undefined && `is the same as ${before}`),
-    ];
-  });
+/** Whether a text cannot name a member of what agents and clients read. */
+function isReservedName(name: string): boolean {
+  return name === "" || name === "__proto__";
+}
+
+/** Whether a card can carry it. */
+function isJsonObject(value: unknown): boolean {
+  try {
+    return isObject(value) && JSON.stringify(value) !== undefined;
+  } catch {
+    return false;
+  }
 }
 
 /**
@@ -273,4 +376,16 @@ export function cycleIn(extensions: readonly AnyExtension[]): readonly string[] 
     if (found !== undefined) return found;
   }
   return undefined;
+}
+
+/** Longest URI of an extension, in bytes. A header of a request has to carry several. */
+const maxUriBytes = 2048;
+/** An absolute URI (RFC 3986), in a form that fits into a list of URIs in a header: without commas and spaces. */
+const absoluteUri = /^[a-z][a-z\d+.-]*:(?:[\w\-.~:/?#[\]@!$&'()*+;=]|%[\da-f]{2})+$/i;
+
+/** Why a text cannot be the URI of an extension; `undefined` where it can. */
+export function uriProblem(uri: unknown): string | undefined {
+  if (typeof uri !== "string" || uri === "") return "must be a URI";
+  if (utf8Length(uri) > maxUriBytes) return `must not take more than ${maxUriBytes} bytes`;
+  return absoluteUri.test(uri) ? undefined : "must be an absolute URI without commas and spaces";
 }

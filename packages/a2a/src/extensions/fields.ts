@@ -1,4 +1,14 @@
-import { isDataPart, type JsonObject, type Part, type StandardSchema, type TaskStatus } from "../model/index.ts";
+import {
+  isDataPart,
+  type JsonObject,
+  type Part,
+  type StandardSchema,
+  type TaskStatus,
+  type Message,
+  type NewRecord,
+  type TaskArtifactUpdateEvent,
+  type TaskStatusUpdateEvent,
+} from "../model/index.ts";
 import type {
   AnyExtension,
   DataPartFields,
@@ -6,25 +16,22 @@ import type {
   MetadataFieldsByPlace,
   MetadataPlace,
 } from "../protocol/index.ts";
-import { fit, isSchema } from "./values.ts";
+import { fit, isSchema } from "./schemas.ts";
 
 /* What an extension puts into metadata and parts, in the form in which it is looked up. */
 
 /** A value in a metadata map. */
-export interface MetadataEntry {
-  /** The name for agents and clients. */
+interface MetadataEntry {
   readonly name: string;
   /** The first one is written, any is read. */
   readonly keys: readonly [string, ...string[]];
   readonly schema: StandardSchema;
 }
 
-/** Data parts of one name. */
-export interface DataEntry {
+interface DataEntry {
   readonly name: string;
   readonly mediaType: string | undefined;
   readonly schema: StandardSchema;
-  /** Whether a part is one of these. */
   readonly matches: (part: Part) => boolean;
 }
 
@@ -113,7 +120,6 @@ export function dataIn(
   );
 }
 
-/** The value, where it fits. */
 function fitting(
   schema: StandardSchema,
   value: unknown,
@@ -139,4 +145,59 @@ export function subStateOf({ subStates = {} }: AnyExtension, status: TaskStatus 
     return state === status?.state && Object.hasOwn(metadata, key) && metadata[key] === value;
   });
   return found?.[0];
+}
+
+/** Keys of metadata whose values are of the moment (`MetadataField.volatile`). */
+export type VolatileKeys = ReadonlySet<string>;
+
+/** Keys of extensions, by their URI; those without any are absent. */
+export function volatileKeysOf(extensions: readonly AnyExtension[]): ReadonlyMap<string, VolatileKeys> {
+  const keys = extensions.map(
+    ({ uri, metadata = {} }) => [uri, new Set(keysIn(uri, metadata as MetadataFieldsByPlace))] as const,
+  );
+  return new Map(keys.filter(([, { size }]) => size > 0));
+}
+
+function keysIn(uri: string, metadata: MetadataFieldsByPlace): readonly string[] {
+  return Object.values(metadata)
+    .flatMap((fields) => Object.entries(fields ?? {}))
+    .flatMap(([name, field]) => {
+      const { volatile = false, key = `${uri}/${name}` } = field as Partial<MetadataField>;
+      return volatile ? key : [];
+    });
+}
+
+/** The keys of the active extensions; `undefined` where there are none. */
+export function activeKeys(
+  all: ReadonlyMap<string, VolatileKeys>,
+  active: readonly string[],
+): VolatileKeys | undefined {
+  if (all.size === 0) return undefined;
+  const found = active.flatMap((uri) => [...(all.get(uri) ?? [])]);
+  return found.length === 0 ? undefined : new Set(found);
+}
+
+/** A message without them. */
+export function stableMessage(message: Message, keys: VolatileKeys | undefined): Message {
+  return keys === undefined ? message : stable(message, keys);
+}
+
+/** The content of a record without them; other records as they are. */
+export function stableJson({ kind, json }: Pick<NewRecord, "kind" | "json">, keys: VolatileKeys): string {
+  if (kind === "artifactUpdate") {
+    const update = JSON.parse(json) as TaskArtifactUpdateEvent;
+    return JSON.stringify({ ...stable(update, keys), artifact: stable(update.artifact, keys) });
+  }
+  if (kind !== "statusUpdate") return json;
+  const update = JSON.parse(json) as TaskStatusUpdateEvent;
+  const { message } = update.status;
+  const status = message === undefined ? update.status : { ...update.status, message: stable(message, keys) };
+  return JSON.stringify({ ...stable(update, keys), status });
+}
+
+function stable<T extends { readonly metadata?: JsonObject }>(object: T, keys: VolatileKeys): T {
+  if (object.metadata === undefined || !Object.keys(object.metadata).some((key) => keys.has(key))) return object;
+  const { metadata, ...rest } = object;
+  const left = Object.entries(metadata).filter(([key]) => !keys.has(key));
+  return (left.length === 0 ? rest : { ...rest, metadata: Object.fromEntries(left) }) as T;
 }

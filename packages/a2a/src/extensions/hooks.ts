@@ -1,59 +1,50 @@
 import type { Logger } from "../base/index.ts";
-import type { AgentCard, Message, NewRecord, StreamResponse } from "../model/index.ts";
+import { jsonTextOf } from "../base/json-text.ts";
+import { invalidParams, type AgentCard, type Message, type NewRecord, type StreamResponse } from "../model/index.ts";
 import type {
   AcceptedCall,
   AcceptedInput,
   ActivatingCall,
   AgentEvent,
   AnyExtension,
+  AppendedEvent,
   AppendingTurn,
   TurnBase,
 } from "../protocol/index.ts";
+import { Activation } from "./activation.ts";
 import { checkOnCard, checkServed } from "./definition.ts";
-import { isHarmless } from "./failures.ts";
-import type { HookTime } from "./hook-time.ts";
-import type { RowStore } from "./rows.ts";
-import type { RunningHooks } from "./running.ts";
-import type { ExtensionsOfTurn } from "./turn.ts";
-import { activeKeys, stableJson, stableMessage, volatileKeysOf, type VolatileKeys } from "./volatile.ts";
+import { activeKeys, stableJson, stableMessage, volatileKeysOf, type VolatileKeys } from "./fields.ts";
+import { copyFor, fails, isHarmless, ToldByTask, type HookTime } from "./hook-calls.ts";
+import { ExtensionReader } from "./reads.ts";
+import { deliveredProblems, listed, misfitsOfInput } from "./results.ts";
+import { acceptedBy, appendedBy, checkEvent, eventOf, type RowStore } from "./run-hook.ts";
+import { ExtensionsOfTurn } from "./turn.ts";
 
 /** Changes what goes out to the readers of one activation. */
 export type Deliver = (event: StreamResponse) => StreamResponse;
 
-/**
- * The extensions of a server, and their hooks. What runs the hooks is loaded with the first call that has activated an extension: whoever
- * has one waits for `ready()` first. Where no active extension has a hook, what comes in is what goes out, and nothing is made.
- */
+/** The extensions of a server, and their hooks, in the order in which it lists them. */
 export class ExtensionHooks {
   /** URIs of those whose rows each new record wakes. */
   readonly wakeRows: readonly string[];
   /** All of them. */
   readonly all: readonly AnyExtension[];
+  readonly #readers: readonly ExtensionReader[];
   readonly #volatile: ReadonlyMap<string, VolatileKeys>;
   readonly #logger: Logger;
   readonly #time: HookTime;
-  #running: RunningHooks | undefined;
-  #loading: Promise<void> | undefined;
+  readonly #told = new ToldByTask();
+  readonly #activations = new Map<AgentCard, Activation>();
 
   /** @throws A2AError `InvalidParams` for an extension that cannot be, and for two with one URI. */
   constructor(extensions: readonly AnyExtension[], logger: Logger, time: HookTime) {
     checkServed(extensions);
     this.all = extensions;
+    this.#readers = extensions.map((extension) => new ExtensionReader(extension));
     this.#logger = logger;
     this.#time = time;
     this.#volatile = volatileKeysOf(extensions);
     this.wakeRows = extensions.filter(({ wakeRows }) => wakeRows === true).map(({ uri }) => uri);
-  }
-
-  /** Loads what runs hooks. `undefined`: it is there, or not needed. */
-  ready(): Promise<void> | undefined {
-    if (this.#running !== undefined || this.all.length === 0) return undefined;
-    return (this.#loading ??= this.#load());
-  }
-
-  async #load(): Promise<void> {
-    const { RunningHooks: Running } = await import("./running.ts");
-    this.#running = new Running(this.all, this.#logger, this.#time);
   }
 
   /**
@@ -67,12 +58,18 @@ export class ExtensionHooks {
 
   /** Those of the extensions asked for that become active in a call. `needed`: URI of the one whose method is called. */
   activate(asked: readonly string[], call: ActivatingCall, needed: string | undefined): readonly string[] {
-    return this.#there().activate(asked, call, needed);
+    let activation = this.#activations.get(call.card);
+    if (activation === undefined) {
+      activation = new Activation(this.all, call.card, this.#logger);
+      this.#activations.set(call.card, activation);
+    }
+    return activation.of(asked, call, needed);
   }
 
   /** The extensions that are active in a turn. `undefined`: none. */
   turn(turn: TurnBase): ExtensionsOfTurn | undefined {
-    return turn.extensions.length === 0 || this.all.length === 0 ? undefined : this.#there().turn(turn);
+    const readers = this.#active(turn.extensions);
+    return readers.length === 0 ? undefined : new ExtensionsOfTurn(readers, turn, this.#time);
   }
 
   /**
@@ -85,7 +82,29 @@ export class ExtensionHooks {
     call: Omit<AcceptedCall, "rows">,
     rows: RowStore,
   ): AcceptedInput | Promise<AcceptedInput> {
-    return this.all.length === 0 ? input : this.#there().accept(input, call, rows);
+    const active = this.#active(call.extensions);
+    for (const reader of active) this.#checkInput(reader, input, call.logger);
+    let accepted: AcceptedInput | Promise<AcceptedInput> = input;
+    for (const { extension } of active) {
+      if (extension.onAccept === undefined) continue;
+      const apply = (before: AcceptedInput): AcceptedInput | Promise<AcceptedInput> =>
+        acceptedBy(extension, before, call, rows, call.logger, this.#time);
+      accepted = accepted instanceof Promise ? accepted.then(apply) : apply(accepted);
+    }
+    return accepted;
+  }
+
+  #checkInput(reader: ExtensionReader, input: AcceptedInput, logger: Logger): void {
+    const { extension } = reader;
+    try {
+      const problems = misfitsOfInput(reader, input);
+      if (problems.length === 0) return;
+      if (!isHarmless(extension)) throw invalidParams(problems);
+      const fields = { extension: extension.uri, problems: listed(problems) };
+      logger.info("Ignored extension data of a message that does not match its schema", fields);
+    } catch (thrown) {
+      fails(extension, "schema", thrown, logger);
+    }
   }
 
   /** Applies `onAppend`, and checks what comes of it. `rows`: absent for a direct reply. `bare`: without those of the kind `data`. `logger`: adds the task to each line. */
@@ -97,7 +116,19 @@ export class ExtensionHooks {
     bare = false,
     logger: Logger = this.#logger,
   ): AgentEvent {
-    return this.all.length === 0 ? event : this.#there().append(event, turn, active, rows, bare, logger);
+    if (this.#readers.length === 0) return event;
+    if (event.kind === "checkpoint" || event.kind === "wait") return event;
+    let appended: AppendedEvent = event;
+    const log = this.#told.of(turn.taskId, logger);
+    const readers = this.#active(turn.extensions).filter(({ extension }) => active?.hasLeft(extension.uri) !== true);
+    for (const reader of readers) {
+      const { uri, onAppend } = reader.extension;
+      if (onAppend === undefined || (bare && isHarmless(reader.extension))) continue;
+      const started = active?.get(uri);
+      appended = appendedBy(reader, appended, { ...turn, started }, rows, log);
+    }
+    for (const reader of readers) if (reader.hasFields) checkEvent(reader, appended, log);
+    return appended;
   }
 
   /** URIs of the active extensions that add data to events, and that events can do without. */
@@ -110,7 +141,24 @@ export class ExtensionHooks {
 
   /** `onDeliver` of the active extensions, as one; `undefined` where none has it. */
   deliver(active: readonly string[]): Deliver | undefined {
-    return active.length === 0 || this.all.length === 0 ? undefined : this.#there().deliver(active);
+    const hooks = this.#active(active).filter(({ extension }) => extension.onDeliver !== undefined);
+    if (hooks.length === 0) return undefined;
+    return (event) =>
+      hooks.reduce((before, { extension }) => {
+        try {
+          // A copy: other readers may get the same event.
+          const given = isHarmless(extension) ? copyFor(before) : before;
+          const after = eventOf(extension.onDeliver?.(given), memberOf(before)) as StreamResponse;
+          const problems = deliveredProblems(after);
+          if (problems.length > 0) throw new TypeError(`It returned an invalid event: ${listed(problems)}`);
+          // What is no JSON must fail here, where the extension is known.
+          jsonTextOf(after);
+          return after;
+        } catch (thrown) {
+          fails(extension, "onDeliver", thrown, this.#told.of(taskOf(before), this.#logger));
+          return before;
+        }
+      }, event);
   }
 
   /** A message without the values that are of the moment: what tells it from another one with the same id. */
@@ -124,8 +172,18 @@ export class ExtensionHooks {
     return keys && ((record) => ({ ...record, json: stableJson(record, keys) }));
   }
 
-  #there(): RunningHooks {
-    if (this.#running === undefined) throw new Error("The hooks of extensions are not loaded: wait for ready()");
-    return this.#running;
+  #active(uris: readonly string[]): readonly ExtensionReader[] {
+    if (this.#readers.length === 0 || uris.length === 0) return none;
+    return this.#readers.filter(({ extension }) => uris.includes(extension.uri));
   }
+}
+
+const none: readonly ExtensionReader[] = [];
+
+function taskOf({ task, message, statusUpdate, artifactUpdate }: Partial<StreamResponse>): string | undefined {
+  return task?.id ?? (statusUpdate ?? artifactUpdate ?? message)?.taskId;
+}
+
+function memberOf(event: StreamResponse): string {
+  return Object.keys(event).find((name) => event[name as keyof StreamResponse] !== undefined) ?? "task";
 }

@@ -1,4 +1,4 @@
-export { copyFor } from "./copies.ts";
+export { copyFor, isPromise, inTime } from "./hook-calls.ts";
 export {
   defineExtension,
   extensionMethod,
@@ -7,13 +7,9 @@ export {
   type ExtensionDefinition,
   type NoData,
 } from "./define.ts";
-export { cycleIn } from "./definition.ts";
-export { isPromise } from "./failures.ts";
-export { inTime } from "./hook-time.ts";
+export { cycleIn, uriProblem } from "./definition.ts";
 export { methodRoute } from "./methods.ts";
-export { checkedRequest, wrongInRequest } from "./outgoing.ts";
-export { declarationOf, paramsOf } from "./params.ts";
+export { misfitsOfInput, checkedRequest } from "./results.ts";
+export { declarationOf, paramsOf, requestedFrom } from "./activation.ts";
 export { ExtensionReader, type Readable } from "./reads.ts";
-export { requestedFrom } from "./requested.ts";
-export { uriProblem } from "./problems.ts";
-export { fit, misfits } from "./values.ts";
+export { fit, misfits } from "./schemas.ts";

@@ -1,7 +1,27 @@
 import { isObject } from "../model/schema.ts";
-import type { AnyExtension, ExtensionMethod, ExtensionMethods, MethodName, MethodRoute } from "../protocol/index.ts";
-import { about, type Problems } from "./problems.ts";
-import { schemaProblem } from "./values.ts";
+import {
+  TextPayload,
+  type AnyExtension,
+  type ExtensionMethod,
+  type ExtensionMethods,
+  type MethodName,
+  type MethodRoute,
+  type Payload,
+  type ExtensionCall,
+  type MethodRequest,
+} from "../protocol/index.ts";
+import { fit, misfits } from "./schemas.ts";
+import { jsonTextOf } from "../base/json-text.ts";
+import {
+  A2AError,
+  hasCode,
+  invalidParams,
+  maxViolations,
+  withFields,
+  type FieldViolation,
+  type JsonObject,
+  type StandardSchema,
+} from "../model/index.ts";
 
 /**
  * Where a method of an extension is on the wire. A client passes it as `outgoing.method` of the context of the call.
@@ -32,60 +52,58 @@ export function methodsOf(extensions: Iterable<AnyExtension>): readonly OwnedMet
   );
 }
 
-const longestName = 200;
-const restPath = /^(?:\/(?:[\w\-.~!$&'()*+,;=:@%]+|\{\w+\}(?::\w+)?))+$/;
-/** The full name of a service, and the name of a method, as .proto files have them: reflection of gRPC describes them so. */
-const grpcPath = /^\/[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*\/[A-Za-z_]\w*$/;
-
-/** What is wrong with the methods of a definition: with their names, their schemas, and where they are on the wire. */
-export function methodProblems({ methods }: AnyExtension): Problems {
-  if (methods === undefined) return [];
-  if (!isObject(methods)) return about("methods", "must be an object of methods, by their names");
-  return Object.entries(methods).flatMap(([name, method]) => {
-    const field = `methods[${JSON.stringify(name)}]`;
-    const isName = /^[^/\s]+\/\S+$/.test(name) && name.length <= longestName;
-    if (!isName) return about(field, 'must have a slash in its name, as "tasks/search"');
-    return isObject(method)
-      ? problemsOf(field, method)
-      : about(field, "must be a method, as extensionMethod() makes it");
-  });
+/**
+ * Calls a method: checks the request, and what it answers.
+ *
+ * @param request - JSON of a stranger.
+ * @throws A2AError `InvalidParams` with the fields, what the method throws, and `InternalError` where it throws anything else or answers
+ * what its schema refuses; its `cause` is for the log.
+ */
+export async function callMethod(
+  own: OwnedMethod,
+  { tenant: _, ...request }: MethodRequest,
+  call: ExtensionCall,
+): Promise<Payload<JsonObject>> {
+  const { method } = own;
+  const asked = fit(method.request, request);
+  if (!asked.ok) throw invalidParams(wrongFields(method.request, request));
+  let answer: unknown;
+  try {
+    answer = await method.onCall?.(asked.value, call);
+  } catch (thrown) {
+    if (thrown instanceof A2AError && !hasCode(thrown, "InvalidResponse")) throw thrown;
+    throw badAnswer(own, `failed: ${String(thrown)}`, thrown);
+  }
+  // What is sent is what is checked: `toJSON` and members that are no JSON are gone.
+  const text = textOf(own, answer);
+  const value: unknown = JSON.parse(text);
+  if (!isObject(value)) throw badAnswer(own, "must answer a JSON object");
+  const wrong = wrongFields(method.response, value);
+  if (wrong.length > 0) throw badAnswer(own, withFields("answered what its own schema refuses", wrong));
+  if (text.length > unreserved) await call.context.reserve?.(text.length);
+  return new TextPayload<JsonObject>(text);
 }
 
-function problemsOf(field: string, method: Readonly<Record<string, unknown>>): Problems {
-  const { request, response, jsonrpc, rest, grpc, onCall, idempotent } = method;
-  return [
-    ...about(`${field}.request`, schemaProblem(request)),
-    ...about(`${field}.response`, schemaProblem(response)),
-    ...about(
-      `${field}.jsonrpc`,
-      jsonrpc !== undefined &&
-        (typeof jsonrpc !== "string" || jsonrpc === "" || jsonrpc.startsWith("rpc.")) &&
-        'must name a method that does not begin with "rpc." (JSON-RPC 2.0 §4.3)',
-    ),
-    ...restProblems(`${field}.rest`, rest),
-    ...about(
-      `${field}.grpc`,
-      (typeof grpc !== "string" || !grpcPath.test(grpc)) &&
-        'must be the path of a method, such as "/example.tasks.v1.Search/SearchTasks"',
-    ),
-    ...about(`${field}.onCall`, onCall !== undefined && typeof onCall !== "function" && "must be a function"),
-    ...about(
-      `${field}.idempotent`,
-      idempotent !== undefined && typeof idempotent !== "boolean" && "must be true or false",
-    ),
-  ];
+/** Answers of so many characters need no reservation, as tasks do not. */
+const unreserved = 256 << 10;
+
+function wrongFields(schema: StandardSchema, value: object): readonly FieldViolation[] {
+  const fields = misfits(schema, "", value).slice(0, maxViolations);
+  return fields.map(({ field, description }) => ({ field: field.replace(/^\./, ""), description }));
 }
 
-function restProblems(field: string, rest: unknown): Problems {
-  if (!isObject(rest))
-    return about(
-      field,
-      'must say where the method is over HTTP+JSON, such as { method: "POST", path: "/tasks:search" }',
-    );
-  const { method, path } = rest;
-  const isPath = typeof path === "string" && restPath.test(path) && !/\/\.\.?(?:\/|$)/.test(path);
-  return [
-    ...about(`${field}.method`, method !== "GET" && method !== "POST" && "must be GET or POST"),
-    ...about(`${field}.path`, !isPath && 'must be a path below the base, such as "/tasks:search"'),
-  ];
+function textOf(own: OwnedMethod, answer: unknown): string {
+  try {
+    const text: string | undefined = jsonTextOf(answer);
+    if (text !== undefined) return text;
+  } catch (thrown) {
+    throw badAnswer(own, `answered what is no JSON: ${String(thrown)}`, thrown);
+  }
+  throw badAnswer(own, "must answer a JSON object");
+}
+
+/** An error that the log says more about than the caller is told. */
+function badAnswer({ uri, route: { name } }: OwnedMethod, problem: string, thrown?: unknown): A2AError {
+  const cause = new Error(`${name} of the extension ${uri} ${problem}`, { cause: thrown });
+  return new A2AError("InternalError", undefined, { cause });
 }

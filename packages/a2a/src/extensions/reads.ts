@@ -19,9 +19,9 @@ import type {
   MetadataPlace,
   TurnReads,
 } from "../protocol/index.ts";
-import { isHarmless } from "./failures.ts";
+import { isHarmless } from "./hook-calls.ts";
 import { dataIn, fieldsOf, subStateOf, valuesIn, type ExtensionFields, type Misfit } from "./fields.ts";
-import { misfits } from "./values.ts";
+import { misfits } from "./schemas.ts";
 
 /** What a client can read the values of an extension from. */
 export type Readable = StreamResponse | Task | Message | Artifact;
@@ -52,12 +52,36 @@ export class ExtensionReader {
 
   /** What the extension has put into a message and its request. It is read when it is asked for. */
   turn(message: Message, metadata: JsonObject | undefined): TurnReads<ExtensionTypes> {
-    return new MessageReads(this, message, metadata);
+    // Values that do not fit were logged when the message came.
+    const dropped: Misfit = (_name, mistake) => throwUnlessHarmless(this.extension, mistake);
+    const at = (place: MetadataPlace, of: JsonObject | undefined) => () =>
+      valuesIn(this.fields.metadata.get(place), of, dropped);
+    const reads: Reads<Omit<TurnReads<ExtensionTypes>, keyof ExtensionWrites<ExtensionTypes>>> = {
+      message: at("message", message.metadata),
+      request: at("request", metadata),
+      data: () => dataIn(this.fields.data, message.parts, dropped),
+    };
+    return lazily(reads, this.writes());
   }
 
   /** What the extension has put into an event, a task, a message or an artifact. It is read when it is asked for. */
-  event(source: Readable): EventReads<ExtensionTypes> {
-    return new SourceReads(this, sourceOf(source));
+  event(from: Readable): EventReads<ExtensionTypes> {
+    const { metadata, parts, status } = sourceOf(from);
+    const droppedAt =
+      (place: string): Misfit =>
+      (name, mistake) =>
+        this.leftOut(`${place}.${name}`, mistake);
+    const at = (place: MetadataPlace) => () =>
+      valuesIn(this.fields.metadata.get(place), metadata[place], droppedAt(`${place}.metadata`));
+    return lazily<EventReads<ExtensionTypes>>({
+      message: at("message"),
+      artifact: at("artifact"),
+      task: at("task"),
+      statusUpdate: at("statusUpdate"),
+      artifactUpdate: at("artifactUpdate"),
+      data: () => dataIn(this.fields.data, parts, droppedAt("data")),
+      subState: () => subStateOf(this.extension, status),
+    });
   }
 
   /** Writes the values of the extension, where there is no message to read. */
@@ -70,129 +94,26 @@ export class ExtensionReader {
   }
 }
 
-type Values = Readonly<Record<string, unknown>>;
-type ListsOfValues = Readonly<Record<string, readonly unknown[]>>;
+/** How each value is read. */
+type Reads<T> = { readonly [Name in keyof T]: () => T[Name] };
 
-class MessageReads implements TurnReads<ExtensionTypes> {
-  readonly #reader: ExtensionReader;
-  readonly #message: Message;
-  readonly #metadata: JsonObject | undefined;
-  #ofMessage: Values | undefined;
-  #ofRequest: Values | undefined;
-  #data: ListsOfValues | undefined;
-
-  constructor(reader: ExtensionReader, message: Message, metadata: JsonObject | undefined) {
-    this.#reader = reader;
-    this.#message = message;
-    this.#metadata = metadata;
+/** An object whose members are read when they are first asked for. `methods` are not among what is logged or sent of it. */
+function lazily<T extends object, Methods extends object = object>(reads: Reads<T>, methods?: Methods): T & Methods {
+  const made = {};
+  for (const [name, read] of Object.entries<() => unknown>(reads)) {
+    let found: { readonly value: unknown } | undefined;
+    Object.defineProperty(made, name, { enumerable: true, get: () => (found ??= { value: read() }).value });
   }
-
-  get message(): Values {
-    const { metadata } = this.#reader.fields;
-    return (this.#ofMessage ??= valuesIn(metadata.get("message"), this.#message.metadata, this.#leftOut));
-  }
-
-  get request(): Values {
-    return (this.#ofRequest ??= valuesIn(this.#reader.fields.metadata.get("request"), this.#metadata, this.#leftOut));
-  }
-
-  get data(): ListsOfValues {
-    return (this.#data ??= dataIn(this.#reader.fields.data, this.#message.parts, this.#leftOut));
-  }
-
-  /** What is left out has its line in the log since the message came. */
-  readonly #leftOut: Misfit = (_name, mistake) => throwUnlessHarmless(this.#reader.extension, mistake);
-
-  metadata(place: MetadataPlace, values: object | undefined): JsonObject {
-    return metadataOf(this.#reader, place, values);
-  }
-
-  part(name: string, value: unknown): Part {
-    return partOf(this.#reader, name, value);
-  }
-
-  subState(name: string): JsonObject {
-    return metadataOfSubState(this.#reader, name);
-  }
-
-  toJSON(): object {
-    const { message, request, data } = this;
-    return { message, request, data };
-  }
-
-  [inspected](): object {
-    return this.toJSON();
-  }
+  const plain = (): object => Object.fromEntries(Object.entries(made).filter(([, value]) => value !== undefined));
+  for (const [name, value] of [...Object.entries(methods ?? {}), ["toJSON", plain], [inspected, plain]] as const)
+    Object.defineProperty(made, name, { value });
+  return made as T & Methods;
 }
 
-/** Where the values of an event are. */
 interface Source {
   readonly metadata: { readonly [Place in MetadataPlace]?: JsonObject | undefined };
   readonly parts: readonly Part[];
   readonly status: TaskStatus | undefined;
-}
-
-class SourceReads implements EventReads<ExtensionTypes> {
-  readonly #reader: ExtensionReader;
-  readonly #source: Source;
-  readonly #values = new Map<MetadataPlace, Values>();
-  #data: ListsOfValues | undefined;
-
-  constructor(reader: ExtensionReader, source: Source) {
-    this.#reader = reader;
-    this.#source = source;
-  }
-
-  get message(): Values {
-    return this.#at("message");
-  }
-
-  get artifact(): Values {
-    return this.#at("artifact");
-  }
-
-  get task(): Values {
-    return this.#at("task");
-  }
-
-  get statusUpdate(): Values {
-    return this.#at("statusUpdate");
-  }
-
-  get artifactUpdate(): Values {
-    return this.#at("artifactUpdate");
-  }
-
-  get data(): ListsOfValues {
-    return (this.#data ??= dataIn(this.#reader.fields.data, this.#source.parts, this.#misfitAt("data")));
-  }
-
-  get subState(): string | undefined {
-    return subStateOf(this.#reader.extension, this.#source.status);
-  }
-
-  toJSON(): object {
-    const { message, artifact, task, statusUpdate, artifactUpdate, data, subState } = this;
-    return { message, artifact, task, statusUpdate, artifactUpdate, data, ...(subState !== undefined && { subState }) };
-  }
-
-  [inspected](): object {
-    return this.toJSON();
-  }
-
-  #misfitAt(place: string): Misfit {
-    return (name, mistake) => this.#reader.leftOut(`${place}.${name}`, mistake);
-  }
-
-  #at(place: MetadataPlace): Values {
-    let values = this.#values.get(place);
-    if (values === undefined) {
-      const entries = this.#reader.fields.metadata.get(place);
-      values = valuesIn(entries, this.#source.metadata[place], this.#misfitAt(`${place}.metadata`));
-      this.#values.set(place, values);
-    }
-    return values;
-  }
 }
 
 function sourceOf(source: Readable): Source {

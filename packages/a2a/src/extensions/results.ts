@@ -4,12 +4,18 @@ import {
   isTaskState,
   messageSchema,
   streamResponseSchema,
+  maxViolations,
   type FieldViolation,
   type Schema,
   type StreamResponse,
+  type Message,
+  type Part,
 } from "../model/index.ts";
 import { isObject } from "../model/schema.ts";
-import type { AcceptedInput, AppendedEvent } from "../protocol/index.ts";
+import type { AcceptedInput, AppendedEvent, MetadataPlace } from "../protocol/index.ts";
+import type { ExtensionReader } from "./reads.ts";
+import { misfits } from "./schemas.ts";
+import { jsonTextOf } from "../base/json-text.ts";
 
 /*
  * What a hook returned. An extension may put data into metadata and parts. It may not add members to the objects of the protocol, nor
@@ -20,7 +26,7 @@ type Problems = readonly FieldViolation[];
 
 /** What is wrong with an input that `onAccept` returned. */
 export function inputProblems(returned: unknown): Problems {
-  if (!isObject(returned)) return [{ field: "", description: "is no message with metadata" }];
+  if (!isObject(returned)) return [{ field: "", description: "must be a message with metadata" }];
   const { message, metadata } = returned;
   return [
     ...unknownIn(returned, ["message", "metadata"]),
@@ -30,7 +36,7 @@ export function inputProblems(returned: unknown): Problems {
 }
 
 /** What is wrong with the message of a request that `onRequest` returned, and was not wrong before. */
-export function messageProblems(before: unknown, returned: unknown): Problems {
+function messageProblems(before: unknown, returned: unknown): Problems {
   const known = new Set(shapeProblems(messageSchema, before, "message").map(({ field }) => field));
   return shapeProblems(messageSchema, returned, "message").filter(({ field }) => !known.has(field));
 }
@@ -123,4 +129,106 @@ export function changedByAddition(before: AppendedEvent, after: AppendedEvent): 
   const changed = ["kind", "state", "keep", "append", "lastChunk"].find((name) => was?.[name] !== is?.[name]);
   if (changed !== undefined || before.kind !== "artifact" || after.kind !== "artifact") return changed;
   return before.artifact.artifactId === after.artifact.artifactId ? undefined : "artifactId";
+}
+
+/* The values of an extension that do not fit their schemas, each with its path. */
+
+/** In a message and the metadata of its request. */
+export function misfitsOfInput(reader: ExtensionReader, { message, metadata }: AcceptedInput): Problems {
+  return bounded([
+    ...misfitsIn(reader, "request", metadata, "metadata"),
+    ...misfitsOfMessage(reader, message, "message"),
+  ]);
+}
+
+/** In an event of an agent. */
+export function misfitsOfEvent(reader: ExtensionReader, event: AppendedEvent): Problems {
+  switch (event.kind) {
+    case "reply":
+      return bounded(misfitsOfMessage(reader, event.message, "message"));
+    case "status":
+      return bounded([
+        ...misfitsIn(reader, "statusUpdate", event.metadata, "metadata"),
+        ...(event.message === undefined ? [] : misfitsOfMessage(reader, event.message, "message")),
+      ]);
+    case "artifact":
+      return bounded([
+        ...misfitsIn(reader, "artifactUpdate", event.metadata, "metadata"),
+        ...misfitsIn(reader, "artifact", event.artifact.metadata, "artifact.metadata"),
+        ...misfitsOfParts(reader, event.artifact.parts, "artifact.parts"),
+      ]);
+    default:
+      return [];
+  }
+}
+
+function misfitsOfMessage(
+  reader: ExtensionReader,
+  { metadata, parts }: Pick<Message, "metadata" | "parts">,
+  path: string,
+): Problems {
+  return [
+    ...misfitsIn(reader, "message", metadata, `${path}.metadata`),
+    ...misfitsOfParts(reader, parts, `${path}.parts`),
+  ];
+}
+
+function misfitsOfParts(reader: ExtensionReader, parts: readonly Part[], path: string): Problems {
+  const { metadata, data } = reader.fields;
+  if (data.length === 0 && !metadata.has("part")) return [];
+  return parts.flatMap((part, at) => [
+    ...misfitsIn(reader, "part", part.metadata, `${path}[${at}].metadata`),
+    ...data
+      .filter(({ matches }) => matches(part))
+      .flatMap(({ schema }) => misfits(schema, `${path}[${at}].data`, part.data)),
+  ]);
+}
+
+function misfitsIn({ fields }: ExtensionReader, place: MetadataPlace, metadata: unknown, path: string): Problems {
+  const entries = fields.metadata.get(place);
+  if (entries === undefined || !isObject(metadata)) return [];
+  return entries.flatMap(({ keys, schema }) =>
+    keys
+      .filter((key) => Object.hasOwn(metadata, key))
+      .flatMap((key) => misfits(schema, `${path}[${JSON.stringify(key)}]`, metadata[key])),
+  );
+}
+
+function bounded(problems: Problems): Problems {
+  return problems.slice(0, maxViolations);
+}
+
+/** Members that a hook may change: of a request, and of its message. */
+const freeInRequest = ["metadata", "message"];
+const freeInMessage = ["metadata", "parts", "extensions"];
+
+/**
+ * What `onRequest` has returned, in place of a request. An extension adds data to a request: it makes no other request of it.
+ *
+ * @throws TypeError that says what is wrong.
+ */
+export function checkedRequest<T extends object>(before: T, after: unknown): T {
+  if (typeof after !== "object" || after === null)
+    throw new TypeError(`It returned ${typeof after} in place of a request`);
+  const changed = [...changes(before, after, freeInRequest, "")];
+  if ("message" in before) {
+    const { message } = after as { readonly message?: unknown };
+    changed.push(...changes(before.message as object, message ?? {}, freeInMessage, "message."));
+    const problems = messageProblems(before.message, message);
+    if (problems.length > 0) throw new TypeError(`It returned no valid message: ${listed(problems)}`);
+  }
+  const { metadata } = after as { readonly metadata?: unknown };
+  if (metadata !== undefined && !isObject(metadata)) throw new TypeError("It returned metadata that is not an object");
+  if (changed.length > 0)
+    throw new TypeError(`It changed ${changed.join(", ")}: it may add data to metadata and parts`);
+  // What is no JSON must fail here, where the extension is known.
+  jsonTextOf(after);
+  return after as T;
+}
+
+function changes(before: object, after: object, free: readonly string[], path: string): readonly string[] {
+  const names = new Set([...Object.keys(before), ...Object.keys(after)]);
+  const differs = (name: string): boolean =>
+    JSON.stringify(before[name as never]) !== JSON.stringify(after[name as never]);
+  return [...names].filter((name) => !free.includes(name) && differs(name)).map((name) => path + name);
 }

@@ -10,8 +10,7 @@ import type {
   TurnBase,
   TurnEnd,
 } from "../protocol/index.ts";
-import { atOnce, fails, isPromise, unhandled } from "./failures.ts";
-import { inTime, type HookTime } from "./hook-time.ts";
+import { atOnce, fails, isPromise, unhandled, inTime, type HookTime } from "./hook-calls.ts";
 import type { ExtensionReader } from "./reads.ts";
 
 /** The extensions that are active in one turn: what they have begun, and what they offer its agent. */
@@ -87,7 +86,7 @@ export class ExtensionsOfTurn {
         if (given === undefined) return undefined;
         // A copy: what is no JSON must fail here, where it is a log line.
         const copy: unknown = isObject(given) ? JSON.parse(jsonTextOf(given)) : undefined;
-        if (!isObject(copy)) throw new TypeError("It returned what is no metadata");
+        if (!isObject(copy)) throw new TypeError("It returned invalid metadata");
         return copy as JsonObject;
       });
       if (added !== undefined) metadata = { ...metadata, ...added };
@@ -137,7 +136,7 @@ export class ExtensionsOfTurn {
   }
 
   #warn({ uri }: AnyExtension, hook: string, cause: unknown): void {
-    this.#logger.warn("A hook of an extension failed, and the turn goes on without it", {
+    this.#logger.warn("Extension hook failed; continuing without it", {
       extension: uri,
       hook,
       cause,
@@ -154,7 +153,7 @@ export class ExtensionsOfTurn {
       const ending = extension.onTurnEnd?.(this.#view(extension.uri), end);
       if (isPromise(ending)) await inTime(ending, this.#time);
     } catch (thrown) {
-      this.#logger.error("A hook of an extension failed", {
+      this.#logger.error("Extension hook failed", {
         extension: extension.uri,
         hook: "onTurnEnd",
         cause: thrown,
@@ -180,89 +179,45 @@ export class ExtensionsOfTurn {
     }
   }
 
+  /** A turn without the members that are for the agent alone. */
   #view(uri: string): ExtensionTurn {
-    return new TurnView(this.#turn, uri, this.#offered.get(uri), this.#waits);
+    const turn = this.#turn;
+    const { message, metadata, taskId, contextId, number, attempt, principal, extensions, clock, logger, resumable } =
+      turn;
+    const facts = {
+      message,
+      metadata,
+      taskId,
+      contextId,
+      number,
+      attempt,
+      principal,
+      extensions,
+      clock,
+      logger,
+      resumable,
+    };
+    return {
+      ...facts,
+      started: this.#offered.get(uri),
+      // Read late: a signal is made when it is first read.
+      get signal() {
+        return turn.signal;
+      },
+      get rows() {
+        return turn.extensionRows(uri);
+      },
+      requestAuthorization: (init) => turn.requestAuthorization(init),
+      waitFor: (work) => {
+        // It may reject unobserved: another extension fails the turn, or the turn has begun long ago.
+        unhandled(work);
+        this.#waits.push({ uri, work });
+      },
+    };
   }
 }
 
-/** Work of an extension that its turn waits for. */
 interface Wait {
   readonly uri: string;
   readonly work: Promise<unknown>;
-}
-
-/** A turn without what is the agent's alone. */
-class TurnView implements ExtensionTurn {
-  readonly #turn: TurnBase;
-  readonly #uri: string;
-  readonly #waits: Wait[];
-  readonly started: unknown;
-
-  constructor(turn: TurnBase, uri: string, started: unknown, waits: Wait[]) {
-    this.#waits = waits;
-    this.#turn = turn;
-    this.#uri = uri;
-    this.started = started;
-  }
-
-  get message(): ExtensionTurn["message"] {
-    return this.#turn.message;
-  }
-
-  get metadata(): ExtensionTurn["metadata"] {
-    return this.#turn.metadata;
-  }
-
-  get taskId(): string {
-    return this.#turn.taskId;
-  }
-
-  get contextId(): string {
-    return this.#turn.contextId;
-  }
-
-  get number(): number {
-    return this.#turn.number;
-  }
-
-  get attempt(): number {
-    return this.#turn.attempt;
-  }
-
-  get principal(): ExtensionTurn["principal"] {
-    return this.#turn.principal;
-  }
-
-  get extensions(): readonly string[] {
-    return this.#turn.extensions;
-  }
-
-  // Read late: a signal is made when somebody reads it.
-  get signal(): AbortSignal {
-    return this.#turn.signal;
-  }
-
-  get clock(): ExtensionTurn["clock"] {
-    return this.#turn.clock;
-  }
-
-  get logger(): Logger {
-    return this.#turn.logger;
-  }
-
-  get resumable(): boolean {
-    return this.#turn.resumable;
-  }
-
-  waitFor(work: Promise<unknown>): void {
-    // Nobody may come to wait for it: another extension fails the turn, or it has begun long ago.
-    unhandled(work);
-    this.#waits.push({ uri: this.#uri, work });
-  }
-
-  get rows(): ExtensionTurn["rows"] {
-    return this.#turn.extensionRows(this.#uri);
-  }
-
-  requestAuthorization: ExtensionTurn["requestAuthorization"] = (init) => this.#turn.requestAuthorization(init);
 }

@@ -96,7 +96,6 @@ export async function importSigningKey(key: PrivateJwk): Promise<WebKey | Uint8A
   return importJWK(jwk, algorithmOf(key) ?? "");
 }
 
-/** What of a key set is looked at, at most. */
 const maxKeys = 32;
 
 /**

@@ -2,7 +2,14 @@ import ipaddr from "ipaddr.js";
 
 /** What an IP address is for, as the IANA special-purpose registries say (RFC 6890). */
 export type AddressKind =
-  "global" | "loopback" | "private" | "link-local" | "unspecified" | "multicast" | "documentation" | "reserved";
+  | "global"
+  | "loopback"
+  | "private"
+  | "link-local"
+  | "unspecified"
+  | "multicast"
+  | "documentation"
+  | "reserved";
 
 type Address = ipaddr.IPv4 | ipaddr.IPv6;
 

@@ -1,7 +1,6 @@
 import { isLoopback, systemClock, type Clock } from "../base/index.ts";
 import { A2AError } from "../model/index.ts";
 import { addressKind, type AddressKind } from "./address.ts";
-import { orAborted, startLimit, type Limit } from "./limit.ts";
 import type { Dialer, DialInit, GuardedFetch, NetPolicy, ResolvedAddress } from "./port.ts";
 
 /**
@@ -146,13 +145,13 @@ function refused(reason: string, cause?: unknown, hint?: string): RefusedAddress
   return new RefusedAddress(reason, cause, hint);
 }
 
-/** Only in the error of `guardedFetch`: what remote callers are told is the reason alone. */
+/** Only in the error of `guardedFetch`; remote callers get the reason alone. */
 const localHint = "; for local work, pass { allowLoopback: true } to guardedFetch()";
 
 const token = /^[\w!#$%&'*+.^`|~-]+$/;
 /** Tabs and visible characters. A line break would begin another header (RFC 9110 §5.5). */
 const fieldValue = /^[\t\x20-\x7e\x80-\xff]*$/;
-/** Headers that the connection decides: they say where a message begins and ends, and where it goes. */
+/** Headers that the connection sets: framing and routing. */
 const reservedHeaders: readonly string[] = [
   "connection",
   "content-length",
@@ -183,7 +182,6 @@ async function pinnedFetch(target: Target, init: DialInit, dialer: Dialer, polic
   return dialer.fetch(target.url, addresses, init);
 }
 
-/** The addresses of a host. Throws where one of them may not be called. */
 async function resolve(
   { host, allowed }: Target,
   dialer: Dialer,
@@ -267,4 +265,50 @@ function bound(
 
 function tooLarge(maxBytes: number): A2AError {
   return new A2AError("InvalidResponse", `The answer is larger than ${maxBytes} bytes`);
+}
+
+/* What ends an outgoing call: its timeout or its caller. */
+
+/**
+ * Rejects when the signal is aborted, also for work that cannot be canceled, such as name resolution. `late` gets a result
+ * that comes after that.
+ */
+export function orAborted<T>(work: Promise<T>, signal: AbortSignal | undefined, late?: (value: T) => void): Promise<T> {
+  return new Promise((resolve, reject) => {
+    const abort = (): void => reject(signal?.reason as Error);
+    if (signal?.aborted === true) abort();
+    signal?.addEventListener("abort", abort, { once: true });
+    work.then((value) => {
+      if (signal?.aborted === true) late?.(value);
+      resolve(value);
+    }, reject);
+  });
+}
+
+/** A timeout and the signal of the caller, as one signal. */
+interface Limit {
+  readonly signal: AbortSignal;
+  explain(error: unknown): A2AError;
+  /** Stops the timer: the call is over. */
+  end(): void;
+}
+
+function startLimit(timeout: number, caller: AbortSignal | undefined, clock: Clock): Limit {
+  const controller = new AbortController();
+  const { signal } = controller;
+  const stop = clock.after(timeout, () => controller.abort(new A2AError("Timeout", `No answer within ${timeout} ms`)));
+  const abort = (): void => controller.abort(new A2AError("Aborted", undefined, { cause: caller?.reason }));
+  if (caller?.aborted === true) abort();
+  caller?.addEventListener("abort", abort, { once: true });
+  return {
+    signal,
+    explain(error) {
+      if (signal.aborted && signal.reason instanceof A2AError) return signal.reason;
+      return error instanceof A2AError ? error : new A2AError("ConnectionFailed", undefined, { cause: error });
+    },
+    end() {
+      stop();
+      caller?.removeEventListener("abort", abort);
+    },
+  };
 }

@@ -2,24 +2,21 @@ import type { Clock } from "../base/index.ts";
 import { A2AError } from "../model/index.ts";
 import type { GuardedFetch } from "./port.ts";
 
-/** How a document of another server is read and kept. */
-export interface RemoteDocumentOptions<T> {
-  /** Where it is, for the log. */
+interface RemoteDocumentOptions<T> {
   readonly url: string;
   readonly clock: Clock;
-  /** Reads and checks it. */
   readonly load: () => Promise<T>;
   /** What it is, for errors: `The key set of the sender`. */
   readonly name: string;
-  /** Least time between two requests, in milliseconds: strangers must not make this process call others. Default 30 s. */
+  /** Minimum time between two requests, in milliseconds, so that strangers cannot trigger them. Default 30 s. */
   readonly cooldown?: number;
 }
 
-/** It is read again after this time, in milliseconds, so that what was taken out of it is not trusted for long. */
+/** When it is read again, in milliseconds, so that what was removed from it is not trusted for long. */
 const freshFor = 10 * 60_000;
-/** Where it cannot be read, the last one is used for this long, in milliseconds. */
+/** How long the last read is used while it cannot be read, in milliseconds. */
 const usableFor = 24 * 60 * 60_000;
-/** How long a caller waits for a new reading where the last one can be used, in milliseconds. Senders of webhooks wait ten seconds. */
+/** How long a caller waits for a new read while the last one is usable, in milliseconds. Webhook senders wait ten seconds. */
 const longestWait = 3_000;
 
 /**
@@ -38,7 +35,7 @@ export class RemoteDocument<T> {
     this.#cooldown = options.cooldown ?? 30_000;
   }
 
-  /** The last reading, where it is so new that nobody needs to ask. */
+  /** The last read while it is fresh. */
   get fresh(): T | undefined {
     const known = this.#known;
     return known !== undefined && this.#since(known.at) <= freshFor ? known.value : undefined;
@@ -80,7 +77,7 @@ export class RemoteDocument<T> {
     return this.#options.clock.elapsed() - time;
   }
 
-  /** The last reading where the new one does not come soon. */
+  /** The new read, or the last one after a while. */
   #orAfterAWhile(reading: Promise<T>, last: T): Promise<T> {
     return new Promise((resolve) => {
       const stop = this.#options.clock.after(longestWait, () => resolve(last));

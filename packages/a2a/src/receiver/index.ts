@@ -1,3 +1,3 @@
 export type * from "./port.ts";
-export { webhookMemory, type WebhookMemoryOptions } from "./memory.ts";
+export { webhookMemory, type WebhookMemoryOptions } from "./order.ts";
 export { createReceiver } from "./receiver.ts";

@@ -1,18 +1,16 @@
 import { A2AError, hasCode, type StreamResponse, type Task } from "../model/index.ts";
 import { referenceKey } from "../webhooks/index.ts";
 import type { HandledDelivery, TaskReader, WebhookDelivery, WebhookListener, WebhookMemory } from "./port.ts";
+import { BoundedMap, memoryOf } from "../base/bounded-map.ts";
 
-/** A delivery that was accepted. */
-export interface Accepted {
+interface Accepted {
   readonly event: StreamResponse;
   readonly delivery: WebhookDelivery;
-  /** Names who sent it. */
   readonly sender: string;
   /** Absent: the sender gives no id, so a repetition cannot be told. */
   readonly handled: HandledDelivery | undefined;
   readonly listener: WebhookListener;
   readonly client: TaskReader | undefined;
-  /** Size of the body. */
   readonly bytes: number;
 }
 
@@ -42,7 +40,7 @@ export class Deliveries {
     const running = key === undefined ? undefined : this.#running.get(key);
     if (running !== undefined) return running;
     if (this.#bytes + bytes > this.#maxBytes) {
-      throw new A2AError("Unavailable", "Too many webhooks wait here", { retryAfter: 1 });
+      throw new A2AError("Unavailable", "Too many webhooks are pending", { retryAfter: 1 });
     }
     this.#bytes += bytes;
     const task = JSON.stringify([sender, accepted.delivery.taskId]);
@@ -104,4 +102,38 @@ async function readTask(client: TaskReader, id: string): Promise<Task | undefine
     if (hasCode(cause, "TaskNotFound")) return undefined;
     throw new A2AError("Unavailable", "The task of the webhook cannot be read now", { cause, retryAfter: 5 });
   }
+}
+
+/** Options of `webhookMemory()`. */
+export interface WebhookMemoryOptions {
+  /** Most bytes that it takes. Default 16 MiB: about 30,000 deliveries. */
+  readonly bytes?: number;
+}
+
+/**
+ * Remembers deliveries in this process. What was remembered first is forgotten first. Only deliveries of trusted senders are
+ * remembered, so nobody else can make it forget.
+ */
+export function webhookMemory({ bytes = 16 << 20 }: WebhookMemoryOptions = {}): WebhookMemory {
+  const seen = new BoundedMap<true>({ bytes: bytes / 2, bytesOf: (key) => memoryOf(key) });
+  const latest = new BoundedMap<number>({ bytes: bytes / 2, bytesOf: (key) => memoryOf(key) });
+  return {
+    recall({ id, stream, ...from }) {
+      const last = stream === undefined ? undefined : latest.get(keyOf(from, stream));
+      const known = seen.get(keyOf(from, id)) === true;
+      return Promise.resolve({ seen: known, ...(last !== undefined && { last }) });
+    },
+    remember({ id, stream, sequence, ...from }) {
+      seen.set(keyOf(from, id), true);
+      if (stream !== undefined && sequence !== undefined) {
+        const key = keyOf(from, stream);
+        latest.set(key, Math.max(sequence, latest.get(key) ?? 0));
+      }
+      return Promise.resolve();
+    },
+  };
+}
+
+function keyOf({ receiver, sender }: Pick<HandledDelivery, "receiver" | "sender">, name: string): string {
+  return JSON.stringify([receiver, sender, name]);
 }

@@ -10,16 +10,12 @@ import { bodyText, parseJson } from "../transport/server/request.ts";
 import { errorHeaders, failureOf } from "../transport/server/response.ts";
 import { encodeRestError } from "../wire/errors.ts";
 import { webhookHeaders } from "../webhooks/index.ts";
-import { challengeOf } from "./challenge.ts";
-import { webhookMemory } from "./memory.ts";
-import { checkReceiver, wrongOption } from "./options.ts";
-import { Deliveries } from "./order.ts";
+import { challengeOf, checkReceiver, wrongOption, readEvent, taskOf, type BodyForms } from "./read.ts";
+import { webhookMemory, Deliveries } from "./order.ts";
 import type { WebhookDelivery, WebhookReceiver, WebhookReceiverOptions, WebhookTrust } from "./port.ts";
-import { readEvent, taskOf, type BodyForms } from "./read.ts";
 import { configOf, Tokens, type Addressee } from "./tokens.ts";
 import { tokenOf, trusting, type Proof } from "./trust.ts";
-import { withUpdates } from "./updates.ts";
-import { waitByWebhook } from "./wait.ts";
+import { withUpdates, waitByWebhook } from "./updates.ts";
 
 const depth = 64;
 
@@ -51,7 +47,7 @@ export function createReceiver(options: WebhookReceiverOptions, forms: BodyForms
   return receiver;
 }
 
-/** Where requests come in: each is checked, and its event is handed over. */
+/** Checks each request and hands over its event. */
 class Entrance {
   readonly tokens: Tokens;
   readonly #options: WebhookReceiverOptions;
@@ -61,7 +57,7 @@ class Entrance {
   readonly #prove: ReturnType<typeof trusting>;
   readonly #limits: RequestLimits;
   readonly #deliveries: Deliveries;
-  /** For bodies whose sender is not proved yet. Of its own, because anyone can fill it, and a key set may hang. */
+  /** For bodies of unverified senders. A separate budget, because anyone can fill it and a key set may hang. */
   readonly #checking: ByteBudget;
   #requests = 0;
   #closing = false;
@@ -69,7 +65,7 @@ class Entrance {
   constructor(options: WebhookReceiverOptions, accept: readonly WebhookTrust[], forms: BodyForms) {
     const { url, token, onEvent, client, clock = systemClock } = options;
     const { bodyBytes = 10 << 20, pendingBytes = 64 << 20, tolerance = 300_000 } = options;
-    const most = Math.max(pendingBytes, bodyBytes);
+    const budget = Math.max(pendingBytes, bodyBytes);
     const fetch = options.fetch ?? fetchKeySets(accept);
     this.#options = options;
     this.#forms = forms;
@@ -78,8 +74,8 @@ class Entrance {
     this.#prove = trusting(accept, { url, hasToken: token !== undefined, tolerance, clock, fetch });
     this.tokens = new Tokens(url, accept, token, onEvent && { listener: onEvent, client });
     this.#limits = { bodyBytes, depth, unfinished: unfinishedBodies(bodyBytes, undefined, clock) };
-    this.#deliveries = new Deliveries(options.memory ?? webhookMemory(), most);
-    this.#checking = new ByteBudget(most, clock);
+    this.#deliveries = new Deliveries(options.memory ?? webhookMemory(), budget);
+    this.#checking = new ByteBudget(budget, clock);
   }
 
   answers(url: string): boolean {
@@ -118,12 +114,12 @@ class Entrance {
     return accepted;
   }
 
-  /** Who sent it. A body that is not what was sent cannot be verified: that is a mistake of this program, not of the sender. */
+  /** Verifies the sender. A rewritten body cannot be verified, which is this program's mistake and not the sender's. */
   async #proved(request: UniversalRequest, body: string, bytes: number, token: Addressee): Promise<Proof> {
     // Small bodies still pass while large ones take all of the room.
     const owner = String((this.#requests += 1));
     if (!this.#checking.tryTake(owner, bytes))
-      throw new A2AError("Unavailable", "Too many webhooks wait here", { retryAfter: 1 });
+      throw new A2AError("Unavailable", "Too many webhooks are pending", { retryAfter: 1 });
     try {
       return await this.#prove({ header: (name) => request.header(name), body, token });
     } catch (cause) {
@@ -140,7 +136,7 @@ const parsedBefore =
 
 const accepted: UniversalResponse = { status: 204, headers: {} };
 
-/** The sender deletes its config. */
+/** Makes the sender delete its config. */
 const gone: UniversalResponse = { status: 410, headers: { "cache-control": "no-store" } };
 
 function refuse(message: string): never {
@@ -152,7 +148,7 @@ function failed(thrown: unknown, request: UniversalRequest, logger: Logger): Uni
   const fields = { method: request.method, url: pathWithin(request.url) };
   const shown = failureOf(error, logger, fields, () => false);
   const status = wireErrors[shown.code].http;
-  if (status < 500) logger.info("A webhook was refused", { ...fields, reason: shown.message, cause: shown.cause });
+  if (status < 500) logger.info("Webhook rejected", { ...fields, reason: shown.message, cause: shown.cause });
   const base = { "content-type": "application/json", "cache-control": "no-store" };
   return {
     status,
@@ -186,7 +182,6 @@ function countOf(text: string | undefined): number | undefined {
   return text !== undefined && /^[1-9]\d{0,14}$/.test(text) ? Number(text) : undefined;
 }
 
-/** The path of the receiver at this host. */
 function pathOf({ url, path }: WebhookReceiverOptions): string {
   if (!URL.canParse(url)) throw wrongOption("url", "must be an absolute URL");
   return path ?? new URL(url).pathname;

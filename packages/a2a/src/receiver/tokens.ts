@@ -1,3 +1,4 @@
+import { toHex } from "../base/digest.ts";
 import { secretDigest } from "../base/sha256.ts";
 import { A2AError, invalidParams, type AuthenticationInfo, type TaskPushNotificationConfig } from "../model/index.ts";
 import { standardWebhooksScheme } from "../webhooks/index.ts";
@@ -5,8 +6,7 @@ import type { TaskReader, WebhookConfigInit, WebhookListener, WebhookSubscriptio
 
 /* Tokens of configs: what a receiver gives to senders, and whose deliveries they mark. */
 
-/** Who gets the events. */
-export interface Target {
+interface Target {
   readonly listener: WebhookListener;
   readonly client: TaskReader | undefined;
 }
@@ -24,7 +24,6 @@ interface SubscribedAddressee {
 /** Tokens of subscriptions begin so, also those of other processes. */
 const subscriptionPrefix = "prlsub_";
 
-/** Longest token that is looked up. */
 const longest = 4096;
 
 /** The token of a receiver, and those of its subscriptions. */
@@ -77,7 +76,7 @@ export class Tokens {
     if (this.#token !== undefined && addressee.kind !== "own" && !byAuthorization) {
       throw new A2AError("Unauthenticated", "The token of the webhook is not valid");
     }
-    if (this.#main === undefined) throw new A2AError("TaskNotFound", "Nothing here expects this webhook");
+    if (this.#main === undefined) throw new A2AError("TaskNotFound", "There is no listener for this webhook");
     return this.#main;
   }
 
@@ -99,8 +98,7 @@ export class Tokens {
 }
 
 function randomText(): string {
-  const bytes = crypto.getRandomValues(new Uint8Array(24));
-  return Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");
+  return toHex(crypto.getRandomValues(new Uint8Array(24)));
 }
 
 /** What a sender has to know, so that `trust` accepts it. */

@@ -1,3 +1,4 @@
+import { sha256 } from "../base/digest.ts";
 import type { Clock } from "../base/index.ts";
 import { toBase64Url } from "../base/bytes.ts";
 import { secretDigest } from "../base/sha256.ts";
@@ -14,11 +15,13 @@ import {
   webhookKey,
   type ReceivedWebhook,
   type VerifyTokenOptions,
+  type WebhookKey,
 } from "../webhooks/index.ts";
-import { RemoteKeySet } from "./key-sets.ts";
-import { wrongOption } from "./options.ts";
+import { wrongOption } from "./read.ts";
 import type { Addressee } from "./tokens.ts";
 import type { TrustJwt, TrustToken, WebhookTrust } from "./port.ts";
+import { isObject } from "../model/schema.ts";
+import { readJson, RemoteDocument } from "../net/remote-document.ts";
 
 /* Who sent a delivery: the checks of `accept`. */
 
@@ -35,20 +38,16 @@ export interface Proof {
   readonly taskId?: string;
 }
 
-/** What is checked, beside the request itself. */
-export interface Delivered extends ReceivedWebhook {
-  /** Whose token it has. */
+interface Delivered extends ReceivedWebhook {
   readonly token: Addressee;
 }
 
 /** Checks one of `accept`. Throws what to answer. */
 type Check = (webhook: Delivered) => Promise<Omit<Proof, "trust">>;
 
-/** What the checks need of the receiver. */
-export interface TrustHost {
+interface TrustHost {
   readonly url: string;
   readonly hasToken: boolean;
-  /** In milliseconds. */
   readonly tolerance: number;
   readonly clock: Clock;
   readonly fetch: GuardedFetch;
@@ -110,10 +109,8 @@ function checkOf(
   throw wrongOption(field, "must have keySet, publicKey, secret, jwt or tokenOnly");
 }
 
-/** A public key of Standard Webhooks. */
 const publicKey = /^whpk_[A-Za-z\d+/]{43}=$/;
 
-/** `nameOf`: names the sender. */
 function signedBy(text: string, nameOf: () => string | Promise<string>, host: TrustHost): Check {
   const key = webhookKey(text);
   let name: string | Promise<string> | undefined;
@@ -122,10 +119,9 @@ function signedBy(text: string, nameOf: () => string | Promise<string>, host: Tr
   return async (webhook) => signed([await key], webhook, await (name ??= nameOf()), host);
 }
 
-/** A digest that names a secret of at least 24 random bytes: nobody can try them all. */
+/** A digest that names a secret. With at least 24 random bytes it cannot be guessed. */
 async function digestOf(secret: string): Promise<string> {
-  const digest = new Uint8Array(await crypto.subtle.digest("SHA-256", new TextEncoder().encode(secret)));
-  return toBase64Url(digest.subarray(0, 16));
+  return toBase64Url((await sha256(secret)).subarray(0, 16));
 }
 
 async function signed(
@@ -198,4 +194,60 @@ function sameCase(authorization: string): string {
 /** The token of a delivery, under the name of the specification or of the Go SDK. */
 export function tokenOf(request: Pick<UniversalRequest, "header">): string | undefined {
   return request.header(webhookHeaders.token) ?? request.header(webhookHeaders.tokenOfGo);
+}
+
+interface ReadKeySet {
+  /** As it came, for JWTs. */
+  readonly keys: readonly object[];
+  /** Its Ed25519 keys, for Standard Webhooks. */
+  readonly webhookKeys: readonly WebhookKey[];
+}
+
+const maxKeys = 32;
+
+/** The key set of a server, read when it is first needed, and again when a signature is by no key that is known. */
+class RemoteKeySet {
+  readonly #document: RemoteDocument<ReadKeySet>;
+
+  constructor(url: string, fetch: GuardedFetch, clock: Clock) {
+    const load = async (): Promise<ReadKeySet> => readKeySet(await readJson(fetch, url));
+    this.#document = new RemoteDocument({ url, clock, load, name: "The key set of the sender" });
+  }
+
+  /**
+   * Checks with the keys that are known, and where that fails, once more with those of a new reading. What is thrown is thrown on
+   * where it is certain that the server has no such key.
+   *
+   * @throws A2AError `Unavailable` where the keys cannot be read now, and what `check` throws.
+   */
+  async verify<T>(check: (keys: ReadKeySet) => Promise<T>): Promise<T> {
+    const known = this.#document.fresh;
+    if (known === undefined) return check(await this.#document.current());
+    try {
+      return await check(known);
+    } catch (refusal) {
+      const { wait } = this.#document;
+      const again = this.#document.again();
+      if (again !== undefined) return check(await again);
+      // The key may be new. The sender tries again, and is not told for good that its signature is wrong.
+      throw new A2AError("Unavailable", refusal instanceof Error ? refusal.message : undefined, {
+        cause: refusal,
+        retryAfter: wait / 1000,
+      });
+    }
+  }
+}
+
+async function readKeySet(value: unknown): Promise<ReadKeySet> {
+  if (!isObject(value) || !Array.isArray(value["keys"])) throw new Error("The key set has no list of keys");
+  const keys = value["keys"].filter(isObject).slice(0, maxKeys);
+  const webhookKeys = await Promise.all(keys.map(webhookKeyOf));
+  return { keys, webhookKeys: webhookKeys.filter((key) => key !== undefined) };
+}
+
+/** An Ed25519 key (RFC 8037 §2). Other kinds are ignored. */
+async function webhookKeyOf(jwk: Readonly<Record<string, unknown>>): Promise<WebhookKey | undefined> {
+  const { kty, crv, x } = jwk;
+  if (kty !== "OKP" || crv !== "Ed25519" || typeof x !== "string" || !/^[\w-]{43}$/.test(x)) return undefined;
+  return webhookKey(`whpk_${x.replaceAll("-", "+").replaceAll("_", "/")}=`).catch(() => undefined);
 }

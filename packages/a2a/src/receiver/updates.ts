@@ -1,5 +1,13 @@
-import type { SendMessageRequest, StreamResponse } from "../model/index.ts";
-import type { MessageSender, WebhookReceiver } from "./port.ts";
+import {
+  A2AError,
+  hasCode,
+  isTerminal,
+  type SendMessageRequest,
+  type StreamResponse,
+  type Task,
+} from "../model/index.ts";
+import type { MessageSender, WebhookReceiver, WebhookClient, WebhookReading } from "./port.ts";
+import { deferred, type Clock, type Logger } from "../base/index.ts";
 
 /**
  * A client that adds a webhook to each message whose task has none yet. The task of a message is known from its answer: a message
@@ -60,4 +68,90 @@ export function withUpdates<Stream>(
       subscription.close();
     },
   };
+}
+
+/** First and longest time without a webhook after which the task is polled, in milliseconds. */
+const minSilence = 10_000;
+const maxSilence = 60_000;
+
+/**
+ * Waits for a task by a webhook of its own, which is removed at the end. Polls while no webhook comes: the agent may be unable to reach the
+ * receiver, and a restart of either may have lost the webhook.
+ */
+export async function waitByWebhook(
+  { clock, logger }: { readonly clock: Clock; readonly logger: Logger },
+  receiver: Pick<WebhookReceiver, "subscribe">,
+  client: WebhookClient,
+  taskId: string,
+  until: (task: Task) => boolean,
+  signal: AbortSignal | undefined,
+  { received = (task) => task }: WebhookReading,
+): Promise<Task> {
+  const options = { signal };
+  const { promise, resolve, reject } = deferred<Task>();
+  // It may be settled before anybody waits for it.
+  promise.catch(() => undefined);
+  const look = (task: Task): void => {
+    const { state } = task.status;
+    if (until(task)) resolve(task);
+    else if (isTerminal(state)) {
+      reject(new A2AError("UnsupportedOperation", `Task ${taskId} ended in ${state}`));
+    }
+  };
+  let isOver = false;
+  let stopPolling = (): void => {};
+  const pollAfter = (silence: number): void => {
+    stopPolling();
+    if (!isOver) stopPolling = clock.after(silence, () => void poll(silence));
+  };
+  const poll = async (silence: number): Promise<void> => {
+    pollAfter(Math.min(maxSilence, silence * 2));
+    try {
+      const task = await client.getTask(taskId, options);
+      logger.debug("No webhook came; polled the task", { taskId, silence, state: task.status.state });
+      look(task);
+    } catch (thrown) {
+      // A webhook, or the next poll, may still bring the task.
+      if (!isOver && thrown instanceof A2AError && !hasCode(thrown, "TaskNotFound"))
+        logger.warn("Failed to poll a task whose webhook is awaited; trying again later", { taskId, cause: thrown });
+      else reject(thrown);
+    }
+  };
+  const subscription = receiver.subscribe(async ({ task, statusUpdate }, delivery) => {
+    if (delivery.taskId !== taskId) return;
+    pollAfter(minSilence);
+    if (task !== undefined) {
+      try {
+        look(delivery.fetched === undefined ? received(task, delivery.extensions) : task);
+      } catch (thrown) {
+        // It would be thrown for each repetition of the delivery.
+        reject(thrown);
+      }
+    }
+    // A status has no artifacts, and `until` gets the whole task.
+    else if (statusUpdate !== undefined) look(await client.getTask(taskId, options));
+  }, client);
+  let id: string | undefined;
+  const abort = (): void => {
+    const reason: unknown = signal?.reason;
+    reject(reason instanceof A2AError ? reason : new A2AError("Aborted", undefined, { cause: reason }));
+  };
+  try {
+    signal?.addEventListener("abort", abort, { once: true });
+    if (signal?.aborted === true) abort();
+    else {
+      ({ id } = await client.createTaskPushNotificationConfig(subscription.config({ taskId }), options));
+      // What happened before the webhook was there.
+      look(await client.getTask(taskId, options));
+      pollAfter(minSilence);
+    }
+    return await promise;
+  } finally {
+    isOver = true;
+    stopPolling();
+    signal?.removeEventListener("abort", abort);
+    subscription.close();
+    // Where that fails, the next delivery gets a 410, which removes it too.
+    if (id !== undefined) client.deleteTaskPushNotificationConfig({ taskId, id }).catch(() => undefined);
+  }
 }

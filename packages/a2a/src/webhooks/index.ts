@@ -1,6 +1,8 @@
 export * from "./names.ts";
-export { publicJwk, type KeySet, type PublicJwk } from "./key-set.ts";
 export {
+  publicJwk,
+  type KeySet,
+  type PublicJwk,
   audienceOf,
   signWebhookToken,
   verifyWebhookToken,

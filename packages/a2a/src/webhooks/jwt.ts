@@ -1,6 +1,7 @@
-import { isCompactJws } from "../base/bytes.ts";
-import type { WebKey } from "../base/index.ts";
-import { A2AError } from "../model/index.ts";
+import { sha256, toHex } from "../base/digest.ts";
+import { isCompactJws, toBase64Url } from "../base/bytes.ts";
+import type { WebKey, Bytes } from "../base/index.ts";
+import { A2AError, toBase64 } from "../model/index.ts";
 
 /*
  * JWTs of webhooks, as the guides of A2A describe them: who sent the webhook, for whom, about which task, and a hash of its body.
@@ -36,7 +37,7 @@ const lifetime = 300;
 export async function signWebhookToken(key: WebKey, kid: string, content: WebhookTokenContent): Promise<string> {
   const { SignJWT } = await import("jose");
   const { issuer, audience, id, timestamp, taskId, body } = content;
-  return new SignJWT({ taskId, request_body_sha256: await bodyHash(body) })
+  return new SignJWT({ taskId, request_body_sha256: toHex(await sha256(body)) })
     .setProtectedHeader({ alg: "EdDSA", typ: "JWT", kid })
     .setIssuer(issuer)
     .setAudience(audience)
@@ -44,11 +45,6 @@ export async function signWebhookToken(key: WebKey, kid: string, content: Webhoo
     .setExpirationTime(timestamp + lifetime)
     .setJti(id)
     .sign(key);
-}
-
-async function bodyHash(body: string): Promise<string> {
-  const digest = await crypto.subtle.digest("SHA-256", new TextEncoder().encode(body));
-  return Array.from(new Uint8Array(digest), (byte) => byte.toString(16).padStart(2, "0")).join("");
 }
 
 /** What a receiver expects of a JWT. */
@@ -65,9 +61,7 @@ export interface VerifyTokenOptions {
   readonly tolerance?: number;
 }
 
-/** What a JWT that was verified says. */
-export interface VerifiedToken {
-  /** `jti`. */
+interface VerifiedToken {
   readonly id: string;
   readonly taskId: string;
 }
@@ -99,8 +93,38 @@ export async function verifyWebhookToken(
   });
   const { jti = "", taskId, request_body_sha256: hash } = verified.payload;
   if (typeof taskId !== "string") throw new A2AError("Unauthenticated", "The JWT of the webhook names no task");
-  if (hash !== (await bodyHash(body))) {
-    throw new A2AError("Unauthenticated", "The JWT of the webhook belongs to another body");
+  if (hash !== toHex(await sha256(body))) {
+    throw new A2AError("Unauthenticated", "The JWT of the webhook does not match its body");
   }
   return { id: jti, taskId };
+}
+
+/* Key sets (RFC 7517): how a server publishes the keys that its webhooks are signed with. */
+
+/** A public Ed25519 key as a JWK (RFC 8037). */
+export interface PublicJwk {
+  readonly kty: "OKP";
+  readonly crv: "Ed25519";
+  /** The 32 bytes of the key as base64url. */
+  readonly x: string;
+  /** The thumbprint of the key (RFC 7638), by which a JWT names it. */
+  readonly kid: string;
+  readonly use: "sig";
+  /** The algorithm of JWTs. */
+  readonly alg: "EdDSA";
+  /** The same key as the libraries of Standard Webhooks take it: `whpk_…`. */
+  readonly whpk: string;
+}
+
+/** The keys that a server signs with, and those that it signed with before. */
+export interface KeySet {
+  readonly keys: readonly PublicJwk[];
+}
+
+/** The JWK of a public key, from its 32 bytes. */
+export async function publicJwk(bytes: Bytes): Promise<PublicJwk> {
+  const x = toBase64Url(bytes);
+  // The members that the thumbprint covers, in the order that RFC 7638 §3 demands.
+  const kid = toBase64Url(await sha256(JSON.stringify({ crv: "Ed25519", kty: "OKP", x })));
+  return { kty: "OKP", crv: "Ed25519", x, kid, use: "sig", alg: "EdDSA", whpk: `whpk_${toBase64(bytes)}` };
 }

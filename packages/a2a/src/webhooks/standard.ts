@@ -85,7 +85,7 @@ export async function webhookKey(text: string): Promise<WebhookKey> {
   );
 }
 
-/** Checks the second half too: a signature by a wrong pair would be refused by every receiver. */
+/** Also checks the public half: every receiver would reject a signature by a mismatched pair. */
 async function signingKey(pair: Uint8Array): Promise<WebKey> {
   const seed = pair.subarray(0, 32);
   if (pair.length === 64 && (await publicKeyOf(seed)) !== toBase64(pair.subarray(32))) {
@@ -119,7 +119,6 @@ export async function signWebhook(keys: readonly WebhookKey[], content: SignedCo
   return (await Promise.all(signatures)).join(" ");
 }
 
-/** Visible characters without a dot. */
 const idPattern = /^[\x21-\x2d\x2f-\x7e]{1,256}$/;
 
 function bytesOf(id: string, timestamp: string, body: string): Bytes {
@@ -134,7 +133,7 @@ export interface VerifyWebhookOptions {
   readonly tolerance?: number;
 }
 
-/** Most signatures of a form that are checked. More are refused, so that no header makes a receiver work for long. */
+/** Maximum number of signatures checked per form, so that no header makes a receiver work for long. */
 const maxSignatures = 8;
 
 /**

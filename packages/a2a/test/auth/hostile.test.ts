@@ -139,7 +139,7 @@ describe("an authenticator that returns no caller", () => {
         new Request("http://localhost/tasks", { headers: { authorization: "Bearer x", "x-api-key": "x" } }),
       );
       expect([found, answer.status]).toEqual([found, 500]);
-      expect(String(logger.lines[0]?.fields?.["cause"])).toContain("has returned a caller without a subject");
+      expect(String(logger.lines[0]?.fields?.["cause"])).toContain("returned a caller without a subject");
     }
   });
 });

@@ -141,9 +141,9 @@ describe("lintCard", () => {
       /^warning .* does not list the scope "rule"/,
     ],
     [
-      "a requirement that lets everybody in",
+      "a requirement that accepts every caller",
       { ...fullCard, securityRequirements: [{}] },
-      /^warning securityRequirements\[0\]: .*everybody/,
+      /^warning securityRequirements\[0\]: .*every caller/,
     ],
     [
       "a scheme that nothing needs",

@@ -197,7 +197,7 @@ describe("signCard and verifyCard (A2A 1.0 §8.4.2, §8.4.3)", () => {
   });
 
   it("refuse what is no card", async () => {
-    await expect(signCard({ hello: "world" }, key())).rejects.toThrow(/This is no card/);
+    await expect(signCard({ hello: "world" }, key())).rejects.toThrow(/Not an agent card/);
   });
 });
 

@@ -269,7 +269,7 @@ describe("choosing an interface (A2A 1.0 §8.3.2)", () => {
     expect(client.chosen).toMatchObject({ protocolBinding: "HTTP+JSON" });
     expect(client.chosen.url).not.toBe(dead);
     expect(plain.paths).toEqual(["POST /message:send"]);
-    expect(told).toEqual(["An interface of the card does not work"]);
+    expect(told).toEqual(["An interface of the card failed"]);
   });
 
   test.each([404, 405])(

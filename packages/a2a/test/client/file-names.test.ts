@@ -1,7 +1,7 @@
 import { join, sep } from "node:path";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { safeFileName } from "../../src/files/name.ts";
+import { safeFileName } from "../../src/files/content.ts";
 
 const hostile = [
   "../../etc/passwd",

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { challengesOf, parameterOf, scopesOf } from "../../src/credentials/challenge.ts";
+import { challengesOf, parameterOf, scopesOf } from "../../src/credentials/choose.ts";
 
 describe("challengesOf() (RFC 9110 §11.6.1)", () => {
   it("reads several challenges of one header, quoted and unquoted, in any case", () => {

@@ -195,11 +195,11 @@ describe("defineExtension() (A2A 1.0 §4.6)", () => {
       "onCall",
     ],
   ])("refuses a misspelt member %s, with the name that was meant", (_, wrong, field, meant) => {
-    expect(refusal({ uri, ...wrong })).toEqual({ [field]: `is no member: ${meant} is meant` });
+    expect(refusal({ uri, ...wrong })).toEqual({ [field]: `is unknown: did you mean ${meant}?` });
   });
 
   test("refuses a member that is like no other", () => {
-    expect(refusal({ uri, colour: "blue" })).toEqual({ colour: "is no member of a definition" });
+    expect(refusal({ uri, colour: "blue" })).toEqual({ colour: "is not a member of a definition" });
   });
 
   test("says where a method without `rest` has to say it is", () => {
@@ -215,7 +215,7 @@ describe("defineExtension() (A2A 1.0 §4.6)", () => {
 
   test("says everything that is wrong at once", () => {
     expect(() => defineExtension({ uri: "a b", kind: "x" } as never)).toThrow(
-      "The extension a b cannot be: uri must be an absolute URI without commas and spaces; kind must be one of data, profile, method, state",
+      "The extension a b is invalid: uri must be an absolute URI without commas and spaces; kind must be one of data, profile, method, state",
     );
   });
 });
@@ -258,13 +258,13 @@ describe("the extensions of a server", () => {
       "one that is wrong",
       [[{ uri: "x" }]],
       [],
-      /^The extension x cannot be: extensions\[0\]\.uri must be an absolute URI/,
+      /^The extension x is invalid: extensions\[0\]\.uri must be an absolute URI/,
     ],
     [
       "one by its URI alone",
       [["urn:a" as never]],
       [],
-      /^The extension cannot be: extensions\[0\] must be an object, as/,
+      /^The extension is invalid: extensions\[0\] must be an object, as/,
     ],
     ["a value in place of a list", [base as never], [], /: extensions must be a list, such as \[timestamp\]$/],
     ["a value in place of the list of the server", [[]], base as never, /: extensions must be a list, such as/],

@@ -142,7 +142,7 @@ describe("onAccept", () => {
       "the vault at 10.0.0.7 is closed",
     ],
     ["rejects", () => Promise.reject(new Error("the vault is closed")), "the vault is closed"],
-    ["returns nothing", () => undefined as never, "It returned what is no message"],
+    ["returns nothing", () => undefined as never, "It returned an invalid message"],
     ["returns another message", ({ message }) => ({ message: { ...message, messageId: "x" } }), "It changed messageId"],
     ["returns what cannot be stored", ({ message }) => ({ message: { ...message, parts: [] } }), "parts"],
   ])("that %s refuses the message: nothing is stored, and the same send may come again", async (_, onAccept, told) => {

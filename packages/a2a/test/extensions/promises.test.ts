@@ -101,7 +101,7 @@ test.each<[string, NonNullable<Extension["onDelegate"]>]>([
   await nextTurn();
   expect(task?.status.message?.parts[0]?.text).toBe("done");
   expect(first.log.filter((line) => line.startsWith("warn"))).toEqual([
-    expect.stringMatching(/^warn A hook .*"hook":"onDelegate"/),
+    expect.stringMatching(/^warn Extension hook .*"hook":"onDelegate"/),
   ]);
   expect(unhandled).toEqual([]);
 });

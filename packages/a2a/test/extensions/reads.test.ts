@@ -247,7 +247,7 @@ describe("a schema of the kind data that answers by a promise", () => {
     const method = extensionMethod({ request: wrong, response: schema, rest, grpc: "/a.b/C" });
     const definition = { uri, paramsSchema: wrong, data: { d: { mediaType: "a/b", schema: refine } } };
     const error = thrownBy(() => defineExtension({ ...definition, methods: { "a/b": method } })) as A2AError;
-    expect(error.fields.map((one) => one.field)).toEqual(['methods["a/b"].request', "paramsSchema", "data.d.schema"]);
+    expect(error.fields.map((one) => one.field)).toEqual(["paramsSchema", 'methods["a/b"].request', "data.d.schema"]);
   });
 });
 

@@ -82,7 +82,7 @@ describe("bodies whose sender is not proved yet", () => {
     );
     reject(new Error("no answer"));
     await Promise.all(all);
-    const [busy, unread] = ["Too many webhooks wait here", "The key set of the sender cannot be read"];
+    const [busy, unread] = ["Too many webhooks are pending", "The key set of the sender cannot be read"];
     expect(await Promise.all(answered.map(reasonOf))).toEqual([busy, busy, unread, unread, unread]);
     // Their room is free again.
     expect(await reasonOf(await send(large))).toBe(unread);

@@ -18,7 +18,7 @@ describe("options that are wrong are refused by their names, before a delivery c
     ["a tolerance that is no number", { tolerance: NaN }, "tolerance must be a number of milliseconds, at least 0"],
   ])("%s", (_name, wrong, said) => {
     const options = { url, accept: { secret }, ...wrong } as WebhookReceiverOptions;
-    expect(() => webhookReceiver(options)).toThrow(`This receiver cannot work: ${said}`);
+    expect(() => webhookReceiver(options)).toThrow(`Invalid receiver options: ${said}`);
   });
 });
 

@@ -283,7 +283,7 @@ test("no answer and no log line has a secret, a token or a signature in it", asy
   for (const hidden of ["s3cret-token", "guessed", secret.slice(6), "v1,", "in-the-query"]) {
     expect(answer + text()).not.toContain(hidden);
   }
-  expect(text()).toContain("A webhook was refused");
+  expect(text()).toContain("Webhook rejected");
 });
 
 describe("options that cannot work are refused at once", () => {

@@ -21,7 +21,7 @@ import {
 
 export const card: CommandSpec = {
   name: "card",
-  summary: "Show an agent's card, check it, sign it",
+  summary: "Show, check or sign an agent card",
   description: "parley card URL is short for parley card show URL.",
   examples: ["parley card http://localhost:4000", "parley card verify signed.json --keys card-keys.json"],
   commands: [
@@ -29,7 +29,7 @@ export const card: CommandSpec = {
       name: "show",
       isDefault: true,
       summary: "Show an agent's card",
-      description: "What the agent can do, and how to reach it.",
+      description: "The card says what the agent can do and how to reach it.",
       examples: ["parley card show http://localhost:4000", "parley card http://localhost:4000 --json"],
       arguments: [url],
       options: callOptions,
@@ -39,31 +39,25 @@ export const card: CommandSpec = {
       name: "verify",
       summary: "Verify the signatures of a card",
       description:
-        "Exits with 0 if a key that you trust has signed it, otherwise with 1. A card cannot name the keys that are trusted.",
+        "Exits with 0 if a trusted key signed the card, otherwise with 1. Only --keys decides which keys are trusted, never the card.",
       examples: [
         "parley card verify signed.json --keys card-keys.json",
         "parley card verify signed.json --keys card-keys.json --json",
       ],
-      arguments: [argument("<card>", "the agent's base URL, that of its card, or a file")],
+      arguments: [argument("<card>", "base URL of the agent, URL of its card, or a file")],
       options: [
-        option(
-          "--keys <place>",
-          "the keys that you trust: a file or a URL with a key set; repeatable",
-          collect,
-        ).makeOptionMandatory(),
+        option("--keys <place>", "file or URL with a set of trusted keys; repeatable", collect).makeOptionMandatory(),
         ...callOptions,
       ],
       load: async () => (await import("../card.ts")).verify,
     },
     {
       name: "lint",
-      summary: "Find what is wrong with a card",
+      summary: "Check a card for mistakes",
       description:
-        "What breaks the specification is an error; what works, but not for all or not as it seems, is a warning. Exits with 1 if there is an error.",
+        "An error violates the specification; a warning works, but not for every client or not as intended. Exits with 1 if there is an error.",
       examples: ["parley card lint http://localhost:4000", "parley card lint card.json --json"],
-      arguments: [
-        argument("<card>", "the agent's base URL, that of its card, or a file; - reads it from standard input"),
-      ],
+      arguments: [argument("<card>", "base URL of the agent, URL of its card, or a file; - reads standard input")],
       options: callOptions,
       load: async () => (await import("../card.ts")).lint,
     },
@@ -71,33 +65,28 @@ export const card: CommandSpec = {
       name: "sign",
       summary: "Sign a card",
       description:
-        "Writes the signed card to standard output. Signatures of other keys stay. Sign again after every change of the card.",
+        "Writes the signed card to standard output, and keeps signatures of other keys. Sign again after each change to the card.",
       examples: [
         "parley card sign card.json --key card-key.json > signed.json",
         "parley card sign card.json --key card-key.json --jku http://localhost:4000/keys.json",
       ],
-      arguments: [argument("<file>", "the card as JSON; - reads it from standard input")],
+      arguments: [argument("<file>", "the card as JSON; - reads standard input")],
       options: [
-        option("--key <file>", "a private key, as parley card key makes it; repeatable", collect).makeOptionMandatory(),
-        option("--jku <url>", "URL of the public keys, as a hint for readers", agentUrl),
-        option(
-          "--reduced",
-          "also sign what the SDKs of JavaScript and Python read, where they drop something of the card",
-        ),
+        option("--key <file>", "private key from parley card key; repeatable", collect).makeOptionMandatory(),
+        option("--jku <url>", "URL of the public keys, a hint for readers", agentUrl),
+        option("--reduced", "also sign the reduced card that the JavaScript and Python SDKs read"),
       ],
       load: async () => (await import("../card.ts")).sign,
     },
     {
       name: "key",
-      summary: "Make a key that signs cards",
+      summary: "Generate a key for signing cards",
       description:
-        "Writes the private key to a new file that only you may read, and the key set to publish to standard output.",
+        "Writes the private key to a new file that only you can read, and the key set to publish to standard output.",
       examples: ["parley card key new-key.json > new-keys.json"],
-      arguments: [argument("<file>", "the file for the private key; it must not exist")],
+      arguments: [argument("<file>", "file for the private key; it must not exist")],
       options: [
-        option("--algorithm <name>", "algorithm of the signatures")
-          .choices(["ES256", "EdDSA", "RS256"])
-          .default("ES256"),
+        option("--algorithm <name>", "signature algorithm").choices(["ES256", "EdDSA", "RS256"]).default("ES256"),
       ],
       load: async () => (await import("../card.ts")).makeKey,
     },
@@ -108,7 +97,7 @@ export const send: CommandSpec = {
   name: "send",
   summary: "Send a message and show the answer",
   description:
-    "The answer goes to standard output while it grows, progress to standard error. Exits with 1 if the task fails, is rejected or is canceled.",
+    "Streams the answer to standard output and progress to standard error. Exits with 1 if the task fails, is rejected or is canceled.",
   examples: [
     'parley send http://localhost:4000 "Hello"',
     'parley send http://localhost:4000 "chart temp_max by month" --file weather.csv --out charts',
@@ -117,13 +106,13 @@ export const send: CommandSpec = {
     'parley send http://localhost:4000 "Hello" --json',
     'parley send http://localhost:4000 "Hello" --no-wait',
   ],
-  arguments: [url, argument("[text]", "text of the message; - reads it from standard input")],
+  arguments: [url, argument("[text]", "text of the message; - reads standard input")],
   options: [
     ...messageOptions,
-    option("--context <id>", "id of the conversation that the message belongs to"),
-    option("--task <id>", "id of the task that the message continues"),
-    option("--accept <modes>", "media types to accept in the answer, separated by commas"),
-    option("--no-stream", "wait for one answer, not for a stream"),
+    option("--context <id>", "ID of the conversation"),
+    option("--task <id>", "ID of the task to continue"),
+    option("--accept <modes>", "accepted media types of the answer, separated by commas"),
+    option("--no-stream", "request a single answer instead of a stream"),
     option("--wait", "wait until the task ends or needs input").default(true),
     option("--no-wait", "return as soon as the task has started"),
     ...callOptions,
@@ -137,31 +126,27 @@ export const watch: CommandSpec = {
   summary: "Watch a task until it ends",
   description: "Exits with 1 if the task fails, is rejected or is canceled.",
   examples: ["parley watch http://localhost:4000 TASK", "parley watch http://localhost:4000 TASK --out results"],
-  arguments: [url, argument("<task>", "id of the task")],
+  arguments: [url, argument("<task>", "ID of the task")],
   options: [...callOptions, ...resultOptions],
   load: async () => (await import("../send.ts")).watch,
 };
 
 export const listen: CommandSpec = {
   name: "listen",
-  summary: "Receive the webhooks of a task, and show them",
+  summary: "Receive and show the webhooks of a task",
   description:
-    "Opens a receiver on this machine, registers it for the task, and shows each event that arrives, with what proved its sender. At the end of the task, or at Ctrl-C, the webhook is removed. Exits with 1 if the task fails, is rejected or is canceled.",
+    "Starts a receiver on this machine, registers it for the task, and shows each event with the proof of its sender. Removes the webhook when the task ends, or on Ctrl-C. Exits with 1 if the task fails, is rejected or is canceled.",
   examples: [
     'parley listen http://localhost:4000 --message "Hello"',
     "parley listen http://localhost:4000 TASK",
     'parley listen http://localhost:4000 --message "Hello" --json',
   ],
-  arguments: [url, argument("[task]", "id of the task")],
+  arguments: [url, argument("[task]", "ID of the task")],
   options: [
-    option("--message <text>", "send this message, and listen to its task"),
+    option("--message <text>", "send this message and listen to its task"),
     ...messageOptions,
-    option("--port <port>", "port to listen on; 0 takes a free one", count(0, 65_535)).default(0),
-    option(
-      "--public-url <url>",
-      "URL at which the agent reaches this receiver, through a tunnel to its port",
-      agentUrl,
-    ),
+    option("--port <port>", "port to listen on; 0 picks a free one", count(0, 65_535)).default(0),
+    option("--public-url <url>", "public URL of this receiver, such as a tunnel to its port", agentUrl),
     ...callOptions,
     ...resultOptions,
   ],
@@ -171,7 +156,7 @@ export const listen: CommandSpec = {
 export const tasks: CommandSpec = {
   name: "tasks",
   summary: "List your tasks",
-  description: "The most recently changed come first.",
+  description: "Most recently updated first.",
   examples: [
     "parley tasks http://localhost:4000",
     "parley tasks http://localhost:4000 --state input-required --since 2h",
@@ -183,11 +168,11 @@ export const tasks: CommandSpec = {
     option("--state <state>", `only tasks in this state: ${stateNames.join(", ")}`, stateOption),
     option(
       "--since <time>",
-      "only tasks that changed since a time (2026-01-31T12:00Z) or within an age (30m, 2h, 7d)",
+      "only tasks updated since a time (2026-01-31T12:00Z) or within an age (30m, 2h, 7d)",
       timeOption,
     ),
-    option("--limit <n>", "largest number of tasks", count(1)).default(50),
-    option("--page <token>", "token of the page to begin with, as the end of a list shows it"),
+    option("--limit <n>", "maximum number of tasks", count(1)).default(50),
+    option("--page <token>", "token of the first page, from the end of the previous list"),
     ...callOptions,
   ],
   load: async () => (await import("../tasks.ts")).tasks,
@@ -196,14 +181,14 @@ export const tasks: CommandSpec = {
 export const task: CommandSpec = {
   name: "task",
   summary: "Show a task",
-  description: "Its state, messages and artifacts at this moment.",
+  description: "Its current state, messages and artifacts.",
   examples: [
     "parley task http://localhost:4000 TASK",
     "parley task http://localhost:4000 TASK --history 0 --out results",
   ],
-  arguments: [url, argument("<id>", "id of the task")],
+  arguments: [url, argument("<id>", "ID of the task")],
   options: [
-    option("--history <n>", "number of messages to show, the newest; default: all", count(0)),
+    option("--history <n>", "number of latest messages to show; default: all", count(0)),
     ...callOptions,
     ...resultOptions,
   ],
@@ -214,7 +199,7 @@ export const cancel: CommandSpec = {
   name: "cancel",
   summary: "Cancel a task",
   examples: ["parley cancel http://localhost:4000 TASK"],
-  arguments: [url, argument("<id>", "id of the task")],
+  arguments: [url, argument("<id>", "ID of the task")],
   options: callOptions,
   load: async () => (await import("../tasks.ts")).cancel,
 };
@@ -223,7 +208,7 @@ export const login: CommandSpec = {
   name: "login",
   summary: "Log in to an agent",
   description:
-    "Reads the agent's card, asks for what its security schemes need, and tries it. Later commands use it for this address and what is below it. It is kept in the keychain of the operating system, or in a file that only you may read. Secrets are typed, or read from standard input, a line each.",
+    "Reads the agent's card, asks for the credentials that its security schemes need, and tests them. Later commands use them for this URL and everything below it. They are stored in the keychain of the operating system, or in a file that only you can read. Secrets are typed, or read from standard input, one per line.",
   examples: [
     "echo s3cret | parley login http://localhost:4000",
     "echo s3cret | parley login http://localhost:4000 --with-token",
@@ -231,19 +216,19 @@ export const login: CommandSpec = {
   ],
   arguments: [url],
   options: [
-    option("--scheme <name>", "the security scheme of the card; default: the first that can be used"),
-    option("--with-token", "give a token that you have, for a scheme that takes bearer tokens"),
-    option("--username <name>", "user name for HTTP Basic; default: it is asked for"),
+    option("--scheme <name>", "security scheme of the card; default: the first supported one"),
+    option("--with-token", "enter an existing token, for a scheme that takes bearer tokens"),
+    option("--username <name>", "user name for HTTP Basic; default: ask"),
     option(
       "--flow <flow>",
-      "how to get a token of OAuth: in a browser here, with a code in any browser, or with the secret of a client; default: the first that the card has",
+      "OAuth flow: browser on this machine, device code in any browser, or client credentials; default: the first flow of the card",
     ).choices(["browser", "device", "client"]),
-    option("--client-id <id>", "id of this program at the authorization server; default: it is asked for"),
-    option("--with-secret", "the client has a secret, which is asked for"),
-    option("--issuer <url>", "the authorization server; default: the one that the card names", agentUrl),
-    option("--scope <scope>", "a further scope to ask for, such as offline_access; repeatable", collect),
-    option("--no-resource", "do not say which agent the token is for, where the server refuses that (RFC 8707)"),
-    option("--dpop", "bind the token to a key of this login (RFC 9449)"),
+    option("--client-id <id>", "client ID at the authorization server; default: ask"),
+    option("--with-secret", "ask for a client secret"),
+    option("--issuer <url>", "authorization server; default: from the card", agentUrl),
+    option("--scope <scope>", "additional scope to request, such as offline_access; repeatable", collect),
+    option("--no-resource", "omit the resource parameter, for servers that reject it (RFC 8707)"),
+    option("--dpop", "bind the token to a key (RFC 9449)"),
     ...callOptions,
   ],
   load: async () => (await import("../login.ts")).login,
@@ -254,7 +239,7 @@ const someAgent = argument("[url]", url.description, agentUrl);
 export const logout: CommandSpec = {
   name: "logout",
   summary: "Log out of an agent",
-  description: "Deletes what is kept of the login, its secrets included.",
+  description: "Deletes the login and its secrets.",
   examples: ["parley logout http://localhost:4000", "parley logout --all"],
   arguments: [someAgent],
   options: [option("--all", "log out of all agents")],
@@ -263,8 +248,8 @@ export const logout: CommandSpec = {
 
 export const whoami: CommandSpec = {
   name: "whoami",
-  summary: "Show where you are logged in",
-  description: "With a URL only what is used for that agent. Secrets are not shown.",
+  summary: "List your logins",
+  description: "With a URL, only the logins used for that agent. Secrets are never shown.",
   examples: ["parley whoami", "parley whoami --json"],
   arguments: [someAgent],
   options: [json],
@@ -273,9 +258,9 @@ export const whoami: CommandSpec = {
 
 export const doctor: CommandSpec = {
   name: "doctor",
-  summary: "Find out why an agent cannot be called, or not well",
+  summary: "Diagnose why calls to an agent fail",
   description:
-    "Looks at a server as clients see it: its card, TLS, the addresses and versions on the card, streams, the clock. Says how to mend what is wrong. Changes nothing; only --message sends one. Exits with 1 if something is broken.",
+    "Checks what clients see of a server: its card, TLS, the addresses and versions on the card, streams, the clock. Suggests a fix for each problem. Read-only unless --message sends a message. Exits with 1 if something is broken.",
   examples: [
     "parley doctor http://localhost:4000",
     'parley doctor http://localhost:4000 --message "count to 3"',
@@ -285,7 +270,7 @@ export const doctor: CommandSpec = {
   options: [
     option(
       "--message <text>",
-      "a message that takes the agent a second or more: shows whether a proxy holds streams back",
+      "a message that takes the agent at least a second; shows whether a proxy buffers streams",
     ),
     ...callOptions,
   ],
@@ -294,9 +279,9 @@ export const doctor: CommandSpec = {
 
 export const conform: CommandSpec = {
   name: "conform",
-  summary: "Test whether a server keeps to the protocol",
+  summary: "Test whether a server conforms to the protocol",
   description:
-    "Runs declarative tests (ACTS) over each binding that the card names, and reports what does not hold: level, section, expected, got. By default it runs the tests that any agent can answer, in a few seconds. Other tests need an agent made for them, with the behaviors of ACTS §11: they run with --acts, or if the card offers the behavior as a skill. Exits with 0 if every MUST that was asked holds, with 1 if one does not or none was asked. The verdict counts what was not asked, with the reasons.",
+    "Runs declarative tests (ACTS) over each binding of the card, and reports failures with level, section, expected and actual value. The default tests work with any agent and take a few seconds. The others need an agent with the behaviors of ACTS §11: they run with --acts, or if the card lists the behavior as a skill. Exits with 0 if every MUST that was tested holds, with 1 if one fails or none was tested. The verdict counts the tests that did not run, with the reasons.",
   examples: [
     "parley conform http://localhost:4000",
     "parley conform http://localhost:4000 --level must --filter 'CARD-*'",
@@ -304,26 +289,26 @@ export const conform: CommandSpec = {
   ],
   arguments: [url],
   options: [
-    option("--acts [path]", "the agent is made for ACTS: run every test; with a path, those of this file or folder"),
-    option("--protocol <version>", "only tests of this version of A2A, such as 1.0"),
-    option("--level <level>", "only tests of this level and higher ones").choices(["must", "should", "may"]),
-    option("--filter <pattern>", "only tests or suites with this id; * stands for any text; repeatable", collect),
-    option("--tag <tag>", "only tests with this tag; repeatable", collect),
+    option("--acts [path]", "the agent supports ACTS: run every test, or those of this file or folder"),
+    option("--protocol <version>", "test only this version of A2A, such as 1.0"),
+    option("--level <level>", "minimum level of the tests").choices(["must", "should", "may"]),
+    option("--filter <pattern>", "ID of tests or suites to run; * matches any text; repeatable", collect),
+    option("--tag <tag>", "tag of tests to run; repeatable", collect),
     option(
       "--behaviors <prefixes>",
-      "test behaviors that the agent has, separated by commas, or all, or none; default: those that the card offers, with --acts all",
+      "test behaviors of the agent, separated by commas, or all, or none; default: those on the card, with --acts all",
     ),
-    option("--var <name=value>", "sets a variable of the tests; repeatable", collect),
+    option("--var <name=value>", "set a variable of the tests; repeatable", collect),
     option("--other-token <token>", "bearer token of a second caller, to test that tasks are private"),
     option(
       "--webhook <url>",
-      "URL at which the server reaches this machine; default: a free port of 127.0.0.1",
+      "URL at which the server reaches this machine; default: a free port on 127.0.0.1",
       receiverUrl,
     ),
-    option("--client <file>", "a module whose default export is the client of a custom binding; repeatable", collect),
-    option("--timeout <seconds>", "time limit of one step", count(1, 3600)).default(30),
-    option("--time-limit <minutes>", "time limit of the whole run", count(1, 1440)).default(30),
-    option("--concurrency <n>", "number of tests that run at a time", count(1, 64)).default(4),
+    option("--client <file>", "module whose default export is the client of a custom binding; repeatable", collect),
+    option("--timeout <seconds>", "timeout of a step", count(1, 3600)).default(30),
+    option("--time-limit <minutes>", "timeout of the whole run", count(1, 1440)).default(30),
+    option("--concurrency <n>", "number of concurrent tests", count(1, 64)).default(4),
     option("--junit <file>", "also write a JUnit report"),
     ...conformCallOptions,
   ],

@@ -1,40 +1,38 @@
 import { logFormats, logLevels } from "../output/text.ts";
 import { agentUrl, argument, collect, count, defaultStore, json, option, type CommandSpec } from "../options.ts";
 
-/* Commands for whoever writes an agent and serves it. */
+/* Commands for authors of agents. */
 
-/** Options of a server, without those that differ between `serve` and `dev`. */
+/** The options that `serve` and `dev` share. */
 const serveOptions = (graceSeconds: number) => [
-  option("--port <port>", "port to listen on; 0 takes a free one", count(0, 65_535)).default(4000),
-  option("--host <host>", "name or address to listen on").default("127.0.0.1"),
-  option("--public-url <url>", "URL at which clients reach this server; it goes into the card", agentUrl),
-  option("--store <path>", "SQLite file for the tasks, or the word memory").default(defaultStore),
-  option("--token <token>", "a bearer token that callers must present: TOKEN or TOKEN=SUBJECT; repeatable", collect),
-  option("--api-key <key>", "the same for an API key, which is sent in x-api-key; repeatable", collect),
-  option("--issuer <url>", "take tokens of this authorization server (OpenID Connect)", agentUrl),
-  option("--audience <name>", "whom its tokens must be for; default: the URL of the agent; repeatable", collect),
-  option("--scope <scope>", "a scope that its tokens must have; repeatable", collect),
-  option("--cors <origin>", "a web origin whose pages may call the server, or * for any; repeatable", collect),
-  option("--grpc", "speak gRPC too; some clients refuse a card that lists it, such as ADK for Python"),
-  option("--push", "deliver webhooks; PARLEY_KEYS has the keys that protect their secrets"),
-  option("--card-key <file>", "a key that signs the cards, as parley card key makes it; repeatable", collect),
-  option("--audit", "log who is refused, what becomes of tasks, and what operators do"),
-  option("--tls-cert <file>", "certificate in PEM; it is loaded again when the file changes"),
-  option("--tls-key <file>", "its key in PEM"),
-  option("--trust-proxy <address>", "address or range of a proxy that encrypts for clients; repeatable", collect),
-  option("--insecure", "serve other machines without credentials, over plain HTTP"),
-  option("--grace <seconds>", "how long running turns may continue after a signal to stop", count(0)).default(
+  option("--port <port>", "port to listen on; 0 picks a free one", count(0, 65_535)).default(4000),
+  option("--host <host>", "host name or address to listen on").default("127.0.0.1"),
+  option("--public-url <url>", "URL at which clients reach this server, for the card", agentUrl),
+  option("--store <path>", "SQLite file for tasks, or memory").default(defaultStore),
+  option("--token <token>", "accept this bearer token: TOKEN or TOKEN=SUBJECT; repeatable", collect),
+  option("--api-key <key>", "the same for an API key in the header x-api-key; repeatable", collect),
+  option("--issuer <url>", "accept tokens of this authorization server (OpenID Connect)", agentUrl),
+  option("--audience <name>", "audience that its tokens must have; default: the URL of the agent; repeatable", collect),
+  option("--scope <scope>", "scope that its tokens must have; repeatable", collect),
+  option("--cors <origin>", "web origin that may call the server, or * for any; repeatable", collect),
+  option("--grpc", "also serve gRPC; some clients, such as ADK for Python, reject a card that lists it"),
+  option("--push", "deliver webhooks; PARLEY_KEYS holds the keys that encrypt their secrets"),
+  option("--card-key <file>", "sign the cards with a key from parley card key; repeatable", collect),
+  option("--audit", "log rejected callers, the outcome of tasks, and operator actions"),
+  option("--tls-cert <file>", "TLS certificate in PEM; reloaded when the file changes"),
+  option("--tls-key <file>", "TLS key in PEM"),
+  option("--trust-proxy <address>", "address or range of a proxy that terminates TLS; repeatable", collect),
+  option("--insecure", "allow other machines to call without credentials, over plain HTTP"),
+  option("--grace <seconds>", "time for running turns to finish after a signal to stop", count(0)).default(
     graceSeconds,
   ),
-  option("--log-level <level>", "lowest level that is logged to standard error; default: info").choices(logLevels),
-  option("--log-format <format>", "format of the log; default: text on a terminal, JSON lines elsewhere").choices(
-    logFormats,
-  ),
-  option("--json", "print one JSON document with the URLs once the server is ready"),
-  option("--verbose", "the same as --log-level debug; also shows why the server cannot start"),
+  option("--log-level <level>", "minimum level of the log on standard error; default: info").choices(logLevels),
+  option("--log-format <format>", "log format; default: text on a terminal, otherwise JSON lines").choices(logFormats),
+  option("--json", "print the URLs as one JSON document once the server is ready"),
+  option("--verbose", "same as --log-level debug; also shows why the server cannot start"),
 ];
 
-const module = argument("<file>", "the module");
+const module = argument("<file>", "module that exports the agents");
 
 export const serve: CommandSpec = {
   name: "serve",
@@ -55,12 +53,12 @@ export const serve: CommandSpec = {
     ...serveOptions(10),
     option(
       "--drain-delay <seconds>",
-      "how long everything is still served after a signal to stop, until load balancers have seen that /readyz fails",
+      "time to keep serving after a signal to stop, until load balancers notice that /readyz fails",
       count(0),
     ),
     option(
       "--processes <number>",
-      "how many processes serve, on one port and one database, or the word cores",
+      "number of processes, on one port and one database, or cores",
       (text): number | "cores" => (text === "cores" ? text : count(1, 256)(text)),
     ),
   ],
@@ -69,27 +67,24 @@ export const serve: CommandSpec = {
 
 export const dev: CommandSpec = {
   name: "dev",
-  summary: "Serve the agents of a module while you write it",
+  summary: "Serve a module and restart when it changes",
   description:
-    "Serves the module again when a file of its folder changes. Tasks that run go on: they finish in the process in which they began, or continue in the new one where the agent is resumable. A module that cannot be loaded leaves the server before in place.",
+    "Restarts when a file in the folder of the module changes. Running tasks finish in their process, or continue in the new one if the agent is resumable. If the module does not load, the previous version keeps serving.",
   examples: ["parley dev agent.ts", "parley dev src/agent.ts --watch prompts --port 8080"],
   arguments: [module],
-  options: [
-    ...serveOptions(60),
-    option("--watch <path>", "also restart when this file changes, or a file of this folder; repeatable", collect),
-  ],
+  options: [...serveOptions(60), option("--watch <path>", "file or folder to watch as well; repeatable", collect)],
   load: async () => (await import("../dev/index.ts")).dev,
 };
 
 export const key: CommandSpec = {
   name: "key",
-  summary: "Make an API key or a token, or the hash of a secret",
+  summary: "Generate an API key or token, or hash a secret",
   description:
-    "A server needs the hash alone: in apiKey(), bearer() and basic(), and in the environment of parley serve. Secrets are typed, or read from standard input.",
+    "A server needs only the hash, in apiKey(), bearer(), basic() or the environment of parley serve. Secrets are typed, or read from standard input.",
   examples: ["parley key", "echo s3cret | parley key --hash", "echo s3cret | parley key --password"],
   options: [
-    option("--hash", "the hash of a key or a token that you have"),
-    option("--password", "the hash of a password, for HTTP Basic"),
+    option("--hash", "hash an existing key or token"),
+    option("--password", "hash a password, for HTTP Basic"),
     json,
   ],
   load: async () => (await import("../callers.ts")).key,
@@ -97,9 +92,9 @@ export const key: CommandSpec = {
 
 export const init: CommandSpec = {
   name: "init",
-  summary: "Write a small agent project that runs",
+  summary: "Create a small agent project",
   examples: ["parley init my-agent"],
-  arguments: [argument("[folder]", "a new or empty folder").default(".")],
-  options: [option("--link <folder>", "take Parley's packages from this checkout, not from the registry")],
+  arguments: [argument("[folder]", "new or empty folder").default(".")],
+  options: [option("--link <folder>", "use Parley's packages from this checkout instead of the registry")],
   load: async () => (await import("../init.ts")).init,
 };

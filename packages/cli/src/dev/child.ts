@@ -5,16 +5,16 @@ import { processIo } from "../io.ts";
 import { serve } from "../serve.ts";
 import type { Listen, Order, Report, Serving } from "./index.ts";
 
-/* A process that `parley dev` starts: it serves one version of a module. */
+/* A child process of `parley dev`: it serves one version of a module. */
 
-/** How long to wait for the process before to leave the port, in milliseconds. */
-const patience = 10_000;
+/** Time for the previous process to release the port. */
+const portTimeoutMs = 10_000;
 
 const tell = (report: Report): void => {
   if (process.connected) process.send?.(report, undefined, undefined, () => {});
 };
 
-/** Ends this process where `parley dev` was killed, and a module that never yields keeps it from hearing that. */
+/** Kills this process after `parley dev` was killed, even if the module never yields. */
 const watchdog = new Worker(new URL("./watchdog.js", import.meta.url), { workerData: process.ppid });
 watchdog.unref();
 
@@ -32,7 +32,7 @@ function stop(): void {
   if (stops.size === 0) process.exit(0);
 }
 
-/** Listens as soon as the process before has left the port. Where there was none, another program has it, and keeps it. */
+/** Listens once the previous process has released the port. Without one, another program has the port. */
 async function takeOver<T>(listen: () => Promise<T>): Promise<T> {
   tell("loaded");
   const { after } = await mayListen;
@@ -41,7 +41,7 @@ async function takeOver<T>(listen: () => Promise<T>): Promise<T> {
       return await listen();
     } catch (error) {
       const { code } = ((error as Error).cause ?? {}) as NodeJS.ErrnoException;
-      if (code !== "EADDRINUSE" || !after || performance.now() - began > patience) throw error;
+      if (code !== "EADDRINUSE" || !after || performance.now() - began > portTimeoutMs) throw error;
       await new Promise((resolve) => setTimeout(resolve, 50));
     }
   }
@@ -51,7 +51,7 @@ async function begin({ file, options }: Serving): Promise<void> {
   graceMs = options.grace * 1000;
   const io = {
     ...processIo(),
-    // The terminal sends Ctrl-C to all of its processes. The first one decides.
+    // A terminal sends Ctrl-C to all of its processes. The parent decides.
     onInterrupt(run: (signal: "SIGTERM") => void) {
       const own = (): void => run("SIGTERM");
       stops.add(own);

@@ -17,36 +17,36 @@ export interface Serving {
   readonly options: ServeOptions;
 }
 
-/** To begin, once it has loaded the module. */
+/** Order to listen, once the module is loaded. */
 export interface Listen {
-  /** Whether it comes after another process, which is leaving the port. */
+  /** Whether another process is releasing the port. */
   readonly after: boolean;
 }
 
-/** To a process: what to serve; to begin; to finish its tasks and end. */
+/** To a process: serve a module; listen; finish the tasks and exit. */
 export type Order = { readonly serve: Serving } | Listen | "stop";
 
-/** From a process: its module is loaded, it has heard that it is to end, or why it cannot serve. */
+/** From a process: the module is loaded, the stop is acknowledged, or why it cannot serve. */
 export type Report = "loaded" | "stopping" | { readonly failed: string };
 
-/** Kinds of files that a module is made of. Others, such as a database or what an agent writes, restart nothing. */
+/** Files that restart the server. Others, such as a database or the output of an agent, do not. */
 const code = /\.(?:[cm]?[jt]sx?|json|env)$/;
 
-/** Folders that are not looked into. */
+/** Folders that are not watched. */
 const skipped = /(?:^|[\\/])(?:node_modules|\.[^\\/.][^\\/]*)(?:[\\/]|$)/;
 
-/** How long files have to be left alone before a restart, in milliseconds. Editors and tools write several at once. */
-const quiet = 100;
+/** Delay after the last change: editors and tools write several files at once. */
+const debounceMs = 100;
 
-/** How many processes may finish their tasks beside the one that serves. */
+/** Processes that may finish their tasks while a newer one serves. */
 const maxLeaving = 2;
 
-/** How long a process may take to hear that it is to end, in milliseconds. A module that never yields hears nothing. */
-const patience = 3_000;
+/** Time for a process to acknowledge the order to stop. A module that never yields does not. */
+const stopTimeoutMs = 3_000;
 
-/** `parley dev`: serves a module, and serves it anew when a file changes. Returns the exit code. */
+/** `parley dev`: serves a module, and restarts when a file changes. Returns the exit code. */
 export async function dev(io: Io, file: string, options: DevOptions): Promise<number> {
-  if (options.port === 0) throw new UsageError("--port 0 would be another port after each change; name one");
+  if (options.port === 0) throw new UsageError("--port must not be 0: the port would change with each restart");
   const { watch: more = [], ...serving } = options;
   const generations = new Generations(io, file, serving);
   const places = [dirname(resolve(io.cwd, file)), ...more.map((path) => resolve(io.cwd, path))];
@@ -58,7 +58,7 @@ export async function dev(io: Io, file: string, options: DevOptions): Promise<nu
   let timer: NodeJS.Timeout | undefined;
   watcher.on("all", (_event, path) => {
     clearTimeout(timer);
-    timer = setTimeout(() => generations.next(relative(io.cwd, path)), quiet);
+    timer = setTimeout(() => generations.next(relative(io.cwd, path)), debounceMs);
   });
   generations.next();
   try {
@@ -70,21 +70,21 @@ export async function dev(io: Io, file: string, options: DevOptions): Promise<nu
   return 0;
 }
 
-/** The processes of a module, one for each version of its files. The newest one serves, and those before finish their tasks. */
+/** The processes of a module, one per version of its files. The newest serves; older ones finish their tasks. */
 class Generations {
-  /** Resolves once the user has ended it, and all processes are gone. */
+  /** Resolves once the user has stopped it and all processes have exited. */
   readonly ended: Promise<void>;
   readonly #io: Io;
   readonly #file: string;
   readonly #options: ServeOptions;
   readonly #all = new Set<ChildProcess>();
-  /** Those that were told to stop, the oldest first. */
+  /** Processes that were told to stop, oldest first. */
   readonly #leaving = new Set<ChildProcess>();
-  /** For those that were told to stop: what ends them where they do not hear it. */
-  readonly #deaf = new Map<ChildProcess, NodeJS.Timeout>();
-  /** The one that has the port, or waits for the one before to leave it. */
+  /** Timers that kill processes which do not acknowledge a stop. */
+  readonly #killTimers = new Map<ChildProcess, NodeJS.Timeout>();
+  /** The process that has the port, or waits for the previous one to release it. */
   #serving: ChildProcess | undefined;
-  /** The one that loads the module. */
+  /** The process that is loading the module. */
   #coming: ChildProcess | undefined;
   #over = false;
   #end: () => void = () => {};
@@ -96,33 +96,33 @@ class Generations {
     this.ended = new Promise((resolve) => (this.#end = resolve));
     const interrupt = (): void => {
       this.#stopAll();
-      // The second signal stops at once, the third one ends this process.
+      // A second signal kills the processes, a third one this process.
       io.onInterrupt(() => this.#stopAll());
     };
     io.onInterrupt(interrupt);
   }
 
-  /** Loads the module in a new process. It takes over when it has loaded. */
+  /** Loads the module in a new process, which takes over once loaded. */
   next(changed?: string): void {
     if (this.#over) return;
-    if (changed !== undefined) this.#say("dim", `${changed} has changed.`);
+    if (changed !== undefined) this.#say("dim", `${changed} changed.`);
     this.#coming?.kill("SIGKILL");
     const child = fork(new URL("./child.js", import.meta.url), [], { cwd: this.#io.cwd, stdio: "inherit" });
     this.#coming = child;
     this.#all.add(child);
     child.on("message", (report: Report) => this.#hear(child, report));
-    // Not `exit`, which can come before the last report.
+    // `exit` can come before the last report.
     child.on("close", (status) => this.#left(child, status));
     order(child, { serve: { file: this.#file, options: this.#options } });
   }
 
   #hear(child: ChildProcess, report: Report): void {
     if (report === "stopping") {
-      clearTimeout(this.#deaf.get(child));
+      clearTimeout(this.#killTimers.get(child));
     } else if (report === "loaded") {
       if (child !== this.#coming) return;
       const before = this.#serving;
-      // From here on it is the one that serves: a change that follows leaves it in place until that can be served.
+      // It serves from here on: a later change replaces it only once that has loaded.
       this.#serving = child;
       this.#coming = undefined;
       if (before !== undefined) this.#retire(before);
@@ -133,24 +133,27 @@ class Generations {
   }
 
   #left(child: ChildProcess, status: number | null): void {
-    clearTimeout(this.#deaf.get(child));
-    this.#deaf.delete(child);
+    clearTimeout(this.#killTimers.get(child));
+    this.#killTimers.delete(child);
     this.#all.delete(child);
     this.#leaving.delete(child);
-    if (!this.#over) this.#fail(child, `The server has ended with ${status ?? "a signal"}.`);
+    if (!this.#over) this.#fail(child, `The server exited with ${status ?? "a signal"}.`);
     if (this.#over && this.#all.size === 0) this.#end();
   }
 
-  /** Says why the process that serves, or the one that is to follow it, does so no more. */
+  /** Reports why the serving or the loading process failed. */
   #fail(child: ChildProcess, why: string): void {
     if (child !== this.#coming && child !== this.#serving) return;
     if (child === this.#coming) this.#coming = undefined;
     else this.#serving = undefined;
     this.#say("red", why);
-    this.#say("dim", `${this.#serving === undefined ? "" : "What was served before goes on. "}Waiting for a change.`);
+    this.#say(
+      "dim",
+      `${this.#serving === undefined ? "" : "Still serving the previous version. "}Waiting for a change.`,
+    );
   }
 
-  /** Tells a process to finish its tasks and to end. Of those that still do so the oldest ends at once. */
+  /** Tells a process to finish its tasks and exit. Kills the oldest if too many are finishing. */
   #retire(child: ChildProcess): void {
     this.#stop(child);
     this.#leaving.add(child);
@@ -162,22 +165,22 @@ class Generations {
     const isRepeated = this.#over;
     this.#over = true;
     for (const child of this.#all) {
-      // What is not loaded yet has no tasks.
+      // A process that is still loading has no tasks.
       if (isRepeated || child === this.#coming) child.kill("SIGKILL");
       else this.#stop(child);
     }
     if (this.#all.size === 0) this.#end();
   }
 
-  /** Tells a process to finish its tasks and to end, and ends it where it does not hear. It would hold the port for ever. */
+  /** Tells a process to finish its tasks and exit, and kills it if it does not acknowledge: it would hold the port forever. */
   #stop(child: ChildProcess): void {
-    if (this.#deaf.has(child)) return;
+    if (this.#killTimers.has(child)) return;
     order(child, "stop");
     const kill = (): void => {
-      this.#say("red", "The server did not respond, and was ended.");
+      this.#say("red", "The server did not respond and was killed.");
       child.kill("SIGKILL");
     };
-    this.#deaf.set(child, setTimeout(kill, patience));
+    this.#killTimers.set(child, setTimeout(kill, stopTimeoutMs));
   }
 
   #say(format: "dim" | "red", text: string): void {

@@ -2,20 +2,20 @@ import process from "node:process";
 import { parentPort, workerData } from "node:worker_threads";
 
 /*
- * A thread of the process of a module. Where `parley dev` was killed, the process finishes its tasks and ends. A module that never
- * yields keeps the process from hearing that: then this thread ends it.
+ * A thread of a child process of `parley dev`. When `parley dev` is killed, the child finishes its tasks and exits. If its module never
+ * yields, this thread kills it.
  */
 
-/** How long the process may take to hear that `parley dev` is gone, and beyond the grace of its tasks to end, in milliseconds. */
-const patience = 2_000;
+/** Time for the process to react, and to exit after the grace period of its tasks. */
+const timeoutMs = 2_000;
 
 const poll = setInterval(() => {
   if (process.ppid === workerData) return;
   clearInterval(poll);
-  let end = setTimeout(kill, patience);
+  let end = setTimeout(kill, timeoutMs);
   parentPort?.on("message", (grace: number) => {
     clearTimeout(end);
-    end = setTimeout(kill, grace + patience);
+    end = setTimeout(kill, grace + timeoutMs);
   });
 }, 250);
 

@@ -9,12 +9,12 @@ import type { Finding } from "../output/show.ts";
 
 type Interface = AgentCard["supportedInterfaces"][number];
 
-/** How many addresses of a card are called. */
-const most = 20;
+/** Limit of the addresses of a card that are called. */
+const maxAddresses = 20;
 
 const spoken = ["JSONRPC", "HTTP+JSON", "GRPC"];
 
-/** Whether each address of the card is one that clients reach, and answers as the card says (A2A 1.0 §4.4.6). */
+/** Checks that clients can reach each address of the card, and that it answers as the card says (A2A 1.0 §4.4.6). */
 export async function* checkAddresses(
   io: Io,
   at: string,
@@ -23,13 +23,13 @@ export async function* checkAddresses(
 ): AsyncGenerator<{ readonly finding: Finding; readonly refused: boolean }> {
   const all = card.supportedInterfaces;
   const chosen = all.filter(({ protocolBinding }) => protocolBinding === (options.binding ?? protocolBinding));
-  for (const each of chosen.slice(0, most)) {
+  for (const each of chosen.slice(0, maxAddresses)) {
     const problem = misplaced(new URL(at), each);
     if (problem !== undefined) yield { finding: problem, refused: false };
     else yield call(io, at, card, each, options);
   }
-  if (chosen.length > most) {
-    const seen = `${chosen.length - most} more addresses of the card were not called`;
+  if (chosen.length > maxAddresses) {
+    const seen = `${chosen.length - maxAddresses} more addresses of the card were not called`;
     yield { finding: { subject: "address", verdict: "unknown", seen }, refused: false };
   }
 }
@@ -38,26 +38,26 @@ function nameOf({ protocolBinding, protocolVersion, url }: Interface): string {
   return `${protocolBinding} ${protocolVersion} at ${url}`;
 }
 
-/** What is wrong with an address before it is called: clients elsewhere cannot use it, or not safely. */
+/** Finds an address that other machines cannot use, or not safely. */
 export function misplaced(asked: URL, each: Interface): Finding | undefined {
-  const cure = `Set publicUrl of the server (--public-url) to the address that clients use: ${asked.origin}`;
+  const cure = `Set publicUrl of the server (--public-url) to ${asked.origin}, the address that clients use`;
   const host = hostOf(each.url);
   if (host === undefined) {
-    const seen = `${nameOf(each)} is not an address that can be called`;
+    const seen = `${nameOf(each)} is not a valid address`;
     return { subject: "address", verdict: "broken", seen, cure };
   }
   if (isInternal(host) && !isInternal(hostOf(asked.href) ?? "")) {
-    const seen = `${nameOf(each)} is an address of the server's own network, which other machines cannot reach`;
+    const seen = `${nameOf(each)} is an internal address, which other machines cannot reach`;
     return { subject: "address", verdict: "broken", seen, cure };
   }
   if (asked.protocol === "https:" && /^http:/i.test(each.url)) {
-    const seen = `${nameOf(each)} is not encrypted, and the card was. Clients send no credentials there`;
+    const seen = `${nameOf(each)} is not encrypted, unlike the card. Clients send no credentials there`;
     return { subject: "address", verdict: "broken", seen, cure };
   }
   return undefined;
 }
 
-/** The host of an address. Those of gRPC have no scheme. */
+/** The host of an address. Addresses of gRPC have no scheme. */
 function hostOf(address: string): string | undefined {
   const url = /^[a-z][a-z\d+.-]*:\/\//i.test(address) ? address : `grpc://${address}`;
   return URL.canParse(url) ? new URL(url).hostname.replace(/^\[|\]$/g, "") || undefined : undefined;
@@ -77,7 +77,7 @@ function isInternal(host: string): boolean {
   return kind !== undefined && kind !== "global";
 }
 
-/** Asks for a task that does not exist: an agent that says so speaks the protocol there. Nothing is changed. */
+/** Requests a task that does not exist, which changes nothing. The right error proves that the agent speaks the protocol. */
 async function call(
   io: Io,
   at: string,
@@ -87,7 +87,7 @@ async function call(
 ): Promise<{ readonly finding: Finding; readonly refused: boolean }> {
   const name = nameOf(each);
   if (!spoken.includes(each.protocolBinding)) {
-    const seen = `${name} was not called: parley does not speak this binding`;
+    const seen = `${name} was not called: parley does not support this binding`;
     return { finding: { subject: "address", verdict: "unknown", seen }, refused: false };
   }
   const started = performance.now();
@@ -97,7 +97,7 @@ async function call(
   };
   try {
     const binding = each.protocolBinding as NonNullable<CallOptions["binding"]>;
-    // Addresses of other bindings stay on the card: they say whether one of gRPC, which has no scheme, is called with TLS.
+    // The other addresses stay on the card: their schemes decide whether gRPC uses TLS.
     const others = card.supportedInterfaces.filter(({ protocolBinding }) => protocolBinding !== binding);
     const only = { ...card, supportedInterfaces: [each, ...others] };
     const client = await connectWith(
@@ -112,7 +112,7 @@ async function call(
       },
     );
     await client.getTask(`parley-doctor-${randomUUID()}`);
-    const seen = `${name} has a task that cannot exist: what answers there is no agent`;
+    const seen = `${name} returned a task that cannot exist: the server there is not an agent`;
     return { finding: { subject: "address", verdict: "broken", seen }, refused: false };
   } catch (thrown) {
     const error = toA2AError(thrown);
@@ -121,11 +121,11 @@ async function call(
         return { finding: answered(), refused: false };
       case "PermissionDenied": {
         const seen = `${name} does not allow the call: ${error.message}`;
-        const cure = "Add the host name to allowedHosts of the server, or see what its authorizer allows";
+        const cure = "Add the host name to allowedHosts of the server, or check its authorizer";
         return { finding: { subject: "address", verdict: "warning", seen, cure }, refused: false };
       }
       case "Unauthenticated":
-        return { finding: answered(", and wants credentials"), refused: true };
+        return { finding: answered(", and requires credentials"), refused: true };
       default: {
         const seen = `${name}: ${explain(thrown, { url: each.url })}`;
         const cure = cureOf(error.code, new URL(at), each);
@@ -138,29 +138,29 @@ async function call(
 function cureOf(code: string, asked: URL, { url, protocolBinding }: Interface): string {
   switch (code) {
     case "VersionNotSupported":
-      return "The card promises a version that the server does not speak. Correct protocolVersion, or the versions of the server";
+      return "The card names a version that the server does not support. Correct protocolVersion, or the versions of the server";
     case "ConnectionFailed":
     case "ConnectionLost":
     case "Timeout":
       if (hostAndPort(url, asked.protocol) !== hostAndPort(asked.href, asked.protocol))
-        return `Let clients reach this address, or set publicUrl of the server (--public-url) to ${asked.origin}, where its card is`;
+        return `Make this address reachable, or set publicUrl of the server (--public-url) to ${asked.origin}, where its card is`;
       if (protocolBinding === "GRPC")
-        return "Let the proxy pass gRPC on (nginx: a location with grpc_pass), or take gRPC off the card (the option grpc, --grpc)";
-      return "Let clients reach this address, through the proxy and the firewall too, or take it off the card: clients try it first";
+        return "Configure the proxy for gRPC (nginx: grpc_pass), or remove gRPC from the card (the option grpc, --grpc)";
+      return "Make this address reachable through the proxy and the firewall, or remove it from the card: clients try it first";
     case "MethodNotFound":
     case "InvalidResponse":
-      return "Something else answers there. See that the proxy passes the whole path on, and which path the server expects (basePath)";
+      return "Another server answers there. Check that the proxy forwards the whole path, and which path the server expects (basePath)";
     default:
-      return "See the log of the server";
+      return "Check the log of the server";
   }
 }
 
-/** Whether clients of today's versions can call (A2A 1.0 §3.6). */
+/** Checks that clients of current versions can call (A2A 1.0 §3.6). */
 export function checkVersions({ supportedInterfaces }: AgentCard): Finding {
   const listed = [...new Set(supportedInterfaces.map(({ protocolVersion }) => protocolVersion))];
   const seen = `A2A ${listed.join(", ")}`;
   if (listed.some((version) => version.startsWith("1."))) return { subject: "versions", verdict: "ok", seen };
-  const cure = "Serve 1.0 too: clients of the current version find no address on this card";
+  const cure = "Also serve 1.0: clients of the current version find no address on this card";
   return { subject: "versions", verdict: "warning", seen, cure };
 }
 
@@ -169,17 +169,17 @@ interface Refusal {
   readonly cure: string;
 }
 
-/** Which of these clients refuse the card that was asked for at `asked`, and why. */
+/** Finds clients that reject a card which the specification allows. `asked`: the URL of the card. */
 export function checkClients(asked: URL, card: AgentCard): readonly Finding[] {
   const refusal = adkForPython(asked, card);
   if (refusal === undefined) return [{ subject: "clients", verdict: "ok", seen: "ADK for Python accepts this card" }];
   const { why, cure } = refusal;
   return [
-    { subject: "clients", verdict: "warning", seen: `ADK for Python refuses this card (from 2.13 on): ${why}`, cure },
+    { subject: "clients", verdict: "warning", seen: `ADK for Python (from 2.13) rejects this card: ${why}`, cure },
   ];
 }
 
-/** It checks every address of a card, also those that it would not use. */
+/** It checks every address of a card, even those that it would not use. */
 function adkForPython({ origin, protocol, hostname }: URL, { supportedInterfaces }: AgentCard): Refusal | undefined {
   const rule = "neither https, nor http on a loopback host";
   if (protocol !== "https:" && !isLoopback(hostname)) return { why: `${origin} is ${rule}`, cure: "Serve over https" };
@@ -189,13 +189,13 @@ function adkForPython({ origin, protocol, hostname }: URL, { supportedInterfaces
     if (parsed === undefined || (parsed.protocol !== "https:" && !isLoopback(parsed.hostname))) {
       const cure =
         protocolBinding === "GRPC"
-          ? "Take gRPC off the card where such clients call: its addresses have no scheme (the option grpc of serve(), --grpc)"
+          ? "Remove gRPC from the card for such clients: its addresses have no scheme (the option grpc of serve(), --grpc)"
           : "Serve this address over https";
       return { why: `${address} is ${rule}`, cure };
     }
     if (parsed.origin !== origin) {
-      const cure = `Serve it at ${origin}, where the card is, or take it off the card`;
-      return { why: `${address} has another origin than the card, ${origin}`, cure };
+      const cure = `Serve it at ${origin}, where the card is, or remove it from the card`;
+      return { why: `${address} is not at the origin of the card, ${origin}`, cure };
     }
   }
   return undefined;

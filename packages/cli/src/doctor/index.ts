@@ -11,7 +11,7 @@ interface DoctorOptions extends CallOptions {
   readonly message?: string;
 }
 
-/** `parley doctor`. Prints each finding as soon as it is made. Returns the exit code. */
+/** `parley doctor`. Prints each finding at once. Returns the exit code. */
 export async function doctor(io: Io, at: string, options: DoctorOptions): Promise<number> {
   let broken = 0;
   let warnings = 0;
@@ -26,7 +26,7 @@ export async function doctor(io: Io, at: string, options: DoctorOptions): Promis
 
 function summary(broken: number, warnings: number): string {
   if (broken > 0) return `${counted(broken, "problem")}, ${counted(warnings, "warning")}.`;
-  return warnings > 0 ? `It can be called. ${counted(warnings, "warning")}.` : "It can be called.";
+  return warnings > 0 ? `The agent can be called. ${counted(warnings, "warning")}.` : "The agent can be called.";
 }
 
 async function* examine(io: Io, at: string, options: DoctorOptions): AsyncGenerator<Finding> {
@@ -44,7 +44,7 @@ async function* examine(io: Io, at: string, options: DoctorOptions): AsyncGenera
     wantsCredentials ||= refused;
   }
   if (wantsCredentials) {
-    const seen = "not checked, since the agent wants credentials";
+    const seen = "not checked: the agent requires credentials";
     const cure = `parley login ${quote(at)}, or pass --token TOKEN, or for an API key --header 'NAME: KEY'`;
     yield { subject: "streams", verdict: "unknown", seen, cure };
   } else {

@@ -15,14 +15,14 @@ import { byteSize, quote } from "../output/text.ts";
 const day = 86_400_000;
 const timeout = 10_000;
 
-/** Whether the connection is encrypted, by a certificate that clients accept. */
+/** Checks that the connection is encrypted, with a certificate that clients accept. */
 export async function* checkTls(url: URL): AsyncGenerator<Finding> {
   const host = url.hostname.replace(/^\[|\]$/g, "");
   if (url.protocol === "http:") {
     if (isLoopback(host)) return;
-    const seen = `${url.origin} is not encrypted: everyone on the way can read and change what is said`;
+    const seen = `${url.origin} is not encrypted: anyone on the network can read and change the messages`;
     const cure =
-      "Serve it by TLS: tls of serve() or --tls-cert, or a proxy that ends TLS (trustProxy), and an https address in publicUrl";
+      "Serve it over TLS: tls of serve() or --tls-cert, or a proxy that terminates TLS (trustProxy), and an https URL in publicUrl";
     yield { subject: "tls", verdict: "broken", seen, cure };
     return;
   }
@@ -45,42 +45,42 @@ export async function* checkTls(url: URL): AsyncGenerator<Finding> {
 
 function accepted(protocol: string, expires: number, now: number): Finding {
   const days = Math.floor((expires - now) / day);
-  const seen = `${protocol}, the certificate is good for ${days} days`;
+  const seen = `${protocol}, the certificate expires in ${days} days`;
   if (days >= 14) return { subject: "tls", verdict: "ok", seen };
   return {
     subject: "tls",
     verdict: "warning",
     seen,
-    cure: "Renew it, and see that it renews itself: clients will refuse it",
+    cure: "Renew it, preferably automatically: clients reject expired certificates",
   };
 }
 
 function tlsCureOf(reason: string): string {
   if (/self-signed|cannot be verified/.test(reason)) {
-    return "Serve a certificate of a public authority with its intermediates, or give the authority to clients: NODE_EXTRA_CA_CERTS=ca.pem";
+    return "Serve a certificate of a public authority with its intermediates, or pass the authority to clients: NODE_EXTRA_CA_CERTS=ca.pem";
   }
-  if (/expired/.test(reason)) return "Renew the certificate, and load it: files of tls are read again when they change";
-  if (/another host/.test(reason)) return "Get a certificate for this host name, or correct the name";
-  if (/does not speak TLS/.test(reason)) return "Call http:// there, or end TLS at the server or at a proxy";
-  return "See that the server, or the proxy in front of it, listens there with TLS";
+  if (/expired/.test(reason)) return "Renew the certificate; the server reloads its files when they change";
+  if (/another host/.test(reason)) return "Use a certificate for this host name, or correct the name";
+  if (/does not use TLS/.test(reason)) return "Use http://, or terminate TLS at the server or at a proxy";
+  return "Check that the server, or the proxy in front of it, listens there with TLS";
 }
 
-/** What the card's server says of the time, and when it was asked. Milliseconds since the Unix epoch, on the clock of this machine. */
+/** The time of the server, and when it was requested on the clock of this machine. In milliseconds since the Unix epoch. */
 export interface ServerDate {
   readonly said: number;
   readonly asked: number;
   readonly answered: number;
 }
 
-/** The card, as far as it was found. */
+/** The result of checking the card. */
 export interface FoundCard {
   readonly findings: readonly Finding[];
-  /** In the form of 1.0. Absent where a client cannot use it. */
+  /** In the form of 1.0. Absent if a client cannot use it. */
   readonly card?: AgentCard;
   readonly date?: ServerDate;
 }
 
-/** Whether the card is where clients look for it, and whether they can use it (A2A 1.0 §8.2). */
+/** Checks that clients find the card and can use it (A2A 1.0 §8.2). */
 export async function checkCard(io: Io, at: string, options: CallOptions): Promise<FoundCard> {
   const anyBinding = withoutBinding(options);
   let document: Awaited<ReturnType<typeof readCard>>;
@@ -103,34 +103,35 @@ export async function checkCard(io: Io, at: string, options: CallOptions): Promi
   }
 }
 
-/** The addresses are checked one by one, so the card is read without a choice. */
+/** The card is read without a binding, since each address is checked. */
 function withoutBinding({ binding: _, ...options }: CallOptions): CallOptions {
   return options;
 }
 
 function cardCureOf(seen: string, at: string): string {
-  if (/refused/.test(seen)) return "Start the server, or correct the port. A firewall may refuse too";
-  if (/unknown host|looked up/.test(seen)) return "Correct the host name, or its DNS record";
-  if (/certificate|TLS/.test(seen)) return "See tls above: clients refuse to connect";
-  if (/in time|no route|no network/.test(seen)) return "Let the firewall and the proxy pass requests to this address";
-  if (/\b40[13]\b/.test(seen)) return "Serve the card without authentication: clients read in it how to authenticate";
+  if (/refused/.test(seen)) return "Start the server, or correct the port. A firewall may also refuse connections";
+  if (/unknown host|lookup failed/.test(seen)) return "Correct the host name, or its DNS record";
+  if (/certificate|TLS/.test(seen)) return "See tls above: clients cannot connect";
+  if (/in time|timed out|no route|network unreachable/.test(seen))
+    return "Check that the firewall and the proxy forward requests to this address";
+  if (/\b40[13]\b/.test(seen)) return "Serve the card without authentication: it tells clients how to authenticate";
   const { origin } = new URL(at);
-  return `The card has to be JSON at ${origin}/.well-known/agent-card.json, or below the path of the agent. A proxy has to pass that path on`;
+  return `Serve the card as JSON at ${origin}/.well-known/agent-card.json, or below the path of the agent, and forward that path in the proxy`;
 }
 
-/** Asks for the card once more, for its headers. */
+/** Requests the card again, for its headers. */
 async function probe(
   address: string,
   headers: Readonly<Record<string, string>>,
 ): Promise<{ readonly finding: Finding; readonly date?: ServerDate }> {
   const asked = Date.now();
   try {
-    // As clients do, it follows no redirect: the headers may have credentials, which are for this origin alone.
+    // Like clients, it follows no redirects: the headers may contain credentials for this origin.
     const response = await fetch(address, { headers, redirect: "manual", signal: AbortSignal.timeout(10_000) });
     const answered = Date.now();
     const size = (await limited(response))?.byteLength ?? 0;
     if (response.status !== 200) {
-      const seen = `found at ${address}, but not a second time: HTTP ${response.status}`;
+      const seen = `found at ${address}, but a second request returned HTTP ${response.status}`;
       return { finding: { subject: "card", verdict: "warning", seen } };
     }
     const said = Date.parse(response.headers.get("date") ?? "");
@@ -138,13 +139,13 @@ async function probe(
     const seen = `${address}, ${byteSize(size)}, in ${answered - asked} ms`;
     return { finding: { subject: "card", verdict: "ok", seen }, ...(date && { date }) };
   } catch (error) {
-    const seen = `found at ${address}, but not a second time: ${explain(error, { url: address })}`;
+    const seen = `found at ${address}, but a second request failed: ${explain(error, { url: address })}`;
     return { finding: { subject: "card", verdict: "warning", seen } };
   }
 }
 
 function lint(card: object, at: string): readonly Finding[] {
-  // Addresses are called, which tells more. A warning about the whole card is about what its signatures cover.
+  // Calling the addresses tells more. A warning about the whole card concerns its signatures.
   const signed = "signatures" in card && Array.isArray(card.signatures) && card.signatures.length > 0;
   const found = lintCard(card).filter(
     ({ level, field }) =>
@@ -160,22 +161,22 @@ function lint(card: object, at: string): readonly Finding[] {
   });
 }
 
-/** From how many milliseconds on a difference is worth a warning. Tokens and signatures are usually allowed a minute. */
-const tolerated = 5_000;
-const refused = 60_000;
+/** Clock skew for a warning and for a failure, in milliseconds. Tokens and signatures usually tolerate a minute. */
+const warningSkewMs = 5_000;
+const maxSkewMs = 60_000;
 
-/** How far the clock of the server differs from that of this machine, from the `Date` of an answer (RFC 9110 §6.6.1). */
+/** Compares the clock of the server with that of this machine, by the header `Date` (RFC 9110 §6.6.1). */
 export function checkClock({ said, asked, answered }: ServerDate): Finding {
-  // The header has whole seconds, and was written somewhere between the request and the answer.
+  // The header has whole seconds, and was written between the request and the answer.
   const early = asked - (said + 1000);
   const late = said - answered;
   const off = Math.max(early, late, 0);
-  if (off < tolerated)
-    return { subject: "clock", verdict: "ok", seen: "the clocks of the server and of this machine agree" };
+  if (off < warningSkewMs)
+    return { subject: "clock", verdict: "ok", seen: "the clock of the server agrees with that of this machine" };
   const seen = `the clock of the server is ${duration(off)} ${early > late ? "behind" : "ahead of"} that of this machine`;
   const cure =
-    "Set both by NTP, such as with timedatectl set-ntp true. Tokens, signatures and times of tasks are wrong otherwise";
-  return { subject: "clock", verdict: off < refused ? "warning" : "broken", seen, cure };
+    "Synchronize both with NTP, for example with timedatectl set-ntp true. Otherwise tokens, signatures and timestamps of tasks are wrong";
+  return { subject: "clock", verdict: off < maxSkewMs ? "warning" : "broken", seen, cure };
 }
 
 function duration(ms: number): string {

@@ -6,23 +6,23 @@ import { explain } from "../errors.ts";
 import type { Io } from "../io.ts";
 import type { Finding } from "../output/show.ts";
 
-/** A task has to take this long, by the clock of its server, before its events tell anything, in milliseconds. */
-const enough = 500;
+/** Shorter tasks, by the clock of their server, do not show whether events are buffered. */
+const minTaskMs = 500;
 
-/** Longest stream that is followed, in milliseconds. */
-const longest = 60_000;
+/** Time limit of the stream. */
+const maxStreamMs = 60_000;
 
 type Options = CallOptions & { readonly message?: string };
 
-/** Whether events come when they are made, or a proxy holds them back until the end. */
+/** Checks that events arrive when they are made, and that no proxy buffers them. */
 export async function* checkStreams(io: Io, at: string, card: AgentCard, options: Options): AsyncGenerator<Finding> {
   if (card.capabilities.streaming !== true) {
-    yield { subject: "streams", verdict: "unknown", seen: "the card has no streaming" };
+    yield { subject: "streams", verdict: "unknown", seen: "the card does not declare streaming" };
     return;
   }
   if (options.message === undefined) {
-    const cure = "Pass --message TEXT, a message that takes the agent a second or more. Nothing is sent without it";
-    yield { subject: "streams", verdict: "unknown", seen: "not checked: that takes a task", cure };
+    const cure = "Pass --message TEXT with a message that takes the agent at least a second";
+    yield { subject: "streams", verdict: "unknown", seen: "not checked: this needs a task", cure };
     return;
   }
   let encoding: string | undefined;
@@ -37,7 +37,7 @@ export async function* checkStreams(io: Io, at: string, card: AgentCard, options
     const client = await open(io, at, options, { fetch: watching, retry: false });
     yield verdictOf(await follow(client, options.message));
   } catch (error) {
-    const cure = "See the log of the server, and that the proxy keeps connections open for an hour without an event";
+    const cure = "Check the log of the server, and that the proxy keeps idle connections open for an hour";
     yield { subject: "streams", verdict: "broken", seen: explain(error, { url: at }), cure };
   }
   if (encoding !== undefined && encoding !== "identity") {
@@ -45,20 +45,20 @@ export async function* checkStreams(io: Io, at: string, card: AgentCard, options
     yield {
       subject: "streams",
       verdict: "warning",
-      seen: `they are compressed (${encoding}), which holds events back`,
+      seen: `they are compressed (${encoding}), which delays events`,
       cure,
     };
   }
 }
 
-/** When the events of a task were made, by the clock of its server, and when they came. */
+/** When the events of a task were made, by the clock of its server, and when they arrived. */
 interface Followed {
   readonly events: number;
   /** From the first status to the last, in milliseconds. */
   readonly made: number;
   /** From the first event to the last, in milliseconds. */
   readonly came: number;
-  /** Whether it was followed to its end. */
+  /** Whether the stream ended. */
   readonly whole: boolean;
 }
 
@@ -67,7 +67,7 @@ async function follow(client: Client, message: string): Promise<Followed> {
   const made: number[] = [];
   let taskId: string | undefined;
   let state: TaskState | undefined;
-  const stop = AbortSignal.timeout(longest);
+  const stop = AbortSignal.timeout(maxStreamMs);
   try {
     for await (const { task, statusUpdate } of client.sendStreamingMessage(message, { signal: stop })) {
       came.push(performance.now());
@@ -80,7 +80,7 @@ async function follow(client: Client, message: string): Promise<Followed> {
   } catch (error) {
     if (!stop.aborted) throw error;
   }
-  // A question of the agent stays open otherwise.
+  // Otherwise a question of the agent stays open.
   if (taskId !== undefined && state !== undefined && !isTerminal(state))
     await client.cancelTask(taskId).catch(() => {});
   const span = (times: readonly number[]): number => (times.at(-1) ?? 0) - (times[0] ?? 0);
@@ -88,14 +88,14 @@ async function follow(client: Client, message: string): Promise<Followed> {
 }
 
 export function verdictOf({ events, made, came, whole }: Followed): Finding {
-  const times = `${events} events, made within ${made} ms, came within ${Math.round(came)} ms`;
-  if (made < enough) {
-    const seen = `${times}: too quick to tell whether a proxy holds them back`;
-    const cure = "Send a message that takes the agent a second or more";
+  const times = `${events} events, made within ${made} ms, received within ${Math.round(came)} ms`;
+  if (made < minTaskMs) {
+    const seen = `${times}: too fast to show whether a proxy buffers them`;
+    const cure = "Send a message that takes the agent at least a second";
     return { subject: "streams", verdict: whole ? "unknown" : "ok", seen, cure };
   }
   if (came >= made / 2) return { subject: "streams", verdict: "ok", seen: times };
   const cure =
-    "Switch buffering off in the proxy (nginx: proxy_buffering off; and no proxy_ignore_headers X-Accel-Buffering)";
-  return { subject: "streams", verdict: "broken", seen: `${times}: something in between holds them back`, cure };
+    "Disable buffering in the proxy (nginx: proxy_buffering off; without proxy_ignore_headers X-Accel-Buffering)";
+  return { subject: "streams", verdict: "broken", seen: `${times}: a proxy buffers them`, cure };
 }

@@ -6,27 +6,25 @@ import type { Io } from "../io.ts";
 import { systemKeychain, type Keychain } from "./keychain.ts";
 import { PrivateFiles } from "./private-files.ts";
 
-/** One scheme of one agent that the user has logged in with. Nothing of it is secret. */
+/** A login with one security scheme of one agent, without its secrets. */
 export interface Login {
-  /** URL of the agent. The login is for this address and all below it, and for nothing else. */
+  /** URL of the agent. The login covers this URL and everything below it. */
   readonly url: string;
-  /** Name of the scheme on the agent's card. */
+  /** Name of the scheme on the card. */
   readonly scheme: string;
-  /** Of what kind the scheme is. */
   readonly kind: "apiKey" | "basic" | "bearer" | "oauth2";
-  /** Who is logged in, where that is known. */
+  /** Who is logged in, if known. */
   readonly account?: string;
-  /** What is needed to get new tokens, and is not secret: the issuer, the id of the client. */
+  /** Public settings for new tokens, such as issuer and client ID. */
   readonly settings: Readonly<Record<string, string>>;
-  /** Further origins that get it, because the user named them. */
+  /** Additional origins that the user named. */
   readonly origins: readonly string[];
-  /** When, in ISO 8601. */
+  /** In ISO 8601. */
   readonly since: string;
-  /** Where its secrets are. */
   readonly secretsIn: "keychain" | "file";
 }
 
-/** What is secret of a login, by names that its kind gives. */
+/** The secrets of a login, by names of its kind. */
 export type Secrets = Readonly<Record<string, string>>;
 
 interface Stored extends Login {
@@ -34,7 +32,7 @@ interface Stored extends Login {
   readonly secrets?: Secrets;
 }
 
-/** The folder of logins. It depends on the environment alone, so that a program without a home has no logins. */
+/** The folder of logins; `undefined` without a home. */
 export function loginFolder(env: Io["env"]): string | undefined {
   const { XDG_CONFIG_HOME, APPDATA, HOME } = env;
   const base =
@@ -48,39 +46,39 @@ export function loginFolder(env: Io["env"]): string | undefined {
   return base === undefined ? undefined : join(base, "parley", "logins");
 }
 
-/** The address that a login is for: without what only leads to its card. */
+/** The URL of an agent, without the path of its card. */
 export function loginUrl(given: string): string {
   const url = new URL(given);
   const path = url.pathname.replace(/\/\.well-known\/[^/]*\.json$/, "").replace(/(?<!\/)\/+$/, "");
   return `${url.origin}${path}`;
 }
 
-/** Whether a login for one address is good for another: of the same origin, the same or below it. */
+/** Whether a login covers a URL: the same one, or one below it. */
 export function covers(login: string, url: string): boolean {
   const at = loginUrl(url);
   return at === login || at.startsWith(`${login}/`);
 }
 
-/** The logins of a user. Their secrets are in the keychain of the operating system where there is one, else in files. */
+/** The logins of a user. Their secrets are in the keychain of the operating system, or else in files. */
 export class Logins {
   readonly #files: PrivateFiles;
   readonly #keychain: () => Promise<Keychain | undefined>;
   readonly #program: string;
 
-  /** `program`: what to type so that this program runs, for what errors say. */
+  /** `program`: how to run this program, for errors. */
   constructor(folder: string, keychain: () => Promise<Keychain | undefined>, program = "parley") {
     this.#files = new PrivateFiles(folder);
     this.#keychain = keychain;
     this.#program = program;
   }
 
-  /** The logins of a user, by the environment of the process. */
+  /** The logins of the user of this process. */
   static of({ env, program }: Pick<Io, "env" | "program">): Logins | undefined {
     const folder = loginFolder(env);
     return folder === undefined ? undefined : new Logins(folder, () => systemKeychain(env), program);
   }
 
-  /** All of them, ordered by their URLs. */
+  /** All logins, ordered by URL. */
   async list(): Promise<readonly Login[]> {
     const found: Login[] = [];
     for (const name of await this.#files.names()) {
@@ -91,14 +89,14 @@ export class Logins {
     return found.toSorted((a, b) => (`${a.url} ${a.scheme}` < `${b.url} ${b.scheme}` ? -1 : 1));
   }
 
-  /** Those for an agent: one for each scheme, of the longest address that is good for it. */
+  /** The logins of an agent: one per scheme, with the longest URL that covers it. */
   async for(url: string): Promise<readonly Login[]> {
     const fitting = (await this.list()).filter((login) => covers(login.url, url));
     const longest = Math.max(...fitting.map((login) => login.url.length));
     return fitting.filter((login) => login.url.length === longest);
   }
 
-  /** Keeps a login, in place of one for the same scheme. Returns it as it is kept. */
+  /** Stores a login, replacing one for the same scheme. */
   async save(login: Omit<Login, "secretsIn">, secrets: Secrets): Promise<Login> {
     const kept = await this.#keep(login, secrets);
     const { secretsIn } = kept;
@@ -106,7 +104,7 @@ export class Logins {
     return { ...login, secretsIn };
   }
 
-  /** Keeps other secrets of a login, where they were. One that the user has logged out of meanwhile stays deleted. */
+  /** Replaces the secrets of a login. A login that was deleted meanwhile stays deleted. */
   async update(login: Login, secrets: Secrets): Promise<void> {
     const stored = await this.#read(fileOf(login));
     if (stored === undefined) return;
@@ -114,35 +112,35 @@ export class Logins {
     else await this.#files.write(fileOf(login), `${JSON.stringify({ ...stored, secrets }, null, 2)}\n`);
   }
 
-  /** Deletes a login with its secrets. */
+  /** Deletes a login and its secrets. */
   async remove(login: Login): Promise<void> {
     if (login.secretsIn === "keychain") await (await this.#keychain())?.delete(keyOf(login));
     await this.#files.remove(fileOf(login));
   }
 
-  /** The secrets of a login. Throws where the keychain does not give them. */
+  /** The secrets of a login. Throws if the keychain does not return them. */
   async secrets(login: Login): Promise<Secrets> {
     const stored = await this.#read(fileOf(login));
     if (stored?.secrets !== undefined) return stored.secrets;
     const again = `Log in again: ${this.#program} login ${login.url}`;
-    if (stored === undefined) throw new CommandError(`you are logged out of ${login.url}. ${again}`);
+    if (stored === undefined) throw new CommandError(`logged out of ${login.url}. ${again}`);
     let text: string | undefined;
     try {
       text = await (await this.#keychain())?.get(keyOf(login));
     } catch (cause) {
       const reason = cause instanceof Error ? cause.message : String(cause);
-      throw new CommandError(`the keychain does not open: ${reason}. Unlock it. ${again}`, { cause });
+      throw new CommandError(`cannot open the keychain: ${reason}. Unlock it. ${again}`, { cause });
     }
     if (text === undefined) throw new CommandError(`the keychain has no secret for ${login.url}. ${again}`);
     return JSON.parse(text) as Secrets;
   }
 
-  /** Runs something while no other process does so for the same login: a refresh token can often be used only once. */
+  /** Runs a function under the lock of a login: a refresh token can often be used only once. */
   exclusively<T>(login: Login, run: () => Promise<T>): Promise<T> {
     return this.#files.exclusively(fileOf(login), run);
   }
 
-  /** Where the file of a login is. */
+  /** Path of the file of a login. */
   pathOf(login: Pick<Login, "url" | "scheme">): string {
     return this.#files.path(fileOf(login));
   }
@@ -155,7 +153,7 @@ export class Logins {
         return { ...login, secretsIn: "keychain" };
       }
     } catch {
-      // There is a library for keychains, but no keychain: a server, a container.
+      // The library works without a keychain, such as on a server or in a container.
     }
     return { ...login, secretsIn: "file", secrets };
   }
@@ -167,9 +165,9 @@ export class Logins {
       const value: unknown = JSON.parse(text);
       if (isStored(value) && fileOf(value) === name) return value;
     } catch {
-      // Told below.
+      // Reported below.
     }
-    throw new CommandError(`${this.#files.path(name)} is not a login of this program. Delete it, and log in again`);
+    throw new CommandError(`${this.#files.path(name)} is not a login of parley. Delete it and log in again`);
   }
 }
 

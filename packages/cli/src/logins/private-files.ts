@@ -7,20 +7,19 @@ import process from "node:process";
 import { setTimeout as pause } from "node:timers/promises";
 import { CommandError } from "../errors.ts";
 
-/** Largest file that is read, in bytes. A login has a few kilobytes. */
-const largest = 1 << 20;
+/** A login has a few kilobytes. */
+const maxFileBytes = 1 << 20;
 
-/** After how many milliseconds a lock is left over from a process of another machine that has crashed. No work under a lock takes so long. */
-const staleLock = 60_000;
+/** Age of a lock of a crashed process on another machine. No work under a lock takes so long. */
+const staleLockMs = 60_000;
 
 function codeOf(error: unknown): unknown {
   return error instanceof Error && "code" in error ? error.code : undefined;
 }
 
 /**
- * Small files that nobody else may read, in one folder. They are replaced as a whole: a crash leaves the old one or the new one. Links are
- * not followed. A file or a folder that others can read or change is refused. Windows has no modes: there the folder of the user's
- * profile keeps others out.
+ * Small files in one folder that only their user can read. A file is replaced atomically. Links are not followed. Files and folders that
+ * others can read or change are rejected; on Windows, which has no modes, the folder of the user's profile protects them.
  */
 export class PrivateFiles {
   readonly #folder: string;
@@ -33,7 +32,6 @@ export class PrivateFiles {
     return join(this.#folder, name);
   }
 
-  /** Names of the files. */
   async names(): Promise<readonly string[]> {
     try {
       return await readdir(this.#folder);
@@ -43,7 +41,7 @@ export class PrivateFiles {
     }
   }
 
-  /** The text of a file; `undefined` where there is none. */
+  /** The text of a file; `undefined` if it does not exist. */
   async read(name: string): Promise<string | undefined> {
     const path = this.path(name);
     let file: FileHandle;
@@ -52,16 +50,16 @@ export class PrivateFiles {
       file = await open(path, constants.O_RDONLY | (constants.O_NOFOLLOW ?? 0) | (constants.O_NONBLOCK ?? 0));
     } catch (error) {
       if (codeOf(error) === "ENOENT") return undefined;
-      if (codeOf(error) === "ELOOP") throw new CommandError(`${path} is a link. It is not followed: delete it`);
+      if (codeOf(error) === "ELOOP") throw new CommandError(`${path} must not be a link; delete it`);
       throw error;
     }
     try {
       const found = await file.stat();
-      if (!found.isFile()) throw new CommandError(`${path} is not a file`);
-      if (found.size > largest) throw new CommandError(`${path} is too large to be a login`);
+      if (!found.isFile()) throw new CommandError(`${path} must be a regular file`);
+      if (found.size > maxFileBytes) throw new CommandError(`${path} is too large to be a login`);
       checkOwner(path, found);
       if (hasModes && (found.mode & 0o077) !== 0) {
-        throw new CommandError(`other users may read ${path}. Do: chmod 600 ${path}`);
+        throw new CommandError(`other users can read ${path}. Run: chmod 600 ${path}`);
       }
       return await file.readFile("utf8");
     } finally {
@@ -89,7 +87,7 @@ export class PrivateFiles {
     }
   }
 
-  /** Deletes a file. Returns whether there was one. */
+  /** Deletes a file. Returns whether it existed. */
   async remove(name: string): Promise<boolean> {
     try {
       await rm(this.path(name));
@@ -100,7 +98,7 @@ export class PrivateFiles {
     }
   }
 
-  /** Runs something while no other process does so under the same name. */
+  /** Runs a function while holding the lock of a name. */
   async exclusively<T>(name: string, run: () => Promise<T>): Promise<T> {
     await this.#prepare();
     const path = this.path(`${name}.lock`);
@@ -117,7 +115,7 @@ export class PrivateFiles {
     const found = await stat(this.#folder);
     checkOwner(this.#folder, found);
     if (hasModes && (found.mode & 0o022) !== 0) {
-      throw new CommandError(`other users may write in ${this.#folder}. Do: chmod 700 ${this.#folder}`);
+      throw new CommandError(`other users can write to ${this.#folder}. Run: chmod 700 ${this.#folder}`);
     }
   }
 }
@@ -129,7 +127,7 @@ function checkOwner(path: string, { uid }: Stats): void {
     throw new CommandError(`${path} belongs to another user`);
 }
 
-/** Who holds a lock. The host is named, since a home can be on a disk that several machines share. */
+/** Holder of a lock. It names the host, since several machines can share a home. */
 const holder = `${hostname()} ${process.pid} ${randomBytes(8).toString("hex")}`;
 
 async function takeLock(path: string): Promise<void> {
@@ -138,14 +136,14 @@ async function takeLock(path: string): Promise<void> {
   for (;;) {
     if (await created(path, holder)) return;
     const other = await readFile(path, "utf8").catch(() => undefined);
-    // Measured here, by a clock that does not jump. The time of the file can be that of another clock.
+    // By the monotonic clock of this process. The time of the file can come from another clock.
     if (other !== seen) [seen, since] = [other, performance.now()];
-    if (other !== undefined && (isDead(other) || performance.now() - since > staleLock)) await breakLock(path, other);
+    if (other !== undefined && (isDead(other) || performance.now() - since > staleLockMs)) await breakLock(path, other);
     else await pause(20);
   }
 }
 
-/** Creates a file, and its text with it. Returns whether there was none. */
+/** Creates a file with its text, atomically. Returns false if it exists. */
 async function created(path: string, text: string): Promise<boolean> {
   const fresh = `${path}.${randomBytes(8).toString("hex")}.new`;
   await writeFile(fresh, text, { flag: "wx", mode: 0o600 });
@@ -160,7 +158,7 @@ async function created(path: string, text: string): Promise<boolean> {
   }
 }
 
-/** Whether the process that holds a lock has ended. */
+/** Whether the process that holds a lock has exited. */
 function isDead(lock: string): boolean {
   const [, host, pid = ""] = /^(\S+) (\d+) /.exec(lock) ?? [];
   if (host !== hostname()) return false;
@@ -172,7 +170,7 @@ function isDead(lock: string): boolean {
   }
 }
 
-/** Removes a lock that nobody holds any more. A lock that another process has taken meanwhile is put back. */
+/** Removes a stale lock. A lock that another process has taken meanwhile is put back. */
 async function breakLock(path: string, text: string): Promise<void> {
   const taken = `${path}.${randomBytes(8).toString("hex")}.new`;
   try {

@@ -14,13 +14,13 @@ import { defined } from "@parley/a2a/internal/base/defined";
 import type { SecurityScheme } from "@parley/a2a/model";
 import type { Login, Logins, Secrets } from "./logins.ts";
 
-/** A stored login as credentials of a client. Its secret is read when it is needed first. */
+/** A stored login as credentials of a client. Its secret is read at first use. */
 export async function storedProvider(logins: Logins, login: Login): Promise<CredentialProvider> {
   const store = new LoginTokens(logins, login);
   return login.kind === "oauth2" ? storedTokens(login, store) : simpleProvider(login, () => store.secrets());
 }
 
-/** A login without OAuth as credentials of a client. */
+/** A login without OAuth, as credentials of a client. */
 export function simpleProvider(
   { scheme, kind, settings }: Omit<Login, "secretsIn">,
   secrets: () => Promise<Secrets>,
@@ -32,7 +32,7 @@ export function simpleProvider(
     : bearerToken(secret, { scheme });
 }
 
-/** The options of OAuth that a login keeps. */
+/** The OAuth options of a login. */
 export async function oauthOptions(
   { scheme, settings }: Omit<Login, "secretsIn">,
   secrets: () => Promise<Secrets>,
@@ -57,7 +57,7 @@ async function storedTokens(login: Login, store: LoginTokens): Promise<Credentia
   const options = await oauthOptions(login, () => store.secrets(), store);
   const provider = login.settings["flow"] === "client" ? clientCredentials(options) : savedTokens(options);
   return {
-    // A card that has changed must not send a secret to another server.
+    // A changed card must not send the secret to another server.
     supports: (request) => endpointsOf(request.scheme) === login.settings["endpoints"] && provider.supports(request),
     credentials: (request, target) => provider.credentials(request, target),
     refused: async (request, challenge) => (await provider.refused?.(request, challenge)) === true,
@@ -65,7 +65,7 @@ async function storedTokens(login: Login, store: LoginTokens): Promise<Credentia
   };
 }
 
-/** The addresses of an authorization server that a scheme names, as text. */
+/** The URLs of the authorization server in a scheme, as text. */
 export function endpointsOf({ oauth2SecurityScheme, openIdConnectSecurityScheme }: SecurityScheme): string {
   const urls = Object.values(oauth2SecurityScheme?.flows ?? {}).flatMap((flow: object) =>
     Object.entries(flow).filter(([name]) => name.endsWith("Url")),
@@ -77,7 +77,7 @@ export function endpointsOf({ oauth2SecurityScheme, openIdConnectSecurityScheme 
   ]);
 }
 
-/** The secret of a login that has its tokens, as JSON: those of each issuer, client and resource. */
+/** The secret with the tokens of a login, as JSON, by issuer, client and resource. */
 const member = "tokens";
 
 type Tokens = Readonly<Record<string, StoredTokens>>;
@@ -95,9 +95,9 @@ function withTokens(secrets: Secrets, key: TokenKey, tokens: StoredTokens | unde
   return { ...secrets, [member]: JSON.stringify(tokens === undefined ? others : { ...others, [nameOf(key)]: tokens }) };
 }
 
-/** Keeps the tokens of a new login, until it is known that the agent accepts them. */
+/** The tokens of a new login, until the agent has accepted them. */
 export class NewTokens implements TokenStore {
-  /** The secrets of the login, with its tokens. */
+  /** The secrets of the login, including its tokens. */
   secrets: Secrets;
   /** What the tokens are for. */
   key: TokenKey | undefined;
@@ -117,7 +117,7 @@ export class NewTokens implements TokenStore {
 }
 
 /** The tokens of a stored login. */
-export class LoginTokens implements TokenStore {
+class LoginTokens implements TokenStore {
   readonly #logins: Logins;
   readonly #login: Login;
   #known: Promise<Secrets> | undefined;
@@ -127,7 +127,7 @@ export class LoginTokens implements TokenStore {
     this.#login = login;
   }
 
-  /** All that is secret of the login. */
+  /** The secrets of the login, including its tokens. */
   secrets(): Promise<Secrets> {
     return (this.#known ??= this.#logins.secrets(this.#login));
   }
@@ -144,7 +144,7 @@ export class LoginTokens implements TokenStore {
 
   exclusively<T>(_key: TokenKey, run: () => Promise<T>): Promise<T> {
     return this.#logins.exclusively(this.#login, () => {
-      // Another process may have renewed them while this one waited.
+      // Another process may have renewed the tokens meanwhile.
       this.#known = undefined;
       return run();
     });

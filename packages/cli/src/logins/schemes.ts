@@ -9,7 +9,7 @@ export interface NamedScheme {
   readonly scopes: readonly string[];
 }
 
-/** How to log in with a scheme; `undefined` where this program cannot. */
+/** How to log in with a scheme; `undefined` if it is not supported. */
 export function kindOf(scheme: SecurityScheme): Login["kind"] | undefined {
   if (scheme.apiKeySecurityScheme !== undefined) return "apiKey";
   if (scheme.oauth2SecurityScheme !== undefined || scheme.openIdConnectSecurityScheme !== undefined) return "oauth2";
@@ -17,12 +17,12 @@ export function kindOf(scheme: SecurityScheme): Login["kind"] | undefined {
   return http === "basic" || http === "bearer" ? http : undefined;
 }
 
-/** How a token is got: in a browser here, with a code in any browser, with the secret of a client. */
+/** How to get a token: in a browser on this machine, with a code in any browser, with a client secret. */
 export type Flow = "browser" | "device" | "client";
 
 const namesOnCard = { authorizationCode: "browser", deviceCode: "device", clientCredentials: "client" } as const;
 
-/** The flows of OAuth that a scheme has. OpenID Connect does not say: any of them. */
+/** The OAuth flows of a scheme. OpenID Connect lists none, so it may have any. */
 export function flowsOf({ oauth2SecurityScheme }: SecurityScheme): readonly Flow[] {
   const { flows } = oauth2SecurityScheme ?? {};
   return Object.entries(namesOnCard).flatMap(([name, flow]) =>
@@ -30,18 +30,17 @@ export function flowsOf({ oauth2SecurityScheme }: SecurityScheme): readonly Flow
   );
 }
 
-/** Most requirements of a card that are looked at. */
-const maxOfCard = 50;
+const maxRequirements = 50;
 
 /**
- * What a caller of this agent may authenticate with, the first choice of the card first (A2A 1.0 §4.5). Empty: no credentials are needed. Many
- * cards list schemes and forget to require them: then each alone will do.
+ * The combinations of schemes that a caller can authenticate with, in the order of the card (A2A 1.0 §4.5). Empty: no credentials are
+ * required. Many cards list schemes without requiring them; then each scheme is a combination.
  */
 export function alternatives(card: AgentCard): readonly (readonly NamedScheme[])[] {
   const { securityRequirements = [], securitySchemes = {} } = card;
   const each = Object.keys(securitySchemes).map((name): SecurityRequirement => ({ schemes: { [name]: { list: [] } } }));
   const requirements = securityRequirements.length > 0 ? securityRequirements : each;
-  return requirements.slice(0, maxOfCard).flatMap(({ schemes = {} }) => {
+  return requirements.slice(0, maxRequirements).flatMap(({ schemes = {} }) => {
     const named = Object.entries(schemes).map(([name, { list = [] }]) => ({
       name,
       scopes: list,

@@ -12,7 +12,7 @@ function rawSize(raw: string): number {
   return Math.floor(((raw.length - padding) * 3) / 4);
 }
 
-/** `limit`: most characters of each. A link is content, so it is not cut. */
+/** `limit`: characters per word. A link is content, so it is not cut. */
 function label(what: readonly (string | undefined)[], limit?: number): string {
   return what
     .filter((word) => word !== undefined && word !== "")
@@ -20,10 +20,10 @@ function label(what: readonly (string | undefined)[], limit?: number): string {
     .join(", ");
 }
 
-/** How data is shown: as a whole, or as one line of so many columns. */
+/** How data is shown: in full, or as one line of these columns. */
 export type Fold = { readonly columns: number } | undefined;
 
-/** Data is folded on a terminal alone, so that a pipe gets all of it. */
+/** Only a terminal gets folded data. */
 export function foldFor(out: Out, full = false): Fold {
   return out.terminal && !full ? { columns: out.columns ?? 80 } : undefined;
 }
@@ -35,36 +35,36 @@ function showData(data: JsonValue, fold: Fold, indent: number): string {
 
 export interface ShowOptions {
   readonly fold: Fold;
-  /** Columns that the text will be indented by. Default 0. */
+  /** Columns of indentation. Default 0. */
   readonly indent?: number;
-  /** Whether the text that was written before ends in the middle of a line. */
+  /** Whether the text before it ends within a line. */
   readonly midLine?: boolean;
 }
 
-/** A file whose bytes come in several parts. */
+/** A file whose bytes arrive in several parts. */
 export interface GrowingFile {
   readonly part: Pick<RawPart, "filename" | "mediaType">;
   readonly bytes: number;
 }
 
-/** Whether a part has more bytes of a file: chunks of one have its name and its type. */
+/** Whether a part continues a file: its chunks have the same name and type. */
 function grows({ part: { filename, mediaType } }: GrowingFile, part: Part): part is RawPart {
   return (
     part.raw !== undefined && (filename ?? "") !== "" && part.filename === filename && part.mediaType === mediaType
   );
 }
 
-/** Without the bytes, which are not kept. */
+/** A file without its bytes. */
 function namesOf({ filename, mediaType }: RawPart): GrowingFile["part"] {
   return defined({ filename, mediaType });
 }
 
-/** The line for a file that is in the message itself. */
+/** The line for a file inside a message. */
 export function fileLabel({ part, bytes }: GrowingFile): string {
   return `[${label([part.filename ?? "file", part.mediaType, byteSize(bytes)])}]`;
 }
 
-/** Parts as text, and the file at their end, of which more may come. `before`: the file at the end of the parts before them. */
+/** Parts as text, and the last file, which may continue. `before`: the file at the end of the parts before. */
 export function showGrowing(
   parts: readonly Part[],
   { fold, indent = 0, midLine = false }: ShowOptions,
@@ -76,9 +76,9 @@ export function showGrowing(
     shown += `${endsMidLine(shown, midLine) ? "\n" : ""}${text}\n`;
   };
   for (const part of parts) {
-    // The link of a request is shown with what the user can do.
+    // The link of an authorization is shown with what the user can do.
     if (readAuthorization({ parts: [part] }) !== undefined) continue;
-    // So is a form. A pipe gets it as it is.
+    // So is a form; a pipe gets it unchanged.
     if (fold !== undefined && isForm(part)) continue;
     if (file !== undefined && grows(file, part)) {
       file = { part: file.part, bytes: file.bytes + rawSize(part.raw) };
@@ -95,8 +95,7 @@ export function showGrowing(
 }
 
 /**
- * Parts as text. A text part continues the current line, since it may be one of many pieces; any other part gets lines of its
- * own.
+ * Parts as text. A text part continues the current line, since it may be one of many chunks. Any other part has its own lines.
  */
 export function showParts(parts: readonly Part[], options: ShowOptions): string {
   const { text, file } = showGrowing(parts, options);
@@ -104,7 +103,7 @@ export function showParts(parts: readonly Part[], options: ShowOptions): string 
   return `${text}${endsMidLine(text, options.midLine ?? false) ? "\n" : ""}${fileLabel(file)}\n`;
 }
 
-/** Whether the output ends in the middle of a line after `text`; `midLine`: whether it did so without it. */
+/** Whether the output ends within a line after `text`; `midLine`: whether it did before. */
 export function endsMidLine(text: string, midLine: boolean): boolean {
   return text === "" ? midLine : !text.endsWith("\n");
 }

@@ -3,7 +3,7 @@ import { isInterrupted, isTerminal, type TaskStatus } from "@parley/a2a/model";
 import { GrowingText, type TextPiece } from "@parley/a2a/internal/client/index";
 import type { Io } from "../io.ts";
 import { endsMidLine, fileLabel, foldFor, showGrowing, showParts, type Fold, type GrowingFile } from "./parts.ts";
-import { byteSize, endedBadly, longest, stateName, type Style, styleFor } from "./text.ts";
+import { byteSize, endedBadly, maxLength, stateName, type Style, styleFor } from "./text.ts";
 import { line } from "@parley/a2a/internal/base/display";
 
 /** Shows the events of a task as they arrive. */
@@ -12,9 +12,9 @@ export interface Progress {
   received(event: StreamResponse): void;
   /** Shows an event. */
   show(event: StreamResponse): void;
-  /** Marks all artifacts of a task so far as shown. */
+  /** Marks the artifacts of a task as shown. */
   known(task: Task): void;
-  /** Whether files were shown by their names alone. */
+  /** Whether files were shown only by name. */
   readonly hasFiles: boolean;
   /** Ends the output. */
   end(): void;
@@ -22,21 +22,21 @@ export interface Progress {
   note(text: string): void;
 }
 
-/** How much of an artifact was written. */
+/** The part of an artifact that was written. */
 interface Shown {
   readonly text: GrowingText;
   midLine: boolean;
-  /** A file of which more may come. It is shown when it is complete. */
+  /** A file that may continue. It is shown once complete. */
   file?: GrowingFile | undefined;
-  /** Name of the artifact. Chunks after the first one have none. */
+  /** Name of the artifact, which only its first chunk has. */
   name?: string | undefined;
 }
 
 type Piece = Omit<TextPiece, "artifactId"> | undefined;
 
 /**
- * Progress for people. Content (replies, questions, artifacts) goes to standard output; states, progress messages and names of
- * artifacts go to standard error, so that a pipe receives the content alone.
+ * Progress for people. Content (replies, questions, artifacts) goes to standard output, everything else to standard error, so that a
+ * pipe receives only the content.
  */
 export function terminalProgress(io: Io, full: boolean): Progress {
   return new TerminalProgress(io, full);
@@ -46,16 +46,16 @@ class TerminalProgress implements Progress {
   readonly #io: Io;
   readonly #style: Style;
   readonly #fold: Fold;
-  /** How much of each artifact was shown, so that a snapshot after a reconnect shows only what is new. */
+  /** What was shown of each artifact, so that a snapshot after a reconnect adds only the rest. */
   readonly #artifacts = new Map<string, Shown>();
   #taskId: string | undefined;
-  /** The artifact whose text was written last. */
+  /** The artifact that was written last. */
   #current: string | undefined;
   #lastStatus = "";
-  /** Whether standard output ends in the middle of a line. */
+  /** Whether standard output ends within a line. */
   #midLine = false;
-  /** What the line of a growing file says, and since when. */
   hasFiles = false;
+  /** The line of a growing file, and when it was written. */
   #bar = "";
   #barAt = 0;
 
@@ -147,7 +147,7 @@ class TerminalProgress implements Progress {
     if (file !== undefined) this.#fileBar(`  ${line(file.part.filename ?? "file", 60)}  ${byteSize(file.bytes)}`);
   }
 
-  /** Shows the file at the end of an artifact, of which nothing more comes. */
+  /** Shows the last file of a complete artifact. */
   #complete(id: string): void {
     const shown = this.#artifacts.get(id);
     if (shown === undefined) return;
@@ -167,26 +167,26 @@ class TerminalProgress implements Progress {
     }
   }
 
-  /** Writes what is new of an artifact. If the agent replaced what was written, it says so, and writes the artifact again. */
+  /** Writes the new part of an artifact. If the agent replaced earlier text, notes it and writes the artifact again. */
   #piece(piece: Piece, name: string): void {
     if (piece?.reset === true)
-      this.note(this.#style("yellow", `↻ ${line(name, longest.name)} was replaced; it begins again`));
+      this.note(this.#style("yellow", `↻ ${line(name, maxLength.name)} was replaced; starting over`));
     if (piece !== undefined && piece.text !== "") this.#out(piece.text);
   }
 
-  /** Names an artifact before what it has, unless the output is at it already. */
+  /** Writes the name of an artifact, unless it is the current one. */
   #name(name: string | undefined, id: string): void {
     const shown = this.#artifacts.get(id);
     if (shown !== undefined) name = shown.name ??= name;
     if (this.#current === id) return;
-    this.note(this.#style("bold", `◆ ${line(name ?? id, longest.name)}`));
+    this.note(this.#style("bold", `◆ ${line(name ?? id, maxLength.name)}`));
     this.#current = id;
   }
 
-  /** How much of a file has come: on a terminal a line that is written again and again. */
+  /** Shows the size of a growing file, on one line of a terminal. */
   #fileBar(text: string): void {
     if (text === this.#bar || !this.#io.stderr.terminal) return;
-    // Not more often than a reader sees: a fast file has thousands of chunks.
+    // A fast file has thousands of chunks.
     const now = performance.now();
     if (text !== "" && this.#bar !== "" && now - this.#barAt < 100) return;
     this.#barAt = now;
@@ -195,7 +195,7 @@ class TerminalProgress implements Progress {
     this.#io.stderr.write(`\r\u001b[K${this.#style("dim", text)}`);
   }
 
-  /** Writes a message to standard output, on lines of its own. */
+  /** Writes a message to standard output, on its own lines. */
   #say(message: Message): void {
     this.end();
     this.#out(showParts(message.parts, { fold: this.#fold }));

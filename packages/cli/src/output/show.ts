@@ -10,11 +10,11 @@ import {
 } from "@parley/a2a/model";
 import type { PushEntry } from "@parley/server/internal/push/index";
 import { showParts, type Fold } from "./parts.ts";
-import { endedBadly, listed, longest, stateName, table, widthOf, type Style } from "./text.ts";
+import { endedBadly, listed, maxLength, stateName, table, widthOf, type Style } from "./text.ts";
 
 /* Cards, tasks, webhooks and findings of `parley doctor` as text. */
 
-/** What kind of scheme it is, in words. */
+/** The kind of a security scheme, for people. */
 export function schemeKind(scheme: SecurityScheme | undefined): string {
   if (scheme?.httpAuthSecurityScheme !== undefined) return `HTTP ${scheme.httpAuthSecurityScheme.scheme}`;
   if (scheme?.apiKeySecurityScheme !== undefined) {
@@ -42,7 +42,7 @@ function security(card: AgentCard): readonly string[] {
 
 type Row = readonly [name: string, value: string];
 
-/** Rows of a list: the first has its name, the others have `more`. */
+/** Rows of a list: the first is named, the others have `more`. */
 function rowsOf<T>(name: string, entries: readonly T[], show: (entry: T) => string, more = ""): readonly Row[] {
   return listed(entries, show).map((text, i) => [i === 0 ? name : more, text]);
 }
@@ -70,8 +70,8 @@ export function showCard(card: AgentCard, style: Style): string {
   if (card.documentationUrl !== undefined) rows.push(["documentation", card.documentationUrl]);
   if (card.signatures !== undefined) rows.push(["signatures", `${card.signatures.length}, not verified`]);
   return [
-    `${style("bold", line(card.name, longest.name))} ${line(card.version, longest.name)}\n`,
-    `${plain(card.description, longest.description)}\n\n`,
+    `${style("bold", line(card.name, maxLength.name))} ${line(card.version, maxLength.name)}\n`,
+    `${plain(card.description, maxLength.description)}\n\n`,
     table(rows.map(([name, value]) => [name, line(value)])),
     ...(card.skills.length === 0 ? [] : [`\n${style("bold", "Skills")}\n`]),
     ...listed(card.skills, (skill) => showSkill(skill, style)).map((text) => `  ${text.trimEnd()}\n`),
@@ -86,7 +86,7 @@ function showSkill(skill: AgentSkill, style: Style): string {
   const tags = skill.tags.length === 0 ? "" : style("dim", `  [${line(skill.tags.join(", "))}]`);
   const examples = listed(skill.examples ?? [], (example) => `${style("dim", ">")} ${line(example)}`);
   return [
-    `${style("bold", line(skill.name, longest.name))}${tags}`,
+    `${style("bold", line(skill.name, maxLength.name))}${tags}`,
     `    ${line(skill.description)}`,
     ...examples.map((example) => `    ${example}`),
   ].join("\n");
@@ -131,7 +131,7 @@ export function showTask(task: Task, style: Style, fold: Fold): string {
     ...(status.message === undefined || said ? [] : [`\n${showMessage(status.message, style, fold)}`]),
     ...(task.artifacts ?? []).map(
       (artifact) =>
-        `\n${style("bold", `◆ ${line(artifact.name ?? artifact.artifactId, longest.name)}`)}\n${indented(showParts(artifact.parts, { fold, indent: 2 }))}`,
+        `\n${style("bold", `◆ ${line(artifact.name ?? artifact.artifactId, maxLength.name)}`)}\n${indented(showParts(artifact.parts, { fold, indent: 2 }))}`,
     ),
   ].join("");
 }
@@ -155,7 +155,7 @@ export function showTasks(tasks: readonly Task[], style: Style, columns: number 
   });
 }
 
-/** Webhooks as a table with one line each. Agents are named where there are others than `usual`. */
+/** Webhooks as a table. It names their agents unless all are `usual`. */
 export function showWebhooks(entries: readonly PushEntry[], usual: string, style: Style): string {
   const others = entries.some(({ task }) => task.agent !== usual);
   const rows = entries.map((entry) => [
@@ -175,7 +175,7 @@ export function showWebhooks(entries: readonly PushEntry[], usual: string, style
   });
 }
 
-/** A webhook with all that is known of it. */
+/** A webhook with all its details. */
 export function showWebhook(entry: PushEntry, style: Style): string {
   const { state, problem, attempts } = entry;
   const rows: (readonly [string, string])[] = [
@@ -196,11 +196,11 @@ export function showWebhook(entry: PushEntry, style: Style): string {
   const refused = entry.refused.map(({ seq, at, reason }) => [`  ${seq}`, timeOf(at), line(reason)]);
   return (
     about +
-    table([["  REFUSED", "TIME", "PROBLEM"], ...refused], (cell, row) => (row === 0 ? style("dim", cell) : cell))
+    table([["  REJECTED", "TIME", "PROBLEM"], ...refused], (cell, row) => (row === 0 ? style("dim", cell) : cell))
   );
 }
 
-/** What `due` is, by the state. */
+/** Name of `due` by state. */
 const timeNames = { idle: "time", due: "next", delivering: "until", parked: "since" } as const;
 
 function timeOf(time: number | undefined): string {
@@ -214,29 +214,28 @@ function paintWebhookState({ state }: PushEntry, cell: string, style: Style): st
   return state === "idle" ? style("green", cell) : style("yellow", cell);
 }
 
-/** What was looked at. */
 export type Subject = "card" | "tls" | "address" | "versions" | "clients" | "streams" | "clock";
 
 /** What one check has found. */
 export interface Finding {
   readonly subject: Subject;
   /**
-   * - `ok`: it is as it should be.
-   * - `warning`: it works, but not for all, or not for long.
+   * - `ok`: correct.
+   * - `warning`: works, but not for every client, or not for long.
    * - `broken`: clients fail.
-   * - `unknown`: it could not be checked.
+   * - `unknown`: could not be checked.
    */
   readonly verdict: "ok" | "warning" | "broken" | "unknown";
-  /** What was seen. */
+  /** What was found. */
   readonly seen: string;
-  /** What to do about it. Absent where there is nothing to do. */
+  /** How to fix it, if something is wrong. */
   readonly cure?: string;
 }
 
 const marks = { ok: "✓", warning: "!", broken: "✗", unknown: "–" } as const;
 const colours = { ok: "green", warning: "yellow", broken: "red", unknown: "dim" } as const;
 
-/** Most characters of one finding. A server may have written parts of it. */
+/** A server may have written parts of a finding. */
 const maxFindingLength = 1000;
 
 /** A finding as one line for a terminal, and its cure as another. */

@@ -8,18 +8,16 @@ import type { Io, Out } from "../io.ts";
 
 type Format = "bold" | "dim" | "red" | "green" | "yellow" | "cyan";
 
-/** Adds colour to text, or returns it unchanged where colours are off. */
+/** Colors text, or returns it unchanged without colors. */
 export type Style = (format: Format, text: string) => string;
 
-/** Colours are on for terminals; `FORCE_COLOR` and `NO_COLOR` (no-color.org) change that. */
+/** Terminals get colors, unless `FORCE_COLOR` or `NO_COLOR` (no-color.org) says otherwise. */
 export function styleFor(out: Out, env: Io["env"]): Style {
-  return hasColours(out, env)
-    ? (format, text) => styleText(format, text, { validateStream: false })
-    : (_, text) => text;
+  return hasColors(out, env) ? (format, text) => styleText(format, text, { validateStream: false }) : (_, text) => text;
 }
 
-/** Whether text for `out` has colours. */
-export function hasColours(out: Out, env: Io["env"]): boolean {
+/** Whether text for `out` has colors. */
+export function hasColors(out: Out, env: Io["env"]): boolean {
   const force = env["FORCE_COLOR"];
   if (force !== undefined) return force !== "0" && force !== "false";
   if (env["NO_COLOR"] !== undefined && env["NO_COLOR"] !== "") return false;
@@ -49,22 +47,22 @@ export function byteSize(bytes: number): string {
   return `${(bytes / 1_000_000).toFixed(1)} MB`;
 }
 
-/** Most characters that are shown of what an agent chose. `--json` has all of them. */
-export const longest = { name: 200, description: 4000, error: 4000 } as const;
+/** Character limits for text of an agent. `--json` has all of it. */
+export const maxLength = { name: 200, description: 4000, error: 4000 } as const;
 
-/** Most entries that are shown of a list that an agent chose. */
-const longestList = 50;
+/** Limit of a list of an agent. */
+const maxEntries = 50;
 
-/** The first entries of a list as text, and how many are left out. */
+/** The first entries of a list as text, and how many more there are. */
 export function listed<T>(entries: readonly T[], show: (entry: T, index: number) => string): readonly string[] {
-  const left = entries.length - longestList;
-  const shown = entries.slice(0, longestList).map(show);
-  return left > 0 ? [...shown, `… ${left} more; --json has them all`] : shown;
+  const left = entries.length - maxEntries;
+  const shown = entries.slice(0, maxEntries).map(show);
+  return left > 0 ? [...shown, `… ${left} more; --json shows all`] : shown;
 }
 
 type Paint = (cell: string, row: number, column: number) => string;
 
-/** Rows as aligned columns; the last column is not padded. `paint` may add colour to a cell, which does not count for its width. */
+/** Rows as aligned columns. `paint` may color a cell, without changing its width. */
 export function table(rows: readonly (readonly string[])[], paint: Paint = (cell) => cell): string {
   const widths: number[] = [];
   for (const row of rows) row.forEach((cell, i) => (widths[i] = Math.max(widths[i] ?? 0, widthOf(cell))));
@@ -76,15 +74,15 @@ export function table(rows: readonly (readonly string[])[], paint: Paint = (cell
     .join("");
 }
 
-/** Characters of two columns: those of East Asia, and emoji. */
+/** Characters of two columns: East Asian ones and emoji. */
 const wide =
   /[\u1100-\u115f\u2e80-\u303e\u3041-\ua4cf\ua960-\ua97f\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff01-\uff60\uffe0-\uffe6\u{1f1e6}-\u{1f1ff}\u{20000}-\u{3fffd}]|\p{Emoji_Presentation}/u;
-/** Characters that are shown on top of the one before them. */
-const onlyNone = /^[\p{Mn}\p{Me}\p{Cf}]+$/u;
+/** Characters that are drawn over the one before them. */
+const zeroWidth = /^[\p{Mn}\p{Me}\p{Cf}]+$/u;
 
 const segmenter = new Intl.Segmenter(undefined, { granularity: "grapheme" });
 
-/** Columns that a text takes on a terminal. It must have no escape sequences. */
+/** Columns of a text on a terminal. It must not have escape sequences. */
 export function widthOf(text: string): number {
   if (/^[\u0020-\u024f]*$/.test(text)) return text.length;
   let width = 0;
@@ -94,12 +92,12 @@ export function widthOf(text: string): number {
 
 function widthOfSegment(segment: string): number {
   if (wide.test(segment) || segment.includes("\ufe0f")) return 2;
-  return onlyNone.test(segment) ? 0 : 1;
+  return zeroWidth.test(segment) ? 0 : 1;
 }
 
-/** The beginning of a text that fits into so many columns, and how much is left out. `how`: what shows the rest. */
+/** The beginning of a text that fits into the columns, and the length of the rest. `how`: what shows the rest. */
 export function fitted(text: string, columns: number, how: string): string {
-  // Most texts are much shorter or much longer than a line, and a long one need not be measured.
+  // Avoids measuring a long text.
   const start = text.slice(0, columns * 4);
   if (start.length === text.length && widthOf(text) <= columns) return text;
   const note = (left: number): string => `… (${left.toLocaleString("en")} more characters; ${how})`;
@@ -115,11 +113,10 @@ export function fitted(text: string, columns: number, how: string): string {
 }
 
 /**
- * Quotes one word of a command line for a POSIX shell. Ids come from the agent: without quotes a copied command could run what the
- * agent wrote.
+ * Quotes a word for a POSIX shell. IDs come from the agent: without quotes, a copied command could run code of the agent.
  */
 export function quote(word: string): string {
-  // Not cut: the command has to work.
+  // Not cut, since the command must work.
   const shown = line(word, Number.POSITIVE_INFINITY);
   return /^[\w@%+=:,./-]+$/.test(shown) ? shown : `'${shown.replaceAll("'", `'\\''`)}'`;
 }
@@ -157,5 +154,5 @@ export async function logTo(io: Io, level: LogLevel, format: LogFormat): Promise
   const { standardLogger } = await import("@parley/node");
   const { stderr } = io;
   const stream: LogStream = { write: (text) => stderr.write(text), isTTY: stderr.terminal };
-  return standardLogger({ level, format, stream, colors: hasColours(stderr, io.env) });
+  return standardLogger({ level, format, stream, colors: hasColors(stderr, io.env) });
 }

@@ -12,11 +12,14 @@ import {
   text,
   type Check,
 } from "./check.ts";
-import { versions, type A2uiVersion } from "./versions.ts";
+import { versions, type A2uiVersion } from "./messages.ts";
 
-/* Who can do what: `params` on the card of an agent, and `a2uiClientCapabilities` in the metadata of each message of a client. */
+/*
+ * Capabilities: `params` on the card of an agent, and `a2uiClientCapabilities` in the metadata of each message of a
+ * client.
+ */
 
-/** A catalog that a client defines in its messages. Besides its id it is JSON Schema, which is not checked here. */
+/** A catalog that a client defines in its messages: an id and JSON Schema, which is not checked here. */
 export interface A2uiCatalog extends JsonObject {
   /** Its id. */
   readonly catalogId: string;
@@ -30,15 +33,15 @@ export interface A2uiParams {
   readonly acceptsInlineCatalogs?: boolean;
 }
 
-/** What a client can show. */
+/** Capabilities of a client. */
 export interface A2uiClientCapabilities {
-  /** Ids of its catalogs, the one that it likes best first. */
+  /** Ids of its catalogs, in order of preference. */
   readonly supportedCatalogIds: readonly string[];
-  /** Catalogs that it defines itself, where the agent accepts that. */
+  /** Its own catalogs, if the agent accepts them. */
   readonly inlineCatalogs: readonly A2uiCatalog[];
 }
 
-/** Checks `params`. Members that a later version adds are nobody's. */
+/** Checks `params`. Members of later versions pass. */
 export const checkParams: Check = object(
   {},
   { supportedCatalogIds: list(text), acceptsInlineCatalogs: flag },
@@ -51,14 +54,16 @@ const checkOwn: Check = object(
   anything,
 );
 
-/** Under which key of `a2uiClientCapabilities` a version is; 0.8 is the object itself. `undefined`: it is not there. */
+/**
+ * The key of a version in `a2uiClientCapabilities`; empty for 0.8, which is the object itself; `undefined` if absent.
+ */
 function keyOf(version: A2uiVersion, value: JsonObject): string | undefined {
   const keys = versions[version].versions;
   if (keys.length === 0) return Object.hasOwn(value, "supportedCatalogIds") ? "" : undefined;
   return keys.find((name) => Object.hasOwn(value, name));
 }
 
-/** Checks `a2uiClientCapabilities`. What it says of other versions is theirs. */
+/** Checks the part of `a2uiClientCapabilities` that belongs to this version. */
 export function checkCapabilities(version: A2uiVersion): Check {
   return both(anyObject, (value) => {
     const key = keyOf(version, value as JsonObject);
@@ -69,7 +74,7 @@ export function checkCapabilities(version: A2uiVersion): Check {
   });
 }
 
-/** The capabilities of a version; `undefined` where the client does not say any. */
+/** The capabilities of a version; `undefined` if the client states none. */
 export function readCapabilities(version: A2uiVersion, value: unknown): A2uiClientCapabilities | undefined {
   const key = isJsonObject(value) ? keyOf(version, value) : undefined;
   if (key === undefined) return undefined;
@@ -78,7 +83,7 @@ export function readCapabilities(version: A2uiVersion, value: unknown): A2uiClie
   return { supportedCatalogIds: supportedCatalogIds ?? [], inlineCatalogs };
 }
 
-/** `a2uiClientCapabilities` with those of one version, added to what is there of others. */
+/** `a2uiClientCapabilities` with those of one version, next to those of others. */
 export function writeCapabilities(
   version: A2uiVersion,
   { supportedCatalogIds, inlineCatalogs }: A2uiClientCapabilities,
@@ -94,13 +99,14 @@ export function writeCapabilities(
 export interface A2uiNegotiated {
   /** Its id. */
   readonly catalogId: string;
-  /** Its definition, where the client has sent it. */
+  /** Its definition, if the client sent it. */
   readonly inline?: A2uiCatalog;
 }
 
 /**
- * The catalogs that an agent may use for a client, the best first: those of the client that the agent writes for, in the client's order,
- * then those that the client defines, where the agent accepts them. A client that says nothing has the catalog of the version.
+ * The catalogs that an agent may use for a client, best first: those of the client that the agent supports, in the
+ * client's order, then those that the client defines, if the agent accepts them. A client without capabilities has the
+ * catalog of the version.
  */
 export function negotiate(
   version: A2uiVersion,
@@ -122,7 +128,7 @@ export function negotiate(
   return [...agreed.values()];
 }
 
-/** Checks `a2uiClientDataModel`, which is of one version: that of another one is nobody's. */
+/** Checks `a2uiClientDataModel` if it is of this version. */
 export function checkDataModel(version: A2uiVersion): Check {
   const { versions: names } = versions[version];
   const own = object({ version: oneOf(names), surfaces: object({}, {}, anyObject) });
@@ -131,7 +137,7 @@ export function checkDataModel(version: A2uiVersion): Check {
   );
 }
 
-/** The data models of surfaces that a client has sent along, by the ids of the surfaces. */
+/** The data models that a client sent, by surface id. */
 export function readDataModel(version: A2uiVersion, value: unknown): Readonly<Record<string, JsonObject>> {
   if (!isJsonObject(value) || !versions[version].versions.includes(value["version"] as string)) return {};
   return value["surfaces"] as Readonly<Record<string, JsonObject>>;

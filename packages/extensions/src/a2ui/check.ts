@@ -1,22 +1,21 @@
-import type { JsonObject } from "@parley/a2a/internal/model/index";
+import type { JsonObject, StandardSchema } from "@parley/a2a/internal/model/index";
 
-/* Checks of messages. They are strict where the schemas of A2UI are: most of their objects have no other members. */
+/* Checks of messages. Like the schemas of A2UI, most objects allow no other members. */
 
-/** What is wrong with a value: a JSON pointer to the field, and a sentence. */
+/** A fault: a JSON pointer to the field, and a sentence. */
 export interface Fault {
   readonly path: string;
   readonly message: string;
 }
 
-/** Finds the first fault of a value. */
+/** Returns the first fault of a value. */
 export type Check = (value: unknown) => Fault | undefined;
 
-/** Checks of the members of an object. */
-export type Members = Readonly<Record<string, Check>>;
+type Members = Readonly<Record<string, Check>>;
 
 const here = (message: string): Fault => ({ path: "", message });
 
-/** A fault, seen from the object or the list that has the value. */
+/** A fault as seen from the containing object or list. */
 export function inside(name: string | number, fault: Fault): Fault {
   return { path: `/${String(name).replaceAll("~", "~0").replaceAll("/", "~1")}${fault.path}`, message: fault.message };
 }
@@ -38,13 +37,12 @@ export const time: Check = (value) =>
     ? undefined
     : here("must be an RFC 3339 time such as 2026-01-31T12:00:00Z");
 
-/** One of these values. */
 export function oneOf(values: readonly string[]): Check {
   return (value) =>
     typeof value === "string" && values.includes(value) ? undefined : here(`must be ${values.join(" or ")}`);
 }
 
-/** A list. `min`: how many items it has at least. */
+/** A list of at least `min` items. */
 export function list(item: Check, min = 0): Check {
   return (value) => {
     if (!Array.isArray(value)) return here("must be an array");
@@ -57,7 +55,7 @@ export function list(item: Check, min = 0): Check {
   };
 }
 
-/** An object. `others`: what members without a check of their own may be; absent: there are none. */
+/** An object. `others` checks members without a check of their own; absent, such members are faults. */
 export function object(required: Members, optional: Members = {}, others?: Check): Check {
   const names = Object.keys(required);
   return (value) => {
@@ -77,27 +75,24 @@ function memberOf(members: Members, name: string): Check | undefined {
   return Object.hasOwn(members, name) ? members[name] : undefined;
 }
 
-/** An object with exactly one of some kinds of content. Each kind has the members that go with it. */
-export function kinds(
-  shared: Members,
-  byKind: Readonly<Record<string, { readonly required: Members; readonly optional?: Members }>>,
-): Check {
-  const names = Object.keys(byKind);
-  const checks = new Map(
-    Object.entries(byKind).map(([kind, { required, optional }]) => [
-      kind,
-      object({ ...shared, ...required }, optional),
-    ]),
-  );
-  return (value) => {
-    if (!isJsonObject(value)) return here("must be an object");
-    const found = names.filter((name) => Object.hasOwn(value, name));
-    if (found.length !== 1) return here(`must have exactly one of ${names.join(", ")}`);
-    return checks.get(found[0] as string)?.(value);
+/** Members that belong to a kind of message beside its content. */
+type More = Readonly<Record<string, { readonly required: Members; readonly optional?: Members }>>;
+
+/** An object with `shared` members and exactly one of several kinds of content. */
+export function kinds(shared: Members, byKind: Members, more: More = {}): Check {
+  const checks = new Map<string, Check>();
+  for (const [kind, content] of Object.entries(byKind)) {
+    const { required, optional } = more[kind] ?? {};
+    checks.set(kind, object({ ...shared, [kind]: content, ...required }, optional));
+  }
+  const ofKind: Check = (value) => {
+    const kind = Object.keys(value as object).find((name) => checks.has(name)) ?? "";
+    return checks.get(kind)?.(value);
   };
+  return both(anyObject, exactlyOne(...checks.keys()), ofKind);
 }
 
-/** The first fault that one of several checks finds. */
+/** The first fault that any check finds. */
 export function both(...checks: readonly Check[]): Check {
   return (value) => {
     for (const check of checks) {
@@ -108,7 +103,35 @@ export function both(...checks: readonly Check[]): Check {
   };
 }
 
-/** A check by a condition on an object. */
+/** A condition on an object. */
 export function where(holds: (value: JsonObject) => boolean, message: string): Check {
   return (value) => (isJsonObject(value) && !holds(value) ? here(message) : undefined);
+}
+
+/** An object with exactly one of these members. */
+export function exactlyOne(...names: readonly string[]): Check {
+  return where(
+    (value) => names.filter((name) => Object.hasOwn(value, name)).length === 1,
+    `must have exactly one of ${names.join(", ")}`,
+  );
+}
+
+/** A Standard Schema of a check. `read` converts a valid value for its readers. */
+export function schemaOf<Value>(check: Check, read: (value: unknown) => Value): StandardSchema<Value> {
+  return {
+    "~standard": {
+      version: 1,
+      vendor: "parley",
+      validate(value) {
+        const fault = check(value);
+        if (fault === undefined) return { value: read(value) };
+        return { issues: [{ message: fault.message, path: fault.path.split("/").slice(1).map(nameOf) }] };
+      },
+    },
+  };
+}
+
+/** Decodes a step of a JSON pointer. */
+function nameOf(step: string): PropertyKey {
+  return /^\d+$/.test(step) ? Number(step) : step.replaceAll("~1", "/").replaceAll("~0", "~");
 }

@@ -2,26 +2,24 @@ import type { JsonObject, JsonValue } from "@parley/a2a/internal/model/index";
 import { isJsonObject } from "./check.ts";
 import type { A2uiEntry08 } from "./messages.ts";
 
-/* The data model of a surface: JSON, whose values are set by JSON pointers. */
+/* The data model of a surface: JSON whose values are set by JSON pointers. */
 
-/** Most steps of a path. */
 const maxSteps = 64;
-/** Largest index of an array that is set: what is before it and was not set is `null`. */
+/** Largest index that may be set. Unset items before it are `null`. */
 const maxIndex = 9_999;
-/** They would reach the prototype of an object in a careless reader. */
+/** A careless reader would reach the prototype of an object with these. */
 const forbidden = new Set(["__proto__", "constructor", "prototype"]);
 
-/** Why a path cannot be set. */
 export class PathFault extends Error {}
 
 /**
- * Objects and arrays that were made since a draft began, and may be changed. All others are as their readers have them. So a container
- * is copied once for all messages of an event, however many change it.
+ * Containers created since a draft began, which may be changed in place. All others belong to readers, so a container
+ * is copied once per event, however many messages change it.
  */
 export class Draft {
   readonly #own = new WeakSet<object>();
 
-  /** The value, or a copy of it that may be changed. */
+  /** The value if it may be changed, or a copy. */
   own<T extends object>(value: T): T {
     if (this.#own.has(value)) return value;
     const copy = (Array.isArray(value) ? [...(value as unknown[])] : { ...value }) as T;
@@ -30,7 +28,7 @@ export class Draft {
   }
 }
 
-/** The steps of a path. Empty: the whole data model. A path without a slash in front counts from the root as well. */
+/** The steps of a path; none for the whole data model. A path without a leading slash also starts at the root. */
 export function stepsOf(path: string): readonly string[] {
   const steps = path
     .split("/")
@@ -42,7 +40,7 @@ export function stepsOf(path: string): readonly string[] {
   return steps;
 }
 
-/* About what values take in memory, in bytes: small ones take far more than their JSON. */
+/* Approximate memory of values, in bytes: small values take far more than their JSON. */
 const perContainer = 56;
 const perMember = 40;
 const perItem = 8;
@@ -50,9 +48,9 @@ const perText = 24;
 const perNumber = 16;
 
 /**
- * By how many bytes the memory grows when `setAt()` sets the value.
+ * Memory that `setAt()` adds, in bytes.
  *
- * @throws PathFault where the way leads through a text, a number or a truth value, or an index is too large.
+ * @throws PathFault if the path leads through a primitive, or an index is too large.
  */
 export function growthAt(
   target: JsonValue | undefined,
@@ -80,8 +78,8 @@ export function growthAt(
 }
 
 /**
- * The data with a value at some steps, or without it where it is `undefined`. What is missing on the way is made: an array where the next
- * step is a number, else an object. In an array `null` stays in place of what was removed. `growthAt()` comes first: it checks the way.
+ * The data with a value set, or removed if `undefined`. Missing containers are created: an array if the next step is a
+ * number, otherwise an object. A removed array item becomes `null`. Call `growthAt()` first: it checks the path.
  */
 export function setAt(
   draft: Draft,
@@ -107,7 +105,6 @@ export function setAt(
   return own;
 }
 
-/** Whether there is a value. */
 function hasAt(target: JsonValue | undefined, [step, ...rest]: readonly string[]): boolean {
   if (step === undefined) return target !== undefined;
   if (Array.isArray(target)) return isIndex(step) && hasAt((target as readonly JsonValue[])[Number(step)], rest);
@@ -124,7 +121,7 @@ function indexOf(step: string): number {
   return Number(step);
 }
 
-/** About how many bytes a value takes in memory. What a change adds does not depend on how many members there are. */
+/** Approximate memory of a value, in bytes. The cost of a change does not depend on the number of members. */
 export function sizeOf(value: unknown): number {
   if (typeof value === "string") return perText + 2 * value.length;
   if (typeof value === "number") return perNumber;
@@ -137,7 +134,7 @@ export function sizeOf(value: unknown): number {
 
 const isIndex = (step: string): boolean => /^\d{1,9}$/.test(step);
 
-/** The data of 0.8: entries become an object. The single entry `.` is a value by itself, as renderers of 0.8 have it. */
+/** The data of 0.8 as JSON. A single entry `.` is a value without an object, as in renderers of 0.8. */
 export function dataOf(entries: readonly A2uiEntry08[]): JsonValue {
   const [first] = entries;
   if (entries.length === 1 && first?.key === ".") return valueOf(first);
@@ -151,7 +148,7 @@ function valueOf({ valueString, valueNumber, valueBoolean, valueMap }: A2uiEntry
 }
 
 /**
- * Data as the entries of 0.8. An array becomes a map with its positions as keys.
+ * JSON as entries of 0.8. An array becomes a map with its indexes as keys.
  *
  * @throws TypeError for `null`, which 0.8 does not have.
  */

@@ -14,39 +14,52 @@ import {
   type A2uiClientCapabilities,
   type A2uiParams,
 } from "./capabilities.ts";
-import type { A2uiAction, A2uiClientError, A2uiClientMessage } from "./messages.ts";
-import { checkEnvelope, isPartOf, readParts, writeParts } from "./parts.ts";
-import { readEvent, type A2uiEvent } from "./event.ts";
+import {
+  type A2uiAction,
+  type A2uiClientError,
+  type A2uiClientMessage,
+  type A2uiVersion,
+  versions,
+} from "./messages.ts";
+import {
+  type A2uiEvent,
+  checkEnvelope,
+  isPartOf,
+  onlyRight,
+  readEvent,
+  readParts,
+  report,
+  type DropLog,
+  writeParts,
+} from "./parts.ts";
 import { clientMessage } from "./schemas.ts";
-import { onlyRight, report, type Told } from "./outgoing.ts";
-import { schemaOf } from "./standard.ts";
-import { clientDataModel, type A2uiSurfaces } from "./surface.ts";
+import { schemaOf } from "./check.ts";
+import { clientDataModel, type A2uiSurfaces } from "./surfaces.ts";
 import { turnOf, type A2uiTurn } from "./turn.ts";
-import { versions, type A2uiVersion } from "./versions.ts";
 
-/** What `a2ui()` takes. */
+/** Options of `a2ui()`. */
 export interface A2uiOptions<Version extends A2uiVersion = A2uiVersion> {
-  /** The version. An agent or a client that speaks several has an extension for each. */
+  /** The version. Use one extension per version. */
   readonly version: Version;
-  /** Ids of the catalogs that the agent writes for, or that the client shows, the best first. Default: the one of the version. */
+  /** Ids of the catalogs that the agent uses or the client shows, best first. Default: the catalog of the version. */
   readonly catalogs?: readonly string[];
-  /** At an agent: whether clients may define catalogs in their messages. Default false. */
+  /** For agents: whether clients may define catalogs in their messages. Default false. */
   readonly acceptsInlineCatalogs?: boolean;
-  /** At a client: catalogs that it defines. They are sent to agents that accept them. */
+  /** For clients: catalogs that it defines. Sent only to agents that accept them. */
   readonly inlineCatalogs?: readonly A2uiCatalog[];
-  /** At a client: what it shows of this agent. The data of surfaces with `sendDataModel` is sent with each message. */
+  /** For clients: the surfaces of this agent. Data of surfaces with `sendDataModel` is sent with each message. */
   readonly surfaces?: () => A2uiSurfaces;
-  /** Most bytes of the data of a part, as JSON. Larger ones are refused, and not read. Default 1 MiB. */
+  /** Largest data of a part as JSON, in bytes. Larger parts are rejected. Default 1 MiB. */
   readonly maxBytes?: number;
 }
 
-/** What `action()` takes. The time is by default that of the call. */
+/** Input of `action()`. The default time is now. */
 export type A2uiActionInit = Omit<A2uiAction, "timestamp" | "context"> &
   Partial<Pick<A2uiAction, "timestamp" | "context">>;
 
 /** The types of the extension, for `turn.ext()` and `event.ext()`. */
 export interface A2uiTypes<Version extends A2uiVersion> extends ExtensionTypes {
-  /** What a client says of itself. */
+  /** Metadata of the client's messages. */
   readonly metadata: {
     readonly message: {
       readonly capabilities: MetadataField<A2uiClientCapabilities | undefined>;
@@ -55,26 +68,26 @@ export interface A2uiTypes<Version extends A2uiVersion> extends ExtensionTypes {
   };
   /** Lists of messages. */
   readonly data: { readonly messages: DataPartField<readonly JsonObject[]> };
-  /** It has none. */
+  /** None. */
   readonly subStates: never;
-  /** It has none. */
+  /** None. */
   readonly methods: Readonly<Record<never, never>>;
-  /** What `turn.ext()` gives. */
+  /** Result of `turn.ext()`. */
   readonly turn: A2uiTurn<Version>;
-  /** What `event.ext()` gives. */
+  /** Result of `event.ext()`. */
   readonly event: A2uiEvent<Version>;
 }
 
-/** A2UI in one version: an extension, and the parts that a client sends. */
+/** A2UI in one version: an extension, and builders for the parts that a client sends. */
 export type A2ui<Version extends A2uiVersion = A2uiVersion> = DefinedExtension<string, A2uiTypes<Version>> & {
   /** The version. */
   readonly version: Version;
-  /** The media type of its parts. An agent that takes actions has it in `defaultInputModes`. */
+  /** The media type of its parts. Agents that accept actions list it in `defaultInputModes`. */
   readonly mediaType: string;
   /**
-   * The part that says what the user did.
+   * A part that reports a user action.
    *
-   * @throws TypeError for what is no action of the version.
+   * @throws TypeError for an invalid action.
    *
    * @example
    * ```ts
@@ -85,15 +98,15 @@ export type A2ui<Version extends A2uiVersion = A2uiVersion> = DefinedExtension<s
    */
   action(init: A2uiActionInit): Part;
   /**
-   * The part that says what the client could not do.
+   * A part that reports an error of the client.
    *
-   * @throws TypeError for what is no error of the version.
+   * @throws TypeError for an invalid error.
    */
   error(error: A2uiClientError): Part;
   /**
-   * Parts of other messages of a client, such as a `functionResponse` (0.10).
+   * Parts of other client messages, such as a `functionResponse` (0.10).
    *
-   * @throws TypeError for what is no message of the version.
+   * @throws TypeError for an invalid message.
    */
   clientParts(messages: readonly A2uiClientMessage[]): readonly Part[];
 };
@@ -101,9 +114,9 @@ export type A2ui<Version extends A2uiVersion = A2uiVersion> = DefinedExtension<s
 const defaultMaxBytes = 1024 * 1024;
 
 /**
- * A2UI: agents that show user interfaces, as data that the client renders with components of its own (https://a2ui.org).
+ * A2UI: agents send user interfaces as data, and the client renders them with its own components (https://a2ui.org).
  *
- * @throws TypeError for a version that this package does not speak.
+ * @throws TypeError for an unknown version.
  *
  * @example
  * ```ts
@@ -112,18 +125,19 @@ const defaultMaxBytes = 1024 * 1024;
  */
 export function a2ui<Version extends A2uiVersion>(options: A2uiOptions<Version>): A2ui<Version> {
   const { version, maxBytes = defaultMaxBytes } = options;
-  if (!Object.hasOwn(versions, version)) throw new TypeError(`A2UI has no version ${version} here`);
+  if (!Object.hasOwn(versions, version))
+    throw new TypeError(`version must be one of ${Object.keys(versions).join(", ")}; got ${version}`);
   const { uri, mediaType } = versions[version];
   const { catalogs = versions[version].basicCatalogs, acceptsInlineCatalogs = false } = options;
   const params: A2uiParams = { supportedCatalogIds: catalogs, ...(acceptsInlineCatalogs && { acceptsInlineCatalogs }) };
-  const turns = new WeakMap<object, Told>();
+  const turns = new WeakMap<object, DropLog>();
   const write = (messages: readonly object[]): readonly Part[] =>
     writeParts(version, clientMessage[version], maxBytes, messages);
 
   const extension = defineExtension({
     uri,
     description: `User interfaces by A2UI ${version}`,
-    // What cannot be read is left out, and the conversation goes on in text.
+    // Invalid messages are dropped, and the conversation continues in text.
     kind: "data",
     params: params as NonNullable<AgentExtension["params"]>,
     paramsSchema: schemaOf(checkParams, (value) => value as A2uiParams),
@@ -148,17 +162,17 @@ export function a2ui<Version extends A2uiVersion>(options: A2uiOptions<Version>)
     },
     onTurnStart(turn, { message: { capabilities, dataModels = {} } }): A2uiTurn<Version> {
       const read = readParts<A2uiClientMessage>(version, clientMessage[version], maxBytes, turn.message.parts);
-      const told = { logger: turn.logger, uri, taskId: turn.taskId };
-      report(told, "A message of A2UI from a client was left out", read.problems);
+      const log = { logger: turn.logger, uri, taskId: turn.taskId };
+      report(log, "Dropped an invalid A2UI message from a client", read.problems);
       const agreed = negotiate(version, params, capabilities);
       const started = turnOf(version, maxBytes, turn, { ...read, capabilities, catalogs: agreed, dataModels });
-      turns.set(started, told);
+      turns.set(started, log);
       return started;
     },
     onAppend(event, { started }) {
       const { problems, event: right } = onlyRight(version, maxBytes, event);
-      const told = turns.get(started as A2uiTurn<Version>);
-      if (told !== undefined) report(told, "A message of A2UI that an agent made was left out", problems);
+      const log = turns.get(started as A2uiTurn<Version>);
+      if (log !== undefined) report(log, "Dropped an invalid A2UI message from the agent", problems);
       return right;
     },
     onRequest(request, { operation, params: offered }) {
@@ -171,15 +185,15 @@ export function a2ui<Version extends A2uiVersion>(options: A2uiOptions<Version>)
     },
   });
 
-  const [said] = versions[version].versions;
+  const [written] = versions[version].versions;
   const one = (kind: string, content: object): Part =>
-    write([said === undefined ? { [kind]: content } : { version: said, [kind]: content }])[0] as Part;
+    write([written === undefined ? { [kind]: content } : { version: written, [kind]: content }])[0] as Part;
   return Object.freeze({
     ...extension,
     version,
     mediaType,
     action: ({ timestamp = new Date(systemClock.now()).toISOString(), context = {}, ...init }: A2uiActionInit) =>
-      one(said === undefined ? "userAction" : "action", { ...init, timestamp, context }),
+      one(written === undefined ? "userAction" : "action", { ...init, timestamp, context }),
     error: (error: A2uiClientError) => one("error", error),
     clientParts: write,
   }) as never;
@@ -189,7 +203,7 @@ function listOf(data: unknown): readonly JsonObject[] {
   return (Array.isArray(data) ? data : [data]) as readonly JsonObject[];
 }
 
-/** A message with what the client says of itself. */
+/** The message with the client's capabilities and data models. */
 function withOwn(
   { version, inlineCatalogs = [], surfaces }: A2uiOptions,
   catalogs: readonly string[],
@@ -202,8 +216,8 @@ function withOwn(
     inlineCatalogs: offered?.acceptsInlineCatalogs === true ? inlineCatalogs : [],
   };
   const capabilities = writeCapabilities(version, own, message.metadata?.["a2uiClientCapabilities"]);
-  const [said] = versions[version].versions;
-  const dataModel = said === undefined || surfaces === undefined ? undefined : clientDataModel(said, surfaces());
+  const [written] = versions[version].versions;
+  const dataModel = written === undefined || surfaces === undefined ? undefined : clientDataModel(written, surfaces());
   return {
     ...message,
     metadata: {

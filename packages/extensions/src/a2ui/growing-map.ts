@@ -1,29 +1,30 @@
-/** A key that a later version has added. */
+/** A key that a later version added. */
 const absent: unique symbol = Symbol("absent");
 
-/** Most versions that are looked through for a value. An older version gets a map of its own. */
+/** Maximum number of versions to search. Beyond it an older version gets its own map. */
 const maxSteps = 32;
 
 /**
- * A map that is never changed, and whose next version costs what is new in it. All versions share one map, that of the newest one; an older one has
- * what it had before, and the version after it. Keys are only added or set, so the keys of an older version are the first ones.
+ * An immutable map whose next version costs only its changes. All versions share the map of the newest one; each older
+ * one keeps the overwritten values and a link to the next version. Keys are never removed, so those of an older version
+ * come first.
  */
 export class GrowingMap<Value> implements ReadonlyMap<string, Value> {
   readonly size: number;
   #map: Map<string, Value>;
-  /** What the next version has set, as it was before. */
+  /** Overwritten values: what the next version set, as it was before. */
   #before: Map<string, Value | typeof absent> | undefined;
   #next: GrowingMap<Value> | undefined;
 
-  /** @param map - Nobody else changes it. */
+  /** @param map - Must not be changed by anyone else. */
   constructor(map: Map<string, Value> = new Map()) {
     this.#map = map;
     this.size = map.size;
   }
 
-  /** The next version. This one stays as it is. */
+  /** The next version. This one is unchanged. */
   with(changes: ReadonlyMap<string, Value>): GrowingMap<Value> {
-    // There is a next version already, or there was one: what follows is another branch.
+    // There is or was a next version already, so this is another branch.
     if (this.#next !== undefined) this.#detach();
     const before = new Map<string, Value | typeof absent>();
     for (const [key, value] of changes) {
@@ -75,7 +76,6 @@ export class GrowingMap<Value> implements ReadonlyMap<string, Value> {
     return this.#find(key);
   }
 
-  /** What is needed to look through the versions. */
   #step(): Step<Value> {
     return {
       map: this.#map,
@@ -84,7 +84,6 @@ export class GrowingMap<Value> implements ReadonlyMap<string, Value> {
     };
   }
 
-  /** Gives an older version a map of its own. */
   #detach(): void {
     const later: (Map<string, Value | typeof absent> | undefined)[] = [];
     let step = this.#step();
@@ -101,14 +100,12 @@ export class GrowingMap<Value> implements ReadonlyMap<string, Value> {
   }
 }
 
-/** A version, as one that looks for a value sees it. */
 interface Step<Value> {
   readonly map: ReadonlyMap<string, Value>;
   readonly before: Map<string, Value | typeof absent> | undefined;
   readonly next: (() => Step<Value>) | undefined;
 }
 
-/** There are too many versions to look through. */
 const tooFar: unique symbol = Symbol("too far");
 
 function findFrom<Value>(first: Step<Value>, key: string): Value | typeof absent | typeof tooFar {

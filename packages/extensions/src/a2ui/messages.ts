@@ -1,15 +1,14 @@
 import type { JsonObject, JsonValue } from "@parley/a2a/internal/model/index";
-import type { A2uiVersion } from "./versions.ts";
 
-/* The messages of A2UI, as they are on the wire. */
+/* The messages of A2UI on the wire. */
 
-/** A component of 0.9 and newer: its type, and its properties beside it. The catalog says which there are. */
+/** A component of 0.9 and later: its type and properties. The catalog defines them. */
 export interface A2uiComponent {
   /** Identifier, unique in the surface. `root` is the root. */
   readonly id: string;
   /** Its type, such as `Text`. */
   readonly component: string;
-  /** Its properties. One that is `undefined` is none: a list of several components has such types. */
+  /** Its properties. `undefined` means absent, which TypeScript infers for lists of several components. */
   readonly [property: string]: JsonValue | undefined;
 }
 
@@ -34,24 +33,24 @@ export interface A2uiEntry08 {
   readonly valueString?: string;
   /** A number. */
   readonly valueNumber?: number;
-  /** A truth value. */
+  /** A boolean. */
   readonly valueBoolean?: boolean;
   /** An object, as its entries. */
   readonly valueMap?: readonly A2uiEntry08[];
 }
 
-/** What an agent says in 0.8: one of these. */
+/** A message of an agent in 0.8. It has exactly one member. */
 export interface A2uiServerMessage08 {
-  /** Shows a surface: `root` is the id of its first component. */
+  /** Shows a surface. `root` is the id of its root component. */
   readonly beginRendering?: {
     readonly surfaceId: string;
     readonly root: string;
     readonly catalogId?: string;
     readonly styles?: JsonObject;
   };
-  /** Adds and replaces components. */
+  /** Adds or replaces components. */
   readonly surfaceUpdate?: { readonly surfaceId: string; readonly components: readonly A2uiComponent08[] };
-  /** Replaces the data at a path; without one, all of it. */
+  /** Replaces the data at a path; without a path, all of it. */
   readonly dataModelUpdate?: {
     readonly surfaceId: string;
     readonly path?: string;
@@ -61,16 +60,16 @@ export interface A2uiServerMessage08 {
   readonly deleteSurface?: { readonly surfaceId: string };
 }
 
-/** What an agent says in 0.9 and newer: one of these. */
+/** A message of an agent in 0.9 and later. It has exactly one kind of content. */
 export interface A2uiServerMessage {
   /** `v0.9`, `v0.9.1` or `v0.10`. */
   readonly version: string;
-  /** Makes a surface. */
+  /** Creates a surface. */
   readonly createSurface?: {
     readonly surfaceId: string;
     readonly catalogId: string;
     readonly theme?: JsonObject;
-    /** 0.10: in place of `theme`. */
+    /** 0.10: instead of `theme`. */
     readonly surfaceProperties?: JsonObject;
     readonly sendDataModel?: boolean;
     /** 0.10. */
@@ -78,21 +77,21 @@ export interface A2uiServerMessage {
     /** 0.10. */
     readonly dataModel?: JsonObject;
   };
-  /** Adds and replaces components. */
+  /** Adds or replaces components. */
   readonly updateComponents?: { readonly surfaceId: string; readonly components: readonly A2uiComponent[] };
-  /** Sets the value at a path, or removes it where there is no value; without a path, the whole data model. */
+  /** Sets the value at a path, or removes it if `value` is absent; without a path, the whole data model. */
   readonly updateDataModel?: { readonly surfaceId: string; readonly path?: string; readonly value?: JsonValue };
   /** Removes a surface. */
   readonly deleteSurface?: { readonly surfaceId: string };
   /** 0.10: calls a function of the client. */
   readonly callFunction?: JsonObject;
-  /** 0.10: identifier of the call of a function. */
+  /** 0.10: id of the call. */
   readonly functionCallId?: string;
-  /** 0.10: whether the client sends back what the function returns. */
+  /** 0.10: whether the client sends back the result. */
   readonly wantResponse?: boolean;
-  /** 0.10: answers an action that wanted a response. */
+  /** 0.10: the response to an action. */
   readonly actionResponse?: { readonly value?: JsonValue; readonly error?: A2uiResponseError };
-  /** 0.10: the action that is answered. */
+  /** 0.10: id of that action. */
   readonly actionId?: string;
 }
 
@@ -104,30 +103,30 @@ export interface A2uiResponseError {
   readonly message: string;
 }
 
-/** What an agent of a version says. */
+/** A message of an agent in a version. */
 export type A2uiServerMessageOf<Version extends A2uiVersion> = Version extends "0.8"
   ? A2uiServerMessage08
   : A2uiServerMessage;
 
-/** What the user did: `userAction` in 0.8, `action` in newer versions. */
+/** A user action: `userAction` in 0.8, `action` later. */
 export interface A2uiAction {
-  /** Name of the action, as the component has it. */
+  /** Name of the action in the component. */
   readonly name: string;
   /** The surface. */
   readonly surfaceId: string;
   /** The component. */
   readonly sourceComponentId: string;
-  /** When it was, in RFC 3339. */
+  /** Time, in RFC 3339. */
   readonly timestamp: string;
-  /** The values that the component sends along. */
+  /** Values sent by the component. */
   readonly context: JsonObject;
   /** 0.10: whether the client waits for an `actionResponse`. */
   readonly wantResponse?: boolean;
-  /** 0.10: identifier for the response. */
+  /** 0.10: id for the response. */
   readonly actionId?: string;
 }
 
-/** What a client could not do. In 0.8 it may have any members. */
+/** An error of a client. In 0.8 it may have any members. */
 export interface A2uiClientError {
   /** `VALIDATION_FAILED`, or a code of the client. */
   readonly code?: string;
@@ -135,46 +134,98 @@ export interface A2uiClientError {
   readonly message?: string;
   /** The surface. */
   readonly surfaceId?: string;
-  /** JSON pointer to the wrong field, with `VALIDATION_FAILED`. */
+  /** JSON pointer to the invalid field, with `VALIDATION_FAILED`. */
   readonly path?: string;
-  /** 0.10: the call of a function that failed. */
+  /** 0.10: id of the failed call. */
   readonly functionCallId?: string;
-  /** What else the client says. */
+  /** Other members. */
   readonly [member: string]: JsonValue | undefined;
 }
 
-/** What a function of the client has returned (0.10). */
+/** The result of a function of the client (0.10). */
 export interface A2uiFunctionResponse {
   /** The call. */
   readonly functionCallId: string;
   /** Name of the function. */
   readonly call: string;
-  /** What it has returned. */
+  /** Its result. */
   readonly value: JsonValue;
 }
 
-/** What a client says: one of these. */
+/** A message of a client. It has exactly one kind of content. */
 export interface A2uiClientMessage {
-  /** From 0.9 on: `v0.9`, `v0.9.1` or `v0.10`. */
+  /** From 0.9: `v0.9`, `v0.9.1` or `v0.10`. */
   readonly version?: string;
-  /** 0.8: what the user did. */
+  /** 0.8: a user action. */
   readonly userAction?: A2uiAction;
-  /** From 0.9 on: what the user did. */
+  /** From 0.9: a user action. */
   readonly action?: A2uiAction;
-  /** What the client could not do. */
+  /** An error of the client. */
   readonly error?: A2uiClientError;
-  /** 0.10: what a function has returned. */
+  /** 0.10: the result of a function. */
   readonly functionResponse?: A2uiFunctionResponse;
 }
 
-/** Why one message of a list was left out. The others of the list count (A2UI, "Processing Rules"). */
+/** Why one message of a list was left out. The others still apply (A2UI, "Processing Rules"). */
 export interface A2uiProblem {
-  /** Position of the message in its list. */
+  /** Index of the message in its list. */
   readonly index: number;
-  /** JSON pointer to the wrong field, in the message. */
+  /** JSON pointer to the invalid field in the message. */
   readonly path: string;
   /** What is wrong. */
   readonly message: string;
-  /** The surface, where it is known. */
+  /** The surface, if known. */
   readonly surfaceId?: string;
 }
+
+/** A version of A2UI that this extension speaks. Each has its own URI and never replaces another. */
+export type A2uiVersion = "0.8" | "0.9" | "0.9.1" | "0.10";
+
+/** Differences between the versions, apart from their messages. */
+interface VersionFacts {
+  readonly uri: string;
+  /** The media type that is written. Both are read. */
+  readonly mediaType: string;
+  /** Values of `version` in messages: the first is written, all are read. Empty: messages have no `version`. */
+  readonly versions: readonly string[];
+  /** Ids of the basic catalog: the first is written, all are read. */
+  readonly basicCatalogs: readonly [string, ...string[]];
+}
+
+const older = "application/json+a2ui";
+const newer = "application/a2ui+json";
+
+/** The media types of A2UI. Readers accept both in every version. */
+export const mediaTypes: readonly string[] = [newer, older];
+
+/** The versions, oldest first. */
+export const versions: Readonly<Record<A2uiVersion, VersionFacts>> = {
+  "0.8": {
+    uri: "https://a2ui.org/a2a-extension/a2ui/v0.8",
+    mediaType: older,
+    versions: [],
+    basicCatalogs: ["https://a2ui.org/specification/v0_8/standard_catalog_definition.json"],
+  },
+  "0.9": {
+    uri: "https://a2ui.org/a2a-extension/a2ui/v0.9",
+    mediaType: older,
+    versions: ["v0.9"],
+    basicCatalogs: ["https://a2ui.org/specification/v0_9/catalogs/basic/catalog.json"],
+  },
+  // Its messages are those of 0.9, and may say so. Its basic catalog has the id of 0.9; examples use 0.9.1.
+  "0.9.1": {
+    uri: "https://a2ui.org/a2a-extension/a2ui/v0.9.1",
+    mediaType: newer,
+    versions: ["v0.9.1", "v0.9"],
+    basicCatalogs: [
+      "https://a2ui.org/specification/v0_9/catalogs/basic/catalog.json",
+      "https://a2ui.org/specification/v0_9_1/catalogs/basic/catalog.json",
+    ],
+  },
+  "0.10": {
+    uri: "https://a2ui.org/a2a-extension/a2ui/v0.10",
+    mediaType: newer,
+    versions: ["v0.10"],
+    basicCatalogs: ["https://a2ui.org/specification/v0_10/catalogs/basic/catalog.json"],
+  },
+};

@@ -1,33 +1,34 @@
 import { utf8Length } from "@parley/a2a/internal/base/utf8";
-import type { JsonObject, JsonValue, Part } from "@parley/a2a/internal/model/index";
-import { isJsonObject, type Check, type Fault } from "./check.ts";
-import type { A2uiProblem } from "./messages.ts";
-import { mediaTypes, versions, type A2uiVersion } from "./versions.ts";
+import type { Artifact, JsonObject, JsonValue, Message, Part, StreamResponse } from "@parley/a2a/internal/model/index";
+import type { Logger } from "@parley/a2a/internal/base/index";
+import type { AppendedEvent } from "@parley/a2a/internal/protocol/index";
+import { type Check, type Fault, isJsonObject } from "./check.ts";
+import { type A2uiProblem, type A2uiServerMessageOf, type A2uiVersion, mediaTypes, versions } from "./messages.ts";
+import { serverMessage } from "./schemas.ts";
 
-/* Data parts of A2UI: from messages to parts, and from the parts of a stranger to messages. */
+/* Data parts of A2UI: messages to parts, and untrusted parts to messages. */
 
-/** Deepest data in a part. */
 const maxDepth = 64;
 
-/** Most problems that are kept of one event: a stranger may send a million wrong messages. */
+/** Maximum number of problems of an event: it may have a million invalid messages. */
 export const maxProblems = 100;
 
 const kinds08 = ["beginRendering", "surfaceUpdate", "dataModelUpdate", "userAction"];
 
-/** The media type of a part, without its parameters. A2UI has it in the metadata; A2A 1.0 has a member for it too. */
-function mediaTypeOf({ mediaType, metadata }: Part): string {
-  const said = metadata?.["mimeType"] ?? mediaType;
-  return typeof said === "string" ? (said.split(";", 1)[0] ?? "").trim().toLowerCase() : "";
+/** The media type of a part without parameters. A2UI has it in the metadata, A2A 1.0 also in a member. */
+function mediaTypeOf({ mediaType: member, metadata }: Part): string {
+  const mediaType = metadata?.["mimeType"] ?? member;
+  return typeof mediaType === "string" ? (mediaType.split(";", 1)[0] ?? "").trim().toLowerCase() : "";
 }
 
-/** Whether a part has messages of this version. A part that no version can be told of is everybody's. */
+/** Whether a part has messages of this version. A part without a recognizable version belongs to all. */
 export function isPartOf(version: A2uiVersion, part: Part): boolean {
   if (part.data === undefined || !mediaTypes.includes(mediaTypeOf(part))) return false;
-  const said = saidVersions(part.data);
-  return said.size === 0 || versionsOf(version).some((name) => said.has(name));
+  const named = versionsIn(part.data);
+  return named.size === 0 || versionsOf(version).some((name) => named.has(name));
 }
 
-/** 0.8 has messages without a version. */
+/** Messages of 0.8 have no version. */
 function versionsOf(version: A2uiVersion): readonly string[] {
   const { versions: names } = versions[version];
   return names.length === 0 ? [""] : names;
@@ -35,19 +36,19 @@ function versionsOf(version: A2uiVersion): readonly string[] {
 
 const everyVersion = new Set(Object.values(versions).flatMap((facts) => facts.versions));
 
-function saidVersions(data: unknown): ReadonlySet<string> {
-  const said = new Set<string>();
+function versionsIn(data: unknown): ReadonlySet<string> {
+  const named = new Set<string>();
   for (const message of Array.isArray(data) ? (data as readonly unknown[]) : [data]) {
     if (!isJsonObject(message)) continue;
     const { version } = message;
     if (typeof version === "string") {
-      if (everyVersion.has(version)) said.add(version);
-    } else if (kinds08.some((kind) => Object.hasOwn(message, kind))) said.add("");
+      if (everyVersion.has(version)) named.add(version);
+    } else if (kinds08.some((kind) => Object.hasOwn(message, kind))) named.add("");
   }
-  return said;
+  return named;
 }
 
-/** What a part may be before its messages are looked at: a list of messages (in 0.8 also a single one), and not too large. */
+/** Checks a part apart from its messages: a list (in 0.8 also one message) of limited size and depth. */
 export function checkEnvelope(version: A2uiVersion, maxBytes: number): Check {
   const single = versions[version].versions.length === 0;
   return (data) => {
@@ -60,7 +61,6 @@ export function checkEnvelope(version: A2uiVersion, maxBytes: number): Check {
 
 const fault = (message: string): Fault => ({ path: "", message });
 
-/** How many bytes a value is as JSON. */
 function bytesOf(value: unknown): number {
   return utf8Length(JSON.stringify(value) ?? "");
 }
@@ -70,15 +70,17 @@ function isDeeper(value: unknown, levels: number): boolean {
   return levels === 0 || Object.values(value).some((member) => isDeeper(member, levels - 1));
 }
 
-/** Messages of a part, or of several. */
 export interface ReadMessages<Message> {
-  /** Those that are right, in order. */
+  /** The valid messages, in order. */
   readonly messages: readonly Message[];
   /** What is wrong with the others: the first 100. */
   readonly problems: readonly A2uiProblem[];
 }
 
-/** The messages of a list, each by itself: a wrong one is a problem, and those after it count (A2UI, "Processing Rules"). */
+/**
+ * Checks the messages of a list one by one: an invalid one is a problem, and the rest still apply (A2UI, "Processing
+ * Rules").
+ */
 export function readMessages<Message>(check: Check, data: unknown): ReadMessages<Message> {
   const messages: Message[] = [];
   const problems: A2uiProblem[] = [];
@@ -91,7 +93,7 @@ export function readMessages<Message>(check: Check, data: unknown): ReadMessages
   return { messages, problems };
 }
 
-/** The surface of a message, which may be wrong in any way. */
+/** The surface of a message of any shape. */
 export function surfaceOf(message: unknown): { readonly surfaceId?: string } {
   for (const content of isJsonObject(message) ? Object.values(message) : []) {
     const surfaceId = isJsonObject(content) ? content["surfaceId"] : undefined;
@@ -100,7 +102,6 @@ export function surfaceOf(message: unknown): { readonly surfaceId?: string } {
   return {};
 }
 
-/** The messages of all parts that are of a version. */
 export function readParts<Message>(
   version: A2uiVersion,
   check: Check,
@@ -124,9 +125,9 @@ export function readParts<Message>(
 }
 
 /**
- * Parts of messages: one part with all of them, and in 0.8 a part for each.
+ * One part with all messages; in 0.8 one part per message.
  *
- * @throws TypeError for a message that is not of the version, and for a part that is too large.
+ * @throws TypeError for an invalid message or a part that is too large.
  */
 export function writeParts(
   version: A2uiVersion,
@@ -135,7 +136,7 @@ export function writeParts(
   messages: readonly object[],
 ): readonly Part[] {
   const { mediaType, versions: names } = versions[version];
-  // What `undefined` stands for is left out, as it is on the wire.
+  // Drops `undefined`, as the wire does.
   const plain = JSON.parse(JSON.stringify(messages)) as readonly JsonObject[];
   const lists: readonly JsonValue[] = names.length === 0 ? plain : [plain];
   const envelope = checkEnvelope(version, maxBytes);
@@ -149,4 +150,125 @@ export function writeParts(
       `Message ${problem.index} is no message of A2UI ${version}: ${problem.path} ${problem.message}`,
     );
   return lists.map((data) => ({ data, mediaType, metadata: { mimeType: mediaType } }));
+}
+
+/* Outgoing messages of an agent, which may come from a model. */
+
+/** Where dropped messages are logged. */
+export interface DropLog {
+  readonly logger: Logger;
+  readonly uri: string;
+  readonly taskId: string;
+}
+
+/** Longest path in a log entry, in characters: member names may be a megabyte long. */
+const longestPath = 200;
+
+/** Logs the first dropped messages: there may be any number. */
+export function report({ logger, ...facts }: DropLog, text: string, problems: readonly A2uiProblem[]): void {
+  for (const { path, message } of problems.slice(0, 5)) {
+    logger.warn(text, { ...facts, path: path.slice(0, longestPath), problem: message });
+  }
+}
+
+interface RightEvent {
+  readonly event: AppendedEvent;
+  readonly problems: readonly A2uiProblem[];
+}
+
+/** Drops invalid messages from an event. Events of another agent pass unchanged, since clients check them anyway. */
+export function onlyRight(version: A2uiVersion, maxBytes: number, event: AppendedEvent): RightEvent {
+  if (event.kind === "delegated") return { event, problems: [] };
+  const content = event.kind === "artifact" ? event.artifact : event.message;
+  const read = content?.parts.map((part) => rightPart(version, maxBytes, part)) ?? [];
+  const problems = read.flatMap((one) => one.problems);
+  if (problems.length === 0) return { event, problems };
+  const right = { ...content, parts: read.map(({ part }) => part) };
+  return {
+    event: { ...event, [event.kind === "artifact" ? "artifact" : "message"]: right },
+    problems,
+  };
+}
+
+/** A part without valid messages remains as an empty list: an artifact has at least one part. */
+function rightPart(version: A2uiVersion, maxBytes: number, part: Part) {
+  if (!isPartOf(version, part)) return { part, problems: [] };
+  const { messages, problems } = readParts<JsonObject>(version, serverMessage[version], maxBytes, [part]);
+  return { part: problems.length === 0 ? part : ({ ...part, data: messages } as Part), problems };
+}
+
+/* Incoming messages of a client. */
+
+/** The messages of one message or one artifact. */
+export interface A2uiPiece<Version extends A2uiVersion = A2uiVersion> {
+  /** Which message or artifact it is. */
+  readonly source: string;
+  /** Whether they continue the same artifact. */
+  readonly append: boolean;
+  /** The messages, in order. */
+  readonly messages: readonly A2uiServerMessageOf<Version>[];
+}
+
+/** Result of `event.ext()` for a client, and input of `reduceSurfaces()`. */
+export interface A2uiEvent<Version extends A2uiVersion = A2uiVersion> {
+  /** All messages of the event, in order. */
+  readonly messages: readonly A2uiServerMessageOf<Version>[];
+  /** The same, grouped by source. */
+  readonly pieces: readonly A2uiPiece<Version>[];
+  /** Invalid messages: the first 100. A client may report them to the agent with `error()`. */
+  readonly problems: readonly A2uiProblem[];
+  /** Whether the event is a whole task, whose messages may have come before. */
+  readonly replay: boolean;
+}
+
+interface Source {
+  readonly source: string;
+  readonly append: boolean;
+  readonly parts: readonly Part[];
+}
+
+export function readEvent<Version extends A2uiVersion>(
+  version: Version,
+  maxBytes: number,
+  event: StreamResponse,
+): A2uiEvent<Version> {
+  const pieces: A2uiPiece<Version>[] = [];
+  const problems: A2uiProblem[] = [];
+  for (const { source, append, parts } of sourcesOf(event)) {
+    const read = readParts<A2uiServerMessageOf<Version>>(version, serverMessage[version], maxBytes, parts);
+    if (problems.length < maxProblems) problems.push(...read.problems);
+    if (read.messages.length > 0) pieces.push({ source, append, messages: read.messages });
+  }
+  return {
+    pieces,
+    messages: pieces.flatMap(({ messages }) => messages),
+    problems: problems.slice(0, maxProblems),
+    replay: event.task !== undefined,
+  };
+}
+
+/** A task gives its earlier messages, then artifacts, then status: it does not record their order. */
+function sourcesOf({ message, task, statusUpdate, artifactUpdate }: StreamResponse): readonly Source[] {
+  if (artifactUpdate !== undefined) {
+    const { taskId, artifact, append = false } = artifactUpdate;
+    return [{ ...ofArtifact(taskId, artifact), append }];
+  }
+  if (task === undefined) return ofMessage(message ?? statusUpdate?.status.message);
+  const { id, history = [], artifacts = [], status } = task;
+  const earlier = history.filter(
+    ({ role, messageId }) => role === "ROLE_AGENT" && messageId !== status.message?.messageId,
+  );
+  return [
+    ...earlier.flatMap(ofMessage),
+    ...artifacts.map((artifact) => ofArtifact(id, artifact)),
+    ...ofMessage(status.message),
+  ];
+}
+
+function ofMessage(message: Message | undefined): readonly Source[] {
+  return message === undefined ? [] : [{ source: `message ${message.messageId}`, append: false, parts: message.parts }];
+}
+
+function ofArtifact(taskId: string, { artifactId, parts }: Artifact): Source {
+  return { source: `artifact ${taskId} ${artifactId}`, append: false, parts };
 }

@@ -1,4 +1,5 @@
 import {
+  exactlyOne,
   anyObject,
   anything,
   both,
@@ -14,11 +15,11 @@ import {
   where,
   type Check,
 } from "./check.ts";
-import { versions, type A2uiVersion } from "./versions.ts";
+import { versions, type A2uiVersion } from "./messages.ts";
 
 /*
- * The message schemas of A2UI: `server_to_client.json` and `client_to_server.json` of each version. What a component may have is up to its
- * catalog, and is not checked here.
+ * The message schemas of A2UI: `server_to_client.json` and `client_to_server.json` of each version. The properties of a
+ * component depend on its catalog, and are not checked here.
  */
 
 const surface = { surfaceId: text };
@@ -36,43 +37,32 @@ const component08: Check = object(
   { weight: number },
 );
 
-const values08 = ["valueString", "valueNumber", "valueBoolean", "valueMap"];
-
-/** An entry of a data model. The schema of 0.8 has one level of maps, and agents send more: as many as a part may have levels. */
+/** An entry of a data model in 0.8. Its schema allows one level of maps, but agents send more. */
 const entry08: Check = both(
   object(
     { key: text },
     { valueString: text, valueNumber: number, valueBoolean: flag, valueMap: (value) => list(entry08)(value) },
   ),
-  where(
-    (value) => values08.filter((name) => Object.hasOwn(value, name)).length === 1,
-    `must have exactly one of ${values08.join(", ")}`,
-  ),
+  exactlyOne("valueString", "valueNumber", "valueBoolean", "valueMap"),
 );
 
 const server08 = kinds(
   {},
   {
-    beginRendering: {
-      required: { beginRendering: object({ ...surface, root: text }, { catalogId: text, styles: anyObject }) },
-    },
-    surfaceUpdate: { required: { surfaceUpdate: object({ ...surface, components: list(component08, 1) }) } },
-    dataModelUpdate: {
-      required: { dataModelUpdate: object({ ...surface, contents: list(entry08) }, { path: text }) },
-    },
-    deleteSurface: { required: { deleteSurface: object(surface) } },
+    beginRendering: object({ ...surface, root: text }, { catalogId: text, styles: anyObject }),
+    surfaceUpdate: object({ ...surface, components: list(component08, 1) }),
+    dataModelUpdate: object({ ...surface, contents: list(entry08) }, { path: text }),
+    deleteSurface: object(surface),
   },
 );
 
-/** The kinds of messages that 0.9 has, and later versions too. `create`: what else `createSurface` may have. */
+/** The messages of 0.9 and later. `create`: other members of `createSurface`. */
 function surfaceMessages(create: Readonly<Record<string, Check>>) {
   return {
-    createSurface: {
-      required: { createSurface: object({ ...surface, catalogId: text }, { sendDataModel: flag, ...create }) },
-    },
-    updateComponents: { required: { updateComponents: object({ ...surface, components: list(component, 1) }) } },
-    updateDataModel: { required: { updateDataModel: object(surface, { path: text, value: anything }) } },
-    deleteSurface: { required: { deleteSurface: object(surface) } },
+    createSurface: object({ ...surface, catalogId: text }, { sendDataModel: flag, ...create }),
+    updateComponents: object({ ...surface, components: list(component, 1) }),
+    updateDataModel: object(surface, { path: text, value: anything }),
+    deleteSurface: object(surface),
   };
 }
 
@@ -83,31 +73,34 @@ const functionCall: Check = object(
 
 const actionResponse: Check = both(
   object({}, { value: anything, error: object({ code: text, message: text }) }),
-  where(
-    (value) => Object.hasOwn(value, "value") !== Object.hasOwn(value, "error"),
-    "must have exactly one of value, error",
-  ),
+  exactlyOne("value", "error"),
 );
 
-function server09(version: A2uiVersion): Check {
-  return kinds({ version: oneOf(versions[version].versions) }, surfaceMessages({ theme: anyObject }));
+/** Messages that name their version. */
+function versioned(version: A2uiVersion, ...content: [byKind: Kinds, more?: Parameters<typeof kinds>[2]]): Check {
+  return kinds({ version: oneOf(versions[version].versions) }, ...content);
 }
 
-const server10: Check = kinds(
-  { version: oneOf(versions["0.10"].versions) },
+type Kinds = Parameters<typeof kinds>[1];
+
+const server09 = surfaceMessages({ theme: anyObject });
+
+const server10 = versioned(
+  "0.10",
   {
-    // Drafts of 0.10 had `theme`, the last one has `surfaceProperties`.
+    // Drafts of 0.10 had `theme`, the last one `surfaceProperties`.
     ...surfaceMessages({
       theme: anyObject,
       surfaceProperties: anyObject,
       components: list(component, 1),
       dataModel: anyObject,
     }),
-    callFunction: {
-      required: { callFunction: functionCall, functionCallId: text },
-      optional: { wantResponse: flag },
-    },
-    actionResponse: { required: { actionResponse, actionId: text } },
+    callFunction: functionCall,
+    actionResponse,
+  },
+  {
+    callFunction: { required: { functionCallId: text }, optional: { wantResponse: flag } },
+    actionResponse: { required: { actionId: text } },
   },
 );
 
@@ -117,7 +110,7 @@ const action10: Check = object(actionMembers, { wantResponse: flag, actionId: te
 
 const failed = object({ code: text, ...surface, path: text, message: text });
 
-/** An error of a client: `VALIDATION_FAILED` has these members alone, and any other code may have more. */
+/** An error of a client: `VALIDATION_FAILED` has only these members, other codes may have more. */
 function clientError(generic: Check): Check {
   return (value) => (isJsonObject(value) && value["code"] === "VALIDATION_FAILED" ? failed : generic)(value);
 }
@@ -126,48 +119,32 @@ const error09 = clientError(object({ code: text, message: text, ...surface }, {}
 const error10 = clientError(
   both(
     object({ code: text, message: text }, { ...surface, functionCallId: text }, anything),
-    where(
-      (value) => Object.hasOwn(value, "surfaceId") !== Object.hasOwn(value, "functionCallId"),
-      "must have exactly one of surfaceId, functionCallId",
-    ),
+    exactlyOne("surfaceId", "functionCallId"),
   ),
 );
 
-const client08 = kinds(
-  {},
-  { userAction: { required: { userAction: action } }, error: { required: { error: anyObject } } },
-);
+const client08 = kinds({}, { userAction: action, error: anyObject });
 
-function client09(version: A2uiVersion): Check {
-  return kinds(
-    { version: oneOf(versions[version].versions) },
-    { action: { required: { action } }, error: { required: { error: error09 } } },
-  );
-}
+const client09: Kinds = { action, error: error09 };
 
-const client10: Check = kinds(
-  { version: oneOf(versions["0.10"].versions) },
-  {
-    action: { required: { action: action10 } },
-    error: { required: { error: error10 } },
-    functionResponse: {
-      required: { functionResponse: object({ functionCallId: text, call: text, value: anything }) },
-    },
-  },
-);
+const client10 = versioned("0.10", {
+  action: action10,
+  error: error10,
+  functionResponse: object({ functionCallId: text, call: text, value: anything }),
+});
 
 /** Checks a message of an agent. */
 export const serverMessage: Readonly<Record<A2uiVersion, Check>> = {
   "0.8": server08,
-  "0.9": server09("0.9"),
-  "0.9.1": server09("0.9.1"),
+  "0.9": versioned("0.9", server09),
+  "0.9.1": versioned("0.9.1", server09),
   "0.10": server10,
 };
 
 /** Checks a message of a client. */
 export const clientMessage: Readonly<Record<A2uiVersion, Check>> = {
   "0.8": client08,
-  "0.9": client09("0.9"),
-  "0.9.1": client09("0.9.1"),
+  "0.9": versioned("0.9", client09),
+  "0.9.1": versioned("0.9.1", client09),
   "0.10": client10,
 };

@@ -1,5 +1,7 @@
-import type { JsonValue } from "@parley/a2a/internal/model/index";
+import type { JsonObject, JsonValue } from "@parley/a2a/internal/model/index";
+import { isJsonObject } from "./check.ts";
 import { dataOf, Draft, growthAt, PathFault, setAt, sizeOf, stepsOf } from "./data-model.ts";
+import { GrowingMap } from "./growing-map.ts";
 import type {
   A2uiComponent,
   A2uiComponent08,
@@ -7,41 +9,109 @@ import type {
   A2uiServerMessage,
   A2uiServerMessage08,
 } from "./messages.ts";
-import type { A2uiEvent } from "./event.ts";
-import { GrowingMap } from "./growing-map.ts";
-import { maxProblems, surfaceOf } from "./parts.ts";
-import { bytesOf, emptySurface, headBytes, perComponent, type A2uiSurface, type A2uiSurfaces } from "./surface.ts";
+import { type A2uiEvent, maxProblems, surfaceOf } from "./parts.ts";
 
-/* From the messages of an agent to what a client shows. */
+/* The surfaces that a client shows, and their approximate memory. */
 
-/** What `reduceSurfaces()` takes. */
+/** A surface as a renderer needs it. Immutable: each message creates a new one. */
+export interface A2uiSurface {
+  /** Its id. */
+  readonly surfaceId: string;
+  /** Its catalog. In 0.8 it may be absent, which means the catalog of the version. */
+  readonly catalogId?: string;
+  /** Whether it can be shown: its root component exists. */
+  readonly isReady: boolean;
+  /** Id of its root component; `root` from 0.9. */
+  readonly root?: string;
+  /** Its look: `styles` in 0.8, `theme` in 0.9, `surfaceProperties` in 0.10. */
+  readonly theme?: JsonObject;
+  /** Whether the agent wants its data with each message. */
+  readonly sendDataModel: boolean;
+  /** Its components by id. */
+  readonly components: ReadonlyMap<string, A2uiComponent | A2uiComponent08>;
+  /** Its data. */
+  readonly dataModel: JsonValue;
+}
+
+/** The surfaces of an agent. Start with `noSurfaces`. */
+export interface A2uiSurfaces {
+  /** The surfaces by id. */
+  readonly byId: ReadonlyMap<string, A2uiSurface>;
+  /** Their approximate memory in bytes, which may be several times their JSON. */
+  readonly bytes: number;
+  /**
+   * Number of applied messages of the last 1000 messages and artifacts, so that a task that is read again applies only
+   * new ones.
+   */
+  readonly seen: ReadonlyMap<string, number>;
+}
+
+/** No surface. */
+export const noSurfaces: A2uiSurfaces = Object.freeze({ byId: new Map(), bytes: 0, seen: new Map() });
+
+/** Approximate memory of an empty surface, in bytes. */
+const perSurface = 1024;
+/** Approximate memory of a component beside its JSON, in bytes. */
+const perComponent = 64;
+const emptySurface = (surfaceId: string): A2uiSurface => ({
+  surfaceId,
+  isReady: false,
+  sendDataModel: false,
+  components: new GrowingMap(),
+  dataModel: {},
+});
+
+/** Memory of a surface without its content. */
+function headBytes({ surfaceId, catalogId, root, theme }: A2uiSurface): number {
+  return perSurface + sizeOf([surfaceId, catalogId, root, theme]);
+}
+
+function bytesOf(surface: A2uiSurface): number {
+  let bytes = headBytes(surface) + sizeOf(surface.dataModel);
+  for (const component of surface.components.values()) bytes += perComponent + sizeOf(component);
+  return bytes;
+}
+
+/**
+ * `a2uiClientDataModel` of the surfaces with `sendDataModel`; `undefined` if there are none. Send it only to the agent
+ * that created the surfaces.
+ */
+export function clientDataModel(version: string, { byId }: A2uiSurfaces): JsonObject | undefined {
+  const wanted = [...byId.values()].filter(({ sendDataModel, dataModel }) => sendDataModel && isJsonObject(dataModel));
+  if (wanted.length === 0) return undefined;
+  return { version, surfaces: Object.fromEntries(wanted.map(({ surfaceId, dataModel }) => [surfaceId, dataModel])) };
+}
+
+/* From the messages of an agent to surfaces. */
+
+/** Options of `reduceSurfaces()`. */
 export interface ReduceOptions {
   /**
-   * Most bytes that all surfaces take in memory, about, empty ones too. A message that exceeds it is left out as a whole, and is a problem; those after it
-   * count, and what is there stays. Beside it there are at most 1000 surfaces. Default 32 MiB.
+   * Maximum memory of all surfaces, in bytes. A message that exceeds it is left out as a problem; later ones still
+   * apply. There are at most 1000 surfaces. Default 32 MiB.
    */
   readonly maxBytes?: number;
 }
 
-/** Surfaces after some messages. */
+/** Result of `reduceSurfaces()`. */
 export interface ReducedSurfaces {
   /** The surfaces. */
   readonly surfaces: A2uiSurfaces;
-  /** Messages that could not be applied: the first 100. All others were. */
+  /** Messages that could not be applied: the first 100. */
   readonly problems: readonly A2uiProblem[];
 }
 
 const defaultMaxBytes = 32 * 1024 * 1024;
 const maxSeen = 1000;
-/** Most surfaces at a time: each call makes a new map of them. */
+/** Maximum number of surfaces: each call copies their map. */
 const maxSurfaces = 1000;
-/** Longest name of a message or an artifact that is remembered, in characters: agents choose their ids. */
+/** Longest remembered source, in characters: agents choose their ids. */
 const longestSource = 2200;
 
 /**
- * Applies messages to surfaces, one after the other: those of an event, or a list. A message that cannot be applied is left out as a whole.
- * Nothing that was there is changed, so a renderer can compare what it gets with what it had. What a user types is applied as a
- * list, such as of `updateDataModel`. It stays where an event has a whole task: of that only what is new is applied.
+ * Applies the messages of an event or a list to surfaces. A message that cannot be applied is left out as a whole.
+ * Surfaces are immutable, so a renderer can compare before and after. Apply user input as a list, for example of
+ * `updateDataModel`; it survives an event with a whole task, of which only new messages are applied.
  *
  * @example
  * ```ts
@@ -70,7 +140,6 @@ export function reduceSurfaces(
 
 type AnyMessage = A2uiServerMessage & A2uiServerMessage08;
 
-/** A message that cannot be applied. */
 class Unfit extends Error {
   readonly path: string;
 
@@ -104,7 +173,7 @@ class Reducer {
     return { surfaces: { byId: this.#surfaces, bytes: this.#bytes, seen: this.#seen }, problems: this.#problems };
   }
 
-  /** The first message of a piece that has not been applied. */
+  /** Index of the first message of a piece that is not yet applied. */
   newFrom(source: string, append: boolean, count: number): number {
     if (source.length > longestSource) return 0;
     const before = this.#seen.get(source) ?? 0;
@@ -117,7 +186,7 @@ class Reducer {
     return this.#replay ? before : 0;
   }
 
-  /** Applies a message, or notes why that cannot be. */
+  /** Applies a message, or records why it cannot. */
   try(message: AnyMessage, index: number): void {
     try {
       this.#apply(message);
@@ -145,7 +214,7 @@ class Reducer {
       const { surfaceId, path = "/", contents } = dataModelUpdate;
       this.#data(this.#made(surfaceId), path, dataOf(contents));
     } else if (deleteSurface !== undefined) this.#delete(deleteSurface.surfaceId);
-    // What is left, calls of functions and responses to actions, is for the renderer itself.
+    // Function calls and action responses are for the renderer.
   }
 
   #create(init: NonNullable<A2uiServerMessage["createSurface"]>): void {
@@ -201,19 +270,19 @@ class Reducer {
     this.#surfaces.delete(surfaceId);
   }
 
-  /** A surface of 0.9 and newer, which has to be made first. */
+  /** A surface of 0.9 and later, which must have been created. */
   #known(surfaceId: string): A2uiSurface {
     const surface = this.#surfaces.get(surfaceId);
     if (surface === undefined) throw new Unfit("", `There is no surface ${surfaceId.slice(0, 100)}`);
     return surface;
   }
 
-  /** A surface of 0.8, which its first message makes. */
+  /** A surface of 0.8, which its first message creates. */
   #made(surfaceId: string): A2uiSurface {
     return this.#surfaces.get(surfaceId) ?? emptySurface(surfaceId);
   }
 
-  /** What a surface that is new takes before anything is in it. */
+  /** Memory of a new surface before its content. */
   #firstBytes(surface: A2uiSurface): number {
     return this.#surfaces.has(surface.surfaceId) ? 0 : bytesOf(surface);
   }
@@ -234,7 +303,7 @@ class Reducer {
   }
 }
 
-/** The components after a change. Who has made surfaces in another way gets a copy. */
+/** The changed components. Surfaces made by other code are copied. */
 function nextOf(
   components: A2uiSurface["components"],
   changes: ReadonlyMap<string, Component>,

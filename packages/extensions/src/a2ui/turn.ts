@@ -1,45 +1,51 @@
-import type { JsonObject, JsonValue, Part } from "@parley/a2a/internal/model/index";
-import type { ExtensionTurn } from "@parley/a2a/internal/protocol/index";
+import type { Artifact, JsonObject, JsonValue, Part } from "@parley/a2a/internal/model/index";
+import type { AgentEvent, ExtensionTurn } from "@parley/a2a/internal/protocol/index";
 import type { A2uiClientCapabilities, A2uiNegotiated } from "./capabilities.ts";
-import type {
-  A2uiAction,
-  A2uiClientError,
-  A2uiClientMessage,
-  A2uiFunctionResponse,
-  A2uiProblem,
-  A2uiResponseError,
-  A2uiServerMessageOf,
+import {
+  type A2uiAction,
+  type A2uiClientError,
+  type A2uiClientMessage,
+  type A2uiComponentOf,
+  type A2uiFunctionResponse,
+  type A2uiProblem,
+  type A2uiResponseError,
+  type A2uiServerMessage,
+  type A2uiServerMessage08,
+  type A2uiServerMessageOf,
+  type A2uiVersion,
+  versions,
 } from "./messages.ts";
-import { readMessages, writeParts, type ReadMessages } from "./parts.ts";
+import { readMessages, type ReadMessages, writeParts } from "./parts.ts";
 import { serverMessage } from "./schemas.ts";
-import { versions, type A2uiVersion } from "./versions.ts";
-import { surfaceWriter, type A2uiSurfaceWriter } from "./writer.ts";
+import { entriesOf } from "./data-model.ts";
 
-/** What `turn.ext()` gives an agent. */
+/** Result of `turn.ext()` for an agent. */
 export interface A2uiTurn<Version extends A2uiVersion = A2uiVersion> {
   /** The version. */
   readonly version: Version;
-  /** The catalogs that agent and client both have, the best first. Empty: the client can show no surface, so answer with text. */
+  /**
+   * The catalogs that agent and client share, best first. Empty: the client can show no surface, so answer with text.
+   */
   readonly catalogs: readonly A2uiNegotiated[];
-  /** What the client says that it can show; `undefined` where it says nothing. */
+  /** The client's capabilities; `undefined` if it states none. */
   readonly capabilities: A2uiClientCapabilities | undefined;
-  /** What the user did; the first action of the message. `undefined` where there is none. */
+  /** The first user action of the message, if any. */
   readonly action: A2uiAction | undefined;
   /** All actions of the message. */
   readonly actions: readonly A2uiAction[];
-  /** What the client could not do. */
+  /** Errors of the client. */
   readonly errors: readonly A2uiClientError[];
-  /** What functions of the client have returned (0.10). */
+  /** Results of client functions (0.10). */
   readonly functionResponses: readonly A2uiFunctionResponse[];
-  /** Messages of the client that are no messages of this version. They were left out and logged. */
+  /** Invalid messages of the client, which were dropped and logged. */
   readonly problems: readonly A2uiProblem[];
-  /** The data of a surface, as the client has it: where the surface has `sendDataModel`. */
+  /** The client's data of a surface with `sendDataModel`. */
   dataModel(surfaceId: string): JsonObject | undefined;
   /**
-   * A surface to make or to change. `undefined` where no catalog is in common: answer with text then. `catalogId`: another one of
-   * `catalogs` than the first.
+   * A writer for a new or existing surface; `undefined` if no catalog is shared: then answer with text. `catalogId`:
+   * one of `catalogs`; default the first.
    *
-   * @throws TypeError for a catalog that is not one of `catalogs`.
+   * @throws TypeError for a catalog that is not in `catalogs`.
    *
    * @example
    * ```ts
@@ -53,12 +59,12 @@ export interface A2uiTurn<Version extends A2uiVersion = A2uiVersion> {
    */
   surface(surfaceId: string, options?: { readonly catalogId?: string }): A2uiSurfaceWriter<Version> | undefined;
   /**
-   * Parts of messages that were made elsewhere, such as by a model.
+   * Parts of messages made elsewhere, for example by a model.
    *
-   * @throws TypeError for what is no message of the version: `check` says which it is.
+   * @throws TypeError for an invalid message: `check` finds it.
    */
   parts(messages: readonly A2uiServerMessageOf<Version>[]): readonly Part[];
-  /** What is wrong with messages that were made elsewhere. Their components are not compared with the catalog. */
+  /** Problems of messages made elsewhere. Components are not checked against the catalog. */
   check(messages: readonly unknown[]): readonly A2uiProblem[];
   /**
    * The part that answers an action with `wantResponse` (0.10).
@@ -68,8 +74,7 @@ export interface A2uiTurn<Version extends A2uiVersion = A2uiVersion> {
   respond(action: A2uiAction, response: { readonly value: JsonValue } | { readonly error: A2uiResponseError }): Part;
 }
 
-/** What a message of the user has of A2UI. */
-export interface Received extends ReadMessages<A2uiClientMessage> {
+interface Received extends ReadMessages<A2uiClientMessage> {
   readonly capabilities: A2uiClientCapabilities | undefined;
   readonly catalogs: readonly A2uiNegotiated[];
   readonly dataModels: Readonly<Record<string, JsonObject>>;
@@ -109,4 +114,151 @@ export function turnOf<Version extends A2uiVersion>(
       return write([{ version: versions[version].versions[0], actionId, actionResponse: response }])[0] as Part;
     },
   };
+}
+
+/** Initial content of a surface. */
+export interface A2uiSurfaceInit<Version extends A2uiVersion = A2uiVersion> {
+  /** Its components, one with the id of the root. More can follow. */
+  readonly components: readonly A2uiComponentOf<Version>[];
+  /** Its data. */
+  readonly data?: JsonObject;
+  /** Its look: `theme`, in 0.8 `styles`, in 0.10 `surfaceProperties`. The catalog defines its members. */
+  readonly theme?: JsonObject;
+  /** Whether the client sends the data with each message. Default false. Not in 0.8. */
+  readonly sendDataModel?: boolean;
+  /** 0.8: id of the root. Default `root`, which is fixed in later versions. */
+  readonly root?: string;
+}
+
+/** A change of a surface: components, a value at a path, or both. */
+export interface A2uiSurfaceUpdate<Version extends A2uiVersion = A2uiVersion> {
+  /** Components to add or replace. */
+  readonly components?: readonly A2uiComponentOf<Version>[];
+  /** JSON pointer into the data, such as `/user/name`. Default: the whole data. */
+  readonly path?: string;
+  /** The value at that path; `undefined` removes it. In 0.8 an object or an array. */
+  readonly value?: JsonValue | undefined;
+}
+
+/**
+ * Writes a surface for the agent: its results are parts of an artifact or a message. The surface lives in the client,
+ * so a later turn changes it under the same id.
+ */
+export interface A2uiSurfaceWriter<Version extends A2uiVersion = A2uiVersion> {
+  /** Its id. */
+  readonly surfaceId: string;
+  /** The catalog of its components. */
+  readonly catalogId: string;
+  /**
+   * The parts that create it.
+   *
+   * @throws TypeError for an invalid message.
+   */
+  create(init: A2uiSurfaceInit<Version>): readonly Part[];
+  /** The parts that change it. Throws as `create` does. */
+  update(update: A2uiSurfaceUpdate<Version>): readonly Part[];
+  /** The part that deletes it. */
+  delete(): readonly Part[];
+  /**
+   * Creates it, and applies each update, as one growing artifact. A resumed run repeats everything, so do not use it in
+   * a turn that saves checkpoints: yield the parts instead.
+   *
+   * @example
+   * ```ts
+   * async function* show(surface: A2uiSurfaceWriter<"0.9">, percents: AsyncIterable<number>): AsyncGenerator<AgentEvent> {
+   *   async function* updates(): AsyncGenerator<A2uiSurfaceUpdate<"0.9">> {
+   *     for await (const value of percents) yield { path: "/percent", value };
+   *   }
+   *   const root = { id: "root", component: "Text", text: { path: "/percent" } };
+   *   yield* surface.stream({ components: [root], data: { percent: 0 } }, updates());
+   * }
+   * ```
+   */
+  stream(
+    init: A2uiSurfaceInit<Version>,
+    updates: AsyncIterable<A2uiSurfaceUpdate<Version>> | Iterable<A2uiSurfaceUpdate<Version>>,
+    artifact?: Pick<Artifact, "name" | "description">,
+  ): AsyncGenerator<AgentEvent, void, void>;
+}
+
+interface WriterOptions {
+  readonly version: A2uiVersion;
+  readonly surfaceId: string;
+  readonly catalogId: string;
+  readonly artifactId: string;
+  readonly write: (messages: readonly object[]) => readonly Part[];
+}
+
+function surfaceWriter<Version extends A2uiVersion>(options: WriterOptions): A2uiSurfaceWriter<Version> {
+  const { version, surfaceId, catalogId, artifactId, write } = options;
+  const [written] = versions[version].versions;
+  const create = (init: A2uiSurfaceInit): readonly Part[] =>
+    write(written === undefined ? made08(options, init) : made(options, written, init));
+  const update = (change: A2uiSurfaceUpdate): readonly Part[] =>
+    write(written === undefined ? changed08(surfaceId, change) : changed(surfaceId, written, change));
+  return {
+    surfaceId,
+    catalogId,
+    create,
+    update,
+    delete: () => write([{ ...(written !== undefined && { version: written }), deleteSurface: { surfaceId } }]),
+    async *stream(init, updates, { name, description } = {}) {
+      const head = { ...(name !== undefined && { name }), ...(description !== undefined && { description }) };
+      yield { kind: "artifact", artifact: { artifactId, ...head, parts: create(init) } };
+      for await (const change of updates)
+        yield { kind: "artifact", artifact: { artifactId, parts: update(change) }, append: true };
+    },
+  };
+}
+
+function made(
+  { version, surfaceId, catalogId }: WriterOptions,
+  written: string,
+  { components, data, theme, sendDataModel }: A2uiSurfaceInit,
+): readonly A2uiServerMessage[] {
+  const looks = theme && { [version === "0.10" ? "surfaceProperties" : "theme"]: theme };
+  return [
+    {
+      version: written,
+      createSurface: { surfaceId, catalogId, ...looks, ...(sendDataModel !== undefined && { sendDataModel }) },
+    },
+    { version: written, updateComponents: { surfaceId, components: components as never } },
+    ...(data === undefined ? [] : [{ version: written, updateDataModel: { surfaceId, path: "/", value: data } }]),
+  ];
+}
+
+/** In 0.8 components come before the message that shows them. */
+function made08(
+  { surfaceId, catalogId }: WriterOptions,
+  { components, data, theme, root = "root" }: A2uiSurfaceInit,
+): readonly A2uiServerMessage08[] {
+  return [
+    { surfaceUpdate: { surfaceId, components: components as never } },
+    ...(data === undefined ? [] : [{ dataModelUpdate: { surfaceId, contents: entriesOf(data) } }]),
+    { beginRendering: { surfaceId, root, catalogId, ...(theme !== undefined && { styles: theme }) } },
+  ];
+}
+
+function changed(surfaceId: string, version: string, change: A2uiSurfaceUpdate): readonly A2uiServerMessage[] {
+  const { components, path = "/", value } = change;
+  const setsData = "value" in change || change.path !== undefined;
+  return [
+    ...(components === undefined
+      ? []
+      : [{ version, updateComponents: { surfaceId, components: components as never } }]),
+    ...(setsData ? [{ version, updateDataModel: { surfaceId, path, ...(value !== undefined && { value }) } }] : []),
+  ];
+}
+
+function changed08(surfaceId: string, change: A2uiSurfaceUpdate): readonly A2uiServerMessage08[] {
+  const { components, path, value } = change;
+  const setsData = "value" in change || path !== undefined;
+  if (setsData && (typeof value !== "object" || value === null))
+    throw new TypeError("A2UI 0.8 sets objects and arrays: set the object that has the value");
+  return [
+    ...(components === undefined ? [] : [{ surfaceUpdate: { surfaceId, components: components as never } }]),
+    ...(setsData
+      ? [{ dataModelUpdate: { surfaceId, ...(path !== undefined && { path }), contents: entriesOf(value ?? {}) } }]
+      : []),
+  ];
 }

@@ -14,35 +14,44 @@ import {
   type DelegateOptions,
   type Turn,
 } from "@parley/a2a/internal/protocol/index";
-import { agpErrors } from "./errors.ts";
+import {
+  agpErrors,
+  agpUri,
+  type DelegationIntent,
+  delegationMediaType,
+  intentMediaType,
+  intentPart,
+  type IntentPayload,
+} from "./shapes.ts";
 import { agp, viaKey, type AgpTurn } from "./extension.ts";
-import { delegationMediaType, intentMediaType, intentPart } from "./parts.ts";
 import type { AgentGateway } from "./port.ts";
-import { agpUri, type DelegationIntent, type IntentPayload } from "./shapes.ts";
 
-/** Options of `gatewayAgent()`: what its card says, and where paths lead. */
+/** Options of `gatewayAgent()`: its card, and the agents at its paths. */
 export interface GatewayAgentOptions
   extends Partial<AgentDescription>, Omit<AgentBehaviour, "extensions" | "mayReplyDirectly"> {
   /** Its routes. */
   readonly gateway: AgentGateway;
   /**
-   * The agent at a path: a client of `connect()`, best one that is made where the program starts. `undefined`, or an error: there is none, and the next
-   * route is tried. Where there is none left, the task fails.
-   * A path comes from who has announced it, so do not connect to it as an address.
+   * The agent at a path: a client of `connect()`, best created once at startup. If it is `undefined` or rejects, the
+   * next route is tried; without another route the task fails. Paths come from announcers, so do not connect to a path
+   * as an address.
    */
   readonly agentAt: (path: string) => DelegateClient | undefined | Promise<DelegateClient | undefined>;
-  /** What the agent is sent. Default: the parts of the message, with the intent; for a part of a delegation the intent alone. */
+  /**
+   * The message for the agent. Default: the parts of the message with the intent; for a part of a delegation only the
+   * intent.
+   */
   readonly messageFor?: (intent: IntentPayload, path: string) => DelegateMessage;
-  /** Options of the delegation, such as what is taken over of progress and artifacts. */
+  /** Options of the delegation, such as which progress and artifacts are passed on. */
   readonly delegate?: Omit<DelegateOptions, "key">;
 }
 
 /**
- * An agent that passes intents on to the agents of its routes: their questions become those of this agent, the answers go down, and artifacts
- * are taken over. A delegation is split, and its parts are done at the same time.
+ * An agent that passes intents to the agents of its routes: their questions and artifacts become its own, and answers
+ * go back. A delegation is split, and its parts run concurrently.
  *
- * Where the agent of a route is away, or refuses an intent before it has begun with it (`DelegationFailed.untaken`), the next route is tried, at most three
- * of them. An intent that an agent may have taken is sent to no other one.
+ * If the agent of a route is unreachable, or rejects an intent before it begins (`DelegationFailed.untaken`), the next
+ * route is tried, up to three. An intent that an agent may have accepted goes to no other.
  *
  * @example
  * ```ts
@@ -75,13 +84,12 @@ export function gatewayAgent(options: GatewayAgentOptions): Agent {
 
 type Routes = Pick<GatewayAgentOptions, "gateway" | "agentAt" | "messageFor" | "delegate">;
 
-/** A turn, whatever it stores. */
 type AnyTurn = Pick<
   Turn,
   "message" | "number" | "logger" | "delegate" | "all" | "completed" | "failed" | "reply" | "artifact"
 >;
 
-/** What a client reads where the table names an agent that is not there: paths are not its business. */
+/** Clients are not told the path. */
 const nobody = "The agent of this route cannot be reached.";
 
 async function* passOn(
@@ -113,15 +121,13 @@ async function* passOnAll(
   return turn.completed();
 }
 
-/** An intent of the message of a turn. */
 interface RoutedIntent {
-  /** Its position in the message. */
   readonly at: number;
   readonly intent: IntentPayload;
   readonly parts: readonly Part[];
 }
 
-/** Tries the routes of an intent, the cheapest first. `undefined`: at the last one is nobody. */
+/** Tries the routes of an intent, cheapest first. `undefined`: the last one leads to no agent. */
 async function* delegated(
   turn: AnyTurn,
   read: AgpTurn,
@@ -133,21 +139,21 @@ async function* delegated(
   for (const [attempt, path] of paths.entries()) {
     const client = await clientAt(turn, path, routes);
     const message = messageOf(parts, read, intent, path, routes);
-    // A repeated turn comes to the same delegations, also where an agent that was away is there again.
+    // A repeated turn must find the same delegations, even if an absent agent is back.
     const key = `agp ${turn.number} ${at} ${attempt}`;
     try {
       return yield* turn.delegate(client ?? absent, message, { ...routes.delegate, key });
     } catch (error) {
       if (!(error instanceof DelegationFailed) || !isUntaken(error)) throw error;
       failure = client === undefined ? undefined : error;
-      turn.logger.info("An intent was not taken at a path", { path, cause: error });
+      turn.logger.info("Route rejected an intent; trying the next one", { path, cause: error });
     }
   }
   if (failure !== undefined) throw failure;
   return undefined;
 }
 
-/** Whether nobody has begun with the intent: a gateway that has no route for it does not. */
+/** Whether no agent has begun: a gateway without a route has not. */
 function isUntaken({ untaken, cause }: DelegationFailed): boolean {
   return untaken || Object.values(agpErrors).some((error) => error.is(cause));
 }
@@ -157,7 +163,10 @@ const noEvents = (): never => {
   throw new A2AError("UnsupportedOperation", nobody);
 };
 
-/** In place of an agent that is not there. So it is stored with the task that the intent was not sent, and a repeated turn goes on from there. */
+/**
+ * Stands for an absent agent, so that the task records that the intent was not sent and a repeated turn continues
+ * there.
+ */
 const absent: DelegateClient = {
   card: { name: "The agent of this route", capabilities: {}, supportedInterfaces: [] },
   sendMessage: notHere,
@@ -172,12 +181,12 @@ async function clientAt(turn: AnyTurn, path: string, { agentAt }: Routes): Promi
   try {
     return await agentAt(path);
   } catch (cause) {
-    turn.logger.warn("The agent of a route cannot be reached", { path, cause });
+    turn.logger.warn("Failed to reach the agent of a route", { path, cause });
     return undefined;
   }
 }
 
-/** What the agent of a route is sent, with the names of the gateways that it came through. */
+/** The message for the agent, with the names of the gateways on the way. */
 function messageOf(
   parts: readonly Part[],
   { via }: AgpTurn,

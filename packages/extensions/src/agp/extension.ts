@@ -1,49 +1,55 @@
-import { invalidParams, type Message, type StandardSchema } from "@parley/a2a/internal/model/index";
+import { invalidParams, type Message } from "@parley/a2a/internal/model/index";
 import type {
   AcceptedCall,
   AcceptedInput,
   DataPartField,
   EventReads,
-  ExtensionCall,
   ExtensionMethod,
   ExtensionTurn,
   ExtensionTypes,
   MetadataField,
+  Principal,
 } from "@parley/a2a/internal/protocol/index";
 import { defineExtension, extensionMethod, type DefinedExtension } from "@parley/a2a/internal/extensions/index";
-import { delegationMediaType, intentMediaType, isDelegationPart, isIntentPart } from "./parts.ts";
-import type { AgentGateway } from "./port.ts";
+import { fitting } from "../shared/values.ts";
 import {
   agpSchemas,
-  agpUri,
-  methodSchemas,
-  namesSchema,
-  pathListsSchema,
+  delegationSchema,
+  intentSchema,
   type AgpTable,
+  agpUri,
   type AnnounceRequest,
   type AnnounceResponse,
   type DelegationIntent,
+  delegationMediaType,
+  intentMediaType,
   type IntentPayload,
+  isDelegationPart,
+  isIntentPart,
+  methodSchemas,
+  namesSchema,
+  pathListsSchema,
   type RouteEntry,
   type RoutesRequest,
   type WithdrawRequest,
   type WithdrawResponse,
 } from "./shapes.ts";
+import type { AgentGateway } from "./port.ts";
 
-/** What a gateway's agent reads of a message. */
+/** Result of `turn.ext()` at a gateway. */
 export interface AgpTurn {
-  /** The intent. Absent where the message has none, or a delegation. */
+  /** The intent, if the message has one. */
   readonly intent?: IntentPayload;
-  /** The delegation. Absent where the message has none. */
+  /** The delegation, if the message has one. */
   readonly delegation?: DelegationIntent;
-  /** The path that was chosen for the intent, or for each part of the delegation: empty where there is none. */
+  /** The chosen path of the intent, or of each part of the delegation; empty if there is none. */
   readonly paths: readonly string[];
   /**
-   * For each of `paths` the next ones, at most 3, the cheapest first: for where the agent of a path is away, or refuses the intent before it has
-   * begun with it. They too were chosen when the message came.
+   * Up to 3 more paths for each of `paths`, cheapest first, in case an agent is unreachable or rejects the intent
+   * before it begins. Chosen when the message arrived.
    */
   readonly alternatives: readonly (readonly string[])[];
-  /** Names of the gateways that the message came through. */
+  /** Names of the gateways that the message passed. */
   readonly via: readonly string[];
 }
 
@@ -71,20 +77,19 @@ export interface AgpTypes extends ExtensionTypes {
 /** AGP. `turn.ext()` gives an `AgpTurn`. */
 export type AgpExtension = DefinedExtension<typeof agpUri, AgpTypes>;
 
-/** Where the gateways are listed that a message came through, and the paths that this gateway has chosen. */
+/** Keys of metadata: the gateways that a message passed, and the paths that this gateway chose. */
 export const viaKey: string = `${agpUri}/via`;
 const pathsKey = `${agpUri}/paths`;
-/** For each path the next ones. */
 const alternativesKey = `${agpUri}/alternatives`;
 
-/** How many routes are tried besides the cheapest one, for an intent and for all of a message: a task has a limited number of delegations. */
+/** Maximum number of alternative routes per intent and per message: a task has a limited number of delegations. */
 const maxAlternatives = 3;
 const maxAlternativesInAll = 32;
-/** How many characters they take in all: they are stored with the message. */
+/** Their total length in characters: they are stored with the message. */
 const longestAlternatives = 16 << 10;
 
 /**
- * The Agent Gateway Protocol, for servers and clients. `agp({ gateway })` is for the server of a gateway: it routes intents, and its methods
+ * The Agent Gateway Protocol. `agp({ gateway })` is for the server of a gateway: it routes intents, and has methods to
  * announce and withdraw routes. `agp()` is for clients.
  *
  * @example
@@ -99,7 +104,7 @@ export function agp({ gateway }: { readonly gateway?: AgentGateway } = {}): AgpE
     description: "Routes intents to agents by capability, cost and policy",
     params: { agent_role: "gateway", supported_agp_versions: ["1.0"] },
     paramsSchema: agpSchemas.params,
-    // The gateways on its way are no content: a message that is sent again by another way is the same.
+    // The route is not content: a retry by another way is the same message.
     metadata: {
       message: {
         via: { ...names(viaKey), volatile: true },
@@ -118,42 +123,41 @@ export function agp({ gateway }: { readonly gateway?: AgentGateway } = {}): AgpE
 }
 
 function methodsOf(gateway: AgentGateway | undefined): AgpTypes["methods"] {
+  const method = <Request, Response>(
+    name: string,
+    rest: ExtensionMethod<Request, Response>["rest"],
+    schemas: Pick<ExtensionMethod<Request, Response>, "request" | "response">,
+    answer: (to: AgentGateway, request: Request, by: Principal) => Promise<Response>,
+  ) =>
+    extensionMethod<Request, Response>({
+      ...schemas,
+      idempotent: true,
+      rest,
+      grpc: `/agp.v1.AgentGateway/${name}`,
+      ...(gateway && { onCall: (request, { principal }) => answer(gateway, request, principal) }),
+    });
+  const { announce, withdraw, routes } = methodSchemas;
   return {
-    "agp/announce": extensionMethod({
-      ...methodSchemas.announce,
-      idempotent: true,
-      rest: { method: "POST", path: "/agp:announce" },
-      grpc: "/agp.v1.AgentGateway/Announce",
-      ...(gateway && {
-        onCall: (request: AnnounceRequest, { principal }: ExtensionCall) => gateway.announce(request, principal),
+    "agp/announce": method("Announce", { method: "POST", path: "/agp:announce" }, announce, (to, request, by) =>
+      to.announce(request, by),
+    ),
+    "agp/withdraw": method(
+      "Withdraw",
+      { method: "POST", path: "/agp:withdraw" },
+      withdraw,
+      async (to, request, by) => ({
+        withdrawn: await to.withdraw(request, by),
       }),
-    }),
-    "agp/withdraw": extensionMethod({
-      ...methodSchemas.withdraw,
-      idempotent: true,
-      rest: { method: "POST", path: "/agp:withdraw" },
-      grpc: "/agp.v1.AgentGateway/Withdraw",
-      ...(gateway && {
-        onCall: async (request: WithdrawRequest, { principal }: ExtensionCall) => ({
-          withdrawn: await gateway.withdraw(request, principal),
-        }),
-      }),
-    }),
-    "agp/routes": extensionMethod({
-      ...methodSchemas.routes,
-      idempotent: true,
-      rest: { method: "GET", path: "/agp/routes" },
-      grpc: "/agp.v1.AgentGateway/Routes",
-      ...(gateway && {
-        onCall: ({ capability }: RoutesRequest, { principal }: ExtensionCall) => gateway.routes(capability, principal),
-      }),
-    }),
+    ),
+    "agp/routes": method("Routes", { method: "GET", path: "/agp/routes" }, routes, (to, { capability }, by) =>
+      to.routes(capability, by),
+    ),
   };
 }
 
 /**
- * Chooses the routes of a message before it is stored, so that a caller whose intent has none is told by an error of AGP (§5), and a turn that is
- * repeated takes the same way.
+ * Chooses routes before the message is stored, so that a caller without a route gets an AGP error (§5), and a repeated
+ * turn takes the same way.
  */
 async function routed(gateway: AgentGateway, input: AcceptedInput, { logger }: AcceptedCall): Promise<AcceptedInput> {
   const { [pathsKey]: _, [alternativesKey]: __, ...metadata } = input.message.metadata ?? {};
@@ -169,7 +173,7 @@ async function routed(gateway: AgentGateway, input: AcceptedInput, { logger }: A
   const ways: (readonly string[])[] = [];
   for (const part of delegation?.sub_intents ?? []) {
     const paths = await gateway.routesFor(part, via).then(pathsOf, (cause: unknown) => {
-      logger.info("A part of a delegation has no route", { capability: part.target_capability, cause });
+      logger.info("No route for a part of a delegation", { capability: part.target_capability, cause });
       return [""];
     });
     ways.push(paths);
@@ -177,12 +181,12 @@ async function routed(gateway: AgentGateway, input: AcceptedInput, { logger }: A
   return { ...input, message: withPaths(message, ways) };
 }
 
-/** The path of the cheapest route, and the next ones. Two may have announced the same path. */
+/** The cheapest path and its alternatives. Two announcers may use the same path. */
 function pathsOf(routes: readonly RouteEntry[]): readonly string[] {
   return [...new Set(routes.map(({ path }) => path))].slice(0, 1 + maxAlternatives);
 }
 
-/** Notes the paths of each intent: the first one, and the others while there is room for them. */
+/** Stores the chosen path of each intent, and alternatives as far as they fit. */
 function withPaths(message: Message, ways: readonly (readonly string[])[]): Message {
   let room = longestAlternatives;
   let count = maxAlternativesInAll;
@@ -198,10 +202,10 @@ function withPaths(message: Message, ways: readonly (readonly string[])[]): Mess
   return bare;
 }
 
-/** What a message has of AGP. What does not fit its schema is absent. */
+/** The AGP content of a message. Invalid values are absent. */
 function readTurn({ parts, metadata }: Message): AgpTurn {
-  const intent = valueOf(agpSchemas.intent, parts.find(isIntentPart)?.data);
-  const delegation = valueOf(agpSchemas.delegation, parts.find(isDelegationPart)?.data);
+  const intent = fitting(intentSchema, parts.find(isIntentPart)?.data);
+  const delegation = fitting(delegationSchema, parts.find(isDelegationPart)?.data);
   return {
     ...(intent !== undefined && { intent }),
     ...(delegation !== undefined && { delegation }),
@@ -217,11 +221,4 @@ function listOf(given: unknown): readonly unknown[] {
 
 function textsOf(given: unknown): readonly string[] {
   return listOf(given).filter((each) => typeof each === "string");
-}
-
-/** A value that fits its schema; `undefined` where it does not. */
-function valueOf<T>(schema: StandardSchema<T>, value: unknown): T | undefined {
-  if (value === undefined) return undefined;
-  const result = schema["~standard"].validate(value);
-  return result instanceof Promise || result.issues !== undefined ? undefined : result.value;
 }

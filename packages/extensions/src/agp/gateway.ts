@@ -1,9 +1,8 @@
-import { silentLogger, systemClock, type Clock, type Logger } from "@parley/a2a/internal/base/index";
-import { A2AError, invalidParams } from "@parley/a2a/internal/model/index";
+import { type Clock, type Logger, silentLogger, systemClock } from "@parley/a2a/internal/base/index";
+import { A2AError, invalidParams, type StandardSchema } from "@parley/a2a/internal/model/index";
 import type { Principal } from "@parley/a2a/internal/protocol/index";
-import { agpErrors } from "./errors.ts";
-import type { AgentGateway, AgentGatewayOptions, DelegationReport, GatewayPeer } from "./port.ts";
 import {
+  agpErrors,
   agpSchemas,
   type AgpTable,
   type AnnounceRequest,
@@ -14,19 +13,20 @@ import {
   type RouteEntry,
   type WithdrawRequest,
 } from "./shapes.ts";
-import { RouteTable, type Route } from "./table.ts";
-import { Telling } from "./telling.ts";
+import type { AgentGateway, AgentGatewayOptions, DelegationReport, GatewayPeer } from "./port.ts";
+import { type Route, RouteTable } from "./table.ts";
+import type { AgpTypes } from "./extension.ts";
 
-/** Least time between two refreshes, in milliseconds: strangers must not make a gateway call others. */
+/** Minimum time between refreshes, in milliseconds: strangers must not make a gateway call others. */
 const cooldown = 10_000;
 
-/** Longest time between two rounds of announcements to peers, in milliseconds. Timers of runtimes fire at once after 24 days. */
+/** Longest time between rounds of announcements, in milliseconds. Longer timers than 24 days fire at once. */
 const longestWait = 24 * 60 * 60_000;
 
 /**
- * Makes a gateway: a table of routes that squads announce (AGP §3).
+ * Creates a gateway: a table of routes that squads announce (AGP §3).
  *
- * @throws A2AError `InvalidParams` where an option cannot work.
+ * @throws A2AError `InvalidParams` for an invalid option.
  *
  * @example
  * ```ts
@@ -82,15 +82,15 @@ class Gateway implements AgentGateway {
     const { path, via = [], expires_in: asked = Infinity, sequence } = request;
     const announcement = checked(request.announcement);
     if (by !== undefined) await this.#mustAnnounce(by, request);
-    // It has come in a circle, or from too far: the routes that are known are as good.
+    // It came in a circle or from too far: the known routes are as good.
     if (via.includes(this.name) || via.length >= this.maxHops) return { accepted: false };
     const lifetime = Math.min(this.#lifetime, asked * 1000);
     const isNew = this.#table.add({ announcement, path, by: by && announcerOf(by), via, lifetime, sequence });
     if (isNew === "older") return { accepted: false };
     if (isNew && this.#isTold(by && announcerOf(by))) {
-      const told = this.#telling.tell(announcement.capability, via, by !== undefined);
-      // Who announces does not wait for the peers.
-      if (by === undefined) await told;
+      const announced = this.#telling.tell(announcement.capability, via, by !== undefined);
+      // The announcer does not wait for the peers.
+      if (by === undefined) await announced;
     }
     return { accepted: true, expires_in: lifetime / 1000 };
   }
@@ -102,8 +102,8 @@ class Gateway implements AgentGateway {
     const route = this.#table.remove(by && announcerOf(by), capability, path, sequence);
     if (route === undefined) return false;
     if (this.#isTold(route.by)) {
-      const told = this.#telling.tell(capability, route.via, by !== undefined);
-      if (by === undefined) await told;
+      const announced = this.#telling.tell(capability, route.via, by !== undefined);
+      if (by === undefined) await announced;
     }
     return true;
   }
@@ -149,7 +149,7 @@ class Gateway implements AgentGateway {
   }
 
   async advertise(): Promise<void> {
-    // One after the other with what changes meanwhile: a peer must not get what is older after what is newer.
+    // Serialized with concurrent changes: a peer must not get old news after new.
     for (const { capability, via } of this.#told()) await this.#telling.tell(capability, via, false);
   }
 
@@ -172,12 +172,12 @@ class Gateway implements AgentGateway {
     return this.#options.path ?? this.name;
   }
 
-  /** Whether peers are told a route. */
+  /** Whether peers learn of a route. */
   #isTold(by: Route["by"]): boolean {
     return by === undefined || this.#options.transit === true;
   }
 
-  /** The cheapest route to each capability that peers are told. They know this gateway by one path. */
+  /** The cheapest route to each capability that peers learn of. They know this gateway by one path. */
   #told(capability?: string): readonly Route[] {
     return cheapest(this.#table.live(capability).filter(({ by }) => this.#isTold(by)));
   }
@@ -196,7 +196,7 @@ class Gateway implements AgentGateway {
       throw new A2AError("PermissionDenied", "This caller may not announce this capability at this path");
   }
 
-  /** Returns whether routes were read. */
+  /** Returns whether a refresh ran. */
   async #refresh(capability: string): Promise<boolean> {
     const { refresh } = this.#options;
     if (refresh === undefined) return false;
@@ -207,8 +207,7 @@ class Gateway implements AgentGateway {
         .then(() => refresh({ capability }))
         .then(
           () => undefined,
-          (cause: unknown) =>
-            this.#logger.warn("The routes of a gateway could not be refreshed", { capability, cause }),
+          (cause: unknown) => this.#logger.warn("Failed to refresh the routes of a gateway", { capability, cause }),
         )
         .finally(() => (this.#refreshing = undefined));
     }
@@ -216,7 +215,7 @@ class Gateway implements AgentGateway {
     return true;
   }
 
-  /** Tells peers a route, as one through this gateway. */
+  /** Announces a route through this gateway to the peers. */
   async #tell(route: Route): Promise<void> {
     const { transitCost = 0 } = this.#options;
     const { capability, version, cost, policy, by, via } = route;
@@ -236,12 +235,12 @@ class Gateway implements AgentGateway {
     await this.#each(route, (peer) => peer.announce(request));
   }
 
-  /** Numbers announcements and withdrawals. It is a time, so that it goes on after a restart. */
+  /** Sequence number of an announcement or withdrawal: a time, so that it grows across restarts. */
   #next(): number {
     return (this.#sequence = Math.max(this.#sequence + 1, this.#clock.now()));
   }
 
-  /** Calls the peers that a route has not come through. */
+  /** Calls the peers that a route has not passed. */
   async #each(
     { via, capability }: Pick<Route, "via" | "capability">,
     call: (peer: GatewayPeer) => Promise<unknown>,
@@ -250,14 +249,14 @@ class Gateway implements AgentGateway {
     await Promise.all(
       peers.map((peer) =>
         call(peer).catch((cause: unknown) =>
-          this.#logger.warn("A gateway could not be told of a route", { peer: peer.name, capability, cause }),
+          this.#logger.warn("Failed to announce a route to a peer", { peer: peer.name, capability, cause }),
         ),
       ),
     );
   }
 }
 
-/** A caller, as a text that no other caller has. */
+/** A unique text for a caller. */
 function announcerOf({ subject, organization }: Principal): string {
   return JSON.stringify([organization ?? null, subject]);
 }
@@ -281,4 +280,79 @@ function checked(announcement: unknown): CapabilityAnnouncement {
     throw invalidParams([{ field, description: issue?.message ?? "is not valid" }]);
   }
   return result.value;
+}
+
+/** Maximum number of capabilities that are announced to peers concurrently because of others. */
+const maxAtOnce = 256;
+
+interface Running {
+  /** Set if it changed meanwhile. */
+  again: readonly string[] | undefined;
+  done: Promise<void>;
+}
+
+/**
+ * Announces changes to peers. Changes of a capability during its announcement are combined, and the total is limited: a
+ * caller must not be able to make this gateway call others all the time.
+ */
+class Telling {
+  readonly #tellNow: (capability: string, via: readonly string[]) => Promise<void>;
+  readonly #running = new Map<string, Running>();
+
+  constructor(tellNow: (capability: string, via: readonly string[]) => Promise<void>) {
+    this.#tellNow = tellNow;
+  }
+
+  /**
+   * Tells the peers the best current route to a capability.
+   *
+   * @param via - The gateways that the change passed.
+   * @param isBounded - Whether to leave it to the next round when too many run.
+   */
+  tell(capability: string, via: readonly string[], isBounded: boolean): Promise<void> {
+    const running = this.#running.get(capability);
+    if (running !== undefined) {
+      running.again = via;
+      return running.done;
+    }
+    if (isBounded && this.#running.size >= maxAtOnce) return Promise.resolve();
+    const telling: Running = { again: via, done: Promise.resolve() };
+    this.#running.set(capability, telling);
+    telling.done = this.#run(capability, telling);
+    return telling.done;
+  }
+
+  async #run(capability: string, telling: Running): Promise<void> {
+    try {
+      for (let next = telling.again; next !== undefined; next = telling.again) {
+        telling.again = undefined;
+        await this.#tellNow(capability, next);
+      }
+    } finally {
+      this.#running.delete(capability);
+    }
+  }
+}
+
+type Methods = AgpTypes["methods"];
+type RequestOf<Method> = Method extends { readonly request: StandardSchema<infer Request> } ? Request : never;
+type ResponseOf<Method> = Method extends { readonly response: StandardSchema<infer Response> } ? Response : never;
+
+/** Used by `gatewayPeer()`: `client.ext(agp())`. */
+export interface AgpCalls {
+  /** Calls a method of the other gateway. */
+  call<Name extends keyof Methods>(method: Name, request: RequestOf<Methods[Name]>): Promise<ResponseOf<Methods[Name]>>;
+}
+
+/**
+ * A peer for `agentGateway()`.
+ *
+ * @param calls - `client.ext(agp())` of a client that is connected to it.
+ */
+export function gatewayPeer(name: string, calls: AgpCalls): GatewayPeer {
+  return {
+    name,
+    announce: (request) => calls.call("agp/announce", request),
+    withdraw: (request) => calls.call("agp/withdraw", request),
+  };
 }

@@ -4,13 +4,12 @@
  */
 
 export { gatewayAgent, type GatewayAgentOptions } from "./agent.ts";
-export { agpErrors } from "./errors.ts";
-export { agp, type AgpExtension, type AgpTurn } from "./extension.ts";
-export { agentGateway } from "./gateway.ts";
-export { delegationMediaType, delegationPart, intentMediaType, intentPart } from "./parts.ts";
-export { gatewayPeer, type AgpCalls } from "./peer.ts";
-export type { AgentGateway, AgentGatewayOptions, DelegationReport, GatewayPeer, GatewayPolicy } from "./port.ts";
 export {
+  agpErrors,
+  delegationMediaType,
+  delegationPart,
+  intentMediaType,
+  intentPart,
   agpSchemas,
   agpUri,
   type AgpParams,
@@ -25,3 +24,6 @@ export {
   type WithdrawRequest,
   type WithdrawResponse,
 } from "./shapes.ts";
+export { agp, type AgpExtension, type AgpTurn } from "./extension.ts";
+export { agentGateway, gatewayPeer, type AgpCalls } from "./gateway.ts";
+export type { AgentGateway, AgentGatewayOptions, DelegationReport, GatewayPeer, GatewayPolicy } from "./port.ts";

@@ -11,111 +11,107 @@ import type {
   WithdrawRequest,
 } from "./shapes.ts";
 
-/* What a gateway is, and what it takes. */
-
-/** Who may do what at a gateway. */
+/** Authorizes callers of a gateway. */
 export interface GatewayPolicy {
   /**
-   * Whether a caller may announce, or withdraw, a capability under a path. Who may announce a path gets the intents for it, so each caller should
-   * have paths of its own. Default: nobody may.
+   * Whether a caller may announce or withdraw a capability at a path. The owner of a path gets the intents for it, so
+   * give each caller its own paths. Default: no caller may.
    */
   mayAnnounce?(principal: Principal, request: AnnounceRequest): boolean | Promise<boolean>;
-  /** Whether a caller may read the routes. Default: everybody may. */
+  /** Whether a caller may read the routes. Default: every caller may. */
   mayReadRoutes?(principal: Principal): boolean | Promise<boolean>;
 }
 
-/** Another gateway that this one tells its routes. `gatewayPeer()` makes one of a client. */
+/** Another gateway that learns the routes of this one. `gatewayPeer()` makes one of a client. */
 export interface GatewayPeer {
   /** Its name. */
   readonly name: string;
-  /** Tells it a route. */
+  /** Announces a route. */
   announce(request: AnnounceRequest): Promise<AnnounceResponse>;
-  /** Takes a route back. */
+  /** Withdraws a route. */
   withdraw(request: WithdrawRequest): Promise<unknown>;
 }
 
 /** Options of `agentGateway()`. */
 export interface AgentGatewayOptions {
-  /** Name of the gateway, which no other has: announcements and intents that come in a circle are known by it. */
+  /** Unique name of the gateway, which detects announcements and intents that come in a circle. */
   readonly name: string;
-  /** The path under which peers reach this gateway. Default: its name. */
+  /** The path by which peers reach this gateway. Default: its name. */
   readonly path?: string;
-  /** Routes of its own, which never expire. Default: none. */
+  /** Own routes, which never expire. Default: none. */
   readonly routes?: readonly (CapabilityAnnouncement & { readonly path: string })[];
-  /** Who may announce, and who may read. */
+  /** Who may announce and read. */
   readonly policy?: GatewayPolicy;
-  /** How long an announcement holds, in seconds, where it does not say less. Default 300. */
+  /** Longest lifetime of an announcement, in seconds. Default 300. */
   readonly lifetime?: number;
-  /** Most gateways that an announcement or an intent may come through. Default 8. */
+  /** Maximum number of gateways that an announcement or an intent may pass. Default 8. */
   readonly maxHops?: number;
   /**
-   * Reads routes anew, where the only ones that fit an intent have expired: it calls `announce()` of the gateway. It runs once at a time, and at
-   * most every ten seconds. Default: nothing is read, and the intent is refused with AGP_TABLE_STALE.
+   * Refreshes routes by calling `announce()`, if all routes that fit an intent have expired. Runs once at a time, at
+   * most every ten seconds. Default: none, and the intent fails with AGP_TABLE_STALE.
    */
   readonly refresh?: (stale: { readonly capability: string }) => Promise<unknown>;
-  /** Gateways that are told the routes of this one. Default: none. */
+  /** Gateways that learn the routes of this one. Default: none. */
   readonly peers?: readonly GatewayPeer[];
-  /**
-   * Whether peers are also told routes that others have announced, so that intents pass through this gateway. Default false: they are told its own
-   * routes alone.
-   */
+  /** Whether peers also learn routes of others, so that intents pass through this gateway. Default false. */
   readonly transit?: boolean;
-  /** What is added to the cost of a route that others have announced, when peers are told it. Default 0. */
+  /** Added to the cost of other announcers' routes in announcements to peers. Default 0. */
   readonly transitCost?: number;
-  /** Largest table, in bytes. Default 1 MiB. A quarter of it is for each announcer. */
+  /** Largest table, in bytes. Default 1 MiB. Each announcer may use a quarter. */
   readonly tableBytes?: number;
-  /** Logs peers that cannot be told. Default: nothing is logged. */
+  /** Logs unreachable peers. Default: no log. */
   readonly logger?: Logger;
-  /** Time. Default: that of the runtime. */
+  /** Default: the system clock. */
   readonly clock?: Clock;
 }
 
-/** How a delegation was routed: each part by its capability, as the sample of AGP reports it. */
+/** The result of routing a delegation, by capability, in the form of the AGP sample. */
 export type DelegationReport = Readonly<Record<string, "SUCCESS" | "FAILED">>;
 
-/** The routes of a gateway, and what decides about them. `agentGateway()` makes one. */
+/** The routes of a gateway and its policy. `agentGateway()` creates one. */
 export interface AgentGateway {
   /** Its name. */
   readonly name: string;
-  /** Most gateways that an intent may come through. */
+  /** Maximum number of gateways that an intent may pass. */
   readonly maxHops: number;
   /**
    * Adds or renews a route.
    *
-   * @param by - Who has announced it. Absent: the gateway itself; such a route holds for its lifetime too.
-   * @throws A2AError `PermissionDenied` where the caller may not, `TooManyRequests` where the table is full, `InvalidParams` for a wrong shape.
+   * @param by - The announcer. Absent: the gateway itself; such a route expires too.
+   * @throws A2AError `PermissionDenied`, `TooManyRequests` if the table is full, `InvalidParams` for an invalid shape.
    */
   announce(request: AnnounceRequest, by?: Principal): Promise<AnnounceResponse>;
   /**
-   * Removes a route that the same caller has announced. Returns whether there was one.
+   * Removes a route of the same announcer. Returns whether there was one.
    *
-   * @throws A2AError `PermissionDenied` where the caller may not.
+   * @throws A2AError `PermissionDenied`.
    */
   withdraw(request: WithdrawRequest, by?: Principal): Promise<boolean>;
   /**
-   * The routes, those of one capability or all.
+   * All routes, or those to one capability.
    *
-   * @throws A2AError `PermissionDenied` where the caller may not read them.
+   * @throws A2AError `PermissionDenied`.
    */
   routes(capability?: string, by?: Principal): Promise<AgpTable>;
   /**
-   * The route for an intent. Where the only ones that fit have expired, they are refreshed first.
+   * The cheapest route for an intent. If all that fit have expired, refreshes them first.
    *
-   * @param visited - Names of the gateways that it came through.
-   * @throws A2AError an error of AGP, see `agpErrors`.
+   * @param visited - Names of the gateways that it passed.
+   * @throws A2AError one of `agpErrors`.
    */
   route(intent: IntentPayload, visited?: readonly string[]): Promise<RouteEntry>;
   /**
-   * All routes for an intent, the cheapest first: `route()` gives the first one. The others are for where its agent is away, or refuses the intent.
+   * All routes for an intent, cheapest first. The others are alternatives if the agent is unreachable or rejects the
+   * intent.
    *
-   * @param visited - Names of the gateways that it came through.
-   * @throws A2AError an error of AGP, see `agpErrors`.
+   * @param visited - Names of the gateways that it passed.
+   * @throws A2AError one of `agpErrors`.
    */
   routesFor(intent: IntentPayload, visited?: readonly string[]): Promise<readonly RouteEntry[]>;
-  /** Whether there is a route for each part of a delegation. Nothing is sent. */
+  /** Whether each part of a delegation has a route. Sends nothing. */
   routeAll(delegation: DelegationIntent): Promise<DelegationReport>;
-  /** Tells all peers the routes of this gateway. A peer that cannot be told is logged. */
+  /** Announces the routes of this gateway to all peers. Logs unreachable ones. */
   advertise(): Promise<void>;
-  /** Tells the peers now, and again in each third of the lifetime. The returned function stops that. */
+  /** Calls `advertise()` now and in each third of the lifetime, until the returned function is called. */
   start(): () => void;
 }

@@ -1,8 +1,7 @@
-import type { JsonObject, StandardSchema } from "@parley/a2a/internal/model/index";
+import type { JsonObject, Part, StandardSchema } from "@parley/a2a/internal/model/index";
 import {
   boolean,
   fail,
-  filled,
   isObject,
   list,
   number,
@@ -10,68 +9,69 @@ import {
   optional,
   record,
   required,
+  type Schema,
   string,
   strings,
   struct,
-  type Schema,
 } from "@parley/a2a/internal/model/schema";
-import { standardSchema } from "@parley/a2a/internal/extensions/schemas";
-import { jsonBytes, withoutOthers } from "@parley/a2a/internal/extensions/strict";
+import { standardSchema, withoutOthers } from "@parley/a2a/internal/extensions/schemas";
+import { extensionError, type ExtensionError } from "@parley/a2a/internal/extensions/errors";
+import { atMost, text } from "../shared/values.ts";
 
-/* The shapes of the Agent Gateway Protocol (AGP 1.0.0), with its names. */
+/* The shapes of the Agent Gateway Protocol (AGP 1.0.0), under its names. */
 
 /** URI of the extension. */
 export const agpUri = "https://github.com/a2aproject/a2a-samples/tree/main/extensions/agp";
 
-/** What a squad can do (AGP §1). */
+/** What a squad offers (AGP §1). */
 export interface CapabilityAnnouncement {
-  /** What it can do, such as `financial_analysis:quarterly`. */
+  /** Name of the capability, such as `financial_analysis:quarterly`. */
   readonly capability: string;
   /** Version of its schema, such as `1.5`. */
   readonly version: string;
-  /** What it costs, in a unit that the squads agree on, 0 or more. Absent: 0. */
+  /** Cost, 0 or more, in a unit that the squads agree on. Absent: 0. */
   readonly cost?: number;
-  /** What it guarantees or demands, such as `{ security_level: 5, requires_pii: true }`. */
+  /** Guarantees and demands, such as `{ security_level: 5, requires_pii: true }`. */
   readonly policy: JsonObject;
 }
 
-/** What somebody wants to be done (AGP §2). */
+/** A request for a capability (AGP §2). */
 export interface IntentPayload {
-  /** The capability that it needs. */
+  /** The required capability. */
   readonly target_capability: string;
-  /** The data for it. */
+  /** Its data. */
   readonly payload: JsonObject;
-  /** What the policy of a route has to be. Absent: any. */
+  /** Constraints on the policy of the route. Absent: none. */
   readonly policy_constraints?: JsonObject;
 }
 
-/** A way to a capability (AGP §3). */
+/** A route to a capability (AGP §3). */
 export interface RouteEntry {
-  /** Where it leads, such as `Squad_Finance/gateway`. */
+  /** Destination, such as `Squad_Finance/gateway`. */
   readonly path: string;
-  /** What it costs. */
+  /** Its cost. */
   readonly cost: number;
-  /** What it guarantees or demands. */
+  /** Guarantees and demands. */
   readonly policy: JsonObject;
 }
 
 /** The routes of a gateway, by capability (AGP §3). */
 export interface AgpTable {
-  /** The routes, in the order in which they were announced. */
+  /** The routes, in the order of announcement. */
   readonly routes: Readonly<Record<string, readonly RouteEntry[]>>;
 }
 
-/** A task that is made of several intents (the delegation of the enterprise simulation). */
+/** A task of several intents (the delegation of the enterprise simulation). */
 export interface DelegationIntent {
-  /** What is to be reached. */
+  /** The goal. */
   readonly meta_task: string;
-  /** Its parts. Each is routed by itself. */
+  /** Its parts, which are routed separately. */
   readonly sub_intents: readonly IntentPayload[];
-  /** Who asks. */
+  /** The requester. */
   readonly origin_squad: string;
 }
 
-/** What the card of a gateway says (AGP §4). */
+/** `params` on the card of a gateway (AGP §4). */
 export interface AgpParams {
   /** Its role. */
   readonly agent_role: string;
@@ -79,18 +79,9 @@ export interface AgpParams {
   readonly supported_agp_versions: readonly string[];
 }
 
-/** Longest name of a capability or a version, longest path, most parts of a delegation. */
 const longestName = 256;
 const longestPath = 1024;
 const maxSubIntents = 32;
-
-/** A text of 1 to some characters. */
-function text(most: number): Schema<string> {
-  return (value, state) =>
-    typeof value === "string" && value.length > most
-      ? fail(state, `must not be longer than ${most} characters`)
-      : filled(value, state);
-}
 
 /** Largest policy of a route, in bytes of JSON. */
 const policyBytes = 4096;
@@ -98,13 +89,7 @@ const policyBytes = 4096;
 /** Largest constraints of an intent, in bytes of JSON. No policy satisfies larger ones. */
 const constraintsBytes = 2 * policyBytes;
 
-/** An object of at most so many bytes of JSON. */
-function bounded(most: number): Schema<JsonObject> {
-  return (value, state) =>
-    isObject(value) && jsonBytes(value) > most
-      ? fail(state, `must not be larger than ${most} bytes`)
-      : struct(value, state);
-}
+const anyObject: Schema<JsonObject> = struct;
 
 const announcement: Schema<CapabilityAnnouncement> = withoutOthers(
   ["capability", "version", "cost", "policy"],
@@ -112,27 +97,27 @@ const announcement: Schema<CapabilityAnnouncement> = withoutOthers(
     capability: required(text(longestName)),
     version: required(text(longestName)),
     cost: optional(number(0)),
-    policy: required(bounded(policyBytes)),
+    policy: required(atMost(policyBytes, anyObject)),
   }),
 );
 
-const intent: Schema<IntentPayload> = withoutOthers(
+export const intentSchema: Schema<IntentPayload> = withoutOthers(
   ["target_capability", "payload", "policy_constraints"],
   object<IntentPayload>({
     target_capability: required(text(longestName)),
     payload: required(struct),
-    policy_constraints: optional(bounded(constraintsBytes)),
+    policy_constraints: optional(atMost(constraintsBytes, anyObject)),
   }),
 );
 
-const delegation: Schema<DelegationIntent> = withoutOthers(
+export const delegationSchema: Schema<DelegationIntent> = withoutOthers(
   ["meta_task", "sub_intents", "origin_squad"],
   object<DelegationIntent>({
     meta_task: required(string),
     sub_intents: required((value, state) =>
       Array.isArray(value) && value.length > maxSubIntents
         ? fail(state, `must not have more than ${maxSubIntents} intents`)
-        : list(intent, "must not be empty")(value, state),
+        : list(intentSchema, "must not be empty")(value, state),
     ),
     origin_squad: required(string),
   }),
@@ -144,7 +129,7 @@ const table: Schema<AgpTable> = object<AgpTable>({
   ),
 });
 
-/** The schemas of the shapes, for applications that read them elsewhere. */
+/** Schemas for applications that read these shapes elsewhere. */
 export const agpSchemas: {
   readonly announcement: StandardSchema<CapabilityAnnouncement>;
   readonly intent: StandardSchema<IntentPayload>;
@@ -153,8 +138,8 @@ export const agpSchemas: {
   readonly params: StandardSchema<AgpParams>;
 } = {
   announcement: standardSchema(announcement),
-  intent: standardSchema(intent),
-  delegation: standardSchema(delegation),
+  intent: standardSchema(intentSchema),
+  delegation: standardSchema(delegationSchema),
   table: standardSchema(table),
   params: standardSchema(
     object<AgpParams>({ agent_role: required(string), supported_agp_versions: required(strings) }),
@@ -163,52 +148,51 @@ export const agpSchemas: {
 
 /** A request of `agp/announce`. */
 export interface AnnounceRequest {
-  /** What can be done. */
+  /** The offer. */
   readonly announcement: CapabilityAnnouncement;
-  /** Where the route leads, as the gateway knows it. */
+  /** Destination of the route, as the gateway knows it. */
   readonly path: string;
-  /** Names of the gateways that the announcement came through, the first one first. Absent: none. */
+  /** Names of the gateways that the announcement passed, in order. Absent: none. */
   readonly via?: readonly string[];
-  /** After how many seconds it is no longer true, unless it is announced again. Default: as the gateway says. */
+  /** Lifetime in seconds. Default: that of the gateway. */
   readonly expires_in?: number;
   /**
-   * Numbers what an announcer says of a route: a later announcement or withdrawal has a higher one, such as the time in milliseconds. What is
-   * older than what is known is not accepted. Absent: it is the newest.
+   * Orders announcements and withdrawals of a route: later ones have a higher number, such as the time in milliseconds.
+   * Older ones are rejected. Absent: the newest.
    */
   readonly sequence?: number;
 }
 
 /** An answer of `agp/announce`. */
 export interface AnnounceResponse {
-  /** Whether the gateway has a route now. False: the announcement has come in a circle, from too far, or after a newer one. */
+  /** Whether the gateway has the route now. False: it came in a circle, from too far, or after a newer one. */
   readonly accepted: boolean;
-  /** After how many seconds the route expires. */
+  /** Lifetime of the route, in seconds. */
   readonly expires_in?: number;
 }
 
 /** A request of `agp/withdraw`. */
 export interface WithdrawRequest {
-  /** What can no longer be done. */
+  /** The withdrawn capability. */
   readonly capability: string;
-  /** Where the route leads. */
+  /** Destination of the route. */
   readonly path: string;
-  /** As in an announcement. Absent: it is the newest. */
+  /** As in an announcement. Absent: the newest. */
   readonly sequence?: number;
 }
 
 /** An answer of `agp/withdraw`. */
 export interface WithdrawResponse {
-  /** Whether there was such a route of this caller. */
+  /** Whether the caller had such a route. */
   readonly withdrawn: boolean;
 }
 
 /** A request of `agp/routes`. */
 export interface RoutesRequest {
-  /** Only routes to this capability. Absent: all. */
+  /** Only routes to this capability. Default: all. */
   readonly capability?: string;
 }
 
-/** The schemas of the methods. */
 export const methodSchemas: {
   readonly announce: {
     readonly request: StandardSchema<AnnounceRequest>;
@@ -250,10 +234,76 @@ export const methodSchemas: {
   },
 };
 
-/** Names of gateways in metadata, and the paths that a gateway has chosen. */
+/** Gateway names and chosen paths in metadata. */
 export const namesSchema: StandardSchema<readonly string[]> = standardSchema(list(text(longestPath)));
 
-/** The other paths that a gateway has found, for each intent of a message. */
+/** Alternative paths in metadata, per intent. */
 export const pathListsSchema: StandardSchema<readonly (readonly string[])[]> = standardSchema(
   list(list(text(longestPath))),
 );
+
+/** Media type of a data part with an intent. */
+export const intentMediaType = "application/vnd.agp.intent+json";
+
+/** Media type of a data part with a delegation. */
+export const delegationMediaType = "application/vnd.agp.delegation+json";
+
+/* 0.3 has no media types for data, so a part without one is recognized by its members. */
+
+/** Whether a data part holds an intent. */
+export function isIntentPart(part: Part): boolean {
+  return holds(part, intentMediaType, "target_capability");
+}
+
+/** Whether a data part holds a delegation. */
+export function isDelegationPart(part: Part): boolean {
+  return holds(part, delegationMediaType, "sub_intents");
+}
+
+function holds({ data, mediaType }: Part, own: string, member: string): boolean {
+  if (data === undefined) return false;
+  if (mediaType === own) return true;
+  const isPlain = mediaType === undefined || mediaType === "application/json";
+  return isPlain && isObject(data) && Object.hasOwn(data, member);
+}
+
+/** A data part with an intent. */
+export function intentPart(value: IntentPayload): Part {
+  return { data: value as unknown as JsonObject, mediaType: intentMediaType };
+}
+
+/** A data part with a delegation. */
+export function delegationPart(value: DelegationIntent): Part {
+  return { data: value as unknown as JsonObject, mediaType: delegationMediaType };
+}
+
+/** The errors of AGP (AGP §5). `is()` recognizes them at a client. */
+export const agpErrors: {
+  /** No route to the capability was announced. */
+  readonly routeNotFound: ExtensionError;
+  /** No route satisfies the constraints of the intent. */
+  readonly policyViolation: ExtensionError;
+  /** The routes have expired and could not be refreshed. */
+  readonly tableStale: ExtensionError;
+} = {
+  routeNotFound: extensionError(agpUri, {
+    reason: "AGP_ROUTE_NOT_FOUND",
+    jsonrpc: -32200,
+    code: "UnsupportedOperation",
+    http: 404,
+    grpc: "NOT_FOUND",
+    message: "No route to this capability",
+  }),
+  policyViolation: extensionError(agpUri, {
+    reason: "AGP_POLICY_VIOLATION",
+    jsonrpc: -32201,
+    code: "UnsupportedOperation",
+    message: "No route satisfies the constraints",
+  }),
+  tableStale: extensionError(agpUri, {
+    reason: "AGP_TABLE_STALE",
+    jsonrpc: -32202,
+    code: "Unavailable",
+    message: "The routes have expired",
+  }),
+};

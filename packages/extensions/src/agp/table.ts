@@ -3,54 +3,48 @@ import { A2AError, type JsonObject, type JsonValue } from "@parley/a2a/internal/
 import { isObject } from "@parley/a2a/internal/model/schema";
 import type { AgpTable, CapabilityAnnouncement, IntentPayload, RouteEntry } from "./shapes.ts";
 
-/** A route that was announced. */
 export interface Route extends RouteEntry {
-  /** The capability. */
   readonly capability: string;
-  /** Version of its schema. */
   readonly version: string;
-  /** Who has announced it, as a text that no other caller has. `undefined`: the gateway itself. */
+  /** The announcer as a unique text. `undefined`: the gateway itself. */
   readonly by: string | undefined;
-  /** Names of the gateways that it came through, the first one first. */
+  /** Names of the gateways that it passed, in order. */
   readonly via: readonly string[];
 }
 
-/** An announcement, and where it comes from. */
 export interface Announced {
   readonly announcement: CapabilityAnnouncement;
   readonly path: string;
   readonly by: string | undefined;
   readonly via: readonly string[];
-  /** After how many milliseconds the route expires. */
+  /** In milliseconds. */
   readonly lifetime: number;
-  /** Its number among those of its announcer, see `AnnounceRequest.sequence`. */
+  /** See `AnnounceRequest.sequence`. */
   readonly sequence?: number | undefined;
 }
 
-/** Which routes an intent may take, the cheapest first; or why there is none. */
+/** The routes for an intent, cheapest first; or why there are none. */
 export type Chosen = readonly Route[] | "notFound" | "violation" | "stale";
 
-/** Bounds of a table, in bytes of JSON. */
+/** Limits of a table, in bytes of JSON. */
 export interface TableBounds {
-  /** All routes together. */
   readonly bytes: number;
-  /** The routes of one announcer. */
   readonly bytesPerAnnouncer: number;
 }
 
 interface Row extends Route {
   readonly sequence: number | undefined;
-  /** It was withdrawn. It is kept until it would have expired, so that an older announcement that comes late does not bring it back. */
+  /** Withdrawn. Kept until it would have expired, so that a late older announcement does not bring it back. */
   readonly isGone?: true;
-  /** When it expires; monotonic time. */
+  /** Expiry in monotonic time. */
   readonly expires: number;
   readonly bytes: number;
 }
 
-/** About how many bytes a route takes beside its texts. */
+/** Approximate memory of a route beside its texts, in bytes. */
 const aroundRoute = 200;
 
-/** The routes of a gateway. A route is known by its announcer, its capability and its path: announced again it is renewed, and keeps its place. */
+/** The routes of a gateway, identified by announcer, capability and path. A renewed route keeps its place. */
 export class RouteTable {
   readonly #clock: Clock;
   readonly #bounds: TableBounds;
@@ -66,15 +60,15 @@ export class RouteTable {
   /**
    * Adds or renews a route.
    *
-   * @returns Whether it is another route than before; `older` where a newer announcement or withdrawal has come already.
-   * @throws A2AError `TooManyRequests` where there is no room for it.
+   * @returns Whether it changed; `older` after a newer announcement or withdrawal.
+   * @throws A2AError `TooManyRequests` if the table is full.
    */
   add({ announcement, path, by, via, lifetime, sequence }: Announced): boolean | "older" {
     const { capability, version, cost = 0, policy } = announcement;
     const key = keyOf(by, path);
     if (this.#isNewer(capability, key, sequence)) return "older";
     const bytes = aroundRoute + utf8Length(JSON.stringify([capability, version, policy, path, by, via]));
-    // What is dropped may be the route itself.
+    // Dropping expired routes may drop this one.
     const more = (): number => bytes - (this.#rows.get(capability)?.get(key)?.bytes ?? 0);
     if (!this.#hasRoom(by, more())) this.#dropExpired();
     if (!this.#hasRoom(by, more())) {
@@ -100,7 +94,7 @@ export class RouteTable {
     return present === undefined || !this.#isLive(present) || !isSame(present, row);
   }
 
-  /** Removes a route. Returns what it was; `undefined` where there was none, or a newer one. */
+  /** Removes and returns a route; `undefined` if there is none, or a newer one. */
   remove(by: string | undefined, capability: string, path: string, sequence?: number): Route | undefined {
     const key = keyOf(by, path);
     const row = this.#rows.get(capability)?.get(key);
@@ -111,20 +105,19 @@ export class RouteTable {
     return wasLive ? row : undefined;
   }
 
-  /** Whether there is a newer announcement or withdrawal. What has expired tells nothing: clocks may have been set. */
+  /** Whether there is a newer announcement or withdrawal. Expired ones do not count: clocks may have been set. */
   #isNewer(capability: string, key: string, sequence = Infinity): boolean {
     const row = this.#rows.get(capability)?.get(key);
     return row !== undefined && !this.#isOver(row) && (row.sequence ?? -Infinity) > sequence;
   }
 
-  /** All routes that have not expired, or those to one capability. */
+  /** The routes that have not expired, all or those to one capability. */
   live(capability?: string): readonly Route[] {
     const rows =
       capability === undefined ? [...this.#rows.values()] : [this.#rows.get(capability) ?? new Map<string, Row>()];
     return rows.flatMap((each) => [...each.values()]).filter((row) => this.#isLive(row));
   }
 
-  /** The same in the shape of AGP. */
   entries(capability?: string): AgpTable {
     const routes: Record<string, RouteEntry[]> = Object.create(null) as Record<string, RouteEntry[]>;
     for (const { capability: name, path, cost, policy } of this.live(capability)) {
@@ -134,16 +127,16 @@ export class RouteTable {
   }
 
   /**
-   * The routes that satisfy the constraints of an intent (AGP §5, and the routing of its sample), the cheapest first; of several at one cost the one
-   * that was announced first.
+   * The routes that satisfy the constraints of an intent (AGP §5, and its sample), cheapest first, then in the order of
+   * announcement.
    *
-   * @param visited - Names of the gateways that the intent came through: no route leads back to one.
+   * @param visited - Names of the gateways that the intent passed: no route leads back to one.
    */
   choose({ target_capability, policy_constraints = {} }: IntentPayload, visited: readonly string[] = []): Chosen {
     const all = [...(this.#rows.get(target_capability)?.values() ?? [])].filter(
       ({ via, isGone }) => isGone !== true && !via.some((name) => visited.includes(name)),
     );
-    // A caller may send many of them, and there may be many routes.
+    // Read once: there may be many constraints and many routes.
     const constraints = Object.entries(policy_constraints);
     const fitting = all.filter((row) => satisfiesAll(row, constraints));
     const live = fitting.filter((row) => !this.#isOver(row));
@@ -166,7 +159,7 @@ export class RouteTable {
     return this.#bytes + more <= bytes && (by === undefined || own <= bytesPerAnnouncer);
   }
 
-  /** Expired routes are kept while there is room: they tell an old table from a capability that nobody has. */
+  /** Expired routes are kept while there is room: they tell a stale table from an unknown capability. */
   #dropExpired(): void {
     for (const rows of this.#rows.values()) for (const row of rows.values()) if (this.#isOver(row)) this.#drop(row);
   }
@@ -200,8 +193,8 @@ function isSame(one: Row, other: Row): boolean {
 }
 
 /**
- * Whether a route satisfies the constraints of an intent: `security_level` is a least level where both are numbers, `cost_max` a bound on the
- * cost of the route, and any other value must be the one of the policy.
+ * Whether a route satisfies constraints: `security_level` is a minimum if both are numbers, `cost_max` limits the cost,
+ * and any other value must equal that of the policy.
  */
 export function satisfiesConstraints(route: Pick<RouteEntry, "policy" | "cost">, constraints: JsonObject): boolean {
   return satisfiesAll(route, Object.entries(constraints));
@@ -220,7 +213,7 @@ function satisfiesAll(
   });
 }
 
-/** Whether two JSON values are the same. The order of members does not matter. */
+/** Compares JSON values. The order of members does not matter. */
 function isEqual(one: JsonValue, other: JsonValue): boolean {
   if (one === other) return true;
   if (Array.isArray(one) && Array.isArray(other)) {

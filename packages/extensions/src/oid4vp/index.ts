@@ -4,8 +4,7 @@
  * @packageDocumentation
  */
 
-export { type PresentationInit, type Presentations } from "./authorize.ts";
-export { oid4vp, oid4vpWith, type Oid4vpExtension } from "./extension.ts";
+export { type PresentationInit, type Presentations, oid4vp, oid4vpWith, type Oid4vpExtension } from "./extension.ts";
 export {
   presentWith,
   type PresentationRequest,
@@ -13,8 +12,8 @@ export {
   type PresentingClient,
   type PresentOptions,
 } from "./present.ts";
-export type { WalletSchemesOptions } from "./schemes.ts";
 export {
+  type WalletSchemesOptions,
   oid4vpUri,
   readOid4vpRequest,
   walletUrl,

@@ -1,31 +1,29 @@
 import type { SendMessageRequest, StreamResponse } from "@parley/a2a/internal/model/index";
-import { readOid4vpRequest, type Oid4vpRequest } from "./request.ts";
-import type { WalletSchemesOptions } from "./schemes.ts";
+import { requestOf } from "../shared/values.ts";
+import { type Oid4vpRequest, readOid4vpRequest, type WalletSchemesOptions } from "./request.ts";
 
-/* Clients that present credentials: a wallet gets what the agent asks for, and talks to the verifier itself. */
-
-/** What a wallet is asked for. */
+/** A request to a wallet. */
 export interface PresentationRequest {
-  /** The request. A stranger wrote it. */
+  /** The untrusted request. */
   readonly authorizationRequest: Oid4vpRequest;
-  /** What it is for, as the agent says it. */
+  /** The agent's reason. */
   readonly reason: string;
-  /** The task that waits for it. */
+  /** The waiting task. */
   readonly taskId: string;
-  /** Aborted when the task goes on, or is over. */
+  /** Aborted when the task continues or ends. */
   readonly signal: AbortSignal;
 }
 
-/** Presents credentials: those of a person, by a link or a QR code (`walletUrl()`), or those of the client itself. */
+/** Presents credentials: those of a person, by link or QR code (`walletUrl()`), or those of the client itself. */
 export interface PresentationWallet {
   /**
-   * Presents, or refuses to. What comes of it is between wallet, verifier and agent: nothing goes back over A2A. Where it rejects, the task is
-   * canceled.
+   * Presents or refuses. The outcome is between wallet, verifier and agent; nothing goes back over A2A. If it rejects,
+   * the task is canceled.
    */
   present(request: PresentationRequest): void | Promise<void>;
 }
 
-/** What is needed of a client. A `Client` of `@parley/a2a` has it. */
+/** The methods of a client that `presentWith()` needs. A `Client` of `@parley/a2a` has them. */
 export interface PresentingClient {
   /** Sends a message and follows its task. */
   sendStreamingMessage(
@@ -38,15 +36,15 @@ export interface PresentingClient {
 
 /** Options of `presentWith()`. */
 export interface PresentOptions extends WalletSchemesOptions {
-  /** Ends the stream when it is aborted. */
+  /** Ends the stream when aborted. */
   readonly signal?: AbortSignal;
 }
 
 /**
- * Sends a message, and gives each request for a presentation to a wallet, once. The events of the task pass through. The client has to
- * activate the extension: `connect(url, { extensions: [oid4vp] })`.
+ * Sends a message, passes its events through, and gives each request for a presentation to a wallet once. The client
+ * must activate the extension: `connect(url, { extensions: [oid4vp] })`.
  *
- * @throws what the wallet rejects with; TypeError for a scheme that can be none of a wallet.
+ * @throws the error of the wallet; TypeError for a scheme that no wallet can have.
  *
  * @example
  * ```ts
@@ -63,12 +61,10 @@ export async function* presentWith(
   message: string | SendMessageRequest,
   options: PresentOptions = {},
 ): AsyncGenerator<StreamResponse, void, void> {
-  const request: SendMessageRequest =
-    typeof message === "string"
-      ? { message: { messageId: crypto.randomUUID(), role: "ROLE_USER", parts: [{ text: message }] } }
-      : message;
   const { signal, ...schemes } = options;
-  const events = client.sendStreamingMessage(request, signal === undefined ? {} : { signal })[Symbol.asyncIterator]();
+  const events = client
+    .sendStreamingMessage(requestOf(message), signal === undefined ? {} : { signal })
+    [Symbol.asyncIterator]();
   const asked = new Asked(wallet, schemes);
   try {
     for (;;) {
@@ -79,19 +75,19 @@ export async function* presentWith(
     }
   } catch (error) {
     const { refusedTask } = asked;
-    // The agent would wait until its request expires.
+    // Otherwise the agent waits until the request expires.
     if (refusedTask !== undefined) await client.cancelTask(refusedTask).catch(() => {});
     throw error;
   } finally {
     asked.end();
-    // A stream that waits for its next event ends with it.
+    // Also ends a stream that waits for its next event.
     void events.return?.()?.catch(() => {});
   }
 }
 
-/** The requests of a task, and what became of them. */
+/** The requests of a task. */
 class Asked {
-  /** Rejects where the wallet does. */
+  /** Rejects when the wallet does. */
   readonly refused: Promise<never>;
   refusedTask: string | undefined;
   readonly #wallet: PresentationWallet;
@@ -106,7 +102,7 @@ class Asked {
     this.#wallet = wallet;
     this.#schemes = schemes;
     this.refused = new Promise((_, reject) => (this.#refuse = reject));
-    // Nobody may wait for it when it rejects.
+    // It may reject with no listener.
     this.refused.catch(() => {});
   }
 
@@ -125,7 +121,7 @@ class Asked {
     void this.#present({ authorizationRequest, reason, taskId: this.#taskId });
   }
 
-  /** The wallet need not go on. */
+  /** Tells the wallet to stop. */
   end(): void {
     this.#abort?.abort();
     this.#abort = undefined;
@@ -136,7 +132,7 @@ class Asked {
     try {
       await this.#wallet.present({ ...request, signal });
     } catch (error) {
-      // The task may have gone on by itself meanwhile.
+      // The task may have continued meanwhile.
       if (signal.aborted) return;
       this.refusedTask = request.taskId;
       this.#refuse(error);

@@ -1,61 +1,117 @@
-import { utf8Length } from "@parley/a2a/internal/base/index";
-import { check, type JsonObject, type Message } from "@parley/a2a/internal/model/index";
+import { isLoopback } from "@parley/a2a/internal/base/index";
+import type { JsonObject, Message } from "@parley/a2a/internal/model/index";
 import {
   isObject,
   object,
   optional,
   required,
   satisfying,
+  type Schema,
   string,
   strings,
   struct,
-  type Schema,
 } from "@parley/a2a/internal/model/schema";
-import { isWeb, WalletSchemes, type WalletSchemesOptions } from "./schemes.ts";
+import { atMost, fitting, text } from "../shared/values.ts";
 
-/* What is asked for: an authorization request of OID4VP, in the metadata of a status message. */
+/* Which links may invoke a wallet. They are untrusted, so only known schemes pass. */
+
+/** Schemes of wallets: OID4VP 1.0 §13.1.2, its profile HAIP 1.0, and ISO/IEC 18013-7 Annex B. */
+const usualWalletSchemes: readonly string[] = ["openid4vp", "haip-vp", "mdoc-openid4vp"];
+
+/** More schemes of wallets. */
+export interface WalletSchemesOptions {
+  /**
+   * Schemes of known wallets, such as `com.example.wallet`, without the colon. Always allowed: `openid4vp`, `haip-vp`,
+   * `mdoc-openid4vp`, `https:`, and `http:` on this machine. Default: no others.
+   */
+  readonly walletSchemes?: readonly string[];
+}
+
+/** Never schemes of wallets: they run code, read data, or lead to a web server. */
+const neverSchemes =
+  /^(?:javascript|vbscript|data|file|blob|filesystem|about|view-source|jar|https?|wss?|s?ftps?|intent|mailto|tel|sms)$/;
+
+const schemeName = /^[a-z][a-z0-9+.-]{0,99}$/;
+
+/** The characters of a URI (RFC 3986 §2): programs treat spaces and backslashes differently. */
+const uriText = /^[a-z][a-z0-9+.-]*:[\w\-.~:/?#[\]@!$&'()*+,;=%]+$/i;
+
+/** Whether a URI leads to a web server with a host: `https:path` is relative in a page. */
+function isWeb(text: string): boolean {
+  return /^https?:\/\/[^/?#]/i.test(text);
+}
+
+/** The schemes that links to wallets may have. */
+export class WalletSchemes {
+  readonly #names: ReadonlySet<string>;
+
+  /** @throws TypeError for a scheme that no wallet can have. */
+  constructor({ walletSchemes = [] }: WalletSchemesOptions = {}) {
+    for (const name of walletSchemes) {
+      if (typeof name === "string" && schemeName.test(name) && !neverSchemes.test(name)) continue;
+      throw new TypeError(`walletSchemes must be names of schemes such as com.example.wallet; got ${String(name)}`);
+    }
+    this.#names = new Set([...usualWalletSchemes, ...walletSchemes]);
+  }
+
+  /** Whether a wallet may get this URI: `https:`, `http:` on this machine, or a scheme of wallets. */
+  opens(text: string): boolean {
+    if (!this.invokes(text)) return false;
+    if (isWeb(text)) return true;
+    // Passed on unchanged. Only some wallets read what follows `#`.
+    if (text.includes("#")) return false;
+    // The parameters may name another URI.
+    return new URL(text).searchParams.getAll("request_uri").every((at) => isWeb(at) && this.opens(at));
+  }
+
+  /** Whether a URI may be the endpoint of a wallet. */
+  invokes(text: string): boolean {
+    if (!uriText.test(text) || !URL.canParse(text)) return false;
+    const { protocol, hostname, username, password } = new URL(text);
+    if (username + password !== "") return false;
+    if (protocol === "https:") return isWeb(text);
+    if (protocol === "http:") return isWeb(text) && isLoopback(hostname);
+    return this.#names.has(protocol.slice(0, -1));
+  }
+}
+
+/* An OID4VP authorization request in the metadata of a status message. */
 
 /** The URI of the extension, and its key in metadata. */
 export const oid4vpUri = "https://github.com/a2aproject/experimental-ext-oid4vp-auth/tree/main/v1";
 
-/** An authorization request (OID4VP 1.0 §5). It has exactly one of `request_uri` and `request`. */
+/** An authorization request (OID4VP 1.0 §5) with exactly one of `request_uri` and `request`. */
 export interface Oid4vpRequest {
-  /** Who asks: the client identifier of the verifier, which is also that of the request itself. */
+  /** Client identifier of the verifier, the same as in the request. */
   readonly client_id: string;
-  /** Where the wallet gets the request, or what it is invoked with: an absolute URI, such as `https://…` or `openid4vp://…`. */
+  /** Where the wallet gets the request, or the URI that invokes it, such as `https://…` or `openid4vp://…`. */
   readonly request_uri?: string;
   /** The request itself. */
   readonly request?: JsonObject;
 }
 
-/** Params of the extension on a card. */
+/** `params` of the extension on a card. */
 export interface Oid4vpParams {
-  /** The versions of OID4VP that the agent supports, such as `1.0`. */
+  /** Supported versions of OID4VP, such as `1.0`. */
   readonly oid4vpVersions: readonly string[];
 }
 
-/** What the metadata has. */
+/** The metadata of a status message. */
 export interface Oid4vpMetadata {
   /** The request. */
   readonly authorizationRequest: Oid4vpRequest;
 }
 
-/** Most bytes of a request as JSON. It is kept in a row while its turn waits. */
+/** Largest request, in bytes of JSON. It is stored in a row while its turn waits. */
 const maxRequest = 16 << 10;
 
 const anyObject: Schema<JsonObject> = struct;
-const clientId = satisfying(
-  string,
-  "must be a text of 1 to 2048 characters",
-  ({ length }) => length > 0 && length <= 2048,
-);
 
-/** Checks of requests whose links may have the schemes of `schemes`. */
 function schemaWith(schemes: WalletSchemes): Schema<Oid4vpRequest> {
   const shape = object<Oid4vpRequest>({
-    client_id: required(clientId),
+    client_id: required(text(2048)),
     request_uri: optional(
-      satisfying(string, "must be an absolute URI that a wallet can open", (text) => schemes.opens(text)),
+      satisfying(string, "must be an absolute URI that a wallet can open", (uri) => schemes.opens(uri)),
     ),
     request: optional(
       satisfying(anyObject, "must have no request and no request_uri of its own (RFC 9101 §4)", isWhole),
@@ -63,11 +119,7 @@ function schemaWith(schemes: WalletSchemes): Schema<Oid4vpRequest> {
   });
   const oneOf = satisfying(shape, "must have exactly one of request_uri and request", isOneOf);
   const oneClient = satisfying(oneOf, "must have the client_id that its request has", hasOneClient);
-  return satisfying(
-    oneClient,
-    `must not take more than ${maxRequest} bytes of JSON`,
-    (request) => utf8Length(JSON.stringify(request)) <= maxRequest,
-  );
+  return atMost(maxRequest, oneClient);
 }
 
 /** The rules of the extension: exactly one of two members, one client identifier, and a link that a wallet can open. */
@@ -77,7 +129,7 @@ export function metadataSchema(schemes: WalletSchemes): Schema<Oid4vpMetadata> {
 
 export const paramsSchema: Schema<Oid4vpParams> = object<Oid4vpParams>({ oid4vpVersions: required(strings) });
 
-/** Whether a request has all that it asks for in itself: `walletUrl()` would pass on a place that nobody has looked at. */
+/** Whether a request is self-contained: `walletUrl()` would pass on an unchecked URI. */
 function isWhole(request: JsonObject): boolean {
   return request["request"] === undefined && request["request_uri"] === undefined;
 }
@@ -86,23 +138,22 @@ function isOneOf({ request_uri: at, request }: Oid4vpRequest): boolean {
   return (at === undefined) !== (request === undefined);
 }
 
-/** Whether the request has the same client identifier, where it has one that can be seen: an `https:` URI is read by the wallet alone. */
+/** Whether a visible request has the same client identifier. Only the wallet reads an `https:` URI. */
 function hasOneClient({ client_id: client, request_uri: at, request }: Oid4vpRequest): boolean {
   const others = at === undefined ? [request?.["client_id"]] : new URL(at).searchParams.getAll("client_id");
   return others.every((other) => other === undefined || other === client);
 }
 
-/** The request, where it is one. */
+/** The checked request; `undefined` if invalid. */
 export function validRequest(value: unknown, schemes: WalletSchemes): Oid4vpRequest | undefined {
-  const checked = check(schemaWith(schemes), value, "copy");
-  return checked.ok ? checked.value : undefined;
+  return fitting(schemaWith(schemes), value);
 }
 
 /**
- * Reads the request from the message of a status with `TASK_STATE_AUTH_REQUIRED`. `undefined`: it has none, or one that breaks a rule of the
- * extension. A stranger wrote it: a wallet decides whom it trusts, by `client_id` and the signature of the request.
+ * Reads the request from the message of a status with `TASK_STATE_AUTH_REQUIRED`; `undefined` if it has none, or an
+ * invalid one. It is untrusted: the wallet decides by `client_id` and the signature of the request.
  *
- * @param options - Schemes of wallets besides the usual ones.
+ * @param options - More schemes of wallets.
  *
  * @example
  * ```ts
@@ -121,12 +172,12 @@ export function readOid4vpRequest(
 }
 
 /**
- * The URL that invokes a wallet with a request (OID4VP 1.0 §9): to be opened, or shown as a QR code.
+ * The URL that invokes a wallet with a request (OID4VP 1.0 §9), to open or show as a QR code.
  *
- * @param endpoint - The `authorization_endpoint` of the wallet. Default: the scheme that wallets have registered. What it has after `#` stays
- * behind the request.
- * @param options - Schemes of wallets besides the usual ones: that of the endpoint too has to be one.
- * @throws TypeError for a request or an endpoint that no wallet may be invoked with.
+ * @param endpoint - The `authorization_endpoint` of the wallet. Default: the registered scheme. A fragment stays at the
+ * end.
+ * @param options - More schemes of wallets, also for the endpoint.
+ * @throws TypeError for a request or an endpoint that is not allowed.
  *
  * @example
  * ```ts
@@ -141,17 +192,18 @@ export function walletUrl(
 ): string {
   const schemes = new WalletSchemes(options);
   const valid = validRequest(request, schemes);
-  if (valid === undefined) throw new TypeError("The request is none that a wallet may be invoked with");
-  if (!schemes.invokes(endpoint)) throw new TypeError("The endpoint is no URI of a wallet: see walletSchemes");
+  if (valid === undefined) throw new TypeError("request must be a valid OID4VP request");
+  if (!schemes.invokes(endpoint))
+    throw new TypeError("endpoint must be the URI of a wallet, with an allowed scheme (walletSchemes)");
   const { client_id: client, request_uri: at, request: parameters = {} } = valid;
-  // A URI with a scheme of wallets invokes one as it is: the public sample sends such.
+  // Such a URI already invokes a wallet, as in the public sample.
   if (at !== undefined && !isWeb(at)) return at;
   const query = new URLSearchParams({ client_id: client });
   if (at !== undefined) query.set("request_uri", at);
   for (const [name, value] of Object.entries(parameters)) {
     query.set(name, typeof value === "string" ? value : JSON.stringify(value));
   }
-  // What is after `#` is no part of the query (RFC 3986 §3.5).
+  // A fragment is not part of the query (RFC 3986 §3.5).
   const [place = "", ...fragment] = endpoint.split("#");
   const link = `${place}${place.includes("?") ? "&" : "?"}${query.toString()}`;
   return fragment.length === 0 ? link : `${link}#${fragment.join("#")}`;

@@ -10,22 +10,21 @@ import {
   struct,
   type Schema,
 } from "@parley/a2a/internal/model/schema";
-import { standardSchema } from "@parley/a2a/internal/extensions/schemas";
-import { jsonBytes, withoutOthers } from "@parley/a2a/internal/extensions/strict";
+import { standardSchema, jsonBytes, withoutOthers } from "@parley/a2a/internal/extensions/schemas";
 
 /** URI of the extension, and the key of its value in `message.metadata`. */
 export const securePassportUri =
   "https://github.com/a2aproject/a2a-samples/tree/main/samples/python/extensions/secure-passport";
 
-/** What a caller says about itself: the value under the URI in `message.metadata` (Secure Passport §3). */
+/** A caller's claims about itself: the value under the URI in `message.metadata` (Secure Passport §3). */
 export interface CallerContext {
   /** Name of the calling agent, such as `a2a://orchestrator.example.com`. */
   readonly clientId: string;
-  /** The session or the conversation that the caller has. */
+  /** The caller's session or conversation. */
   readonly sessionId?: string;
-  /** What the caller knows, such as the preferences of its user: any JSON. */
+  /** What the caller knows, such as preferences of its user: any JSON. */
   readonly state: JsonObject;
-  /** A signature. This package writes a compact JWS without its payload: see `signPassport()`. */
+  /** A signature. This package writes a compact JWS with detached payload: see `signPassport()`. */
   readonly signature?: string;
 }
 
@@ -39,22 +38,22 @@ const callerContext: Schema<CallerContext> = withoutOthers(
   }),
 );
 
-/** The schema of a passport. Members that it does not know are wrong, as they are for the sample (Secure Passport §3). */
+/** The schema of a passport. Unknown members are invalid, as in the sample (Secure Passport §3). */
 export const callerContextSchema: StandardSchema<CallerContext> = standardSchema(callerContext);
 
-/** What a card says about the extension (Secure Passport §2). */
+/** `params` on a card (Secure Passport §2). */
 export interface PassportParams {
-  /** Keys of `state` that the agent understands. Absent: it does not say. */
+  /** Keys of `state` that the agent understands. Absent: not stated. */
   readonly supportedStateKeys?: readonly string[];
 }
 
 /** Largest passport, in bytes of JSON. */
 export const passportBytes: number = 64 << 10;
 
-/** A passport that was looked for: the value, `undefined` where there is none, or why it cannot be read. */
+/** A passport, nothing, or why it cannot be read. */
 export type ReadPassport = { readonly context?: CallerContext; readonly problem?: string };
 
-/** Reads the passport of a message. The result shares nothing with the message. */
+/** Reads the passport of a message as a copy. */
 export function readPassport({ metadata }: Pick<Message, "metadata">): ReadPassport {
   const given: unknown = metadata?.[securePassportUri];
   if (given === undefined || given === null) return {};
@@ -68,10 +67,9 @@ export function readPassport({ metadata }: Pick<Message, "metadata">): ReadPassp
 }
 
 /**
- * The passport of a message, not verified; `undefined` where there is none, or where it is malformed. A change of the result does not
- * change the message.
+ * A copy of the unverified passport of a message; `undefined` if it is absent or malformed.
  *
- * @param logger - Is told of a malformed passport. What is in it is not logged.
+ * @param logger - Gets a warning about a malformed passport, without its content.
  *
  * @example
  * ```ts
@@ -84,11 +82,10 @@ export function passportOf(message: Pick<Message, "metadata">, logger?: Logger):
   return context;
 }
 
-/** The line of the log about a malformed passport. */
-export const malformed = "A malformed Secure Passport is ignored";
+export const malformed = "Ignored a malformed Secure Passport";
 
 /**
- * A message with a passport. Another one that the message has is replaced.
+ * A message with a passport, which replaces any other.
  *
  * @example
  * ```ts

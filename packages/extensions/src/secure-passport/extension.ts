@@ -17,7 +17,16 @@ import type {
 } from "@parley/a2a/internal/protocol/index";
 import { defineExtension, type DefinedExtension } from "@parley/a2a/internal/extensions/index";
 import { standardSchema } from "@parley/a2a/internal/extensions/schemas";
-import { audienceOf } from "./audience.ts";
+import { digestOf } from "../shared/values.ts";
+import {
+  audienceOf,
+  checkKey,
+  type PassportProblem,
+  type PassportVerdict,
+  type PrivatePassportKey,
+  signPassport,
+  verifyPassport,
+} from "./signature.ts";
 import {
   callerContextSchema,
   malformed,
@@ -27,20 +36,11 @@ import {
   type CallerContext,
   type PassportParams,
 } from "./context.ts";
-import { memoryNonces, type PassportNonces } from "./nonces.ts";
-import {
-  checkKey,
-  signPassport,
-  verifyPassport,
-  type PassportProblem,
-  type PassportVerdict,
-  type PrivatePassportKey,
-} from "./signature.ts";
-import type { PassportTrust } from "./trust.ts";
+import { memoryNonces, type PassportNonces, type PassportTrust } from "./trust.ts";
 
-/** A passport, as an agent reads it. It is a copy: a change of it does not change the message. */
+/** A passport as an agent reads it. It is a copy. */
 export interface Passport extends Omit<CallerContext, "signature"> {
-  /** Whether the signature proves that the client is who it says, and that the passport is for this agent and this message. */
+  /** Whether the signature proves the client's identity, for this agent and this message. */
   readonly verified: boolean;
   /** Why it is not verified. */
   readonly problem?: PassportProblem;
@@ -51,51 +51,50 @@ export interface CallerOptions {
   /** Name of the client, such as `a2a://desk.example.com`. */
   readonly clientId: string;
   /**
-   * What the agent is told: an object, or a function that is called for each message. `undefined` sends no passport. Only keys that the
-   * agent's card lists are sent, where it lists some.
+   * What the agent is told: an object, or a function called per message; `undefined` sends no passport. If the agent's
+   * card lists keys, only those are sent.
    */
   readonly state:
-    JsonObject | ((message: Message, card: AgentCard) => JsonObject | undefined | Promise<JsonObject | undefined>);
-  /** The session that it belongs to. Default: none. */
+    | JsonObject
+    | ((message: Message, card: AgentCard) => JsonObject | undefined | Promise<JsonObject | undefined>);
+  /** Its session. Default: none. */
   readonly sessionId?: string | ((message: Message) => string | undefined);
-  /** Signs the passport, for the agent whose card it is sent to. Absent: it is not signed. */
+  /** Signs the passport for the agent of the card. Absent: unsigned. */
   readonly key?: PrivatePassportKey;
-  /** How long a signature is valid, in seconds. Default 300. */
+  /** Validity of a signature, in seconds. Default 300. */
   readonly lifetime?: number;
 }
 
 /** Options of `securePassport()`. */
 export interface SecurePassportOptions {
-  /** Keys of `state` that the agent understands. The card lists them, and agents get no others. Default: all. */
+  /** Keys of `state` that the agent understands. The card lists them, and agents get only these. Default: all. */
   readonly supportedStateKeys?: readonly string[];
-  /** Whose signatures count. Default: nobody's, so that no passport is verified. */
+  /** Trusted keys. Default: none, so that no passport is verified. */
   readonly trust?: PassportTrust;
   /**
-   * Whether messages without a verified passport are refused, as `InvalidParams`. The card then says that the extension is required. Default
-   * false: agents get what is not verified with `verified: false`.
+   * Whether messages without a verified passport are rejected as `InvalidParams`; the card then requires the extension.
+   * Default false: such passports have `verified: false`.
    */
   readonly require?: boolean;
   /** Names of the agent that a passport may be for. Default: the addresses of its card, with their tenants. */
   readonly audience?: readonly string[];
-  /** Remembers used passports. Default: the memory of this process, 4 MiB. */
+  /** Remembers used passports. Default: in memory, 4 MiB. */
   readonly nonces?: PassportNonces;
-  /** How far the clocks of others may be off, in seconds. Default 60. */
+  /** Tolerated difference of clocks, in seconds. Default 60. */
   readonly clockSkew?: number;
-  /** Longest lifetime of a passport that is accepted, in seconds. Default 600. */
+  /** Longest accepted validity, in seconds. Default 600. */
   readonly maxLifetime?: number;
-  /** For clients: what is sent with each message. Absent: nothing. */
+  /** For clients: the passport to send with each message. Absent: none. */
   readonly caller?: CallerOptions;
 }
 
-/** Where the result of the verification is stored with the message. What a client sends here is dropped. */
+/** Key of the verification result, which is stored with the message. A client's value is dropped. */
 const verdictKey = `${securePassportUri}/verdict`;
 
-/** Where the passport of a message is, for errors. */
 const field = `message.metadata["${securePassportUri}"]`;
 
 const paramsSchema = standardSchema<PassportParams>(object<PassportParams>({ supportedStateKeys: optional(strings) }));
 
-/** The types of Secure Passport. */
 interface SecurePassportTypes extends ExtensionTypes {
   readonly metadata: { readonly message: { readonly passport: MetadataField<CallerContext> } };
   readonly data: Readonly<Record<never, never>>;
@@ -109,10 +108,10 @@ interface SecurePassportTypes extends ExtensionTypes {
 export type SecurePassportExtension = DefinedExtension<typeof securePassportUri, SecurePassportTypes>;
 
 /**
- * Secure Passport: a caller says who it is and what it knows, with a signature (the specification is named in the README). One value for
- * servers and clients. `turn.ext()` gives the passport, `undefined` where there is none.
+ * Secure Passport: a caller sends signed claims about itself (the README names the specification). One value for
+ * servers and clients; `turn.ext()` returns the passport, or `undefined`.
  *
- * @throws A2AError `InvalidParams` where options cannot work.
+ * @throws A2AError `InvalidParams` for invalid options.
  *
  * @example
  * ```ts
@@ -136,12 +135,12 @@ export function securePassport(options: SecurePassportOptions = {}): SecurePassp
   const attach = caller && attacher(caller);
   return defineExtension({
     uri: securePassportUri,
-    description: "Reads what a caller says about itself, with a signature",
+    description: "Reads signed claims of a caller about itself",
     kind: require ? "profile" : "data",
     required: require,
     params: params as JsonObject,
     paramsSchema,
-    // A message that is sent again with another signature is the same message.
+    // A retry with a new signature is the same message.
     metadata: { message: { passport: { key: securePassportUri, schema: callerContextSchema, volatile: true } } },
     onAccept: accept,
     onTurnStart: (turn: ExtensionTurn): Passport | undefined => passportOfTurn(turn, supportedStateKeys),
@@ -151,7 +150,7 @@ export function securePassport(options: SecurePassportOptions = {}): SecurePassp
 
 function checkOptions({ require, trust, supportedStateKeys, caller }: SecurePassportOptions): void {
   const wrong = (name: string, description: string): Error => invalidParams([{ field: name, description }]);
-  if (require === true && trust === undefined) throw wrong("trust", "is needed where signatures are required");
+  if (require === true && trust === undefined) throw wrong("trust", "is required with `require`");
   const areKeys =
     supportedStateKeys === undefined || supportedStateKeys.every((key: unknown) => typeof key === "string");
   if (!areKeys) throw wrong("supportedStateKeys", "must be a list of texts");
@@ -176,8 +175,8 @@ function acceptor(
     }
     const verdict = await verdictOf(context, message, options, call, nonces).catch(
       (cause: unknown): PassportVerdict => {
-        // The hook must not fail: the message would be taken as it came, with what its sender says of the verification.
-        call.logger.error("A Secure Passport could not be verified", { cause });
+        // The hook must not fail: the message would be accepted as it is, with a verdict forged by its sender.
+        call.logger.error("Failed to verify a Secure Passport", { cause });
         return { verified: false, problem: "unavailable" };
       },
     );
@@ -214,38 +213,32 @@ async function verdictOf(
   if (!verdict.verified) return verdict;
   let nonces = options.nonces ?? memories.get(clock);
   if (nonces === undefined) memories.set(clock, (nonces = memoryNonces({ clock })));
-  // The same message may come again, where the first attempt to store it has failed. Its passport may have been renewed.
-  const use = await hashOf([principal.subject, principal.organization ?? null, withPassport(message, unnamed)]);
+  // A message may come again if storing it failed, with a renewed passport.
+  const use = await digestOf([principal.subject, principal.organization ?? null, withPassport(message, unnamed)]);
   const { jti, expires } = verdict;
-  const said = await nonces.use({ clientId: context.clientId, jti, use, until: expires });
-  if (said === "fresh") return verdict;
-  return { verified: false, problem: said === "used" ? "replayed" : "unavailable" };
+  const answer = await nonces.use({ clientId: context.clientId, jti, use, until: expires });
+  if (answer === "fresh") return verdict;
+  return { verified: false, problem: answer === "used" ? "replayed" : "unavailable" };
 }
 
-/** In place of the passport, where a message is looked at without it. */
+/** Replaces the passport to identify a message without it. */
 const unnamed: CallerContext = { clientId: "", state: {} };
-
-/** A digest of a JSON value. */
-async function hashOf(value: unknown): Promise<string> {
-  const digest = await crypto.subtle.digest("SHA-256", new TextEncoder().encode(JSON.stringify(value)));
-  return Array.from(new Uint8Array(digest), (byte) => byte.toString(16).padStart(2, "0")).join("");
-}
 
 const reasons: Readonly<Record<PassportProblem, string>> = {
   unsigned: "is required",
   unreadable: "must be a compact JWS without its payload",
-  untrusted: "is by no key that is trusted for this client",
-  "outdated-key": "is by a key that is not valid now",
-  invalid: "is not over this passport",
-  expired: "is not valid at this time, or for too long",
+  untrusted: "is not by a trusted key of this client",
+  "outdated-key": "is by a key that is not currently valid",
+  invalid: "does not match this passport",
+  expired: "is not currently valid, or valid for too long",
   audience: "is for another agent",
   replayed: "was used before",
-  unavailable: "cannot be verified now",
+  unavailable: "cannot currently be verified",
 };
 
 function refusedFor(problem: PassportProblem): A2AError {
   if (problem !== "unavailable") return refused(".signature", reasons[problem]);
-  return new A2AError("Unavailable", "The passport cannot be verified now");
+  return new A2AError("Unavailable", "The passport cannot currently be verified");
 }
 
 function refused(member: string, description: string): A2AError {
@@ -277,7 +270,7 @@ function attacher(caller: CallerOptions): <Request>(request: Request, call: Requ
   return async (request, call) => {
     if (call.operation !== "SendMessage" && call.operation !== "SendStreamingMessage") return request;
     const { message } = request as { readonly message: Message };
-    // A passport of the caller's own stays.
+    // Keeps a passport that the caller set.
     if (message.metadata?.[securePassportUri] !== undefined) return request;
     const context = await passportFor(caller, message, call);
     return context === undefined ? request : { ...request, message: withPassport(message, context) };

@@ -19,7 +19,12 @@ export {
   type PassportNonces,
   type PassportUse,
   type UsedPassport,
-} from "./nonces.ts";
+  passportKeys,
+  type PassportKey,
+  type PassportKeySet,
+  type PassportKeysOptions,
+  type PassportTrust,
+} from "./trust.ts";
 export {
   makePassportKey,
   passportKeySet,
@@ -32,10 +37,3 @@ export {
   type SignPassportOptions,
   type VerifyPassportOptions,
 } from "./signature.ts";
-export {
-  passportKeys,
-  type PassportKey,
-  type PassportKeySet,
-  type PassportKeysOptions,
-  type PassportTrust,
-} from "./trust.ts";

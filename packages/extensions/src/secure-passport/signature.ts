@@ -1,5 +1,5 @@
 import { fromBase64Url, isBase64Url } from "@parley/a2a/internal/base/bytes";
-import { systemClock, type Clock } from "@parley/a2a/internal/base/index";
+import { type Clock, systemClock } from "@parley/a2a/internal/base/index";
 import { canonicalJson } from "@parley/a2a/internal/jws/jcs";
 import {
   acceptedAlgorithms,
@@ -10,30 +10,32 @@ import {
   isSigningKey,
   makeKey,
   outdated,
-  publicJwk,
   type PrivateJwk,
+  publicJwk,
   type SigningAlgorithm,
 } from "@parley/a2a/internal/jws/keys";
-import { A2AError, hasCode, invalidParams } from "@parley/a2a/internal/model/index";
+import { A2AError, type AgentInterface, hasCode, invalidParams } from "@parley/a2a/internal/model/index";
 import { isObject } from "@parley/a2a/internal/model/schema";
 import type { CallerContext } from "./context.ts";
 import type { PassportKey, PassportKeySet, PassportTrust } from "./trust.ts";
 
-/** A private key as a JWK, which `makePassportKey()` makes. Keep it secret. */
+/** A private key as a JWK from `makePassportKey()`. Keep it secret. */
 export interface PrivatePassportKey extends PrivateJwk {}
 
-/** Algorithms of signatures: ECDSA with P-256, Ed25519, RSA with PKCS #1 v1.5 (RFC 7518, RFC 8037). */
+/** Signature algorithms: ECDSA with P-256, Ed25519, RSA with PKCS #1 v1.5 (RFC 7518, RFC 8037). */
 export type PassportAlgorithm = SigningAlgorithm;
 
-/** For whom and for how long a passport is signed. */
+/** Options of `signPassport()`. */
 export interface SignPassportOptions {
-  /** The agent that it is for: an address of its card, followed by `#` and its tenant where it has one. It is no good at others. */
+  /**
+   * The agent: an address of its card, followed by `#` and its tenant if it has one. Other agents reject the passport.
+   */
   readonly audience: string;
-  /** How long it is valid, in seconds. Default 300. */
+  /** Validity in seconds. Default 300. */
   readonly lifetime?: number;
-  /** Name of the passport, for the agent to know it again. Default: a random one. */
+  /** Unique name of the passport. Default: random. */
   readonly jti?: string;
-  /** Time. Default: that of the runtime. */
+  /** Default: the system clock. */
   readonly clock?: Clock;
 }
 
@@ -41,13 +43,13 @@ export interface SignPassportOptions {
  * Why a passport is not verified.
  *
  * - `unsigned`: it has no signature.
- * - `unreadable`: its signature is none of this package, as that of the public sample.
- * - `untrusted`: its key is not one of its client.
- * - `outdated-key`: its key has expired or was revoked.
- * - `invalid`: it is not what the key has signed.
- * - `expired`: its time is over, not yet come, or longer than is accepted.
+ * - `unreadable`: the signature has another form, such as that of the public sample.
+ * - `untrusted`: the key does not belong to the client.
+ * - `outdated-key`: the key has expired or was revoked.
+ * - `invalid`: the signature does not match.
+ * - `expired`: expired, not yet valid, or valid for too long.
  * - `audience`: it is for another agent.
- * - `replayed`: it was used before, for something else.
+ * - `replayed`: it was used before for something else.
  * - `unavailable`: the keys cannot be read now, or the store of nonces is full.
  */
 export type PassportProblem =
@@ -61,10 +63,10 @@ export type PassportProblem =
   | "replayed"
   | "unavailable";
 
-/** What is known about the signature of a passport. */
+/** The result of a verification. */
 export type PassportVerdict =
   | {
-      /** Whether it is signed by a trusted key, for this agent and this time. */
+      /** Signed by a trusted key, for this agent and this time. */
       readonly verified: true;
       /** Name of the key. */
       readonly kid?: string;
@@ -74,27 +76,27 @@ export type PassportVerdict =
       readonly expires: number;
     }
   | {
-      /** Whether it is signed by a trusted key, for this agent and this time. */
+      /** Not verified. */
       readonly verified: false;
       /** Why not. */
       readonly problem: PassportProblem;
     };
 
-/** What a verification needs. */
+/** Options of `verifyPassport()`. */
 export interface VerifyPassportOptions {
-  /** The keys. */
+  /** The trusted keys. */
   readonly trust: PassportTrust;
-  /** The addresses of this agent: the passport has to name one of them. */
+  /** The addresses of this agent. The passport must name one. */
   readonly audience: readonly string[];
-  /** How far the clocks of others may be off, in seconds. Default 60. */
+  /** Tolerated difference of clocks, in seconds. Default 60. */
   readonly clockSkew?: number;
-  /** Longest lifetime that is accepted, in seconds. Default 600. */
+  /** Longest accepted validity, in seconds. Default 600. */
   readonly maxLifetime?: number;
-  /** Time. Default: that of the runtime. */
+  /** Default: the system clock. */
   readonly clock?: Clock;
 }
 
-/** `typ` of the header: a signature of another kind with the same key is no passport. */
+/** `typ` of the header, so that the key's other signatures are not passports. */
 const type = "passport+jws";
 
 /** Longest signature, in characters. */
@@ -103,11 +105,11 @@ const longest = 16_384;
 /** Longest names in a header, in characters. */
 const longestName = 1024;
 
-/** Keys that are tried for one signature, at most. */
+/** Maximum number of keys tried for one signature. */
 const maxTried = 8;
 
 /**
- * Makes a key that signs passports. Keep it secret, and publish its `passportKeySet()`.
+ * Creates a key that signs passports. Keep it secret, and publish its `passportKeySet()`.
  *
  * @param algorithm - Default ES256.
  *
@@ -122,15 +124,15 @@ export async function makePassportKey(algorithm: PassportAlgorithm = "ES256"): P
 }
 
 /**
- * The key set to publish for keys that sign passports: their public parts alone.
+ * The public key set of signing keys, to publish.
  *
- * @throws A2AError `InvalidParams` where one of them is no private key.
+ * @throws A2AError `InvalidParams` if one is not a private key.
  */
 export async function passportKeySet(keys: readonly PrivatePassportKey[]): Promise<PassportKeySet> {
   return { keys: await Promise.all(keys.map((key, at) => publicJwk(checkKey(key, `keys[${at}]`)))) };
 }
 
-/** Checks a private key. Throws `InvalidParams`, without anything of the key. */
+/** Checks a private key. The error contains nothing of the key. */
 export function checkKey(key: unknown, field: string): PrivatePassportKey {
   if (isSigningKey(key)) return key;
   const description =
@@ -139,10 +141,10 @@ export function checkKey(key: unknown, field: string): PrivatePassportKey {
 }
 
 /**
- * Signs a passport: a compact JWS (RFC 7515) whose payload is left out, over the canonical form (JCS, RFC 8785) of `clientId`, `sessionId` and
- * `state`. Its protected header says for whom it is, from when, until when, and its name: `aud`, `iat`, `exp`, `jti`.
+ * Signs a passport: a compact JWS (RFC 7515) with detached payload over the canonical form (JCS, RFC 8785) of
+ * `clientId`, `sessionId` and `state`. Its protected header has `aud`, `iat`, `exp` and `jti`.
  *
- * @throws A2AError `InvalidParams` where the key cannot sign, or the passport has no canonical form.
+ * @throws A2AError `InvalidParams` if the key cannot sign, or the passport has no canonical form.
  *
  * @example
  * ```ts
@@ -163,13 +165,12 @@ export async function signPassport<Context extends CallerContext>(
   const iat = Math.floor(clock.now() / 1000);
   const header = { alg: algorithmOf(key) ?? "", typ: type, kid, aud: audience, iat, exp: iat + lifetime, jti };
   const secret = await importSigningKey(key).catch((cause: unknown) => {
-    throw new A2AError("InvalidParams", "A key for passports cannot be used", { cause });
+    throw new A2AError("InvalidParams", "The passport key cannot be used", { cause });
   });
   const [head, , signature] = (await new CompactSign(payload).setProtectedHeader(header).sign(secret)).split(".");
   return { ...context, signature: `${head}..${signature}` };
 }
 
-/** What is signed. */
 function signedText({ clientId, sessionId, state }: CallerContext): string {
   return canonicalJson({ clientId, ...(sessionId !== undefined && { sessionId }), state });
 }
@@ -184,7 +185,8 @@ interface Header {
 }
 
 /**
- * Verifies the signature of a passport, apart from whether it was used before. It never throws because of what the passport says.
+ * Verifies the signature of a passport, but not whether it was used before. Never throws because of the passport's
+ * content.
  *
  * @example
  * ```ts
@@ -219,7 +221,7 @@ interface Signed {
   readonly header: Header;
 }
 
-/** Reads a signature; `undefined` where it is none of this kind. */
+/** Parses a signature; `undefined` if it has another form. */
 function read(text: string): Signed | undefined {
   if (text.length > longest) return undefined;
   const [, head, signature] = /^([\w-]+)\.\.([\w-]+)$/.exec(text) ?? [];
@@ -228,7 +230,7 @@ function read(text: string): Signed | undefined {
   if (bytes === undefined) return undefined;
   try {
     const header: unknown = JSON.parse(new TextDecoder("utf-8", { fatal: true }).decode(bytes));
-    // A critical extension changes what is signed, or how (RFC 7515 §4.1.11). None is known here.
+    // A critical extension changes what is signed (RFC 7515 §4.1.11). None is supported.
     if (!isObject(header) || header["typ"] !== type || header["crit"] !== undefined) return undefined;
     const { alg, kid, iat, exp, jti } = header;
     const aud = [header["aud"]].flat();
@@ -272,7 +274,7 @@ async function byTrustedKey(
   try {
     payload = new TextEncoder().encode(signedText(context));
   } catch {
-    // It has no canonical form: nobody can have signed it.
+    // Without a canonical form it cannot have been signed.
     return "invalid";
   }
   const { base64url, flattenedVerify, importJWK } = await import("jose");
@@ -284,8 +286,16 @@ async function byTrustedKey(
       await flattenedVerify(jws, await importJWK(bare, alg), { algorithms: [alg] });
       return "valid";
     } catch {
-      // Another key of the client may fit.
+      // Another key of the client may match.
     }
   }
   return "invalid";
+}
+
+/**
+ * The audience of an interface: its URL, with its tenant, since agents at one gRPC address differ only in it (A2A 1.0
+ * §8.3.2).
+ */
+export function audienceOf({ url, tenant }: Pick<AgentInterface, "url" | "tenant">): string {
+  return tenant === undefined || tenant === "" ? url : `${url}#${tenant}`;
 }

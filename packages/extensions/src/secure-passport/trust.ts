@@ -1,10 +1,11 @@
-import { isLoopback, systemClock, type Clock } from "@parley/a2a/internal/base/index";
-import { isPublicJwk, readKeySet, type PublicJwk } from "@parley/a2a/internal/jws/keys";
+import { type Clock, isLoopback, systemClock } from "@parley/a2a/internal/base/index";
+import { isPublicJwk, type PublicJwk, readKeySet } from "@parley/a2a/internal/jws/keys";
 import { invalidParams } from "@parley/a2a/internal/model/index";
-import { guardedFetch, type Dialer, type NetPolicy } from "@parley/a2a/internal/net/index";
+import { type Dialer, guardedFetch, type NetPolicy } from "@parley/a2a/internal/net/index";
 import { readJson, RemoteDocument } from "@parley/a2a/internal/net/remote-document";
+import { memoryOf } from "@parley/a2a/internal/base/bounded-map";
 
-/** A public key as a JWK (RFC 7517). Members that are not named here may be there too. */
+/** A public key as a JWK (RFC 7517). It may have other members. */
 export interface PassportKey extends PublicJwk {}
 
 /** A set of public keys (RFC 7517 §5). */
@@ -13,15 +14,15 @@ export interface PassportKeySet {
   readonly keys: readonly PassportKey[];
 }
 
-/** Which keys sign for which caller. */
+/** Decides which keys a caller may sign with. */
 export interface PassportTrust {
   /**
-   * The keys with which a client signs now. None: nothing that it signs is verified. What a passport says of itself leads to no address: who
-   * implements this decides where keys come from.
+   * The current keys of a client; none if nothing of it is verified. A passport cannot name an address of keys: the
+   * implementation decides where keys come from.
    *
-   * @param clientId - What the passport says, not verified.
-   * @param kid - Name of the key that the signature names.
-   * @throws A2AError `Unavailable` where the keys cannot be read now.
+   * @param clientId - Unverified.
+   * @param kid - The key that the signature names.
+   * @throws A2AError `Unavailable` if the keys cannot be read now.
    */
   keyFor(
     clientId: string,
@@ -29,22 +30,22 @@ export interface PassportTrust {
   ): PassportKey | readonly PassportKey[] | undefined | Promise<PassportKey | readonly PassportKey[] | undefined>;
 }
 
-/** Where the keys of key sets with an address are read from. */
+/** How key sets are read from URLs. */
 export interface PassportKeysOptions {
-  /** Which addresses may be called. Default: public ones, and those of the key sets that are named. */
+  /** Which addresses may be called. Default: public ones, and those of the named key sets. */
   readonly net?: NetPolicy;
-  /** Pins the addresses of key sets: `nodeDialer()` of `@parley/node`. Absent: the runtime resolves their names again. */
+  /** Pins the addresses of key sets: `nodeDialer()` of `@parley/node`. Absent: the runtime resolves them again. */
   readonly dialer?: Dialer;
-  /** Time. Default: that of the runtime. */
+  /** Default: the system clock. */
   readonly clock?: Clock;
 }
 
 /**
- * Trusts the keys of known clients. A key set is given as it is, or as the URL at which its owner publishes it, which is read over TLS when
- * it is first needed, again after ten minutes, and when a signature names a key that is not in it.
+ * Trusts the keys of known clients. A key set is given, or read over TLS from its owner's URL: on first use, again
+ * after ten minutes, and when a signature names an unknown key.
  *
- * @param clients - Key sets by the `clientId` of their owners.
- * @throws A2AError `InvalidParams` where a key set is none, or its URL is neither `https:` nor on this machine.
+ * @param clients - Key sets by `clientId`.
+ * @throws A2AError `InvalidParams` for an invalid key set, or a URL that is neither `https:` nor on this machine.
  *
  * @example
  * ```ts
@@ -63,7 +64,7 @@ export function passportKeys(
         throw wrong(field, "must be a URL with https:, or with http: on this machine");
       }
       const { href, host, protocol, hostname, port } = new URL(keySet);
-      // The operator has named its owner, so it may be in a private network.
+      // Named by the operator, so it may be in a private network.
       const allow = [...(net.allow ?? []), port === "" ? `${hostname}:${protocol === "https:" ? 443 : 80}` : host];
       const fetch = guardedFetch({ maxBytes: 256 << 10, ...net, allow }, dialer, clock);
       const load = async (): Promise<PassportKeySet> => readKeySet(await readJson(fetch, href));
@@ -76,7 +77,7 @@ export function passportKeys(
       if (!(source instanceof RemoteDocument)) return source?.keys;
       const { keys } = await source.current();
       if (kid === undefined || keys.some((key) => key.kid === kid)) return keys;
-      // Keys change: the name may be a new one.
+      // Keys rotate: the name may be new.
       return ((await source.again()) ?? { keys }).keys;
     },
   };
@@ -96,4 +97,102 @@ function wrong(field: string, description: string): Error {
 
 function isSafe(url: URL): boolean {
   return url.protocol === "https:" || (url.protocol === "http:" && isLoopback(url.hostname));
+}
+
+/** A used passport. */
+export interface UsedPassport {
+  /** Its verified owner. At most 1,024 characters. */
+  readonly clientId: string;
+  /** Its name, unique per client. At most 1,024 characters. */
+  readonly jti: string;
+  /** A hash of what it is used for. A retry of the same message by the same caller has the same one. */
+  readonly use: string;
+  /** Its expiry, in milliseconds since the Unix epoch. It must be remembered until then. */
+  readonly until: number;
+}
+
+/**
+ * Answer of a store of nonces. `fresh`: first use, or a retry of the same message. `used`: used for something else.
+ * `full`: it cannot be remembered, and does not count.
+ */
+export type PassportUse = "fresh" | "used" | "full";
+
+/**
+ * Remembers used passports, so that none is used twice. Processes of one agent should share it; otherwise each accepts
+ * a passport once.
+ */
+export interface PassportNonces {
+  /** Records a use. Of two concurrent calls for a passport one must see the other. */
+  use(passport: UsedPassport): PassportUse | Promise<PassportUse>;
+}
+
+/** Options of `memoryNonces()`. */
+export interface MemoryNoncesOptions {
+  /** Memory for all passports, in bytes. Default 4 MiB, about 10,000 passports. */
+  readonly bytes?: number;
+  /**
+   * Memory for one client's passports, in bytes, while there are no others. Of the memory that others leave, a client
+   * gets the same share, so that there is always room for one more. Default: an eighth of `bytes`.
+   */
+  readonly bytesPerClient?: number;
+  /** Default: the system clock. */
+  readonly clock?: Clock;
+}
+
+/**
+ * Remembers passports in memory. When it is full of unexpired ones, new ones do not count: a forgotten passport could
+ * be used again.
+ */
+export function memoryNonces(options: MemoryNoncesOptions = {}): PassportNonces {
+  const { bytes = 4 << 20, bytesPerClient = bytes / 8, clock = systemClock } = options;
+  const kept = new Map<string, UsedPassport & { readonly bytes: number }>();
+  const byClient = new Map<string, number>();
+  let taken = 0;
+  let nextWalk = -Infinity;
+
+  function add(clientId: string, change: number): void {
+    taken += change;
+    const own = (byClient.get(clientId) ?? 0) + change;
+    if (own > 0) byClient.set(clientId, own);
+    else byClient.delete(clientId);
+  }
+
+  function drop(key: string): void {
+    const before = kept.get(key);
+    if (before === undefined) return;
+    kept.delete(key);
+    add(before.clientId, -before.bytes);
+  }
+
+  function hasRoom(clientId: string, own: number): boolean {
+    const before = byClient.get(clientId) ?? 0;
+    const left = bytes - (taken - before);
+    return before + own <= Math.min(1, bytesPerClient / bytes) * left;
+  }
+
+  /** Drops expired passports; at most once a second, since it scans all. */
+  function forget(now: number): void {
+    // The wall clock may jump forward and back.
+    if (clock.elapsed() < nextWalk) return;
+    nextWalk = clock.elapsed() + 1000;
+    for (const [key, { until }] of kept) if (until <= now) drop(key);
+  }
+
+  return {
+    use(passport) {
+      const { clientId, jti, use, until } = passport;
+      const now = clock.now();
+      const key = JSON.stringify([clientId, jti]);
+      const before = kept.get(key);
+      if (before !== undefined && before.until > now) return before.use === use ? "fresh" : "used";
+      drop(key);
+      // The client is counted for each passport, and stored once.
+      const own = memoryOf(key, clientId, use);
+      if (!hasRoom(clientId, own)) forget(now);
+      if (!hasRoom(clientId, own)) return "full";
+      kept.set(key, { clientId, jti, use, until, bytes: own });
+      add(clientId, own);
+      return "fresh";
+    },
+  };
 }

@@ -13,5 +13,4 @@ export {
   type TraceReads,
 } from "./traceability.ts";
 export { traceStep, type OpenStep, type StepInit, type StepResult, type Trace } from "./recorder.ts";
-export { readTrace, type CallType, type ResponseTrace, type TraceStep } from "./trace.ts";
-export { writeTrace, type TraceShape } from "./shapes.ts";
+export { readTrace, type CallType, type ResponseTrace, type TraceStep, writeTrace, type TraceShape } from "./trace.ts";

@@ -1,63 +1,67 @@
 import { utf8Length, type Clock } from "@parley/a2a/internal/base/index";
 import { A2AError, type JsonObject, type JsonValue } from "@parley/a2a/internal/model/index";
 import type { ExtensionRow } from "@parley/a2a/internal/protocol/index";
-import { writeStep, type TraceShape } from "./shapes.ts";
-import { readTrace, type CallType, type ResponseTrace, type TraceStep as Step } from "./trace.ts";
+import {
+  type CallType,
+  readTrace,
+  type ResponseTrace,
+  type TraceShape,
+  type TraceStep as Step,
+  writeStep,
+} from "./trace.ts";
 
-/** What is known of a step when it begins. */
+/** Initial data of a step. */
 export interface StepInit {
-  /** Who is called. Default `TOOL`. */
+  /** Default `TOOL`. */
   readonly callType?: CallType;
   /** Name of the tool or the agent. */
   readonly name?: string;
-  /** What a tool is called with. */
+  /** Parameters of a tool. */
   readonly parameters?: JsonObject;
-  /** What an agent is asked. */
+  /** Request to an agent. */
   readonly requests?: JsonValue;
   /** Address of an agent. */
   readonly agentUrl?: string;
-  /** What kind of step it is, such as `tool_call`. */
+  /** Kind of step, such as `tool_call`. */
   readonly stepType?: string;
-  /** The step that it is a part of. Default: none. */
+  /** The parent step. Default: none. */
   readonly parent?: OpenStep;
 }
 
-/** What is known of a step later. */
+/** Later data of a step. */
 export interface StepResult {
-  /** What it cost, in the unit of the agent. */
+  /** Cost, in the agent's unit. */
   readonly cost?: number;
-  /** How many tokens it took. */
+  /** Number of tokens. */
   readonly totalTokens?: number;
-  /** Anything else. They are added to those before. */
+  /** Other data, merged with earlier attributes. */
   readonly attributes?: JsonObject;
-  /** What the agent that was called has done for it. */
+  /** The trace of the called agent. */
   readonly responseTrace?: ResponseTrace;
 }
 
-/** A step that has not ended. */
+/** A running step. */
 export interface OpenStep {
   /** Identifier of the step. */
   readonly stepId: string;
-  /** Adds to what is known. */
+  /** Adds data. */
   set(result: StepResult): void;
-  /** Ends it. `error`: what it failed with. A step ends once, and later ends are ignored. */
+  /** Ends it, with the `error` it failed with. Later ends are ignored. */
   end(result?: StepResult & { readonly error?: unknown }): void;
 }
 
-/** The trace of a turn: what `turn.ext(traceability)` gives. */
+/** The trace of a turn: the result of `turn.ext(traceability)`. */
 export interface Trace {
-  /** Identifier of the trace. It is the same in all attempts of the turn. */
+  /** Identifier of the trace, the same in all attempts of the turn. */
   readonly traceId: string;
-  /** Begins a step. It ends with `end()`, or with the turn. */
+  /** Begins a step. It ends with `end()` or with the turn. */
   begin(init: StepInit): OpenStep;
-  /**
-   * Runs a function as a step. Where it throws, the step has the error, and the error is thrown again. `traceStep()` does so without a trace too.
-   */
+  /** Runs a function as a step. Records and rethrows its error. `traceStep()` also works without a trace. */
   step<T>(init: StepInit, run: (step: OpenStep) => T | Promise<T>): Promise<T>;
 }
 
 /**
- * Runs a function as a step of a trace. Without a trace, since nobody has asked for one, it runs the function alone.
+ * Runs a function as a step of a trace, or alone if the caller asked for no trace.
  *
  * @example
  * ```ts
@@ -75,10 +79,8 @@ export async function traceStep<T>(
   return trace === undefined ? run(ignored) : trace.step(init, run);
 }
 
-/** A step that is not recorded. */
 const ignored: OpenStep = { stepId: "", set() {}, end() {} };
 
-/** How a trace is recorded. */
 export interface RecorderInit {
   readonly traceId: string;
   readonly attempt: number;
@@ -86,15 +88,15 @@ export interface RecorderInit {
   readonly shape: TraceShape;
   readonly maxBytes: number;
   readonly describeError: (error: unknown) => string;
-  /** Reads what the attempts before this one have kept. Absent: there were none. */
+  /** Reads the steps of earlier attempts. Absent: there were none. */
   readonly stored: (() => Promise<readonly ExtensionRow[]>) | undefined;
 }
 
 const rowKey = "steps";
-/** Most bytes of a row (`featureBounds`), less what goes around the steps. */
+/** Largest row (`featureBounds`) less the text around the steps, in bytes. */
 const rowBytes = (32 << 10) - 256;
 
-/** Records the steps of a turn, in at most so many bytes of JSON. */
+/** Records the steps of a turn within a limit of bytes. */
 export class TraceRecorder implements Trace {
   readonly traceId: string;
   readonly #init: RecorderInit;
@@ -103,7 +105,7 @@ export class TraceRecorder implements Trace {
   #count = 0;
   #omitted = 0;
   #isChanged = false;
-  /** Resolves when the steps of earlier attempts are here. */
+  /** Resolves when the steps of earlier attempts are restored. */
   readonly restored: Promise<void> | undefined;
 
   constructor(init: RecorderInit) {
@@ -126,7 +128,7 @@ export class TraceRecorder implements Trace {
       traceId: this.traceId,
       startTime: new Date(clock.now()).toISOString(),
       ...(parent !== undefined && parent.stepId !== "" && { parentStepId: parent.stepId }),
-      // The work of an attempt that was lost is done again, and is in the trace twice.
+      // The lost attempt's work is repeated, and appears twice.
       ...(attempt > 1 && { attributes: { attempt: String(attempt) } }),
     };
     const recorded: Recorded = { step, bytes: 0 };
@@ -162,14 +164,14 @@ export class TraceRecorder implements Trace {
     }
   }
 
-  /** The row, where it has changed. In a later attempt in any case: an event that is repeated sets no rows. */
+  /** The row if it changed; in a later attempt always, since repeated events set no rows. */
   takeRow(): readonly [key: string, value: string] | undefined {
     if (!this.#isChanged) return undefined;
     this.#isChanged = this.#init.attempt > 1;
     return this.row;
   }
 
-  /** The trace so far. Where steps were left out, its last step says how many. */
+  /** The trace so far. Its last step counts the omitted ones. */
   get whole(): ResponseTrace {
     const steps = this.#steps.map(({ step }) => step);
     const last = steps.at(-1);
@@ -179,7 +181,7 @@ export class TraceRecorder implements Trace {
     return { traceId: this.traceId, steps };
   }
 
-  /** The row that keeps the steps with the task, without what does not fit in it. */
+  /** The row that stores as many steps as fit. */
   get row(): readonly [key: string, value: string] {
     const kept: string[] = [];
     let room = rowBytes;
@@ -192,14 +194,14 @@ export class TraceRecorder implements Trace {
     return [rowKey, `{"traceId":${JSON.stringify(this.traceId)},"steps":[${kept.join(",")}]}`];
   }
 
-  /** Takes over the steps of the attempts before this one, which come first. Those that had not ended never will. */
+  /** Restores the steps of earlier attempts in front. Their unfinished steps never end. */
   #restore(rows: readonly ExtensionRow[]): void {
     const row = rows.find(({ key }) => key === rowKey);
     const trace = row && readTrace(JSON.parse(row.value));
-    // What an earlier turn has kept is of another trace.
+    // The row of an earlier turn has another trace.
     if (trace?.traceId !== this.traceId) return;
     const restored = trace.steps.map((step): Recorded => {
-      // An agent that has asked a question was not interrupted. Its answer is another step.
+      // An agent that asked a question was not interrupted. Its answer is another step.
       const isLost = step.endTime === undefined && step.attributes?.["state"] !== "TASK_STATE_INPUT_REQUIRED";
       return { step: isLost ? { ...step, error: "The run was interrupted" } : step, bytes: 0 };
     });
@@ -214,7 +216,7 @@ export class TraceRecorder implements Trace {
     this.#fit(recorded);
   }
 
-  /** A trace of another agent is there once: a step that went on with a delegation of an earlier attempt has it then. */
+  /** Keeps another agent's trace once: in the step that continued a delegation of an earlier attempt. */
   #takeOver(ended: Recorded): void {
     const traceId = this.#init.attempt === 1 ? undefined : ended.step.responseTrace?.traceId;
     if (traceId === undefined) return;
@@ -226,12 +228,12 @@ export class TraceRecorder implements Trace {
     }
   }
 
-  /** Counts a step, and makes it smaller where it does not fit. One that has begun in its place always fits there. */
+  /** Counts a step, shrinking it to fit. A step that was begun always fits. */
   #fit(recorded: Recorded): void {
     this.#isChanged = true;
     const room = this.#init.maxBytes - this.#bytes + recorded.bytes;
     for (const step of smaller(recorded.step)) {
-      // What is known at its end has its room from the beginning.
+      // Reserves room for its end.
       const bytes = sizeOf(writeStep(step, this.#init.shape)) + (step.endTime === undefined ? endBytes : 1);
       if (bytes > room) continue;
       this.#bytes += bytes - recorded.bytes;
@@ -243,7 +245,7 @@ export class TraceRecorder implements Trace {
   }
 }
 
-/** The most bytes that the end of a step adds, and the number of steps that were left out. */
+/** Maximum bytes of the end of a step, and of the number of omitted steps. */
 const endBytes = 300;
 const omittedBytes = 40;
 
@@ -252,7 +254,7 @@ interface Recorded {
   bytes: number;
 }
 
-/** A step as JSON text, made smaller until it fits. */
+/** A step as JSON, shrunk until it fits. */
 function fitting(step: Step, room: number): string | undefined {
   for (const each of smaller(step)) {
     const text = JSON.stringify(each);
@@ -261,7 +263,7 @@ function fitting(step: Step, room: number): string | undefined {
   return undefined;
 }
 
-/** A step, then what of it is smaller. */
+/** A step, then smaller versions of it. */
 function* smaller(step: Step): Generator<Step> {
   yield step;
   const cut = { truncated: "true" };
@@ -279,7 +281,7 @@ function* smaller(step: Step): Generator<Step> {
   };
 }
 
-/** The beginning of a text, in characters that JSON writes with at most two bytes. */
+/** A prefix in characters that take at most two bytes in JSON. */
 function short(text: string): string {
   return text.slice(0, 64).replace(/[^ -~]/g, "?");
 }
@@ -292,7 +294,7 @@ function sizeOf(value: JsonValue): number {
   return utf8Length(JSON.stringify(value));
 }
 
-/** The name of an error; of an `A2AError` what callers are told. Other messages may say what callers must not know. */
+/** The name of an error, or the public text of an `A2AError`. Other messages may be secret. */
 export function nameOfError(error: unknown): string {
   if (error instanceof A2AError) return `${error.code}: ${error.message}`;
   return error instanceof Error ? error.name : "Error";

@@ -1,4 +1,12 @@
-import type { JsonObject, JsonValue, StandardSchema } from "@parley/a2a/internal/model/index";
+import type {
+  Artifact,
+  JsonObject,
+  JsonValue,
+  Part,
+  StandardSchema,
+  StreamResponse,
+  Task,
+} from "@parley/a2a/internal/model/index";
 import {
   anything,
   list,
@@ -7,72 +15,73 @@ import {
   oneName,
   optional,
   required,
+  type Schema,
   string,
   struct,
   timestamp,
-  type Schema,
 } from "@parley/a2a/internal/model/schema";
 import { standardSchema } from "@parley/a2a/internal/extensions/schemas";
+import { fitting } from "../shared/values.ts";
 
-/* What a trace is, and how one is read: in the shape of the specification and in that of its sample, in both cases of names. */
+/* The model of a trace, and its reader: for the shapes of the specification and its sample, in both cases of names. */
 
-/** Who was called. `HOST` is the agent itself, as when its model thinks. The specification has `AGENT` and `TOOL` alone. */
+/** The callee. `HOST` is the agent itself, such as its model. The specification only has `AGENT` and `TOOL`. */
 export type CallType = "AGENT" | "TOOL" | "HOST";
 
-/** What an agent has done for one response. */
+/** The steps that an agent took for one response. */
 export interface ResponseTrace {
   /** Identifier of the trace. */
   readonly traceId: string;
-  /** Its steps, in the order in which they began. */
+  /** Its steps, in the order of their start. */
   readonly steps: readonly TraceStep[];
 }
 
-/** One operation. */
+/** One step. */
 export interface TraceStep {
   /** Identifier of the step. */
   readonly stepId: string;
-  /** The trace that it belongs to. */
+  /** The trace it belongs to. */
   readonly traceId?: string;
-  /** The step that it is a part of. Absent: none. */
+  /** The parent step. Absent: none. */
   readonly parentStepId?: string;
-  /** Who was called. */
+  /** The callee. */
   readonly callType?: CallType;
   /** Name of the tool or the agent. */
   readonly name?: string;
-  /** What a tool was called with. */
+  /** Parameters of a tool. */
   readonly parameters?: JsonObject;
-  /** What an agent was asked. */
+  /** Request to an agent. */
   readonly requests?: JsonValue;
   /** Address of an agent. */
   readonly agentUrl?: string;
-  /** What the agent that was called has done for it. */
+  /** The trace of the called agent. */
   readonly responseTrace?: ResponseTrace;
-  /** What kind of step it is, such as `tool_call`. */
+  /** Kind of step, such as `tool_call`. */
   readonly stepType?: string;
-  /** What it cost. The specification names no unit. */
+  /** Cost, in no specified unit. */
   readonly cost?: number;
-  /** How many tokens it took. */
+  /** Number of tokens. */
   readonly totalTokens?: number;
-  /** Anything else. */
+  /** Other data. */
   readonly attributes?: JsonObject;
-  /** How long it took, in milliseconds. The specification names no unit; its sample has milliseconds. */
+  /** Duration in milliseconds, as in the sample; the specification names no unit. */
   readonly latency?: number;
-  /** When it began, as a time in UTC. */
+  /** Start, as a time in UTC. */
   readonly startTime?: string;
-  /** When it ended. Absent: it has not ended. */
+  /** End. Absent: still running. */
   readonly endTime?: string;
   /** Why it failed. */
   readonly error?: JsonValue;
 }
 
-/** How deep traces may be in each other. */
+/** Maximum nesting of traces. */
 const deepest = 16;
 
-/** A number as ProtoJSON may write it: an `int64` is a text. */
+/** A number, or text, as ProtoJSON writes an `int64`. */
 const amount: Schema<number> = (value, state) =>
   number()(typeof value === "string" && /^-?\d{1,15}$/.test(value) ? Number(value) : value, state);
 
-/** By name, or by number as protobuf has it. Another one, of a later version, is left out. */
+/** By name, or by protobuf number. Types of later versions are left out. */
 const callTypes = new Map<unknown, CallType>([
   ["AGENT", "AGENT"],
   ["TOOL", "TOOL"],
@@ -113,7 +122,7 @@ function traceAt(depth: number): Schema<ResponseTrace> {
     traceId: required(string),
     steps: required(list<TraceStep>(depth < deepest ? stepSchema(depth) : tooDeep)),
   });
-  // Empty lists are left out by ProtoJSON.
+  // ProtoJSON leaves out empty lists.
   return (value, state) => schema(withSteps(named(value)), state);
 }
 
@@ -121,13 +130,14 @@ function withSteps(trace: unknown): unknown {
   return isRecord(trace) && trace["traceId"] !== undefined ? { steps: [], ...trace } : trace;
 }
 
-/** The schema of a trace in any of its shapes. */
-export const traceSchema: StandardSchema<ResponseTrace> = standardSchema(traceAt(0));
+const trace = traceAt(0);
 
-/** A trace in any of its shapes; `undefined` for anything else. */
+/** The schema of a trace in any of its shapes. */
+export const traceSchema: StandardSchema<ResponseTrace> = standardSchema(trace);
+
+/** Reads a trace in any of its shapes; `undefined` for anything else. */
 export function readTrace(value: unknown): ResponseTrace | undefined {
-  const result = traceSchema["~standard"].validate(value);
-  return result instanceof Promise || result.issues !== undefined ? undefined : result.value;
+  return fitting(trace, value);
 }
 
 type Fields = Readonly<Record<string, unknown>>;
@@ -136,7 +146,7 @@ function isRecord(value: unknown): value is Fields {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
-/** An object with JSON names in place of proto names. */
+/** An object with JSON names instead of proto names. */
 function named(value: unknown): unknown {
   if (!isRecord(value)) return value;
   return Object.fromEntries(
@@ -147,7 +157,7 @@ function named(value: unknown): unknown {
   );
 }
 
-/** A step with the members of both shapes under the names of `TraceStep`. */
+/** A step of either shape with the names of `TraceStep`. */
 function stepOf(value: unknown): unknown {
   const step = named(value);
   if (!isRecord(step)) return value;
@@ -168,7 +178,7 @@ function stepOf(value: unknown): unknown {
   };
 }
 
-/** The specification has no place for an error and a type of step: this package writes them as attributes there. */
+/** The specification has no member for an error and a type of step: this package writes them as attributes. */
 function attributesOf(step: Fields, attributes: unknown): Fields {
   if (!isRecord(attributes)) return {};
   const isSpecified = !("error" in step) && !("stepType" in step);
@@ -182,4 +192,156 @@ function attributesOf(step: Fields, attributes: unknown): Fields {
 
 function present(fields: Fields): Fields {
   return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined && value !== null));
+}
+
+/** The shape of a written trace: that of the sample, or of the specification. */
+export type TraceShape = "sample" | "specification";
+
+/** A trace as JSON. */
+export function writeTrace({ traceId, steps }: ResponseTrace, shape: TraceShape): JsonObject {
+  return { trace_id: traceId, steps: steps.map((step) => writeStep(step, shape)) };
+}
+
+/** A step as JSON. */
+export function writeStep(step: TraceStep, shape: TraceShape): JsonObject {
+  return shape === "sample" ? asSample(step) : asSpecified(step);
+}
+
+/**
+ * The sample writes unknown members as `null`. It has no nested trace: that is added under the name of the
+ * specification.
+ */
+function asSample(step: TraceStep): JsonObject {
+  const { responseTrace, agentUrl } = step;
+  return {
+    step_id: step.stepId,
+    trace_id: step.traceId ?? null,
+    parent_step_id: step.parentStepId ?? null,
+    call_type: step.callType ?? null,
+    name: step.name ?? null,
+    parameters: step.parameters ?? null,
+    requests: step.requests ?? null,
+    step_type: step.stepType ?? null,
+    cost: step.cost ?? null,
+    total_tokens: step.totalTokens ?? null,
+    additional_attributes: step.attributes ?? {},
+    latency: step.latency ?? null,
+    start_time: step.startTime ?? null,
+    end_time: step.endTime ?? null,
+    error: step.error ?? null,
+    ...(agentUrl !== undefined && { agent_url: agentUrl }),
+    ...(responseTrace !== undefined && { response_trace: writeTrace(responseTrace, "sample") }),
+  };
+}
+
+/**
+ * The specification has whole numbers and attributes of text, and no members for an error, a type of step, or a call of
+ * the host.
+ */
+function asSpecified(step: TraceStep): JsonObject {
+  const { callType, name, cost, error, stepType, attributes = {} } = step;
+  const isHost = callType !== "AGENT" && callType !== "TOOL";
+  const additional = {
+    ...attributes,
+    ...(error !== undefined && { error }),
+    ...(stepType !== undefined && { step_type: stepType }),
+    ...(isHost && name !== undefined && { name }),
+    ...(cost !== undefined && !Number.isInteger(cost) && { cost }),
+  };
+  return {
+    step_id: step.stepId,
+    trace_id: step.traceId ?? "",
+    parent_step_id: step.parentStepId ?? "",
+    ...(!isHost && { call_type: callType, step_action: actionOf(step) }),
+    ...(cost !== undefined && { cost: Math.round(cost) }),
+    ...(step.totalTokens !== undefined && { total_tokens: Math.round(step.totalTokens) }),
+    additional_attributes: Object.fromEntries(Object.entries(additional).map(([key, value]) => [key, textOf(value)])),
+    ...(step.latency !== undefined && { latency: Math.round(step.latency) }),
+    ...(step.startTime !== undefined && { start_time: step.startTime }),
+    ...(step.endTime !== undefined && { end_time: step.endTime }),
+  };
+}
+
+function actionOf({
+  callType,
+  name = "",
+  parameters = {},
+  requests,
+  agentUrl = "",
+  responseTrace,
+}: TraceStep): JsonObject {
+  if (callType === "TOOL") return { tool_invocation: { tool_name: name, parameters } };
+  return {
+    agent_invocation: {
+      agent_url: agentUrl,
+      agent_name: name,
+      requests: structOf(requests),
+      ...(responseTrace !== undefined && { response_trace: writeTrace(responseTrace, "specification") }),
+    },
+  };
+}
+
+/** Wraps a request that is not an object. */
+function structOf(requests: JsonValue | undefined): JsonObject {
+  if (requests === undefined || requests === null) return {};
+  return typeof requests === "object" && !Array.isArray(requests) ? (requests as JsonObject) : { request: requests };
+}
+
+function textOf(value: JsonValue | undefined): string {
+  return typeof value === "string" ? value : JSON.stringify(value ?? null);
+}
+
+/** Longest text that is parsed as a trace, in characters. */
+const longestText = 1 << 20;
+
+/**
+ * Finds the trace in an event. The specification puts it into metadata of a message or an artifact, or into an artifact
+ * of its own; the sample into metadata of the status update, which becomes metadata of the task, or into a text of the
+ * artifact.
+ */
+export function findTrace(event: StreamResponse, key: string): ResponseTrace | undefined {
+  for (const value of candidates(event, key)) {
+    const trace = value === undefined ? undefined : readTrace(value);
+    if (trace !== undefined) return trace;
+  }
+  return undefined;
+}
+
+function* candidates(event: StreamResponse, key: string): Generator<unknown> {
+  const { message, statusUpdate, artifactUpdate, task } = event;
+  const at = (metadata: JsonObject | undefined): unknown =>
+    metadata !== undefined && Object.hasOwn(metadata, key) ? metadata[key] : undefined;
+  yield at(message?.metadata);
+  yield at(statusUpdate?.status.message?.metadata);
+  yield at(statusUpdate?.metadata);
+  if (artifactUpdate !== undefined) {
+    yield at(artifactUpdate.metadata);
+    yield* ofArtifact(artifactUpdate.artifact, at);
+  }
+  if (task !== undefined) yield* ofTask(task, at);
+}
+
+type At = (metadata: JsonObject | undefined) => unknown;
+
+/** The status message is the newest place. */
+function* ofTask({ status, metadata, artifacts = [] }: Task, at: At): Generator<unknown> {
+  yield at(status.message?.metadata);
+  yield at(metadata);
+  for (const artifact of artifacts.toReversed()) yield* ofArtifact(artifact, at);
+}
+
+function* ofArtifact({ metadata, parts }: Artifact, at: At): Generator<unknown> {
+  yield at(metadata);
+  for (const part of parts) yield ofPart(part);
+}
+
+function ofPart({ text, data }: Part): unknown {
+  if (data !== undefined) return data;
+  if (text === undefined || text.length > longestText || !/^\s*\{/.test(text) || !/"trace_?id"/i.test(text))
+    return undefined;
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
 }

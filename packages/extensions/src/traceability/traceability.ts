@@ -10,10 +10,8 @@ import type {
   MetadataField,
 } from "@parley/a2a/internal/protocol/index";
 import { defineExtension, type DefinedExtension } from "@parley/a2a/internal/extensions/index";
-import { findTrace } from "./find.ts";
+import { findTrace, type ResponseTrace, traceSchema, type TraceShape, writeTrace } from "./trace.ts";
 import { nameOfError, TraceRecorder, type Trace } from "./recorder.ts";
-import { traceSchema, type ResponseTrace } from "./trace.ts";
-import { writeTrace, type TraceShape } from "./shapes.ts";
 
 /** URI of the Traceability extension. */
 export const traceabilityUri = "https://github.com/a2aproject/a2a-samples/extensions/traceability/v1";
@@ -22,34 +20,36 @@ export const traceabilityUri = "https://github.com/a2aproject/a2a-samples/extens
 const key = "github.com/a2aproject/a2a-samples/extensions/traceability/v1/traceability";
 
 /**
- * Where a trace is put. `message`: into metadata of the message that ends the turn, as the specification says. `statusUpdate`: into metadata
- * of the event that ends it, from where it becomes metadata of the task, as in the sample.
+ * Where a trace is written: `message`, into metadata of the message that ends the turn, as specified; `statusUpdate`,
+ * into metadata of the event that ends it, which becomes metadata of the task, as in the sample.
  */
 export type TracePlace = "message" | "statusUpdate";
 
 /** Options of `traceabilityExtension()`. */
 export interface TraceabilityOptions {
-  /** How traces are written. Both are read. Default `sample`. */
+  /** The shape that is written. Both are read. Default `sample`. */
   readonly shape?: TraceShape;
-  /** Where traces are put. An end without a message has its trace in `statusUpdate` in any case. Default: both. */
+  /** Where traces are written. Without a message always in `statusUpdate`. Default: both. */
   readonly places?: readonly [TracePlace, ...TracePlace[]];
-  /** Most bytes of a trace as JSON. Default 64 KiB. Then steps lose their parameters, and further steps are left out. */
+  /**
+   * Largest trace, in bytes of JSON. Default 64 KiB. Beyond it steps lose their parameters, and further steps are
+   * omitted.
+   */
   readonly maxBytes?: number;
-  /** What a trace says of an error. Default: the name of the error, since its message may say what callers must not know. */
+  /** Describes an error in the trace. Default: its name, since messages may be secret. */
   readonly describeError?: (error: unknown) => string;
-  /** Who gets traces. They tell how an agent works inside. Default: whoever asks. */
+  /** Who gets traces, which reveal how an agent works. Default: any caller that asks. */
   readonly allow?: (call: ActivatingCall) => boolean;
 }
 
 type Traced = Readonly<Record<"trace", MetadataField<ResponseTrace>>>;
 
-/** What `event.ext(traceability)` gives. */
+/** Result of `event.ext(traceability)`. */
 export interface TraceReads {
-  /** The trace in an event, a message, an artifact or a task, wherever it is. `undefined`: there is none. */
+  /** The trace in an event, a message, an artifact or a task; `undefined` if there is none. */
   readonly trace: ResponseTrace | undefined;
 }
 
-/** The types of the Traceability extension. */
 interface TraceabilityTypes extends ExtensionTypes {
   readonly metadata: Readonly<Record<"message" | "artifact" | "task" | "statusUpdate" | "artifactUpdate", Traced>>;
   readonly data: Readonly<Record<never, never>>;
@@ -59,11 +59,11 @@ interface TraceabilityTypes extends ExtensionTypes {
   readonly event: TraceReads;
 }
 
-/** The Traceability extension. `turn.ext()` gives a `Trace`, and `event.ext()` the trace that has come. */
+/** The Traceability extension. `turn.ext()` returns a `Trace`, and `event.ext()` the received trace. */
 export type TraceabilityExtension = DefinedExtension<typeof traceabilityUri, TraceabilityTypes>;
 
 /**
- * Makes a Traceability extension. `traceability` is one with the default options.
+ * Creates a Traceability extension. `traceability` has the default options.
  *
  * @example
  * ```ts
@@ -90,7 +90,7 @@ export function traceabilityExtension(options: TraceabilityOptions = {}): Tracea
     },
     onAppend(event, { started, rows }) {
       if (!(started instanceof TraceRecorder)) return event;
-      // An attempt after a crash goes on with the steps of this one. So does a turn that the question of another agent has suspended.
+      // An attempt after a crash continues with these steps, as does a turn suspended by another agent's question.
       const row = rows && started.takeRow();
       if (row !== undefined) rows?.set(...row);
       return endsTurn(event) ? attached(event, { [key]: writeTrace(started.whole, shape) }, places) : event;
@@ -114,7 +114,7 @@ export function traceabilityExtension(options: TraceabilityOptions = {}): Tracea
 }
 
 /**
- * The Traceability extension: a caller who asks for it gets the steps that the agent has taken.
+ * The Traceability extension: callers who ask for it get the steps that the agent took.
  *
  * @example
  * ```ts
@@ -126,7 +126,7 @@ export function traceabilityExtension(options: TraceabilityOptions = {}): Tracea
  */
 export const traceability: TraceabilityExtension = traceabilityExtension();
 
-/** A delegation is a step. The trace of the other agent is a part of it, where that agent gives one. */
+/** A delegation is a step, which includes the other agent's trace if it sends one. */
 function watchOf(
   recorder: TraceRecorder,
   { rows }: Pick<ExtensionTurn, "rows">,
@@ -151,10 +151,10 @@ function watchOf(
         ...(state !== undefined && { attributes: { state } }),
       });
       if (event.message === undefined && (state === undefined || !isTerminal(state))) return undefined;
-      // Before the delegation is over: an attempt after a crash is not told of it again.
+      // Before the delegation ends: a later attempt does not see its end again.
       if (event.message !== undefined || state === "TASK_STATE_COMPLETED") step.end();
       const [row, value] = recorder.row;
-      // Where it cannot be stored, the turn is over.
+      // If it cannot be stored, the turn is over.
       return rows.store([{ op: "set", key: row, value }]).catch(() => {});
     },
     onEnd: ({ error }) => step.end({ error }),

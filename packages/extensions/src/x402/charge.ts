@@ -1,26 +1,41 @@
-import type { JsonValue } from "@parley/a2a/internal/model/index";
-import type { AgentEvent, AgentYield, ExtensionTurn } from "@parley/a2a/internal/protocol/index";
-import { paymentOfMandate } from "./embedded.ts";
-import { cartEvent, failedEvent, paymentEvent, questionEvent } from "./events.ts";
-import type { Facilitator } from "./facilitator.ts";
+import {
+  type Content,
+  type JsonObject,
+  type JsonValue,
+  partsOf,
+  type TaskState,
+} from "@parley/a2a/internal/model/index";
+import type {
+  AgentEvent,
+  AgentYield,
+  ArtifactEvent,
+  ExtensionTurn,
+  StatusEvent,
+} from "@parley/a2a/internal/protocol/index";
+import { fitting, mistake } from "../shared/values.ts";
+import { cartPart, paymentOfMandate } from "./read.ts";
+import { type Facilitator, sentences, settle, verify } from "./facilitator.ts";
 import { isOver, type PaymentProblem } from "./match.ts";
-import { checkCharge, mistake, optionOf, PaymentRequired, usualCharge, type ChargeInit } from "./price.ts";
-import { fitting, payloadSchema } from "./schemas.ts";
-import { settle } from "./settle.ts";
+import { call, type ChargeInit, checkCharge, optionOf, PaymentRequired, usualCharge, worked } from "./price.ts";
+import { payloadSchema } from "./schemas.ts";
 import { maxReceipts, type PaymentRows, type StoredCharge, type StoredPayment } from "./stored.ts";
-import { x402Keys, type PaymentPayload, type PaymentReceipt } from "./types.ts";
-import { sentences, verify } from "./verify.ts";
-import { worked } from "./work.ts";
+import {
+  type PaymentPayload,
+  type PaymentReceipt,
+  type PaymentRequiredResponse,
+  type PaymentStatus,
+  x402Keys,
+  x402Version,
+} from "./types.ts";
 
-/** What a charge is made with. */
-export interface ChargeHost {
+interface ChargeHost {
   readonly uri: string;
   readonly turn: ExtensionTurn;
   readonly facilitator: Facilitator | undefined;
   readonly rows: PaymentRows;
 }
 
-/** One charge in one turn: asks, verifies, lets the work be done, and settles. */
+/** One charge in one turn: ask, verify, do the work, settle. */
 export class Charge<Result, Order> {
   readonly #uri: string;
   readonly #turn: ExtensionTurn;
@@ -29,10 +44,10 @@ export class Charge<Result, Order> {
   readonly #init: ChargeInit<Result, Order>;
   readonly #id: string;
 
-  /** @throws A2AError `InvalidAgentResponse` where the agent has made a mistake. */
+  /** @throws A2AError `InvalidAgentResponse` for a mistake of the agent. */
   constructor({ uri, turn, facilitator, rows }: ChargeHost, init: ChargeInit<Result, Order>) {
-    if (facilitator === undefined) throw mistake("x402() needs a facilitator at a server");
-    if (!turn.resumable) throw mistake("the agent has to be resumable, so that a payment is settled after a crash");
+    if (facilitator === undefined) throw mistake(call, "x402() needs a facilitator at a server");
+    if (!turn.resumable) throw mistake(call, "the agent must be resumable, so that a payment is settled after a crash");
     checkCharge(init);
     this.#uri = uri;
     this.#turn = turn;
@@ -46,26 +61,26 @@ export class Charge<Result, Order> {
     await this.#rows.read();
     const { charge, payment } = yield* this.#verified();
     const isNow = charge.turn === this.#turn.number;
-    // A run that is resumed repeats its events.
-    if (isNow) yield this.#said("payment-verified", "Payment verified.");
+    // A resumed run repeats its events.
+    if (isNow) yield this.#event("payment-verified", "Payment verified.");
     const result = yield* worked(this.#init.work, this.#order);
     const paid = charge.status === "payment-completed" ? charge : yield* this.#settled(charge, payment);
     if (paid.turn === this.#turn.number) yield* this.#completed(result);
     return result;
   }
 
-  /** What the offer was for that is paid: not what the agent says in this turn. */
+  /** The order that was paid for, not the one of this turn. */
   get #order(): Order {
     return this.#rows.order(this.#id) as Order;
   }
 
-  /** The charge, once its payment is verified. Else the turn ends here. */
+  /** The charge once its payment is verified. Otherwise the turn ends here. */
   async *#verified(): AsyncGenerator<AgentYield, Paid, void> {
     const charge = this.#rows.charge(this.#id);
     if (charge?.payment !== undefined && charge.status !== "payment-failed") return { charge, payment: charge.payment };
     switch (charge?.status) {
       case undefined:
-        if (!this.#rows.hasPlace(this.#id)) throw mistake(`a task has at most ${maxReceipts} receipts`);
+        if (!this.#rows.hasPlace(this.#id)) throw mistake(call, `a task has at most ${maxReceipts} receipts`);
         return yield* this.#ask(await this.#offer(0));
       case "payment-submitted":
         if (charge.messageId === this.#turn.message.messageId) return yield* this.#submitted(charge);
@@ -87,7 +102,7 @@ export class Charge<Result, Order> {
     const { clock, number } = this.#turn;
     const { accepts, cart, order } = this.#init;
     const before = this.#rows.charge(this.#id);
-    // The message that pays is no new wish: after a payment that failed the same is offered at the same price.
+    // The paying message is not a new order: after a failed payment the same is offered at the same price.
     const isSame = problem !== undefined && before !== undefined && this.#order !== undefined;
     const offer = isSame
       ? { accepts: before.accepts, ...(before.cart !== undefined && { cart: before.cart }) }
@@ -107,10 +122,10 @@ export class Charge<Result, Order> {
     );
   }
 
-  /** Asks for the payment. The thrown error ends the turn quietly: the question stays. */
+  /** Asks for the payment. The thrown error ends the turn quietly; the question stays. */
   async *#ask(charge: StoredCharge): AsyncGenerator<AgentYield, never, void> {
     const { number } = this.#turn;
-    // A payment is for what was asked for last, where a task has several charges.
+    // In a task with several charges a payment is for the last question.
     if (charge.asked !== number && charge.status === "payment-required")
       await this.#store({ ...charge, asked: number });
     const { ask = "Payment is required." } = this.#init;
@@ -145,7 +160,7 @@ export class Charge<Result, Order> {
     });
   }
 
-  /** A payment that was not verified: the client is asked again, or the task fails. */
+  /** The payment was not verified: ask again, or fail the task. */
   async *#refused(
     charge: StoredCharge,
     problem: PaymentProblem,
@@ -162,7 +177,7 @@ export class Charge<Result, Order> {
 
   async *#settled(charge: StoredCharge, payment: StoredPayment): AsyncGenerator<AgentYield, StoredCharge, void> {
     const { number: turn } = this.#turn;
-    // With this row every event of the work is stored, and a later run knows that the facilitator may have been asked.
+    // Stores every event of the work, and tells a later run that the facilitator may have been asked.
     const settling = await this.#store({ ...charge, turn, payment: { ...payment, settling: true } });
     const { receipt, code } = await settle(payment, this.#turn, this.#facilitator);
     if (code === undefined) return this.#keep({ ...settling, status: "payment-completed" }, receipt);
@@ -170,14 +185,14 @@ export class Charge<Result, Order> {
     return yield* this.#ended(await this.#store({ ...settling, status: "payment-failed", problem }, receipt));
   }
 
-  /** Where the task was canceled meanwhile, the receipt cannot be kept with it. The operator has to know of it. */
+  /** If the task was canceled meanwhile, the receipt cannot be stored with it, so the operator has to know. */
   async #keep(charge: StoredCharge, receipt: PaymentReceipt): Promise<StoredCharge> {
     try {
       return await this.#store(charge, receipt);
     } catch (error) {
       const { transaction, network } = receipt;
       const { taskId, logger } = this.#turn;
-      logger.error("A payment was settled, and its receipt is not stored", { taskId, transaction, network });
+      logger.error("Payment settled, but its receipt could not be stored", { taskId, transaction, network });
       throw error;
     }
   }
@@ -191,17 +206,17 @@ export class Charge<Result, Order> {
     yield paymentEvent({ uri: this.#uri, state, status: "payment-completed", content: done, receipts });
   }
 
-  /** Ends the task: nothing is paid. The function does not go on after the event. */
+  /** Ends the task unpaid. The function does not continue after the event. */
   async *#ended(charge: StoredCharge): AsyncGenerator<AgentYield, never, void> {
     if (charge.status === "payment-rejected") {
-      yield this.#said("payment-rejected", "The payment was refused by the client.", "TASK_STATE_REJECTED");
+      yield this.#event("payment-rejected", "The payment was refused by the client.", "TASK_STATE_REJECTED");
     } else {
       yield this.#failed(charge, "TASK_STATE_FAILED");
     }
     throw new PaymentRequired();
   }
 
-  #said(
+  #event(
     status: "payment-verified" | "payment-rejected",
     content: string,
     state: "TASK_STATE_WORKING" | "TASK_STATE_REJECTED" = "TASK_STATE_WORKING",
@@ -218,10 +233,89 @@ export class Charge<Result, Order> {
   }
 }
 
-/** A charge whose payment is verified. */
 interface Paid {
   readonly charge: StoredCharge;
   readonly payment: StoredPayment;
 }
 
 const unreadable: PaymentProblem = { code: "INVALID_SIGNATURE", reason: "The message has no payment." };
+
+/* The events of a payment: statuses whose messages carry the metadata of the extension. */
+
+interface PaymentEventInit {
+  readonly uri: string;
+  readonly state: TaskState;
+  readonly status: PaymentStatus;
+  readonly content: Content;
+  readonly receipts?: readonly PaymentReceipt[];
+  readonly more?: JsonObject;
+}
+
+/** A status about a payment. It enters the history in every state. */
+function paymentEvent({ uri, state, status, content, receipts = [], more }: PaymentEventInit): StatusEvent {
+  const metadata: JsonObject = { [x402Keys.status]: status, ...more, ...receiptsOf(receipts) };
+  return {
+    kind: "status",
+    state,
+    message: { parts: partsOf(content), metadata, extensions: [uri] },
+    ...(state === "TASK_STATE_WORKING" && { keep: true }),
+  };
+}
+
+function receiptsOf(receipts: readonly PaymentReceipt[]): JsonObject {
+  return receipts.length === 0 ? {} : { [x402Keys.receipts]: receipts as unknown as JsonValue };
+}
+
+/** The question. The options are in its metadata (v0.2 §5.3), or in the cart if there is one. */
+function questionEvent(
+  uri: string,
+  charge: StoredCharge,
+  content: Content,
+  receipts: readonly PaymentReceipt[],
+): StatusEvent {
+  const more = charge.cart === undefined ? { [x402Keys.required]: requiredOf(charge) as unknown as JsonObject } : {};
+  const state = "TASK_STATE_INPUT_REQUIRED";
+  return paymentEvent({ uri, state, status: "payment-required", content, receipts, more });
+}
+
+function cartEvent(uri: string, id: string, charge: StoredCharge, cart: JsonObject): ArtifactEvent {
+  const artifact = {
+    // A new offer replaces the previous cart.
+    artifactId: `x402-cart-${id}`,
+    name: "AP2 CartMandate",
+    parts: [cartPart(cart, requiredOf(charge))],
+    extensions: [uri],
+  };
+  return { kind: "artifact", artifact, lastChunk: true };
+}
+
+function requiredOf({ accepts, problem }: StoredCharge): PaymentRequiredResponse {
+  return { x402Version, accepts, ...(problem !== undefined && { error: problem.reason }) };
+}
+
+/** A failed payment. The task fails, or continues with another question. */
+function failedEvent(
+  uri: string,
+  { problem }: StoredCharge,
+  state: "TASK_STATE_FAILED" | "TASK_STATE_WORKING",
+  receipts: readonly PaymentReceipt[],
+): StatusEvent {
+  const { code = "SETTLEMENT_FAILED", reason = "The payment has failed." } = problem ?? {};
+  const more = { [x402Keys.error]: code };
+  return paymentEvent({ uri, state, status: "payment-failed", content: `Payment failed. ${reason}`, receipts, more });
+}
+
+/** The agent's final event with every receipt of its task (v0.1 §4.5: "final TaskStatus.message"). */
+export function withReceipts<Event extends AgentEvent>(
+  event: Event,
+  uri: string,
+  receipts: readonly PaymentReceipt[],
+): Event {
+  if (event.kind !== "reply" && event.kind !== "status") return event;
+  const message = event.message ?? { parts: [{ text: "Payment completed." }] };
+  if (message.metadata?.[x402Keys.status] !== undefined) return event;
+  const status: PaymentStatus = receipts.at(-1)?.success === true ? "payment-completed" : "payment-failed";
+  const metadata = { ...message.metadata, [x402Keys.status]: status, ...receiptsOf(receipts) };
+  const extensions = [...(message.extensions ?? []), uri];
+  return { ...event, message: { ...message, metadata, extensions } };
+}

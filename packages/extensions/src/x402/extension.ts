@@ -1,5 +1,7 @@
-import { isTerminal } from "@parley/a2a/internal/model/index";
+import { type A2AError, invalidParams, isTerminal } from "@parley/a2a/internal/model/index";
 import type {
+  AcceptedCall,
+  AcceptedInput,
   AgentYield,
   AppendedEvent,
   AppendingTurn,
@@ -8,37 +10,39 @@ import type {
   ExtensionTypes,
   MetadataField,
 } from "@parley/a2a/internal/protocol/index";
-import { defineExtension, type DefinedExtension } from "@parley/a2a/internal/extensions/index";
+import { type DefinedExtension, defineExtension } from "@parley/a2a/internal/extensions/index";
 import { standardSchema } from "@parley/a2a/internal/extensions/schemas";
-import { acceptPayment } from "./accept.ts";
-import { Charge } from "./charge.ts";
-import { withReceipts } from "./events.ts";
+import { Charge, withReceipts } from "./charge.ts";
 import type { Facilitator } from "./facilitator.ts";
 import type { ChargeInit } from "./price.ts";
 import { errorSchema, payloadSchema, receiptsSchema, requiredSchema, statusSchema } from "./schemas.ts";
-import { chargeRow, PaymentRows, type StoredCharge } from "./stored.ts";
+import { chargeRow, PaymentRows, paymentsOf, type StoredCharge } from "./stored.ts";
 import {
-  x402Keys,
-  x402UriV01,
-  x402UriV02,
+  clientStatuses,
+  mayMovePayment,
   type PaymentPayload,
   type PaymentReceipt,
   type PaymentRequiredResponse,
   type PaymentStatus,
+  x402Keys,
+  x402UriV01,
+  x402UriV02,
 } from "./types.ts";
+import { paymentOfMandate } from "./read.ts";
 
-/** What `turn.ext()` gives for x402: the payments of the task of this turn. */
+/** What `turn.ext()` returns for x402: the payments of this turn's task. */
 export interface Payments {
   /**
-   * Asks for a payment, and goes on once it is verified: it does the work, settles the payment, and completes the task with the receipts.
-   * Where nothing is paid yet, the task is INPUT_REQUIRED, and the function ends here (its `finally` runs). The message with the payment
-   * calls it again. What was offered and paid is kept with the task, so it survives a restart, and a payment is settled under one key.
+   * Asks for a payment. Once it is verified: does the work, settles, and completes the task with the receipts. Without
+   * a payment the task becomes INPUT_REQUIRED and the function ends here (its `finally` runs); the paying message calls
+   * it again. Offer and payment are stored with the task, so they survive a restart, and a payment is settled under one
+   * idempotency key.
    *
-   * Do before it only what may be done twice, and free of charge. The agent has to be `resumable`: after a crash the work is done again, and
-   * the settlement is finished.
+   * Code before it runs twice and unpaid. The agent must be `resumable`: after a crash the work is repeated and the
+   * settlement finished.
    *
-   * @returns what `work` has returned, where `completes` is `false`.
-   * @throws A2AError `InvalidAgentResponse` where the agent has made a mistake.
+   * @returns the result of `work`, if `completes` is `false`.
+   * @throws A2AError `InvalidAgentResponse` for a mistake of the agent.
    *
    * @example
    * ```ts
@@ -56,11 +60,11 @@ export interface Payments {
    * ```
    */
   charge<Result = void, Order = undefined>(init: ChargeInit<Result, Order>): AsyncGenerator<AgentYield, Result, void>;
-  /** Every attempt to pay in this task so far, oldest first. */
+  /** Every payment attempt of this task, oldest first. */
   receipts(): Promise<readonly PaymentReceipt[]>;
 }
 
-/** What the extension puts into the metadata of messages (v0.2 §7). */
+/** The metadata of messages (v0.2 §7). */
 type PaymentFields = {
   readonly status: MetadataField<PaymentStatus>;
   readonly required: MetadataField<PaymentRequiredResponse>;
@@ -69,7 +73,6 @@ type PaymentFields = {
   readonly error: MetadataField<string>;
 };
 
-/** The types of the x402 extension. */
 interface X402Types extends ExtensionTypes {
   readonly metadata: { readonly message: PaymentFields };
   readonly data: Readonly<Record<never, never>>;
@@ -84,18 +87,19 @@ export type X402Extension = DefinedExtension<string, X402Types>;
 
 /** Options of `x402()`. */
 export interface X402Options {
-  /** Verifies and settles payments. A server needs one, and a client has none. */
+  /** Verifies and settles payments. Required at a server, unused at a client. */
   readonly facilitator?: Facilitator;
-  /** The version of the extension: its URI depends on it. Both are understood alike. Default `0.1`, which most agents have. */
+  /**
+   * The version of the extension, which decides its URI. Both are read alike. Default `0.1`, which most agents have.
+   */
   readonly version?: "0.1" | "0.2";
   /**
-   * Whether callers have to activate it, as the specification recommends (§3.1). With `false`, `turn.ext()` is `undefined` for those who
-   * have not, and the agent decides what they get. Default true.
+   * Whether callers must activate it, as the specification recommends (§3.1). With `false`, `turn.ext()` is `undefined`
+   * for callers who did not. Default true.
    */
   readonly required?: boolean;
 }
 
-/** The payments of a turn, and the receipts that are known without waiting. */
 class TurnPayments implements Payments {
   readonly #uri: string;
   readonly #turn: ExtensionTurn;
@@ -113,7 +117,7 @@ class TurnPayments implements Payments {
     return this.#rows.receipts;
   }
 
-  /** The charge that the message of this turn pays, where the agent has not looked at the payment yet. */
+  /** The charge that this turn's message pays, if the agent has not looked at the payment yet. */
   get untaken(): readonly [id: string, charge: StoredCharge] | undefined {
     return this.#rows.submittedBy(this.#turn.message.messageId);
   }
@@ -165,11 +169,11 @@ export function x402({ facilitator, version = "0.1", required = true }: X402Opti
   });
 }
 
-/** The last word of the agent has the receipts of the task. */
+/** Adds the receipts of the task to the agent's final event. */
 function appended(event: AppendedEvent, uri: string, { started, rows }: AppendingTurn): AppendedEvent {
   if (event.kind === "status" && event.state === "TASK_STATE_INPUT_REQUIRED" && started instanceof TurnPayments) {
     const [id, charge] = started.untaken ?? [];
-    // The agent asks something else first. Nobody would look at the payment later, so another one may come.
+    // The agent asks something else first. It will not look at this payment later, so accept another one.
     if (id !== undefined && charge !== undefined && rows !== undefined) {
       const { key, value } = chargeRow(id, { ...charge, status: "payment-required" });
       rows.set(key, value);
@@ -178,4 +182,59 @@ function appended(event: AppendedEvent, uri: string, { started, rows }: Appendin
   const isLast = event.kind === "reply" || (event.kind === "status" && isTerminal(event.state));
   if (!isLast || !(started instanceof TurnPayments) || started.known.length === 0) return event;
   return withReceipts(event, uri, started.known);
+}
+
+/**
+ * Accepts a message about a payment. Its task must ask for one; the charge becomes submitted in the same transaction,
+ * so a second payment for the same offer is rejected before it is stored. The metadata already fits its schemas.
+ */
+function acceptPayment(input: AcceptedInput, call: AcceptedCall, uri: string): AcceptedInput | Promise<AcceptedInput> {
+  const status = input.message.metadata?.[x402Keys.status];
+  return status === undefined || status === null ? input : submitted(input, status as PaymentStatus, call, uri);
+}
+
+async function submitted(
+  input: AcceptedInput,
+  status: PaymentStatus,
+  { rows, extensions }: AcceptedCall,
+  uri: string,
+): Promise<AcceptedInput> {
+  const { message } = input;
+  if (!clientStatuses.includes(status)) {
+    throw refused("status", `must be ${clientStatuses.join(" or ")}: the agent sets the others`);
+  }
+  if (message.taskId === undefined) throw refused("status", "requires message.taskId");
+  const { charges } = paymentsOf(await rows.read());
+  const other = uri === x402UriV01 ? x402UriV02 : x402UriV01;
+  // The caller activated both versions, and the agent charges with the other one.
+  if (charges.size === 0 && extensions.includes(other)) return input;
+  // The payment is for the latest question.
+  const [id, charge] =
+    [...charges]
+      .filter(([, each]) => mayMovePayment(each.status, "payment-submitted"))
+      .toSorted(([, one], [, another]) => askedIn(another) - askedIn(one))[0] ?? [];
+  if (id === undefined || charge === undefined)
+    throw refused("status", "is not expected: this task asks for no payment");
+  const hasPayload = (message.metadata?.[x402Keys.payload] ?? undefined) !== undefined;
+  if (status === "payment-submitted") {
+    if (charge.cart === undefined && !hasPayload) throw refused("payload", "is required");
+    if (charge.cart !== undefined && hasPayload) throw refused("payload", "must be in the payment mandate (v0.2 §7)");
+    if (charge.cart !== undefined && paymentOfMandate(message.parts) === undefined) {
+      throw invalidParams([
+        { field: "message.parts", description: "must contain a payment mandate with an x402 payment" },
+      ]);
+    }
+  }
+  // Its turn finds out whether it pays: a client may also decline.
+  const { key, value } = chargeRow(id, { ...charge, status: "payment-submitted", messageId: message.messageId });
+  rows.set(key, value);
+  return input;
+}
+
+function askedIn({ asked, turn }: StoredCharge): number {
+  return asked ?? turn;
+}
+
+function refused(name: keyof typeof x402Keys, description: string): A2AError {
+  return invalidParams([{ field: `message.metadata.${x402Keys[name]}`, description }]);
 }

@@ -4,22 +4,23 @@ import { A2AError, type JsonValue } from "@parley/a2a/internal/model/index";
 import { boolean, object, optional, required, string } from "@parley/a2a/internal/model/schema";
 import { guardedFetch, type GuardedFetch } from "@parley/a2a/internal/net/index";
 import type { ExtensionTurn } from "@parley/a2a/internal/protocol/index";
-import { fitting, receiptSchema } from "./schemas.ts";
+import { digestOf, fitting } from "../shared/values.ts";
+import { receiptSchema } from "./schemas.ts";
 import type { PaymentErrorCode, PaymentPayload, PaymentReceipt, PaymentRequirements } from "./types.ts";
+import { matchPayment, nonceNames, type PaymentProblem } from "./match.ts";
+import type { PaymentRows, StoredCharge, StoredPayment } from "./stored.ts";
 
-/* Who verifies and settles payments for an agent. */
-
-/** A payment, and the option that it is for. */
+/** A payment, and the option it is for. */
 export interface FacilitatorRequest {
-  /** The payment, as the client has sent it. */
+  /** The payment as the client sent it. */
   readonly payment: PaymentPayload;
-  /** The option, as the agent has offered it. */
+  /** The option as the agent offered it. */
   readonly requirements: PaymentRequirements;
-  /** Aborted when the answer is no longer wanted. */
+  /** Aborted when the answer is no longer needed. */
   readonly signal?: AbortSignal;
 }
 
-/** What a facilitator says about a payment. */
+/** A facilitator's verdict on a payment. */
 export interface Verification {
   /** Whether it can be settled. */
   readonly isValid: boolean;
@@ -31,26 +32,26 @@ export interface Verification {
 
 /** Verifies and settles payments. */
 export interface Facilitator {
-  /** Whether a payment is good. Nothing changes. Rejects where this cannot be found out now. */
+  /** Checks a payment without changing anything. Rejects if the answer is unknown. */
   verify(request: FacilitatorRequest): Promise<Verification>;
   /**
-   * Moves the money. It is called again with the same key where the outcome of an earlier call is not known, as after a crash:
-   * the same key must never pay twice, and gives the outcome of the first call. Rejects where the outcome is not known now.
+   * Moves the money. Called again with the same key after an unknown outcome, such as a crash: the same key must never
+   * pay twice, and returns the first outcome. Rejects if the outcome is unknown.
    */
   settle(request: FacilitatorRequest & { readonly idempotencyKey: string }): Promise<PaymentReceipt>;
 }
 
 /** Options of `httpFacilitator()`. */
 export interface HttpFacilitatorOptions {
-  /** Headers of each request, such as those with an API key. */
+  /** Headers of each request, such as an API key. */
   readonly headers?: () => Readonly<Record<string, string>> | Promise<Readonly<Record<string, string>>>;
-  /** Calls the facilitator. Default: public `https:` addresses alone, with a timeout of 30 seconds. */
+  /** Calls the facilitator. Default: only public `https:` addresses, with a timeout of 30 seconds. */
   readonly fetch?: GuardedFetch;
 }
 
 /**
- * A facilitator with the public HTTP API of x402: `POST /verify` and `POST /settle`. The key of a settlement is in the header
- * `Idempotency-Key`. A facilitator that does not know this header relies on the nonce of the payment, which a network takes once.
+ * A facilitator with the public HTTP API of x402: `POST /verify` and `POST /settle`. The header `Idempotency-Key` names
+ * a settlement. Facilitators that ignore it rely on the nonce of the payment, which a network accepts once.
  *
  * @example
  * ```ts
@@ -79,14 +80,14 @@ export function httpFacilitator(url: string, options: HttpFacilitatorOptions = {
     async verify(request) {
       const { status, body } = await call("/verify", request, {});
       const verification = fitting(verificationSchema, body);
-      // A yes that is an error as well is no yes.
+      // A positive answer with an error status does not count.
       if (verification === undefined || (verification.isValid && status >= 300)) throw unavailable("verify", status);
       return verification;
     },
     async settle(request) {
       const { status, body } = await call("/settle", request, { "idempotency-key": request.idempotencyKey });
       const receipt = fitting(receiptSchema, body);
-      // The outcome of a settlement that is still going on is not known.
+      // A pending settlement has no outcome yet.
       const isKnown = receipt !== undefined && status < (receipt.success ? 300 : 500) && !isPending(receipt);
       if (!isKnown) throw unavailable("settle", status);
       return receipt;
@@ -94,15 +95,15 @@ export function httpFacilitator(url: string, options: HttpFacilitatorOptions = {
   };
 }
 
-/** How long a facilitator may take for an answer, in milliseconds. */
+/** Longest wait for an answer, in milliseconds. */
 const longestAnswer = 60_000;
 
 /**
- * Asks a facilitator. One that does not answer in time is not waited for, also where it does not look at its signal.
+ * Asks a facilitator, which may ignore its signal, with a timeout.
  *
- * @param until - Aborted when the answer is no longer wanted. Default: it is always wanted.
+ * @param until - Aborted when the answer is no longer needed. Default: never.
  */
-export async function asked<T>(
+async function asked<T>(
   ask: (signal: AbortSignal) => Promise<T>,
   clock: ExtensionTurn["clock"],
   until?: AbortSignal,
@@ -141,12 +142,11 @@ function unavailable(what: string, status: number): A2AError {
   return new A2AError("Unavailable", `The facilitator could not ${what} the payment (HTTP ${status})`);
 }
 
-/** Whether a settlement goes on, and has no outcome yet. */
 function isPending({ success, errorReason = "" }: PaymentReceipt): boolean {
   return !success && /pending/i.test(errorReason);
 }
 
-/** The words in the reasons of facilitators, and the codes of the extension. The first one that fits counts. */
+/** Words in the reasons of facilitators, and the codes of the extension. The first match wins. */
 const words: readonly (readonly [RegExp, PaymentErrorCode])[] = [
   [/insufficient|balance/i, "INSUFFICIENT_FUNDS"],
   [/nonce|already.?used|duplicate|replay/i, "DUPLICATE_NONCE"],
@@ -156,13 +156,12 @@ const words: readonly (readonly [RegExp, PaymentErrorCode])[] = [
   [/value|amount/i, "INVALID_AMOUNT"],
 ];
 
-/** The code for the reason of a facilitator. */
 export function errorCodeOf(reason: string | undefined, otherwise: PaymentErrorCode): PaymentErrorCode {
   return words.find(([word]) => word.test(reason ?? ""))?.[1] ?? otherwise;
 }
 
-/** The receipt as it may be kept and shown: the facilitator wrote its texts. */
-export function keptReceipt(receipt: PaymentReceipt, network: string): PaymentReceipt {
+/** A receipt that is safe to store and show: the facilitator wrote its texts. */
+function keptReceipt(receipt: PaymentReceipt, network: string): PaymentReceipt {
   const { success, transaction = "", payer, errorReason } = receipt;
   return {
     success: success === true,
@@ -171,4 +170,132 @@ export function keptReceipt(receipt: PaymentReceipt, network: string): PaymentRe
     ...(payer !== undefined && { payer: plain(payer, 256) }),
     ...(errorReason !== undefined && { errorReason: plain(errorReason, 300) }),
   };
+}
+
+interface Verifying {
+  readonly turn: ExtensionTurn;
+  readonly rows: PaymentRows;
+  readonly facilitator: Facilitator;
+  /** Name of the charge. */
+  readonly id: string;
+}
+
+/** How long a nonce is reserved if the payment does not expire, in milliseconds. */
+const usualHold = 30 * 24 * 60 * 60_000;
+/** A nonce stays reserved after its payment has expired, since clocks differ. */
+const grace = 60 * 60_000;
+
+/**
+ * Verifies a payment (v0.2 §10): it must match an offer of this task, satisfy the facilitator, and be new to the agent.
+ * Nonces are claimed only after the facilitator has checked the signature, so nobody can use up those of others.
+ *
+ * @throws the reason that aborted the turn.
+ */
+export async function verify(
+  payload: PaymentPayload,
+  charge: StoredCharge,
+  { turn, rows, facilitator, id }: Verifying,
+): Promise<StoredPayment | PaymentProblem> {
+  const { clock, signal, logger, taskId } = turn;
+  const matched = await matchPayment(payload, charge.accepts, { now: clock.now(), offeredAt: charge.offeredAt });
+  if ("code" in matched) return matched;
+  const { facts, options } = matched;
+  let problem: PaymentProblem | undefined;
+  for (const requirements of options) {
+    try {
+      const ask = (until: AbortSignal) => facilitator.verify({ payment: payload, requirements, signal: until });
+      const { isValid, invalidReason } = await asked(ask, clock, signal);
+      if (isValid !== true) {
+        const code = errorCodeOf(invalidReason, "INVALID_SIGNATURE");
+        problem = { code, reason: sentences[code] };
+        logger.info("Payment rejected", { taskId, reason: invalidReason });
+        continue;
+      }
+    } catch (cause) {
+      signal.throwIfAborted();
+      logger.error("Failed to verify a payment with the facilitator", { taskId, cause });
+      return { code: "INVALID_SIGNATURE", reason: "The payment could not be verified now." };
+    }
+    const until = facts.validBefore === undefined ? clock.now() + usualHold : facts.validBefore + grace;
+    // Stores keep whole milliseconds, and a distant time is capped.
+    const heldUntil = Math.min(Math.ceil(until), clock.now() + 10 * usualHold);
+    for (const name of await nonceNames(payload, facts)) {
+      if (!(await rows.claim(name, heldUntil))) return { code: "DUPLICATE_NONCE", reason: sentences.DUPLICATE_NONCE };
+    }
+    return { payload, requirements, key: await digestOf([taskId, id, facts.nonce]) };
+  }
+  return problem ?? { code: "INVALID_SIGNATURE", reason: sentences.INVALID_SIGNATURE };
+}
+
+/** Texts for the client. */
+export const sentences = {
+  INSUFFICIENT_FUNDS: "The wallet does not have enough funds.",
+  INVALID_SIGNATURE: "The payment could not be verified.",
+  EXPIRED_PAYMENT: "The payment has expired.",
+  DUPLICATE_NONCE: "The payment was used before.",
+  NETWORK_MISMATCH: "The payment is for another network.",
+  INVALID_AMOUNT: "The payment does not have the amount that was asked for.",
+  SETTLEMENT_FAILED: "The payment could not be settled.",
+} as const;
+
+interface Settled {
+  readonly receipt: PaymentReceipt;
+  /** Why it has failed. */
+  readonly code?: PaymentErrorCode;
+}
+
+/** Calls of the facilitator in one run. */
+const maxTries = 3;
+
+/**
+ * Settles a payment. After an unknown outcome it asks again under the same key. Canceling does not abort a running
+ * call: its receipt would be lost.
+ *
+ * @throws the reason that aborted the turn, before a call or between two.
+ */
+export async function settle(
+  { payload, requirements, key }: StoredPayment,
+  { clock, signal, logger, taskId }: ExtensionTurn,
+  facilitator: Facilitator,
+): Promise<Settled> {
+  for (let tries = 1; ; tries += 1) {
+    signal.throwIfAborted();
+    try {
+      const call = { payment: payload, requirements, idempotencyKey: key };
+      const answer = await asked((late) => facilitator.settle({ ...call, signal: late }), clock);
+      const receipt = keptReceipt(answer, requirements.network);
+      if (receipt.success) return { receipt };
+      logger.warn("Payment not settled", { taskId, key, reason: receipt.errorReason });
+      return { receipt, code: failureOf(receipt) };
+    } catch (cause) {
+      logger.error("Settlement outcome unknown", { taskId, key, tries, cause });
+      if (tries === maxTries) return unknownOutcome(requirements.network);
+    }
+    await pause(tries * 1000, clock, signal);
+  }
+}
+
+function unknownOutcome(network: string): Settled {
+  const receipt = { success: false, errorReason: "facilitator_unavailable", network, transaction: "" };
+  return { receipt, code: "SETTLEMENT_FAILED" };
+}
+
+/** After verification most reasons are failures of the settlement. */
+function failureOf({ errorReason }: PaymentReceipt): PaymentErrorCode {
+  const code = errorCodeOf(errorReason, "SETTLEMENT_FAILED");
+  return code === "INSUFFICIENT_FUNDS" || code === "EXPIRED_PAYMENT" || code === "DUPLICATE_NONCE"
+    ? code
+    : "SETTLEMENT_FAILED";
+}
+
+function pause(ms: number, clock: ExtensionTurn["clock"], signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    const end = clock.after(ms, over);
+    signal.addEventListener("abort", over, { once: true });
+    function over(): void {
+      end();
+      signal.removeEventListener("abort", over);
+      resolve();
+    }
+  });
 }

@@ -12,8 +12,11 @@ export {
   type HttpFacilitatorOptions,
   type Verification,
 } from "./facilitator.ts";
-export { mayMovePayment, paymentErrorCodes, paymentMoves, paymentStatuses } from "./states.ts";
 export {
+  mayMovePayment,
+  paymentErrorCodes,
+  paymentMoves,
+  paymentStatuses,
   x402Keys,
   x402UriV01,
   x402UriV02,
@@ -24,8 +27,11 @@ export {
   type PaymentRequirements,
   type PaymentStatus,
 } from "./types.ts";
-export { memoryLedger, type MemoryLedgerOptions, type PaymentLedger, type SentPayment } from "./ledger.ts";
 export {
+  memoryLedger,
+  type MemoryLedgerOptions,
+  type PaymentLedger,
+  type SentPayment,
   createPayer,
   payWith,
   PaymentRefused,
@@ -34,9 +40,10 @@ export {
   type PayerOptions,
   type PayingClient,
   type PaymentLimit,
+  type SignRequest,
+  type Wallet,
 } from "./payer.ts";
 export { readPayment, type PaymentState } from "./read.ts";
-export type { SignRequest, Wallet } from "./wallet.ts";
 export {
   testFacilitator,
   testWallet,

@@ -1,13 +1,13 @@
 import type { JsonObject, JsonValue } from "@parley/a2a/internal/model/index";
 import { isObject } from "@parley/a2a/internal/model/schema";
-import { fingerprint } from "./fingerprint.ts";
-import { x402Version, type PaymentErrorCode, type PaymentPayload, type PaymentRequirements } from "./types.ts";
+import { digestOf } from "../shared/values.ts";
+import { type PaymentErrorCode, type PaymentPayload, type PaymentRequirements, x402Version } from "./types.ts";
 
-/* Compares a payment with what was offered for its task (v0.2 §5.1, §10), before anybody else is asked. */
+/* Compares a payment with the offers of its task (v0.2 §5.1, §10), before the facilitator is asked. */
 
-/** What a payment says about itself, as far as its scheme is known here. */
-export interface PaymentFacts {
-  /** What makes it unique: it can be used once. */
+/** The claims of a payment, as far as its scheme is known here. */
+interface PaymentFacts {
+  /** Makes it unique: it can be used once. */
   readonly nonce: string;
   /** Who pays. */
   readonly payer?: string;
@@ -15,28 +15,29 @@ export interface PaymentFacts {
   readonly payTo?: string;
   /** The amount, in the smallest unit. */
   readonly amount?: bigint;
-  /** From when on it can be settled, in milliseconds since the Unix epoch. */
+  /** Earliest settlement, in milliseconds since the Unix epoch. */
   readonly validAfter?: number;
-  /** Until when it can be settled, in milliseconds since the Unix epoch. */
+  /** Latest settlement, in milliseconds since the Unix epoch. */
   readonly validBefore?: number;
 }
 
-/** Why a payment is not accepted. */
+/** Why a payment is rejected. */
 export interface PaymentProblem {
   readonly code: PaymentErrorCode;
   /** A sentence for people. */
   readonly reason: string;
 }
 
-/** The options that a payment may be for, or why it is for none of them. */
+/** The options that a payment may be for, or why it is for none. */
 export type Matched =
-  { readonly facts: PaymentFacts; readonly options: readonly PaymentRequirements[] } | PaymentProblem;
+  | { readonly facts: PaymentFacts; readonly options: readonly PaymentRequirements[] }
+  | PaymentProblem;
 
 /**
- * Compares a payment with the options that were offered. Several options stay where they differ in what the payment does not say, such as
- * the asset: the facilitator then finds the one whose signature is right.
+ * Compares a payment with the offered options. Several remain if they differ in something the payment does not say,
+ * such as the asset; the facilitator then finds the one with the right signature.
  *
- * @param offeredAt - When they were offered; this and `now` in milliseconds since the Unix epoch.
+ * @param offeredAt - When they were offered; like `now` in milliseconds since the Unix epoch.
  */
 export async function matchPayment(
   payment: PaymentPayload,
@@ -64,7 +65,7 @@ export async function matchPayment(
   return { code, reason };
 }
 
-/** What is wrong with a payment for an option. `step`: how many comparisons it has passed. */
+/** `step`: the number of comparisons that passed. */
 function problemWith(
   option: PaymentRequirements,
   { accepted }: PaymentPayload,
@@ -84,16 +85,16 @@ function problemWith(
   return step === -1 ? undefined : { ...(checks[step] as PaymentProblem), step };
 }
 
-/** Whether an offer is no longer good. */
+/** Whether an offer has expired. */
 export function isOver({ maxTimeoutSeconds }: PaymentRequirements, offeredAt: number, now: number): boolean {
   return maxTimeoutSeconds !== undefined && now > offeredAt + maxTimeoutSeconds * 1000;
 }
 
-/** What of the option that the wallet repeats is not what was offered. */
+/** How the option that the wallet repeats differs from the offer. */
 function differs(accepted: PaymentRequirements, option: PaymentRequirements): PaymentProblem | false {
   for (const name of ["scheme", "network", "asset", "payTo", "resource", "maxTimeoutSeconds"] as const) {
     const given = accepted[name];
-    // A wallet may leave out what it does not need.
+    // A wallet may omit it.
     if (given === undefined && name === "maxTimeoutSeconds") continue;
     if (!isSame(String(given ?? ""), String(option[name] ?? ""))) {
       return invalid(`The payment accepts another ${name} than was offered.`);
@@ -102,7 +103,7 @@ function differs(accepted: PaymentRequirements, option: PaymentRequirements): Pa
   return BigInt(accepted.maxAmountRequired) !== BigInt(option.maxAmountRequired) && wrongAmount;
 }
 
-/** Whether two names are the same. Addresses in hexadecimal digits are written in either case. */
+/** Compares names. Hexadecimal addresses are case-insensitive. */
 export function isSame(one: string, other: string): boolean {
   if (one === other) return true;
   return /^0x/i.test(one) && /^0x/i.test(other) && one.toLowerCase() === other.toLowerCase();
@@ -121,10 +122,10 @@ function expired(reason: string): PaymentProblem {
   return { code: "EXPIRED_PAYMENT", reason };
 }
 
-/** What a payment says: of an authorization of EIP-3009 everything, of any other form what makes it unique. */
+/** The claims of a payment: all of an EIP-3009 authorization; of any other form, what makes it unique. */
 async function factsOf({ payload }: PaymentPayload): Promise<PaymentFacts | PaymentProblem> {
   const { authorization } = payload as { readonly authorization?: JsonValue };
-  if (authorization === undefined) return { nonce: await fingerprint(signedPart(payload)) };
+  if (authorization === undefined) return { nonce: await digestOf(signedPart(payload)) };
   if (!isObject(authorization)) return invalid("The payment has no authorization.");
   const read = (...names: readonly string[]): string | undefined => {
     const value = names.map((name) => authorization[name]).find((each) => each !== undefined);
@@ -132,7 +133,7 @@ async function factsOf({ payload }: PaymentPayload): Promise<PaymentFacts | Paym
   };
   const [payer, payTo, nonce] = [read("from"), read("to"), nonceText(authorization["nonce"])];
   const amount = whole(read("value"));
-  // Times are in seconds. Names with an underscore are those of an older library for Python.
+  // Times are in seconds. Names with an underscore come from an older Python library.
   const validAfter = whole(read("validAfter", "valid_after") ?? "0");
   const validBefore = whole(read("validBefore", "valid_before"));
   const names = [payer, payTo, nonce];
@@ -156,19 +157,19 @@ function whole(text: string | undefined): bigint | undefined {
   return text !== undefined && /^\d{1,78}$/.test(text) ? BigInt(text) : undefined;
 }
 
-/** A nonce that is a JSON number is read as that number, so it is not the one with the same digits in hexadecimal. */
+/** A nonce that is a JSON number is read as that number, not as hexadecimal digits. */
 function nonceText(nonce: JsonValue | undefined): string | undefined {
   if (typeof nonce === "number") return Number.isSafeInteger(nonce) && nonce >= 0 ? nonce.toString(16) : undefined;
   return typeof nonce === "string" ? nonce : undefined;
 }
 
-/** The same number is the same nonce, however it is written: facilitators read it with and without its prefix. */
+/** One spelling for a nonce: facilitators read it with and without its prefix. */
 function plainNonce(nonce: string): string {
   const digits = nonce.replaceAll(/\s/g, "").replace(/^0x/i, "");
   return /^[\da-f]+$/i.test(digits) ? BigInt(`0x${digits}`).toString(16) : nonce;
 }
 
-/** What makes a payment of an unknown form unique: a member that nobody has signed must not make another payment of it. */
+/** What makes a payment of an unknown form unique. An unsigned member must not make it another payment. */
 function signedPart(payload: JsonObject): JsonValue {
   return signedParts(payload)[0] ?? payload;
 }
@@ -181,7 +182,7 @@ function signedParts({ transaction, signature }: JsonObject): readonly string[] 
   return parts;
 }
 
-/** The same bytes are the same transaction: decoders of base64 skip foreign characters, and ignore the bits after the last byte. */
+/** One spelling for the bytes of a transaction: base64 decoders skip foreign characters and ignore spare bits. */
 function plainTransaction(text: string): string {
   const hex = text.replaceAll(/\s/g, "");
   if (/^(?:0x)?[\da-f]+$/i.test(hex)) return hex.toLowerCase().replace(/^0x/, "");
@@ -197,26 +198,26 @@ function plainTransaction(text: string): string {
 const base64Digits = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 
 /**
- * The names under which a payment is used once, for all tasks of an agent. A facilitator reads the form that its scheme has, and ignores the
- * other members. So a payment with several forms has a name for each, and adding one makes no other payment of it. A name has a limited
- * length, so it is a digest.
+ * The names under which an agent accepts a payment once, for all its tasks. A facilitator reads the form of its scheme
+ * and ignores other members, so a payment with several forms gets a name for each. Names have a limited length, so each
+ * is a digest.
  */
 export async function nonceNames(
   { scheme, network, payload }: PaymentPayload,
   { payer = "", nonce }: PaymentFacts,
 ): Promise<readonly string[]> {
   const { authorization, signature: _, ...others } = payload;
-  // An authorization alone may be signed anew. Beside other members it may be one that nobody reads.
+  // An authorization alone may be signed anew. Next to other members it may be ignored.
   const isPlain = authorization !== undefined && Object.keys(others).length === 0;
-  const digests = await Promise.all((isPlain ? [] : signedParts(payload)).map(fingerprint));
+  const digests = await Promise.all((isPlain ? [] : signedParts(payload)).map(digestOf));
   const names = [
     [plainAddress(payer), nonce],
     ...digests.filter((digest) => digest !== nonce).map((each) => ["", each]),
   ];
-  return Promise.all(names.map((name) => fingerprint([scheme, network, ...name])));
+  return Promise.all(names.map((name) => digestOf([scheme, network, ...name])));
 }
 
-/** An address in hexadecimal digits is the same in either case, and without its prefix. */
+/** Hexadecimal addresses are equal in either case, with and without prefix. */
 function plainAddress(address: string): string {
   const digits = address.replaceAll(/\s/g, "").toLowerCase();
   return /^[\da-f]{40}$/.test(digits) ? `0x${digits}` : digits;

@@ -1,32 +1,38 @@
 import { utf8Length } from "@parley/a2a/internal/base/index";
 import {
   A2AError,
-  hasCode,
-  stateKinds,
   type AgentCard,
+  hasCode,
   type Message,
   type SendMessageRequest,
   type SendMessageResponse,
+  stateKinds,
   type Task,
 } from "@parley/a2a/internal/model/index";
-import { memoryLedger, type PaymentLedger, type SentPayment } from "./ledger.ts";
+import { memoryOf } from "@parley/a2a/internal/base/bounded-map";
+import { fitting, requestOf } from "../shared/values.ts";
 import { isSame } from "./match.ts";
 import { readPayment, submission } from "./read.ts";
-import { fitting, maxOption, payloadSchema } from "./schemas.ts";
-import { x402Keys, type PaymentReceipt, type PaymentRequiredResponse, type PaymentRequirements } from "./types.ts";
-import type { Wallet } from "./wallet.ts";
+import { maxCart, maxOption, maxPayment, payloadSchema } from "./schemas.ts";
+import {
+  type PaymentPayload,
+  type PaymentReceipt,
+  type PaymentRequiredResponse,
+  type PaymentRequirements,
+  x402Keys,
+} from "./types.ts";
 
-/* Clients that pay: within limits, and once for a task. */
+/* Clients that pay: within limits, and once per task. */
 
-/** What may be paid: in which token, and how much of it for a task. */
+/** What may be paid: a token, and a maximum per task. */
 export interface PaymentLimit {
   /** The network, such as `base`. */
   readonly network: string;
   /** The token: the address of its contract. */
   readonly asset: string;
-  /** The most that is paid for one task, in the smallest unit of the token. */
+  /** Maximum for one task, in the smallest unit of the token. */
   readonly maxAmount: bigint | string;
-  /** Who may be paid. Default: anyone. */
+  /** Allowed payees. Default: anyone. */
   readonly payTo?: readonly string[];
 }
 
@@ -34,24 +40,24 @@ export interface PaymentLimit {
 export interface PayerOptions {
   /** Signs payments. */
   readonly wallet: Wallet;
-  /** What may be paid. What is in no limit is not paid. The first limit with an option that fits is taken. */
+  /** Anything outside these limits is not paid. The first limit with a matching option wins. */
   readonly limits: readonly PaymentLimit[];
-  /** Schemes that may be used. Default: `exact`, which pays what the option says and no more. */
+  /** Allowed schemes. Default: `exact`, which pays exactly the option's amount. */
   readonly schemes?: readonly string[];
   /**
-   * For how many seconds a payment may be good at most: until then the agent may take the money. An option that wants more
-   * (`maxTimeoutSeconds`) is not paid, and a wallet signs for no longer where an option says nothing. Default 3600, one hour.
+   * Longest validity of a payment, in seconds: until then the agent may take the money. Options with a longer
+   * `maxTimeoutSeconds` are not paid. Default 3600.
    */
   readonly maxTimeoutSeconds?: number;
-  /** Remembers what was paid. Default: `memoryLedger()`, for as long as the payer lives. */
+  /** Remembers payments. Default: `memoryLedger()`, for the lifetime of the payer. */
   readonly ledger?: PaymentLedger;
-  /** Asked before each payment, such as a person. `false`: it is refused. Default: the limits decide alone. */
+  /** Asked before each payment, such as a person; `false` declines it. Default: only the limits decide. */
   readonly confirm?: (requirements: PaymentRequirements, task: Task) => boolean | Promise<boolean>;
-  /** Time, in milliseconds since the Unix epoch. Default: that of the system. */
+  /** Milliseconds since the Unix epoch. Default: the system clock. */
   readonly now?: () => number;
 }
 
-/** What a payer needs of a client. A `Client` of `@parley/a2a` has it. */
+/** The methods of a client that a payer needs. A `Client` of `@parley/a2a` has them. */
 export interface PayingClient {
   /** The card of the agent. */
   readonly card: Pick<AgentCard, "name" | "supportedInterfaces">;
@@ -64,10 +70,11 @@ export interface PayingClient {
 /** Pays for tasks. */
 export interface Payer {
   /**
-   * Pays for a task that asks for it, and waits until it is over, or asks for something else. Where the payment was sent before, the same
-   * message is sent again, which an agent takes once: a payer never signs a second payment for a task, not even after one that failed.
+   * Pays for a task that asks for it, and waits until it ends or asks for something else. If a payment was sent before,
+   * sends the same message again, which an agent deduplicates. A payer never signs a second payment for a task, even if
+   * the first one failed.
    *
-   * @throws PaymentRefused where it is not paid. The agent is told so, except where something was paid for the task before, or could not be
+   * @throws PaymentRefused if it does not pay. It tells the agent, unless something was paid before or could not be
    * remembered.
    */
   pay(client: PayingClient, task: Task, options?: { readonly signal?: AbortSignal }): Promise<Paid>;
@@ -75,31 +82,32 @@ export interface Payer {
 
 /** A task after its payment. */
 export interface Paid {
-  /** The task as it is now. */
+  /** The current task. */
   readonly task: Task;
-  /** The option that was chosen. */
+  /** The chosen option. */
   readonly requirements: PaymentRequirements;
-  /** What the agent says of the payment. It is a stranger's word: the network knows what was paid. */
+  /** The agent's claims about the payment. Only the network knows what was paid. */
   readonly receipts: readonly PaymentReceipt[];
 }
 
-/** For how many seconds a payment may be good, where the payer says nothing. */
+/** Default of `maxTimeoutSeconds`. */
 const usualTimeout = 3600;
 
 /** A payment that was not made. */
 export class PaymentRefused extends A2AError {
   /**
-   * - `none`: the task asks for no payment, or in a way that cannot be read.
-   * - `limit`: no option is within the limits, and good for no longer than `maxTimeoutSeconds`.
-   * - `confirm`: `confirm` said no.
-   * - `paid`: the task was paid before, and asks again.
-   * - `full`: the ledger has no room to remember the payment. The agent is not told: a payer with another ledger may pay.
+   * - `none`: the task asks for no payment that can be read.
+   * - `limit`: no option is within the limits and valid for at most `maxTimeoutSeconds`.
+   * - `confirm`: `confirm` declined.
+   * - `paid`: the task was already paid and asks again.
+   * - `full`: the ledger cannot remember another payment. The agent is not told, so a payer with another ledger may
+   * pay.
    */
   readonly kind: "none" | "limit" | "confirm" | "paid" | "full";
   /** The task. */
   readonly task: Task;
 
-  /** Payers make these. */
+  /** Thrown by payers. */
   constructor(kind: PaymentRefused["kind"], message: string, task: Task) {
     super("Aborted", message);
     this.kind = kind;
@@ -108,9 +116,9 @@ export class PaymentRefused extends A2AError {
 }
 
 /**
- * Makes a payer.
+ * Creates a payer.
  *
- * @throws TypeError for an amount that is none, and for a time that is none.
+ * @throws TypeError for an invalid amount or time.
  *
  * @example
  * ```ts
@@ -127,56 +135,38 @@ export function createPayer(options: PayerOptions): Payer {
   } = options;
   for (const [at, { maxAmount }] of options.limits.entries()) {
     if (typeof maxAmount === "bigint" ? maxAmount >= 0n : /^\d{1,78}$/.test(maxAmount)) continue;
-    throw new TypeError(`limits[${at}].maxAmount must be a whole number, as a bigint or in decimal digits as text`);
+    throw new TypeError(
+      `limits[${at}].maxAmount must be a whole number, as a bigint or a string of digits; got ${String(maxAmount)}`,
+    );
   }
   if (!Number.isInteger(maxTimeoutSeconds) || maxTimeoutSeconds < 1) {
-    throw new TypeError("maxTimeoutSeconds must be a whole number of seconds, 1 or more");
+    throw new TypeError(`maxTimeoutSeconds must be a whole number of seconds, 1 or more; got ${maxTimeoutSeconds}`);
   }
-  const pay = async (
-    client: PayingClient,
-    task: Task,
-    name: string,
-    { signal }: { readonly signal?: AbortSignal },
-  ): Promise<Paid> => {
+  const pay = async (client: PayingClient, task: Task, name: string, callOptions: CallOptions): Promise<Paid> => {
     const before = await ledger.find(name);
     const payment = readPayment(task);
-    if (payment?.status !== "payment-required" || payment.required === undefined) {
-      throw new PaymentRefused("none", "The task asks for no payment that can be read", task);
-    }
+    if (payment?.status !== "payment-required" || payment.required === undefined) throw refusal("none", task);
     if (before !== undefined) {
-      // After a failure the agent asks again: the message that it has is not sent a second time.
-      if (payment.receipts.length > 0 || payment.error !== undefined) throw paidBefore(task);
-      return sent(client, before, task, signal);
+      // After a failure the agent asks again; it already has this message.
+      if (payment.receipts.length > 0 || payment.error !== undefined) throw refusal("paid", task);
+      return sent(client, before, task, callOptions);
     }
-    const chosen = choose(payment.required, options);
-    const refusal = chosen === undefined ? "limit" : (await confirm?.(chosen, task)) === false ? "confirm" : undefined;
-    if (chosen === undefined || refusal !== undefined) {
-      await reject(client, task, signal);
-      throw new PaymentRefused(refusal ?? "limit", sentences[refusal ?? "limit"], task);
+    const requirements = choose(payment.required, options);
+    const isConfirmed = requirements !== undefined && (await confirm?.(requirements, task)) !== false;
+    if (!isConfirmed) {
+      await decline(client, task, callOptions);
+      throw refusal(requirements === undefined ? "limit" : "confirm", task);
     }
     const { x402Version } = payment.required;
-    if (ledger.hasRoom !== undefined && !(await ledger.hasRoom())) {
-      throw new PaymentRefused("full", sentences.full, task);
-    }
-    const payload = await wallet.sign({
-      requirements: chosen,
-      x402Version,
-      maxTimeoutSeconds,
-      ...(signal !== undefined && { signal }),
-    });
-    if (fitting(payloadSchema, payload) === undefined) throw new TypeError("The wallet has signed what is no payment");
-    const message: Message = {
-      messageId: crypto.randomUUID(),
-      role: "ROLE_USER",
-      taskId: task.id,
-      ...(task.contextId !== undefined && { contextId: task.contextId }),
-      ...submission(task, payload, new Date(now()).toISOString()),
-    };
-    return sent(client, await kept(ledger, name, { message, requirements: chosen }, task), task, signal);
+    if (ledger.hasRoom !== undefined && !(await ledger.hasRoom())) throw refusal("full", task);
+    const payload = await wallet.sign({ requirements, x402Version, maxTimeoutSeconds, ...callOptions });
+    if (fitting(payloadSchema, payload) === undefined) throw new TypeError("The wallet returned an invalid payment");
+    const message = messageTo(task, submission(task, payload, new Date(now()).toISOString()));
+    return sent(client, await kept(ledger, name, { message, requirements }, task), task, callOptions);
   };
-  // An extended card, which the agent may change at any time, must not make another agent of it.
+  // The agent may change its extended card at any time, which must not make it another agent.
   const agents = new WeakMap<PayingClient, string>();
-  // Two calls for one task at a time would both sign.
+  // Two concurrent calls for one task would both sign.
   const underWay = new Map<string, Promise<Paid>>();
   return {
     pay(client, task, callOptions = {}) {
@@ -192,32 +182,41 @@ export function createPayer(options: PayerOptions): Payer {
   };
 }
 
-const sentences = {
+type CallOptions = NonNullable<Parameters<Payer["pay"]>[2]>;
+
+const sentences: Readonly<Record<PaymentRefused["kind"], string>> = {
+  none: "The task asks for no payment that can be read",
   limit: "No option is within the limits of the payer",
   confirm: "The payment was not confirmed",
-  full: "The ledger of the payer has no room to remember another payment",
-} as const;
+  paid: "The task was paid before, and asks again",
+  full: "The ledger of the payer is full",
+};
 
-/** What is not remembered is not sent. */
+function refusal(kind: PaymentRefused["kind"], task: Task): PaymentRefused {
+  return new PaymentRefused(kind, sentences[kind], task);
+}
+
+function messageTo({ id, contextId }: Task, content: Pick<Message, "parts" | "metadata">): Message {
+  const context = contextId !== undefined && { contextId };
+  return { messageId: crypto.randomUUID(), role: "ROLE_USER", taskId: id, ...context, ...content };
+}
+
+/** Stores the payment before it is sent. */
 async function kept(ledger: PaymentLedger, name: string, payment: SentPayment, task: Task): Promise<SentPayment> {
   try {
     return await ledger.keep(name, payment);
   } catch (error) {
-    if (hasCode(error, "TooManyRequests")) throw new PaymentRefused("full", sentences.full, task);
+    if (hasCode(error, "TooManyRequests")) throw refusal("full", task);
     throw error;
   }
 }
 
-function paidBefore(task: Task): PaymentRefused {
-  return new PaymentRefused("paid", "The task was paid before, and asks again", task);
-}
-
-/** A task is known by its agent and its id: another agent may use the same id. */
+/** A task is identified by agent and id: another agent may use the same id. */
 function agentOf({ card }: PayingClient): string {
   return card.supportedInterfaces[0]?.url ?? card.name;
 }
 
-/** The option that is paid: the first that is within a limit, in the order of the limits. */
+/** The first option within a limit, in the order of the limits. */
 function choose(
   { accepts }: PaymentRequiredResponse,
   { limits, schemes = ["exact"], maxTimeoutSeconds = usualTimeout }: PayerOptions,
@@ -242,33 +241,27 @@ async function sent(
   client: PayingClient,
   { message, requirements }: SentPayment,
   { id }: Task,
-  signal: AbortSignal | undefined,
+  options: CallOptions,
 ): Promise<Paid> {
-  const options = signal === undefined ? {} : { signal };
   const { task: answered } = await client.sendMessage({ message }, options);
-  // An agent may answer before it is over.
+  // An agent may answer early.
   const isOver = answered !== undefined && stateKinds[answered.status.state] !== "active";
   const task = isOver ? answered : await client.waitFor(id, options);
   return { task, requirements, receipts: readPayment(task)?.receipts ?? [] };
 }
 
-/** Tells the agent that nothing is paid (v0.2 §5.4). */
-async function reject(client: PayingClient, task: Task, signal: AbortSignal | undefined): Promise<void> {
-  const message: Message = {
-    messageId: crypto.randomUUID(),
-    role: "ROLE_USER",
-    taskId: task.id,
-    ...(task.contextId !== undefined && { contextId: task.contextId }),
-    parts: [{ text: "The payment is refused." }],
-    metadata: { [x402Keys.status]: "payment-rejected" },
-  };
-  await client.sendMessage({ message }, signal === undefined ? {} : { signal });
+/** Declines the payment (v0.2 §5.4). */
+async function decline(client: PayingClient, task: Task, options: CallOptions): Promise<void> {
+  const parts = [{ text: "The payment is refused." }];
+  const metadata = { [x402Keys.status]: "payment-rejected" };
+  await client.sendMessage({ message: messageTo(task, { parts, metadata }) }, options);
 }
 
 /**
- * Sends a message, and pays where the agent asks for it. The client has to activate the extension: `connect(url, { extensions: [x402()] })`.
+ * Sends a message, and pays if the agent asks for it. The client must activate the extension: `connect(url, {
+ * extensions: [x402()] })`.
  *
- * @returns the answer: a direct reply, or the task after its payment.
+ * @returns the direct reply, or the task after its payment.
  * @throws PaymentRefused as `Payer.pay` does.
  *
  * @example
@@ -284,12 +277,90 @@ export async function payWith(
   message: string | SendMessageRequest,
   options: { readonly signal?: AbortSignal } = {},
 ): Promise<SendMessageResponse & { readonly payment?: Paid }> {
-  const request: SendMessageRequest =
-    typeof message === "string"
-      ? { message: { messageId: crypto.randomUUID(), role: "ROLE_USER", parts: [{ text: message }] } }
-      : message;
+  const request = requestOf(message);
   const response = await client.sendMessage(request, options);
   if (response.task === undefined || readPayment(response.task)?.status !== "payment-required") return response;
   const payment = await payer.pay(client, response.task, options);
   return { task: payment.task, payment };
+}
+
+/** A request to sign. */
+export interface SignRequest {
+  /** The chosen option. */
+  readonly requirements: PaymentRequirements;
+  /** The version of x402 that the agent speaks. */
+  readonly x402Version: number;
+  /** Longest validity of the payment, in seconds. Absent: the wallet decides. */
+  readonly maxTimeoutSeconds?: number;
+  /** Aborted when the payment is no longer needed. */
+  readonly signal?: AbortSignal;
+}
+
+/** Signs payments and keeps the keys: neither an agent nor a model may have them (v0.1 §9). */
+export interface Wallet {
+  /** Signs a payment of exactly the option's amount. Rejects to decline. */
+  sign(request: SignRequest): PaymentPayload | Promise<PaymentPayload>;
+}
+
+/** A payment in a ledger. */
+export interface SentPayment {
+  /** The paying message. */
+  readonly message: Message;
+  /** The chosen option. */
+  readonly requirements: PaymentRequirements;
+}
+
+/** Remembers payments, so that nothing is paid twice. Use a database if the payer outlives a process. */
+export interface PaymentLedger {
+  /**
+   * Stores the payment of a task, or returns the one that is already stored. Must be durable when it resolves: the
+   * message is sent after that, and never if this rejects.
+   */
+  keep(task: string, payment: SentPayment): SentPayment | Promise<SentPayment>;
+  /** The payment of a task. */
+  find(task: string): SentPayment | undefined | Promise<SentPayment | undefined>;
+  /** Whether another payment fits. Asked before signing. Default: yes. */
+  hasRoom?(): boolean | Promise<boolean>;
+}
+
+/** Options of `memoryLedger()`. */
+export interface MemoryLedgerOptions {
+  /** Memory for all payments, in bytes. Default 16 MiB, about 4,000 payments. */
+  readonly bytes?: number;
+}
+
+/** Largest size of one payment in memory, in bytes (UTF-16). */
+const largest = 2 * (maxPayment + maxOption + maxCart + (8 << 10));
+
+/**
+ * A ledger in memory, for clients that end with their process. It forgets nothing, since a forgotten payment could be
+ * made again. When full, the payer refuses with `full` before it signs, and `keep()` throws `TooManyRequests`.
+ *
+ * @throws TypeError if `bytes` cannot hold one payment.
+ */
+export function memoryLedger({ bytes = 16 << 20 }: MemoryLedgerOptions = {}): PaymentLedger {
+  if (!(bytes >= largest))
+    throw new TypeError(`bytes must be at least ${largest}, the size of one payment; got ${bytes}`);
+  const payments = new Map<string, string>();
+  let taken = 0;
+  const find = (task: string): SentPayment | undefined => {
+    const text = payments.get(task);
+    return text === undefined ? undefined : (JSON.parse(text) as SentPayment);
+  };
+  return {
+    keep(task, payment) {
+      const before = find(task);
+      if (before !== undefined) return before;
+      // Text has a known size and does not change later.
+      const text = JSON.stringify(payment);
+      const own = memoryOf(task, text);
+      if (own > largest || taken + own > bytes)
+        throw new A2AError("TooManyRequests", "The payment does not fit into the ledger");
+      payments.set(task, text);
+      taken += own;
+      return payment;
+    },
+    find,
+    hasRoom: () => taken + largest <= bytes,
+  };
 }

@@ -1,5 +1,4 @@
-import { utf8Length } from "@parley/a2a/internal/base/index";
-import { check, type JsonObject } from "@parley/a2a/internal/model/index";
+import type { JsonObject } from "@parley/a2a/internal/model/index";
 import {
   boolean,
   integer,
@@ -13,38 +12,33 @@ import {
   string,
   struct,
 } from "@parley/a2a/internal/model/schema";
-import { paymentStatuses } from "./states.ts";
-import type {
-  PaymentPayload,
-  PaymentReceipt,
-  PaymentRequiredResponse,
-  PaymentRequirements,
-  PaymentStatus,
+import {
+  type PaymentPayload,
+  type PaymentReceipt,
+  type PaymentRequiredResponse,
+  type PaymentRequirements,
+  type PaymentStatus,
+  paymentStatuses,
 } from "./types.ts";
+import { atMost, text } from "../shared/values.ts";
 
-/* The schemas of what the extension puts into metadata. `null` counts as absent: the library for Python writes it. */
+/* Schemas of the metadata. `null` means absent: the Python library writes it. */
 
-/** Most ways to pay in one offer. */
+/** Maximum number of options in an offer. */
 export const maxOptions = 16;
 
-/** Most bytes of an option that is paid, and of a cart that is read. An agent of this package writes 8 KiB of both. */
+/**
+ * Largest option that is paid and largest cart that is read, in bytes. Agents of this package write at most 8 KiB of
+ * both.
+ */
 export const maxOption: number = 16 << 10;
 export const maxCart: number = 32 << 10;
 
-/** Text of limited length, in characters. */
-function text(most: number, least = 0): Schema<string> {
-  return satisfying(
-    string,
-    `must be a string of ${least} to ${most} characters`,
-    ({ length }) => length >= least && length <= most,
-  );
-}
-
-const name = text(256, 1);
-const anyText = text(2048);
+const name = text(256);
+const anyText = text(2048, 0);
 const anyObject: Schema<JsonObject> = struct;
 
-/** An amount: decimal digits, as many as a number of 256 bits has. */
+/** Decimal digits of a 256-bit number. */
 const amount = satisfying(string, "must be a whole number in decimal digits, as text", (digits) =>
   /^\d{1,78}$/.test(digits),
 );
@@ -77,19 +71,16 @@ export const requiredSchema: Schema<PaymentRequiredResponse> = object<PaymentReq
   error: optional(anyText),
 });
 
-/** Most bytes of a signed payment. It is kept with the task, in a row, together with what was offered. */
+/** Largest signed payment, in bytes. It is stored in a row together with its offer. */
 const maxPayload = 8192;
 
-const signed = satisfying(
-  anyObject,
-  `must not take more than ${maxPayload} bytes of JSON`,
-  (value) => utf8Length(JSON.stringify(value)) <= maxPayload,
-);
+const signed = atMost(maxPayload, anyObject);
 
-/** Most bytes of all of it. The option that a wallet repeats has members of any size. */
+/** Largest payment as a whole, in bytes. The repeated option may have members of any size. */
 export const maxPayment: number = 12 << 10;
 
-export const payloadSchema: Schema<PaymentPayload> = satisfying(
+export const payloadSchema: Schema<PaymentPayload> = atMost(
+  maxPayment,
   object<PaymentPayload>({
     x402Version: required(integer(1)),
     scheme: required(name),
@@ -97,24 +88,16 @@ export const payloadSchema: Schema<PaymentPayload> = satisfying(
     payload: required(signed),
     accepted: optional(requirementsSchema),
   }),
-  `must not take more than ${maxPayment} bytes of JSON`,
-  (payment) => utf8Length(JSON.stringify(payment)) <= maxPayment,
 );
 
 export const receiptSchema: Schema<PaymentReceipt> = object<PaymentReceipt>({
   success: required(boolean),
   transaction: optional(anyText),
-  network: optional(text(256)),
-  payer: optional(text(256)),
+  network: optional(text(256, 0)),
+  payer: optional(text(256, 0)),
   errorReason: optional(anyText),
 });
 
 export const receiptsSchema: Schema<readonly PaymentReceipt[]> = list(receiptSchema);
 
-export const errorSchema: Schema<string> = text(256, 1);
-
-/** The value, where it fits a schema. */
-export function fitting<T>(schema: Schema<T>, value: unknown): T | undefined {
-  const checked = check(schema, value, "copy");
-  return checked.ok ? checked.value : undefined;
-}
+export const errorSchema: Schema<string> = text(256);

@@ -9,61 +9,51 @@ import {
   type PaymentStatus,
 } from "./types.ts";
 
-/*
- * What is kept of payments, as rows of the task: what was offered, what was paid, and the receipts. So another process, or the same one
- * after a restart, goes on where the last one was.
- */
+/* Payments as rows of their task: offers, payments and receipts. So another process continues after a crash. */
 
-/** A charge of a task. */
 export interface StoredCharge {
   readonly status: PaymentStatus;
-  /** What was offered, and when: milliseconds since the Unix epoch. */
+  /** The offer, and its time in milliseconds since the Unix epoch. */
   readonly accepts: readonly PaymentRequirements[];
   readonly offeredAt: number;
   /** The other members of the cart, in an embedded flow. */
   readonly cart?: JsonObject;
-  /** The turn in which it got this status. For `payment-submitted`: the one that had asked. */
+  /** The turn in which it got this status; for `payment-submitted`, the turn that asked. */
   readonly turn: number;
-  /** The turn that has asked for it last. */
+  /** The turn that asked last. */
   readonly asked?: number;
-  /** How many payments of it have failed. */
+  /** Number of failed payments. */
   readonly failures: number;
-  /** Why the last one has. */
   readonly problem?: { readonly code: PaymentErrorCode; readonly reason: string };
-  /** Of a payment that was submitted: its message. */
+  /** The message that submitted a payment. */
   readonly messageId?: string;
-  /** Of a payment that was verified. */
+  /** The verified payment. */
   readonly payment?: StoredPayment;
 }
 
-/** A payment that was verified. */
 export interface StoredPayment {
   readonly payload: PaymentPayload;
-  /** The option that it is for. */
   readonly requirements: PaymentRequirements;
-  /** Names its settlement: the same for every attempt. */
+  /** Idempotency key of the settlement, the same for every attempt. */
   readonly key: string;
   /** The facilitator may have been asked to settle it. */
   readonly settling?: true;
 }
 
 const chargePrefix = "charge ";
-/** Each receipt has a row of its own, since together they may be larger than a row. */
+/** Each receipt has its own row, since together they may be larger than a row. */
 const receiptPrefix = "receipt ";
-/** What was priced has a row of its own: it is written once, and read again by each run. */
+/** An order has its own row: it is written once, and read by each run. */
 const orderPrefix = "order ";
-/** Most receipts of a task: every message about a payment has all of them, and a task has a limited number of rows. */
+/** Maximum number of receipts of a task: every message about a payment has all of them. */
 export const maxReceipts = 20;
 
-/** The rows of a task. */
 export interface StoredPayments {
   readonly charges: ReadonlyMap<string, StoredCharge>;
   readonly receipts: readonly PaymentReceipt[];
-  /** What each charge was priced for. */
   readonly orders: ReadonlyMap<string, JsonValue>;
 }
 
-/** Reads rows. */
 export function paymentsOf(rows: readonly ExtensionRow[]): StoredPayments {
   const charges = new Map<string, StoredCharge>();
   const receipts: PaymentReceipt[] = [];
@@ -80,31 +70,27 @@ export function paymentsOf(rows: readonly ExtensionRow[]): StoredPayments {
   return { charges, receipts, orders };
 }
 
-/** The row of a charge. */
 export function chargeRow(id: string, charge: StoredCharge): { readonly key: string; readonly value: string } {
   return { key: chargePrefix + id, value: JSON.stringify(charge) };
 }
 
-/** What an offer is for. */
 interface StoredOrder {
   readonly order?: JsonValue | undefined;
 }
 
-/** What is stored together with a charge. */
 interface StoredWith {
   readonly receipt?: PaymentReceipt | undefined;
-  /** Of a new offer. */
   readonly offer?: StoredOrder | undefined;
 }
 
-/** A charge in these has no receipt yet that is its last one. */
+/** States before the last receipt of a charge. */
 const openStates: ReadonlySet<PaymentStatus> = new Set<PaymentStatus>([
   "payment-required",
   "payment-submitted",
   "payment-verified",
 ]);
 
-/** The payments of the task of a turn. What was stored before is read once. */
+/** The payments of a turn's task. Stored rows are read once. */
 export class PaymentRows {
   readonly #rows: TurnRows;
   #read: Promise<void> | undefined;
@@ -116,7 +102,6 @@ export class PaymentRows {
     this.#rows = rows;
   }
 
-  /** Resolves when what is stored is known. */
   read(): Promise<void> {
     return (this.#read ??= this.#rows.read().then((rows) => {
       const { charges, receipts, orders } = paymentsOf(rows);
@@ -126,19 +111,18 @@ export class PaymentRows {
     }));
   }
 
-  /** Every attempt to settle a payment of the task so far, as far as they were read. */
+  /** Every settlement attempt that was read. */
   get receipts(): readonly PaymentReceipt[] {
     return this.#receipts;
   }
 
-  /** What a charge was priced for. */
   order(id: string): JsonValue | undefined {
     return this.#orders.get(id);
   }
 
   /**
-   * Whether an offer of a charge has a place for its receipt. A settlement whose receipt has none would be forgotten, so each open charge has one
-   * kept for it.
+   * Whether a new offer has room for its receipt. Every open charge reserves one: a settlement without a receipt would
+   * be forgotten.
    *
    * @param taken - Receipts that are stored together with the offer.
    */
@@ -151,12 +135,14 @@ export class PaymentRows {
     return this.#charges.get(id);
   }
 
-  /** The charge that a message has submitted a payment for, where nothing has become of it yet. */
+  /** The charge whose payment a message submitted, if still pending. */
   submittedBy(messageId: string): readonly [id: string, charge: StoredCharge] | undefined {
     return [...this.#charges].find(([, each]) => each.status === "payment-submitted" && each.messageId === messageId);
   }
 
-  /** Resolves when the charge is stored, with a new receipt and what it is for where there is one, and with it all events before. */
+  /**
+   * Stores a charge, with a new receipt and its order if given. Resolves once it and all earlier events are durable.
+   */
   async store(id: string, charge: StoredCharge, { receipt, offer }: StoredWith = {}): Promise<StoredCharge> {
     const row = (key: string, value: string) => ({ op: "set", key, value }) as const;
     const { key, value } = chargeRow(id, charge);
@@ -172,7 +158,7 @@ export class PaymentRows {
     return charge;
   }
 
-  /** Takes a name for this turn, among all tasks of the agent, in whichever version they speak. */
+  /** Claims a name for this turn, across all tasks and versions. */
   claim(name: string, until: number): Promise<boolean> {
     return this.#rows.claim(name, until, x402UriV01);
   }

@@ -1,11 +1,11 @@
 import type { JsonObject } from "@parley/a2a/internal/model/index";
 import type { Facilitator, FacilitatorRequest } from "./facilitator.ts";
-import type { Wallet } from "./wallet.ts";
+import type { Wallet } from "./payer.ts";
 import type { PaymentReceipt } from "./types.ts";
 
-/* A facilitator and a wallet for tests: nothing is signed on any network, and every answer is the same for the same input. */
+/* A facilitator and a wallet for tests. They sign nothing, and are deterministic. */
 
-/** What a test facilitator does instead of what it would do. `hang`: it never answers, until it is aborted. */
+/** A fault of a test facilitator. `hang`: it does not answer until aborted. */
 export type FacilitatorFault =
   | "throw"
   | "hang"
@@ -16,29 +16,29 @@ export type FacilitatorFault =
 
 /** Options of `testFacilitator()`. */
 export interface TestFacilitatorOptions {
-  /** What wallets have, by address. Default: enough. */
+  /** Funds of wallets by address. Default: enough. */
   readonly funds?: Readonly<Record<string, bigint>>;
-  /** What each call of `verify` does, in order. Calls after the last one answer as usual. */
+  /** Faults of successive `verify` calls. Later calls succeed. */
   readonly verify?: readonly (FacilitatorFault | undefined)[];
   /** The same for `settle`. `throwAfter`: the money moves, and the answer is lost. */
   readonly settle?: readonly (FacilitatorFault | "throwAfter" | undefined)[];
-  /** The same key settles again, as with a facilitator that keeps none. Default false. */
+  /** Settles again under the same key, as a facilitator without idempotency does. Default false. */
   readonly forgetsKeys?: boolean;
 }
 
-/** A facilitator that remembers what it did. */
+/** A facilitator that records its calls. */
 export interface TestFacilitator extends Facilitator {
-  /** Every settlement that has moved money, in order. */
+  /** Every settlement that moved money, in order. */
   readonly settled: readonly PaymentReceipt[];
-  /** How often it was called. */
+  /** Number of calls. */
   readonly calls: { readonly verify: number; readonly settle: number };
-  /** The keys of the settlements that it was asked for, in order. */
+  /** Keys of the requested settlements, in order. */
   readonly keys: readonly string[];
 }
 
 /**
- * A facilitator for tests. It accepts what `testWallet()` has signed, refuses wrong signatures, missing funds and used nonces with the
- * reasons of public facilitators, and fails where the options say so.
+ * A facilitator for tests. It accepts signatures of `testWallet()`, refuses wrong ones, missing funds and used nonces
+ * with the reasons of public facilitators, and fails as the options say.
  *
  * @example
  * ```ts
@@ -124,7 +124,7 @@ interface TestPayload {
   };
 }
 
-/** It depends on what a real signature depends on: the authorization, the network and the token. */
+/** Depends on the same as a real signature: authorization, network and token. */
 function signatureOf({ requirements }: Pick<FacilitatorRequest, "requirements">, authorization: unknown): string {
   const { network, asset } = requirements;
   const text = JSON.stringify([network, asset.toLowerCase(), authorization]);
@@ -137,22 +137,22 @@ function signatureOf({ requirements }: Pick<FacilitatorRequest, "requirements">,
 export interface TestWalletOptions {
   /** Its address. */
   readonly address?: string;
-  /** Time, in milliseconds since the Unix epoch. Default: that of the system. */
+  /** Milliseconds since the Unix epoch. Default: the system clock. */
   readonly now?: () => number;
-  /** Makes nonces. Default: the first is 1, the next 2. */
+  /** Makes nonces. Default: 1, 2, … */
   readonly nonce?: () => bigint;
-  /** For how many seconds a payment can be settled. Default: as long as the option says, or 600, or what the payer allows if that is less. */
+  /** Validity of a payment, in seconds. Default: that of the option, or 600, limited by the payer's maximum. */
   readonly validFor?: number;
 }
 
-/** A wallet for tests. `testFacilitator()` accepts what it signs, and nothing else does. */
+/** A wallet for tests. Only `testFacilitator()` accepts its signatures. */
 export function testWallet(options: TestWalletOptions = {}): Wallet & { readonly signed: number } {
   const { address = "0x857b06519E91e3A54538791bDbb0E22373e36b66", now = () => Date.now() } = options;
   const wallet = {
     signed: 0,
-    sign({ requirements, x402Version, maxTimeoutSeconds: most = Infinity }: Parameters<Wallet["sign"]>[0]) {
+    sign({ requirements, x402Version, maxTimeoutSeconds: limit = Infinity }: Parameters<Wallet["sign"]>[0]) {
       wallet.signed += 1;
-      const { scheme, network, payTo, maxAmountRequired, maxTimeoutSeconds = Math.min(600, most) } = requirements;
+      const { scheme, network, payTo, maxAmountRequired, maxTimeoutSeconds = Math.min(600, limit) } = requirements;
       const seconds = Math.floor(now() / 1000);
       const nonce = (options.nonce?.() ?? BigInt(wallet.signed)).toString(16).padStart(64, "0");
       const authorization = {

@@ -1,17 +1,17 @@
 import type { JsonObject } from "@parley/a2a/internal/model/index";
 
-/* The words of the x402 payments extension (a2a-x402 v0.1 and v0.2), and the objects of x402 that it carries. */
+/* The x402 payments extension (a2a-x402 v0.1 and v0.2), and the x402 objects that it carries. */
 
-/** The URI of version 0.1, which most agents have on their cards. */
+/** URI of version 0.1, which most agents declare. */
 export const x402UriV01 = "https://github.com/google-a2a/a2a-x402/v0.1";
 
-/** The URI of version 0.2, which adds payments inside of other protocols. */
+/** URI of version 0.2, which adds payments inside other protocols. */
 export const x402UriV02 = "https://github.com/google-agentic-commerce/a2a-x402/blob/main/spec/v0.2";
 
-/** The version of x402 that is offered: its objects have the form that is here. */
+/** The version of x402 that is offered. */
 export const x402Version = 1;
 
-/** The keys in the metadata of messages (v0.2 §7). */
+/** Keys in the metadata of messages (v0.2 §7). */
 export const x402Keys = {
   status: "x402.payment.status",
   required: "x402.payment.required",
@@ -20,7 +20,7 @@ export const x402Keys = {
   error: "x402.payment.error",
 } as const;
 
-/** The state of a payment, in the metadata of every message about it (v0.2 §7). */
+/** State of a payment, in the metadata of every message about it (v0.2 §7). */
 export type PaymentStatus =
   | "payment-required"
   | "payment-submitted"
@@ -29,7 +29,7 @@ export type PaymentStatus =
   | "payment-completed"
   | "payment-failed";
 
-/** Why a payment has failed (v0.2 §9.1). Other agents may have codes of their own. */
+/** Why a payment failed (v0.2 §9.1). Other agents may have other codes. */
 export type PaymentErrorCode =
   | "INSUFFICIENT_FUNDS"
   | "INVALID_SIGNATURE"
@@ -39,7 +39,7 @@ export type PaymentErrorCode =
   | "INVALID_AMOUNT"
   | "SETTLEMENT_FAILED";
 
-/** One way to pay: what x402 calls `PaymentRequirements`. */
+/** One way to pay: `PaymentRequirements` of x402. */
 export interface PaymentRequirements {
   /** How it is paid, such as `exact`. */
   readonly scheme: string;
@@ -53,29 +53,29 @@ export interface PaymentRequirements {
   readonly maxAmountRequired: string;
   /** What is bought. */
   readonly resource?: string;
-  /** The same for people. */
+  /** Description for people. */
   readonly description?: string;
   /** Media type of the result. */
   readonly mimeType?: string;
   /** Schema of the result. */
   readonly outputSchema?: JsonObject;
-  /** For how many seconds the offer holds. */
+  /** Validity of the offer, in seconds. */
   readonly maxTimeoutSeconds?: number;
-  /** What the scheme needs besides, such as `name` and `version` of the token for EIP-712. */
+  /** Other data of the scheme, such as `name` and `version` of the token for EIP-712. */
   readonly extra?: JsonObject;
 }
 
-/** What an agent asks for: what x402 calls `x402PaymentRequiredResponse`. */
+/** An offer: `x402PaymentRequiredResponse` of x402. */
 export interface PaymentRequiredResponse {
   /** The version of x402. */
   readonly x402Version: number;
   /** The ways to pay. The client chooses one. */
   readonly accepts: readonly PaymentRequirements[];
-  /** Why it is asked for, for people. */
+  /** Reason, for people. */
   readonly error?: string;
 }
 
-/** A signed payment: what x402 calls `PaymentPayload`. */
+/** A signed payment: `PaymentPayload` of x402. */
 export interface PaymentPayload {
   /** The version of x402. */
   readonly x402Version: number;
@@ -83,22 +83,57 @@ export interface PaymentPayload {
   readonly scheme: string;
   /** Its network. */
   readonly network: string;
-  /** What was signed. Its form depends on scheme and network. */
+  /** The signed data. Its form depends on scheme and network. */
   readonly payload: JsonObject;
-  /** The option itself, where the wallet repeats it. It is then compared member by member. */
+  /** The option, if the wallet repeats it. It is compared member by member. */
   readonly accepted?: PaymentRequirements;
 }
 
-/** What became of a settlement: what x402 calls `SettleResponse`. */
+/** Outcome of a settlement: `SettleResponse` of x402. */
 export interface PaymentReceipt {
   /** Whether the money has moved. */
   readonly success: boolean;
-  /** The transaction on the network; empty where there is none. */
+  /** The transaction on the network; empty if there is none. */
   readonly transaction?: string;
   /** The network. */
   readonly network?: string;
-  /** Who has paid. */
+  /** The paying wallet. */
   readonly payer?: string;
-  /** Why it has failed. */
+  /** Why it failed. */
   readonly errorReason?: string;
 }
+
+/**
+ * Transitions of a payment (v0.1 §6.1, v0.2 §7.1). Two are only in the text and the library: a payment that cannot be
+ * verified fails at once (`PAYMENT_FAILED` in §7), and after a failure the agent may ask again (v0.1 §8, v0.2 §9).
+ */
+export const paymentMoves: Readonly<Record<PaymentStatus, readonly PaymentStatus[]>> = {
+  "payment-required": ["payment-rejected", "payment-submitted"],
+  "payment-submitted": ["payment-verified", "payment-failed"],
+  "payment-verified": ["payment-completed", "payment-failed"],
+  "payment-failed": ["payment-required"],
+  "payment-rejected": [],
+  "payment-completed": [],
+};
+
+/** All states. */
+export const paymentStatuses: readonly PaymentStatus[] = Object.keys(paymentMoves) as PaymentStatus[];
+
+/** All error codes. */
+export const paymentErrorCodes: readonly PaymentErrorCode[] = [
+  "INSUFFICIENT_FUNDS",
+  "INVALID_SIGNATURE",
+  "EXPIRED_PAYMENT",
+  "DUPLICATE_NONCE",
+  "NETWORK_MISMATCH",
+  "INVALID_AMOUNT",
+  "SETTLEMENT_FAILED",
+];
+
+/** Whether a payment may change from one state to another. */
+export function mayMovePayment(from: PaymentStatus, to: PaymentStatus): boolean {
+  return paymentMoves[from].includes(to);
+}
+
+/** The states that a caller sets; the agent sets all others. */
+export const clientStatuses: readonly PaymentStatus[] = ["payment-submitted", "payment-rejected"];

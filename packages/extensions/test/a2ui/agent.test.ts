@@ -126,7 +126,7 @@ describe.each(versions)("A2UI %s", (version) => {
     expect(under.problems).toEqual([]);
   });
 
-  test("answers in text where no catalog is in common, and where nobody asked for surfaces", async () => {
+  test("answers in text without a shared catalog or without activation", async () => {
     const under = await serving(weather(ui));
     const other = a2ui({ version, catalogs: ["https://example.com/catalogs/other"] });
     const replies = [
@@ -137,7 +137,7 @@ describe.each(versions)("A2UI %s", (version) => {
   });
 });
 
-describe("what a client says of itself", () => {
+describe("capabilities of a client", () => {
   /** Says what it was told. */
   function mirror(ui: A2ui): Agent {
     return defineAgent({
@@ -154,7 +154,7 @@ describe("what a client says of itself", () => {
   const inline = { catalogId: "https://example.com/inline", components: {} };
   const client = { version: "0.9", catalogs: ["https://example.com/b", catalog], inlineCatalogs: [inline] } as const;
 
-  test("inline catalogs go to agents that accept them, and to no others", async () => {
+  test("inline catalogs go only to agents that accept them", async () => {
     const told = async (acceptsInlineCatalogs: boolean) => {
       const under = await serving(mirror(a2ui({ version: "0.9", catalogs: [catalog], acceptsInlineCatalogs })));
       const { message } = await (await under.connect({ extensions: [a2ui(client)] })).sendMessage("Hi");
@@ -173,7 +173,7 @@ describe("what a client says of itself", () => {
     });
   });
 
-  test("the data of surfaces with sendDataModel goes along, and that of others does not", async () => {
+  test("only data of surfaces with sendDataModel is sent", async () => {
     const version = "v0.9";
     const create = (surfaceId: string, sendDataModel: boolean) => [
       { version, createSurface: { surfaceId, catalogId: catalog, sendDataModel } },
@@ -200,7 +200,7 @@ describe("what a client says of itself", () => {
     expect(sent.join()).not.toContain("secret");
   });
 
-  test("capabilities that are wrong are as if they were not there", async () => {
+  test("invalid capabilities are absent", async () => {
     const under = await serving(mirror(a2ui({ version: "0.9" })));
     const connected = await under.connect({ extensions: [a2ui({ version: "0.9" }).uri] });
     const { message } = await connected.sendMessage({
@@ -213,7 +213,7 @@ describe("what a client says of itself", () => {
   });
 });
 
-describe("what is wrong", () => {
+describe("invalid content", () => {
   const ui = a2ui({ version: "0.9", catalogs: [catalog], maxBytes: 5000 });
   const good = { version: "v0.9", deleteSurface: { surfaceId: "a" } };
 
@@ -238,7 +238,7 @@ describe("what is wrong", () => {
 
   const action = { surfaceId: "a", sourceComponentId: "b", timestamp: "2026-01-01T00:00:00Z", context: {} };
 
-  test("in a message of a client is left out and logged, and the rest of the list counts", async () => {
+  test("in a client message is dropped and logged, and the rest of the list applies", async () => {
     const { said, problems } = await received([
       { version: "v0.9", action: { ...action, name: "first" } },
       { version: "v0.9", action: { ...action, name: 5 } },
@@ -247,7 +247,7 @@ describe("what is wrong", () => {
     ]);
     expect(said).toEqual({ names: ["first", "second"], paths: ["/action/name", ""] });
     expect(problems).toHaveLength(2);
-    expect(problems[0]).toContain("A message of A2UI from a client was left out");
+    expect(problems[0]).toContain("Dropped an invalid A2UI message from a client");
   });
 
   test.each<[string, unknown]>([
@@ -257,7 +257,7 @@ describe("what is wrong", () => {
     expect((await received(data)).said).toEqual({ names: [], paths: [""] });
   });
 
-  test("in a part that an agent made by hand is left out before it is stored, and logged", async () => {
+  test("in a part made by the agent is dropped before it is stored, and logged", async () => {
     const made = [good, { version: "v0.9", createSurface: {} }, good];
     const agent = defineAgent({
       ...about,
@@ -274,10 +274,10 @@ describe("what is wrong", () => {
     expect(task?.status.state).toBe("TASK_STATE_COMPLETED");
     expect(task?.artifacts?.[0]?.parts).toEqual([{ data: [good, good], mediaType: ui.mediaType }, { text: "As text" }]);
     expect(task?.status.message?.parts[0]?.data).toEqual([]);
-    expect(under.problems.join()).toContain("A message of A2UI that an agent made was left out");
+    expect(under.problems.join()).toContain("Dropped an invalid A2UI message from the agent");
   });
 
-  test("in an answer of an agent is a problem, and never an error", async () => {
+  test("in an answer of an agent is a problem, never an error", async () => {
     // This server knows nothing of A2UI: it sends what a hostile one could.
     const bad = [good, { version: "v0.9", updateComponents: { surfaceId: "main", components: [{}] } }, 5];
     const agent = defineAgent({
@@ -303,7 +303,7 @@ describe("what is wrong", () => {
 });
 
 describe("a surface", () => {
-  test("of several versions is written in the one that the client asked for", async () => {
+  test("is written in the client's version", async () => {
     const [old, young] = [
       a2ui({ version: "0.8", catalogs: [catalog] }),
       a2ui({ version: "0.10", catalogs: [catalog] }),
@@ -375,7 +375,7 @@ describe("a surface", () => {
     expect(tasks[0]?.artifacts?.[0]?.parts).toHaveLength(7);
   });
 
-  test("has a catalog of both, or one that the agent chooses of those", async () => {
+  test("has a shared catalog, or another one chosen by the agent", async () => {
     const other = "https://example.com/catalogs/other";
     const ui = a2ui({ version: "0.9", catalogs: [catalog, other] });
     const agent = defineAgent({
@@ -393,7 +393,7 @@ describe("a surface", () => {
     expect(message?.parts[0]?.text).toBe(`${catalog},${other}`);
   });
 
-  test("in 0.8 has objects and arrays alone, and no null", async () => {
+  test("in 0.8 has only objects and arrays, and no null", async () => {
     const ui = a2ui({ version: "0.8", catalogs: [catalog] });
     const agent = defineAgent({
       ...about,
@@ -419,7 +419,7 @@ describe("a surface", () => {
     });
   });
 
-  test("0.10 answers an action that waits for it", async () => {
+  test("answers an action in 0.10", async () => {
     const ui = a2ui({ version: "0.10", catalogs: [catalog] });
     const agent = defineAgent({
       ...about,

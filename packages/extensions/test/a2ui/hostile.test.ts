@@ -1,7 +1,6 @@
 import { expect, test } from "vitest";
 import { noSurfaces, reduceSurfaces } from "../../src/a2ui/index.ts";
-import { report } from "../../src/a2ui/outgoing.ts";
-import { readMessages } from "../../src/a2ui/parts.ts";
+import { readMessages, report } from "../../src/a2ui/parts.ts";
 import { clientMessage } from "../../src/a2ui/schemas.ts";
 import { silentLogger } from "@parley/a2a/internal/base/index";
 
@@ -15,20 +14,20 @@ const event = (source: string, replay = false) => ({
   replay,
 });
 
-test("a name of an artifact that is too long is not remembered, and its messages are applied", () => {
+test("a source with a too long name is not remembered, but its messages are applied", () => {
   const { surfaces } = reduceSurfaces(noSurfaces, event(`artifact t ${"a".repeat(1 << 16)}`));
   expect(surfaces.byId.has("main")).toBe(true);
   expect(surfaces.seen.size).toBe(0);
 });
 
-test("names of the longest identifiers that servers take are remembered (A2A 1.0 §4.1)", () => {
+test("sources with the longest accepted ids are remembered (A2A 1.0 §4.1)", () => {
   const source = `artifact ${"t".repeat(1024)} ${"a".repeat(1024)}`;
   const { surfaces } = reduceSurfaces(noSurfaces, event(source));
   expect(surfaces.seen.get(source)).toBe(1);
   expect(reduceSurfaces(surfaces, event(source, true)).surfaces.byId.get("main")).toBe(surfaces.byId.get("main"));
 });
 
-test("a line of the log stays short, however long the name of a wrong member is", () => {
+test("log entries stay short for long member names", () => {
   const lines: string[] = [];
   const logger = { ...silentLogger, warn: (...line: unknown[]) => void lines.push(JSON.stringify(line)) };
   const { problems } = readMessages(clientMessage["0.9"], [{ version: "v0.9", action: {}, ["x".repeat(1 << 16)]: 1 }]);

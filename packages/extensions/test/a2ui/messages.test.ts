@@ -2,7 +2,7 @@ import { A2uiMessageSchema as A2uiMessageSchema08 } from "@a2ui/web_core/v0_8";
 import { A2uiClientMessageSchema, A2uiMessageSchema } from "@a2ui/web_core/v0_9";
 import { describe, expect, test } from "vitest";
 import { clientMessage, serverMessage } from "../../src/a2ui/schemas.ts";
-import type { A2uiVersion } from "../../src/a2ui/versions.ts";
+import type { A2uiVersion } from "../../src/a2ui/messages.ts";
 
 /* The message schemas of A2UI: specification/VERSION/json/server_to_client.json and client_to_server.json. */
 
@@ -119,7 +119,7 @@ describe.each<[string, readonly Case[], (message: unknown) => { readonly path: s
   });
 });
 
-describe("what the published schemas say and the renderer does not look at", () => {
+describe("rules of the published schemas that the renderer does not check", () => {
   test("a component needs an id and a type", () => {
     const of = (component: object) => ({
       version: "v0.9",
@@ -140,13 +140,13 @@ describe("what the published schemas say and the renderer does not look at", () 
     );
   });
 
-  test("0.8 is sent with maps in maps, which its own samples need", () => {
+  test("0.8 allows nested maps, which its samples need", () => {
     const contents = [{ key: "items", valueMap: [{ key: "one", valueMap: [{ key: "name", valueString: "Ada" }] }] }];
     expect(serverMessage["0.8"]({ dataModelUpdate: { surfaceId: "a", contents } })).toBeUndefined();
   });
 });
 
-describe("what is different between the versions", () => {
+describe("differences between the versions", () => {
   const remove = (version: string) => ({ version, deleteSurface: { surfaceId: "a" } });
 
   test.each<[A2uiVersion, readonly string[]]>([
@@ -167,7 +167,7 @@ describe("what is different between the versions", () => {
     );
   });
 
-  test("0.10 answers actions, calls functions, and takes what they return", () => {
+  test("0.10 answers actions, calls functions, and receives results", () => {
     const call = { call: "now", returnType: "string", callableFrom: "remoteOnly" };
     const check = serverMessage["0.10"];
     for (const right of [
@@ -193,7 +193,7 @@ describe("what is different between the versions", () => {
     expect(clientMessage["0.9.1"]({ version: "v0.9.1", functionResponse: returned })?.path).toBe("");
   });
 
-  test("an error of 0.10 is of a surface or of the call of a function, and not of both", () => {
+  test("an error of 0.10 belongs to a surface or a function call, not both", () => {
     const error = (of: object) =>
       clientMessage["0.10"]({ version: "v0.10", error: { code: "A", message: "B", ...of } });
     expect(error({ surfaceId: "a" })).toBeUndefined();
@@ -202,7 +202,7 @@ describe("what is different between the versions", () => {
     expect(error({ surfaceId: "a", functionCallId: "1" })?.path).toBe("/error");
   });
 
-  test("a client of 0.8 says userAction, or an error with any members", () => {
+  test("a client of 0.8 sends userAction, or an error with any members", () => {
     expect(clientMessage["0.8"]({ userAction: action })).toBeUndefined();
     expect(clientMessage["0.8"]({ error: { anything: [1] } })).toBeUndefined();
     expect(clientMessage["0.8"]({ action })?.path).toBe("");

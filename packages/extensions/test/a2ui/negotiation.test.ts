@@ -17,7 +17,7 @@ const basic = "https://a2ui.org/specification/v0_9/catalogs/basic/catalog.json";
 const own = "https://example.com/catalogs/forms/v1";
 const inline = { catalogId: "https://example.com/catalogs/inline", components: { Pad: { type: "object" } } };
 
-describe("the card says what the agent writes for", () => {
+describe("the card lists the agent's catalogs", () => {
   test.each<[A2uiVersion, string, string]>([
     ["0.8", "v0.8", "https://a2ui.org/specification/v0_8/standard_catalog_definition.json"],
     ["0.9", "v0.9", basic],
@@ -30,7 +30,7 @@ describe("the card says what the agent writes for", () => {
     });
   });
 
-  test("acceptsInlineCatalogs only where it is true, which is not the default", () => {
+  test("and acceptsInlineCatalogs only if true", () => {
     expect(a2ui({ version: "0.9", catalogs: [own], acceptsInlineCatalogs: true }).params).toEqual({
       supportedCatalogIds: [own],
       acceptsInlineCatalogs: true,
@@ -38,7 +38,7 @@ describe("the card says what the agent writes for", () => {
     expect(a2ui({ version: "0.9", acceptsInlineCatalogs: false }).params).not.toHaveProperty("acceptsInlineCatalogs");
   });
 
-  test("params of a stranger are checked", () => {
+  test("params of others are checked", () => {
     expect(checkParams({ supportedCatalogIds: [own], acceptsInlineCatalogs: false, later: 1 })).toBeUndefined();
     expect(checkParams({})).toBeUndefined();
     expect(checkParams({ supportedCatalogIds: own })?.path).toBe("/supportedCatalogIds");
@@ -48,7 +48,7 @@ describe("the card says what the agent writes for", () => {
   });
 });
 
-describe("the client says what it can show", () => {
+describe("the client states its capabilities", () => {
   test.each<[A2uiVersion, unknown]>([
     ["0.8", { supportedCatalogIds: [own] }],
     ["0.9", { "v0.9": { supportedCatalogIds: [own] } }],
@@ -60,7 +60,7 @@ describe("the client says what it can show", () => {
     expect(readCapabilities(version, value)).toEqual({ supportedCatalogIds: [own], inlineCatalogs: [] });
   });
 
-  test("for several versions at once, of which each has its own", () => {
+  test("for several versions, each with its own", () => {
     const said = { supportedCatalogIds: ["a"], inlineCatalogs: [] };
     let value = writeCapabilities("0.9", said, undefined);
     value = writeCapabilities("0.8", { ...said, supportedCatalogIds: ["b"] }, value);
@@ -96,31 +96,31 @@ describe("the client says what it can show", () => {
   });
 });
 
-describe("both choose a catalog", () => {
+describe("catalogs are negotiated", () => {
   const ids = (...args: Parameters<typeof negotiate>) => negotiate(...args).map(({ catalogId }) => catalogId);
   const client = (supportedCatalogIds: readonly string[], inlineCatalogs = [inline]) => ({
     supportedCatalogIds,
     inlineCatalogs,
   });
 
-  test("the first of the client that the agent has too", () => {
+  test("the client's first that the agent supports", () => {
     expect(ids("0.9", { supportedCatalogIds: ["a", "b", "c"] }, client(["x", "c", "b"], []))).toEqual(["c", "b"]);
   });
 
-  test("none, where none is in common", () => {
+  test("none if none is shared", () => {
     expect(ids("0.9", { supportedCatalogIds: ["a"] }, client(["b"]))).toEqual([]);
     expect(ids("0.9", { supportedCatalogIds: ["a"] }, client([]))).toEqual([]);
     expect(ids("0.9", {}, client(["b"]))).toEqual([]);
   });
 
-  test("one that the client defines, where the agent accepts that, after those that both know", () => {
+  test("inline catalogs if the agent accepts them, after shared ones", () => {
     const agent = { supportedCatalogIds: ["a"], acceptsInlineCatalogs: true };
     expect(negotiate("0.9", agent, client(["b"]))).toEqual([{ catalogId: inline.catalogId, inline }]);
     expect(ids("0.9", agent, client(["a"]))).toEqual(["a", inline.catalogId]);
     expect(ids("0.9", { ...agent, acceptsInlineCatalogs: false }, client(["b"]))).toEqual([]);
   });
 
-  test("each one once, however often the client names it", () => {
+  test("each one once", () => {
     const agent = { supportedCatalogIds: ["a"], acceptsInlineCatalogs: true };
     const own = { ...inline, catalogId: "a" };
     const wanted = client(
@@ -130,7 +130,7 @@ describe("both choose a catalog", () => {
     expect(ids("0.9", agent, wanted)).toEqual(["a", inline.catalogId]);
   });
 
-  test("the one of the version, where the client says nothing and the agent has it", () => {
+  test("the basic one if the client states none and the agent supports it", () => {
     expect(ids("0.9", { supportedCatalogIds: [own, basic] }, undefined)).toEqual([basic]);
     expect(ids("0.9", { supportedCatalogIds: [own] }, undefined)).toEqual([]);
   });

@@ -38,7 +38,7 @@ describe("a part of A2UI", () => {
     expect(readers(sent)).toContain(version);
   });
 
-  test("is read with either media type, in either place, in any case, and with parameters", () => {
+  test("is recognized by either media type, in either place, in any case, with parameters", () => {
     const list = [remove09];
     for (const found of [
       part(list, older),
@@ -56,7 +56,7 @@ describe("a part of A2UI", () => {
       expect(readers(other)).toEqual([]);
   });
 
-  test("is of the version that its messages say, so that two versions can be active", () => {
+  test("belongs to the version of its messages, so two versions can be active", () => {
     expect(readers(part([{ ...remove09, version: "v0.9.1" }]))).toEqual(["0.9.1"]);
     expect(readers(part([{ ...remove09, version: "v0.10" }]))).toEqual(["0.10"]);
     expect(readers(part(update08))).toEqual(["0.8"]);
@@ -66,7 +66,7 @@ describe("a part of A2UI", () => {
     expect(readers(part("text"))).toEqual(versions);
   });
 
-  test("in 0.8 is one message, or a list of them", () => {
+  test("in 0.8 is one message or a list", () => {
     const check = serverMessage["0.8"];
     expect(readParts("0.8", check, 1000, [part(update08), part([update08, update08])]).messages).toHaveLength(3);
     expect(writeParts("0.8", check, 1000, [update08, update08])).toHaveLength(2);
@@ -74,7 +74,7 @@ describe("a part of A2UI", () => {
 });
 
 describe("the messages of a part", () => {
-  test("are judged one by one: a wrong one is left out, and those after it count", () => {
+  test("are checked one by one: an invalid one is left out, and later ones apply", () => {
     const { messages, problems } = read([
       part([remove09, { version: "v0.9", deleteSurface: { surfaceId: 5 } }, "text", remove09]),
       part([{ version: "v0.9", updateComponents: { surfaceId: "main", components: [] } }]),
@@ -87,7 +87,7 @@ describe("the messages of a part", () => {
     ]);
   });
 
-  test("are not looked at in a part that is no list, too large or too deep", () => {
+  test("are ignored in a part that is not a list, too large or too deep", () => {
     let deep: JsonValue = 1;
     for (let level = 0; level < 10_000; level += 1) deep = [deep];
     const value = (content: JsonValue) => [{ version: "v0.9", updateDataModel: { surfaceId: "a", value: content } }];
@@ -102,16 +102,16 @@ describe("the messages of a part", () => {
     expect(read([part(value("e".repeat(6000))), part(value("e".repeat(6000)))]).messages).toHaveLength(2);
   });
 
-  test("have their first hundred problems told, however many there are", () => {
+  test("report at most a hundred problems", () => {
     const { messages, problems } = read([part([...Array<number>(3000).fill(0), remove09]), part([{}])]);
     expect([messages.length, problems.length]).toEqual([1, 100]);
   });
 });
 
-describe("what is written", () => {
+describe("written parts", () => {
   const write = (...messages: readonly object[]) => writeParts("0.9", clientMessage["0.9"], 1000, messages);
 
-  test("is checked as well", () => {
+  test("are checked", () => {
     expect(() => write({ version: "v0.9", action: { name: "a" } })).toThrow(
       "Message 0 is no message of A2UI 0.9: /action/surfaceId is required",
     );
@@ -123,14 +123,14 @@ describe("what is written", () => {
     );
   });
 
-  test("has no members that are undefined", () => {
+  test("have no undefined members", () => {
     const error = { code: "a", message: "b", surfaceId: "c", path: undefined };
     expect(write({ version: "v0.9", error })[0]?.data).toEqual([
       { version: "v0.9", error: { code: "a", message: "b", surfaceId: "c" } },
     ]);
   });
 
-  test("has the time of the call where none is given", () => {
+  test("have the current time by default", () => {
     const before = Date.now();
     const { data } = a2ui({ version: "0.10" }).action({ name: "a", surfaceId: "b", sourceComponentId: "c" });
     const [{ action }] = data as unknown as readonly [{ readonly action: { readonly timestamp: string } }];

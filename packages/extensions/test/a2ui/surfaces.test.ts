@@ -46,7 +46,7 @@ function counted({ byId }: A2uiSurfaces): number {
 }
 
 describe("surfaces of 0.9", () => {
-  test("are ready when their root is there, and keep what came before", () => {
+  test("are ready once their root exists, and keep earlier content", () => {
     const first = reduceSurfaces(
       noSurfaces,
       made({ version, updateComponents: { surfaceId: "main", components: [text("a", "A")] } }),
@@ -64,7 +64,7 @@ describe("surfaces of 0.9", () => {
     expect([...first.problems, ...second.problems]).toEqual([]);
   });
 
-  test("data is set, made on the way, removed and replaced by JSON pointers", () => {
+  test("data is set, created, removed and replaced by JSON pointers", () => {
     const steps: readonly (readonly [A2uiServerMessage, JsonValue])[] = [
       [set("/user/name", "Ada"), { user: { name: "Ada" } }],
       [set("/user/tags/0", "a"), { user: { name: "Ada", tags: ["a"] } }],
@@ -90,7 +90,7 @@ describe("surfaces of 0.9", () => {
     }
   });
 
-  test("a message that cannot be applied is left out as a whole, and those after it count", () => {
+  test("a message that cannot be applied is left out as a whole, and later ones apply", () => {
     const { surfaces, problems } = reduceSurfaces(noSurfaces, [
       set("/a", 1),
       ...made(set("/a", "text")),
@@ -121,13 +121,13 @@ describe("surfaces of 0.9", () => {
     expect(Object.hasOwn(Object.prototype, "polluted")).toBe(false);
   });
 
-  test("a surface is removed, and can be made again", () => {
+  test("a surface is deleted, and can be created again", () => {
     const { surfaces } = reduceSurfaces(noSurfaces, made({ version, deleteSurface: { surfaceId: "main" } }));
     expect(surfaces).toEqual(noSurfaces);
     expect(reduceSurfaces(surfaces, made()).problems).toEqual([]);
   });
 
-  test("of a task that is read again only what is new is applied", () => {
+  test("only new messages of a task that is read again are applied", () => {
     const event = (pieces: A2uiEvent["pieces"], replay = false): A2uiEvent => ({
       pieces,
       messages: pieces.flatMap(({ messages }) => messages),
@@ -152,7 +152,7 @@ describe("surfaces of 0.9", () => {
     expect(main(reduceSurfaces(noSurfaces, event(whole, true)).surfaces).dataModel).toEqual({ a: 1, b: 2, c: 3 });
   });
 
-  test("what was applied is remembered of the last thousand messages and artifacts, and of the first hundred problems", () => {
+  test("the last thousand sources and the first hundred problems are remembered", () => {
     const pieces = Array.from({ length: 1500 }, (_, n) => ({
       source: `message ${n}`,
       append: false,
@@ -164,7 +164,7 @@ describe("surfaces of 0.9", () => {
     expect(problems).toHaveLength(100);
   });
 
-  test("0.10 makes components and data with the surface", () => {
+  test("0.10 creates components and data with the surface", () => {
     const createSurface = {
       surfaceId: "main",
       catalogId,
@@ -187,7 +187,7 @@ describe("surfaces of 0.9", () => {
 describe("surfaces of 0.8", () => {
   const components = [{ id: "top", component: { Text: { text: { path: "/user/name" } } } }];
 
-  test("are made by their first message, and ready when they begin", () => {
+  test("are created by their first message, and ready when they begin", () => {
     const messages: readonly A2uiServerMessage08[] = [
       { surfaceUpdate: { surfaceId: "main", components } },
       {
@@ -227,8 +227,8 @@ describe("surfaces of 0.8", () => {
   });
 });
 
-describe("surfaces are bounded in bytes", () => {
-  test("what would be more is left out, and the count is that of what is there", () => {
+describe("surfaces are limited in bytes", () => {
+  test("a message beyond the limit is left out, and the count stays exact", () => {
     const value = "x".repeat(900);
     const messages = Array.from({ length: 20 }, (_, n) => set(`/${n}`, value));
     const { surfaces, problems } = reduceSurfaces(noSurfaces, made(...messages), { maxBytes: 10_000 });
@@ -240,13 +240,13 @@ describe("surfaces are bounded in bytes", () => {
     expect(after.problems).toEqual([]);
   });
 
-  test("holes of arrays count as well", () => {
+  test("holes in arrays count too", () => {
     const { problems, surfaces } = reduceSurfaces(noSurfaces, made(set("/a/9999", 1)), { maxBytes: 20_000 });
     expect(problems).toHaveLength(1);
     expect(main(surfaces).dataModel).toEqual({});
   });
 
-  test("many small changes of one part cost one copy of what they change", () => {
+  test("many small changes in one part cost one copy", () => {
     const wide = Object.fromEntries(Array.from({ length: 20_000 }, (_, n) => [`k${n}`, n]));
     const start = reduceSurfaces(noSurfaces, made(set("/", wide))).surfaces;
     const before = main(start).dataModel;
@@ -261,13 +261,13 @@ describe("surfaces are bounded in bytes", () => {
   });
 });
 
-describe("an update costs what it changes", () => {
+describe("an update only costs its changes", () => {
   const add = (id: string, value = id): A2uiServerMessage => ({
     version,
     updateComponents: { surfaceId: "main", components: [text(id, value)] },
   });
 
-  test("however many components there are: each has one entry that is written", () => {
+  test("each component is written once, however many there are", () => {
     let writes = 0;
     const original = Map.prototype.set;
     const count = 5000;
@@ -284,7 +284,7 @@ describe("an update costs what it changes", () => {
     expect(writes).toBeLessThan(10 * count);
   });
 
-  test("and what a renderer had before stays as it was, in any order of reading", () => {
+  test("earlier surfaces stay unchanged, in any order of reading", () => {
     const steps = fc.array(fc.tuple(fc.integer({ min: 0, max: 9 }), fc.integer({ min: 0, max: 99 }), fc.boolean()), {
       maxLength: 80,
     });
@@ -315,7 +315,7 @@ describe("an update costs what it changes", () => {
     );
   });
 
-  test("empty surfaces take room too, and are no more than a thousand", () => {
+  test("empty surfaces count too, up to a thousand", () => {
     const create = (n: number): A2uiServerMessage => ({ version, createSurface: { surfaceId: `s${n}`, catalogId } });
     const messages = Array.from({ length: 1200 }, (_, n) => create(n));
     const small = reduceSurfaces(noSurfaces, messages, { maxBytes: 100_000 });
@@ -352,7 +352,7 @@ function removesNothing(surfaces: A2uiSurfaces, { updateDataModel }: A2uiServerM
   return at === undefined;
 }
 
-test("the data is that of the renderer of the A2UI project, after any messages", () => {
+test("the data equals that of the A2UI project's renderer, after any messages", () => {
   fc.assert(
     fc.property(fc.array(fc.tuple(path, value), { maxLength: 20 }), (sets) => {
       const messages = made(...sets.map(([where, what]) => set(where, what as JsonValue | undefined)));

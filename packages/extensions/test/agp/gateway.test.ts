@@ -36,7 +36,7 @@ async function outcomeOf(gateway: AgentGateway, capability: string, via: readonl
 }
 
 describe("who may announce what", () => {
-  test("is decided for each caller and path; nobody may where nothing is said", async () => {
+  test("is decided per caller and path; by default nobody may", async () => {
     const gateway = agentGateway({ name: "G", policy });
     expect(await gateway.announce(announced("vm", "Engineering/vm"), squad)).toMatchObject({ accepted: true });
     const denied = await gateway
@@ -49,7 +49,7 @@ describe("who may announce what", () => {
     expect((await gateway.routes()).routes).toEqual({ vm: [{ path: "Engineering/vm", cost: 1, policy: {} }] });
   });
 
-  test("holds for a withdrawal, and nobody withdraws a route of somebody else", async () => {
+  test("also applies to withdrawals, and only to one's own routes", async () => {
     const gateway = agentGateway({ name: "G", policy: { mayAnnounce: () => true } });
     await gateway.announce(announced("vm", "shared"), squad);
     expect(await gateway.withdraw({ capability: "vm", path: "shared" }, other)).toBe(false);
@@ -63,13 +63,13 @@ describe("who may announce what", () => {
     });
   });
 
-  test("tells callers of two organizations with the same name apart", async () => {
+  test("distinguishes callers with the same name in two organizations", async () => {
     const gateway = agentGateway({ name: "G", policy: { mayAnnounce: () => true } });
     await gateway.announce(announced("vm", "p"), { subject: "a", organization: "one" });
     expect(await gateway.withdraw({ capability: "vm", path: "p" }, { subject: "a", organization: "two" })).toBe(false);
   });
 
-  test("may be another question than who reads the routes", async () => {
+  test("is independent of who may read the routes", async () => {
     const gateway = agentGateway({ name: "G", policy: { mayReadRoutes: ({ subject }) => subject === "auditor" } });
     await expect(gateway.routes(undefined, squad)).rejects.toMatchObject({ code: "PermissionDenied" });
     expect(await gateway.routes(undefined, { subject: "auditor" })).toEqual({ routes: {} });
@@ -77,7 +77,7 @@ describe("who may announce what", () => {
 });
 
 describe("a route", () => {
-  test("expires, is announced again, and is then as new (AGP §5)", async () => {
+  test("expires, and is new when announced again (AGP §5)", async () => {
     const clock = fakeClock();
     const gateway = agentGateway({ name: "G", clock, lifetime: 60 });
     const request = announced("vm", "p");
@@ -91,7 +91,7 @@ describe("a route", () => {
     expect(await outcomeOf(gateway, "vm")).toBe("p");
   });
 
-  test("holds for as long as its announcer says, and no longer than the gateway allows", async () => {
+  test("lives as long as its announcer says, up to the gateway's limit", async () => {
     const clock = fakeClock();
     const gateway = agentGateway({ name: "G", clock, lifetime: 60 });
     expect(await gateway.announce(announced("a", "p", { expires_in: 5 }))).toMatchObject({ expires_in: 5 });
@@ -100,7 +100,7 @@ describe("a route", () => {
     expect([await outcomeOf(gateway, "a"), await outcomeOf(gateway, "b")]).toEqual(["tableStale", "p"]);
   });
 
-  test("that expired does not hide one that holds, nor a capability that nobody has", async () => {
+  test("that expired hides neither a live route nor an unknown capability", async () => {
     const clock = fakeClock();
     const gateway = agentGateway({ name: "G", clock, lifetime: 60 });
     await gateway.announce(announced("vm", "cheap", { cost: 0, expires_in: 1 }));
@@ -119,8 +119,8 @@ describe("a route", () => {
   });
 });
 
-describe("a table that is old (AGP_TABLE_STALE)", () => {
-  test("is refreshed once for all that wait, and the intent then takes its route", async () => {
+describe("a stale table (AGP_TABLE_STALE)", () => {
+  test("is refreshed once for all waiting intents, which then find their route", async () => {
     const clock = fakeClock();
     let refreshed = 0;
     const gateway: AgentGateway = agentGateway({
@@ -138,7 +138,7 @@ describe("a table that is old (AGP_TABLE_STALE)", () => {
     expect(refreshed).toBe(1);
   });
 
-  test("that cannot be refreshed is an error, and others are not called again at once", async () => {
+  test("that cannot be refreshed is an error, without an immediate retry", async () => {
     const clock = fakeClock();
     let refreshed = 0;
     const gateway = agentGateway({
@@ -163,7 +163,7 @@ describe("a table that is old (AGP_TABLE_STALE)", () => {
 });
 
 describe("the table", () => {
-  test("is bounded in bytes: an announcer that fills its share is refused, and takes nothing from others", async () => {
+  test("is limited in bytes: an announcer with a full share is rejected, without affecting others", async () => {
     const gateway = agentGateway({ name: "G", policy: { mayAnnounce: () => true }, tableBytes: 64 << 10 });
     let count = 0;
     const flood = async (): Promise<void> => {
@@ -179,7 +179,7 @@ describe("the table", () => {
     expect(await gateway.announce(announced(`z-${"x".repeat(200)}`, "p"), other)).toMatchObject({ accepted: true });
   });
 
-  test("gives the room of expired routes to new ones", async () => {
+  test("reuses the space of expired routes", async () => {
     const clock = fakeClock();
     const gateway = agentGateway({
       name: "G",
@@ -196,7 +196,7 @@ describe("the table", () => {
     expect(await outcomeOf(gateway, "c0")).toBe("routeNotFound");
   });
 
-  test("takes any name of a capability", async () => {
+  test("accepts any capability name", async () => {
     const gateway = agentGateway({ name: "G" });
     for (const name of ["__proto__", "constructor", "toString"]) {
       expect(await outcomeOf(gateway, name)).toBe("routeNotFound");
@@ -208,7 +208,7 @@ describe("the table", () => {
 });
 
 describe("circles and hops", () => {
-  test("an announcement that comes back, or from too far, makes no route", async () => {
+  test("an announcement in a circle or from too far makes no route", async () => {
     const gateway = agentGateway({ name: "G", policy: { mayAnnounce: () => true }, maxHops: 3 });
     expect(await gateway.announce(announced("a", "p", { via: ["X", "G", "Y"] }), squad)).toEqual({ accepted: false });
     expect(await gateway.announce(announced("a", "p", { via: ["X", "Y", "Z"] }), squad)).toEqual({ accepted: false });
@@ -216,7 +216,7 @@ describe("circles and hops", () => {
     expect((await gateway.routes()).routes["a"]).toHaveLength(1);
   });
 
-  test("an intent is not routed in a circle, back to where it came from, or through too many gateways", async () => {
+  test("an intent is not routed in a circle, back to its origin, or through too many gateways", async () => {
     const gateway = agentGateway({ name: "G", policy: { mayAnnounce: () => true }, maxHops: 3 });
     await gateway.announce(announced("a", "X/gateway", { via: ["X"] }), squad);
     expect(await outcomeOf(gateway, "a", ["Y"])).toBe("X/gateway");
@@ -249,7 +249,7 @@ function network(links: Readonly<Record<string, readonly string[]>>, more: Parti
 }
 
 describe("peers", () => {
-  test("are told routes of the gateway itself, as ways through it, and that they are gone", async () => {
+  test("learn the gateway's own routes through it, and their withdrawal", async () => {
     const { at } = network({ A: ["B"], B: ["C"], C: [] });
     await at("A").announce(announced("vm", "A/vm", { cost: 2 }));
     expect(await outcomeOf(at("B"), "vm")).toBe("A");
@@ -260,7 +260,7 @@ describe("peers", () => {
     expect(await outcomeOf(at("B"), "vm")).toBe("routeNotFound");
   });
 
-  test("are told routes of others too where the gateway passes intents on, with its own cost", async () => {
+  test("also learn routes of others with transit, at an added cost", async () => {
     const { at, calls } = network({ A: ["B"], B: ["A", "C"], C: ["A", "B"] }, { transit: true, transitCost: 0.5 });
     await at("A").announce(announced("vm", "A/vm", { cost: 2 }));
     await expect.poll(() => outcomeOf(at("C"), "vm")).toBe("B");
@@ -271,7 +271,7 @@ describe("peers", () => {
     await expect.poll(() => outcomeOf(at("C"), "vm")).toBe("routeNotFound");
   });
 
-  test("in a ring come to rest, and each route leads to who has announced it", async () => {
+  test("in a ring converge, and each route leads to its announcer", async () => {
     const ring = { A: ["B", "D"], B: ["A", "C"], C: ["B", "D"], D: ["C", "A"] };
     const { at, calls } = network(ring, { transit: true, transitCost: 1 });
     const names = Object.keys(ring);
@@ -292,7 +292,7 @@ describe("peers", () => {
     expect(calls.length).toBeLessThan(200);
   });
 
-  test("are told the cheapest of several routes, and the next one when it is gone", async () => {
+  test("learn the cheapest of several routes, and the next one after its withdrawal", async () => {
     const { at } = network({ A: ["B"], B: [] });
     await at("A").announce(announced("vm", "A/cheap", { cost: 1 }));
     await at("A").announce(announced("vm", "A/dear", { cost: 9 }));
@@ -302,7 +302,7 @@ describe("peers", () => {
     expect(await costs()).toEqual([9]);
   });
 
-  test("that cannot be told are logged, and do not keep the others from being told", async () => {
+  test("that cannot be reached are logged, and do not block the others", async () => {
     const lines: string[] = [];
     const note = (line: string): void => void lines.push(line);
     const heard: string[] = [];
@@ -323,10 +323,10 @@ describe("peers", () => {
     const gateway = agentGateway({ name: "G", path: "Squad/gateway", peers: [down, up], logger });
     await gateway.announce(announced("vm", "here"));
     expect(heard).toEqual(["Squad/gateway"]);
-    expect(lines).toEqual(["A gateway could not be told of a route"]);
+    expect(lines).toEqual(["Failed to announce a route to a peer"]);
   });
 
-  test("are told of many changes together, where they come while peers are told", async () => {
+  test("learn concurrent changes together", async () => {
     const told: unknown[] = [];
     let free = (): void => {};
     const slow: GatewayPeer = {
@@ -346,7 +346,7 @@ describe("peers", () => {
     free();
   });
 
-  test("are told again in time, until the gateway stops", async () => {
+  test("are told periodically, until the gateway stops", async () => {
     const clock = fakeClock();
     const heard: number[] = [];
     const peer: GatewayPeer = {
@@ -377,8 +377,8 @@ describe("peers", () => {
   });
 });
 
-describe("what is older does not replace what is newer", () => {
-  test("an announcement that comes late, also after a withdrawal", async () => {
+describe("older news does not replace newer news", () => {
+  test("a late announcement, also after a withdrawal", async () => {
     const clock = fakeClock();
     const gateway = agentGateway({ name: "G", clock, lifetime: 60, policy: { mayAnnounce: () => true } });
     const costs = async () => (await gateway.routes()).routes["vm"]?.map(({ cost }) => cost);
@@ -401,7 +401,7 @@ describe("what is older does not replace what is newer", () => {
     expect((await costs())?.toSorted()).toEqual([5, 9]);
   });
 
-  test("for as long as it would have held: a clock that was set back shuts nobody out", async () => {
+  test("only until it would have expired: a clock set back locks nobody out", async () => {
     const clock = fakeClock();
     const gateway = agentGateway({ name: "G", clock, lifetime: 60, policy: { mayAnnounce: () => true } });
     await gateway.announce(announced("vm", "p", { sequence: 1e15 }), squad);
@@ -411,7 +411,7 @@ describe("what is older does not replace what is newer", () => {
     expect(await outcomeOf(gateway, "vm")).toBe("p");
   });
 
-  test("peers are told what changes and what is told again one after the other, with rising numbers", async () => {
+  test("peers get changes and periodic announcements in sequence, with increasing numbers", async () => {
     const told: (readonly [number | undefined, number | undefined])[] = [];
     const waiting: (() => void)[] = [];
     const slow: GatewayPeer = {
@@ -442,7 +442,7 @@ describe("what is older does not replace what is newer", () => {
   });
 });
 
-test("options that cannot work are refused", () => {
+test("invalid options are rejected", () => {
   expect(() => agentGateway({ name: "" })).toThrow(/name must be/);
   expect(() => agentGateway({ name: "G", lifetime: 0 })).toThrow(/lifetime must be/);
   expect(() => agentGateway({ name: "G", maxHops: 0 })).toThrow(/maxHops must be/);

@@ -13,7 +13,7 @@ const announced = (capability: string, path = "p", cost = 1): AnnounceRequest =>
   path,
 });
 
-test("the constraints of an intent are listed once, not for each route", async () => {
+test("reads the constraints of an intent once, not per route", async () => {
   const routes = Array.from({ length: 100 }, (_, at) => ({
     capability: "c",
     version: "1",
@@ -38,7 +38,7 @@ test("the constraints of an intent are listed once, not for each route", async (
   expect(listed).toBe(1);
 });
 
-test("peers that never answer are not called for each of a thousand announcements", async () => {
+test("does not call unresponsive peers for each of a thousand announcements", async () => {
   let calls = 0;
   const never = (): Promise<never> => {
     calls += 1;
@@ -64,7 +64,7 @@ test.each([[Infinity], [1e9]])("a lifetime of %d seconds does not tell peers wit
   expect(waits[0]).toBeLessThan(2 ** 31);
 });
 
-test("a route that costs as much as a number can is told with a cost", async () => {
+test("announces the highest possible cost", async () => {
   const told: AnnounceRequest[] = [];
   const announce = async (request: AnnounceRequest) => (told.push(request), { accepted: true });
   const peers: GatewayPeer[] = [{ name: "P", announce, withdraw: () => Promise.resolve() }];
@@ -75,14 +75,14 @@ test("a route that costs as much as a number can is told with a cost", async () 
   expect((JSON.parse(JSON.stringify(told[0])) as AnnounceRequest).announcement.cost).toBe(Number.MAX_VALUE);
 });
 
-test("a report has a capability with the name of a prototype", async () => {
+test("reports a capability named like a prototype member", async () => {
   const gateway = agentGateway({ name: "G" });
   const sub_intents = [{ target_capability: "__proto__", payload: {} }];
   const report = await gateway.routeAll({ meta_task: "m", origin_squad: "s", sub_intents });
   expect(Object.entries(report)).toEqual([["__proto__", "FAILED"]]);
 });
 
-test("a table stays within its bytes where the route that is renewed has expired", () => {
+test("a table stays within its limit if the renewed route had expired", () => {
   const clock = fakeClock();
   const table = new RouteTable({ bytes: 1000, bytesPerAnnouncer: 1000 }, clock);
   const add = (size: number): unknown =>

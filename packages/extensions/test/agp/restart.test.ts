@@ -16,8 +16,8 @@ const squad = defineAgent({
   },
 });
 
-describe("a gateway agent whose process dies while the caller is asked", () => {
-  test("goes on with the route that it had chosen, although its new table has none", async () => {
+describe("a gateway agent whose process dies during a question", () => {
+  test("continues with its chosen route, although its new table is empty", async () => {
     const engineering = await testAgent(squad);
     onTestFinished(() => engineering.close());
     const agentAt = (path: string): DelegateClient | undefined =>

@@ -66,7 +66,7 @@ async function begun(client: Client): Promise<Task> {
 }
 
 describe("an agent asks for a presentation (extension v1)", () => {
-  test("by its card, and by the metadata of an AUTH_REQUIRED message, as the specification prints them", async () => {
+  test("with its card and the metadata of an AUTH_REQUIRED message, as in the specification", async () => {
     const verifier = new Verifier();
     const served = serving(university({ reason: "Your diploma, please", request: verifier.request }));
     const client = await served.client("ada", active);
@@ -88,7 +88,7 @@ describe("an agent asks for a presentation (extension v1)", () => {
     expect(readOid4vpRequest(status.message)).toEqual(verifier.made[0]?.request);
   });
 
-  test("goes on with what the verifier says out of band, and the stream stays open", async () => {
+  test("continues with the verifier's outcome, and the stream stays open", async () => {
     const verifier = new Verifier();
     const served = serving(university({ reason: "Your diploma", request: verifier.request }));
     const states: unknown[] = [];
@@ -108,12 +108,12 @@ describe("an agent asks for a presentation (extension v1)", () => {
     expect(await verifier.tells(served, { credential: true })).toBe(410);
   });
 
-  test("does nothing where the caller has not asked for the extension", async () => {
+  test("does nothing if the caller did not activate the extension", async () => {
     const served = serving(university({ reason: "Your diploma", request: () => ({ client_id: "x" }) }));
     expect((await (await served.client()).sendMessage("hi")).message?.parts).toEqual([{ text: "Ask with OID4VP." }]);
   });
 
-  test("fails the task where the verifier refuses, or says what the agent cannot use", async () => {
+  test("fails the task if the verifier refuses, or posts an unusable outcome", async () => {
     for (const outcome of [{ denied: true }, { credential: { degree: 1 } }]) {
       const verifier = new Verifier();
       const schema = {
@@ -128,7 +128,7 @@ describe("an agent asks for a presentation (extension v1)", () => {
     }
   });
 
-  test("fails the task when nothing comes in time", async () => {
+  test("fails the task at the timeout", async () => {
     const clock = fakeClock();
     const verifier = new Verifier();
     const agent = university({ reason: "Your diploma", request: verifier.request, lifetime: 60_000 });
@@ -141,7 +141,7 @@ describe("an agent asks for a presentation (extension v1)", () => {
     expect(await verifier.tells(served, { credential: true })).toBe(410);
   });
 
-  test("asks once, however often its server is restarted, and another process takes the outcome", async () => {
+  test("asks once across restarts, and another process gets the outcome", async () => {
     const verifier = new Verifier();
     const calls = { count: 0 };
     const store = memoryStore();
@@ -160,7 +160,7 @@ describe("an agent asks for a presentation (extension v1)", () => {
     expect(await store.features({ agent: "/" }, id, oid4vpUri)).toEqual([]);
   });
 
-  test("shows none of its own mistakes to a wallet", async () => {
+  test("does not show its own mistakes to a wallet", async () => {
     const wrong: readonly Oid4vpRequest[] = [
       { client_id: "a" },
       { client_id: "a", request_uri: "https://b.example", request: {} },
@@ -186,7 +186,7 @@ describe("a client with a wallet", () => {
     return events;
   }
 
-  test("gives it each request once, and passes the events of the task on", async () => {
+  test("gives it each request once, and passes events through", async () => {
     const verifier = new Verifier();
     const served = serving(university({ reason: "Your diploma", request: verifier.request }));
     const asked: PresentationRequest[] = [];
@@ -201,7 +201,7 @@ describe("a client with a wallet", () => {
     expect(asked[0]?.signal.aborted).toBe(true);
   });
 
-  test("cancels the task where the wallet refuses", async () => {
+  test("cancels the task if the wallet refuses", async () => {
     const served = serving(university({ reason: "Your diploma", request: new Verifier().request }));
     let taskId = "";
     const presenting = presented(served, (request) => {

@@ -13,7 +13,7 @@ const sample = {
   client_id: client,
 };
 
-describe("a request is read as what a stranger wrote (extension v1, Authorization Request)", () => {
+describe("a request is untrusted input (extension v1, Authorization Request)", () => {
   const right: readonly (readonly [name: string, request: Oid4vpRequest])[] = [
     ["a URI of a verifier", { client_id: "v", request_uri: "https://verifier.example/1" }],
     ["the URI of the public sample", sample],
@@ -28,7 +28,7 @@ describe("a request is read as what a stranger wrote (extension v1, Authorizatio
     expect(readOid4vpRequest(messageOf(request as unknown as JsonValue))).toEqual(request);
   });
 
-  test("a member that is null is absent", () => {
+  test("null members are absent", () => {
     const request = { client_id: "v", request_uri: null, request: { nonce: "n" } };
     expect(readOid4vpRequest(messageOf(request))).toEqual({ client_id: "v", request: { nonce: "n" } });
   });
@@ -65,7 +65,7 @@ describe("a request is read as what a stranger wrote (extension v1, Authorizatio
     expect(readOid4vpRequest(messageOf(request))).toBe(undefined);
   });
 
-  test("and not a message without it", () => {
+  test("and a message without one is not", () => {
     expect(readOid4vpRequest(undefined)).toBe(undefined);
     expect(readOid4vpRequest({})).toBe(undefined);
     expect(readOid4vpRequest({ metadata: { [oid4vpUri]: "x" } })).toBe(undefined);
@@ -81,7 +81,7 @@ describe("a wallet is invoked (OID4VP 1.0 §9)", () => {
     );
   });
 
-  test("with the parameters of the request, each of them JSON where it is no text", () => {
+  test("with the parameters of the request, as JSON unless they are text", () => {
     const url = new URL(walletUrl({ client_id: "v", request: { nonce: "n", dcql_query: { credentials: [] } } }));
     expect(Object.fromEntries(url.searchParams)).toEqual({
       client_id: "v",
@@ -90,12 +90,12 @@ describe("a wallet is invoked (OID4VP 1.0 §9)", () => {
     });
   });
 
-  test("with what the public sample sends, as it is", () => {
+  test("with the URI of the public sample, unchanged", () => {
     expect(walletUrl(sample)).toBe(sample.request_uri);
   });
 });
 
-describe("only links with a scheme of wallets are read", () => {
+describe("only links with a wallet scheme are read", () => {
   /** What is no such link, also in spellings that one program reads in another way than the next one. */
   const never: readonly string[] = [
     "javascript:alert(1)",
@@ -185,7 +185,7 @@ describe("only links with a scheme of wallets are read", () => {
     expect(walletUrl(request)).toBe(request.request_uri);
   });
 
-  test("a scheme of an app is one where the application names it", () => {
+  test("schemes of apps are allowed if configured", () => {
     const request = { client_id: "v", request_uri: "com.example.wallet://?client_id=v" };
     const options = { walletSchemes: ["com.example.wallet"] };
     expect(readOid4vpRequest(messageOf(request), options)).toEqual(request);
@@ -205,7 +205,7 @@ describe("only links with a scheme of wallets are read", () => {
   );
 });
 
-test("a request is added before the # of an endpoint, where it is a part of the query (RFC 3986 §3.5)", () => {
+test("a request is added to the query of an endpoint, before its fragment (RFC 3986 §3.5)", () => {
   const request = { client_id: "v", request_uri: "https://verifier.example/1#digest" };
   const link = new URL(walletUrl(request, "https://wallet.example/open?v=1#/present?x=1"));
   expect(Object.fromEntries(link.searchParams)).toEqual({ v: "1", client_id: "v", request_uri: request.request_uri });

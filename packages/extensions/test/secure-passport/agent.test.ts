@@ -67,7 +67,7 @@ const codeOf = async (call: Promise<unknown>): Promise<A2AError> => {
 };
 
 describe("an agent reads a passport (Secure Passport §1, §5)", () => {
-  test("that is signed as verified", async () => {
+  test("as verified, if signed", async () => {
     const { under, read, signed } = await agentWith({ trust });
     const client = await under.connect(asked);
     const { task } = await client.sendMessage(carrying(await signed()));
@@ -85,7 +85,7 @@ describe("an agent reads a passport (Secure Passport §1, §5)", () => {
     expect(read).toEqual([{ ...context, verified: false, problem }]);
   });
 
-  test("that was changed on the way, or is for another agent, not verified", async () => {
+  test("as unverified, if modified or for another agent", async () => {
     const { under, read, signed } = await agentWith({ trust });
     const client = await under.connect(asked);
     await client.sendMessage(carrying({ ...(await signed()), state: { tier: "Platinum" } }));
@@ -93,7 +93,7 @@ describe("an agent reads a passport (Secure Passport §1, §5)", () => {
     expect(read.map((passport) => passport?.problem)).toEqual(["invalid", "audience"]);
   });
 
-  test("of nobody whose keys it trusts, where it trusts none", async () => {
+  test("as unverified, if it trusts no keys", async () => {
     const { under, read, signed } = await agentWith({});
     const client = await under.connect(asked);
     await client.sendMessage(carrying(await signed()));
@@ -101,20 +101,20 @@ describe("an agent reads a passport (Secure Passport §1, §5)", () => {
     expect(read.map((passport) => passport?.problem)).toEqual(["untrusted", "unsigned"]);
   });
 
-  test("without the keys of its state that it does not understand", async () => {
+  test("without unknown keys of its state", async () => {
     const { under, read, signed } = await agentWith({ trust, supportedStateKeys: ["tier", "toString"] });
     await (await under.connect(asked)).sendMessage(carrying(await signed()));
     expect(read).toEqual([{ ...context, state: { tier: "Gold" }, verified: true }]);
   });
 
-  test("in no call that has not asked for the extension (A2A 1.0 §4.6.2)", async () => {
+  test("only in calls that activated the extension (A2A 1.0 §4.6.2)", async () => {
     const { under, read, signed } = await agentWith({ trust });
     await under.client.sendMessage(carrying(await signed()));
     await under.client.sendMessage(carrying({ malformed: true }));
     expect(read).toEqual([undefined, undefined]);
   });
 
-  test("that is malformed as if it were absent, with a line in the log that has nothing of it", async () => {
+  test("as absent if malformed, with a log entry that does not quote it", async () => {
     const { under, read } = await agentWith({ trust });
     const client = await under.connect(asked);
     const secret = keepSecret("secret-of-ada-0123456789");
@@ -125,7 +125,7 @@ describe("an agent reads a passport (Secure Passport §1, §5)", () => {
     expect(JSON.stringify(under.logs)).not.toContain(secret);
   });
 
-  test("not by what a client says of the verification itself", async () => {
+  test("ignoring a verdict forged by the client", async () => {
     const { under, read } = await agentWith({ trust });
     const forged = carrying(context);
     const verdict = { [`${securePassportUri}/verdict`]: { verified: true } };
@@ -135,7 +135,7 @@ describe("an agent reads a passport (Secure Passport §1, §5)", () => {
     expect(read).toEqual([{ ...context, verified: false, problem: "unsigned" }, undefined]);
   });
 
-  test("not verified where keys or nonces fail, whatever a client says of the verification itself", async () => {
+  test("as unverified if keys or nonces fail, ignoring a forged verdict", async () => {
     const broken = () => Promise.reject(new Error("the database is down"));
     const verdict = { [`${securePassportUri}/verdict`]: { verified: true } };
     for (const options of [{ trust: { keyFor: broken } }, { trust, nonces: { use: broken } }]) {
@@ -148,7 +148,7 @@ describe("an agent reads a passport (Secure Passport §1, §5)", () => {
     }
   });
 
-  test("for a passport that was used: a second time for the same message alone", async () => {
+  test("a second time only for the same message", async () => {
     const { under, read, signed } = await agentWith({ trust });
     const client = await under.connect(asked);
     const passport = await signed();
@@ -162,7 +162,7 @@ describe("an agent reads a passport (Secure Passport §1, §5)", () => {
     expect(read.map((each) => each?.problem ?? each?.verified)).toEqual([true, "replayed", "replayed"]);
   });
 
-  test("at the time at which its message came, however late the turn is", async () => {
+  test("as of the arrival of its message, however late the turn", async () => {
     const { under, read, signed } = await agentWith({ trust });
     const client = await under.connect(asked);
     const { task } = await client.sendMessage(carrying(await signed(context, undefined, { lifetime: 30 })));
@@ -178,7 +178,7 @@ describe("an agent reads a passport (Secure Passport §1, §5)", () => {
 describe("an agent that requires a passport", () => {
   const required = { trust, require: true } as const;
 
-  test("takes a signed one, and refuses all others with InvalidParams and the field", async () => {
+  test("accepts a signed one, and rejects all others with InvalidParams and the field", async () => {
     const { under, read, signed } = await agentWith(required);
     const client = await under.connect(asked);
     await client.sendMessage(carrying(await signed()));
@@ -197,13 +197,13 @@ describe("an agent that requires a passport", () => {
     expect(read).toEqual([{ ...context, verified: true }]);
   });
 
-  test("refuses callers that do not ask for the extension, with ExtensionSupportRequired (A2A 1.0 §3.3.4)", async () => {
+  test("rejects callers without the extension with ExtensionSupportRequired (A2A 1.0 §3.3.4)", async () => {
     const { under, read, signed } = await agentWith(required);
     expect((await codeOf(under.client.sendMessage(carrying(await signed())))).code).toBe("ExtensionSupportRequired");
     expect(read).toEqual([]);
   });
 
-  test("answers Unavailable while keys cannot be read, so that callers try again", async () => {
+  test("answers Unavailable while keys cannot be read, so callers retry", async () => {
     let isDown = true;
     const { under, read, signed } = await agentWith({
       require: true,
@@ -222,15 +222,15 @@ describe("an agent that requires a passport", () => {
     expect(read.map((passport) => passport?.verified)).toEqual([true]);
   });
 
-  test("needs to know whom it trusts", () => {
-    expect(() => securePassport({ require: true })).toThrow(/trust is needed/);
+  test("requires trusted keys", () => {
+    expect(() => securePassport({ require: true })).toThrow(/trust is required/);
   });
 });
 
 describe("a client attaches its passport (Secure Passport §1, §5)", () => {
   const as = (caller: Omit<CallerOptions, "clientId">) => securePassport({ caller: { clientId, ...caller } });
 
-  test("signed for the agent whose card it has, with what that agent understands alone", async () => {
+  test("signed for the agent of the card, with only the keys it understands", async () => {
     const { under, read, audience } = await agentWith({ trust, supportedStateKeys: ["tier"] });
     const own = as({ key, state: context.state, sessionId: "s-1" });
     const client = await under.connect({ extensions: [own], clock: under.clock });
@@ -242,7 +242,7 @@ describe("a client attaches its passport (Secure Passport §1, §5)", () => {
     expect(JSON.parse(Buffer.from(head, "base64url").toString())).toMatchObject({ aud: audience, kid: key.kid });
   });
 
-  test("to each message anew, streamed ones as well, so that each is taken", async () => {
+  test("anew to each message, also streamed ones, so each is accepted", async () => {
     const { under, read } = await agentWith({ trust });
     const client = await under.connect({ extensions: [as({ key, state: {} })], clock: under.clock });
     const { task } = await client.sendMessage("Book a flight");
@@ -253,7 +253,7 @@ describe("a client attaches its passport (Secure Passport §1, §5)", () => {
     expect(read.map((passport) => passport?.verified)).toEqual([true, true]);
   });
 
-  test("unless it has none for the message, or the message has one already", async () => {
+  test("unless it has none, or the message already has one", async () => {
     const { under, read } = await agentWith({ trust });
     const state = ({ parts }: Message) => (parts[0]?.text === "Secretly" ? undefined : { said: parts[0]?.text ?? "" });
     const client = await under.connect({ extensions: [as({ key, state })], clock: under.clock });
@@ -279,7 +279,7 @@ describe("a client attaches its passport (Secure Passport §1, §5)", () => {
     expect(seen).toEqual([undefined]);
   });
 
-  test("and a message that is sent again joins the first, although it is signed anew", async () => {
+  test("and a retry joins the first message, despite its new signature", async () => {
     const { under, read } = await agentWith({ trust });
     const client = await under.connect({ extensions: [as({ key, state: {} })], clock: under.clock });
     const same = message("Book a flight");
@@ -290,7 +290,7 @@ describe("a client attaches its passport (Secure Passport §1, §5)", () => {
   });
 });
 
-test("a key that cannot sign, and a caller without a name, are refused when the extension is made", () => {
+test("rejects a key that cannot sign and a caller without a name at creation", () => {
   const caller = { clientId, state: {} };
   expect(() => securePassport({ caller: { ...caller, key: { kty: "oct", d: "x" } } })).toThrow(/caller.key must be/);
   expect(() => securePassport({ caller: { ...caller, clientId: "" } })).toThrow(/caller.clientId is required/);

@@ -25,7 +25,7 @@ async function verdictAt(tenant: string, signedFor: string): Promise<string> {
   return JSON.stringify(accepted?.message.metadata);
 }
 
-test("a passport for an agent is no good for another one at the same address with another tenant", async () => {
+test("a passport is invalid for another tenant at the same address", async () => {
   expect(await verdictAt("flights", "flights")).toContain('"verified":true');
   expect(await verdictAt("hotels", "flights")).toContain('"problem":"audience"');
 });

@@ -54,7 +54,7 @@ describe("a passport of the public sample (Secure Passport §3, §4)", () => {
     expect(written.metadata).toEqual({ other: 1, [securePassportUri]: value });
   });
 
-  test("may have the names that its Python code takes too, and null for what is absent", () => {
+  test("may have the Python names, and null for absent members", () => {
     expect(passportOf(carrying({ client_id: "a2a://c", session_id: "s", signature: null, state: {} }))).toEqual({
       clientId: "a2a://c",
       sessionId: "s",
@@ -62,7 +62,7 @@ describe("a passport of the public sample (Secure Passport §3, §4)", () => {
     });
   });
 
-  test("is absent where there is none", () => {
+  test("is absent if there is none", () => {
     expect(passportOf({})).toBeUndefined();
     expect(passportOf({ metadata: {} })).toBeUndefined();
     expect(passportOf(carrying(null))).toBeUndefined();
@@ -91,12 +91,12 @@ describe("a passport of the public sample (Secure Passport §3, §4)", () => {
     const logger = { debug: note, info: note, warn: note, error: note };
     expect(passportOf(carrying(value), logger)).toBeUndefined();
     expect(lines).toHaveLength(1);
-    expect(lines[0]).toContain("A malformed Secure Passport is ignored");
+    expect(lines[0]).toContain("Ignored a malformed Secure Passport");
     expect(lines[0]).toContain(problem);
     expect(lines[0]).not.toContain("Bali");
   });
 
-  test("is a copy: a change of it does not change the message, nor the other way round (Secure Passport §5)", () => {
+  test("is a copy, independent of the message (Secure Passport §5)", () => {
     const state = { currency: "USD", nested: { list: [1] } };
     const message = withPassport({}, { clientId: "a2a://c", state });
     state.nested.list.push(2);
@@ -108,7 +108,7 @@ describe("a passport of the public sample (Secure Passport §3, §4)", () => {
 });
 
 describe("the declaration on a card (Secure Passport §2)", () => {
-  test("names the keys that the agent understands, or has empty params", () => {
+  test("lists the keys that the agent understands, or has empty params", () => {
     const keys = ["user_preferred_currency", "loyalty_tier"];
     expect(securePassport({ supportedStateKeys: keys })).toMatchObject({
       uri: securePassportUri,

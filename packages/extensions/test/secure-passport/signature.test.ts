@@ -53,7 +53,7 @@ describe("the signature of a passport", () => {
     });
   });
 
-  test("is a compact JWS without its payload, over the canonical form of clientId, sessionId and state", async () => {
+  test("is a compact JWS with detached payload over the canonical form of clientId, sessionId and state", async () => {
     const { signature } = await signed({ jti: "p-1", lifetime: 60 });
     const [head, payload] = signature.split(".");
     expect(payload).toBe("");
@@ -81,7 +81,7 @@ describe("the signature of a passport", () => {
     expect(await crypto.subtle.verify({ name: "ECDSA", hash: "SHA-256" }, publicKey, proof, bytes)).toBe(true);
   });
 
-  test("holds for the same state in another order of members", async () => {
+  test("is valid for the same state in another order", async () => {
     const { signature } = await signed();
     const { tier, trips } = context.state as Record<string, never>;
     expect((await verified({ ...context, state: { trips, tier }, signature } as never)).verified).toBe(true);
@@ -96,7 +96,7 @@ describe("the signature of a passport", () => {
     expect(await verified(change(await signed()))).toEqual({ verified: false, problem: "invalid" });
   });
 
-  test("does not hold for another client, whose keys are others", async () => {
+  test("is invalid for another client with other keys", async () => {
     const other = "a2a://other.example.com";
     const both = passportKeys({
       [clientId]: await passportKeySet([key]),
@@ -109,7 +109,7 @@ describe("the signature of a passport", () => {
     });
   });
 
-  test("holds from its time on until its end, within the skew of clocks", async () => {
+  test("is valid from issue to expiry, within clock skew", async () => {
     const passport = await signed({ lifetime: 300 });
     const at = async (seconds: number, options: Partial<VerifyPassportOptions> = {}) => {
       const verdict = await verified(passport, { clock: fakeClock(start + seconds * 1000), ...options });
@@ -124,12 +124,12 @@ describe("the signature of a passport", () => {
     expect(await at(0, { maxLifetime: 299 })).toBe("expired");
   });
 
-  test("of a passport that is valid for ever, or that ends before it begins, does not hold", async () => {
+  test("is invalid if it never expires, or expires before its issue", async () => {
     expect(await verified(await signed({ lifetime: 10 ** 9 }))).toEqual({ verified: false, problem: "expired" });
     expect(await verified(await signed({ lifetime: -10 }))).toEqual({ verified: false, problem: "expired" });
   });
 
-  test("holds for the agent that it is for, and for no other", async () => {
+  test("is valid only for its audience", async () => {
     const passport = await signed({ audience: "https://hotels.example.com/a2a" });
     expect(await verified(passport)).toEqual({ verified: false, problem: "audience" });
     expect(await verified(passport, { audience: [] })).toEqual({ verified: false, problem: "audience" });
@@ -137,7 +137,7 @@ describe("the signature of a passport", () => {
     expect((await verified(passport, own)).verified).toBe(true);
   });
 
-  test("of a key that has expired, is revoked, or is for encryption does not hold", async () => {
+  test("is invalid for an expired, revoked or encryption key", async () => {
     const [published] = (await passportKeySet([key])).keys;
     const by = (change: object): Partial<VerifyPassportOptions> => ({
       trust: { keyFor: () => ({ ...published, kty: "EC", ...change }) },
@@ -151,7 +151,7 @@ describe("the signature of a passport", () => {
   });
 });
 
-describe("a signature that is none", () => {
+describe("an invalid signature", () => {
   const header = { alg: "ES256", typ: "passport+jws", kid: key.kid, aud: audience, iat: 1, exp: 2, jti: "j" };
 
   test.each([
@@ -176,7 +176,7 @@ describe("a signature that is none", () => {
     expect(await verified(context)).toEqual({ verified: false, problem: "unsigned" });
   });
 
-  test("is by nobody: noise under the header of a trusted key", async () => {
+  test("is noise under the header of a trusted key", async () => {
     const now = { ...header, iat: start / 1000, exp: start / 1000 + 60 };
     expect(await verified({ ...context, signature: `${encoded(now)}..c2ln` })).toEqual({
       verified: false,
@@ -185,7 +185,7 @@ describe("a signature that is none", () => {
   });
 });
 
-describe("keys at an address", () => {
+describe("keys at a URL", () => {
   /** A server of a key set, which can change. */
   async function published(keySet: () => unknown) {
     let requests = 0;
@@ -201,7 +201,7 @@ describe("keys at an address", () => {
     return { url, requests: () => requests };
   }
 
-  test("are read once, and again for a key that they did not have", async () => {
+  test("are read once, and again for an unknown key", async () => {
     const later = await makePassportKey();
     let keys = [key];
     const { url, requests } = await published(() => ({ keys }));
@@ -219,20 +219,20 @@ describe("keys at an address", () => {
     expect(requests()).toBe(2);
   });
 
-  test("that cannot be read verify nothing, and say so", async () => {
+  test("that cannot be read verify nothing, and report it", async () => {
     const { url } = await published(() => undefined);
     const remote = passportKeys({ [clientId]: url });
     expect(await verified(await signed(), { trust: remote })).toEqual({ verified: false, problem: "unavailable" });
   });
 
-  test("are read over TLS alone, except on this machine", () => {
+  test("are read only over TLS, except on this machine", () => {
     for (const url of ["http://desk.example.com/jwks.json", "ftp://127.0.0.1/jwks", "jwks.json"]) {
       expect(() => passportKeys({ [clientId]: url })).toThrow(A2AError);
     }
     expect(() => passportKeys({ [clientId]: { keys: [7] } as never })).toThrow(/must be a key set/);
   });
 
-  test("are asked for by clientId: nothing in a passport leads to an address", async () => {
+  test("are found by clientId: nothing in a passport leads to a URL", async () => {
     const asked: unknown[] = [];
     const noting: PassportTrust = { keyFor: (...about) => void asked.push(about) };
     const { signature } = await signed();
@@ -246,7 +246,7 @@ describe("keys at an address", () => {
 });
 
 describe("a key that cannot sign", () => {
-  test("is refused, and not repeated in the error", async () => {
+  test("is rejected, and not quoted in the error", async () => {
     const secret = "secret-of-the-desk-0123456789";
     const wrong = { kty: "oct", k: secret, d: secret } as unknown as PrivatePassportKey;
     await expect(signPassport(context, wrong, { audience })).rejects.toThrow(/key must be a private key/);
@@ -257,7 +257,7 @@ describe("a key that cannot sign", () => {
 describe("the memory of used passports", () => {
   const until = start + 60_000;
 
-  test("takes a passport once, and again for the same message", () => {
+  test("accepts a passport once, and again for the same message", () => {
     const nonces = memoryNonces({ clock: fakeClock(start) });
     expect(nonces.use({ clientId, jti: "1", use: "a", until })).toBe("fresh");
     expect(nonces.use({ clientId, jti: "1", use: "a", until })).toBe("fresh");
@@ -265,7 +265,7 @@ describe("the memory of used passports", () => {
     expect(nonces.use({ clientId: "a2a://other", jti: "1", use: "b", until })).toBe("fresh");
   });
 
-  test("is bounded in bytes, forgets nothing that has not expired, and lets no client take the room of others", () => {
+  test("is limited in bytes, keeps unexpired passports, and reserves memory for other clients", () => {
     const clock = fakeClock(start);
     const nonces = memoryNonces({ clock, bytes: 100_000, bytesPerClient: 20_000 });
     const fill = (client: string): number => {
@@ -283,7 +283,7 @@ describe("the memory of used passports", () => {
     expect(nonces.use({ clientId: "a2a://greedy", jti: "0", use: "b", until: until + 60_000 })).toBe("fresh");
   });
 
-  test("has room again after a wall clock that has jumped ahead and back", () => {
+  test("has room again after a wall clock jumped forward and back", () => {
     const clock = fakeClock(start);
     const nonces = memoryNonces({ clock, bytes: 20_000, bytesPerClient: 20_000 });
     let count = 0;
@@ -302,7 +302,7 @@ describe("the memory of used passports", () => {
   });
 });
 
-describe("a client that uses as many passports as it can", () => {
+describe("a client that floods the server with passports", () => {
   const start = Date.UTC(2026, 0, 31);
   const until = start + 300_000;
   const flood = (nonces: ReturnType<typeof memoryNonces>, clientId: string): number => {
@@ -311,7 +311,7 @@ describe("a client that uses as many passports as it can", () => {
     }
   };
 
-  test("does not make a passport of another client be refused, nor do eight of them", () => {
+  test("cannot cause another client's passport to be rejected, and neither can eight", () => {
     const nonces = memoryNonces({ clock: fakeClock(start) });
     const counts: number[] = [];
     for (let n = 0; n < 8; n += 1) {
@@ -327,7 +327,7 @@ describe("a client that uses as many passports as it can", () => {
     expect(nonces.use({ clientId: "honest 0", jti: "1", use: "another", until })).toBe("used");
   });
 
-  test("has room again once what it has used is over", async () => {
+  test("has room again once its passports expire", async () => {
     const clock = fakeClock(start);
     const nonces = memoryNonces({ clock });
     const count = flood(nonces, "greedy");

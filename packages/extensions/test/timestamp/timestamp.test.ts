@@ -44,8 +44,8 @@ async function eventsOf(source: AsyncIterable<StreamResponse>): Promise<StreamRe
 const stampOf = (of: { readonly metadata?: JsonObject } | undefined): unknown => of?.metadata?.[key];
 const asked = { extensions: [timestampUri] };
 
-describe("the server stamps what the agent says", () => {
-  test("status messages and artifacts, with the time of their creation, when a caller asks for it", async () => {
+describe("the server adds timestamps to the agent's output", () => {
+  test("status messages and artifacts, with their creation time, on request", async () => {
     const under = await serving(echo);
     const client = await under.connect(asked);
     const now = new Date(under.clock.now()).toISOString();
@@ -81,13 +81,13 @@ describe("the server stamps what the agent says", () => {
     }
   });
 
-  test("and nothing for a caller who has not asked for it (A2A 1.0 §4.6)", async () => {
+  test("but not for callers who did not activate it (A2A 1.0 §4.6)", async () => {
     const under = await serving(echo);
     const client = await under.connect({ extensions: [] });
     expect(JSON.stringify(await eventsOf(client.sendStreamingMessage("hi")))).not.toContain("timestamp/v1");
   });
 
-  test("a stamp that is there stays, under either key", async () => {
+  test("keeps existing timestamps, under either key", async () => {
     const own = { [key]: "2001-02-03T04:05:06Z" };
     const other = { [specifiedKey]: "2001-02-03T04:05:06.000000007+00:00" };
     const agent = agentOf(async function* (turn) {
@@ -99,7 +99,7 @@ describe("the server stamps what the agent says", () => {
     expect(task?.artifacts?.map(({ metadata }) => metadata)).toEqual([own, { ...other, [key]: other[specifiedKey] }]);
   });
 
-  test("a status that the server sets is stamped with its own time, as it goes out", async () => {
+  test("gives a status of the server its own time on delivery", async () => {
     const agent = agentOf(async function* (turn) {
       yield turn.working();
       throw new Error("It broke");
@@ -113,7 +113,7 @@ describe("the server stamps what the agent says", () => {
     expect(stampOf(tasks[0]?.status.message)).toBe(status?.timestamp);
   });
 
-  test("what was made without the extension is not given a time that nobody knows", async () => {
+  test("leaves out unknown times of content made without the extension", async () => {
     const under = await serving(echo);
     const { task } = await (await under.connect({ extensions: [] })).sendMessage("hi");
     await under.clock.advance(60_000);
@@ -122,7 +122,7 @@ describe("the server stamps what the agent says", () => {
     expect(read.artifacts?.map(stampOf)).toEqual([undefined]);
   });
 
-  test("with a clock of its own, where it has one", async () => {
+  test("with its own clock, if configured", async () => {
     const fixed = timestampExtension({ now: () => Date.UTC(2023, 10, 14, 22, 13, 20) });
     const client = await (await serving(echo, [fixed])).connect(asked);
     const { task } = await client.sendMessage("hi");
@@ -147,7 +147,7 @@ describe("both spellings of the URI", () => {
     expect([one, two]).toEqual([expect.any(String), one]);
   });
 
-  test("a caller who asks for both gets the same time under both keys", async () => {
+  test("a caller of both gets the same time under both keys", async () => {
     const under = await serving(echo, [timestamp, specifiedTimestamp]);
     const client = await under.connect({ extensions: [timestampUri, timestampSpecificationUri] });
     const { task } = await client.sendMessage("hi");
@@ -167,7 +167,7 @@ describe("both spellings of the URI", () => {
   });
 });
 
-describe("a stamp is of the moment, and no content", () => {
+describe("a timestamp is not content", () => {
   const messageAt = (at: string): Message => ({
     messageId: "once",
     role: "ROLE_USER",
@@ -175,7 +175,7 @@ describe("a stamp is of the moment, and no content", () => {
     metadata: { [key]: at },
   });
 
-  test("a message that is sent again with another stamp is the same message, and the agent is called once", async () => {
+  test("a retry with another timestamp is the same message, and the agent is called once", async () => {
     let calls = 0;
     const agent = agentOf(async function* (turn) {
       calls += 1;
@@ -192,7 +192,7 @@ describe("a stamp is of the moment, and no content", () => {
     expect([third.task?.id === first.task?.id, calls]).toEqual([false, 2]);
   });
 
-  test("a run that is resumed later repeats its events, and the first stamps stay", async () => {
+  test("a resumed run repeats its events, and the first timestamps stay", async () => {
     let hold: ((value: unknown) => void) | undefined;
     const agent = agentOf(
       async function* (turn) {

@@ -15,7 +15,7 @@ describe("agents that call agents", () => {
       { name: "Planner", ...more },
     );
 
-  test("a delegation is a step, the other agent is asked for its trace, and that is a part of the step", async () => {
+  test("a delegation is a step that includes the other agent's trace", async () => {
     const other = await serving(rates);
     const client = await asking(await serving(planner(other.client), { clock: other.clock }));
     const answer = await client.sendMessage("USD");
@@ -33,7 +33,7 @@ describe("agents that call agents", () => {
     expect(JSON.stringify((await other.client.listTasks()).tasks[0]?.metadata)).toContain("get_rate");
   });
 
-  test("however many they are: the trace of the last one is in that of the one between", async () => {
+  test("through several agents, traces are nested", async () => {
     const last = await serving(rates);
     const between = await serving(planner(last.client, { name: "Between" }), { clock: last.clock });
     const first = await serving(planner(between.client), { clock: last.clock });
@@ -43,7 +43,7 @@ describe("agents that call agents", () => {
     expect([step?.name, inner?.name, names(inner?.responseTrace)]).toEqual(["Between", "Rates", ["get_rate"]]);
   });
 
-  test("an agent that does not declare the extension is not asked for it, and its step has no trace", async () => {
+  test("an agent without the extension is not asked, and its step has no trace", async () => {
     const silent = defineAgent({
       name: "Silent",
       description: "Says nothing of itself",
@@ -60,14 +60,14 @@ describe("agents that call agents", () => {
     expect([step?.name, step?.responseTrace]).toEqual(["Silent", undefined]);
   });
 
-  test("nobody is asked where this agent was not", async () => {
+  test("other agents are only asked if this one was", async () => {
     const other = await serving(rates);
     const under = await serving(planner(other.client), { clock: other.clock });
     await under.client.sendMessage("USD");
     expect(JSON.stringify((await other.client.listTasks()).tasks)).not.toContain("trace");
   });
 
-  test("the failure of the other agent is in the step, with its trace", async () => {
+  test("the other agent's failure is in the step, with its trace", async () => {
     const failing = agentOf(async function* (turn) {
       yield turn.working();
       await traceStep(turn.ext(traceability), { name: "breaks" }, () => Promise.reject(new TypeError("x")));
@@ -82,7 +82,7 @@ describe("agents that call agents", () => {
     expect(step?.responseTrace?.steps).toMatchObject([{ name: "breaks", error: "TypeError" }]);
   });
 
-  test("a question of the other agent ends a step, and its answer is the next one of the same trace", async () => {
+  test("another agent's question ends a step, and its answer is the next one", async () => {
     const asks = agentOf(async function* (turn) {
       await traceStep(turn.ext(traceability), { name: `turn ${turn.number}` }, () => undefined);
       yield turn.number === 1 ? turn.inputRequired("Of what?") : turn.completed("0.859");
@@ -102,7 +102,7 @@ describe("agents that call agents", () => {
     ]);
   });
 
-  test("a delegation that was over before a crash has its trace, and is no step again", async () => {
+  test("a delegation that ended before a crash keeps its trace, and is not repeated", async () => {
     const other = await serving(rates);
     let hold: (() => void) | undefined;
     const waiting = agentOf(

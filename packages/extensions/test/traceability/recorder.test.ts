@@ -19,7 +19,7 @@ function recorder(init: Partial<RecorderInit> = {}) {
 const bytesOf = (trace: TraceRecorder): number => JSON.stringify(writeTrace(trace.whole, "sample")).length;
 
 describe("steps of a trace", () => {
-  test("have their beginning, their end, and the time between in milliseconds, by the monotonic clock", async () => {
+  test("have start, end and duration in milliseconds, by the monotonic clock", async () => {
     const { clock, trace } = recorder();
     const result = await traceStep(trace, { name: "get_rate", parameters: { base: "USD" } }, (step) => {
       clock.advance(250);
@@ -42,7 +42,7 @@ describe("steps of a trace", () => {
     expect(Date.parse(step?.endTime ?? "") - Date.parse(step?.startTime ?? "")).toBe(250);
   });
 
-  test("are parts of each other, in the order in which they began", async () => {
+  test("are nested, in the order of their start", async () => {
     const { trace } = recorder();
     await trace.step({ callType: "HOST", name: "plan" }, async (parent) => {
       await trace.step({ name: "inner", parent }, () => undefined);
@@ -52,7 +52,7 @@ describe("steps of a trace", () => {
     expect(outer?.stepId).not.toBe(inner?.stepId);
   });
 
-  test("have the name of an error, which is thrown again; its message may say what callers must not know", async () => {
+  test("record the name of a rethrown error, but not its message", async () => {
     const { trace } = recorder();
     const thrown = new TypeError("the password is secret-of-ada-0123456789");
     await expect(trace.step({ name: "a" }, () => Promise.reject(thrown))).rejects.toBe(thrown);
@@ -63,7 +63,7 @@ describe("steps of a trace", () => {
     expect(JSON.stringify(trace.whole)).not.toContain("password");
   });
 
-  test("end once: what comes later changes nothing", () => {
+  test("end once: later changes are ignored", () => {
     const { clock, trace } = recorder();
     const step = trace.begin({ name: "a" });
     step.end();
@@ -75,13 +75,13 @@ describe("steps of a trace", () => {
     expect(trace.whole.steps[0]).not.toHaveProperty("error");
   });
 
-  test("are not recorded without a trace, and the function runs all the same", async () => {
+  test("are not recorded without a trace, but the function still runs", async () => {
     expect(await traceStep(undefined, { name: "a" }, (step) => step.stepId)).toBe("");
   });
 });
 
 describe("a trace is bounded in bytes", () => {
-  test("a step that does not fit loses its parameters and requests, and says so", () => {
+  test("a step that does not fit loses its parameters and requests, and is marked", () => {
     const { trace } = recorder();
     trace.begin({ name: "big", parameters: { text: "x".repeat(10_000) }, requests: "y".repeat(10_000) }).end();
     const [step] = trace.whole.steps;
@@ -89,7 +89,7 @@ describe("a trace is bounded in bytes", () => {
     expect(bytesOf(trace)).toBeLessThanOrEqual(4096);
   });
 
-  test("a trace of another agent that does not fit is left out before the parameters are", () => {
+  test("another agent's trace is dropped before parameters are", () => {
     const { trace } = recorder();
     const step = trace.begin({ callType: "AGENT", requests: "ask" });
     step.end({
@@ -111,7 +111,7 @@ describe("a trace is bounded in bytes", () => {
     expect(steps.at(-1)?.attributes).toMatchObject({ omitted_steps: String(10_000 - steps.length) });
   });
 
-  test("a step that has begun keeps its place, and its end is known, however full the trace is then", () => {
+  test("a started step keeps its place and its end in a full trace", () => {
     const { trace } = recorder();
     const first = trace.begin({ name: "first" });
     for (let at = 0; at < 100; at += 1) trace.begin({ name: "other" }).end();
@@ -130,7 +130,7 @@ describe("a later attempt", () => {
   };
   const rowsOf = (trace: TraceRecorder) => () => Promise.resolve([{ key: trace.row[0], value: trace.row[1] }]);
 
-  test("goes on with the steps that were kept; those that had not ended say that they were interrupted", async () => {
+  test("continues with the stored steps; unfinished ones are marked as interrupted", async () => {
     const { trace } = recorder({ attempt: 2, stored: rowsOf(begun()) });
     await trace.step({ name: "again" }, () => undefined);
     const { traceId, steps } = trace.whole;
@@ -140,7 +140,7 @@ describe("a later attempt", () => {
     expect(new Set(steps.map(({ stepId }) => stepId)).size).toBe(3);
   });
 
-  test("has the trace of another agent once, where it goes on with what the agent was asked before", async () => {
+  test("has another agent's trace once if it continues a delegation", async () => {
     const asked = (traceId: string) => ({ responseTrace: { traceId, steps: [] } });
     const before = recorder().trace;
     before.begin({ name: "one" }).end(asked("trace-a"));
@@ -155,7 +155,7 @@ describe("a later attempt", () => {
     ]);
   });
 
-  test("does not take what another turn has kept, nor what is no trace", async () => {
+  test("ignores rows of another turn, and invalid ones", async () => {
     const other = recorder({ traceId: "trace-2", attempt: 2, stored: rowsOf(begun()) }).trace;
     await other.step({ name: "own" }, () => undefined);
     expect(other.whole.steps.map(({ name }) => name)).toEqual(["own"]);
@@ -163,7 +163,7 @@ describe("a later attempt", () => {
     expect(await broken.step({ name: "own" }, () => 5)).toBe(5);
   });
 
-  test("is stored where it has changed, and not with each chunk of an artifact", () => {
+  test("is stored only after a change, not with each chunk of an artifact", () => {
     const { trace } = recorder();
     expect(trace.takeRow()).toBeUndefined();
     const step = trace.begin({ name: "work" });
@@ -178,7 +178,7 @@ describe("a later attempt", () => {
     expect([later.takeRow(), later.takeRow()]).toEqual([later.row, later.row]);
   });
 
-  test("is kept in a row of the task that has room for it, whatever the trace has", () => {
+  test("is stored in a row within its limit, whatever the trace contains", () => {
     const { trace } = recorder({ maxBytes: 1 << 20 });
     for (let at = 0; at < 500; at += 1) trace.begin({ name: "n", parameters: { text: "ü".repeat(at * 10) } }).end();
     expect(Buffer.byteLength(trace.row[1])).toBeLessThanOrEqual(32 << 10);

@@ -36,7 +36,7 @@ const trace: ResponseTrace = {
 };
 
 describe("a trace in the shape of the sample", () => {
-  test("has each member that the sample has, under its name, and null where nothing is known", () => {
+  test("has each member of the sample, with null for unknown values", () => {
     const { trace_id, steps } = writeTrace(trace, "sample") as { trace_id: string; steps: readonly object[] };
     expect(trace_id).toBe("trace-1");
     expect(steps[0]).toEqual({
@@ -59,7 +59,7 @@ describe("a trace in the shape of the sample", () => {
     expect(steps[1]).toMatchObject({ agent_url: "https://rates.example", response_trace: { trace_id: "trace-2" } });
   });
 
-  test("is read as it was written", () => {
+  test("is read back unchanged", () => {
     expect(readTrace(writeTrace(trace, "sample"))).toEqual({
       ...trace,
       steps: [
@@ -74,7 +74,7 @@ describe("a trace in the shape of the sample", () => {
 });
 
 describe("a trace in the shape of the specification", () => {
-  test("has the members of its proto: step actions, whole numbers, and texts as attributes", () => {
+  test("has the members of its proto: step actions, whole numbers, and attributes of text", () => {
     const { steps } = writeTrace(trace, "specification") as { steps: readonly object[] };
     expect(steps[0]).toEqual({
       step_id: "step-1",
@@ -103,7 +103,7 @@ describe("a trace in the shape of the specification", () => {
     });
   });
 
-  test("is read as it was written, but for what it cannot say", () => {
+  test("is read back, except for what it cannot express", () => {
     const { steps: [first, second] = [] } = readTrace(writeTrace(trace, "specification")) ?? {};
     expect(first).toEqual(trace.steps[0]);
     expect(second).toMatchObject({ ...trace.steps[1], responseTrace: { traceId: "trace-2" } });
@@ -113,7 +113,7 @@ describe("a trace in the shape of the specification", () => {
     expect(step?.callType).toBeUndefined();
   });
 
-  test("is read with JSON names, with numbers as text, with call types as numbers, and without empty members, as ProtoJSON has it", () => {
+  test("is read as ProtoJSON: JSON names, numbers as text, call types as numbers, no empty members", () => {
     const step = {
       stepId: "s",
       callType: 1,
@@ -144,7 +144,7 @@ describe("a trace in the shape of the specification", () => {
   });
 });
 
-describe("what is no trace", () => {
+describe("an invalid trace", () => {
   const nested = (depth: number): object => ({
     trace_id: "t",
     steps: depth === 0 ? [] : [{ step_id: "s", response_trace: nested(depth - 1) }],
@@ -169,13 +169,13 @@ describe("what is no trace", () => {
     expect(readTrace(value)).toBeUndefined();
   });
 
-  test("a call type of a later version is left out, and the rest is read", () => {
+  test("an unknown call type is left out, and the rest is read", () => {
     const step = { step_id: "s", call_type: "ROBOT", step_action: "x", name: "n" };
     expect(readTrace({ trace_id: "t", steps: [step] })?.steps).toEqual([{ stepId: "s", name: "n" }]);
     expect(readTrace(nested(16))).toBeDefined();
   });
 
-  test("names that are members of every object are read as data", () => {
+  test("names of prototype members are read as data", () => {
     const parsed: unknown = JSON.parse(
       '{"trace_id":"t","steps":[{"step_id":"s","__proto__":{"name":"x"}}],"__proto__":{}}',
     );

@@ -31,7 +31,7 @@ function tracing(own: typeof traceability): Agent {
 }
 
 describe("the trace of a response", () => {
-  test("comes with the end of the task, in the metadata of its message and of the status update", async () => {
+  test("arrives with the end of the task, in the metadata of its message and of the status update", async () => {
     const under = await serving(rates);
     const client = await asking(under);
     const events: StreamResponse[] = [];
@@ -53,7 +53,7 @@ describe("the trace of a response", () => {
     expect(under.problems).toEqual([]);
   });
 
-  test("comes with a direct reply", async () => {
+  test("arrives with a direct reply", async () => {
     const agent = agentOf(async (turn) => {
       const rate = await traceStep(turn.ext(traceability), { name: "get_rate" }, () => "0.859");
       return turn.reply(rate);
@@ -62,7 +62,7 @@ describe("the trace of a response", () => {
     expect(names(answer.ext(traceability)?.trace)).toEqual(["get_rate"]);
   });
 
-  test("comes where the function of the agent ends without a last word, and where it throws", async () => {
+  test("arrives if the agent returns without a final event, or throws", async () => {
     const agent = agentOf(async function* (turn) {
       yield turn.working();
       await traceStep(turn.ext(traceability), { name: turn.text }, () => {
@@ -77,7 +77,7 @@ describe("the trace of a response", () => {
     expect(failed.ext(traceability)?.trace?.steps).toMatchObject([{ name: "fails", error: "RangeError" }]);
   });
 
-  test("is of one turn: a question has its trace, and the answer another one", async () => {
+  test("belongs to one turn: a question and its answer have separate traces", async () => {
     const agent = agentOf(async function* (turn) {
       await traceStep(turn.ext(traceability), { name: `turn ${turn.number}` }, () => undefined);
       yield turn.number === 1 ? turn.inputRequired("And?") : turn.completed("Done");
@@ -89,14 +89,14 @@ describe("the trace of a response", () => {
     expect(first?.traceId).not.toBe(second?.traceId);
   });
 
-  test("is not made for a caller who has not asked, and the agent works as with it (A2A 1.0 §4.6)", async () => {
+  test("is not recorded without activation, and the agent works the same (A2A 1.0 §4.6)", async () => {
     const { client } = await serving(rates);
     const { task } = await client.sendMessage("USD");
     expect(task?.status.message?.parts[0]?.text).toBe("0.859");
     expect(JSON.stringify(task)).not.toContain("trace");
   });
 
-  test("is in the shape of the specification, and in one place, where the options say so", async () => {
+  test("has the shape and the place of the options", async () => {
     const own = traceabilityExtension({ shape: "specification", places: ["message"] });
     const answer = await (await asking(await serving(tracing(own)))).sendMessage("USD");
     const { metadata } = answer.task?.status.message ?? {};
@@ -115,8 +115,8 @@ describe("the trace of a response", () => {
   });
 });
 
-describe("a run that is resumed after a crash", () => {
-  test("has the steps of the lost attempt in its trace, and those that were done again twice", async () => {
+describe("a resumed run", () => {
+  test("has the steps of the lost attempt, and repeated ones twice", async () => {
     let hold: (() => void) | undefined;
     const agent = agentOf(
       async function* (turn) {
@@ -158,7 +158,7 @@ describe("a run that is resumed after a crash", () => {
   });
 });
 
-test("what is no trace is none for the client, and the task is what it is", async () => {
+test("an invalid trace is absent for the client, and the task is unchanged", async () => {
   const agent = defineAgent({
     name: "Liar",
     description: "Says anything",

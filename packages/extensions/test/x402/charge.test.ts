@@ -7,7 +7,7 @@ import { option } from "./support.ts";
 import { painting, said, serving, statesOf, submitted } from "./serving.ts";
 
 describe("a paid agent (v0.1 §4, v0.2 §5)", () => {
-  test("asks for the payment, with the options in the metadata of the status message", async () => {
+  test("asks for payment with the options in the metadata of the status message", async () => {
     const { client } = await serving();
     const { task } = await client.sendMessage("a boat");
     expect(task?.status).toMatchObject({
@@ -61,7 +61,7 @@ describe("a paid agent (v0.1 §4, v0.2 §5)", () => {
     expect(facilitator.calls.settle).toBe(0);
   });
 
-  test("may ask its user a question in the work, and settles once the work is done", async () => {
+  test("may ask a question during the work, and settles after it", async () => {
     const { client, pay, facilitator } = await serving({
       async *onMessage(turn, payments) {
         const charge = turn.ext(payments)?.charge({
@@ -87,7 +87,7 @@ describe("a paid agent (v0.1 §4, v0.2 §5)", () => {
     expect(facilitator.calls).toEqual({ verify: 1, settle: 1 });
   });
 
-  test("asks again where a message is no payment, with the same offer as long as it is good", async () => {
+  test("asks again after a message without payment, with the same offer until it expires", async () => {
     let price = 100;
     const { client, under } = await serving({
       async *onMessage(turn, payments) {
@@ -103,7 +103,7 @@ describe("a paid agent (v0.1 §4, v0.2 §5)", () => {
     expect(said(later.task)[x402Keys.required]).toMatchObject({ accepts: [{ maxAmountRequired: "103" }] });
   });
 
-  test("ends the task where the client refuses to pay (v0.2 §5.4)", async () => {
+  test("ends the task if the client declines (v0.2 §5.4)", async () => {
     const { client, facilitator } = await serving();
     const { task } = await client.sendMessage("a boat");
     const refusal = {
@@ -148,7 +148,7 @@ describe("a paid agent (v0.1 §4, v0.2 §5)", () => {
     expect(facilitator.settled).toHaveLength(2);
   });
 
-  test("says its own mistakes to the operator, and charges nobody", async () => {
+  test("logs its own mistakes, and charges nobody", async () => {
     const mistakes = [
       { accepts: [] },
       { accepts: [{ ...option, maxAmountRequired: "1.5" }] },
@@ -168,7 +168,7 @@ describe("a paid agent (v0.1 §4, v0.2 §5)", () => {
     expect(under.problems.join()).toContain("resumable");
   });
 
-  test("does not settle where its work completes the task by itself", async () => {
+  test("does not settle if its work completes the task", async () => {
     const { client, pay, under, facilitator } = await serving({
       async *onMessage(turn, payments) {
         yield* painting({
@@ -184,7 +184,7 @@ describe("a paid agent (v0.1 §4, v0.2 §5)", () => {
     expect(facilitator.calls.settle).toBe(0);
   });
 
-  test("gets its payment once for a message that is sent again", async () => {
+  test("is paid once for a retried message", async () => {
     const { client, wallet, facilitator } = await serving();
     const { task } = await client.sendMessage("a boat");
     const message = await submitted(wallet, task);
@@ -196,7 +196,7 @@ describe("a paid agent (v0.1 §4, v0.2 §5)", () => {
     expect(facilitator.calls).toEqual({ verify: 1, settle: 1 });
   });
 
-  test("settles one of two payments that come at the same time for one offer", async () => {
+  test("settles one of two concurrent payments for an offer", async () => {
     const { client, pay, facilitator } = await serving();
     const { task } = await client.sendMessage("a boat");
     await Promise.allSettled([pay(task), pay(task)]);
@@ -236,7 +236,7 @@ describe("a paid agent (v0.1 §4, v0.2 §5)", () => {
     expect(facilitator.settled).toHaveLength(2);
   });
 
-  test("keeps as many receipts as a task has rows for, and asks for no payment without a place for its receipt", async () => {
+  test("limits receipts to the rows of a task, and asks for no payment without room for its receipt", async () => {
     const { client, pay, under, facilitator } = await serving({
       async *onMessage(turn, payments) {
         for (let at = 0; ; at += 1) {
@@ -252,7 +252,7 @@ describe("a paid agent (v0.1 §4, v0.2 §5)", () => {
     expect(under.problems.join()).toContain("at most 20 receipts");
   });
 
-  test("has no more than 20 receipts where payments fail and are tried again", async () => {
+  test("has at most 20 receipts, even if payments fail and are retried", async () => {
     const { client, pay, under, facilitator } = await serving({
       async *onMessage(turn, payments) {
         for (let at = 0; ; at += 1) {
@@ -276,7 +276,7 @@ describe("a paid agent (v0.1 §4, v0.2 §5)", () => {
     expect(under.problems).toEqual([]);
   });
 
-  test("keeps a place for the receipt of each charge that is open", async () => {
+  test("reserves a receipt for each open charge", async () => {
     let turns = 0;
     const { client, pay, facilitator, under } = await serving({
       async *onMessage(turn, payments) {

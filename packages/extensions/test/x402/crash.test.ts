@@ -61,7 +61,7 @@ describe("a payment survives a crash (D11, v0.2 §5.1)", () => {
     expect(task.artifacts).toHaveLength(1);
   });
 
-  test("between verification and settlement: the work is done again, and the payment is not verified again", async () => {
+  test("between verification and settlement: the work is repeated, the verification is not", async () => {
     let works = 0;
     const die = death();
     const made = await serving({
@@ -80,7 +80,7 @@ describe("a payment survives a crash (D11, v0.2 §5.1)", () => {
     expect(statesOf(task)).toEqual(["payment-required", "payment-submitted", "payment-verified", "payment-completed"]);
   });
 
-  test("between the offer and the payment: another process knows what was offered, whatever the price is now", async () => {
+  test("between offer and payment: another process keeps the offer, whatever the current price", async () => {
     let price = 100;
     const made = await serving({
       async *onMessage(turn, payments) {
@@ -96,7 +96,7 @@ describe("a payment survives a crash (D11, v0.2 §5.1)", () => {
     expect(made.facilitator.settled).toHaveLength(1);
   });
 
-  test("and its nonce stays used", async () => {
+  test("with its nonce still used", async () => {
     const made = await serving({ wallet: { nonce: () => 7n } });
     const [one, two] = [await made.client.sendMessage("a boat"), await made.client.sendMessage("a tree")];
     expect((await made.pay(one.task)).status.state).toBe("TASK_STATE_COMPLETED");
@@ -106,7 +106,7 @@ describe("a payment survives a crash (D11, v0.2 §5.1)", () => {
   });
 });
 
-describe("a settlement whose outcome is not known", () => {
+describe("a settlement with an unknown outcome", () => {
   async function settling(facilitator: TestFacilitator) {
     const made = await serving({ facilitator });
     const { task } = await made.client.sendMessage("a boat");
@@ -117,7 +117,7 @@ describe("a settlement whose outcome is not known", () => {
     return { ...made, task: await paying };
   }
 
-  test("is asked for again under the same key, and the money moves once", async () => {
+  test("is retried under the same key, and the money moves once", async () => {
     const { task, facilitator } = await settling(testFacilitator({ settle: ["throwAfter"] }));
     expect(task.status.state).toBe("TASK_STATE_COMPLETED");
     expect(facilitator.settled).toHaveLength(1);
@@ -125,17 +125,17 @@ describe("a settlement whose outcome is not known", () => {
     expect(new Set(facilitator.keys).size).toBe(1);
   });
 
-  test("fails after three tries, and the operator reads the key", async () => {
+  test("fails after three attempts, and logs the key", async () => {
     const { task, facilitator, under } = await settling(testFacilitator({ settle: ["throw", "throw", "throw"] }));
     expect(said(task)).toMatchObject({
       [x402Keys.error]: "SETTLEMENT_FAILED",
       [x402Keys.receipts]: [{ success: false, errorReason: "facilitator_unavailable" }],
     });
     expect(facilitator.calls.settle).toBe(3);
-    expect(under.problems.filter((each) => each.includes("The outcome of a settlement is not known"))).toHaveLength(3);
+    expect(under.problems.filter((each) => each.includes("Settlement outcome unknown"))).toHaveLength(3);
   });
 
-  test("is never settled twice by a facilitator that keeps no keys: the network takes a nonce once", async () => {
+  test("is never repeated by a facilitator without idempotency: the network accepts a nonce once", async () => {
     const { task, facilitator } = await settling(testFacilitator({ settle: ["throwAfter"], forgetsKeys: true }));
     expect(facilitator.settled).toHaveLength(1);
     expect(said(task)[x402Keys.error]).toBe("DUPLICATE_NONCE");

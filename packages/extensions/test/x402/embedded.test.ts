@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { createPayer, payWith, readPayment, x402Keys } from "../../src/x402/index.ts";
-import { paymentOfMandate } from "../../src/x402/embedded.ts";
+import { paymentOfMandate } from "../../src/x402/read.ts";
 import type { JsonObject, JsonValue, Message, Part, Task } from "@parley/a2a/internal/model/index";
 import { option, paymentOf } from "./support.ts";
 import { painting, said, serving } from "./serving.ts";
@@ -26,7 +26,7 @@ function taskWith(cart: JsonValue, metadata: JsonObject = {}): Task {
   return { id: "1", status: { state: "TASK_STATE_INPUT_REQUIRED", message }, artifacts: [artifact, other] };
 }
 
-describe("a payment inside of AP2 is found in an artifact (v0.2 §4.2)", () => {
+describe("an AP2 payment is found in an artifact (v0.2 §4.2)", () => {
   const carts: readonly (readonly [name: string, cart: JsonValue])[] = [
     ["the specification", { id: "cart_shoes_123", payment_request: { method_data: method(required), details } }],
     ["the types of AP2", { contents: { id: "c", payment_request: { method_data: method(required), details } } }],
@@ -43,7 +43,7 @@ describe("a payment inside of AP2 is found in an artifact (v0.2 §4.2)", () => {
     expect(readPayment(taskWith(cart))).toMatchObject({ flow: "embedded", required: { accepts: [option] } });
   });
 
-  test("unless the metadata has it: then that counts", () => {
+  test("unless the metadata has it, which takes precedence", () => {
     const cart = { payment_request: { method_data: method(required) } };
     const own = { x402Version: 1, accepts: [{ ...option, maxAmountRequired: "1" }] } as unknown as JsonObject;
     const read = readPayment(taskWith(cart, { [x402Keys.required]: own }));
@@ -133,7 +133,7 @@ describe("an agent sells a cart, and a client pays it (v0.2 §5.3, §5.5)", () =
     });
   });
 
-  test("and a payment in the metadata is refused there: it MUST NOT be (v0.2 §7)", async () => {
+  test("and a payment in the metadata is rejected (v0.2 §7, MUST NOT)", async () => {
     const { client } = await serving({ onMessage: painting({ cart }), agent });
     const { task } = await client.sendMessage("a boat");
     const metadata = {

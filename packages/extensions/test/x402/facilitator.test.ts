@@ -35,7 +35,7 @@ const request = { payment: paymentOf(), requirements: option };
 const settling = { ...request, idempotencyKey: "key-1" };
 
 describe("a facilitator with the public HTTP API", () => {
-  test("verifies and settles, with the payment, the option and a key", async () => {
+  test("verifies and settles with payment, option and key", async () => {
     const { calls, facilitator } = await facilitatorOf(
       [200, '{"isValid":true,"payer":"0x789","invalidReason":null}'],
       [200, '{"success":true,"transaction":"0xabc","network":"base","payer":"0x789","errorReason":null}'],
@@ -54,7 +54,7 @@ describe("a facilitator with the public HTTP API", () => {
     ]);
   });
 
-  test("says no also with a status of an error", async () => {
+  test("may reject with an error status", async () => {
     const { facilitator } = await facilitatorOf(
       [400, '{"isValid":false,"invalidReason":"insufficient_funds"}'],
       [402, '{"success":false,"errorReason":"invalid_transaction_state","transaction":"","network":"base"}'],
@@ -63,7 +63,7 @@ describe("a facilitator with the public HTTP API", () => {
     expect(await facilitator.settle(settling)).toMatchObject({ success: false });
   });
 
-  test("does not verify with a yes that is an error as well", async () => {
+  test("does not verify with a positive answer under an error status", async () => {
     const { facilitator } = await facilitatorOf([500, '{"isValid":true}']);
     await expect(facilitator.verify(request)).rejects.toThrow("could not verify");
   });
@@ -84,7 +84,7 @@ describe("a facilitator with the public HTTP API", () => {
     expect(calls).toHaveLength(1);
   });
 
-  test("is not called at an address of this machine or without TLS, by default", async () => {
+  test("is by default not called on this machine or without TLS", async () => {
     const { calls, url } = await facilitatorOf([200, '{"isValid":true}']);
     await expect(httpFacilitator(url).verify(request)).rejects.toThrow("Address refused");
     await expect(httpFacilitator("https://localhost").verify(request)).rejects.toThrow("Address refused");

@@ -13,7 +13,7 @@ import { painting, said, serving, statesOf, submitted, type SubmittedChange } fr
 
 const address = "0x857b06519E91e3A54538791bDbb0E22373e36b66";
 
-describe("a payment that fails (v0.1 §8, v0.2 §9)", () => {
+describe("a failing payment (v0.1 §8, v0.2 §9)", () => {
   type Case = readonly [
     code: PaymentErrorCode,
     change: SubmittedChange,
@@ -54,7 +54,7 @@ describe("a payment that fails (v0.1 §8, v0.2 §9)", () => {
     expect(facilitator.settled).toEqual([]);
   });
 
-  test("takes a nonce once, for all tasks of the agent and all of its callers (DUPLICATE_NONCE)", async () => {
+  test("uses a nonce once, across tasks and callers of the agent (DUPLICATE_NONCE)", async () => {
     const { under, client, wallet, facilitator, payments } = await serving({ wallet: { nonce: () => 7n } });
     const bob = await under.as("bob");
     const { task: first } = await client.sendMessage("a boat");
@@ -73,7 +73,7 @@ describe("a payment that fails (v0.1 §8, v0.2 §9)", () => {
     expect(facilitator.calls.settle).toBe(1);
   });
 
-  test("takes it once also where the network does not know it yet: two tasks, one payment, at the same time", async () => {
+  test("uses it once even before the network knows it: two concurrent tasks, one payment", async () => {
     const { client, wallet, facilitator } = await serving({ wallet: { nonce: () => 7n } });
     const tasks = await Promise.all([1, 2, 3, 4].map(() => client.sendMessage("a boat")));
     const message = await submitted(wallet, tasks[0]?.task);
@@ -87,7 +87,7 @@ describe("a payment that fails (v0.1 §8, v0.2 §9)", () => {
     expect(facilitator.calls.settle).toBe(1);
   });
 
-  test("uses up no nonce of somebody else: a wrong signature takes nothing", async () => {
+  test("cannot use up the nonce of another payer: an invalid signature claims nothing", async () => {
     const { client, pay } = await serving({ wallet: { nonce: () => 7n } });
     const { task: attack } = await client.sendMessage("a boat");
     const { task } = await client.sendMessage("a boat");
@@ -96,7 +96,7 @@ describe("a payment that fails (v0.1 §8, v0.2 §9)", () => {
     expect((await pay(task)).status.state).toBe("TASK_STATE_COMPLETED");
   });
 
-  test("may be tried again where the agent allows it: every attempt is in the receipts", async () => {
+  test("may be retried if the agent allows it, with a receipt for every attempt", async () => {
     const { client, pay, facilitator } = await serving({ onMessage: painting({ attempts: 3 }) });
     const { task } = await client.sendMessage("a boat");
     const asked = await pay(task, { authorization: { value: "1" } });
@@ -125,7 +125,7 @@ describe("a payment that fails (v0.1 §8, v0.2 §9)", () => {
     expect(said(failed)[x402Keys.receipts]).toHaveLength(2);
   });
 
-  test("fails where the facilitator does not answer, and nothing is settled", async () => {
+  test("fails if the facilitator does not answer, and nothing is settled", async () => {
     const facilitator = testFacilitator({ verify: ["throw"] });
     const { client, pay, under } = await serving({ facilitator });
     const failed = await pay((await client.sendMessage("a boat")).task);
@@ -135,7 +135,7 @@ describe("a payment that fails (v0.1 §8, v0.2 §9)", () => {
     expect(facilitator.calls.settle).toBe(0);
   });
 
-  test("is found among options that differ in the token alone, by its signature", async () => {
+  test("is matched by its signature if options differ only in the token", async () => {
     const token = { ...option, asset: "0x1" };
     const { client, facilitator, under } = await serving({ onMessage: painting({ accepts: [token, option] }) });
     const { task } = await client.sendMessage("a boat");
@@ -154,7 +154,7 @@ describe("a payment that fails (v0.1 §8, v0.2 §9)", () => {
   });
 });
 
-describe("a message that is no payment is refused before it is stored (A2A 1.0 §3.1.1)", () => {
+describe("an invalid payment message is rejected before it is stored (A2A 1.0 §3.1.1)", () => {
   const refused: readonly (readonly [name: string, field: string, metadata: JsonObject])[] = [
     ["a state that the agent sets", "status", { [x402Keys.status]: "payment-completed" }],
     ["a state that there is not", "status", { [x402Keys.status]: "payment-done" }],
@@ -199,7 +199,7 @@ describe("a message that is no payment is refused before it is stored (A2A 1.0 �
     expect((await client.getTask(task?.id ?? "")).status.state).toBe("TASK_STATE_INPUT_REQUIRED");
   });
 
-  test("a second payment for the same offer, also where both come at the same time", async () => {
+  test("a second payment for the same offer, also concurrently", async () => {
     const { client, wallet, facilitator } = await serving();
     const { task } = await client.sendMessage("a boat");
     const messages = await Promise.all(Array.from({ length: 8 }, () => submitted(wallet, task)));
@@ -213,7 +213,7 @@ describe("a message that is no payment is refused before it is stored (A2A 1.0 �
     expect(facilitator.calls).toEqual({ verify: 1, settle: 1 });
   });
 
-  test("one without a task, one for a task that asks for none, and a second one for the same offer", async () => {
+  test("without a task, for a task that asks for none, and twice for the same offer", async () => {
     const { opened, open } = gate();
     const { client, wallet, facilitator } = await serving({
       async *onMessage(turn, payments) {

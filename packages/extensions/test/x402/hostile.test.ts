@@ -21,8 +21,8 @@ function unknowing(): TestFacilitator {
   return { ...testFacilitator(), verify: () => Promise.resolve({ isValid: true }) };
 }
 
-describe("a payment is used once, also where", () => {
-  test("what is old is deleted before it expires", async () => {
+describe("a payment is used once, even if", () => {
+  test("old data is deleted before it expires", async () => {
     const retention = { terminal: minute };
     const facilitator = unknowing();
     const { under, client, wallet } = await serving({
@@ -70,7 +70,7 @@ describe("a payment is used once, also where", () => {
   });
 });
 
-test("a payment that comes while the agent asks something else is not used, and another one may come", async () => {
+test("a payment during another question of the agent is not used, and another one is accepted", async () => {
   let calls = 0;
   const { client, pay, facilitator } = await serving({
     async *onMessage(turn, payments) {
@@ -88,10 +88,10 @@ test("a payment that comes while the agent asks something else is not used, and 
   expect(facilitator.calls).toEqual({ verify: 1, settle: 1 });
 });
 
-describe("a facilitator that does not look at its signal", () => {
+describe("a facilitator that ignores its signal", () => {
   const never = (): Promise<never> => new Promise(() => {});
 
-  test("is not waited for when it verifies: the payment fails", async () => {
+  test("times out in verification, and the payment fails", async () => {
     const test = testFacilitator();
     const verify = vi.fn<(request: FacilitatorRequest) => Promise<Verification>>(never);
     const { under, client, wallet } = await serving({ facilitator: { ...test, verify } });
@@ -102,7 +102,7 @@ describe("a facilitator that does not look at its signal", () => {
     expect((await sent).task?.status.message?.parts[0]?.text).toContain("could not be verified now");
   });
 
-  test("is asked again under the same key when it settles", async () => {
+  test("is retried under the same key in settlement", async () => {
     const test = testFacilitator();
     const settle = vi.fn<TestFacilitator["settle"]>((request) => test.settle(request)).mockImplementationOnce(never);
     const { under, client, wallet } = await serving({ facilitator: { ...test, settle } });
@@ -119,7 +119,7 @@ describe("a facilitator that does not look at its signal", () => {
     expect(test.settled).toHaveLength(1);
   });
 
-  test("and one whose words are no yes has not settled anything", async () => {
+  test("an answer that is not positive settles nothing", async () => {
     const settle = (): Promise<PaymentReceipt> =>
       Promise.resolve({ success: "false" as unknown as boolean, transaction: "" });
     const { client, pay } = await serving({ facilitator: { ...testFacilitator(), settle } });

@@ -43,7 +43,7 @@ function asking(change: Partial<PaymentRequirements> = {}) {
 
 const limits = [{ network: "base", asset: option.asset, maxAmount: option.maxAmountRequired }];
 
-test("a ledger in memory keeps its bound in bytes, and what it has it does not forget", () => {
+test("a ledger in memory stays within its limit of bytes, and forgets nothing", () => {
   const ledger = memoryLedger({ bytes: least });
   let count = 0;
   const fill = (): void => {
@@ -60,12 +60,12 @@ test("a ledger in memory keeps its bound in bytes, and what it has it does not f
   expect(ledger.keep("task 0", paymentWith())).toEqual(ledger.find("task 0"));
 });
 
-test("one payment does not take the room of many", () => {
+test("one payment cannot take the space of many", () => {
   const ledger = memoryLedger();
-  expect(() => ledger.keep("task", paymentWith({ big: "x".repeat(70_000) }))).toThrow(/has no room/);
+  expect(() => ledger.keep("task", paymentWith({ big: "x".repeat(70_000) }))).toThrow(/does not fit/);
 });
 
-test("a payment that is kept stays as it was, whatever becomes of the object", () => {
+test("a stored payment does not change with its object", () => {
   const ledger = memoryLedger();
   const payment = paymentWith({ nonce: "1" });
   void ledger.keep("task", payment);
@@ -73,7 +73,7 @@ test("a payment that is kept stays as it was, whatever becomes of the object", (
   expect(ledger.find("task")).toEqual(paymentWith({ nonce: "1" }));
 });
 
-test("a payer with a full ledger signs nothing and sends nothing, and pays no task twice", async () => {
+test("a payer with a full ledger signs and sends nothing, and pays no task twice", async () => {
   const { client, sent, taskOf } = asking();
   const wallet = testWallet();
   const payer = createPayer({ wallet, limits, ledger: memoryLedger({ bytes: least }) });
@@ -88,7 +88,7 @@ test("a payer with a full ledger signs nothing and sends nothing, and pays no ta
   expect(new Set(sent.map(({ messageId }) => messageId)).size).toBe(1);
 });
 
-test("a ledger of an application that cannot keep a payment keeps it from being sent", async () => {
+test("a payment that a ledger cannot store is not sent", async () => {
   const { client, sent, taskOf } = asking();
   const ledger = { find: () => undefined, keep: () => Promise.reject(new Error("The database is down")) };
   const payer = createPayer({ wallet: testWallet(), limits, ledger });
@@ -100,7 +100,7 @@ test.each([0, least - 1, NaN, -1])("a ledger of %d bytes is refused", (bytes) =>
   expect(() => memoryLedger({ bytes })).toThrow(TypeError);
 });
 
-test("an option that is too large to be remembered is not paid", async () => {
+test("an option that is too large for the ledger is not paid", async () => {
   const { client, sent, taskOf } = asking({ extra: { big: "x".repeat(17_000) } });
   const payer = createPayer({ wallet: testWallet(), limits });
   await expect(payer.pay(client, taskOf("0"))).rejects.toMatchObject({ kind: "limit" });

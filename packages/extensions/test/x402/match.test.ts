@@ -16,8 +16,8 @@ async function optionsOf(payment: PaymentPayload, accepts: Options): Promise<unk
   return "options" in matched ? matched.options : matched.code;
 }
 
-describe("a payment is compared with what was offered for its task (v0.2 §5.1, §9.1)", () => {
-  test("and fits the option with its network, scheme, payee and amount", async () => {
+describe("a payment is compared with its task's offer (v0.2 §5.1, §9.1)", () => {
+  test("and matches the option with its network, scheme, payee and amount", async () => {
     const cheap = { ...option, maxAmountRequired: "1" };
     const other = { ...option, network: "base-sepolia" };
     expect(await optionsOf(paymentOf(), [other, cheap, option])).toEqual([option]);
@@ -53,7 +53,7 @@ describe("a payment is compared with what was offered for its task (v0.2 §5.1, 
     expect(await codeOf(payment)).toBe(code);
   });
 
-  test("and is refused once the offer is over", async () => {
+  test("and is rejected once the offer has expired", async () => {
     const times = (ms: number) => ({ now, offeredAt: now - ms });
     expect(await codeOf(paymentOf(), [option], times(600_000))).toBe(undefined);
     expect(await codeOf(paymentOf(), [option], times(600_001))).toBe("EXPIRED_PAYMENT");
@@ -61,26 +61,26 @@ describe("a payment is compared with what was offered for its task (v0.2 §5.1, 
     expect(await codeOf(paymentOf(), [endless], times(1e12))).toBe(undefined);
   });
 
-  test("and says why the option that fits best does not fit", async () => {
+  test("and reports why the closest option does not match", async () => {
     const accepts = [{ ...option, payTo: "0x1" }, option, { ...option, payTo: "0x2" }];
     expect(await codeOf(paymentOf({ value: "1" }), accepts)).toBe("INVALID_AMOUNT");
   });
 
-  test("and may repeat its option, without what its wallet does not need", async () => {
+  test("and may repeat its option, without members that the wallet does not need", async () => {
     const { scheme, network, asset, payTo, maxAmountRequired, resource } = option;
     const accepted = { scheme, network, asset, payTo, maxAmountRequired, resource };
     expect(await codeOf({ ...paymentOf(), accepted })).toBe(undefined);
   });
 });
 
-describe("a payment has a name, under which it is used once (v0.2 §10)", () => {
+describe("a payment has a unique name, so it is used once (v0.2 §10)", () => {
   async function nameOf(payment: PaymentPayload): Promise<string> {
     const matched = await matchPayment(payment, [option], offered);
     if ("code" in matched) throw new Error(matched.code);
     return (await nonceNames(payment, matched.facts)).join();
   }
 
-  test("which is the same however the nonce and the payer are written", async () => {
+  test("which ignores the spelling of nonce and payer", async () => {
     const name = await nameOf(paymentOf({ from: "0xAB", nonce: "0xDEF" }));
     for (const nonce of ["0x000def", "def", "DEF", "0XDEF", " 0xdef", "d ef"]) {
       expect(await nameOf(paymentOf({ from: "0xab", nonce }))).toBe(name);
@@ -89,12 +89,12 @@ describe("a payment has a name, under which it is used once (v0.2 §10)", () => 
     expect(await nameOf({ ...paymentOf(), payload: { authorization, signature: "0xother" } })).toBe(name);
   });
 
-  test("and another one for another nonce or payer", async () => {
+  test("which differs for another nonce or payer", async () => {
     const others = [paymentOf(), paymentOf({ nonce: "0xdee" }), paymentOf({ from: "0x1" })];
     expect(new Set(await Promise.all(others.map(nameOf))).size).toBe(3);
   });
 
-  test("which is that of the transaction, where a scheme signs one", async () => {
+  test("which is that of the transaction, if the scheme signs one", async () => {
     const signed = (payload: PaymentPayload["payload"]): PaymentPayload => ({ ...paymentOf(), payload });
     const name = await nameOf(signed({ transaction: "AQID" }));
     expect(await nameOf(signed({ transaction: "AQID", note: "again" }))).toBe(name);
@@ -102,7 +102,7 @@ describe("a payment has a name, under which it is used once (v0.2 §10)", () => 
     expect(await nameOf(signed({ transaction: "AQIE" }))).not.toBe(name);
   });
 
-  test("which is that of the signature, where there is no transaction: what nobody has signed changes nothing", async () => {
+  test("which is that of the signature otherwise: unsigned members change nothing", async () => {
     const signed = (payload: PaymentPayload["payload"]): PaymentPayload => ({ ...paymentOf(), payload });
     const name = await nameOf(signed({ signature: "0xAB", permit: { amount: "1" } }));
     expect(await nameOf(signed({ permit: { amount: "1" }, signature: "0xab", note: "again" }))).toBe(name);

@@ -26,7 +26,7 @@ function byLength(more: Partial<ChargeInit<void, string>> = {}) {
 const wished = "a boat";
 const greedy = { parts: [{ text: "a thousand boats, a harbour and the sea" }] };
 
-test("a message that pays a cheap offer and asks for more gets what was priced", async () => {
+test("a message that pays a cheap offer and asks for more gets the priced order", async () => {
   const { client, pay, facilitator } = await byLength();
   const { task: asked } = await client.sendMessage(wished);
   const task = await pay(asked, { message: greedy });
@@ -35,7 +35,7 @@ test("a message that pays a cheap offer and asks for more gets what was priced",
   expect(facilitator.settled).toHaveLength(1);
 });
 
-test("so does a message between the offer and the payment, and what is delivered after it", async () => {
+test("so does a message between offer and payment, and the delivery after it", async () => {
   const delivered: string[] = [];
   const { client, pay } = await byLength({
     deliver(_, order) {
@@ -51,7 +51,7 @@ test("so does a message between the offer and the payment, and what is delivered
   expect(delivered).toEqual([wished]);
 });
 
-test("a payment that fails makes no cheaper offer for the same, nor another for more", async () => {
+test("a failed payment makes no cheaper offer for the same, and none for more", async () => {
   const { client, pay } = await byLength({ attempts: 3 });
   const { task } = await client.sendMessage(wished);
   const short = { parts: [{ text: "-" }] };
@@ -62,7 +62,7 @@ test("a payment that fails makes no cheaper offer for the same, nor another for 
   expect(paid.artifacts?.[0]?.parts).toEqual([{ text: wished }]);
 });
 
-test("an offer that has expired is made anew, for what is wanted then and at its price", async () => {
+test("an expired offer is replaced, with the current order and price", async () => {
   const { under, client, pay } = await byLength();
   const { task } = await client.sendMessage(wished);
   await under.clock.advance(601_000);
@@ -82,7 +82,7 @@ test.each([
   expect(under.problems.join()).toContain("order must be JSON of at most 16384 bytes");
 });
 
-test("of several offers in a task a payment is for the one that was asked for last, and not for a cheaper one", async () => {
+test("a payment is for the latest of several offers, not for a cheaper one", async () => {
   const { client, pay, facilitator } = await serving({
     async *onMessage(turn, payments) {
       const offer = (id: string, price: string) =>

@@ -22,7 +22,7 @@ async function paying(options: Partial<PayerOptions> = {}, init: ServingInit = {
 }
 
 describe("a client that pays (v0.2 §5.4, §5.5)", () => {
-  test("signs an option within its limits, sends it, and gets the task with its receipts", async () => {
+  test("signs an option within its limits, sends it, and returns the task with its receipts", async () => {
     const { client, payer, facilitator } = await paying();
     const { task, payment } = await payWith(client, payer, "a boat");
     expect(task?.status.state).toBe("TASK_STATE_COMPLETED");
@@ -30,7 +30,7 @@ describe("a client that pays (v0.2 §5.4, §5.5)", () => {
     expect(facilitator.settled).toHaveLength(1);
   });
 
-  test("pays nothing where nothing is asked for", async () => {
+  test("pays nothing if nothing is asked for", async () => {
     const { client, payer, wallet } = await paying(
       {},
       {
@@ -65,14 +65,14 @@ describe("a client that pays (v0.2 §5.4, §5.5)", () => {
     expect(facilitator.calls.verify).toBe(0);
   });
 
-  test("chooses the option of its first limit that fits, in any spelling of an address", async () => {
+  test("chooses an option by its first matching limit, in any spelling of an address", async () => {
     const accepts = [{ ...option, network: "avalanche" }, option, { ...option, maxAmountRequired: "1", asset: "0xAB" }];
     const limits = [{ ...limit, network: "polygon" }, { ...limit, asset: "0xab", payTo: [option.payTo] }, limit];
     const { client, payer } = await paying({ limits }, { onMessage: painting({ accepts }) });
     expect((await payWith(client, payer, "a boat")).payment?.requirements.maxAmountRequired).toBe("1");
   });
 
-  test("pays what is good for as long as it may be, and a wallet hears of it", async () => {
+  test("pays options up to the longest validity, and tells the wallet", async () => {
     const signing: unknown[] = [];
     const accepts = [{ ...option, maxTimeoutSeconds: 7200 }];
     const { client, payer, wallet } = await paying(
@@ -85,7 +85,7 @@ describe("a client that pays (v0.2 §5.4, §5.5)", () => {
     expect(signing).toEqual([7200]);
   });
 
-  test("an option that says nothing is signed for no longer than the payer allows", async () => {
+  test("an option without a validity is signed for at most the payer's limit", async () => {
     const { maxTimeoutSeconds: _, ...endless } = option;
     const { payload } = await testWallet({ now: () => 0 }).sign({
       requirements: endless,
@@ -107,7 +107,7 @@ describe("a client that pays (v0.2 §5.4, §5.5)", () => {
     );
   });
 
-  test("asks before it pays, where it is told to", async () => {
+  test("asks for confirmation if configured", async () => {
     const { client, payer, wallet } = await paying({ confirm: ({ maxAmountRequired }) => maxAmountRequired === "1" });
     await expect(payWith(client, payer, "a boat")).rejects.toMatchObject({ kind: "confirm" });
     expect(wallet.signed).toBe(0);
@@ -115,7 +115,7 @@ describe("a client that pays (v0.2 §5.4, §5.5)", () => {
 });
 
 describe("a client never pays twice for a task", () => {
-  test("not for an agent that asks again after a failure", async () => {
+  test("even if the agent asks again after a failure", async () => {
     const { client, payer, wallet } = await paying(
       {},
       { onMessage: painting({ attempts: 3 }), wallet: { validFor: 0 } },
@@ -127,7 +127,7 @@ describe("a client never pays twice for a task", () => {
     expect(wallet.signed).toBe(1);
   });
 
-  test("not where two of its calls pay at the same time", async () => {
+  test("even in two concurrent calls", async () => {
     const { client, payer, wallet, facilitator } = await paying();
     const { task } = await client.sendMessage("a boat");
     const paid = await Promise.all([1, 2, 3].map(() => payer.pay(client, task as Task)));
@@ -135,7 +135,7 @@ describe("a client never pays twice for a task", () => {
     expect([wallet.signed, facilitator.settled.length]).toEqual([1, 1]);
   });
 
-  test("not where the answer was lost, and another process tries again: it sends the same message", async () => {
+  test("even if the answer was lost: another process sends the same message", async () => {
     const ledger = memoryLedger();
     const { client, payer, wallet, facilitator, under } = await paying({ ledger });
     const { task } = await client.sendMessage("a boat");
@@ -153,7 +153,7 @@ describe("a client never pays twice for a task", () => {
     expect([wallet.signed, facilitator.settled.length]).toEqual([1, 1]);
   });
 
-  test("and a task of another agent with the same id is another task", async () => {
+  test("but does for a task of another agent with the same id", async () => {
     const { payer, wallet } = await paying();
     const sent: Message[] = [];
     const clientOf = (url: string): PayingClient => ({
@@ -180,7 +180,7 @@ describe("a client never pays twice for a task", () => {
   });
 });
 
-describe("what an agent asks for comes from a stranger", () => {
+describe("an offer is untrusted", () => {
   const odd: readonly (readonly [name: string, required: unknown])[] = [
     ["no options", { x402Version: 1, accepts: [] }],
     ["too many", { x402Version: 1, accepts: Array.from({ length: 17 }, () => option) }],

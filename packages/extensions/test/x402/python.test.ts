@@ -96,7 +96,7 @@ function merchant(last: JsonObject, state: string) {
 describe("a client pays a merchant in Python", () => {
   const limits = [{ network: "base-sepolia", asset: "0x456", maxAmount: 100n, payTo: ["0x123"] }];
 
-  test("reads what it asks for, pays as it expects, and reads the receipt", async () => {
+  test("reads the offer, pays in the expected form, and reads the receipt", async () => {
     const { calls, fetch } = merchant(completed, "completed");
     const client = await connect("https://merchant.example", { fetch, extensions: [x402()] });
     const payer = createPayer({ wallet: testWallet({ address: "0x789" }), limits });
@@ -129,7 +129,7 @@ describe("a client pays a merchant in Python", () => {
     });
   });
 
-  test("reads why it has failed", () => {
+  test("reads why it failed", () => {
     const message = {
       messageId: "m",
       role: "ROLE_AGENT",

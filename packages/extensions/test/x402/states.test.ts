@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { mayMovePayment, paymentMoves, paymentStatuses, x402, x402UriV01, x402UriV02 } from "../../src/x402/index.ts";
 
-test("a payment moves as the specification says (v0.1 §6.1, v0.2 §7.1)", () => {
+test("a payment changes state as specified (v0.1 §6.1, v0.2 §7.1)", () => {
   // The arrows of the diagrams, and the two moves that only the text has.
   const arrows = [
     "payment-required payment-rejected",

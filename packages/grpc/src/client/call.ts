@@ -1,41 +1,163 @@
-import { constants, type ClientHttp2Stream, type IncomingHttpHeaders, type OutgoingHttpHeaders } from "node:http2";
+import {
+  type ClientHttp2Session,
+  type ClientHttp2Stream,
+  connect,
+  constants,
+  type IncomingHttpHeaders,
+  type OutgoingHttpHeaders,
+  type SecureClientSessionOptions,
+} from "node:http2";
 import { gunzipSync, inflateSync } from "node:zlib";
 import type { Clock } from "@parley/a2a/internal/base/index";
 import { A2AError } from "@parley/a2a/model";
 import { abortError } from "@parley/a2a/internal/transport/client/signals";
-import { compressed, FrameReader, type Frame } from "../frames.ts";
-import type { Channel, Link } from "./channel.ts";
+import { compressed, type Frame, FrameReader } from "../frames.ts";
 import type { Incoming } from "./service.ts";
 
-export interface CallOptions {
-  /** The name of the server in errors. */
+export interface ChannelOptions {
+  /** Options of `node:tls` for a connection: certificates to trust, and a client certificate. */
+  readonly tls?: SecureClientSessionOptions;
+  /**
+   * Milliseconds of silence after which the server of an open call gets a ping; `false` sends none. Default: a little more
+   * than 5 minutes, since many servers refuse more frequent pings. A connection without calls is closed after the same
+   * time, and does not keep the process running.
+   */
+  readonly keepAlive?: number | false;
+  /** How long the answer to a ping may take, in milliseconds. Default: 20 s. */
+  readonly keepAliveTimeout?: number;
+}
+
+const sessionOptions = {
+  settings: { enablePush: false, initialWindowSize: 1 << 20 },
+  // In MiB. Unsent data counts too, and the default of Node is smaller than the messages that servers accept.
+  maxSessionMemory: 256,
+};
+
+/** Flow-control window of a connection, in bytes. */
+const connectionWindow = 4 << 20;
+
+interface Opened {
+  readonly stream: ClientHttp2Stream;
+  readonly link: Link;
+}
+
+interface Link {
+  readonly session: ClientHttp2Session;
+  /** Called once the server has sent its settings, so speaks HTTP/2; `undefined` after that. */
+  waiting: Set<() => void> | undefined;
+  /** The last stream that the server processes, after a GOAWAY. */
+  lastStream: number;
+  open: number;
+}
+
+/** Keeps one connection to an address. Connects on the first call, and again after a connection was lost. */
+export class Channel {
+  readonly #origin: string;
+  readonly #options: ChannelOptions;
+  #link: Link | undefined;
+
+  constructor(origin: string, options: ChannelOptions) {
+    this.#origin = origin;
+    this.#options = options;
+  }
+
+  open(headers: OutgoingHttpHeaders): Opened {
+    if (this.#link?.session.closed === true || this.#link?.session.destroyed === true) this.#link = undefined;
+    const link = (this.#link ??= this.#connect());
+    const { session } = link;
+    const stream = session.request(headers, { endStream: false });
+    if (link.open++ === 0) session.ref();
+    stream.on("close", () => {
+      if (--link.open === 0) session.unref();
+    });
+    return { stream, link };
+  }
+
+  /** Closes the connection once its calls have ended. */
+  close(): void {
+    this.#link?.session.close();
+    this.#link = undefined;
+  }
+
+  #connect(): Link {
+    const session = connect(this.#origin, { ...this.#options.tls, ...sessionOptions });
+    const link: Link = { session, waiting: new Set(), lastStream: Infinity, open: 0 };
+    const leave = (): void => {
+      if (this.#link === link) this.#link = undefined;
+    };
+    session.on("connect", () => session.setLocalWindowSize(connectionWindow));
+    session.once("remoteSettings", () => {
+      const { waiting = [] } = link;
+      link.waiting = undefined;
+      for (const run of waiting) run();
+    });
+    session.on("goaway", (_code: number, lastStream: number) => {
+      link.lastStream = Math.min(link.lastStream, lastStream);
+      leave();
+    });
+    // Calls learn of the error from their streams. Without a listener it would end the process.
+    session.on("error", leave);
+    session.on("close", leave);
+    session.on("timeout", () => this.#check(link, leave));
+    session.setTimeout(this.#period);
+    session.unref();
+    return link;
+  }
+
+  get #period(): number {
+    const { keepAlive = usualPeriod } = this.#options;
+    return keepAlive === false ? usualPeriod : keepAlive;
+  }
+
+  /** After silence: closes a connection without calls, and pings any other. */
+  #check({ session, open }: Link, leave: () => void): void {
+    if (open === 0) {
+      leave();
+      session.close();
+    } else if (this.#options.keepAlive !== false) {
+      const giveUp = (): void => session.destroy(new Error("The server stopped answering pings"));
+      const late = setTimeout(giveUp, this.#options.keepAliveTimeout ?? 20_000);
+      session.ping(() => {
+        clearTimeout(late);
+        // The answer to a ping does not reset the timeout.
+        session.setTimeout(this.#period);
+      });
+    }
+  }
+}
+
+/** Servers of other libraries reject more frequent pings. */
+const usualPeriod = 310_000;
+
+interface CallOptions {
+  /** Name of the server in errors. */
   readonly url: string;
   readonly clock: Clock;
   readonly signal?: AbortSignal | undefined;
   /** Longest wait for a connection, and for the headers of the answer, in milliseconds. */
   readonly connectTimeout: number | false;
   readonly headTimeout: number | false;
-  /** Longest message, in bytes, decompressed. */
+  /** Longest message after decompression, in bytes. */
   readonly maxMessageBytes: number;
 }
 
-/** Messages and bytes that may wait for their reader. Beyond that the server is paused. */
+/** Maximum queue of messages and bytes. Beyond it the server is paused. */
 const maxWaiting = 256;
 const maxWaitingBytes = 1 << 20;
 
 /** A call with one request. The answer is read as fast as `next` is called. */
-export class Call implements Incoming {
+class Call implements Incoming {
   /** The headers of the answer, once they have arrived. Without a message they hold the trailers too. */
   headers: IncomingHttpHeaders | undefined;
   trailers: IncomingHttpHeaders | undefined;
-  /** Why the call ended, if it ended neither with a status nor regularly. */
+  /** Why the call ended without a status. */
   failure: A2AError | undefined;
   readonly #stream: ClientHttp2Stream;
   readonly #link: Link;
   readonly #options: CallOptions;
   readonly #reader: FrameReader;
   #frames: Frame[] = [];
-  /** Bytes that have arrived since all frames were taken, with those of an incomplete frame. */
+  /** Bytes received since the queue was empty, including an incomplete frame. */
   #waiting = 0;
   #over = false;
   #wake: (() => void) | undefined;
@@ -62,7 +184,7 @@ export class Call implements Incoming {
     stream.end(body);
   }
 
-  /** Whether the server has certainly not processed the call. Then it may be sent again, on another connection. */
+  /** Whether the server has certainly not processed the call, so that it may be sent again on another connection. */
   get refused(): boolean {
     const { id, rstCode } = this.#stream;
     const beyond = id !== undefined && id > this.#link.lastStream;
@@ -80,11 +202,11 @@ export class Call implements Incoming {
     return this.#frames.length > 0;
   }
 
-  /** The messages that have arrived, decompressed; `undefined` after the end: see `failure`, `trailers` and `headers`. */
+  /** The received messages, decompressed; `undefined` after the end: see `failure`, `trailers` and `headers`. */
   async next(): Promise<readonly Uint8Array[] | undefined> {
     if (!(await this.hasMessage())) return undefined;
     const messages: Uint8Array[] = [];
-    // Compressed messages may grow: no more is decompressed at once than may wait.
+    // Compressed messages grow, so decompress no more than the queue may hold.
     for (let bytes = 0, taken = 0; bytes <= maxWaitingBytes && taken < this.#frames.length; taken++) {
       const message = this.#decompress(this.#frames[taken] as Frame);
       bytes += message.length;
@@ -98,7 +220,7 @@ export class Call implements Incoming {
     return messages;
   }
 
-  /** Tells the server that the rest is not wanted. May be called at any time. */
+  /** Cancels the call. May be called at any time. */
   cancel(): void {
     this.#stream.close(constants.NGHTTP2_CANCEL);
   }
@@ -209,15 +331,15 @@ export class Call implements Incoming {
   }
 }
 
-/** The server may be another one, which answers with a page. */
+/** Another server may answer with a page. */
 function speaksGrpc(headers: IncomingHttpHeaders): boolean {
   return Number(headers[":status"]) === 200 && headers["content-type"]?.startsWith("application/grpc") === true;
 }
 
-/** Attempts at a call that the server refuses without processing it. */
+/** Maximum number of attempts at a call that the server refuses unprocessed. */
 const tries = 3;
 
-/** Makes a call, and waits until its answer begins or it ends. A call that the server refused unprocessed is sent again. */
+/** Sends a call and waits until its answer begins or it ends. Retries a call that the server refused unprocessed. */
 export async function begin(
   channel: Channel,
   headers: OutgoingHttpHeaders,

@@ -6,13 +6,12 @@ import { isWireErrorCode, type WireErrorCode } from "@parley/a2a/internal/model/
 import type { CallContext, OperationName } from "@parley/a2a/internal/protocol/index";
 import { requestHeaders } from "@parley/a2a/internal/transport/client/request";
 import { retryAfterOf } from "@parley/a2a/internal/base/http";
-import type { ClientHost } from "@parley/a2a/internal/transport/client/binding";
-import type { Codec } from "@parley/a2a/internal/wire/codec";
 import { decodeMessage } from "../metadata.ts";
 import type { MessageType } from "../protobuf/types.ts";
-import { statusCode, type Statuses } from "../status.ts";
+import { statusCode } from "../status.ts";
+import type { GrpcClient } from "./service.ts";
 
-/** Headers of the connection, and headers that the transport sets. */
+/** Headers that the transport sets. */
 const transportHeaders: ReadonlySet<string> = new Set([
   "accept",
   "connection",
@@ -35,9 +34,7 @@ export type Metadata = Record<string, string | string[]>;
 
 /** The service parameters as metadata (A2A 1.0 §10.2). */
 export async function metadataOf(
-  host: ClientHost,
-  codec: Codec,
-  url: string,
+  { host, codec, url }: GrpcClient,
   operation: OperationName,
   context: CallContext,
 ): Promise<Metadata> {
@@ -49,16 +46,16 @@ export async function metadataOf(
   return metadata;
 }
 
-/** Most values of one header. A server of Node takes 128 headers, each value counts as one, and it ends a call that has more. */
+/** Maximum number of values of one header. Node ends calls with more than 128 headers, and counts each value. */
 const maxValues = 64;
 
-/** One value for each URI, since the SDK for Go does not split a list. Where they are many, a list. */
+/** One value for each URI, since the SDK for Go does not split a list; a list if there are many. */
 function valuesOf(list: string): string | string[] {
   const uris = listOf(list);
   return uris.length > maxValues ? uris.join(", ") : uris;
 }
 
-/** The activated extensions. Some servers name them in the headers, some in the trailers. */
+/** The activated extensions. Some servers send them in the headers, some in the trailers. */
 export function activated(...sources: readonly (AnswerHeaders | undefined)[]): {
   readonly extensions?: readonly string[];
 } {
@@ -80,35 +77,31 @@ export type AnswerHeaders = Readonly<Record<string, string | string[] | undefine
 const ok = 0;
 
 /**
- * The error that the end of a call names; `undefined` after success. An answer without a message has its trailers in `headers`. `now`:
- * for a date in `Retry-After`, in milliseconds since the Unix epoch. `request`: the message
- * that was sent.
+ * The error of an ended call; `undefined` after success. Without a message, `headers` are the trailers. `request`: the
+ * type of the message that was sent.
  */
 export function errorOf(
-  statuses: Statuses,
-  codec: Codec,
-  url: string,
+  { types, codec, url, host }: GrpcClient,
   headers: AnswerHeaders,
   trailers: AnswerHeaders | undefined,
-  now: number,
   request: MessageType,
 ): A2AError | undefined {
-  const said = trailers?.["grpc-status"] !== undefined ? trailers : headers;
-  const text = textOf(said["grpc-status"]);
-  if (text === undefined || !/^\d+$/.test(text)) return withoutStatus(url, headers, now);
+  const end = trailers?.["grpc-status"] !== undefined ? trailers : headers;
+  const text = textOf(end["grpc-status"]);
+  if (text === undefined || !/^\d+$/.test(text)) return withoutStatus(url, headers, host.clock.now());
   const code = Number(text);
   if (code === ok) return undefined;
-  const message = decodeMessage(textOf(said["grpc-message"]) ?? "");
-  const details = textOf(said["grpc-status-details-bin"]);
+  const message = decodeMessage(textOf(end["grpc-message"]) ?? "");
+  const details = textOf(end["grpc-status-details-bin"]);
   return refined(
-    statuses.toError({ code, message, ...(details !== undefined && { details }) }, codec, request),
+    types.statuses.toError({ code, message, ...(details !== undefined && { details }) }, codec, request),
     code,
     message,
-    textOf(said["www-authenticate"]) ?? textOf(headers["www-authenticate"]),
+    textOf(end["www-authenticate"]) ?? textOf(headers["www-authenticate"]),
   );
 }
 
-/** Refines an error by what gRPC, the libraries of servers and the SDK for Python add to the codes of A2A. */
+/** Refines an error by conventions of gRPC, server libraries and the SDK for Python. */
 function refined(error: A2AError, code: number, message: string, challenge: string | undefined): A2AError {
   // The SDK for Python uses one status for several errors, and puts the name of the error into the text.
   const name = /^(\w+)Error: /.exec(message)?.[1] ?? "";
@@ -123,7 +116,7 @@ function refined(error: A2AError, code: number, message: string, challenge: stri
       return challenge === undefined ? error : as(error, "Unauthenticated", { challenge });
     case statusCode("PERMISSION_DENIED"):
       return challenge === undefined ? error : as(error, "PermissionDenied", { challenge });
-    // The method, or the whole service, may be unknown.
+    // The method or the whole service may be unknown.
     case statusCode("UNIMPLEMENTED"):
       return error.code === "UnsupportedOperation" && error.details.length === 0 && isUnrouted(message)
         ? as(error, "MethodNotFound")
@@ -137,7 +130,10 @@ const renamed: Readonly<Record<string, WireErrorCode>> = {
   AuthenticatedExtendedCardNotConfigured: "ExtendedAgentCardNotConfigured",
 };
 
-/** The texts of the gRPC libraries: "Method not found!", "unknown service a2a.v1.A2AService", "The server does not implement …". */
+/**
+ * Texts of the gRPC libraries: "Method not found!", "unknown service a2a.v1.A2AService", "The server does not implement
+ * …".
+ */
 function isUnrouted(message: string): boolean {
   return /^$|method not found|unknown (service|method)|does not implement/i.test(message);
 }
@@ -153,7 +149,7 @@ function as(error: A2AError, code: WireErrorCode, options: A2AErrorOptions = {})
   });
 }
 
-/** The error of an answer without a status: the server does not speak gRPC, or the answer is incomplete. */
+/** The error of an answer without a status: it is not gRPC, or incomplete. */
 function withoutStatus(url: string, headers: AnswerHeaders, now: number): A2AError {
   const status = Number(textOf(headers[":status"]));
   const mediaType = textOf(headers["content-type"]) ?? "";

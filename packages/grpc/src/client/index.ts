@@ -7,13 +7,12 @@ import type { OutgoingHttpHeaders } from "node:http2";
 import { gzipSync } from "node:zlib";
 import { A2AError } from "@parley/a2a/model";
 import type { ClientBinding, ClientHost } from "@parley/a2a/internal/transport/client/binding";
-import { byVersion, type Codec } from "@parley/a2a/internal/wire/codec";
+import type { Codec } from "@parley/a2a/internal/wire/codec";
 import { codecV11, wires } from "@parley/a2a/internal/wires";
 import { compressed, frameOf } from "../frames.ts";
 import { formatTimeout } from "../metadata.ts";
-import { begin } from "./call.ts";
-import { Channel, type ChannelOptions } from "./channel.ts";
-import { grpcService, GrpcTypes, originOf, type Transport } from "./service.ts";
+import { begin, Channel, type ChannelOptions } from "./call.ts";
+import { bindingOver, type Transport } from "./service.ts";
 
 /** Options of gRPC at a client. */
 export interface GrpcBindingOptions extends ChannelOptions {
@@ -22,10 +21,10 @@ export interface GrpcBindingOptions extends ChannelOptions {
 }
 
 /**
- * The gRPC binding of a client (A2A 1.0 §10 and 0.3): `connect(agent, { bindings: [grpcBinding()] })`. All clients with this
- * binding share one connection to each address.
+ * The gRPC binding of a client (A2A 1.0 §10 and 0.3): `connect(agent, { bindings: [grpcBinding()] })`. All clients with
+ * this binding share one connection per address.
  *
- * `idleTimeout` does not apply, since a stream of gRPC has nothing to send during silence. See `keepAlive`.
+ * `idleTimeout` does not apply: a gRPC stream sends nothing during silence. See `keepAlive`.
  *
  * @param codecs - The versions to speak. Default: all.
  */
@@ -34,22 +33,12 @@ export function grpcBinding(
   options: GrpcBindingOptions = {},
 ): ClientBinding {
   const channels = new Map<string, Channel>();
-  const known = byVersion(codecs);
-  const types = new GrpcTypes();
-  return {
-    name: "GRPC",
-    versions: [...known.keys()],
-    unusable: (url) => (originOf(url) === undefined ? "is not an address of gRPC, such as example.com:443" : undefined),
-    origin: originOf,
-    open({ url }, version, host, card) {
-      const codec = known.get(version) as Codec;
-      const origin = originOf(url, card) as string;
-      const channel = channels.get(origin) ?? new Channel(origin, options);
-      channels.set(origin, channel);
-      const { compressAbove = Infinity } = options;
-      return grpcService(codec, types, host, url, overHttp2({ channel, origin, compressAbove }, url, host));
-    },
-  };
+  return bindingOver(codecs, (origin, url, host) => {
+    const channel = channels.get(origin) ?? new Channel(origin, options);
+    channels.set(origin, channel);
+    const { compressAbove = Infinity } = options;
+    return overHttp2({ channel, origin, compressAbove }, url, host);
+  });
 }
 
 interface Http2 {

@@ -13,22 +13,23 @@ import {
   type ClientTransport,
   type EncodedCall,
 } from "@parley/a2a/internal/transport/client/service";
-import type { ClientHost } from "@parley/a2a/internal/transport/client/binding";
-import { grpcWire, type Codec, type Shapes } from "@parley/a2a/internal/wire/codec";
+import type { ClientBinding, ClientHost } from "@parley/a2a/internal/transport/client/binding";
+import { grpcWire } from "@parley/a2a/internal/wire/codec";
+import { byVersion, type Codec } from "@parley/a2a/internal/wire/codec";
 import { decode } from "../protobuf/decode.ts";
 import { encode } from "../protobuf/encode.ts";
 import { methodOf, serviceV03, serviceV1, type A2AMethod, type A2AServiceType } from "../services.ts";
 import { Statuses } from "../status.ts";
 import { activated, errorOf, metadataOf, textOf, type AnswerHeaders, type Metadata } from "./headers.ts";
 
-/** A request, for any transport. */
+/** A request on any transport. */
 export interface Outgoing {
   readonly operation: OperationName;
   readonly path: string;
   readonly metadata: Metadata;
   readonly message: Uint8Array;
   readonly context: CallContext;
-  /** Longest wait for the headers of the answer, in milliseconds. The server receives it as `grpc-timeout`. */
+  /** Longest wait for the headers of the answer, in milliseconds; sent as `grpc-timeout`. */
   readonly headTimeout: number | false;
 }
 
@@ -36,20 +37,20 @@ export interface Outgoing {
 export interface Incoming {
   readonly headers: AnswerHeaders | undefined;
   readonly trailers: AnswerHeaders | undefined;
-  /** Why the call ended, if it ended neither with a status nor regularly. */
+  /** Why the call ended without a status. */
   readonly failure: A2AError | undefined;
   /** Waits for a message or the end. Returns whether there is a message. */
   hasMessage(): Promise<boolean>;
-  /** The messages that have arrived; `undefined` after the end, also after a failure. */
+  /** The received messages; `undefined` after the end or a failure. */
   next(): Promise<readonly Uint8Array[] | undefined>;
-  /** Tells the server that the rest is not wanted. May be called at any time. */
+  /** Cancels the call. May be called at any time. */
   cancel(): void;
 }
 
 export type Transport = (request: Outgoing) => Promise<Incoming>;
 
-/** The message types, which all clients of a binding share. */
-export class GrpcTypes {
+/** Message types, shared by all clients of a binding. */
+class GrpcTypes {
   readonly statuses: Statuses = new Statuses();
   readonly #services = new Map<string, A2AServiceType>();
 
@@ -61,33 +62,26 @@ export class GrpcTypes {
   }
 }
 
-/** The service of an agent that is called by gRPC or gRPC-Web. */
-export function grpcService(
-  codec: Codec,
-  types: GrpcTypes,
-  host: ClientHost,
-  url: string,
-  send: Transport,
-): AgentService {
-  const shapes = grpcWire(codec);
-  return clientService(shapes, host, new GrpcCalls(codec, shapes, types, host, url, send));
+/** What calls an agent over gRPC or gRPC-Web. */
+export interface GrpcClient {
+  readonly codec: Codec;
+  readonly types: GrpcTypes;
+  readonly host: ClientHost;
+  /** The address of the agent, for errors. */
+  readonly url: string;
+  readonly send: Transport;
+}
+
+/** The service of an agent over gRPC or gRPC-Web. */
+function grpcService(client: GrpcClient): AgentService {
+  return clientService(grpcWire(client.codec), client.host, new GrpcCalls(client));
 }
 
 class GrpcCalls implements ClientTransport {
-  readonly #codec: Codec;
-  readonly #shapes: Shapes;
-  readonly #types: GrpcTypes;
-  readonly #host: ClientHost;
-  readonly #url: string;
-  readonly #send: Transport;
+  readonly #client: GrpcClient;
 
-  constructor(codec: Codec, shapes: Shapes, types: GrpcTypes, host: ClientHost, url: string, send: Transport) {
-    this.#codec = codec;
-    this.#shapes = shapes;
-    this.#types = types;
-    this.#host = host;
-    this.#url = url;
-    this.#send = send;
+  constructor(client: GrpcClient) {
+    this.#client = client;
   }
 
   async call(call: EncodedCall): Promise<{ result: unknown; extensions?: readonly string[] }> {
@@ -95,11 +89,11 @@ class GrpcCalls implements ClientTransport {
     const answer = await this.#begin(method, call);
     const messages: Uint8Array[] = [];
     const unexpected = (count: string): A2AError =>
-      new A2AError("InvalidResponse", `${this.#url} answered with ${count} instead of one`);
+      new A2AError("InvalidResponse", `${this.#client.url} answered with ${count} instead of one`);
     for (let some = await answer.next(); some !== undefined; some = await answer.next()) {
       messages.push(...some);
       if (messages.length <= 1) continue;
-      // Only one message is allowed: the rest is not read.
+      // Only one message is allowed, so do not read the rest.
       answer.cancel();
       throw unexpected("several messages");
     }
@@ -111,11 +105,10 @@ class GrpcCalls implements ClientTransport {
 
   async stream(call: EncodedCall<StreamName>): Promise<StreamReply> {
     const method = this.#method(call);
-    // Many servers send their headers only with the first event, which may take hours. Some send headers and then refuse
-    // the request.
+    // Many servers send their headers with the first event, which may take hours. Some send headers and then an error.
     const answer = await this.#begin(method, { ...call, timeout: false });
     if (!(await answer.hasMessage())) this.#check(method, answer);
-    const batches = readEvents(this.#shapes, call.operation, {
+    const batches = readEvents(grpcWire(this.#client.codec), call.operation, {
       batches: this.#messages(method, answer),
       read: (message) => ({ event: this.#read(method, message) }),
       close: () => answer.cancel(),
@@ -124,48 +117,42 @@ class GrpcCalls implements ClientTransport {
   }
 
   #method({ operation, context: { outgoing } }: EncodedCall): A2AMethod {
-    const { version } = this.#codec;
+    const { version } = this.#client.codec;
     if (outgoing?.method !== undefined) return methodOf(outgoing.method);
-    const method = this.#types.service(version).operations.get(operation);
+    const method = this.#client.types.service(version).operations.get(operation);
     if (method !== undefined) return method;
     throw new A2AError("UnsupportedOperation", `${operation} is not a method of gRPC in A2A ${version}`);
   }
 
   async #begin(method: A2AMethod, { params, context, timeout }: EncodedCall): Promise<Incoming> {
     const message = encode(method.input, params);
-    const metadata = await metadataOf(this.#host, this.#codec, this.#url, method.operation, context);
+    const metadata = await metadataOf(this.#client, method.operation, context);
     const { operation, path } = method;
-    return this.#send({ operation, path, metadata, message, context, headTimeout: timeout });
+    return this.#client.send({ operation, path, metadata, message, context, headTimeout: timeout });
   }
 
-  /** Decodes a message of the server. An absent field means an empty value. */
+  /** Decodes a message. Absent fields get their empty value. */
   #read(method: A2AMethod, message: Uint8Array): unknown {
     try {
       return decode(method.output, message, { fill: true });
     } catch (cause) {
       const why = cause instanceof Error ? cause.message : String(cause);
-      throw new A2AError("InvalidResponse", `${this.#url} sent an invalid ${method.output.name}: ${why}`, { cause });
+      throw new A2AError("InvalidResponse", `${this.#client.url} sent an invalid ${method.output.name}: ${why}`, {
+        cause,
+      });
     }
   }
 
-  /** Throws the error with which a call has ended, if any. */
+  /** Throws the error of an ended call, if any. */
   #check(method: A2AMethod, { headers, trailers, failure }: Incoming): void {
-    this.#host.credentials?.answered({ get: (name) => textOf(trailers?.[name] ?? headers?.[name]) });
-    // A status counts, even if the connection broke right after it.
+    this.#client.host.credentials?.answered({ get: (name) => textOf(trailers?.[name] ?? headers?.[name]) });
+    // A status counts even if the connection broke right after it.
     const hasStatus = trailers !== undefined || headers?.["grpc-status"] !== undefined;
     if (failure !== undefined && !(hasStatus && failure.code === "ConnectionLost")) throw failure;
     const error =
       headers === undefined
-        ? new A2AError("ConnectionLost", `${this.#url} ended the call without an answer`)
-        : errorOf(
-            this.#types.statuses,
-            this.#codec,
-            this.#url,
-            headers,
-            trailers,
-            this.#host.clock.now(),
-            method.input,
-          );
+        ? new A2AError("ConnectionLost", `${this.#client.url} ended the call without an answer`)
+        : errorOf(this.#client, headers, trailers, method.input);
     if (error !== undefined) throw error;
   }
 
@@ -179,6 +166,25 @@ class GrpcCalls implements ClientTransport {
   }
 }
 
+/** A binding that calls the GRPC interfaces of cards. `transport` opens what carries the calls to an origin. */
+export function bindingOver(
+  codecs: readonly Codec[],
+  transport: (origin: string, url: string, host: ClientHost) => Transport,
+): ClientBinding {
+  const known = byVersion(codecs);
+  const types = new GrpcTypes();
+  return {
+    name: "GRPC",
+    versions: [...known.keys()],
+    unusable: (url) => (originOf(url) === undefined ? "is not an address of gRPC, such as example.com:443" : undefined),
+    origin: originOf,
+    open({ url }, version, host, card) {
+      const codec = known.get(version) as Codec;
+      return grpcService({ codec, types, host, url, send: transport(originOf(url, card) as string, url, host) });
+    },
+  };
+}
+
 const schemes: Readonly<Record<string, "http" | "https">> = {
   http: "http",
   grpc: "http",
@@ -187,9 +193,9 @@ const schemes: Readonly<Record<string, "http" | "https">> = {
 };
 
 /**
- * The origin of a gRPC interface, such as `https://agents.example.com:8443`; `undefined` for an invalid address. An address
- * is `host:port`, as in the specification, or a URL of `grpc`, `grpcs`, `http` or `https`. Without a scheme TLS is used if the
- * other URLs of the card use it; if they disagree or there are none, TLS is used for all hosts but loopback.
+ * The origin of a gRPC interface, such as `https://agents.example.com:8443`; `undefined` for an invalid address. An
+ * address is `host:port`, as specified, or a URL of `grpc`, `grpcs`, `http` or `https`. Without a scheme, TLS is used
+ * if all other URLs of the card use it; if they disagree or there are none, for all hosts except loopback.
  */
 export function originOf(url: string, card?: AgentCard): string | undefined {
   const match = /^(?:([a-z]+):\/\/)?([^/?#@\s]+)\/?$/i.exec(url);

@@ -6,32 +6,21 @@
 import { A2AError } from "@parley/a2a/model";
 import { sendRequest, type ClientResponse } from "@parley/a2a/internal/transport/client/request";
 import type { ClientBinding, ClientHost } from "@parley/a2a/internal/transport/client/binding";
-import { byVersion, type Codec } from "@parley/a2a/internal/wire/codec";
+import type { Codec } from "@parley/a2a/internal/wire/codec";
 import { codecV11, wires } from "@parley/a2a/internal/wires";
 import { compressed, FrameReader, frameOf, trailers as trailersFlag, type Frame } from "../frames.ts";
 import { formatTimeout } from "../metadata.ts";
 import type { AnswerHeaders } from "./headers.ts";
-import { grpcService, GrpcTypes, originOf, type Incoming, type Transport } from "./service.ts";
+import { bindingOver, type Incoming, type Transport } from "./service.ts";
 
 /**
  * The gRPC-Web binding of a client, over `fetch`: for browsers and other runtimes without HTTP/2. It calls the GRPC
- * interfaces of a card. The server, or a proxy before it, must speak gRPC-Web at the same address; servers of Parley do.
+ * interfaces of a card, where the server or its proxy must speak gRPC-Web; servers of Parley do.
  *
  * @param codecs - The versions to speak. Default: all.
  */
 export function grpcWebBinding(codecs: readonly Codec[] = [...Object.values(wires), codecV11]): ClientBinding {
-  const known = byVersion(codecs);
-  const types = new GrpcTypes();
-  return {
-    name: "GRPC",
-    versions: [...known.keys()],
-    unusable: (url) => (originOf(url) === undefined ? "is not an address of gRPC, such as example.com:443" : undefined),
-    origin: originOf,
-    open({ url }, version, host, card) {
-      const codec = known.get(version) as Codec;
-      return grpcService(codec, types, host, url, overFetch(originOf(url, card) as string, host));
-    },
-  };
+  return bindingOver(codecs, (origin, _, host) => overFetch(origin, host));
 }
 
 const mediaType = "application/grpc-web+proto";
@@ -50,7 +39,7 @@ function overFetch(origin: string, host: ClientHost): Transport {
   };
 }
 
-/** The headers that errors and extensions are read from. */
+/** Headers that errors and extensions are read from. */
 const known = [
   "content-type",
   "grpc-status",

@@ -1,15 +1,12 @@
 import { A2AError } from "@parley/a2a/model";
-import { malformed, Reader } from "./reader.ts";
+import { malformed, Reader } from "./wire.ts";
 import { durationText, timestampText, toBase64 } from "./text.ts";
 import { fieldTypes, zeroOf, type Field, type JsonObject, type MessageType } from "./types.ts";
 
 export interface DecodeOptions {
-  /** Deepest nesting of objects and arrays, with the outermost one. Default: 100, as in other libraries. */
+  /** Maximum nesting of objects and arrays, including the outermost. Default: 100, as in other libraries. */
   readonly depth?: number;
-  /**
-   * Sets required lists, maps, strings and numbers that are absent to their empty value. In proto3 the two are the same,
-   * so this is what a peer means.
-   */
+  /** Sets absent required lists, maps, strings and numbers to their empty value, which is the same in proto3. */
   readonly fill?: boolean;
   /** The name of the message in errors. Default: `message`. */
   readonly subject?: string;
@@ -18,9 +15,9 @@ export interface DecodeOptions {
 const defaultDepth = 100;
 
 /**
- * Decodes bytes into the ProtoJSON value, as `JSON.parse` would return it. Unknown fields are skipped.
+ * Decodes bytes into the ProtoJSON value, as `JSON.parse` would return it. Skips unknown fields.
  *
- * @throws A2AError `ParseError` for bytes that are not a message of the type, `InvalidRequest` for too deep nesting.
+ * @throws A2AError `ParseError` for malformed bytes, `InvalidRequest` for too deep nesting.
  */
 export function decode(type: MessageType, bytes: Uint8Array, options: DecodeOptions = {}): JsonObject {
   const decoder = new Decoder(new Reader(bytes), options);
@@ -39,7 +36,7 @@ class Decoder {
     this.#options = options;
   }
 
-  /** Reads the fields up to `end`. `depth` is the number of levels that are left, with this one. */
+  /** Reads the fields up to `end`. `depth` is the number of levels left, including this one. */
   message(type: MessageType, end: number, depth: number, into: JsonObject): JsonObject {
     if (depth <= 0) throw this.#tooDeep();
     const reader = this.#reader;
@@ -59,7 +56,7 @@ class Decoder {
   #single(field: Field, depth: number, into: JsonObject): void {
     const { name } = field;
     const value = this.#value(field, depth, into[name]);
-    // Without presence a default value means absent, also where the field came before with another value.
+    // Without presence a default value means absent, even after another value.
     if (!field.presence && (value === "" || value === 0 || value === false || isZero(field, value))) {
       if (name in into) delete into[name];
       return;
@@ -105,7 +102,6 @@ class Decoder {
     put(into, key, value ?? this.#absent(field, depth));
   }
 
-  /** The value of an entry that has none. */
   #absent(field: Field, depth: number): unknown {
     if (field.message === undefined) return zeroOf(field);
     return this.#nested(field.message, this.#reader.at, depth, undefined);
@@ -136,7 +132,7 @@ class Decoder {
   #nested(type: MessageType, end: number, depth: number, earlier: unknown): unknown {
     switch (type.wellKnown) {
       case undefined:
-        // A field that comes twice is merged.
+        // Repeated occurrences are merged.
         return this.message(type, end, depth, (earlier as JsonObject | undefined) ?? {});
       case "Struct":
         return this.struct(end, depth, (earlier as JsonObject | undefined) ?? {});
@@ -180,7 +176,7 @@ class Decoder {
     put(into, key, value);
   }
 
-  /** A google.protobuf.Value. One without a kind counts as null. */
+  /** A google.protobuf.Value. Without a kind it is null. */
   #jsonValue(end: number, depth: number): unknown {
     const reader = this.#reader;
     let value: unknown = null;
@@ -243,7 +239,7 @@ class Decoder {
     return written;
   }
 
-  /** A message of an unknown type keeps its bytes, in base64. */
+  /** A message of an unknown type stays encoded, in base64. */
   #any(type: MessageType, end: number, depth: number): JsonObject {
     if (depth <= 0) throw this.#tooDeep();
     const reader = this.#reader;
@@ -256,10 +252,10 @@ class Decoder {
       else this.#unknown(tag);
     }
     if (reader.at !== end) throw malformed("a field reaches beyond its message");
-    const held = type.siblings.get(url.slice(url.lastIndexOf("/") + 1));
-    if (held === undefined || held.wellKnown !== undefined) return { "@type": url, value: toBase64(bytes) };
+    const content = type.siblings.get(url.slice(url.lastIndexOf("/") + 1));
+    if (content === undefined || content.wellKnown !== undefined) return { "@type": url, value: toBase64(bytes) };
     const inner = new Decoder(new Reader(bytes), this.#options);
-    return inner.message(held, bytes.length, depth, { "@type": url });
+    return inner.message(content, bytes.length, depth, { "@type": url });
   }
 
   #unknown(tag: number): void {
@@ -285,7 +281,7 @@ function fillIn({ required }: MessageType, into: JsonObject): void {
   }
 }
 
-/** Sets a member whose name the peer chose. The assignment of `__proto__` would change the prototype. */
+/** Sets a member whose name the peer chose. Assigning `__proto__` would change the prototype. */
 function put(into: JsonObject, key: string, value: unknown): void {
   if (key !== "__proto__") into[key] = value;
   else Object.defineProperty(into, key, { value, enumerable: true, configurable: true, writable: true });

@@ -1,9 +1,19 @@
 import { decode } from "./decode.ts";
 import { encode } from "./encode.ts";
 import { fromBase64, toBase64 } from "./text.ts";
-import { addFields, fieldTypes, makeField, messageType, type FieldType, type MessageType } from "./types.ts";
+import {
+  addFields,
+  type EnumType,
+  type Field,
+  type FieldType,
+  fieldTypes,
+  isWellKnown,
+  makeField,
+  messageType,
+  type MessageType,
+} from "./types.ts";
 
-/** A google.protobuf.FileDescriptorProto: a .proto file, compiled. It is read by the tables at the end of this file. */
+/** A google.protobuf.FileDescriptorProto: a compiled .proto file, as far as it is used. */
 export interface FileDescriptor {
   readonly name: string;
   readonly package?: string;
@@ -22,7 +32,7 @@ export interface MessageDescriptor {
   readonly options?: { readonly mapEntry?: boolean };
 }
 
-export interface FieldDescriptor {
+interface FieldDescriptor {
   readonly name: string;
   readonly jsonName: string;
   readonly number: number;
@@ -34,7 +44,7 @@ export interface FieldDescriptor {
   readonly options?: { readonly fieldBehavior?: readonly number[] };
 }
 
-export interface EnumDescriptor {
+interface EnumDescriptor {
   readonly name: string;
   readonly value: readonly { readonly name: string; readonly number?: number }[];
 }
@@ -57,19 +67,19 @@ export function readFile(base64: string): FileDescriptor {
   return decode(fileType, fromBase64(base64)) as unknown as FileDescriptor;
 }
 
-/** Writes a file as those of `descriptors.ts` are written. */
+/** Writes a file in the form of `descriptors.ts`. */
 export function writeFile(file: FileDescriptor): string {
   return toBase64(encode(fileType, file));
 }
 
-// The messages of descriptor.proto, as far as they are needed here.
+// The messages of descriptor.proto, as far as they are used.
 
 const { string, int32, bool, message } = fieldTypes;
 const none: readonly string[] = [];
 
 type Row = readonly [number: number, name: string, type: FieldType, flags?: string, type?: MessageType];
 
-/** In `flags`, `*` means repeated, and `?` means that an absent value differs from zero. */
+/** In `flags`, `*` means repeated, and `?` that an absent value differs from zero. */
 function describe(rows: readonly Row[]): MessageType {
   const type = messageType("", new Map());
   addFields(
@@ -155,3 +165,116 @@ const fileType = describe([
   [6, "service", message, "*", serviceType],
   [12, "syntax", string],
 ]);
+
+/** The message types and services of a set of .proto files. */
+export interface Schema {
+  /** Finds a message type by its full name, such as `lf.a2a.v1.Task`. Throws for an unknown name. */
+  message(name: string): MessageType;
+  readonly services: readonly ServiceType[];
+}
+
+interface ServiceType {
+  /** Full name. */
+  readonly name: string;
+  readonly methods: readonly MethodType[];
+}
+
+export interface MethodType {
+  readonly name: string;
+  readonly input: MessageType;
+  readonly output: MessageType;
+  /** Whether client and server send a stream. */
+  readonly clientStream: boolean;
+  readonly serverStream: boolean;
+}
+
+const repeatedLabel = 3;
+const requiredBehavior = 2;
+
+/** Fields of a draft, to add to those in the files, by the name of their message. */
+export type Additions = Readonly<Record<string, readonly Omit<FieldDescriptor, "label">[]>>;
+
+/** Reads the message types and services of files, with the google.protobuf types that they use. */
+export function readSchema(files: readonly string[], additions: Additions = {}): Schema {
+  const messages = new Map<string, MessageType>();
+  const enums = new Map<string, EnumType>();
+  const fillers: (() => void)[] = [];
+
+  const messageOf = (name: string): MessageType => {
+    const found = messages.get(name);
+    if (found !== undefined) return found;
+    // Well-known types need no table of fields, and Empty has none.
+    if (!isWellKnown(name) && name !== "google.protobuf.Empty") throw new TypeError(`No message ${name} in the files`);
+    return declare(name);
+  };
+  const declare = (name: string): MessageType => {
+    const type = messageType(name, messages);
+    messages.set(name, type);
+    return type;
+  };
+  const fieldOf = (field: FieldDescriptor, all: readonly FieldDescriptor[]): Field => {
+    const target = field.typeName?.slice(1) ?? "";
+    const message = field.type === fieldTypes.message ? messageOf(target) : undefined;
+    const rivals =
+      field.oneofIndex === undefined || field.proto3Optional === true
+        ? []
+        : all.filter(
+            (other) => other !== field && other.oneofIndex === field.oneofIndex && other.proto3Optional !== true,
+          );
+    return makeField({
+      number: field.number,
+      name: field.jsonName,
+      protoName: field.name,
+      type: field.type,
+      repeated: field.label === repeatedLabel,
+      presence: field.oneofIndex !== undefined || message !== undefined,
+      required: field.options?.fieldBehavior?.includes(requiredBehavior) ?? false,
+      rivals: rivals.map(({ jsonName }) => jsonName),
+      ...(message !== undefined && { message }),
+      ...(field.type === fieldTypes.enum && { enum: enums.get(target) as EnumType }),
+    });
+  };
+  const declareEnum = (prefix: string, { name, value }: EnumDescriptor): void => {
+    const entries = value.map((each) => [each.name, each.number ?? 0] as const);
+    enums.set(prefix + name, {
+      numbers: new Map(entries),
+      names: new Map(entries.map(([key, number]) => [number, key])),
+    });
+  };
+  const declareMessage = (prefix: string, descriptor: MessageDescriptor): void => {
+    const name = prefix + descriptor.name;
+    const type = declare(name);
+    type.isMapEntry = descriptor.options?.mapEntry ?? false;
+    for (const each of descriptor.enumType ?? []) declareEnum(`${name}.`, each);
+    for (const each of descriptor.nestedType ?? []) declareMessage(`${name}.`, each);
+    const fields = [...(descriptor.field ?? []), ...(additions[name] ?? []).map((field) => ({ ...field, label: 1 }))];
+    fillers.push(() =>
+      addFields(
+        type,
+        fields.map((field) => fieldOf(field, fields)),
+      ),
+    );
+  };
+
+  const read = files.map(readFile);
+  for (const file of read) {
+    const prefix = file.package === undefined ? "" : `${file.package}.`;
+    for (const each of file.enumType ?? []) declareEnum(prefix, each);
+    for (const each of file.messageType ?? []) declareMessage(prefix, each);
+  }
+  for (const fill of fillers) fill();
+
+  const services = read.flatMap((file) =>
+    (file.service ?? []).map(({ name, method }) => ({
+      name: `${file.package}.${name}`,
+      methods: method.map((each) => ({
+        name: each.name,
+        input: messageOf(each.inputType.slice(1)),
+        output: messageOf(each.outputType.slice(1)),
+        clientStream: each.clientStreaming ?? false,
+        serverStream: each.serverStreaming ?? false,
+      })),
+    })),
+  );
+  return { message: messageOf, services };
+}

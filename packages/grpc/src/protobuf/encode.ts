@@ -1,11 +1,11 @@
 import { fromBase64, parseDuration, parseTimestamp } from "./text.ts";
 import { fieldTypes, type Field, type JsonObject, type MessageType } from "./types.ts";
-import { Writer } from "./writer.ts";
+import { Writer } from "./wire.ts";
 
 /**
- * Encodes a ProtoJSON value. Leaves out members that the type does not have, and null, which means absent.
+ * Encodes a ProtoJSON value. Omits unknown members and null.
  *
- * @throws TypeError for a value that does not fit the type. The caller checks values before.
+ * @throws TypeError for a value that does not fit the type, which callers check before.
  */
 export function encode(type: MessageType, value: unknown): Uint8Array {
   const writer = new Writer();
@@ -17,31 +17,24 @@ export function encode(type: MessageType, value: unknown): Uint8Array {
 export function write(writer: Writer, type: MessageType, value: unknown): void {
   switch (type.wellKnown) {
     case undefined:
-      writeFields(writer, type, objectOf(value));
-      return;
+      return writeFields(writer, type, objectOf(value));
     case "Struct":
-      writeStruct(writer, objectOf(value));
-      return;
+      return writeStruct(writer, objectOf(value));
     case "Value":
-      writeJson(writer, value);
-      return;
+      return writeJson(writer, value);
     case "ListValue":
-      writeList(writer, listOf(value));
-      return;
+      return writeList(writer, listOf(value));
     case "Timestamp":
-      writeTime(writer, parseTimestamp(textOf(value)));
-      return;
+      return writeTime(writer, parseTimestamp(textOf(value)));
     case "Duration":
-      writeTime(writer, parseDuration(textOf(value)));
-      return;
+      return writeTime(writer, parseDuration(textOf(value)));
     case "Any":
-      writeAny(writer, type, objectOf(value));
-      return;
+      return writeAny(writer, type, objectOf(value));
   }
 }
 
 function writeFields(writer: Writer, type: MessageType, value: JsonObject): void {
-  // This is the fastest loop over members. Objects of JSON inherit no enumerable ones.
+  // The fastest loop over members. Objects of JSON inherit no enumerable ones.
   for (const name in value) {
     const item = value[name];
     if (item === undefined) continue;
@@ -56,17 +49,9 @@ function writeFields(writer: Writer, type: MessageType, value: JsonObject): void
 }
 
 function isDefault(field: Field, item: unknown): boolean {
-  switch (item) {
-    case "":
-    case 0:
-    case false:
-      return true;
-    default:
-      return (
-        (field.enum !== undefined && field.enum.numbers.get(item as string) === 0) ||
-        (field.type === fieldTypes.int64 && item === "0")
-      );
-  }
+  if (item === "" || item === 0 || item === false) return true;
+  if (field.enum !== undefined) return field.enum.numbers.get(item as string) === 0;
+  return field.type === fieldTypes.int64 && item === "0";
 }
 
 function writeRepeated(writer: Writer, field: Field, value: unknown): void {
@@ -89,14 +74,14 @@ function writeRepeated(writer: Writer, field: Field, value: unknown): void {
 }
 
 function writeMap(writer: Writer, field: Field, type: MessageType, value: JsonObject): void {
-  const held = type.byNumber[2] as Field;
+  const valueField = type.byNumber[2] as Field;
   for (const key of Object.keys(value)) {
     writer.uint32(field.tag);
     const opened = writer.open();
     writer.uint8(10);
     writer.string(key);
-    writer.uint32(held.tag);
-    writeValue(writer, held, value[key]);
+    writer.uint32(valueField.tag);
+    writeValue(writer, valueField, value[key]);
     writer.close(opened);
   }
 }
@@ -104,8 +89,7 @@ function writeMap(writer: Writer, field: Field, type: MessageType, value: JsonOb
 function writeValue(writer: Writer, field: Field, item: unknown): void {
   switch (field.type) {
     case fieldTypes.string:
-      writer.string(textOf(item));
-      return;
+      return writer.string(textOf(item));
     case fieldTypes.message: {
       const opened = writer.open();
       write(writer, field.message as MessageType, item);
@@ -113,20 +97,15 @@ function writeValue(writer: Writer, field: Field, item: unknown): void {
       return;
     }
     case fieldTypes.bool:
-      writer.uint8(item === true ? 1 : 0);
-      return;
+      return writer.uint8(item === true ? 1 : 0);
     case fieldTypes.enum:
-      writer.int32(typeof item === "number" ? item : numberOf(field.enum?.numbers.get(item as string), item));
-      return;
+      return writer.int32(typeof item === "number" ? item : numberOf(field.enum?.numbers.get(item as string), item));
     case fieldTypes.int32:
-      writer.int32(numberOf(Number(item), item));
-      return;
+      return writer.int32(numberOf(Number(item), item));
     case fieldTypes.int64:
-      writer.int64(BigInt(item as string | number));
-      return;
+      return writer.int64(BigInt(item as string | number));
     case fieldTypes.bytes:
-      writer.blob(fromBase64(textOf(item)));
-      return;
+      return writer.blob(fromBase64(textOf(item)));
   }
 }
 
@@ -197,38 +176,38 @@ function writeTime(writer: Writer, { seconds, nanos }: { readonly seconds: numbe
   }
 }
 
-/** An Any in ProtoJSON: `@type` beside the members of the message, or the bytes as `value` for an unknown type. */
+/** An Any in ProtoJSON: `@type` and the members of the message, or `value` with the bytes of an unknown type. */
 function writeAny(writer: Writer, type: MessageType, value: JsonObject): void {
   const url = textOf(value["@type"]);
-  const held = type.siblings.get(url.slice(url.lastIndexOf("/") + 1));
+  const content = type.siblings.get(url.slice(url.lastIndexOf("/") + 1));
   writer.uint8(10);
   writer.string(url);
   writer.uint8(18);
-  if (held === undefined || held.wellKnown !== undefined) {
+  if (content === undefined || content.wellKnown !== undefined) {
     writer.blob(fromBase64(textOf(value["value"] ?? "")));
     return;
   }
   const opened = writer.open();
-  writeFields(writer, held, value);
+  writeFields(writer, content, value);
   writer.close(opened);
 }
 
 function textOf(value: unknown): string {
   if (typeof value === "string") return value;
-  throw new TypeError(`${typeof value} where protobuf has a string`);
+  throw new TypeError(`${typeof value} where a string is expected`);
 }
 
 function numberOf(value: number | undefined, from: unknown): number {
   if (value !== undefined && Number.isInteger(value) && value === (value | 0)) return value;
-  throw new TypeError(`${String(from)} where protobuf has a 32-bit number or the name of one`);
+  throw new TypeError(`${String(from)} where a 32-bit number or an enum name is expected`);
 }
 
 function objectOf(value: unknown): JsonObject {
   if (typeof value === "object" && value !== null && !Array.isArray(value)) return value as JsonObject;
-  throw new TypeError(`${value === null ? "null" : typeof value} where protobuf has a message`);
+  throw new TypeError(`${value === null ? "null" : typeof value} where a message is expected`);
 }
 
 function listOf(value: unknown): readonly unknown[] {
   if (Array.isArray(value)) return value as readonly unknown[];
-  throw new TypeError(`${typeof value} where protobuf has a list`);
+  throw new TypeError(`${typeof value} where a list is expected`);
 }

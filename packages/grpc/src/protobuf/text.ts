@@ -1,11 +1,11 @@
-/** The texts of ProtoJSON for bytes (base64), timestamps and durations. */
+/** ProtoJSON text of bytes (base64), timestamps and durations. */
 
 interface NodeBuffer {
   from(text: string, encoding: "base64"): Uint8Array;
   from(buffer: ArrayBufferLike, at: number, length: number): { toString(encoding: "base64"): string };
 }
 
-/** The functions of Node are ten times as fast, which matters for files of megabytes. Browsers do not have them. */
+/** Ten times as fast, which matters for files of megabytes. Browsers do not have it. */
 const { Buffer: node } = globalThis as { Buffer?: NodeBuffer };
 
 /** Encodes in the standard alphabet, with padding. */
@@ -26,7 +26,6 @@ export function fromBase64(text: string): Uint8Array {
   return bytes;
 }
 
-/** A timestamp or duration as protobuf holds it. */
 interface Time {
   readonly seconds: number;
   readonly nanos: number;
@@ -35,7 +34,7 @@ interface Time {
 const firstSecond = -62_135_596_800n;
 const lastSecond = 253_402_300_799n;
 
-/** RFC 3339 in UTC, with at least milliseconds (A2A 1.0 §5.6.1); `undefined` outside of the years 1 to 9999. */
+/** RFC 3339 in UTC, with at least milliseconds (A2A 1.0 §5.6.1); `undefined` outside the years 1 to 9999. */
 export function timestampText(seconds: bigint, nanos: number): string | undefined {
   if (seconds < firstSecond || seconds > lastSecond || nanos < 0 || nanos > 999_999_999) return undefined;
   const whole = new Date(Number(seconds) * 1000 + Math.floor(nanos / 1e6)).toISOString();

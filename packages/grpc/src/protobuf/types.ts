@@ -1,6 +1,6 @@
-/** The tables by which messages are encoded and decoded. */
+/** Tables that drive encoding and decoding. */
 
-/** The types of fields that our messages use, with their numbers in descriptor.proto. */
+/** Types of fields in our messages, with their numbers in descriptor.proto. */
 export const fieldTypes = {
   int64: 3,
   int32: 5,
@@ -13,22 +13,9 @@ export const fieldTypes = {
 
 export type FieldType = (typeof fieldTypes)[keyof typeof fieldTypes];
 
-/** The wire type of values: 0 is a varint, 2 is a length and that many bytes. */
-function wireOf(type: FieldType): 0 | 2 | undefined {
-  switch (type) {
-    case fieldTypes.int64:
-    case fieldTypes.int32:
-    case fieldTypes.bool:
-    case fieldTypes.enum:
-      return 0;
-    case fieldTypes.string:
-    case fieldTypes.message:
-    case fieldTypes.bytes:
-      return 2;
-    default:
-      return undefined;
-  }
-}
+const supported: readonly number[] = Object.values(fieldTypes);
+/** These are a varint on the wire, the other types are length-delimited. */
+const varints: readonly number[] = [fieldTypes.int64, fieldTypes.int32, fieldTypes.bool, fieldTypes.enum];
 
 export interface MessageType {
   /** Full name. */
@@ -40,7 +27,7 @@ export interface MessageType {
   required: readonly Field[];
   isMapEntry: boolean;
   readonly wellKnown: "Struct" | "Value" | "ListValue" | "Timestamp" | "Duration" | "Any" | undefined;
-  /** All messages of the schema: those that an Any may hold. */
+  /** All messages of the schema, which an Any may hold. */
   readonly siblings: ReadonlyMap<string, MessageType>;
 }
 
@@ -52,7 +39,7 @@ export interface Field {
   readonly protoName: string;
   readonly type: FieldType;
   readonly wire: 0 | 2;
-  /** Number and wire type, as they are written. */
+  /** Number and wire type as written. */
   readonly tag: number;
   readonly repeated: boolean;
   /** Whether all values are written as one field. */
@@ -73,13 +60,11 @@ export interface EnumType {
 
 export type JsonObject = Record<string, unknown>;
 
-/** The types of google.protobuf that have a form of their own in ProtoJSON. */
-const wellKnown: ReadonlySet<string> = new Set(
-  ["Struct", "Value", "ListValue", "Timestamp", "Duration", "Any"].map((name) => `google.protobuf.${name}`),
-);
+/** The google.protobuf types with a special form in ProtoJSON. */
+const wellKnown = /^google\.protobuf\.(?:Struct|Value|ListValue|Timestamp|Duration|Any)$/;
 
 export function isWellKnown(name: string): boolean {
-  return wellKnown.has(name);
+  return wellKnown.test(name);
 }
 
 export function messageType(name: string, siblings: ReadonlyMap<string, MessageType>): MessageType {
@@ -111,13 +96,12 @@ type FieldFacts = Pick<Field, "number" | "name" | "protoName" | "repeated" | "pr
 };
 
 export function makeField({ type, message, enum: names, ...facts }: FieldFacts): Field {
-  const known = type as FieldType;
-  const wire = wireOf(known);
-  if (wire === undefined) throw new TypeError(`${facts.name} has a type that is not supported here`);
+  if (!supported.includes(type)) throw new TypeError(`${facts.name} has an unsupported type`);
+  const wire = varints.includes(type) ? 0 : 2;
   const packed = facts.repeated && wire !== 2;
   return {
     ...facts,
-    type: known,
+    type: type as FieldType,
     wire,
     packed,
     tag: ((facts.number << 3) | (packed ? 2 : wire)) >>> 0,
@@ -126,18 +110,34 @@ export function makeField({ type, message, enum: names, ...facts }: FieldFacts):
   };
 }
 
-/** The value of a scalar field that is absent. */
+/** The value of an absent scalar field. */
 export function zeroOf(field: Field): unknown {
-  switch (field.type) {
-    case fieldTypes.bool:
-      return false;
-    case fieldTypes.int32:
-      return 0;
-    case fieldTypes.enum:
-      return field.enum?.names.get(0) ?? 0;
-    case fieldTypes.int64:
-      return "0";
-    default:
-      return "";
-  }
+  const { type } = field;
+  if (type === fieldTypes.bool) return false;
+  if (type === fieldTypes.int32) return 0;
+  if (type === fieldTypes.enum) return field.enum?.names.get(0) ?? 0;
+  return type === fieldTypes.int64 ? "0" : "";
+}
+
+/** A path with the names of the .proto file: `message.parts[0].mediaType` becomes `message.parts[0].media_type`. */
+export function protoPath(path: string, type: MessageType): string {
+  return renamed(path, type, ({ protoName }) => protoName);
+}
+
+/** A path in either spelling with JSON names. */
+export function jsonPath(path: string, type: MessageType): string {
+  return renamed(path, type, ({ name }) => name);
+}
+
+/** Looks names up instead of converting them: unknown names, and names in maps and JSON values, stay. */
+function renamed(path: string, type: MessageType, nameOf: (field: Field) => string): string {
+  const [name = ""] = path.split(/[.[]/, 1);
+  const [index = ""] = /^(?:\[\d+\])*/.exec(path.slice(name.length)) ?? [];
+  const rest = path.slice(name.length + index.length);
+  const field = type.byName.get(name) ?? type.byNumber.find((each) => each?.protoName === name);
+  if (field === undefined) return path;
+  const inner = field.message;
+  const begun = nameOf(field) + index;
+  if (inner === undefined || inner.isMapEntry || !rest.startsWith(".")) return begun + rest;
+  return `${begun}.${renamed(rest.slice(1), inner, nameOf)}`;
 }

@@ -20,35 +20,36 @@ import type { ServerHost } from "@parley/a2a/internal/transport/server/binding";
 import { grpcWire, methodShapes, versionOfSilence, type Codec, type Shapes } from "@parley/a2a/internal/wire/codec";
 import { decode } from "../protobuf/decode.ts";
 import type { A2AMethod } from "../services.ts";
-import type { CallWriter } from "./call-writer.ts";
-import type { Call, Method } from "./call.ts";
+import type { Call, CallWriter, Method } from "./call.ts";
 import { ok, type FrameWriter, type Metadata } from "./framing.ts";
 
 /**
- * The codec of the version that a call names. The drafts of a version share its service. Without a version the call is of
- * the first one, since the name of the service says so, unless `strictVersion` requires the header (A2A 1.0 §3.6.2).
+ * The codec of the requested version. Drafts of a version share its service. A call without a version is of the first
+ * one, since the service implies it, unless `strictVersion` requires the header (A2A 1.0 §3.6.2).
  */
 export function requestedCodec(host: ServerHost, codecs: readonly [Codec, ...Codec[]], call: Call): Codec {
   const named = requestedVersion(call, "") ?? (host.strictVersion ? versionOfSilence : undefined);
   return named === undefined || named === codecs[0].version ? codecs[0] : codecOf(codecs, named);
 }
 
-/** Answers a method of A2A through the services of a host. */
-export function a2aMethod(
-  method: A2AMethod,
-  host: ServerHost,
-  codecFor: (call: Call) => Codec,
-  frames: FrameWriter,
-): Method {
-  return (call) => answerCall(host, new GrpcServerCall(method, host, codecFor, frames, call));
+/** A method of A2A, and what answers it. */
+export interface A2ARoute {
+  readonly method: A2AMethod;
+  readonly host: ServerHost;
+  readonly codecFor: (call: Call) => Codec;
+  readonly frames: FrameWriter;
 }
 
-/** Whether an operation sends a message. */
+/** Answers a method of A2A with the services of a host. */
+export function a2aMethod(route: A2ARoute): Method {
+  return (call) => answerCall(route.host, new GrpcServerCall(route, call));
+}
+
 export function isSend(operation: OperationName): boolean {
   return operation === "SendMessage" || operation === "SendStreamingMessage";
 }
 
-/** A call of A2A, for `answerCall`. Its answer, or its failure, is written as frames. */
+/** A call of A2A for `answerCall`, which answers in frames. */
 class GrpcServerCall implements ServerCall<Uint8Array, UniversalResponse> {
   readonly request: Call;
   readonly operation: OperationName;
@@ -57,46 +58,40 @@ class GrpcServerCall implements ServerCall<Uint8Array, UniversalResponse> {
   shapes: Shapes;
   tenant: string | undefined;
   files?: IncomingFiles;
-  readonly #method: A2AMethod;
-  readonly #host: ServerHost;
-  readonly #codecFor: (call: Call) => Codec;
-  readonly #frames: FrameWriter;
+  readonly #route: A2ARoute;
 
-  constructor(method: A2AMethod, host: ServerHost, codecFor: (call: Call) => Codec, frames: FrameWriter, call: Call) {
+  constructor(route: A2ARoute, call: Call) {
+    this.#route = route;
     this.request = call;
-    this.operation = method.operation;
-    this.#method = method;
-    this.#host = host;
-    this.#codecFor = codecFor;
-    this.#frames = frames;
-    this.codec = host.codecs[0];
+    this.operation = route.method.operation;
+    this.codec = route.host.codecs[0];
     this.shapes = this.codec.shapes;
   }
 
   accept(): void {
-    this.codec = this.#codecFor(this.request);
+    const { host, codecFor } = this.#route;
+    this.codec = codecFor(this.request);
     this.shapes = isMethod(this.operation) ? { ...grpcWire(this.codec), ...methodShapes } : grpcWire(this.codec);
-    // In 0.3 a call has no field for a tenant. It is meant for the only agent, if there is one.
-    const { services } = this.#host;
-    if (this.codec.tenantInPath === true && services.size === 1) this.tenant = services.keys().next().value;
-    if (this.#host.operations[this.operation] === undefined) throw new A2AError("MethodNotFound");
+    // A call of 0.3 has no field for a tenant, so it is for the only agent.
+    if (this.codec.tenantInPath === true && host.services.size === 1) [this.tenant] = host.services.keys();
+    if (host.operations[this.operation] === undefined) throw new A2AError("MethodNotFound");
   }
 
   body(principal: Principal): Promise<Uint8Array> {
-    const { receiver, services, limits } = this.#host;
+    const { receiver, services, limits } = this.#route.host;
     if (receiver === undefined || !isSend(this.operation)) return this.request.only();
     return this.request.only(async (large) => {
       const { readLargeMessage } = await import("./large-message.ts");
       const address = this.request.facts?.remoteAddress;
       const sender = { principal, address, services, bytes: large.length, signal: () => this.request.signal };
       this.files = await receiver.open(sender);
-      return readLargeMessage(this.#method.input, large, { files: this.files, receiver, limits });
+      return readLargeMessage(this.#route.method.input, large, { files: this.files, receiver, limits });
     });
   }
 
   read(bytes: Uint8Array): unknown {
-    const input = decode(this.#method.input, bytes, { depth: this.#host.limits.depth, subject: "request" });
-    // The SDK for Go sends 0 where its user sets no page size (A2A 1.0 §3.1.4).
+    const input = decode(this.#route.method.input, bytes, { depth: this.#route.host.limits.depth, subject: "request" });
+    // The SDK for Go sends 0 for an unset page size (A2A 1.0 §3.1.4).
     if (this.operation === "ListTasks" && input["pageSize"] === 0) delete input["pageSize"];
     return input;
   }
@@ -106,7 +101,7 @@ class GrpcServerCall implements ServerCall<Uint8Array, UniversalResponse> {
     call.context = context;
     const metadata = activated(call, reply.extensions);
     const value = this.shapes.responseOf<OperationName>(this.operation, reply);
-    const frame = this.#frames.write(this.#method.output, [value]);
+    const frame = this.#route.frames.write(this.#route.method.output, [value]);
     return call.reply(frame, okWith(metadata), metadata, context);
   }
 
@@ -124,7 +119,7 @@ class GrpcServerCall implements ServerCall<Uint8Array, UniversalResponse> {
         const next = await source.next();
         if (next.done === true) break;
         const values = next.value.map((item) => this.shapes.eventOf(item));
-        const written = writer.write(this.#frames.write(this.#method.output, values));
+        const written = writer.write(this.#route.frames.write(this.#route.method.output, values));
         if (written !== undefined) await context.awaitReader(written);
         context.release();
       }
@@ -142,7 +137,7 @@ function okWith(metadata: Metadata | undefined): Metadata {
   return metadata === undefined ? ok : Object.assign({}, ok, metadata);
 }
 
-/** The activated extensions, in the header that the client used. Some clients read it in the headers, some in the trailers. */
+/** The activated extensions, in the header that the client used. Some clients read the headers, some the trailers. */
 function activated(call: Call, extensions: readonly string[] | undefined): Metadata | undefined {
   if (extensions === undefined || extensions.length === 0) return undefined;
   const older = !call.header("a2a-extensions") && call.header("x-a2a-extensions") !== undefined;

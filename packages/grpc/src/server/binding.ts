@@ -9,23 +9,23 @@ import type { GrpcHandler } from "./handler.ts";
 export interface GrpcOptions {
   /** Address of gRPC in the card: `agents.example.com:443`. Default: host and port of the agent's own URL. */
   readonly url?: string;
-  /** Origins of web pages that may call by gRPC-Web; `true` allows all. Default: the `cors` of the server. */
+  /** Origins of web pages that may use gRPC-Web; `true` allows all. Default: the `cors` of the server. */
   readonly cors?: CorsOptions | boolean;
-  /** How long a client may take to send a message that it has begun, in milliseconds. Default: 5 minutes. */
+  /** Longest time to receive one message, in milliseconds. Default: 5 minutes. */
   readonly requestTimeout?: number;
 }
 
 /**
- * gRPC and gRPC-Web at a server (A2A 1.0 §10): `serve(agent, { bindings: [jsonRpcBinding(), restBinding(), grpcBinding()] })`.
- * It serves A2A in the versions 1.0 and 0.3, if the server speaks them, and the services for health checks and reflection.
+ * gRPC and gRPC-Web at a server (A2A 1.0 §10): `serve(agent, { bindings: [jsonRpcBinding(), restBinding(),
+ * grpcBinding()] })`. Serves the versions 1.0 and 0.3, if the server speaks them, health checks and reflection.
  *
- * The first request loads the codecs of the messages.
+ * The first request loads the codecs.
  */
 export function grpcBinding(options: GrpcOptions = {}): AnyPathBinding {
   return {
     name: "GRPC",
     interfaces({ url, label }, codec) {
-      // In 0.3 a call has neither a field nor a path for a tenant.
+      // A call of 0.3 has neither a field nor a path for a tenant.
       if (codec.tenantInPath === true && label !== undefined) return [];
       return [{ url: options.url ?? addressOf(url), ...(label !== undefined && { tenant: label }) }];
     },
@@ -33,17 +33,17 @@ export function grpcBinding(options: GrpcOptions = {}): AnyPathBinding {
   };
 }
 
-/** Host and port: gRPC writes addresses without a scheme. */
+/** Host and port: gRPC addresses have no scheme. */
 function addressOf(url: string): string {
   const { hostname, port, protocol } = new URL(url);
   return `${hostname}:${port === "" ? (protocol === "https:" ? 443 : 80) : port}`;
 }
 
-/** Paths of the services. A preflight request has no content type, so only its path tells that it is about gRPC. */
+/** Paths of the services. Only the path of a preflight request tells that it is for gRPC. */
 const services =
   /^\/(?:lf\.a2a\.v1\.A2AService|a2a\.v1\.A2AService|grpc\.health\.v1\.Health|grpc\.reflection\.v1(?:alpha)?\.ServerReflection)\//;
 
-/** Loads the handler with the first request: to load it takes longer than the rest of the start of a server. */
+/** Loads the handler with the first request: this takes longer than the rest of the server's start. */
 class GrpcEndpoint implements AnyPathEndpoint {
   readonly #host: ServerHost;
   readonly #options: GrpcOptions;

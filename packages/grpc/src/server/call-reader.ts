@@ -18,32 +18,32 @@ import { encodings, type Framing } from "./framing.ts";
 /** A request whose body can be read in pieces. */
 export type ReadableRequest = UniversalRequest & Required<Pick<UniversalRequest, "read">>;
 
-/** Most messages of one call that may wait to be read. A client that sends more is refused. */
+/** Maximum number of queued messages of a call. A client that sends more is refused. */
 const longestQueue = 64;
 
 export interface CallReaderOptions {
   readonly framing: Framing;
-  /** Of one message, and of the messages of all calls together. */
+  /** Limits of one message, and of the messages of all calls together. */
   readonly limits: RequestLimits;
-  /** How long the client may take to send a message that it has begun, in milliseconds. */
+  /** Longest time to receive one message, in milliseconds. */
   readonly requestTimeout: number;
-  /** Whether a message may be larger than `limits.bodyBytes`, because large files are taken out of it. */
+  /** Whether a message may exceed `limits.bodyBytes`, because large files are stored apart. */
   readonly takesFiles?: boolean | undefined;
 }
 
-/** A message that is too large to be in memory. */
+/** A message that is too large for memory. */
 export interface LargeMessage {
   readonly flags: number;
   /** Its length in bytes. */
   readonly length: number;
-  /** Its bytes, and what comes after it. */
+  /** Its bytes, and what follows. */
   readonly source: BodyPieces;
 }
 
-/** Bytes before a message: its flags and its length. */
+/** Length of the head of a message: flags and length. */
 const headLength = 5;
 
-/** The messages of a client in one call. They wait here, within limits, until they are read. */
+/** Queues the messages of a call, within limits, until they are read. */
 export class CallReader implements ByteReader, BodyReader {
   readonly #request: ReadableRequest;
   readonly #options: CallReaderOptions;
@@ -52,18 +52,18 @@ export class CallReader implements ByteReader, BodyReader {
   readonly #queue: Frame[] = [];
   /** Bytes of the messages in the queue. */
   #queued = 0;
-  /** Bytes that the compressed ones may take when they are decompressed. */
+  /** Limit of the compressed messages after decompression, in bytes. */
   #decompressed = 0;
-  /** Memory that is reserved for the request. */
+  /** Memory reserved for the request. */
   readonly #place: BodyPlace | undefined;
   /** Whether the call waits for memory. */
   #waits = false;
   /** Whether the client has sent everything. */
   #complete = false;
-  /** Why nothing more can be read. */
+  /** Why reading failed. */
   #failure: Error | undefined;
   #wake: (() => void) | undefined;
-  /** The beginning of the first message, until its length is known. `undefined`: it is known, or of no interest. */
+  /** The beginning of the first message until its length is known; `undefined` after that. */
   #first: Uint8Array | undefined;
   #large: LargeMessage | undefined;
   /** Runs while a message is incomplete. */
@@ -90,7 +90,7 @@ export class CallReader implements ByteReader, BodyReader {
     else this.#begin(this.#first.length === 0 ? bytes : Buffer.concat([this.#first, bytes]));
   }
 
-  /** Looks at the length of the first message. */
+  /** Reads the length of the first message. */
   #begin(bytes: Uint8Array): void {
     if (bytes.length < headLength) {
       this.#first = Uint8Array.from(bytes);
@@ -129,7 +129,7 @@ export class CallReader implements ByteReader, BodyReader {
     if (this.#queue.length > before) this.#wakeUp();
   }
 
-  /** Counts a message. A message that waits must not keep a much larger buffer in memory, so it is copied out of one. */
+  /** Counts a message, and copies it if it is a small part of a larger buffer. */
   #enqueue(at: number, chunk: Uint8Array): void {
     const { flags, payload } = this.#queue[at] as Frame;
     this.#queued += payload.length;
@@ -138,16 +138,16 @@ export class CallReader implements ByteReader, BodyReader {
     this.#queue[at] = { flags, payload: Buffer.from(payload) };
   }
 
-  /** Reserves memory for what has arrived. Pauses the client where there is none. */
+  /** Reserves memory for received bytes, or pauses the client. */
   #hold(): void {
     const { held, expected } = this.#frames;
-    const most = this.#queued + expected + this.#decompressed;
-    if (this.#place?.hold(this.#queued + held, most) !== false) return;
+    const max = this.#queued + expected + this.#decompressed;
+    if (this.#place?.hold(this.#queued + held, max) !== false) return;
     this.#waits = true;
     this.#flow?.pause();
   }
 
-  /** Called when there is memory for a message that had to wait. */
+  /** Called when there is memory for a message that waited. */
   resume(): void {
     this.#waits = false;
     if (this.#large !== undefined) this.#large.source.resume();
@@ -155,7 +155,7 @@ export class CallReader implements ByteReader, BodyReader {
     this.#wakeUp();
   }
 
-  /** Reads no more, and drops what has arrived. */
+  /** Stops reading, and drops received messages. */
   refuse(error: Error): void {
     this.#failure ??= error;
     this.#queue.length = 0;
@@ -164,13 +164,13 @@ export class CallReader implements ByteReader, BodyReader {
     this.#wakeUp();
   }
 
-  /** Gives back what is reserved for the request. */
+  /** Releases the memory reserved for the request. */
   release(): void {
     this.#limitMessage(false);
     this.#place?.leave();
   }
 
-  /** The first part of a message is held in memory, so the client may not take for ever to send the rest. */
+  /** An incomplete message holds memory, so the client must complete it in time. */
   #limitMessage(partial: boolean): void {
     if (partial) this.#messageTimer ??= setTimeout(() => this.#giveUp(), this.#options.requestTimeout);
     else if (this.#messageTimer !== undefined) {
@@ -193,13 +193,13 @@ export class CallReader implements ByteReader, BodyReader {
   }
 
   gone(): void {
-    this.refuse(new StatusError("CANCELLED", "The client has closed the call"));
+    this.refuse(new StatusError("CANCELLED", "The client canceled the call"));
   }
 
   /**
-   * The one message of a method that takes no stream.
+   * The single message of a method without a client stream.
    *
-   * @param read - Reads a message that is too large to be in memory, and returns it without its large files.
+   * @param read - Reads a message that is too large for memory, and returns it without its large files.
    */
   async only(read?: (large: LargeMessage) => Promise<Uint8Array>): Promise<Uint8Array> {
     while (
@@ -267,9 +267,9 @@ const decompress = promisify(gunzip);
 const tooLarge = (limit: number): A2AError => bodyTooLarge("Message", limit);
 
 /**
- * The message in a frame. Only a compressed message takes a promise, since another thread decompresses it.
+ * The message in a frame. A compressed message takes a promise, since another thread decompresses it.
  *
- * @throws A2AError `RequestTooLarge` for a message of more than `limit` bytes once decompressed.
+ * @throws A2AError `RequestTooLarge` if it exceeds `limit` bytes after decompression.
  */
 function messageIn(
   { flags, payload }: Frame,
@@ -280,7 +280,7 @@ function messageIn(
   if (flags !== compressed) throw new A2AError("InvalidRequest", "A frame has unknown flags");
   if (encoding === "gzip") return decompressed(payload, limit);
   if (encoding === undefined || encoding === "identity") {
-    throw new StatusError("INTERNAL", "A message is compressed and grpc-encoding does not say how");
+    throw new StatusError("INTERNAL", "A message is compressed, but grpc-encoding is missing");
   }
   throw new StatusError("UNIMPLEMENTED", `Messages compressed by ${encoding} cannot be read here`, {
     "grpc-accept-encoding": encodings,

@@ -1,22 +1,24 @@
+import { promisify } from "node:util";
+import { gzip } from "node:zlib";
 import { A2AError } from "@parley/a2a/internal/model/index";
 import type { LogFields } from "@parley/a2a/internal/base/index";
 import type { RequestFacts, Sink, UniversalRequest, UniversalResponse } from "@parley/a2a/internal/protocol/index";
 import type { ServerContext } from "@parley/a2a/internal/transport/server/context";
 import { parseTimeout } from "../metadata.ts";
 import { StatusError } from "../status.ts";
+import { compressed, frameOf, FrameReader } from "../frames.ts";
 import { CallReader, type CallReaderOptions, type LargeMessage, type ReadableRequest } from "./call-reader.ts";
-import { CallWriter, compressFrames, Deadline, writeLarge } from "./call-writer.ts";
 import type { Metadata } from "./framing.ts";
 
-export interface CallOptions extends CallReaderOptions {
-  /** Makes the trailers of a call that failed. `fields`: for the log, of its task. */
+interface CallOptions extends CallReaderOptions {
+  /** Makes the trailers of a failed call. `fields`: of its task, for the log. */
   readonly explain: (thrown: unknown, call: Call, fields: LogFields | undefined) => Metadata;
 }
 
-/** Answers the calls of one method. Rejects where a call fails. */
+/** Answers the calls of one method. Rejects if a call fails. */
 export type Method = (call: Call) => Promise<UniversalResponse>;
 
-/** One call of a method: the request, its messages, and the answer in frames. */
+/** One call of a method: its request, messages, and answer in frames. */
 export class Call implements UniversalRequest {
   readonly method = "POST";
   readonly #request: ReadableRequest;
@@ -44,12 +46,12 @@ export class Call implements UniversalRequest {
     return this.#request.facts;
   }
 
-  /** Rejects: a call has messages, not a text. */
+  /** Rejects: a call has messages instead of text. */
   text(): Promise<string> {
     return Promise.reject(new A2AError("InvalidRequest", "A gRPC request has no text"));
   }
 
-  /** Aborted when the client has closed the call, or the deadline has passed. */
+  /** Aborted when the client cancels, or the deadline passes. */
   get signal(): AbortSignal {
     return this.#deadline === undefined
       ? this.#request.signal
@@ -57,7 +59,7 @@ export class Call implements UniversalRequest {
   }
 
   /**
-   * Begins to read the request, and sets the deadline that it names.
+   * Begins to read the request, and sets its deadline.
    *
    * @throws StatusError for an invalid `grpc-timeout`.
    */
@@ -69,7 +71,7 @@ export class Call implements UniversalRequest {
     this.#deadline = new Deadline(timeout, (error) => this.#reader.refuse(error));
   }
 
-  /** The one message of a method that takes no stream. `read` reads one that is too large to be in memory. */
+  /** The single message of a method without a client stream. `read` reads one that is too large for memory. */
   only(read?: (large: LargeMessage) => Promise<Uint8Array>): Promise<Uint8Array> {
     return this.#reader.only(read);
   }
@@ -85,21 +87,21 @@ export class Call implements UniversalRequest {
     return Promise.race([answer, this.#deadline.passed.then((error) => this.fail(error))]);
   }
 
-  /** Whether answers are compressed: for clients that compress their requests. */
+  /** Answers are compressed for clients that compress their requests. */
   get #compresses(): boolean {
     return this.header("grpc-encoding") === "gzip" && (this.header("grpc-accept-encoding")?.includes("gzip") ?? false);
   }
 
-  /** An answer of one message. `room` holds the memory that is reserved for it. */
+  /** An answer of one message. `memory` holds the memory reserved for it. */
   reply(
     frame: Uint8Array,
     trailers: Metadata,
     metadata?: Metadata,
-    room?: ServerContext,
+    memory?: ServerContext,
   ): UniversalResponse | Promise<UniversalResponse> {
-    if (!this.#compresses) return this.#whole(frame, trailers, metadata, room);
+    if (!this.#compresses) return this.#whole(frame, trailers, metadata, memory);
     return compressFrames(frame).then((bytes) =>
-      this.#whole(bytes, trailers, { ...metadata, "grpc-encoding": "gzip" }, room),
+      this.#whole(bytes, trailers, { ...metadata, "grpc-encoding": "gzip" }, memory),
     );
   }
 
@@ -107,25 +109,25 @@ export class Call implements UniversalRequest {
     bytes: Uint8Array,
     trailers: Metadata,
     metadata: Metadata | undefined,
-    room: ServerContext | undefined,
+    memory: ServerContext | undefined,
   ): UniversalResponse {
     const { framing } = this.#options;
-    if (room !== undefined && room.reserved > 0 && this.#deadline?.error === undefined) {
-      // The value that the answer was made from is no longer held, and the answer may be shorter than was reserved for it.
-      room.shrink(bytes.length);
+    if (memory !== undefined && memory.reserved > 0 && this.#deadline?.error === undefined) {
+      // The source value is released, and the answer may be shorter than reserved.
+      memory.shrink(bytes.length);
       return framing.stream(
-        (sink) => this.#ended(writeLarge(this.#writerTo(sink, false), bytes, room), trailers),
+        (sink) => this.#ended(writeLarge(this.#writerTo(sink, false), bytes, memory), trailers),
         metadata,
       );
     }
-    room?.end();
+    memory?.end();
     this.#close();
     return framing.whole(bytes, trailers, metadata);
   }
 
   /**
-   * An answer as a stream of frames. `write` rejects where the call fails, and stops early when the writer is closed: the
-   * client has left, or the deadline has passed.
+   * A stream of frames. `write` rejects if the call fails, and stops early when the writer closes: the client
+   * disconnected, or the deadline passed.
    */
   stream(write: (writer: CallWriter) => Promise<void>, trailers: Metadata, metadata?: Metadata): UniversalResponse {
     const compresses = this.#compresses;
@@ -139,7 +141,6 @@ export class Call implements UniversalRequest {
     return new CallWriter(sink, this.#deadline, compresses);
   }
 
-  /** The trailers of a stream, once it is written. */
   #ended(written: Promise<void>, trailers: Metadata): Promise<Metadata> {
     return written.then(
       () => {
@@ -154,7 +155,6 @@ export class Call implements UniversalRequest {
     );
   }
 
-  /** The answer to a call that failed. */
   fail(thrown: unknown, fields?: LogFields): UniversalResponse {
     this.#close();
     return this.#options.framing.withoutMessage(this.#trailersOf(thrown, fields));
@@ -168,4 +168,105 @@ export class Call implements UniversalRequest {
     this.#deadline?.clear();
     this.#reader.release();
   }
+}
+
+/** The client's timeout of a call (`grpc-timeout`). */
+class Deadline {
+  /** The error, once the deadline has passed. */
+  error: StatusError | undefined;
+  readonly passed: Promise<StatusError>;
+  readonly #timer: NodeJS.Timeout;
+  #controller: AbortController | undefined;
+
+  /** `timeout` is in milliseconds. Calls `run` when the deadline passes. */
+  constructor(timeout: number, run: (error: StatusError) => void) {
+    let resolve: (error: StatusError) => void;
+    this.passed = new Promise((settle) => (resolve = settle));
+    this.#timer = setTimeout(() => {
+      this.error = new StatusError("DEADLINE_EXCEEDED", "The deadline has passed");
+      run(this.error);
+      resolve(this.error);
+      this.#controller?.abort();
+    }, timeout);
+  }
+
+  get signal(): AbortSignal {
+    this.#controller ??= new AbortController();
+    if (this.error !== undefined) this.#controller.abort();
+    return this.#controller.signal;
+  }
+
+  clear(): void {
+    clearTimeout(this.#timer);
+  }
+}
+
+/** Writes the frames of an answer until the client disconnects or the deadline passes. */
+export class CallWriter {
+  readonly #sink: Sink;
+  readonly #deadline: Deadline | undefined;
+  readonly #compresses: boolean;
+
+  constructor(sink: Sink, deadline: Deadline | undefined, compresses: boolean) {
+    this.#sink = sink;
+    this.#deadline = deadline;
+    this.#compresses = compresses;
+  }
+
+  /** Whether writing is pointless. */
+  get closed(): boolean {
+    return this.#sink.closed || this.#deadline?.error !== undefined;
+  }
+
+  /** Calls `run` when the writer closes, or at once if it is closed. `run` may be called twice. */
+  onClose(run: () => void): void {
+    this.#sink.onClose(run);
+    void this.#deadline?.passed.then(run);
+  }
+
+  /** Sends frames. Returns a promise if they are compressed, or if the client must catch up first. */
+  write(frames: Uint8Array): Promise<void> | undefined {
+    if (this.#compresses) return this.#writeCompressed(frames);
+    return this.closed || this.#sink.write(frames) ? undefined : this.#ready();
+  }
+
+  async #writeCompressed(frames: Uint8Array): Promise<void> {
+    const bytes = await compressFrames(frames);
+    if (!this.closed && !this.#sink.write(bytes)) await this.#ready();
+  }
+
+  #ready(): Promise<void> {
+    const ready = this.#sink.ready();
+    return this.#deadline === undefined ? ready : Promise.race([ready, this.#deadline.passed.then(() => undefined)]);
+  }
+}
+
+/** Size of one write of a large answer. A multiple of three: base64 of a piece has no padding. */
+const pieceLength = 3 * 21_845;
+
+/** Writes a large answer in pieces as the client reads, then releases the memory in `memory`. */
+async function writeLarge(writer: CallWriter, bytes: Uint8Array, memory: ServerContext): Promise<void> {
+  try {
+    for (let at = 0; at < bytes.length && !writer.closed; at += pieceLength) {
+      const written = writer.write(bytes.subarray(at, at + pieceLength));
+      if (written !== undefined) await memory.awaitReader(written);
+    }
+  } finally {
+    memory.end();
+  }
+}
+
+const compress = promisify(gzip);
+
+/** Shorter messages are not compressed: the result would be larger, or not worth the work. */
+const shortestCompressed = 1024;
+
+/** Compresses long messages in frames. */
+async function compressFrames(frames: Uint8Array): Promise<Uint8Array> {
+  const plain = new FrameReader(frames.length).push(frames);
+  return Buffer.concat(await Promise.all(plain.map(({ payload }) => compressedFrame(payload))));
+}
+
+async function compressedFrame(message: Uint8Array): Promise<Uint8Array> {
+  return message.length < shortestCompressed ? frameOf(message) : frameOf(await compress(message), compressed);
 }

@@ -2,7 +2,7 @@ import type { ByteReader, Sink, UniversalResponse } from "@parley/a2a/internal/p
 import { beginFrame, endFrame, frameOf, trailers as trailersFlag } from "../frames.ts";
 import { write } from "../protobuf/encode.ts";
 import type { MessageType } from "../protobuf/types.ts";
-import { Writer } from "../protobuf/writer.ts";
+import { Writer } from "../protobuf/wire.ts";
 
 /** Headers or trailers, with names in lower case. */
 export type Metadata = Readonly<Record<string, string>>;
@@ -10,27 +10,27 @@ export type Metadata = Readonly<Record<string, string>>;
 /** The trailers of a call that succeeded. */
 export const ok: Metadata = { "grpc-status": "0" };
 
-/** The compressions that the server reads: the value of `grpc-accept-encoding`. */
+/** The supported compressions: the value of `grpc-accept-encoding`. */
 export const encodings = "gzip,identity";
 
-/** Writes the frames of a stream, and returns the trailers that end it. Never rejects. */
+/** Writes the frames of a stream, and returns its trailers. Never rejects. */
 export type FramesWriter = (sink: Sink) => Promise<Metadata>;
 
-/** How frames and trailers travel: over HTTP/2 (gRPC), or over any version of HTTP (gRPC-Web). */
+/** Carries frames and trailers: over HTTP/2 (gRPC), or any version of HTTP (gRPC-Web). */
 export interface Framing {
-  /** Wraps `frames`, which reads frames, into a reader of the body. */
+  /** Adapts a reader of frames to the body. */
   reader(frames: ByteReader): ByteReader;
   /** An answer without a message. */
   withoutMessage(trailers: Metadata): UniversalResponse;
-  /** An answer whose messages are known. `metadata` goes into its headers. */
+  /** An answer with known messages. `metadata` goes into its headers. */
   whole(frames: Uint8Array, trailers: Metadata, metadata?: Metadata): UniversalResponse;
-  /** An answer whose messages follow. */
+  /** An answer with messages to follow. */
   stream(write: FramesWriter, metadata?: Metadata): UniversalResponse;
 }
 
 const grpcHead: Metadata = { "content-type": "application/grpc", "grpc-accept-encoding": encodings };
 
-/** gRPC over HTTP/2: the body has only frames, and the HTTP trailers end the call. */
+/** gRPC over HTTP/2: the body has only frames, and HTTP trailers end the call. */
 export const grpcFraming: Framing = {
   reader: (frames) => frames,
   withoutMessage: (trailers) => ({ status: 200, headers: { ...trailers, ...grpcHead } }),
@@ -51,17 +51,17 @@ export const grpcFraming: Framing = {
   },
 };
 
-/** Two spreads would cost more than everything else in a small answer. */
+/** Two spreads would cost more than the rest of a small answer. */
 function grpcHeadWith(metadata: Metadata | undefined): Metadata {
   return metadata === undefined ? grpcHead : Object.assign({}, metadata, grpcHead);
 }
 
-/** gRPC-Web: the body has the frames of gRPC and then a frame with the trailers, in base64 for clients that read only text. */
+/** gRPC-Web: the body has frames, the last one with the trailers, in base64 for clients that read only text. */
 export class WebFraming implements Framing {
   readonly #headers: Metadata;
   readonly #isText: boolean;
 
-  /** `contentType` is that of the request, and of the answer. `granted` holds the headers of CORS. */
+  /** `contentType` is that of request and answer. `granted` holds the headers of CORS. */
   constructor(contentType: string, granted: Metadata) {
     this.#isText = contentType.startsWith("application/grpc-web-text");
     this.#headers = { ...granted, "content-type": contentType, "cache-control": "no-store", "x-accel-buffering": "no" };
@@ -114,11 +114,10 @@ function trailersFrame(trailers: Metadata): Uint8Array {
   return frameOf(Buffer.from(lines.join("")), trailersFlag);
 }
 
-/** Decodes base64 that arrives in pieces of any length: one text or several in a row, each with its padding. */
+/** Decodes base64 that arrives in pieces of any length: one text, or several with padding each. */
 class Base64Reader {
   #rest = "";
 
-  /** The bytes that are complete with this piece. */
   push(piece: Uint8Array): Uint8Array {
     const text = this.#rest + Buffer.from(piece).toString("latin1");
     const whole = text.length - (text.length % 4);
@@ -132,7 +131,6 @@ class Base64Reader {
 export class FrameWriter {
   readonly #writer = new Writer(4096);
 
-  /** The values as frames, one after the other. */
   write(type: MessageType, values: readonly unknown[]): Uint8Array {
     const writer = this.#writer;
     writer.reset();
@@ -141,9 +139,9 @@ export class FrameWriter {
       write(writer, type, value);
       endFrame(writer, begun);
     }
-    // A Buffer comes from a pool if it is small; a Uint8Array never does.
+    // A small Buffer comes from a pool; a Uint8Array never does.
     const frames = Buffer.from(writer.written());
-    // Releases the buffer if a large message made it grow.
+    // Releases a buffer that a large message made grow.
     writer.reset();
     return frames;
   }

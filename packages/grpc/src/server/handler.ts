@@ -18,23 +18,23 @@ import { Health, reflectionMethods } from "./standard-services.ts";
 /** Answers calls of gRPC and gRPC-Web. */
 export interface GrpcHandler {
   readonly answer: UniversalHandler;
-  /** Reports to watchers of the health that nothing is served any more. Other calls end with their agents. */
+  /** Reports to health watchers that nothing is served any more. Other calls end with their agents. */
   close(): void;
 }
 
 /** A method, and the codec that encodes its errors. */
 interface Route {
   readonly method: Method;
-  /** The type of its requests, whose fields its errors name. Absent for methods that are not of A2A. */
+  /** The type of its requests, whose fields its errors name. Absent for methods outside A2A. */
   readonly input?: MessageType;
   readonly codecFor: (call: Call) => Codec;
-  /** Limits of its own, if it has any. */
+  /** Its own limits, if any. */
   readonly limits?: RequestLimits;
   /** Whether its messages can have large files. */
   readonly takesFiles?: boolean;
 }
 
-/** Largest message for health checks and reflection, in bytes. Anyone may call these, and a message holds one name. */
+/** Largest message for health checks and reflection, in bytes. Anyone may call these with one name. */
 const nameBytes = 4096;
 
 interface GrpcHandlerOptions {
@@ -56,7 +56,7 @@ export function grpcHandler(host: ServerHost, options: GrpcHandlerOptions = {}):
   const standard = [...health.methods(), ...reflectionMethods([...services, ...standardServices], files, frames)];
   const limits = { ...host.limits, bodyBytes: Math.min(nameBytes, host.limits.bodyBytes) };
   for (const [path, method] of standard) {
-    // A probe may name any host: its answer is one word.
+    // A probe may use any host: its answer is one word.
     const open = path === "/grpc.health.v1.Health/Check";
     routes.set(path, { method: open ? method : admitted(host, method), codecFor: () => fallback, limits });
   }
@@ -67,7 +67,7 @@ export function grpcHandler(host: ServerHost, options: GrpcHandlerOptions = {}):
       const origin = request.header("origin");
       const contentType = request.header("content-type") ?? "";
       const kind = kindOf(contentType);
-      // Browsers speak gRPC-Web alone.
+      // Browsers only speak gRPC-Web.
       if (origin !== undefined && kind !== "grpc" && policy?.refuses(origin) !== false) host.refusedOrigin?.(request);
       if (policy !== undefined && isPreflight(request)) return { status: 204, headers: policy.preflight(origin) };
       const refused = refusal(kind, request);
@@ -75,7 +75,7 @@ export function grpcHandler(host: ServerHost, options: GrpcHandlerOptions = {}):
       const granted = policy?.granted(origin) ?? {};
       const call = request as ReadableRequest;
       if (kind === "grpc") return server.answer(call, request.url, grpcFraming);
-      // gRPC has no query, but proxies between browser and server may add one.
+      // gRPC has no query, but proxies may add one.
       return server.answer(call, withoutQuery(request.url), new WebFraming(contentType, granted));
     },
     close: () => health.stop(),
@@ -88,7 +88,7 @@ const standardServices = [
   "grpc.reflection.v1alpha.ServerReflection",
 ];
 
-/** Asks `host.admit` before a method that `answerCall` does not answer: `answerCall` asks by itself. */
+/** Applies `host.admit` to a method that does not use `answerCall`, which does it. */
 function admitted(host: ServerHost, method: Method): Method {
   return async (call) => {
     host.admit?.(call);
@@ -96,7 +96,7 @@ function admitted(host: ServerHost, method: Method): Method {
   };
 }
 
-/** The services of A2A, each with the versions that it serves. */
+/** The services of A2A with their versions. */
 const served: readonly (readonly [() => A2AServiceType, RegExp])[] = [
   [serviceV1, /^1\./],
   [serviceV03, /^0\.3$/],
@@ -104,9 +104,9 @@ const served: readonly (readonly [() => A2AServiceType, RegExp])[] = [
 
 interface Routes {
   readonly routes: Map<string, Route>;
-  /** The services that are served, by their full names. */
+  /** Full names of the served services. */
   readonly services: readonly string[];
-  /** The .proto files of services that are no part of A2A, in base64. */
+  /** The .proto files of services outside A2A, in base64. */
   readonly files: readonly string[];
 }
 
@@ -118,14 +118,14 @@ function routesOf(host: ServerHost, frames: FrameWriter): Routes {
     if (first === undefined) continue;
     const service = read();
     services.push(service.name);
-    // The service of 0.3 serves no other version, so its calls need not name one.
+    // The service of 0.3 has one version, so its calls need not name it.
     const spoken = [first, ...drafts] as const;
     const codecFor =
       drafts.length === 0 && first.version === "0.3" ? () => first : (call: Call) => requestedCodec(host, spoken, call);
     for (const [path, method] of service.methods) {
       const takesFiles = host.receiver !== undefined && isSend(method.operation);
       routes.set(path, {
-        method: a2aMethod(method, host, codecFor, frames),
+        method: a2aMethod({ method, host, codecFor, frames }),
         input: method.input,
         codecFor,
         takesFiles,
@@ -135,13 +135,13 @@ function routesOf(host: ServerHost, frames: FrameWriter): Routes {
   // The service of a method belongs to no version.
   const codecFor = (call: Call): Codec => requestedCodec(host, host.codecs, call);
   for (const method of host.methods ?? []) {
-    routes.set(method.grpc, { method: a2aMethod(methodOf(method), host, codecFor, frames), codecFor });
+    routes.set(method.grpc, { method: a2aMethod({ method: methodOf(method), host, codecFor, frames }), codecFor });
   }
   const added = extensionServices(host.methods ?? []);
   return { routes, services: [...services, ...added.keys()], files: [...added.values()] };
 }
 
-/** Finds the method of a call, and turns failures into trailers. */
+/** Routes calls to methods, and turns failures into trailers. */
 class Server {
   readonly #host: ServerHost;
   readonly #routes: ReadonlyMap<string, Route>;
@@ -153,7 +153,7 @@ class Server {
     this.#requestTimeout = requestTimeout;
     this.#host = host;
     this.#routes = routes;
-    const none: Method = () => Promise.reject(new StatusError("UNIMPLEMENTED", "There is no such method here"));
+    const none: Method = () => Promise.reject(new StatusError("UNIMPLEMENTED", "Unknown method"));
     this.#unknown = { method: admitted(host, none), codecFor: () => host.codecs[0] };
   }
 
@@ -190,7 +190,7 @@ class Server {
     };
   }
 
-  /** A call of an unknown version gets its error in the first version. */
+  /** The error of a call with an unknown version uses the first one. */
   #codecOf(route: Route, call: Call): Codec {
     try {
       return route.codecFor(call);
@@ -206,7 +206,6 @@ function statusTrailers(code: number, message: string): Metadata {
 
 type Kind = "grpc" | "web" | "other";
 
-/** Which protocol a content type names. */
 function kindOf(contentType: string): Kind {
   // Most clients send exactly this.
   if (contentType === "application/grpc") return "grpc";
@@ -215,10 +214,10 @@ function kindOf(contentType: string): Kind {
   return match[1] === undefined ? "grpc" : "web";
 }
 
-/** The answer to a request that cannot be a call, judged by its headers. */
+/** The answer to a request that cannot be a call, by its headers. */
 function refusal(kind: Kind, { method, takesTrailers, read }: UniversalRequest): UniversalResponse | undefined {
   if (kind === "grpc" && takesTrailers !== true) {
-    // Usually the reason is a proxy that speaks HTTP/1.1 to its servers.
+    // Usually a proxy speaks HTTP/1.1 to its servers.
     const body = "gRPC needs HTTP/2; over HTTP/1.1 there is gRPC-Web\n";
     return { status: 505, headers: { "content-type": "text/plain" }, body };
   }

@@ -3,13 +3,13 @@ import { GrowingBytes, type FileReceiver, type IncomingFiles } from "@parley/a2a
 import { fileLimits, type BodyPieces } from "@parley/a2a/internal/transport/server/body-pieces";
 import type { RequestLimits } from "@parley/a2a/internal/transport/server/binding";
 import { compressed } from "../frames.ts";
-import { malformed } from "../protobuf/reader.ts";
+import { malformed } from "../protobuf/wire.ts";
 import { fieldTypes, type Field, type MessageType } from "../protobuf/types.ts";
 import type { LargeMessage } from "./call-reader.ts";
 
-/* A message that is too large to be in memory: its large files are taken out while it comes. */
+/* A message that is too large for memory: its large files are stored while it arrives. */
 
-/** The fields on the way to the bytes of a file, in all versions. */
+/** The fields that lead to the bytes of a file, in all versions. */
 const onTheWay: ReadonlySet<string> = new Set(["message", "parts", "content", "file"]);
 const ofFiles: ReadonlySet<string> = new Set(["raw", "fileWithBytes"]);
 
@@ -20,9 +20,9 @@ interface LargeMessageOptions {
 }
 
 /**
- * Reads a message of a type. The result is the same message with what stands for each large file in the place of its bytes.
+ * Reads a message with a placeholder for each large file.
  *
- * @throws A2AError `ParseError` for bytes that are no message, `RequestTooLarge` where it is too large without its files.
+ * @throws A2AError `ParseError` for malformed bytes, `RequestTooLarge` if it is too large without its files.
  */
 export async function readLargeMessage(
   type: MessageType,
@@ -30,10 +30,10 @@ export async function readLargeMessage(
   options: LargeMessageOptions,
 ): Promise<Uint8Array> {
   if (flags === compressed) {
-    const most = options.limits.bodyBytes;
+    const limit = options.limits.bodyBytes;
     throw new A2AError(
       "RequestTooLarge",
-      `Message larger than ${most} bytes: one with large files must not be compressed`,
+      `Message larger than ${limit} bytes: one with large files must not be compressed`,
     );
   }
   if (flags !== 0) throw new A2AError("InvalidRequest", "A frame has unknown flags");
@@ -54,9 +54,9 @@ class LargeReader {
   readonly #limits: ReturnType<typeof fileLimits>;
   #piece: Uint8Array = none;
   #at = 0;
-  /** Bytes of the message that were read. */
+  /** Bytes of the message read so far. */
   #read = 0;
-  /** Bytes that were kept. */
+  /** Bytes kept in memory. */
   #kept = 0;
 
   constructor(source: BodyPieces, { files, receiver, limits }: LargeMessageOptions) {
@@ -65,7 +65,7 @@ class LargeReader {
     this.#limits = fileLimits(receiver, limits);
   }
 
-  /** Gives back what comes after the message. */
+  /** Returns what follows the message to its source. */
   end(): void {
     this.#source.unread(this.#piece.subarray(this.#at));
   }
@@ -90,7 +90,7 @@ class LargeReader {
           break;
         case 3:
         case 4:
-          // The fields of a group come between its tags.
+          // The fields of a group are between its tags.
           break;
         default:
           throw malformed("a field of an unknown wire type");
@@ -117,7 +117,7 @@ class LargeReader {
     }
   }
 
-  /** A number of 32 bits. Higher ones are dropped, as in every implementation. Written to `out` as it is. */
+  /** A varint as 32 bits. Higher bits are dropped, as in every implementation. Copied to `out`. */
   async #varint(out: GrowingBytes | undefined): Promise<number> {
     const bytes: number[] = [];
     for (let [value, shift] = [0, 0]; shift < 70; shift += 7) {
@@ -146,9 +146,9 @@ class LargeReader {
     if (piece === undefined) throw new A2AError("ParseError", "The last message is incomplete");
     this.#piece = piece;
     this.#at = 0;
-    // Fields within fields are copied into the outer ones.
-    const held = 4 * this.#kept;
-    await this.#source.hold(held, held + this.#limits.windowBytes);
+    // Nested fields are copied into the outer ones.
+    const reserved = 4 * this.#kept;
+    await this.#source.hold(reserved, reserved + this.#limits.windowBytes);
   }
 
   async *#bytes(length: number): AsyncGenerator<Uint8Array<ArrayBuffer>, void, void> {

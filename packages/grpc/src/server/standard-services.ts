@@ -2,15 +2,19 @@ import type { UniversalResponse } from "@parley/a2a/internal/protocol/index";
 import type { ServerHost } from "@parley/a2a/internal/transport/server/binding";
 import * as descriptors from "../descriptors.ts";
 import { decode } from "../protobuf/decode.ts";
-import { readFile, type FileDescriptor, type MessageDescriptor } from "../protobuf/descriptor.ts";
-import { readSchema, type MethodType } from "../protobuf/schema.ts";
+import {
+  type FileDescriptor,
+  type MessageDescriptor,
+  type MethodType,
+  readFile,
+  readSchema,
+} from "../protobuf/descriptor.ts";
 import type { MessageType } from "../protobuf/types.ts";
 import { statusCode, StatusError, type StatusName } from "../status.ts";
-import type { CallWriter } from "./call-writer.ts";
-import type { Call, Method } from "./call.ts";
+import type { Call, CallWriter, Method } from "./call.ts";
 import { ok, type FrameWriter } from "./framing.ts";
 
-/** grpc.health.v1: tells load balancers whether services are served. */
+/** grpc.health.v1: tells load balancers which services are served. */
 export class Health {
   readonly #services: ReadonlySet<string>;
   readonly #frames: FrameWriter;
@@ -19,20 +23,20 @@ export class Health {
 
   readonly #readiness: ServerHost["readiness"];
 
-  /** `services`: names that can be asked for. The empty name stands for the whole server. */
+  /** `services`: known names. The empty name is the whole server. */
   constructor(services: readonly string[], frames: FrameWriter, readiness?: ServerHost["readiness"]) {
     this.#services = new Set(["", ...services]);
     this.#frames = frames;
     this.#readiness = readiness;
   }
 
-  /** Reports from now on that nothing is served, and ends the streams of watchers. */
+  /** Reports that nothing is served any more, and ends the streams of watchers. */
   stop(): void {
     this.#stopping = true;
     for (const wake of this.#watchers) wake();
   }
 
-  /** The methods, by path. */
+  /** The methods by path. */
   methods(): ReadonlyMap<string, Method> {
     const [service] = readSchema([descriptors.health]).services;
     return new Map(
@@ -45,7 +49,7 @@ export class Health {
 
   async #check(call: Call, { input, output }: MethodType): Promise<UniversalResponse> {
     const { service = "" } = decode(input, await call.only()) as { service?: string };
-    if (!this.#services.has(service)) throw new StatusError("NOT_FOUND", "No service of that name is served here");
+    if (!this.#services.has(service)) throw new StatusError("NOT_FOUND", "Unknown service");
     const works = (await this.#readiness?.()) ?? "ready";
     return call.reply(this.#frames.write(output, [{ status: works === "ready" ? this.#status : "NOT_SERVING" }]), ok);
   }
@@ -87,8 +91,8 @@ interface ReflectionRequest {
 }
 
 /**
- * grpc.reflection.v1 and v1alpha, for tools such as grpcurl. The two differ only in their names. The methods, by path.
- * `files`: .proto files besides those of this package, in base64.
+ * grpc.reflection.v1 and v1alpha, for tools such as grpcurl. They differ only in their names. Returns the methods by
+ * path. `files`: more .proto files, in base64.
  */
 export function reflectionMethods(
   services: readonly string[],
@@ -129,10 +133,10 @@ function answerTo(request: ReflectionRequest, services: readonly string[], index
     const known = containingType === fieldOptions && extensionNumber === fieldBehavior;
     return filesResponse(index, known ? fieldBehaviorFile : undefined);
   }
-  if (allExtensionNumbersOfType === undefined) return errorResponse("INVALID_ARGUMENT", "The request asks for nothing");
+  if (allExtensionNumbersOfType === undefined) return errorResponse("INVALID_ARGUMENT", "The request is empty");
   if (allExtensionNumbersOfType !== fieldOptions) {
     return index.fileOf(allExtensionNumbersOfType) === undefined
-      ? errorResponse("NOT_FOUND", "There is no message of that name here")
+      ? errorResponse("NOT_FOUND", "Unknown message")
       : { allExtensionNumbersResponse: { baseTypeName: allExtensionNumbersOfType } };
   }
   return { allExtensionNumbersResponse: { baseTypeName: fieldOptions, extensionNumber: [fieldBehavior] } };
@@ -145,7 +149,7 @@ const fieldBehaviorFile = "google/api/field_behavior.proto";
 
 function filesResponse(index: Index, name: string | undefined): object {
   const files = name === undefined ? [] : index.withImports(name);
-  if (files.length === 0) return errorResponse("NOT_FOUND", "There is no such file or name here");
+  if (files.length === 0) return errorResponse("NOT_FOUND", "Unknown file or symbol");
   return { fileDescriptorResponse: { fileDescriptorProto: files } };
 }
 
@@ -153,7 +157,7 @@ function errorResponse(status: StatusName, errorMessage: string): object {
   return { errorResponse: { errorCode: statusCode(status), errorMessage } };
 }
 
-/** All .proto files of the server, by name and by the symbols that they declare. */
+/** All .proto files of the server, by name and declared symbol. */
 class Index {
   readonly #files: ReadonlyMap<string, { readonly file: FileDescriptor; readonly base64: string }>;
   readonly #symbols: ReadonlyMap<string, string>;
@@ -168,16 +172,16 @@ class Index {
     return this.#symbols.get(symbol);
   }
 
-  /** A file and all its imports, direct and indirect, in base64; empty for an unknown file. */
+  /** A file and all its imports, transitively, in base64; empty for an unknown file. */
   withImports(name: string): readonly string[] {
     const names = new Set([name]);
-    // The iteration includes what is added meanwhile.
+    // The loop also visits names added meanwhile.
     for (const each of names) for (const other of this.#files.get(each)?.file.dependency ?? []) names.add(other);
     return [...names].flatMap((each) => this.#files.get(each)?.base64 ?? []);
   }
 }
 
-/** Full names of everything that a file declares. */
+/** Full names of all declarations in a file. */
 function symbolsOf(file: FileDescriptor): string[] {
   const prefix = file.package === undefined ? "" : `${file.package}.`;
   const ofMessage = (outer: string, message: MessageDescriptor): string[] => {

@@ -6,8 +6,8 @@ import { codecV1, codecV11, type AgentService, type ServerHost } from "@parley/a
 import { beforeRouter } from "@parley/a2a/internal/transport/router/router";
 import { KeepAlive } from "@parley/a2a/internal/transport/server/event-stream";
 import { operations } from "@parley/a2a/internal/protocol/index";
-import { nodeListener, Responder } from "../../../node/src/http.ts";
-import { Http2Exchange } from "../../../node/src/http2.ts";
+import { nodeListener, Responder } from "../../../node/src/http/listener.ts";
+import { Http2Exchange } from "../../../node/src/http/http2.ts";
 import { grpcBinding, type GrpcOptions } from "../../src/index.ts";
 
 export interface Host {

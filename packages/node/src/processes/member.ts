@@ -1,18 +1,17 @@
 import cluster from "node:cluster";
 import type { Socket } from "node:net";
-import type { Handler } from "@parley/server/internal/handler";
 import type { Logger, LogFields } from "@parley/a2a/internal/base/index";
+import type { Handler } from "@parley/server/internal/handler";
 import type { Store } from "@parley/server/internal/store/index";
-import type { Port } from "../port.ts";
+import type { Port } from "../http/port.ts";
 import type { Siblings } from "../process.ts";
 import type { Server } from "../serve-options.ts";
-import { Exports } from "./exports.ts";
 import { isOurs, placeVariable, sentError, type Order, type Place, type Report } from "./messages.ts";
 import { channelWakeup, wakingStore } from "./wakeup.ts";
 
 type Call = Extract<Order, { readonly call: number }>;
 
-/** The place of this process among several that serve; `undefined`: nobody started it for that. */
+/** The place of this process among several that serve; `undefined`: it was not started by `serve()`. */
 export function placeOfThisProcess(): Place | undefined {
   const text = process.env[placeVariable];
   if (text === undefined || !cluster.isWorker) return undefined;
@@ -179,5 +178,39 @@ export class Member implements Siblings {
   async #close(grace: number): Promise<void> {
     await this.#server?.close({ grace });
     this.#tell({ parley: "closed" });
+  }
+}
+
+/** Characters that are sent at a time, and at most a piece more. */
+const enough = 1 << 18;
+
+/** Exports that this process reads for the first one, which asks for one piece after the other. */
+class Exports {
+  readonly #open = new Map<number, AsyncIterator<string>>();
+
+  /** The next piece. `undefined`: that was all. */
+  async next(id: number, begin: () => ReturnType<Server["exportOwner"]>): Promise<string | undefined> {
+    const pieces = this.#open.get(id) ?? begin()[Symbol.asyncIterator]();
+    this.#open.set(id, pieces);
+    let text = "";
+    try {
+      while (text.length < enough) {
+        const next = await pieces.next();
+        if (next.done === true) break;
+        text += next.value;
+      }
+    } catch (error) {
+      this.#open.delete(id);
+      throw error;
+    }
+    if (text === "") this.#open.delete(id);
+    return text === "" ? undefined : text;
+  }
+
+  /** Nobody reads the rest. */
+  end(id: number): void {
+    const pieces = this.#open.get(id);
+    this.#open.delete(id);
+    void pieces?.return?.().catch(() => {});
   }
 }

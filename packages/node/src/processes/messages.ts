@@ -78,7 +78,7 @@ export interface SentError {
   readonly message: string;
 }
 
-/** What an error says, to be sent. What is no `A2AError` is not for others. */
+/** The error as it is sent. Details of anything but an `A2AError` stay here. */
 export function sentError(thrown: unknown): SentError {
   const error = thrown instanceof A2AError ? thrown : new A2AError("InternalError");
   return { code: error.code, message: error.message };

@@ -1,18 +1,65 @@
 import cluster from "node:cluster";
 import { randomBytes, randomUUID } from "node:crypto";
+import { availableParallelism } from "node:os";
 import { setTimeout as pause } from "node:timers/promises";
+import { isMainThread } from "node:worker_threads";
 import type { Logger } from "@parley/a2a/internal/base/index";
 import { A2AError } from "@parley/a2a/internal/model/index";
 import type { ServedAgent } from "@parley/server/internal/handler";
 import { defaultLogger } from "../defaults.ts";
-import { addressOf, hasOwnPort, refuseHostUser, refuseOpenDoor, urlOf } from "../listen.ts";
-import { bind } from "../bind.ts";
+import { addressOf, hasOwnPort, refuseHostUser, refuseOpenDoor, urlOf, bind } from "../listen.ts";
 import { closeOnce } from "../process.ts";
-import type { CloseOptions, ServeOptions, Server } from "../serve-options.ts";
-import { Calls } from "./calls.ts";
-import { tell, wake, type Child } from "./child.ts";
+import type { ServeOptions, Server, CloseOptions } from "../serve-options.ts";
+import { Calls, tell, wake, type Child } from "./calls.ts";
+import { Member, placeOfThisProcess } from "./member.ts";
 import { isOurs, placeVariable, type Order, type Place, type Report } from "./messages.ts";
 import { frontOf, Spread } from "./spread.ts";
+
+/* `serve(agent, { processes: n })`: this process starts others, which run the same program, or is one of those. */
+
+const maxProcesses = 256;
+
+/** @param serveHere - Serves in this process, as one of several. */
+export async function serveProcesses(
+  options: ServeOptions,
+  serveHere: (options: ServeOptions, member?: Member) => Promise<Server>,
+): Promise<Server> {
+  const place = placeOfThisProcess();
+  if (place !== undefined) {
+    const member = new Member(place);
+    try {
+      return await serveHere(options, member);
+    } catch (thrown) {
+      await member.fail(thrown);
+      throw thrown;
+    }
+  }
+  const count = countOf(options.processes);
+  if (count === 1) return serveHere(options);
+  refuseElsewhere();
+  return startProcesses(options, count);
+}
+
+function countOf(processes: unknown): number {
+  if (processes === "cores") return Math.min(maxProcesses, availableParallelism());
+  if (typeof processes === "number" && Number.isInteger(processes) && processes >= 1 && processes <= maxProcesses)
+    return processes;
+  throw new TypeError(`The option \`processes\` must be a whole number from 1 to ${maxProcesses}, or "cores"`);
+}
+
+/** Refuses to start processes where that would not start this program again, or where others have done so. */
+function refuseElsewhere(): void {
+  const why = !isMainThread
+    ? "A worker thread cannot start processes that serve: call serve() in the main thread"
+    : cluster.isWorker
+      ? "This process was started by another program with node:cluster: leave `processes` to one of the two"
+      : Object.keys(cluster.workers ?? {}).length > 0
+        ? "This program has started processes already: only one of its servers can have `processes`"
+        : process.argv[1] === undefined
+          ? "There is no program to start again: `processes` needs a file that node runs"
+          : undefined;
+  if (why !== undefined) throw new Error(why);
+}
 
 /** The first pause before an ended process is started again, in milliseconds. It doubles while processes end soon after. */
 const shortestPause = 100;
@@ -29,18 +76,18 @@ const maxEnded = 100;
 const spreadTimeout = 1_000;
 
 /** Listens, starts the processes that serve, and passes connections on to them. Resolves when all of them serve. */
-export async function startProcesses(options: ServeOptions, count: number): Promise<Server> {
+async function startProcesses(options: ServeOptions, count: number): Promise<Server> {
   const { host = "127.0.0.1", port = 4000, bindings = [], tls } = options;
   const logger = defaultLogger(options);
   const address = await addressOf(host);
   refuseOpenDoor(host, address, options);
   refuseHostUser(options);
   const spread = new Spread<Child>({
-    // Its tasks go on elsewhere, and the connection goes to another one.
+    // Its tasks and the connection move to another process.
     onStuck(child) {
       const { worker, number } = child;
       child.isStuck = true;
-      logger.error("A process does not take a connection, and is killed", { process: number, pid: worker.process.pid });
+      logger.error("Process takes no connections; killing it", { process: number, pid: worker.process.pid });
       worker.process.kill("SIGKILL");
     },
   });
@@ -52,7 +99,7 @@ export async function startProcesses(options: ServeOptions, count: number): Prom
   try {
     for (const [at, front] of fronts.entries()) bound.push(await bind(front.server, address, numbers[at] as number));
     for (const { server } of fronts)
-      server.on("error", (cause) => logger.error("A connection could not be accepted", { cause }));
+      server.on("error", (cause) => logger.error("Failed to accept a connection", { cause }));
     await group.start();
   } catch (error) {
     for (const { server } of fronts) server.close();
@@ -168,7 +215,7 @@ class Group {
     const late = setTimeout(
       () => {
         for (const { worker, number } of this.#children.values()) {
-          this.#logger.warn("A process did not stop in time", { process: number, pid: worker.process.pid });
+          this.#logger.warn("Process did not stop in time; killing it", { process: number, pid: worker.process.pid });
           worker.process.kill("SIGKILL");
         }
       },
@@ -203,7 +250,7 @@ class Group {
     };
     this.#children.set(number, child);
     const slow = setTimeout(
-      () => this.#logger.warn("A new process has not called serve() yet", { process: number, pid: worker.process.pid }),
+      () => this.#logger.warn("Process has not called serve() yet", { process: number, pid: worker.process.pid }),
       callTimeout,
     );
     slow.unref();
@@ -215,7 +262,7 @@ class Group {
     // After everything that it has said.
     worker.on("disconnect", () => this.#spread.ended(child));
     worker.on("error", (cause) =>
-      this.#logger.error("A process could not be told something", { process: number, cause }),
+      this.#logger.error("Failed to send a message to a process", { process: number, cause }),
     );
     worker.on("exit", (code: number | null, signal: string | null) => {
       clearTimeout(slow);
@@ -243,7 +290,7 @@ class Group {
     this.#spread.add(child);
     this.agents = agents;
     if (this.#starting === undefined) {
-      this.#logger.info("A process serves again", { process: child.number, pid: child.worker.process.pid });
+      this.#logger.info("Process serves again", { process: child.number, pid: child.worker.process.pid });
     } else if ([...this.#children.values()].every(({ isReady }) => isReady)) {
       this.#starting.resolve();
       this.#starting = undefined;
@@ -252,7 +299,7 @@ class Group {
 
   #failed(child: Child, message: string): void {
     if (this.#starting === undefined) {
-      this.#logger.error("A process could not serve", { process: child.number, reason: message });
+      this.#logger.error("Process failed to serve", { process: child.number, reason: message });
       return;
     }
     this.#starting.reject(new Error(message));
@@ -279,7 +326,7 @@ class Group {
       if (this.#children.size === 0) this.#onEmpty?.();
       return;
     }
-    // A process that crashes ends by itself, or by another signal. So does one whose own limit of memory is reached.
+    // A crash, including out of memory, ends the process with a code or another signal.
     const { pid } = worker.process;
     if (pid !== undefined) this.#tellEnd({ pid, isKilled: signal === "SIGKILL" && !child.isStuck });
     const isNew = performance.now() - since < settled;
@@ -287,8 +334,8 @@ class Group {
     this.#failures.set(number, failures);
     const pause = Math.min(longestPause, shortestPause * 2 ** Math.min(failures, 20));
     const log = { process: number, pid: worker.process.pid, how, restartIn: pause };
-    if (child.isReady) this.#logger.warn("A process has ended, and is started again", log);
-    else this.#logger.error("A process has ended before it served, and is started again", log);
+    if (child.isReady) this.#logger.warn("Process ended; restarting", log);
+    else this.#logger.error("Process ended before it served; restarting", log);
     const restart = setTimeout(() => {
       this.#restarts.delete(restart);
       this.#fork(number);

@@ -1,5 +1,5 @@
 import { createServer, type Server as NetServer, type Socket } from "node:net";
-import { stopListening } from "../bind.ts";
+import { stopListening } from "../listen.ts";
 
 /** A process that takes connections. */
 export interface Taker {

@@ -14,7 +14,7 @@ export interface WakeupChannel {
 
 /** Bytes of a text. A pipe takes it at once. */
 const messageBytes = 32_768;
-/** A text that says that any task may have changed, from nobody in particular. */
+/** Says that any task may have changed, without naming the sender. */
 export const anyText: string = JSON.stringify(["", null]);
 /** The least time between two texts of a process, in milliseconds: nothing waits for a disk or a network. */
 const interval = 2;

@@ -1,7 +1,7 @@
 import { createServer, type Server } from "node:http";
 import { connect, type AddressInfo, type Socket } from "node:net";
 import type { UniversalHandler } from "@parley/a2a/protocol";
-import { nodeListener, type HttpOptions } from "../../src/http.ts";
+import { nodeListener, type HttpOptions } from "../../src/http/listener.ts";
 
 export interface TestHost extends AsyncDisposable {
   readonly server: Server;

@@ -1,7 +1,7 @@
 import { silentLogger } from "@parley/server";
 import type { UniversalHandler } from "@parley/a2a/protocol";
-import { dispatch, Responder, type HttpOptions } from "../../src/http.ts";
-import { Port, type PortOptions } from "../../src/port.ts";
+import { dispatch, Responder, type HttpOptions } from "../../src/http/listener.ts";
+import { Port, type PortOptions } from "../../src/http/port.ts";
 
 export interface TestPort extends AsyncDisposable {
   readonly main: Port;

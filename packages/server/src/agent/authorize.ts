@@ -13,21 +13,21 @@ import {
 
 /* Requests for an authorization, as events of an agent (A2A 1.0 §7.6). */
 
-/** Without a word. */
+/** Without a message. */
 export const working: StatusEvent = { kind: "status", state: "TASK_STATE_WORKING" };
 
-/** The request that a message shows. */
+/** The status of a request. */
 export function authRequired(message: AgentMessage): StatusEvent {
   return { kind: "status", state: "TASK_STATE_AUTH_REQUIRED", message };
 }
 
-/** Shows a request, waits for its answer, and goes on. */
+/** Shows a request, waits for its answer, and returns it. */
 export async function* authorize<Init extends AuthorizationInit>(
   turn: TurnBase,
   init: Init,
 ): AsyncGenerator<AgentYield, Credentials[Init["form"]], void> {
   const { shown, credential } = await turn.requestAuthorization(init);
-  // Clients that know nothing of the part show the text.
+  // For clients that do not know the part.
   const link = { text: `${init.reason}\n\nOpen this link: ${shown.url ?? ""}` };
   yield authRequired({ parts: [link, authorizationPart(shown)] });
   const given = await credential();
@@ -36,12 +36,12 @@ export async function* authorize<Init extends AuthorizationInit>(
 }
 
 const maxTexts = 8;
-/** Most characters of metadata that are passed on, as JSON. */
+/** Maximum characters of metadata to pass on, as JSON. */
 const maxMetadata = 64 << 10;
 
 /**
- * The request of another agent for the own caller. A credential in a message would have to pass through this agent: only the link stays. Its
- * metadata stays as it is, since extensions have requests of their own there.
+ * The request of another agent for the own caller: only its link, since a credential in a message would pass through this agent. Metadata stays
+ * as it is, because extensions have requests of their own there.
  */
 export function passedOn(message: Message | undefined): AgentMessage {
   const { metadata, extensions } = message ?? {};

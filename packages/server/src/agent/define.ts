@@ -11,22 +11,19 @@ import type {
 } from "@parley/a2a/internal/protocol/index";
 import { AuthorTurn } from "./turn.ts";
 
-/** What `defineAgent()` takes: what the card says, how the agent is run, and its function. */
+/** What `defineAgent()` takes: the content of the card, behaviour, and the agent's function. */
 export interface AgentDefinition<Types = object, Extensions extends readonly AnyExtension[] = readonly AnyExtension[]>
   extends AgentDescription, Omit<AgentBehaviour, "extensions"> {
-  /**
-   * Extensions that this agent implements (A2A 1.0 §4.6). Its card declares them, and its turns read them with `turn.ext()`. Default: none.
-   */
+  /** Extensions that this agent implements (A2A 1.0 §4.6). Its card declares them; its turns read them with `turn.ext()`. Default: none. */
   readonly extensions?: Extensions;
   /**
-   * Called for each message. An async generator yields events; when it ends, the task is completed. A `turn.reply(…)` that
-   * is returned before any other event is a direct reply, without a task. An error that is thrown fails the task: the
-   * client reads a general sentence, and the log has the error.
+   * Called for each message. An async generator yields events; when it ends, the task is completed. A `turn.reply(…)` that is returned before
+   * any other event is a direct reply, without a task. An error fails the task: the client reads a general sentence, and the log has the error.
    */
   onMessage(turn: Turn<Types>): AgentOutput;
 }
 
-/** Types that do not name extensions, where the agent lists some: their values say what `turn.ext()` gives. */
+/** For types without extensions of an agent that lists some: the listed values type `turn.ext()`. */
 type WithAnyExtension<Types> = Types extends { readonly extensions: unknown }
   ? Types
   : Types & { readonly extensions: readonly AnyExtension[] };
@@ -53,19 +50,18 @@ const names = {
   skills: 1,
   turnTimeout: 1,
   version: 1,
-  // The server refuses it, and says how it is written now.
+  // The server rejects it, and says how it is written now.
   security: 1,
 } satisfies OptionNames<AgentDefinition & { readonly security?: never }>;
 
 /**
  * Defines an agent.
  *
- * @typeParam Types - The types of what it stores: `defineAgent<{ state: Cart; context: User; checkpoint: number }>({ … })`, each of
- * them optional. What is stored is not checked when it is read: after a change of a type, old values still have the old one. With types
- * of its own an agent may still list `extensions`: the compiler takes no list of types in part, so `turn.ext()` then takes any
- * extension. `extensions: [typeof timestamp]` among the types narrows it to those.
+ * @typeParam Types - The types of what it stores, each optional: `defineAgent<{ state: Cart; context: User; checkpoint: number }>({ … })`.
+ * Stored values are not checked when they are read: after a change of a type, old values still have the old one. An agent with these types may
+ * list `extensions`; `turn.ext()` then takes any extension, or with `extensions: [typeof timestamp]` among the types, those.
  *
- * @throws A2AError `InvalidParams` where something is missing that a card must have (A2A 1.0 §4.4.1).
+ * @throws A2AError `InvalidParams` if something is missing that a card must have (A2A 1.0 §4.4.1).
  *
  * @example
  * ```ts
@@ -103,7 +99,7 @@ export function defineAgent<Types extends AgentTypes<Types> = object>(definition
   ];
   if (fields.length > 0) {
     const list = fields.map((violation) => `${violation.field} ${violation.description}`).join(", ");
-    throw new A2AError("InvalidParams", `The agent is not complete: ${list}`, { fields });
+    throw new A2AError("InvalidParams", `The agent is incomplete: ${list}`, { fields });
   }
   return Object.freeze({
     ...rest,

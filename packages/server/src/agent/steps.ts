@@ -12,7 +12,7 @@ import {
   type TurnBase,
 } from "@parley/a2a/internal/protocol/index";
 
-/* Steps: effects outside that are done once (docs/decisions/waiting.md). */
+/* Steps: external effects that are done once (docs/decisions/waiting.md). */
 
 /** A mistake of the agent. */
 export function stepMistake(call: string, text: string): A2AError {
@@ -27,7 +27,6 @@ export function checkName(call: string, name: unknown, what = "name"): asserts n
   }
 }
 
-/** A name in messages. */
 export function quoted(name: string): string {
   return JSON.stringify(plain(name, 100));
 }
@@ -41,7 +40,7 @@ export async function step(
 ): Promise<unknown> {
   checkName("step", name);
   if (typeof run !== "function") throw stepMistake("step", `${quoted(name)} has no function`);
-  if (scope !== "turn" && scope !== "task") throw stepMistake("step", `scope is "turn" or "task"`);
+  if (scope !== "turn" && scope !== "task") throw stepMistake("step", `scope must be "turn" or "task"`);
   checkRetry(retry);
   const memory = await turn.memory();
   const id = `${scope} ${name}`;
@@ -62,7 +61,7 @@ export async function step(
     const value = await tried(turn, { key, uncertain, signal: turn.signal }, run, retry);
     const json = jsonOf(name, value);
     checkSize(name, json, memory.room(name));
-    // Also where the turn has begun to wait meanwhile, or another agent has asked: it was done.
+    // Also if the turn has begun to wait meanwhile, or another agent has asked: it was done.
     turn.signal.throwIfAborted();
     await stored(turn, memory.remember(scope, name, json));
     memory.had.add(id);
@@ -72,21 +71,21 @@ export async function step(
   }
 }
 
-/** A number that is none would try for ever. */
+/** `NaN` would retry for ever. */
 function checkRetry(retry: StepRetry | undefined): void {
   if (retry === undefined) return;
   const { attempts, delay = 0, maxDelay = 0 } = retry;
   if (Number.isInteger(attempts) && attempts > 0 && delay >= 0 && maxDelay >= 0) return;
-  throw stepMistake("step", "retry.attempts is a whole number from 1 on, and its times are in milliseconds");
+  throw stepMistake("step", "retry.attempts must be a whole number from 1, and its times milliseconds");
 }
 
-/** The longest time of a timer. A longer one would be over at once. */
+/** The longest time of a timer. A longer one would fire at once. */
 const longestPause = 2 ** 31 - 1;
 
-/** A result as JSON text. Nothing is an empty text. */
+/** A result as JSON text. `undefined` is an empty text. */
 function jsonOf(name: string, value: unknown): string {
   if (value === undefined) return "";
-  // JSON would change a `Map` without a word: the second attempt would get another value than the first.
+  // JSON would silently change a `Map`: a later attempt would get another value than the first.
   const fault = notJson(value);
   if (fault !== undefined) throw notAResult(name, `result${fault}`);
   try {
@@ -101,7 +100,7 @@ function notAResult(name: string, fault: string, cause?: unknown): A2AError {
   return new A2AError("InvalidAgentResponse", `turn.step(): ${text}`, { cause });
 }
 
-/** A copy in each attempt, so that all of them see the same, whatever is done to it. */
+/** A copy for each attempt, so that changes to one do not reach the others. */
 function valueOf(json: string): unknown {
   return json === "" ? undefined : JSON.parse(json);
 }
@@ -109,7 +108,7 @@ function valueOf(json: string): unknown {
 function checkSize(name: string, json: string, room: number): void {
   const bytes = utf8Length(json);
   const { result, results } = stepBounds;
-  const advice = "keep it elsewhere, and return where it is";
+  const advice = "store it elsewhere, and return a reference";
   if (bytes > result) {
     throw stepMistake("step", `the result of ${quoted(name)} takes ${bytes} bytes of at most ${result}: ${advice}`);
   }
@@ -121,7 +120,7 @@ function checkSize(name: string, json: string, room: number): void {
   }
 }
 
-/** Calls the function until it does not throw. */
+/** Calls the function until it succeeds. */
 async function tried(
   turn: TurnBase,
   call: Omit<StepCall, "attempt">,
@@ -153,11 +152,11 @@ function pause({ clock, signal }: TurnBase, ms: number): Promise<void> {
   });
 }
 
-/** Where the turn is over, this is what the agent is told, and not that its row could not be stored. */
+/** If the turn is over, rejects with its reason, and not with the failure to store. */
 async function stored<T>(turn: TurnBase, storing: Promise<T>): Promise<T> {
   try {
     const result = await storing;
-    // The task may have had no room for it, and has failed.
+    // The task may have failed, because it had no room for the row.
     turn.signal.throwIfAborted();
     return result;
   } catch (error) {

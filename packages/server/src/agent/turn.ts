@@ -1,19 +1,23 @@
+import { type Clock, leavable, type Logger } from "@parley/a2a/internal/base/index";
+import { receivedFiles } from "@parley/a2a/internal/files/received";
 import {
-  partsOf,
   type Content,
   type JsonLike,
   type JsonObject,
   type JsonObjectLike,
   type JsonValue,
+  type Message,
   type Part,
+  partsOf,
   type StandardSchema,
+  type Task,
   type TaskState,
 } from "@parley/a2a/internal/model/index";
-import { leavable } from "@parley/a2a/internal/base/index";
 import type {
   AgentEvent,
   AgentMessage,
   AgentYield,
+  AnyExtension,
   ArtifactEvent,
   ArtifactInit,
   ArtifactWriter,
@@ -22,9 +26,9 @@ import type {
   CheckedWaitOptions,
   Credentials,
   DelegateClient,
+  Delegated,
   DelegateMessage,
   DelegateOptions,
-  Delegated,
   Delegations,
   FileContent,
   FileInit,
@@ -35,13 +39,159 @@ import type {
   StepCall,
   StepOptions,
   Turn,
+  TurnBase,
+  TurnContext,
   TurnMemory,
   WriterOptions,
 } from "@parley/a2a/internal/protocol/index";
-import { receivedFiles } from "@parley/a2a/internal/files/received";
 import type { DelegateCall } from "./delegate/keys.ts";
-import { FactsOfTurn, WaitPlaces } from "./turn-facts.ts";
 import { createWriter, streamText } from "./writer.ts";
+
+/** The facts of a turn. A class, because one is created for each message: an object literal would copy twenty members. */
+class FactsOfTurn {
+  protected readonly base: TurnBase;
+
+  constructor(base: TurnBase) {
+    this.base = base;
+  }
+
+  get message(): Message {
+    return this.base.message;
+  }
+
+  get text(): string {
+    return this.base.text;
+  }
+
+  get taskId(): string {
+    return this.base.taskId;
+  }
+
+  get contextId(): string {
+    return this.base.contextId;
+  }
+
+  get task(): Task | undefined {
+    return this.base.task;
+  }
+
+  get number(): number {
+    return this.base.number;
+  }
+
+  get attempt(): number {
+    return this.base.attempt;
+  }
+
+  get checkpoint(): JsonValue | undefined {
+    return this.base.checkpoint;
+  }
+
+  get principal(): Turn["principal"] {
+    return this.base.principal;
+  }
+
+  get call(): Turn["call"] {
+    return this.base.call;
+  }
+
+  get headers(): Turn["headers"] {
+    return this.base.headers;
+  }
+
+  get metadata(): JsonObject | undefined {
+    return this.base.metadata;
+  }
+
+  get acceptedOutputModes(): readonly string[] {
+    return this.base.acceptedOutputModes;
+  }
+
+  ext(extension: AnyExtension): undefined {
+    return this.base.extension(extension.uri) as undefined;
+  }
+
+  get extensions(): readonly string[] {
+    return this.base.extensions;
+  }
+
+  get signal(): Turn["signal"] {
+    return this.base.signal;
+  }
+
+  get context(): TurnContext {
+    return this.base.context;
+  }
+
+  get logger(): Logger {
+    return this.base.logger;
+  }
+
+  get clock(): Clock {
+    return this.base.clock;
+  }
+
+  allows(skillId: string): boolean {
+    return this.base.allows(skillId);
+  }
+
+  state(): JsonValue | undefined {
+    return this.base.state();
+  }
+
+  setState<Value extends JsonLike<Value>>(value: Value | undefined): void {
+    this.base.setState(value);
+  }
+
+  makeId(): string {
+    return this.base.makeId();
+  }
+
+  flush(): Promise<void> {
+    return this.base.flush();
+  }
+}
+
+/**
+ * Identifies the waits of a turn, in the same way in each attempt: sequential ones by their order. The generators of `turn.all()` race, and
+ * remembered steps change who comes first. There a wait is identified by what it waits for.
+ */
+class WaitPlaces {
+  readonly #base: Pick<TurnBase, "count">;
+  /** How many `turn.all()` are under way, nested. */
+  #depth = 0;
+
+  constructor(base: Pick<TurnBase, "count">) {
+    this.#base = base;
+  }
+
+  /** Begins a `turn.all()`. The returned function ends it. */
+  race(): () => void {
+    this.#depth += 1;
+    return () => {
+      this.#depth -= 1;
+      if (this.#depth === 0) this.#base.count(races, 1);
+    };
+  }
+
+  /**
+   * The identity of a wait. It is numbered when its function begins to wait: a checkpoint that is saved before does not count it.
+   *
+   * @param ordered - What it waits for, if the order tells the rest.
+   * @param raced - What it waits for, in `turn.all()`.
+   * @param key - Given by the agent.
+   */
+  place(ordered: string, raced: string, key: string | undefined): () => string {
+    if (key !== undefined) return () => `=${key}`;
+    const base = this.#base;
+    // Each `turn.all()` has its own numbers: the progress of another one differs between attempts.
+    const of = this.#depth === 0 ? ordered : `a${base.count(races, 0) + 1}.${raced}`;
+    return () => `${of}#${base.count(of, 1)}`;
+  }
+}
+
+/** Counts the ended `turn.all()`. */
+const races = "a";
 
 interface StatusOptions<Metadata> {
   readonly keep?: boolean;
@@ -49,7 +199,7 @@ interface StatusOptions<Metadata> {
   readonly messageMetadata?: JsonObject;
 }
 
-/** Metadata without a content makes a message without parts, which is refused with what is missing. */
+/** Metadata without content makes a message without parts, which is rejected with what is missing. */
 function messageOf(content?: Content, metadata?: JsonObject): { readonly message?: AgentMessage } {
   if (metadata !== undefined) return { message: { parts: content === undefined ? [] : partsOf(content), metadata } };
   return content === undefined ? {} : { message: { parts: partsOf(content) } };
@@ -78,9 +228,9 @@ function appendTo(artifactId: string, parts: readonly Part[], last: boolean): Ar
   };
 }
 
-/** A turn with builders of events, around the turn that the engine passes. */
+/** A turn with builders of events, around the turn of the engine. */
 export class AuthorTurn extends FactsOfTurn implements Turn {
-  /** The calls of `delegate()`, in their order. */
+  /** The calls of `delegate()`, in order. */
   #calls: DelegateCall[] | undefined;
   /** Made with the first wait, or the first `all()`. */
   #places: WaitPlaces | undefined;
@@ -114,7 +264,7 @@ export class AuthorTurn extends FactsOfTurn implements Turn {
     return this.base.requestAuthorization(init);
   }
 
-  // Few agents ask for authorizations, so the others do not load how.
+  // Loaded only by agents that ask for authorizations.
   async *authorize<Init extends AuthorizationInit>(
     init: Init,
   ): AsyncGenerator<AgentYield, Credentials[Init["form"]], void> {
@@ -135,7 +285,7 @@ export class AuthorTurn extends FactsOfTurn implements Turn {
     const calls = (this.#calls ??= []);
     const at = calls.push({ client, message, options }) - 1;
     return leavable(async function* (left) {
-      const { delegate } = await import("./delegate/delegate.ts");
+      const { delegate } = await import("./delegate/delegation.ts");
       return yield* delegate(base, calls, at, left);
     });
   }
@@ -164,14 +314,14 @@ export class AuthorTurn extends FactsOfTurn implements Turn {
 
   step(name: string, run: (call: StepCall) => unknown, options?: StepOptions): Promise<never> {
     const done = import("./steps.ts").then(({ step }) => step(this.base, name, run, options) as Promise<never>);
-    // One that nobody waits for must not end the process when its turn is over.
+    // If nobody awaits it, it must not end the process when its turn is over.
     done.catch(() => {});
     return done;
   }
 
   sleep(until: Date | number, { key }: KeyedWait = {}): AsyncGenerator<AgentYield, void, void> {
     const base = this.base;
-    // Times of a calendar are computed: two dates are told apart by their order.
+    // Dates are computed, so two of them are identified by their order.
     const place = this.#waitPlaces().place("s", typeof until === "number" ? `s${until}` : "d", key);
     return (async function* () {
       const which = place();
@@ -197,9 +347,8 @@ export class AuthorTurn extends FactsOfTurn implements Turn {
     return (this.#places ??= new WaitPlaces(this.base));
   }
 
-  // Nor how data is checked.
   async data<Output>(schema: StandardSchema<Output>, options?: { ask?: Content }): Promise<Output> {
-    const { messageData } = await import("./message-data.ts");
+    const { messageData } = await import("./data.ts");
     return messageData(this, schema, options?.ask);
   }
 
@@ -236,7 +385,7 @@ export class AuthorTurn extends FactsOfTurn implements Turn {
     return streamText(source, options.artifactId ?? this.makeId(), options as WriterOptions, this.clock);
   }
 
-  // Loaded by agents of files alone.
+  // Loaded only by agents that send files.
   async *file(source: ByteSource, init: FileInit): AsyncGenerator<AgentEvent, SentFile, void> {
     const artifactId = init.artifactId ?? this.makeId();
     const { sendFile } = await import("@parley/a2a/internal/files/send");

@@ -11,13 +11,13 @@ import { checkName, quoted, stepMistake } from "./steps.ts";
 
 /* Waits without a process (docs/decisions/waiting.md). The engine ends the function at the event that they yield, and calls it again. */
 
-/** How a wait ended, as it is remembered. */
+/** How a wait ended, as stored. */
 interface Ended {
-  /** The data of the event. Absent: the time was over. */
+  /** The data of the event. Absent: timeout. */
   readonly data?: JsonValue;
 }
 
-/** Waits for a time. `key`: which wait of the turn it is, the same in each attempt. */
+/** Waits for a time. `key` identifies the wait in each attempt of the turn. */
 export async function* sleep(
   turn: TurnBase,
   key: string,
@@ -32,12 +32,12 @@ export async function* sleep(
   yield* wait(turn, memory, key, { until: whole(time) }, () => Promise.resolve(undefined));
 }
 
-/** A key of the agent begins with `=`. */
+/** Keys of the agent begin with `=`. */
 function checkKey(call: string, key: string): void {
   if (key.startsWith("=")) checkName(call, key.slice(1), "key");
 }
 
-/** A second wait with the key of one that is over would be over at once. */
+/** A second wait with the key of an ended one would end at once. */
 function useKey(call: string, memory: TurnMemory, key: string): void {
   if (!key.startsWith("=")) return;
   if (memory.had.has(`wait ${key}`)) {
@@ -51,7 +51,7 @@ function timeOf(until: unknown): number {
   return until instanceof Date ? until.getTime() : NaN;
 }
 
-/** The last moment that a store takes: a longer wait has no end. */
+/** Stores take no later time. */
 function whole(time: number): number {
   return Math.min(Math.ceil(time), Number.MAX_SAFE_INTEGER);
 }
@@ -68,7 +68,7 @@ export async function* waitFor<Output>(
   checkKey("waitFor", key);
   const memory = await turn.memory();
   useKey("waitFor", memory, key);
-  /** The value of the event that came now. An earlier one is checked again. */
+  /** The value of an event that came now. An earlier one is checked again. */
   let fitting: { readonly value: Output } | undefined;
   const take = async (): Promise<Taken | undefined> => {
     for (;;) {
@@ -84,8 +84,7 @@ export async function* waitFor<Output>(
   const { data } = yield* wait(turn, memory, key, first, take);
   if (data === undefined) return undefined;
   const value = fitting ?? (await fits(turn, name, data, schema));
-  if (value === undefined)
-    throw stepMistake("waitFor", `the event that came in an earlier attempt does not fit the schema`);
+  if (value === undefined) throw stepMistake("waitFor", `the event of an earlier attempt does not match the schema`);
   return value.value;
 }
 
@@ -122,12 +121,12 @@ async function* wait(
       yield { kind: "wait", waits: [{ key, wait: open }] };
     }
   } finally {
-    // Where the turn lets go of the process, the wait goes on.
+    // If the turn leaves the process, the wait continues.
     if (!isOver && !memory.leaving && !turn.signal.aborted) memory.leave(key);
   }
 }
 
-/** The data as the schema reads it; `undefined` where it does not fit. */
+/** The data as the schema reads it; `undefined` if it does not fit. */
 async function fits<Output>(
   { logger }: TurnBase,
   name: string,
@@ -138,6 +137,6 @@ async function fits<Output>(
   const checked = await checkData([{ field: "data", value: data }], schema);
   if (checked.fits) return checked;
   const fields = checked.fields.map(({ field, description }) => `${field} ${description}`);
-  logger.error("An event does not fit its schema, and is dropped", { name, fields });
+  logger.error("Event does not match its schema; dropped", { name, fields });
   return undefined;
 }

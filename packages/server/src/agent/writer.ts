@@ -4,16 +4,13 @@ import type { AgentEvent, ArtifactWriter, WriterOptions } from "@parley/a2a/inte
 
 const defaultMaxDelay = 50;
 
-/** A writer whose pending text can be sent although no new text came. `streamText` needs that. */
+/** A writer whose pending text can be sent without new text, for `streamText`. */
 interface FlushableWriter extends ArtifactWriter {
   readonly hasPending: boolean;
   flush(): readonly AgentEvent[];
 }
 
-/**
- * A writer that collects tokens into chunks by size and time. An answer of ten thousand tokens is then stored and sent as
- * some dozens of events.
- */
+/** Collects tokens into chunks by size and time: an answer of ten thousand tokens is stored and sent as some dozens of events. */
 export function createWriter(artifactId: string, options: WriterOptions, clock: Clock): FlushableWriter {
   const maxChars = options.maxChars ?? 4096;
   const maxDelay = options.maxDelay ?? defaultMaxDelay;
@@ -54,7 +51,7 @@ export function createWriter(artifactId: string, options: WriterOptions, clock: 
     write(text) {
       if (ended) throw new Error(`The writer of artifact ${artifactId} has ended`);
       pending += text;
-      // The first piece is sent at once, so that a reader soon sees the beginning of the answer.
+      // The first piece is sent at once, so that a reader soon sees the beginning.
       const due = !begun || pending.length >= maxChars || clock.elapsed() - sentAt >= maxDelay;
       return due && pending !== "" ? chunk(false) : [];
     },

@@ -9,43 +9,42 @@ import type {
 } from "@parley/a2a/internal/protocol/index";
 import { createSeal, type Seal } from "../seal/index.ts";
 import type { FeatureEffect, TaskKey } from "../store/index.ts";
-import { Collector } from "./collector.ts";
-import { deleteBlobsOf, deleteIncomingBlobs } from "./delete.ts";
+import { Collector, deleteBlobsOf, deleteIncomingBlobs } from "./deletion.ts";
 import { ByteHash } from "@parley/a2a/internal/base/bytes";
-import type { BlobRooms, BlobSettings } from "./lazy.ts";
+import type { BlobDeps, BlobSettings } from "./lazy.ts";
 import { aboutOf, answerLink, linkTo } from "./links.ts";
-import { BlobReader } from "./reader.ts";
-import { moveBlob } from "./receive.ts";
-import { Uploads } from "./uploads.ts";
 import {
+  type BlobAbout,
   blobFeature,
   blobId,
+  type BlobOwner,
+  BlobReader,
+  type BlobRef,
+  type BlobRow,
   idOf,
   prefixOf,
   refOf,
   refUrl,
   rowOf,
-  type BlobAbout,
-  type BlobOwner,
-  type BlobRef,
-  type BlobRow,
 } from "./ref.ts";
+import { moveBlob } from "./receive.ts";
+import { Uploads } from "./uploads.ts";
 
-/** The files of a task, while more of them are stored. */
+/** The files of a task, and its room for more. */
 export interface BlobRoom {
-  /** What they may still take. */
+  /** Bytes that are left. */
   bytes: number;
-  /** Who has sent a file that does not fit: a client, or the agent. */
+  /** Who sends the files, for errors. */
   readonly sender: "client" | "agent";
-  /** Ids of the blobs that have a row, or that get one with the record that refers to them. */
+  /** Ids of the blobs with a row, or with one that is stored with the record that refers to them. */
   readonly ids: Set<string>;
-  /** Rows of blobs that no record refers to yet, by their key. */
+  /** Rows of blobs that no record refers to yet, by key. */
   readonly rows: Map<string, FeatureEffect>;
-  /** What a lost run may have stored, and the run after it stores again. */
+  /** Files of a lost run, which the run after it stores again. */
   readonly earlier: Pick<BlobRef, "key" | "hash" | "size">[];
-  /** URLs of the copies of files of other tasks, by their keys. */
+  /** URLs of copies of files of other tasks, by key. */
   readonly copies: Map<string, string>;
-  /** Is called now and then while a file waits to be stored. */
+  /** Called now and then while a file waits to be stored. */
   onWait?: () => void;
 }
 
@@ -55,31 +54,30 @@ interface UnfinishedFile extends BlobOwner {
   isErased: boolean;
 }
 
-/** Times to wait before a part that is in memory is stored again. Milliseconds. */
+/** Waits before a part in memory is stored again, in milliseconds. */
 const retries = [100, 1000];
 
-/** Files outside of the database: stores them, links to them, reads them, and deletes those that no task has. */
+/** Files outside of the database: stores them, links to them, reads them, and deletes unused ones. */
 export class Blobs extends BlobReader {
   readonly settings: BlobSettings;
-  readonly #rooms: BlobRooms;
+  readonly #deps: BlobDeps;
   readonly #seal: Seal;
   readonly #collector: Collector;
   readonly #uploads: Uploads;
-  /** Files that are being stored. */
   readonly #unfinished = new Set<UnfinishedFile>();
 
-  constructor(settings: BlobSettings, rooms: BlobRooms) {
+  constructor(settings: BlobSettings, deps: BlobDeps) {
     super(settings.store);
     this.settings = settings;
-    this.#rooms = rooms;
+    this.#deps = deps;
     this.#seal = createSeal(settings.keyring);
-    this.#collector = new Collector(settings, rooms);
-    this.#uploads = new Uploads(settings.uploadBytes, settings.store.uploadBytes ?? 1 << 20, rooms.clock);
+    this.#collector = new Collector(settings, deps);
+    this.#uploads = new Uploads(settings.uploadBytes, settings.store.uploadBytes ?? 1 << 20, deps.clock);
   }
 
   /** The files of a task, by its rows. `resumes`: a run was lost, whose files may be stored again. */
   async roomOf(task: TaskKey, sender: BlobRoom["sender"], resumes = false): Promise<BlobRoom> {
-    const rows = await this.#rooms.tasks.features(task, task.taskId, blobFeature);
+    const rows = await this.#deps.tasks.features(task, task.taskId, blobFeature);
     const prefix = await prefixOf(task.agent, task.owner, task.taskId);
     const blobs = rows.map(({ key, value }) => {
       const { bytes, hash } = JSON.parse(value) as BlobRow;
@@ -98,8 +96,8 @@ export class Blobs extends BlobReader {
   }
 
   /**
-   * The URL of a part that an agent sends on. A file of this task, which a step of a lost run may have remembered, is kept with it. One of
-   * another task of the owner is copied, since it is deleted with that one.
+   * The URL of a part that an agent sends on. A file of this task, which a step of a lost run may have remembered, stays with it. One of another
+   * task of the owner is copied, since it is deleted with that task.
    */
   async keep(task: TaskKey, url: string, about: BlobAbout, room: BlobRoom): Promise<string> {
     const ref = refOf(url);
@@ -113,7 +111,7 @@ export class Blobs extends BlobReader {
     if ((await this.owned(url, task)) === undefined) return url;
     let isGone = false;
     const open = (): Promise<AsyncIterable<Bytes> | undefined> => this.open(ref);
-    // Opened when there is room for the copy: a bucket ends an answer that nobody reads.
+    // Opened when there is room for the copy: a bucket ends an answer that is not read.
     const body = async function* (): AsyncGenerator<Bytes, void, void> {
       const found = await open();
       isGone = found === undefined;
@@ -128,7 +126,7 @@ export class Blobs extends BlobReader {
     return copy.url;
   }
 
-  /** The parts, with those that are large files outside. Resolves when they are durable. */
+  /** The parts, with large files moved out. Resolves when they are durable. */
   async storeParts(task: TaskKey, parts: readonly Part[], room: BlobRoom): Promise<readonly Part[]> {
     const stored: Part[] = [];
     for (const part of parts) {
@@ -149,12 +147,12 @@ export class Blobs extends BlobReader {
       } catch (error) {
         const wait = retries[tries];
         if (wait === undefined || !(error instanceof A2AError) || error.code !== "Unavailable") throw error;
-        await new Promise<void>((resolve) => this.#rooms.clock.after(wait, resolve));
+        await new Promise<void>((resolve) => this.#deps.clock.after(wait, resolve));
       }
     }
   }
 
-  /** Stores a file of a task once there is room for it. Resolves to the URL of its part, once it is durable. */
+  /** Stores a file of a task once there is room. Resolves to the URL of its part, once it is durable. */
   async store(
     task: TaskKey,
     bytes: AsyncIterable<Uint8Array>,
@@ -191,7 +189,7 @@ export class Blobs extends BlobReader {
     return { url: refUrl({ ...ref, about: aboutOf(about) }), size };
   }
 
-  /** A bucket may have all bytes, and the file only later. If the owner is erased in between, the file is deleted then. */
+  /** If the owner is erased during the upload, the file is deleted after it. */
   async #put({ agent, owner }: TaskKey, key: string, body: AsyncIterable<Bytes>): Promise<void> {
     const { store } = this.settings;
     const file: UnfinishedFile = { agent, owner, isErased: false };
@@ -200,13 +198,13 @@ export class Blobs extends BlobReader {
       await store.put(key, body);
     } finally {
       this.#unfinished.delete(file);
-      // Also where it failed: an answer can be lost. What fails here is deleted later, as anything that no task has.
+      // Also after an error: an answer can be lost. If this fails, the collector deletes the file later.
       if (file.isErased) await store.delete([key]).catch(() => {});
     }
     if (file.isErased) throw new A2AError("Unavailable", "The owner of the file was erased");
   }
 
-  /** The part of a message whose file was stored while the message was read. From now on the file is one of the task. */
+  /** Makes a file of the task out of one that was stored while its message was read. */
   async adopt(task: TaskKey, file: IncomingFile, part: Part, room: BlobRoom): Promise<Part> {
     const { taskBytes } = this.settings;
     if (file.taken) throw new A2AError("Unavailable", "The request of a file is over");
@@ -225,46 +223,45 @@ export class Blobs extends BlobReader {
     return { ...part, url: refUrl({ ...file, about: aboutOf(part) }) } as Part;
   }
 
-  /** A store that moves nothing reads the file and stores it again, which takes the memory of an upload. */
+  /** A store without `move` reads the file and stores it again, which takes the memory of an upload. */
   #move({ owner }: TaskKey, from: string, to: string, room: BlobRoom): Promise<string> {
     const { store } = this.settings;
     const move = (): Promise<string> => moveBlob(store, from, to);
     return store.move === undefined ? this.#uploads.run(owner, move, room.onWait) : move();
   }
 
-  /** A link for a reference. */
   async link({ key, about }: BlobRef): Promise<string> {
     const { store, links, linkTime, url } = this.settings;
-    // A reference in data is anyone's text.
+    // A reference in data may come from anyone.
     const said = aboutOf(about);
     if (links === "store" && store.link !== undefined) {
       return store.link(key, { ...said, expires: Math.ceil(linkTime / 1000) });
     }
-    return linkTo(url, this.#seal, { ...said, key, expires: Math.floor(this.#rooms.clock.now() + linkTime) });
+    return linkTo(url, this.#seal, { ...said, key, expires: Math.floor(this.#deps.clock.now() + linkTime) });
   }
 
-  /** Answers a request for the file of a link to this server. `answers`: the memory that readers may hold. */
+  /** Answers a request for a link to this server. `answers`: the memory that readers may hold. */
   answer(request: UniversalRequest, answers: ByteBudget): Promise<UniversalResponse> {
     const { store } = this.settings;
-    return answerLink(request, { store, seal: this.#seal, now: this.#rooms.clock.now(), answers });
+    return answerLink(request, { store, seal: this.#seal, now: this.#deps.clock.now(), answers });
   }
 
-  /** Deletes those of the files of a task that it has no row for. Nothing may be about to store one. */
+  /** Deletes those of the files that the task has no row for. Nothing may be about to store one. */
   async deleteUnnamed(task: TaskKey, keys: readonly string[]): Promise<void> {
-    const rows = await this.#rooms.tasks.features(task, task.taskId, blobFeature);
+    const rows = await this.#deps.tasks.features(task, task.taskId, blobFeature);
     const named = new Set(rows.map(({ key }) => key));
     const unnamed = keys.filter((key) => !named.has(idOf(key)));
     if (unnamed.length > 0) await this.settings.store.delete(unnamed);
   }
 
-  /** Deletes all files of an owner, also those that no task has. */
+  /** Deletes all files of an owner, also unused ones. */
   async deleteOf(owner: BlobOwner): Promise<void> {
     for (const file of this.#unfinished) file.isErased ||= file.agent === owner.agent && file.owner === owner.owner;
     await deleteBlobsOf(this.settings.store, owner);
     await deleteIncomingBlobs(this.settings.store, owner.owner);
   }
 
-  /** Deletes the files that no task has, and that are old enough. `stopped`: whether to end. */
+  /** Deletes unused files that are old enough. `stopped`: whether to end. */
   collect(stopped: () => boolean): Promise<number> {
     return this.#collector.collect(stopped);
   }
@@ -277,7 +274,7 @@ function take(room: BlobRoom, ref: Pick<BlobRef, "key" | "hash" | "size">): void
   room.rows.set(ref.key, rowOf(ref));
 }
 
-/** The key of the same bytes, where a lost run has stored them. Each counts for one file. */
+/** The key of the same bytes of a lost run. Each counts for one file. */
 function takeEarlier(room: BlobRoom, hash: ByteHash): string | undefined {
   const [digest, { size }] = [hash.digest(), hash];
   const at = room.earlier.findIndex((each) => each.hash === digest && each.size === size);
@@ -286,8 +283,8 @@ function takeEarlier(room: BlobRoom, hash: ByteHash): string | undefined {
 
 function tooLarge({ sender }: BlobRoom, limit: string, bytes: number): A2AError {
   return sender === "client"
-    ? new A2AError("RequestTooLarge", `A file of the message does not fit: ${limit} is ${bytes}`)
-    : new A2AError("InvalidAgentResponse", `A file does not fit: ${limit} is ${bytes}`);
+    ? new A2AError("RequestTooLarge", `A file of the message exceeds a limit: ${limit} is ${bytes}`)
+    : new A2AError("InvalidAgentResponse", `A file exceeds a limit: ${limit} is ${bytes}`);
 }
 
 async function* asAsync(pieces: Iterable<Bytes>): AsyncGenerator<Bytes, void, void> {

@@ -16,12 +16,11 @@ import {
 } from "@parley/a2a/internal/protocol/index";
 import type { Blobs } from "./blobs.ts";
 import type { BlobStore } from "./port.ts";
-import { BlobReader } from "./reader.ts";
-import { mayHaveRefs, placeOf, refOf, splitRefs, unreadable, type BlobOwner } from "./ref.ts";
+import { type BlobOwner, BlobReader, mayHaveRefs, placeOf, refOf, splitRefs, unreadable } from "./ref.ts";
 
-/* Files in answers and events: every operation gives the same parts (one place for all bindings and versions). */
+/* Files in answers and events: the same for all operations, bindings and versions. */
 
-/** The service whose answers and events have links in the place of references, or the files themselves where the client asks for them. */
+/** The service whose answers and events have links in place of references, or the files themselves if the client asks for them. */
 export function withFiles(
   service: AgentService,
   blobs: Blobs,
@@ -92,7 +91,7 @@ function hasRefs(payload: Payload<unknown>): boolean {
   return textsOf(payload).some(mayHaveRefs);
 }
 
-/** The payload with links. One without references stays as it is. */
+/** The payload with links in place of references. */
 export async function linked<T>(payload: Payload<T>, blobs: Blobs, owner: BlobOwner): Promise<Payload<T>> {
   if (!hasRefs(payload)) return payload;
   const texts: string[] = [];
@@ -117,11 +116,11 @@ function inlineFiles(blobs: Blobs, owner: BlobOwner): InlineFiles {
   };
 }
 
-/** What holds the bytes in the place of an address, in the forms of all versions. */
+/** The members for bytes in place of addresses, in all versions. */
 const inlineMembers: Readonly<Record<string, string>> = { url: "raw", uri: "bytes", fileWithUri: "fileWithBytes" };
 
-/** The text with the files of all agents that an owner has. */
-export function withBytesOf(text: string, blobs: BlobReader, owner: string): AsyncIterable<string> {
+/** With the files of all agents of an owner. */
+function withBytesOf(text: string, blobs: BlobReader, owner: string): AsyncIterable<string> {
   return withBytes(text, blobs, (url) => ({ agent: placeOf(refOf(url)?.key ?? "")?.agent ?? "", owner }));
 }
 
@@ -134,7 +133,7 @@ async function* withBytes(
   const { refs, rest } = splitRefs(text);
   for (const { before, member, url } of refs) {
     const ref = await blobs.owned(url, ownerOf(url));
-    // A file that is missing must not break off the answer that it is in.
+    // A missing file must not break off the answer.
     const body = ref && (await blobs.open(ref));
     if (body === undefined) {
       yield `${before}"${member}":"${unreadable}"`;
@@ -153,8 +152,8 @@ async function* withBytes(
 }
 
 /**
- * The pieces of an export (`exportOwner()` of `@parley/server/store`) with the bytes of files that are kept elsewhere, while they are read. A
- * file that is missing is `about:blank#unavailable`.
+ * The pieces of an export (`exportOwner()` of `@parley/server/store`) with the bytes of external files, while they are read. A missing file is
+ * `about:blank#unavailable`.
  *
  * @example
  * ```ts

@@ -9,51 +9,50 @@ import {
 import type { SealKeyring } from "../seal/index.ts";
 import type { Store } from "../store/index.ts";
 import type { Blobs } from "./blobs.ts";
-import type { BlobOptions } from "./options.ts";
+import type { BlobOptions } from "./port.ts";
 import type { ReceivingPlace } from "./receive.ts";
 import type { BlobOwner } from "./ref.ts";
 
-/** The settings of large files. */
 export interface BlobSettings extends Required<Omit<BlobOptions, "keys">> {
-  /** The address of the server's own links. */
+  /** The base URL of the server's own links. */
   readonly url: string;
   readonly keyring: SealKeyring;
 }
 
-/** What of the server they need. */
-export interface BlobRooms {
+/** Server dependencies of large files. */
+export interface BlobDeps {
   readonly tasks: Store;
   readonly clock: Clock;
   readonly logger: Logger;
 }
 
-/** Large files, loaded when there is the first one. */
+/** Large files, whose code is loaded with the first one. */
 export interface LazyBlobs {
   readonly inlineBytes: number;
-  /** Milliseconds between two searches for files that no task has. */
+  /** Milliseconds between two searches for unused files. */
   readonly interval: number;
   /** Begins to receive a message with large files. */
   receive(place: ReceivingPlace): Promise<IncomingFiles>;
   load(): Promise<Blobs>;
   /** A payload for the owner of a task, with links to its files. */
   linked<T>(payload: Payload<T>, owner: BlobOwner): Promise<Payload<T>>;
-  /** Texts for an owner with the files of all of its agents in them. */
+  /** Texts for an owner with the files of all of its agents. */
   inlined(texts: AsyncIterable<string>, owner: string): AsyncGenerator<string, void, void>;
   /** The service with files in its answers: as links, or as the client asks. */
   around(service: AgentService, agent: string, ownerOf: (principal: Principal) => string): AgentService;
 }
 
-export function lazyBlobs(settings: BlobSettings, rooms: BlobRooms): LazyBlobs {
+export function lazyBlobs(settings: BlobSettings, deps: BlobDeps): LazyBlobs {
   let loading: Promise<Blobs> | undefined;
-  const load = (): Promise<Blobs> => (loading ??= import("./blobs.ts").then(({ Blobs }) => new Blobs(settings, rooms)));
+  const load = (): Promise<Blobs> => (loading ??= import("./blobs.ts").then(({ Blobs }) => new Blobs(settings, deps)));
   let budget: ByteBudget | undefined;
   return {
     inlineBytes: settings.inlineBytes,
     interval: settings.interval,
     async receive(place) {
       const { Receiving } = await import("./receive.ts");
-      budget ??= new ByteBudget(settings.unfinishedBytes, rooms.clock, "The server is busy with other large messages");
-      return new Receiving(settings, budget, place, rooms.clock).begin();
+      budget ??= new ByteBudget(settings.unfinishedBytes, deps.clock, "The server is busy with other large messages");
+      return new Receiving(settings, budget, place, deps.clock).begin();
     },
     load,
     linked: async (payload, owner) => (await import("./deliver.ts")).linked(payload, await load(), owner),
@@ -64,7 +63,7 @@ export function lazyBlobs(settings: BlobSettings, rooms: BlobRooms): LazyBlobs {
       const wrapped = import("./deliver.ts").then(async ({ withFiles }) =>
         withFiles(service, await load(), (principal) => ({ agent, owner: ownerOf(principal) })),
       );
-      // Whoever calls gets the error.
+      // Each call rejects with the error.
       wrapped.catch(() => {});
       return {
         call: async (...call) => (await wrapped).call(...call),

@@ -1,5 +1,5 @@
 import { wellFormed } from "@parley/a2a/internal/base/json-text";
-import { safeFileName } from "@parley/a2a/internal/files/name";
+import { safeFileName } from "@parley/a2a/internal/files/content";
 import type { BodyWriter, ByteBudget, UniversalRequest, UniversalResponse } from "@parley/a2a/internal/protocol/index";
 import type { Seal } from "../seal/index.ts";
 import type { BlobContent, BlobRange, BlobStore } from "./port.ts";
@@ -7,22 +7,22 @@ import type { BlobAbout } from "./ref.ts";
 import { dispositionOf } from "./s3.ts";
 
 /*
- * Links of the server to blobs. All that a link says is sealed, so it shows no key of a blob, and no part of it can be changed. It is a
- * capability: who has it reads the file until it expires, without credentials.
+ * Links of the server to blobs. Their content is sealed: it does not show the key of a blob, and cannot be changed. A link is a capability: its
+ * holder reads the file until it expires, without credentials.
  */
 
-/** What a link says. */
+/** The content of a link. */
 interface Said extends BlobAbout {
   readonly key: string;
   /** In milliseconds since the Unix epoch. */
   readonly expires: number;
 }
 
-/** What a link is sealed for, so that nothing else that the server has sealed opens as one. */
+/** What links are bound to, so that no other sealed text opens as one. */
 const purpose = ["a link to a file"];
 const parameter = "link";
 
-/** What of a part goes into its link. A name that is no name of a file, and a type that is none, stay out. */
+/** What of a part goes into its link: only valid file names and media types. */
 export function aboutOf({ filename, mediaType }: BlobAbout): BlobAbout {
   const isType = typeof mediaType === "string" && /^[\w.+-]{1,100}\/[\w.+-]{1,100}$/.test(mediaType);
   return {
@@ -31,14 +31,14 @@ export function aboutOf({ filename, mediaType }: BlobAbout): BlobAbout {
   };
 }
 
-/** The URL of a link. `url`: the address of the endpoint. */
+/** `url`: the address of the endpoint. */
 export async function linkTo(url: string, seal: Seal, said: Said): Promise<string> {
   return `${url}?${parameter}=${encodeURIComponent(await seal.seal(said, purpose))}`;
 }
 
 const plain = { "content-type": "text/plain; charset=utf-8", "cache-control": "no-store" } as const;
 
-interface LinkRooms {
+interface LinkDeps {
   readonly store: BlobStore;
   readonly seal: Seal;
   /** Milliseconds since the Unix epoch. */
@@ -47,13 +47,13 @@ interface LinkRooms {
   readonly answers: ByteBudget;
 }
 
-/** What the reader of a link holds in memory: a piece that is read, and one that is sent. Bytes. */
+/** What the reader of a link holds in memory, in bytes: a piece that is read, and one that is sent. */
 const readerBytes = 128 << 10;
 
-/** Answers a request for the file of a link. */
+/** Answers a request for a link. */
 export async function answerLink(
   request: UniversalRequest,
-  { store, seal, now, answers }: LinkRooms,
+  { store, seal, now, answers }: LinkDeps,
 ): Promise<UniversalResponse> {
   if (request.method !== "GET" && request.method !== "HEAD") {
     return { status: 405, headers: { ...plain, allow: "GET, HEAD" }, body: "Files are read with GET" };
@@ -84,7 +84,7 @@ export async function answerLink(
 
 interface Found extends BlobContent {
   readonly range: { readonly start: number; readonly end: number } | undefined;
-  /** The range is beyond the end. */
+  /** The range begins beyond the end. */
   readonly beyond?: true;
 }
 
@@ -95,7 +95,7 @@ async function contentOf(store: BlobStore, key: string, range: WantedRange | und
   }
   let wanted: BlobRange;
   if (range.start === undefined) {
-    // The last bytes: the size has to be known before.
+    // The last bytes: the size has to be known first.
     const some = await store.get(key, { start: 0, end: 0 });
     if (some === undefined) return undefined;
     await some.body[Symbol.asyncIterator]().return?.();
@@ -109,7 +109,7 @@ async function contentOf(store: BlobStore, key: string, range: WantedRange | und
   return { ...found, range: { start: wanted.start, end: Math.min(wanted.end ?? Infinity, found.size - 1) } };
 }
 
-/** `writer`: what writes the body; `undefined`: none is sent. */
+/** `writer`: writes the body; `undefined`: none is sent. */
 function answered(
   found: Found | undefined,
   said: Said,
@@ -130,7 +130,7 @@ function answered(
     "content-disposition": dispositionOf(said.filename),
     "accept-ranges": "bytes",
     ...(range !== undefined && { "content-range": `bytes ${range.start}-${range.end}/${size}` }),
-    // A stranger chose name, type and content. No browser runs it, or takes it for something else.
+    // A stranger chose name, type and content: browsers must not run it, or sniff another type.
     "x-content-type-options": "nosniff",
     "content-security-policy": "sandbox; default-src 'none'",
     "referrer-policy": "no-referrer",
@@ -140,12 +140,12 @@ function answered(
   return { status, headers, body: writer(body) ?? closing(close) };
 }
 
-/** Nothing is sent, and what was opened is closed. */
+/** Sends nothing, and closes what was opened. */
 function closing(close: () => Promise<void>): BodyWriter {
   return () => close();
 }
 
-/** Whoever has a link can open many connections and read none. Their room is taken before anything is read, and a slow reader loses it. */
+/** A holder of a link can open many connections and read none: memory is reserved before anything is read, and a slow reader loses it. */
 function writing(body: BlobContent["body"], answers: ByteBudget, owner: string): BodyWriter {
   return async (sink) => {
     const pieces = body[Symbol.asyncIterator]();
@@ -166,9 +166,10 @@ async function opened(url: string, seal: Seal): Promise<Said | undefined> {
   return (seal.open(token, purpose) as Promise<Said>).catch(() => undefined);
 }
 
-/** A range that is wanted: from a first byte on, or the last so many bytes. */
+/** From a first byte on, or the last so many bytes. */
 type WantedRange =
-  { readonly start: number; readonly end: number | undefined } | { readonly start: undefined; readonly last: number };
+  | { readonly start: number; readonly end: number | undefined }
+  | { readonly start: undefined; readonly last: number };
 
 /** A single range of bytes (RFC 9110 §14.1.2). Any other header is ignored, as the RFC allows. */
 function rangeOf(header: string | undefined): WantedRange | undefined {

@@ -7,30 +7,30 @@ import { aboutOf } from "./links.ts";
 import type { BlobStore } from "./port.ts";
 import { blobId, prefixOf, refUrl, unknownAgent } from "./ref.ts";
 
-/** Where the files of a message that is being received are stored. */
+/** Where the files of an incoming message are stored. */
 export interface ReceivingPlace {
-  /** The agent that gets the message. `undefined`: the message itself says which. */
+  /** The agent that gets the message. `undefined`: the message says which. */
   readonly agent: string | undefined;
   readonly owner: string;
-  /** Whose room the message takes: its owner, or the address of a caller without a name. */
+  /** Whose budget the message takes: its owner, or the address of a caller without a name. */
   readonly payer: string;
-  /** The task that the message makes where it names none. */
+  /** The task of the message if it names none. */
   readonly taskId: string;
   /** The announced size of the body in bytes. */
   readonly bytes: number | undefined;
   readonly signal: () => AbortSignal;
 }
 
-/** Bytes that stand for a file in its message: nobody can guess them. */
+/** Bytes that stand for a file in its message. They cannot be guessed. */
 const placeholderBytes = 24;
-/** Room that is taken for a body whose size is not announced, each time that more has come. */
+/** Reserved for a body of unannounced size, each time that more has come. */
 const step = 16 << 20;
 
-/** Time between two looks at the progress of a sender, in milliseconds. */
+/** Time between two checks of a sender, in milliseconds. */
 const interval = 1000;
-/** A sender that is slow for so many of them is refused where others need its room. */
+/** A sender that is slow for so many of them is rejected if others need its memory. */
 const slowIntervals = 3;
-/** A sender of fewer bytes a second is slow, and so is one that would take more than so many seconds for the room it has. */
+/** A sender of fewer bytes a second is slow, and so is one that would take more than so many seconds for the memory it has. */
 const slowBytes = 8 << 10;
 const slowSeconds = 1024;
 
@@ -40,13 +40,13 @@ export class Receiving implements IncomingFiles {
   readonly #settings: BlobSettings;
   readonly #budget: ByteBudget;
   readonly #place: ReceivingPlace;
-  /** The files by the base64 of what stands for them. */
+  /** By the base64 of what stands for them. */
   readonly #byPlaceholder = new Map<string, IncomingFile>();
   #came = 0;
   #taken = 0;
   #closed = false;
   readonly #clock: Clock;
-  /** What has come since the last look. */
+  /** Bytes since the last check. */
   #lately = 0;
   #slowFor = 0;
   #stopWatch: (() => void) | undefined;
@@ -58,7 +58,7 @@ export class Receiving implements IncomingFiles {
     this.#place = place;
   }
 
-  /** Takes room for the message. */
+  /** Reserves memory for the message. */
   async begin(): Promise<this> {
     const { messageBytes } = this.#settings;
     const { bytes = 0 } = this.#place;
@@ -81,7 +81,7 @@ export class Receiving implements IncomingFiles {
       this.#slowFor = sender.isAwaited && this.#lately < least ? this.#slowFor + 1 : 0;
       this.#lately = 0;
       if (this.#slowFor < slowIntervals || this.#budget.waiting === 0) return this.watch(sender);
-      const what = "The request comes too slowly for a server this busy";
+      const what = "The request arrives too slowly for a busy server";
       sender.refuse(new A2AError("Unavailable", what, { retryAfter: 5 }));
     });
   }
@@ -151,11 +151,11 @@ export class Receiving implements IncomingFiles {
     await this.#delete();
   }
 
-  /** Deletes what the message does not keep. What fails is deleted a day later, as anything that no task has. */
+  /** Deletes what the message does not keep. If this fails, the collector deletes it a day later. */
   async #delete(): Promise<void> {
     const left = [...this.#byPlaceholder.values()].filter(({ taken }) => !taken);
     const keys = left.map(({ key }) => key);
-    // Nobody can take them any more.
+    // Nobody can adopt them any more.
     for (const file of left) file.taken = true;
     if (keys.length > 0) await this.#settings.store.delete(keys).catch(() => {});
   }
@@ -165,16 +165,15 @@ function messageTooLarge(messageBytes: number): A2AError {
   return new A2AError("RequestTooLarge", `Request body larger than ${messageBytes} bytes (blobs.messageBytes)`);
 }
 
-/** Gives a blob another key, and returns it. */
 export async function moveBlob(store: BlobStore, from: string, to: string): Promise<string> {
   if (store.move !== undefined) {
     await store.move(from, to);
     return to;
   }
   const found = await store.get(from);
-  if (found === undefined) throw new A2AError("Unavailable", "A file of the message is missing in the blob store");
+  if (found === undefined) throw new A2AError("Unavailable", "A file of the message is missing from the blob store");
   await store.put(to, found.body);
-  // What fails is deleted later, as anything that no task has.
+  // If this fails, the collector deletes it later.
   await store.delete([from]).catch(() => {});
   return to;
 }

@@ -1,19 +1,21 @@
 import { fromBase64Url, toBase64Url } from "@parley/a2a/internal/base/bytes";
+import type { Bytes } from "@parley/a2a/internal/base/index";
+import { A2AError, toBase64 } from "@parley/a2a/internal/model/index";
 import type { FeatureEffect } from "../store/index.ts";
-import { isBlobKey } from "./segments.ts";
+import { type BlobStore, isBlobKey } from "./port.ts";
 
 /* How the log of a task names a blob: a part whose URL has a scheme that never leaves the server. */
 
 /** The scheme of a reference to a blob. */
 export const blobScheme = "parley-blob:";
 
-/** What a reference becomes that its reader may not follow, or whose file is not there any more. */
+/** In place of a reference that its reader may not follow, or whose file is missing. */
 export const unreadable = "about:blank#unavailable";
 
-/** A reference as it is in JSON text: the name of the member, and the rest of the URL. In a string its quotes would be escaped. */
+/** A reference in JSON text: the name of the member, and the rest of the URL. Within a string its quotes would be escaped. */
 const inText = /"(url|uri|fileWithUri)":"parley-blob:([^"\\]*)"/g;
 
-/** The agent in the keys of files of messages whose agent is not known yet. No agent is called so. */
+/** The agent in the keys of files of messages whose agent is unknown yet. No agent has this id. */
 export const unknownAgent = "~~incoming";
 
 /** Whose a blob is. */
@@ -24,12 +26,12 @@ export interface BlobOwner {
 
 /** A reference. */
 export interface BlobRef {
-  /** A hash of the bytes. It tells a repetition, and protects against nobody. */
+  /** A hash of the bytes, to deduplicate. It is not a protection. */
   readonly hash: string;
   /** Size in bytes. */
   readonly size: number;
   readonly key: string;
-  /** What the part says of its file: a link says it too. */
+  /** For its link. */
   readonly about: BlobAbout;
 }
 
@@ -39,13 +41,13 @@ export interface BlobAbout {
   readonly mediaType?: string;
 }
 
-/** The URL of a reference. It needs no escape in JSON. */
+/** The URL of a reference. It needs no escaping in JSON. */
 export function refUrl({ hash, size, key, about }: BlobRef): string {
   const said = toBase64Url(new TextEncoder().encode(JSON.stringify(about)));
   return `${blobScheme}${hash}.${size}/${key}:${said}`;
 }
 
-/** The reference of a URL; `undefined` where it is none. */
+/** The reference of a URL; `undefined`: not one. */
 export function refOf(url: string | undefined): BlobRef | undefined {
   const [, hash, size, key, said] = whole.exec(url ?? "") ?? [];
   if (hash === undefined || size === undefined || key === undefined || said === undefined) return undefined;
@@ -71,7 +73,7 @@ export function mayHaveRefs(text: string): boolean {
 
 /** A reference in a text, with what is around it. */
 export interface FoundRef {
-  /** The text before it, from the end of the one before. */
+  /** The text before it, from the end of the reference before. */
   readonly before: string;
   /** The name of its member: `url`, or what a version calls it. */
   readonly member: string;
@@ -93,12 +95,12 @@ export function splitRefs(text: string): { readonly refs: readonly FoundRef[]; r
   return { refs, rest: text.slice(at) };
 }
 
-/** The text without what differs when the same bytes are stored again: the keys of its blobs. */
+/** The text without the keys of its blobs, which differ when the same bytes are stored again. */
 export function withoutKeys(text: string): string {
   return mayHaveRefs(text) ? text.replace(/":"(parley-blob:[\w-]+\.\d+)\/[\w~/-]+:/g, '":"$1:') : text;
 }
 
-/** What is before the keys of all blobs of an agent, and of one of its owners or tasks. */
+/** The prefix of the keys of all blobs of an agent, of one of its owners, or of a task. */
 export async function prefixOf(agent: string, owner?: string, taskId?: string): Promise<string> {
   const parts = [segment(agent)];
   if (owner !== undefined) parts.push(await ownerSegment(owner));
@@ -106,7 +108,7 @@ export async function prefixOf(agent: string, owner?: string, taskId?: string): 
   return `${parts.join("/")}/`;
 }
 
-/** What a key says. `undefined`: it is none that a server has made. */
+/** The content of a key. `undefined`: no server has made it. */
 export function placeOf(
   key: string,
 ): { readonly agent: string; readonly taskId: string; readonly id: string } | undefined {
@@ -119,12 +121,11 @@ export function placeOf(
 /** Agent, 24 bytes of a hash of the owner, task, and an id of 18 bytes. */
 const made = /^([^/]+)\/[\w-]{32}\/([^/]+)\/([\w-]{24})$/;
 
-/** Whether a name is a segment of a key as it is. */
 function isSafe(name: string): boolean {
   return name.length <= 120 && /^[A-Za-z0-9_-]+$/.test(name);
 }
 
-/** A name as one segment of a key. One with other characters is written in base64url, after a tilde. */
+/** A name as a segment of a key. One with other characters is in base64url, after a tilde. */
 function segment(name: string): string {
   return isSafe(name) ? name : `~${toBase64Url(new TextEncoder().encode(name))}`;
 }
@@ -141,32 +142,88 @@ async function ownerSegment(owner: string): Promise<string> {
   return toBase64Url(new Uint8Array(digest).subarray(0, 24));
 }
 
-/** An id that nobody can guess. */
+/** Cannot be guessed. */
 export function blobId(): string {
   return toBase64Url(crypto.getRandomValues(new Uint8Array(18)));
 }
 
-/** The rows that name the blobs of a task, one of each. A row is stored together with the record that refers to the blob first, and ends with the task. */
+/** The rows that name the blobs of a task. Each is stored with the first record that refers to its blob, and deleted with the task. */
 export const blobFeature = "blob";
 
-/** What a row says of its blob. Its key is the id of the blob. */
+/** The value of a row. Its key is the id of the blob. */
 export interface BlobRow {
   readonly bytes: number;
   readonly hash: string;
 }
 
-/** The row of a blob that the server has made. */
 export function rowOf({ key, size, hash }: Pick<BlobRef, "key" | "size" | "hash">): FeatureEffect {
   const value: BlobRow = { bytes: size, hash };
   return { effect: "feature", op: "set", feature: blobFeature, key: idOf(key), value: JSON.stringify(value) };
 }
 
-/** The id of a blob: the last segment of its key. */
+/** The last segment of a key. */
 export function idOf(key: string): string {
   return key.slice(key.lastIndexOf("/") + 1);
 }
 
-/** The keys of the blobs that a text refers to. Anyone can write such a text. */
+/** The keys of the blobs that a text refers to. Such a text may come from anyone. */
 export function keysIn(json: string): readonly string[] {
   return mayHaveRefs(json) ? splitRefs(json).refs.flatMap(({ url }) => refOf(url)?.key ?? []) : [];
+}
+
+/** Reads referenced files. */
+export class BlobReader {
+  readonly #store: BlobStore;
+
+  constructor(store: BlobStore) {
+    this.#store = store;
+  }
+
+  /** The reference of a URL, if the owner may read it. Such a URL may come from anyone. */
+  async owned(url: string, { agent, owner }: BlobOwner): Promise<BlobRef | undefined> {
+    const ref = refOf(url);
+    return ref?.key.startsWith(await prefixOf(agent, owner)) === true ? ref : undefined;
+  }
+
+  async *read(ref: BlobRef): AsyncGenerator<Bytes, void, void> {
+    const body = await this.open(ref);
+    if (body === undefined) throw new A2AError("Unavailable", "A file of the task is missing from the blob store");
+    yield* body;
+  }
+
+  /** The bytes of a file. `undefined`: it is missing. */
+  async open({ key }: BlobRef): Promise<AsyncIterable<Bytes> | undefined> {
+    return (await this.#store.get(key))?.body;
+  }
+
+  /** A file of an owner as base64. `undefined`: it exceeds `most` characters, is missing, or has another owner. */
+  async base64Of(url: string, owner: BlobOwner, most: number): Promise<string | undefined> {
+    const ref = await this.owned(url, owner);
+    const found = ref && 4 * Math.ceil(ref.size / 3) <= most ? await this.#store.get(ref.key) : undefined;
+    if (found === undefined) return undefined;
+    let text = "";
+    // The size in a reference may come from anyone.
+    if (4 * Math.ceil(found.size / 3) > most) await found.body[Symbol.asyncIterator]().return?.();
+    else for await (const piece of this.base64(found.body)) text += piece;
+    return text === "" ? undefined : text;
+  }
+
+  /** In pieces. */
+  async *base64(bytes: AsyncIterable<Bytes>): AsyncGenerator<string, void, void> {
+    let left: Bytes = new Uint8Array(0);
+    for await (const piece of bytes) {
+      const all = left.length === 0 ? piece : joined(left, piece);
+      const whole = all.length - (all.length % 3);
+      if (whole > 0) yield toBase64(all.subarray(0, whole));
+      left = all.slice(whole);
+    }
+    if (left.length > 0) yield toBase64(left);
+  }
+}
+
+function joined(one: Bytes, other: Bytes): Bytes {
+  const both = new Uint8Array(one.length + other.length);
+  both.set(one);
+  both.set(other, one.length);
+  return both;
 }

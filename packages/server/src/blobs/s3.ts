@@ -1,22 +1,28 @@
 import type { Bytes } from "@parley/a2a/internal/base/index";
-import { A2AError } from "@parley/a2a/internal/model/index";
 import { streamOf } from "@parley/a2a/internal/files/content";
-import type { BlobContent, BlobEntry, BlobLink, BlobPage, BlobQuery, BlobStore } from "./port.ts";
-import { bodyOf } from "./body.ts";
-import { checkBlobKey } from "./segments.ts";
+import { A2AError, toA2AError } from "@parley/a2a/internal/model/index";
+import {
+  type BlobContent,
+  type BlobEntry,
+  type BlobLink,
+  type BlobPage,
+  type BlobQuery,
+  type BlobStore,
+  checkBlobKey,
+} from "./port.ts";
 
-/** What is needed of a client of S3. An `S3Client` of `@bradenmacdonald/s3-lite-client` has it. */
+/** The required part of a client of S3. An `S3Client` of `@bradenmacdonald/s3-lite-client` has it. */
 export interface S3Like {
-  /** Stores an object, in parts where it is large. */
+  /** Stores an object, in parts if it is large. */
   putObject(name: string, data: ReadableStream, options: { readonly partSize: number }): Promise<unknown>;
   /** Reads from `offset` on; `length` 0: to the end. */
   getPartialObject(name: string, options: { readonly offset: number; readonly length: number }): Promise<Response>;
-  /** A URL that is signed. */
+  /** A signed URL. */
   presignedGetObject(
     name: string,
     options: { readonly expirySeconds: number; readonly responseParams: Readonly<Record<string, string>> },
   ): Promise<string>;
-  /** Lists a page; it returns where the next one begins. */
+  /** Lists a page, and returns where the next one begins. */
   listObjectsGrouped(options: {
     readonly prefix: string;
     readonly delimiter: "";
@@ -37,18 +43,18 @@ interface S3Entry {
 
 /** Options of `s3Blobs`. */
 export interface S3BlobsOptions {
-  /** What is before every key in the bucket, such as `parley/`. Default: nothing. */
+  /** The prefix of every key in the bucket, such as `parley/`. Default: none. */
   readonly prefix?: string;
 }
 
-/** The smallest part that S3 takes. Five of them at most are in memory for one upload: 25 MiB. */
+/** The smallest part that S3 takes. At most five of them are in memory for one upload: 25 MiB. */
 const partSize = 5 << 20;
-/** Deletions at a time. */
+/** Concurrent deletions. */
 const atOnce = 16;
 
 /**
- * Keeps blobs in a bucket of S3, or of what speaks its protocol. Give the client a bucket of its own: what is in it and no server knows
- * is deleted after a day. A rule of the bucket should end multipart uploads that were never completed.
+ * Keeps blobs in a bucket of S3, or of a compatible service. Give the client a bucket of its own: unknown files in it are deleted after a day. A
+ * rule of the bucket should end incomplete multipart uploads.
  *
  * @example
  * ```ts
@@ -87,7 +93,7 @@ export function s3Blobs(client: S3Like, { prefix = "" }: S3BlobsOptions = {}): B
       try {
         await client.putObject(name, streamOf(watched), { partSize });
       } catch (thrown) {
-        // What the body threw is for the caller. The client may have wrapped it.
+        // An error of the body is for the caller. The client may have wrapped it.
         if (broken !== undefined) throw broken.error;
         throw unavailable(thrown);
       }
@@ -131,7 +137,7 @@ export function s3Blobs(client: S3Like, { prefix = "" }: S3BlobsOptions = {}): B
   };
 }
 
-/** A link makes nobody's browser run what a stranger has sent: it is saved. */
+/** Browsers save the file, and do not run what a stranger has sent. */
 function responseOf({ filename, mediaType }: BlobLink): Readonly<Record<string, string>> {
   return {
     "response-content-disposition": dispositionOf(filename),
@@ -139,15 +145,15 @@ function responseOf({ filename, mediaType }: BlobLink): Readonly<Record<string, 
   };
 }
 
-/** `Content-Disposition` of a file that is saved (RFC 6266). */
+/** `Content-Disposition` for a saved file (RFC 6266). */
 export function dispositionOf(filename: string | undefined): string {
   if (filename === undefined) return "attachment";
-  // RFC 8187: what `encodeURIComponent` leaves and an `attr-char` is not.
+  // RFC 8187: `encodeURIComponent` leaves characters that are no `attr-char`.
   const encoded = encodeURIComponent(filename).replace(/['()*]/g, (one) => `%${one.charCodeAt(0).toString(16)}`);
   return `attachment; filename*=UTF-8''${encoded}`;
 }
 
-/** A whole blob, or a range, as it was asked for. What the answer says of its size is held against what comes. */
+/** A whole blob, or a range. The size in the answer is checked against the body. */
 function contentOf(
   response: Response,
   { start, end }: { readonly start: number; readonly end?: number | undefined },
@@ -157,7 +163,7 @@ function contentOf(
   const size = Number((isPart ? all : response.headers.get("content-length")) ?? Number.NaN);
   if (!Number.isSafeInteger(size) || (isPart && Number(from) !== start)) {
     void response.body?.cancel().catch(() => {});
-    throw Object.assign(new Error("The answer is not what was asked for"), { code: "WrongRange" });
+    throw Object.assign(new Error("The response does not match the requested range"), { code: "WrongRange" });
   }
   // A server that ignores the range sends all of it.
   const skip = isPart ? 0 : start;
@@ -165,7 +171,7 @@ function contentOf(
   return { size, body: exactly(wanted, bodyOf(response.body, skip, unavailable)) };
 }
 
-/** A body that has to have so many bytes: a file that was cut off must not look whole. */
+/** A body of exactly so many bytes: a truncated file must not look whole. */
 function exactly(bytes: number, body: AsyncIterable<Bytes>): AsyncIterable<Bytes> {
   return {
     [Symbol.asyncIterator]() {
@@ -229,7 +235,7 @@ async function page(client: S3Like, before: string, { prefix, after, limit }: Bl
     if (next.done === true)
       return next.value === undefined || next.value === "" ? { blobs } : { blobs, next: next.value };
     const { key, size: bytes = 0, lastModified } = next.value;
-    // What a server lists although nobody asked for it may be deleted by who asked.
+    // What a server lists unasked could be deleted by the caller.
     if (key?.startsWith(before + prefix) === true && blobs.length < size) {
       blobs.push({ key: key.slice(before.length), size: bytes, time: lastModified?.getTime() ?? Number.NaN });
     }
@@ -249,5 +255,36 @@ function isMissing(thrown: unknown): boolean {
 function unavailable(thrown: unknown): A2AError {
   const { code, name } = (thrown ?? {}) as { readonly code?: unknown; readonly name?: unknown };
   const what = [statusOf(thrown), code ?? name].filter((each) => typeof each === "number" || typeof each === "string");
-  return new A2AError("Unavailable", `The blob store did not do it: ${what.join(" ") || "no answer"}`);
+  return new A2AError("Unavailable", `Blob store request failed: ${what.join(" ") || "no answer"}`);
+}
+
+/** The bytes of a stream, without the first `skip`. Unlike a generator's, `return()` cancels the stream even if nothing was read. */
+export function bodyOf(
+  stream: ReadableStream<Bytes> | null,
+  skip: number,
+  failure: (thrown: unknown) => Error = toA2AError,
+): AsyncIterable<Bytes> {
+  return {
+    [Symbol.asyncIterator]() {
+      const reader = stream?.getReader();
+      let left = skip;
+      return {
+        async next(): Promise<IteratorResult<Bytes, undefined>> {
+          for (;;) {
+            const result = await reader?.read().catch((thrown: unknown) => {
+              throw failure(thrown);
+            });
+            if (result === undefined || result.done) return { done: true, value: undefined };
+            const piece = left === 0 ? result.value : result.value.subarray(left);
+            left = Math.max(0, left - result.value.length);
+            if (piece.length > 0) return { done: false, value: piece as Bytes };
+          }
+        },
+        async return(): Promise<IteratorResult<Bytes, undefined>> {
+          await reader?.cancel().catch(() => {});
+          return { done: true, value: undefined };
+        },
+      };
+    },
+  };
 }

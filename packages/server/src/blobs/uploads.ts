@@ -1,6 +1,6 @@
 import type { Clock } from "@parley/a2a/internal/base/index";
 
-/** How often one that waits says so, in milliseconds. */
+/** How often a waiting file calls `onWait`, in milliseconds. */
 const pulse = 10_000;
 
 interface Waiting {
@@ -9,8 +9,8 @@ interface Waiting {
 }
 
 /**
- * Limits the memory of files that are being stored. What does not fit waits for its turn, however long that takes: its bytes come from an
- * agent or a client, which waits too. No owner gets more than half of it while others wait.
+ * Limits the memory of files that are being stored. What does not fit waits for its turn without a timeout: its agent or client waits too. No
+ * owner gets more than half of it while others wait.
  */
 export class Uploads {
   readonly #most: number;
@@ -25,12 +25,11 @@ export class Uploads {
     this.#most = Math.max(1, Math.floor(total / each));
   }
 
-  /** How many wait. */
   get waiting(): number {
     return this.#waiting.length;
   }
 
-  /** Stores a file once there is room. `onWait`: is called now and then while there is none. */
+  /** Stores a file once there is room. `onWait`: called now and then until then. */
   async run<T>(owner: string, work: () => Promise<T>, onWait: () => void = () => {}): Promise<T> {
     if (this.#waiting.length > 0 || this.#count >= this.#most) await this.#wait(owner, onWait);
     else this.#take(owner);
@@ -63,7 +62,7 @@ export class Uploads {
     if (left > 0) this.#owners.set(owner, left);
     else this.#owners.delete(owner);
     const own = (each: Waiting): number => this.#owners.get(each.owner) ?? 0;
-    // The longest wait first, but not of one who has half of it already.
+    // The longest wait first, but not of an owner with half of it.
     const next = this.#waiting.find((each) => own(each) < this.#most / 2) ?? this.#waiting[0];
     if (next === undefined) return;
     this.#waiting = this.#waiting.filter((each) => each !== next);

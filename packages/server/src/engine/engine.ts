@@ -11,9 +11,8 @@ import {
   type UniversalResponse,
 } from "@parley/a2a/internal/protocol/index";
 import type { JsonValue } from "@parley/a2a/internal/model/index";
-import type { Outbox } from "../push/index.ts";
+import { lazyConfigs, type Outbox } from "../push/index.ts";
 import { pushFeature } from "../push/stored.ts";
-import { lazyConfigs } from "../push/lazy-configs.ts";
 import { queueFeature, waitFeature, type DueFeature } from "../store/index.ts";
 import { Conversations } from "./conversations/conversations.ts";
 import { gaugesOf } from "./gauges.ts";
@@ -135,7 +134,6 @@ function createOutbox(make: EngineOptions["outbox"], { settings, agents, storage
       fresh: store.nodes === undefined ? Infinity : lease.ttl / 4,
     },
     async extensionsOf(agent, registered) {
-      await extensions.ready();
       const { declared = [] } = agents.get(agent) ?? {};
       const uris = registered.filter((uri) => declared.includes(uri));
       return { uris, deliver: extensions.deliver(uris) };

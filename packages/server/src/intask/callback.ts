@@ -1,32 +1,40 @@
+import { html } from "@parley/a2a/internal/base/display";
 import { A2AError, hasCode, isTerminal, type JsonObject, type JsonValue } from "@parley/a2a/internal/model/index";
 import {
-  isOfOtherPage,
   type BodyBudget,
+  isOfOtherPage,
   type UniversalRequest,
   type UniversalResponse,
 } from "@parley/a2a/internal/protocol/index";
-import { answered, problemOf, type Answer } from "./credential.ts";
-import { readToken, type Linked } from "./link.ts";
-import { askingPage, gonePage, invalidPage, thanksPage } from "./page.ts";
-import type { InTaskParts } from "./parts.ts";
-import { audited, auditedContext } from "./port.ts";
-import { findRequest, isOpen, maxCredentialBytes, type FoundRequest } from "./row.ts";
+import { audited, auditedContext, type InTaskParts } from "./port.ts";
+import {
+  type Answer,
+  answered,
+  findRequest,
+  type FoundRequest,
+  isOpen,
+  type Linked,
+  maxCredentialBytes,
+  problemOf,
+  readToken,
+  type StoredRequest,
+} from "./row.ts";
 
 /*
- * The callback: the one URL of a server for links, forms, other services and redirects of authorization servers. Whatever is wrong with
- * a link, the answer is the same, so that it tells nothing about tasks.
+ * The callback: the one URL of a server for links, forms, other services and redirects of authorization servers. Every link that does not work
+ * gets the same answer, which reveals nothing about tasks.
  */
 
 /** A form or JSON, with room for the percent-encoding of a form. */
 const maxBodyBytes = 3 * maxCredentialBytes + 16_384;
 
-/** A link that works, with its request. */
+/** A working link, with its request. */
 interface OpenLink extends Linked {
   readonly contextId: string;
   readonly found: FoundRequest;
 }
 
-/** Answers a request to the callback. `bodies`: the memory that all bodies share. Anybody may send one. */
+/** Answers a request to the callback. `bodies`: the memory that all bodies share. */
 export async function answerCallback(
   parts: InTaskParts,
   request: UniversalRequest,
@@ -40,7 +48,7 @@ export async function answerCallback(
   return { status: 405, headers: { allow: "GET, HEAD, POST", "cache-control": "no-store" } };
 }
 
-/** A person opens the link. Nothing changes: programs that look at links open them too. */
+/** A person opens the link. Nothing changes: programs that inspect links open them too. */
 async function shown(parts: InTaskParts, request: UniversalRequest, token: string | null): Promise<UniversalResponse> {
   const link = await openLink(parts, request, token);
   return link === undefined ? gonePage() : askingPage(link.found.request);
@@ -71,7 +79,7 @@ async function posted(
   query: URLSearchParams,
   bodies: BodyBudget | undefined,
 ): Promise<UniversalResponse> {
-  // A page of another origin would answer in the browser of a person who has not seen what is asked. A preflight is no reason to trust JSON:
+  // A page of another origin would answer in the browser of a person who has not seen what is asked. That is also so for JSON after a preflight:
   // the server may allow the page in its CORS option for calls of agents.
   const isJson = (request.header("content-type") ?? "").startsWith("application/json");
   if (isOfOtherPage(request, parts.settings.url)) return isJson ? goneJson() : gonePage();
@@ -104,7 +112,7 @@ function answerOf(
   return { kind: "credential", value: secret };
 }
 
-/** `{"credential": …}` or `{"denied": true}`. Tokens of an authorization server come by redirect alone. */
+/** `{"credential": …}` or `{"denied": true}`. Tokens of an authorization server come only by redirect. */
 async function postedJson(
   parts: InTaskParts,
   request: UniversalRequest,
@@ -117,7 +125,7 @@ async function postedJson(
   const { form } = link.found.request;
   const problem = given?.denied === true ? undefined : problemOf(form, given?.credential);
   if (given === undefined || problem !== undefined || (form === "oauth" && given.denied !== true)) {
-    return json(400, { error: `credential ${problem ?? "is not taken here"}` });
+    return json(400, { error: `credential ${problem ?? "is not accepted here"}` });
   }
   const answer: Answer =
     given.denied === true ? { kind: "denied" } : { kind: "credential", value: given.credential as JsonValue };
@@ -134,7 +142,7 @@ function readJson(body: string): { readonly credential?: JsonValue; readonly den
   }
 }
 
-/** The answer to every JSON body whose link does not work, whatever the reason. */
+/** The answer to every JSON body whose link does not work. */
 function goneJson(): UniversalResponse {
   return json(410, { error: "This link does not work" });
 }
@@ -156,7 +164,7 @@ async function store(parts: InTaskParts, { task, contextId, found }: OpenLink, a
   return stored;
 }
 
-/** The request of a link, if the link is one of this server, the request is open, and nobody else has sent it. */
+/** The request of a link of this server, if it is open and the sender may be its principal. */
 async function openLink(
   parts: InTaskParts,
   request: UniversalRequest,
@@ -177,7 +185,7 @@ async function openLink(
   return head === undefined || isTerminal(head.state) ? undefined : { ...linked, contextId: head.contextId, found };
 }
 
-/** Whether the sender of a request may be the principal of the task, as far as the server can know. */
+/** Whether the sender may be the principal of the task, as far as the server knows. */
 async function isOfPrincipal(
   { settings, host }: InTaskParts,
   request: UniversalRequest,
@@ -191,12 +199,12 @@ async function isOfPrincipal(
     return principal !== undefined && host.ownerOf(principal) === owner;
   } catch (cause) {
     if (hasCode(cause, "TooManyRequests")) throw cause;
-    host.logger.debug("The sender of a link is not known", { cause });
+    host.logger.debug("Failed to identify the sender of a link", { cause });
     return false;
   }
 }
 
-/** Sends a browser to the authorization server, with a cookie by which it is known when it comes back. */
+/** Sends a browser to the authorization server, with a cookie that identifies it when it returns. */
 async function sentOn(parts: InTaskParts, token: string, target: string): Promise<UniversalResponse> {
   const { name, value, attributes } = await browserCookie(parts, token);
   return {
@@ -210,10 +218,7 @@ async function sentOn(parts: InTaskParts, token: string, target: string): Promis
   };
 }
 
-/**
- * The cookie of a browser that has seen the page of a link and gone on from there. A redirect in another browser is refused: whoever
- * sends somebody the address of the authorization server directly, gets nothing.
- */
+/** The cookie of a browser that has seen the page. Redirects in another browser are rejected: a forwarded authorization URL gains nothing. */
 async function browserCookie({ settings }: InTaskParts, token: string) {
   const digest = new Uint8Array(await crypto.subtle.digest("SHA-256", new TextEncoder().encode(token)));
   const hex = Array.from(digest, (byte) => byte.toString(16).padStart(2, "0")).join("");
@@ -227,4 +232,70 @@ async function browserCookie({ settings }: InTaskParts, token: string) {
 
 function cookiesOf(request: UniversalRequest): readonly string[] {
   return (request.header("cookie") ?? "").split(/[;,]/).map((cookie) => cookie.trim());
+}
+
+/* The pages of a link, without scripts and external resources. */
+
+const style =
+  "body{font:1rem/1.5 system-ui,sans-serif;max-width:36rem;margin:3rem auto;padding:0 1rem;color:#222;background:#fff}" +
+  "blockquote{margin:1rem 0;padding:.5rem 1rem;border-left:.25rem solid #888;white-space:pre-wrap;overflow-wrap:anywhere}" +
+  "button,input{font:inherit;padding:.4rem .9rem;margin:.3rem .3rem .3rem 0}input{width:100%;box-sizing:border-box}" +
+  "@media(prefers-color-scheme:dark){body{color:#eee;background:#181818}}";
+
+/** A page that may not be cached, framed, or leak its address. */
+function page(status: number, title: string, content: string): UniversalResponse {
+  return {
+    status,
+    headers: {
+      "content-type": "text/html; charset=utf-8",
+      "cache-control": "no-store",
+      "content-security-policy":
+        "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'; base-uri 'none'",
+      "referrer-policy": "same-origin",
+      "x-content-type-options": "nosniff",
+      "x-frame-options": "DENY",
+    },
+    body:
+      `<!doctype html><html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width">` +
+      `<title>${html(title)}</title><style>${style}</style><h1>${html(title)}</h1>${content}</html>`,
+  };
+}
+
+/** The page of an open request: what is asked, by which agent, for whom, and how to answer. */
+function askingPage(request: StoredRequest): UniversalResponse {
+  const { agent, asker, reason, form, label = "Secret", target } = request;
+  const who = `<p>The agent <b>${html(agent)}</b> asks, in a task of <b>${html(asker)}</b>:</p>`;
+  const warning = "<p>If you did not begin this task, close this page.</p>";
+  const fields = {
+    approval: button("approve", "Approve"),
+    secret: `<label>${html(label)}<input type="password" name="secret" autocomplete="off" required></label>${button("give", "Send")}`,
+    oauth: target === undefined ? "" : button("continue", `Continue to ${new URL(target).host}`),
+    callback: "",
+  }[form];
+  const given = `<form method="post">${hidden(request)}${fields}</form>`;
+  const refusal = `<form method="post">${hidden(request)}${button("deny", "Refuse")}</form>`;
+  const content = `${who}<blockquote>${html(reason, 2000)}</blockquote>${warning}${given}${refusal}`;
+  return page(200, "An agent asks for an authorization", content);
+}
+
+function thanksPage(denied: boolean): UniversalResponse {
+  return page(200, denied ? "Refused" : "Received", "<p>You can close this page. The agent goes on.</p>");
+}
+
+/** The page of every link that does not work. */
+function gonePage(): UniversalResponse {
+  return page(410, "This link does not work", "<p>It was used, it is too old, or it is not for you.</p>");
+}
+
+/** The page for a form without a required value. */
+function invalidPage(): UniversalResponse {
+  return page(400, "This is not complete", "<p>Go back, and try again.</p>");
+}
+
+function hidden({ token }: StoredRequest): string {
+  return `<input type="hidden" name="request" value="${html(token, 8192)}">`;
+}
+
+function button(value: string, text: string): string {
+  return `<button name="decision" value="${value}">${html(text)}</button> `;
 }

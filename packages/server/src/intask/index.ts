@@ -4,11 +4,13 @@ import { inTaskFeature } from "./row.ts";
 export type { Authorizations, AuthorizingTurn, InTaskOptions, InTaskSettings, TakenAnswer } from "./port.ts";
 export { inTaskFeature };
 
-/** The authorizations of a server. Their code is not loaded by servers whose agents ask for none. */
+type Loaded = Omit<Authorizations, "isAwaited">;
+
+/** The authorizations of a server. Their code is loaded by the first request of an agent. */
 export function lazyAuthorizations(settings: InTaskSettings, host: InTaskHost): Authorizations {
-  let loaded: Authorizations | undefined;
-  let loading: Promise<Authorizations> | undefined;
-  const load = (): Promise<Authorizations> =>
+  let loaded: Loaded | undefined;
+  let loading: Promise<Loaded> | undefined;
+  const load = (): Promise<Loaded> =>
     (loading ??= import("./authorizations.ts").then(({ createAuthorizations }) => {
       loaded = createAuthorizations(settings, host);
       return loaded;
@@ -17,7 +19,7 @@ export function lazyAuthorizations(settings: InTaskSettings, host: InTaskHost): 
     open: async (init, turn) => (await load()).open(init, turn),
     isAwaited: async (task) => (await host.store.features(task, task.taskId, inTaskFeature)).length > 0,
     take: async (message, answer) => (await load()).take(message, answer),
-    // Where it is not loaded, nothing waits.
+    // Before it is loaded, nothing waits.
     changed: (task) => loaded?.changed(task),
     callback: async (request, bodies) => (await load()).callback(request, bodies),
   };

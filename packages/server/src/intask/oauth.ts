@@ -13,7 +13,7 @@ interface Started {
   readonly state: string;
 }
 
-/** The URL that a person is sent to, and the verifier that the code has to be exchanged with. */
+/** The URL that a person is sent to, and the verifier for the exchange of the code. */
 export async function authorizationUrl(
   init: OAuthInit,
   { redirectUri, state }: Started,
@@ -46,7 +46,7 @@ interface Redirected extends Started {
   readonly signal: AbortSignal;
 }
 
-/** Exchanges the code. Rejects with an error that has no part of an answer in it. */
+/** Exchanges the code. Errors have no part of an answer. */
 export async function exchangeCode(init: AuthorizationInit, redirected: Redirected): Promise<OAuthTokens> {
   try {
     return await exchange(init as OAuthInit, redirected);
@@ -88,7 +88,7 @@ function tokensOf(result: oauth.TokenEndpointResponse): OAuthTokens {
   };
 }
 
-/** The metadata of the server: as it was given, or as the server publishes it (RFC 8414, OpenID Connect Discovery). */
+/** The metadata of the server: as given, or as the server publishes it (RFC 8414, OpenID Connect Discovery). */
 async function serverOf(init: OAuthInit): Promise<oauth.AuthorizationServer> {
   if (typeof init.server !== "string") {
     const { issuer, authorizationEndpoint, tokenEndpoint } = init.server;
@@ -107,7 +107,7 @@ async function serverOf(init: OAuthInit): Promise<oauth.AuthorizationServer> {
 
 function optionsOf({ fetch: given }: OAuthInit, url: string) {
   return {
-    // Without TLS only this machine is called, as in tests.
+    // Without TLS only on this machine, as in tests.
     [oauth.allowInsecureRequests]: isLoopback(new URL(url).hostname),
     ...(given !== undefined && {
       [oauth.customFetch]: (address: string, init: object): Promise<Response> => given(address, init),
@@ -119,7 +119,7 @@ function mayCall({ protocol, hostname }: URL): boolean {
   return protocol === "https:" || (protocol === "http:" && isLoopback(hostname));
 }
 
-/** `client_secret_basic`, which every server has to support (RFC 6749 §2.3.1), unless it says that it has only the other. */
+/** `client_secret_basic`, which every server must support (RFC 6749 §2.3.1), unless it lists only the other. */
 function authenticationOf({ clientSecret }: OAuthInit, server: oauth.AuthorizationServer): oauth.ClientAuth {
   if (clientSecret === undefined) return oauth.None();
   const methods = server.token_endpoint_auth_methods_supported ?? ["client_secret_basic"];
@@ -128,7 +128,7 @@ function authenticationOf({ clientSecret }: OAuthInit, server: oauth.Authorizati
     : oauth.ClientSecretPost(clientSecret);
 }
 
-/** Errors of the library may hold the answer of the server, with tokens. The log must not have it. */
+/** Errors of the library may hold the answer of the server, with tokens, which must not be logged. */
 function withoutAnswer(error: unknown): Error {
   if (error instanceof oauth.ResponseBodyError) return new Error(`The authorization server answered ${error.error}`);
   if (error instanceof oauth.AuthorizationResponseError)

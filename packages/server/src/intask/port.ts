@@ -11,44 +11,45 @@ import type {
   UniversalRequest,
   UniversalResponse,
 } from "@parley/a2a/internal/protocol/index";
+import type { Seal } from "../seal/index.ts";
 import type { FeatureEffect, Store, TaskKey } from "../store/index.ts";
 
-/* In-task authorization at a server (A2A 1.0 §7.6): its options, and what the engine calls. */
+/* In-task authorization (A2A 1.0 §7.6): its options, and its port for the engine and the host. */
 
 /** How agents of a server get authorizations for their tasks, by `turn.authorize()`. */
 export interface InTaskOptions {
   /**
-   * Keys of 32 random bytes, each in base64: `openssl rand -base64 32`. They sign links and seal credentials. The first one is used;
-   * the others still open what they sealed. All processes on one store need the same keys. Default: `push.keys`; with `serve()` those of
-   * the environment variable `PARLEY_KEYS`, with commas between them; then a key that ends with the process, where `publicUrl` is a
-   * loopback address; otherwise `turn.authorize()` fails.
+   * Keys of 32 random bytes, each in base64: `openssl rand -base64 32`. They sign links and seal credentials. The first one is used; the others
+   * still open what they sealed. All processes on one store need the same keys. Default: `push.keys`; with `serve()` those of the environment
+   * variable `PARLEY_KEYS`, separated by commas; then a key that ends with the process, if `publicUrl` is a loopback address; otherwise
+   * `turn.authorize()` fails.
    */
   readonly keys?: readonly string[];
   /**
-   * Finds out who has opened a link, such as by a session cookie of your site. Only the principal of the task may answer then, and
-   * others are told that the link does not work. `undefined`: nobody is signed in, and the link is refused. Default: whoever has
-   * the link may answer. A request with credentials of the server's authenticator must be of the principal of the task in any case.
+   * Identifies who has opened a link, such as by a session cookie of your site. Then only the principal of the task may answer, and for others
+   * the link does not work. `undefined`: not signed in, and the link is rejected. Default: whoever has the link may answer. A request with
+   * credentials of the server's authenticator must always be of the principal of the task.
    */
   identify?(request: UniversalRequest): Principal | undefined | Promise<Principal | undefined>;
 }
 
 /** The options with their defaults. `server/features.ts` makes them. */
 export interface InTaskSettings extends Pick<InTaskOptions, "identify"> {
-  /** 32 bytes each. Throws where the server has none: the error says what to set. */
+  /** 32 bytes each. Throws if the server has none, and says what to set. */
   readonly keys: () => readonly [Bytes, ...Bytes[]];
   /** The URL of the callback, as clients reach it. */
   readonly url: string;
-  /** Finds the caller of a request that has credentials; `undefined` for any other. */
+  /** The caller of a request with credentials; `undefined` for any other. */
   readonly caller: (request: UniversalRequest) => Promise<Principal | undefined>;
 }
 
-/** What this room needs of the engine. */
+/** Engine dependencies of authorizations. */
 export interface InTaskHost {
   readonly store: Pick<Store, "append" | "dueFeatures" | "features" | "head">;
   readonly clock: Clock;
   readonly logger: Logger;
   readonly ownerOf: (principal: Principal) => string;
-  /** How often a turn that waits looks for what another process has stored, in milliseconds. */
+  /** How often waiting turns poll for what another process has stored, in milliseconds. */
   readonly pollInterval: number;
   readonly audit?: Audit | undefined;
 }
@@ -63,21 +64,21 @@ export interface AuthorizingTurn {
   readonly number: number;
   readonly signal: TurnSignal;
   makeId(): string;
-  /** Stores rows with the task, which it makes first where there is none. */
+  /** Stores rows with the task, which it creates if there is none. */
   keep(effects: readonly FeatureEffect[]): Promise<void>;
-  /** Whether the turn does nothing but wait: a process that stops leaves it to the next one. */
+  /** Whether the turn only waits: a process that stops then leaves it to the next one. */
   rest(resting: boolean): void;
 }
 
 /** What the engine and the host call. */
 export interface Authorizations {
-  /** Opens a request of a turn, or finds the one that it had opened before a restart. */
+  /** Opens a request of a turn, or finds the one that it opened before a restart. */
   open<Init extends AuthorizationInit>(init: Init, turn: AuthorizingTurn): Promise<OpenAuthorization<Init["form"]>>;
-  /** Whether a turn of the task waits for an authorization, or has got one that it does not know yet. */
+  /** Whether a turn of the task waits for an authorization, or has not read one yet. */
   isAwaited(task: TaskKey): Promise<boolean>;
   /** Takes the credential out of a message. */
   take(message: Message, answer: Part): Promise<TakenAnswer>;
-  /** Something of the task was stored in this process: a turn that waits looks. */
+  /** Something of the task was stored in this process: wakes its waiting turns. */
   changed(task: TaskKey): void;
   /**
    * Answers a request to the callback.
@@ -91,15 +92,14 @@ export interface Authorizations {
 export interface TakenAnswer {
   /** The message as it may be stored. */
   readonly message: Message;
-  /** Name of the request that it answers. */
+  /** Id of the request that it answers. */
   readonly id: string;
-  /** What has to be stored with the message. Rejects with `InvalidParams` where the task has no such open request. */
+  /** What to store with the message. Rejects with `InvalidParams` if the task has no such open request. */
   effects(task: TaskKey): Promise<readonly FeatureEffect[]>;
-  /** It was stored with the message. */
+  /** Called after it was stored with the message. */
   stored(task: TaskKey): void;
 }
 
-/** Reports what became of a request. */
 export function audited(
   { audit, clock }: Pick<InTaskHost, "audit" | "clock">,
   { agent, taskId }: TaskKey,
@@ -110,10 +110,21 @@ export function audited(
   audit?.({ event: "credential", time: clock.now(), ...about, ...record });
 }
 
-/** The context of a task, for the audit. `undefined` where there is no audit, or no such task. */
+/** The context of a task, for the audit. `undefined` without an audit, or without the task. */
 export async function auditedContext(
   { audit, store }: Pick<InTaskHost, "audit" | "store">,
   task: TaskKey,
 ): Promise<string | undefined> {
   return audit === undefined ? undefined : (await store.head(task, task.taskId))?.contextId;
+}
+
+/** Shared by the files of this folder. */
+export interface InTaskParts {
+  readonly settings: InTaskSettings;
+  readonly host: InTaskHost;
+  readonly seal: Seal;
+  readonly waits: {
+    on(task: TaskKey, run: () => void): () => void;
+    changed(task: TaskKey): void;
+  };
 }

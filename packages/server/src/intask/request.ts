@@ -1,26 +1,34 @@
 import { A2AError } from "@parley/a2a/internal/model/index";
 import {
-  AuthorizationNotGiven,
-  isLink,
   type AuthorizationInit,
+  AuthorizationNotGiven,
   type AuthorizationRequest,
   type Credentials,
+  isLink,
   type OpenAuthorization,
   taskFields,
 } from "@parley/a2a/internal/protocol/index";
-import { openAnswer } from "./credential.ts";
-import { makeToken } from "./link.ts";
-import type { InTaskParts } from "./parts.ts";
-import { audited, type AuthorizingTurn } from "./port.ts";
-import { boundTo, deleteRequest, findRequest, setRequest, type FoundRequest, type StoredRequest } from "./row.ts";
+import type { TaskKey } from "../store/index.ts";
+import { audited, type AuthorizingTurn, type InTaskHost, type InTaskParts } from "./port.ts";
+import {
+  boundTo,
+  deleteRequest,
+  findRequest,
+  type FoundRequest,
+  inTaskFeature,
+  makeToken,
+  openAnswer,
+  setRequest,
+  type StoredRequest,
+} from "./row.ts";
 
-/* A request of a turn: it is opened, and the turn waits for the answer. */
+/* A turn opens a request, and waits for its answer. */
 
 const usualLifetime = 10 * 60_000;
 const longestLifetime = 24 * 60 * 60_000;
 const longestReason = 2000;
 
-/** Opens a request, or finds the one that the turn had opened before a restart. */
+/** Opens a request, or finds the one that the turn opened before a restart. */
 export async function openRequest<Init extends AuthorizationInit>(
   parts: InTaskParts,
   init: Init,
@@ -97,7 +105,7 @@ class Wait {
     } finally {
       this.#turn.rest(false);
     }
-    // The row goes before the agent gets the credential, so that nothing gets it twice.
+    // Deleted before the agent gets the credential, so that nothing gets it twice.
     await this.#turn.keep([deleteRequest(this.#id)]);
     return this.#credentialOf(found.request);
   }
@@ -138,7 +146,7 @@ class Wait {
     return new AuthorizationNotGiven(kind, sentences[kind]);
   }
 
-  /** The turn is over. Its row goes, unless another process continues with it. */
+  /** The turn is over. Deletes its row, unless another process continues with it. */
   async #aborted(): Promise<unknown> {
     const { reason } = this.#turn.signal;
     const goesOn = reason === undefined || /^(?:shutdown|leaseLost|storeFailed)$/.test(reason.kind);
@@ -148,7 +156,7 @@ class Wait {
       await host.store.append([item]).catch((cause: unknown) => {
         const { contextId } = this.#turn;
         const about = taskFields({ ...item.task, contextId });
-        host.logger.warn("A request for an authorization could not be deleted", { ...about, cause });
+        host.logger.warn("Failed to delete authorization request", { ...about, cause });
       });
     }
     return reason;
@@ -192,7 +200,7 @@ const sentences = {
   message: "The caller sent another message.",
 } as const;
 
-/** `left`: milliseconds until the request ends. A message that came first counts more than nothing, and less than an answer. */
+/** `left`: milliseconds until the request expires. An answer takes precedence over a message, and that over the expiry. */
 function problemOf({ row, request }: FoundRequest, left: number): AuthorizationNotGiven["kind"] | undefined {
   if (request.state === "given") return undefined;
   if (request.state === "denied") return "denied";
@@ -229,4 +237,77 @@ function checkInit({ form, reason, lifetime, id }: AuthorizationInit): void {
     throw mistake(`lifetime must be a number of milliseconds, at most ${longestLifetime}`);
   }
   if (id !== undefined && !/^[\w.:-]{1,100}$/.test(id)) throw mistake("id must be 1 to 100 letters, digits and .:_-");
+}
+
+type Looking = Pick<InTaskHost, "store" | "clock" | "logger" | "pollInterval">;
+
+interface Timer {
+  readonly clear: () => void;
+}
+
+/** Rows of one poll. */
+const pageSize = 1000;
+
+/**
+ * The waiting turns of this process, by task. What this process stores wakes them at once. For what other processes store it polls the rows with
+ * a `due` every `pollInterval`, once for all turns, and not while none waits.
+ */
+export class Waits {
+  readonly #host: Looking;
+  readonly #waiting = new Map<string, Set<() => void>>();
+  /** The timer of the next poll. */
+  #timer: Timer | undefined;
+
+  constructor(host: Looking) {
+    this.#host = host;
+  }
+
+  /** Calls `run` when something of the task was stored. The returned function stops it. */
+  on(task: TaskKey, run: () => void): () => void {
+    const name = nameOf(task);
+    const waiting = this.#waiting.get(name) ?? new Set();
+    this.#waiting.set(name, waiting.add(run));
+    this.#timer ??= this.#later();
+    return () => {
+      waiting.delete(run);
+      if (waiting.size > 0 || this.#waiting.get(name) !== waiting) return;
+      this.#waiting.delete(name);
+      if (this.#waiting.size > 0) return;
+      this.#timer?.clear();
+      this.#timer = undefined;
+    };
+  }
+
+  changed(task: TaskKey): void {
+    for (const run of this.#waiting.get(nameOf(task)) ?? []) run();
+  }
+
+  #later(): Timer {
+    const { clock, pollInterval } = this.#host;
+    const timer: Timer = { clear: clock.after(pollInterval, () => void this.#look(timer)) };
+    return timer;
+  }
+
+  async #look(timer: Timer): Promise<void> {
+    const { store, logger } = this.#host;
+    const agents = [...new Set([...this.#waiting.keys()].map((name) => name.slice(0, name.indexOf("\0"))))];
+    try {
+      for (let after: number | undefined; ;) {
+        const query = { feature: inTaskFeature, agents, now: Infinity, limit: pageSize };
+        const rows = await store.dueFeatures(after === undefined ? query : { ...query, after });
+        for (const { task } of rows) this.changed(task);
+        if (rows.length < pageSize) break;
+        after = rows.at(-1)?.due;
+      }
+    } catch (cause) {
+      logger.warn("Authorization poll failed; retrying", { cause });
+    }
+    // Unless the last wait ended meanwhile: a later one has its own timer.
+    if (this.#timer === timer) this.#timer = this.#later();
+  }
+}
+
+/** No id contains NUL. */
+function nameOf({ agent, taskId }: TaskKey): string {
+  return `${agent}\0${taskId}`;
 }

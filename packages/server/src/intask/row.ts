@@ -1,9 +1,14 @@
+import { fromBase64Url } from "@parley/a2a/internal/base/bytes";
+import { type Bytes, utf8Length } from "@parley/a2a/internal/base/index";
+import { type JsonObject, type JsonValue, toBase64 } from "@parley/a2a/internal/model/index";
 import type { Credentials } from "@parley/a2a/internal/protocol/index";
+import type { Seal } from "../seal/index.ts";
 import type { FeatureEffect, FeatureRow, Store, TaskKey } from "../store/index.ts";
+import type { InTaskParts } from "./port.ts";
 
 /* How a request is stored: as a row of a feature, with its task (docs/decisions/identity.md). */
 
-/** The rows of requests. An answer gives its row a `due`, and so does a message that comes while a turn waits: the turn has to look. */
+/** The rows of requests. An answer sets `due`, and so does a message that comes while a turn waits: the turn has to read the row. */
 export const inTaskFeature = "authorization";
 
 /** Largest credential, in bytes of JSON. */
@@ -15,24 +20,24 @@ export interface StoredRequest {
   /** For the page. */
   readonly reason: string;
   readonly agent: string;
-  /** Who the agent asks for: the subject of the principal, and its organization. */
+  /** The principal: its subject and organization. */
   readonly asker: string;
   readonly label?: string;
   readonly inMessage?: true;
-  /** When it ends, in milliseconds since the Unix epoch. */
+  /** In milliseconds since the Unix epoch. */
   readonly expires: number;
-  /** Random: the link of a request that was opened again under the same id is another one. */
+  /** Random: a request that is opened again under the same id gets another link. */
   readonly nonce: string;
-  /** What the callback and the status message show. */
+  /** In the callback and the status message. */
   readonly token: string;
   readonly url: string;
-  /** For `oauth`: where the person is sent. */
+  /** For `oauth`: the authorization URL. */
   readonly target?: string;
-  /** `given`: the credential has come, and is in `sealed`. */
+  /** `given`: the credential is in `sealed`. */
   readonly state: "open" | "given" | "denied";
-  /** Sealed: what only this server may know of an open request (PKCE), or the credential. */
+  /** The sealed answer. */
   readonly sealed?: string;
-  /** For `oauth`: the code verifier stays until the code is exchanged. */
+  /** For `oauth`: the sealed code verifier, until the code is exchanged. */
   readonly verifier?: string;
 }
 
@@ -43,7 +48,6 @@ export interface FoundRequest {
   readonly request: StoredRequest;
 }
 
-/** The request of a task under an id. */
 export async function findRequest(
   store: Pick<Store, "features">,
   task: TaskKey,
@@ -54,32 +58,116 @@ export async function findRequest(
   return row && { key: row.key, row, request: JSON.parse(row.value) as StoredRequest };
 }
 
-/** Whether the request takes an answer: nothing has come, and the turn has no other message to go to. */
+/** Whether the request takes an answer: there is none, and no message that goes to the turn instead. */
 export function isOpen({ row, request }: FoundRequest, now: number): boolean {
   return request.state === "open" && row.due === undefined && now < request.expires;
 }
 
-/** Stores a request. */
 export function setRequest(id: string, request: StoredRequest): FeatureEffect {
   return { effect: "feature", op: "set", feature: inTaskFeature, key: id, value: JSON.stringify(request) };
 }
 
-/** Changes a request, if it is as it was read. `due`: tells the turn that waits, in whatever process it does. */
-export function changeRequest({ key, row }: FoundRequest, request: StoredRequest, due: number): FeatureEffect {
+/** Changes a request, if it is as it was read. `due` wakes the waiting turn, in any process. */
+function changeRequest({ key, row }: FoundRequest, request: StoredRequest, due: number): FeatureEffect {
   const before = row.due === undefined ? { value: row.value } : { value: row.value, due: row.due };
   return { effect: "feature", op: "set", feature: inTaskFeature, key, value: JSON.stringify(request), due, if: before };
 }
 
-/** Deletes a request. */
 export function deleteRequest(id: string): FeatureEffect {
   return { effect: "feature", op: "delete", feature: inTaskFeature, key: id };
 }
 
-/** What a sealed value belongs to. A value that is copied to another row, or kept for another use, does not open. */
+/** What a sealed value is bound to: in another row, or for another use, it does not open. */
 export function boundTo(
   use: "credential" | "verifier",
   { agent, owner, taskId }: TaskKey,
   nonce: string,
 ): readonly string[] {
   return [use, agent, owner, taskId, nonce];
+}
+
+/* The token of a link. It is sealed: it cannot be forged, and does not reveal the owner of the task. */
+
+/** What a token stands for. */
+export interface Linked {
+  readonly task: TaskKey;
+
+  readonly id: string;
+  readonly nonce: string;
+}
+
+const bound = ["link"];
+/** Tokens of this server are shorter: names of owners and agents are short. */
+const longest = 8192;
+
+export async function makeToken(seal: Seal, { task: { agent, owner, taskId }, id, nonce }: Linked): Promise<string> {
+  const sealed = await seal.seal([agent, owner, taskId, id, nonce], bound);
+  return sealed.replaceAll("+", "-").replaceAll("/", "_").replaceAll("=", "");
+}
+
+/** `undefined`: not a token of this server. */
+export async function readToken(seal: Seal, token: string | null | undefined): Promise<Linked | undefined> {
+  if (typeof token !== "string" || token.length > longest) return undefined;
+  const parts = token.split(".").map(fromBase64Url);
+  if (parts.includes(undefined)) return undefined;
+  try {
+    const opened = await seal.open((parts as readonly Bytes[]).map(toBase64).join("."), bound);
+    const [agent, owner, taskId, id, nonce] = opened as [string, string, string, string, string];
+    return { task: { agent, owner, taskId }, id, nonce };
+  } catch {
+    return undefined;
+  }
+}
+
+/* The answer to a request, on its way into the row. */
+
+/** A credential, the parameters of a redirect by an authorization server, or a refusal. */
+export type Answer =
+  | { readonly kind: "credential"; readonly value: JsonValue }
+  | { readonly kind: "redirect"; readonly parameters: string }
+  | { readonly kind: "denied" };
+
+/** Why a credential does not fit this form. */
+export function problemOf(form: StoredRequest["form"], value: JsonValue | undefined): string | undefined {
+  if (value === undefined) return "is required";
+  if (utf8Length(JSON.stringify(value)) > maxCredentialBytes) return `takes more than ${maxCredentialBytes} bytes`;
+  switch (form) {
+    case "approval":
+      return value === true ? undefined : "must be true";
+    case "secret":
+      return typeof value === "string" && value !== "" ? undefined : "must be a text";
+    case "oauth":
+      return isTokens(value) ? undefined : "must be an object with accessToken";
+    default:
+      return undefined;
+  }
+}
+
+function isTokens(value: JsonValue): boolean {
+  if (typeof value !== "object" || value === null || Array.isArray(value)) return false;
+  const { accessToken } = value as JsonObject;
+  return typeof accessToken === "string" && accessToken !== "";
+}
+
+/** The row with the answer in it. */
+export async function answered(
+  { seal, host }: Pick<InTaskParts, "seal" | "host">,
+  task: TaskKey,
+  found: FoundRequest,
+  answer: Answer,
+): Promise<FeatureEffect> {
+  const { request } = found;
+  const due = Math.floor(host.clock.now());
+  if (answer.kind === "denied") return changeRequest(found, { ...request, state: "denied" }, due);
+  const sealed = await seal.seal(answer, boundTo("credential", task, request.nonce));
+  return changeRequest(found, { ...request, state: "given", sealed }, due);
+}
+
+/** The answer of a row. */
+export async function openAnswer(
+  seal: Seal,
+  task: TaskKey,
+  { nonce, sealed = "" }: StoredRequest,
+): Promise<Exclude<Answer, { readonly kind: "denied" }>> {
+  return (await seal.open(sealed, boundTo("credential", task, nonce))) as Exclude<Answer, { readonly kind: "denied" }>;
 }

@@ -1,37 +1,75 @@
 import { BoundedMap, memoryOf } from "@parley/a2a/internal/base/bounded-map";
 import type { Clock } from "@parley/a2a/internal/base/index";
+import type { Failures } from "./guesses.ts";
 import type { Rate, RateAnswer, RateLimiter } from "./port.ts";
 
-/**
- * Memory for callers, in bytes: for about 60,000 of them at a time. When it is full, those that came first are forgotten, and begin
- * with all of their requests again.
- */
+/* Limits in the memory of this process. */
+
+/** Memory for callers, in bytes: about 60,000 of them. When it is full, the oldest are forgotten, and have their whole budget again. */
 const memory = 16 << 20;
+
+export const enough: RateAnswer = { ok: true, retryAfter: 0 };
+
+/** A difference of less than a microsecond is a rounding error. */
+export function withoutRounding(wait: number): number {
+  return wait > 0.001 ? wait : 0;
+}
+
+/**
+ * The generic cell rate algorithm: one number per caller, the time at which it has its whole budget again, on the monotonic clock, so that
+ * a change of the wall clock gives nothing back.
+ */
+class Budgets {
+  readonly #fullAt: BoundedMap<number>;
+  readonly #rate: Rate;
+  readonly #clock: Clock;
+
+  constructor(rate: Rate, clock: Clock, bytes: number) {
+    this.#rate = rate;
+    this.#clock = clock;
+    this.#fullAt = new BoundedMap<number>({ bytes, bytesOf: (key) => memoryOf(key) });
+  }
+
+  /** After how many milliseconds so much may be used. 0: now. */
+  wait(key: string, cost: number): number {
+    const now = this.#clock.elapsed();
+    return withoutRounding(this.#after(key, cost, now) - now - this.#rate.per);
+  }
+
+  use(key: string, cost: number): void {
+    this.#fullAt.set(key, this.#after(key, cost, this.#clock.elapsed()));
+  }
+
+  #after(key: string, cost: number, now: number): number {
+    const { requests, per } = this.#rate;
+    return Math.max(this.#fullAt.get(key) ?? now, now) + cost * (per / requests);
+  }
+}
 
 /** A rate limiter in memory, which answers at once. */
 export interface MemoryRateLimiter extends RateLimiter {
   take(key: string, cost: number): RateAnswer;
 }
 
-const enough: RateAnswer = { ok: true, retryAfter: 0 };
-
-/**
- * A rate limiter in the memory of this process. It keeps one number for each caller (the generic cell rate algorithm), on the
- * monotonic clock, so that a change of the wall time gives nothing back.
- */
-export function memoryRateLimiter({ requests, per }: Rate, clock: Clock, bytes: number = memory): MemoryRateLimiter {
-  /** The time at which a caller has all of its requests again. */
-  const full = new BoundedMap<number>({ bytes, bytesOf: (key) => memoryOf(key) });
-  const interval = per / requests;
+/** Limits the requests that reach this process. */
+export function memoryRateLimiter(rate: Rate, clock: Clock, bytes: number = memory): MemoryRateLimiter {
+  const budgets = new Budgets(rate, clock, bytes);
   return {
     take(key, cost) {
-      const now = clock.elapsed();
-      const next = Math.max(full.get(key) ?? now, now) + cost * interval;
-      // Less than a microsecond is an error of rounding.
-      const wait = next - now - per;
-      if (wait > 0.001) return { ok: false, retryAfter: wait };
-      full.set(key, next);
+      const wait = budgets.wait(key, cost);
+      if (wait > 0) return { ok: false, retryAfter: wait };
+      budgets.use(key, cost);
       return enough;
     },
+  };
+}
+
+/** Counts the failures that reach this process. */
+export function memoryFailures(rate: Rate, clock: Clock): Failures {
+  const budgets = new Budgets(rate, clock, memory);
+  return {
+    wait: (address, failures) => Math.max(0, Math.ceil(budgets.wait(address, failures) - 0.001)),
+    isOpen: () => true,
+    add: (address) => budgets.use(address, 1),
   };
 }

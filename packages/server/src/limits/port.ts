@@ -1,9 +1,7 @@
-/**
- * Counts what a caller uses, such as requests. `memoryRateLimiter()` is one. A store that several processes share can be another.
- */
+/** Counts what a caller uses, such as requests. A store that several processes share can be one. */
 export interface RateLimiter {
   /**
-   * Takes `cost` from what is left for `key`. Nothing is taken where it is not enough.
+   * Takes `cost` from what is left for `key`, or nothing if that is not enough.
    *
    * @param key - Who is limited, and by what: `principal ["acme","ada"]`, `address 192.0.2.1`.
    * @returns Whether it was enough, and if not, after how many milliseconds it will be.
@@ -11,17 +9,17 @@ export interface RateLimiter {
   take(key: string, cost: number): RateAnswer | Promise<RateAnswer>;
 }
 
-/** What a rate limiter answers. */
+/** The answer of a rate limiter. */
 export interface RateAnswer {
   /** Whether there was enough left. */
   readonly ok: boolean;
-  /** After how many milliseconds there is enough. 0 where `ok`. */
+  /** After how many milliseconds there is enough. 0 if `ok`. */
   readonly retryAfter: number;
 }
 
 /**
- * So many requests in so much time. All of them may come at once. Then they come back evenly: of `{ requests: 600, per: 60_000 }`
- * one every 100 ms.
+ * So many requests in so much time. All of them may come at once. Then they come back evenly: of `{ requests: 600, per: 60_000 }` one every
+ * 100 ms.
  */
 export interface Rate {
   /** How many. At least 1. */
@@ -30,27 +28,26 @@ export interface Rate {
   readonly per: number;
 }
 
-/** Limits of the requests of a caller. What is beyond one is refused as `TooManyRequests`, with the time to wait. */
+/** Limits of the requests of a caller. What exceeds one is rejected as `TooManyRequests`, with the time to wait. */
 export interface RateLimits {
   /**
-   * Requests of one principal. It counts after authentication, so that nobody can use up the requests of another caller. Callers of
-   * a server without an authenticator are told apart by their addresses. Absent: no limit.
+   * Requests of one principal. It counts after authentication, so nobody can use up the requests of another caller. Without an
+   * authenticator, callers are told apart by their addresses. Absent: no limit.
    */
   readonly principal?: Rate | RateLimiter;
   /**
-   * Requests from one address, before authentication. An IPv6 address counts by its first 64 bits, because a host has all of
-   * them. Absent: no limit.
+   * Requests from one address, before authentication. An IPv6 address counts by its first 64 bits, because a host has all of them. Absent:
+   * no limit.
    */
   readonly address?: Rate | RateLimiter;
   /**
-   * Requests from one address whose credentials are wrong or absent, against guessing. Beyond it no request of that address is
-   * authenticated for a while, whatever its credentials are. `false`: no limit.
-   * Default: no limit, and with `serve()` 100 a minute where other machines reach it.
+   * Requests from one address with wrong or no credentials, against guessing. Beyond it no request of that address is authenticated for a
+   * while, whatever its credentials are. `false`: no limit. Default: no limit, and with `serve()` 100 a minute if other machines reach it.
    */
   readonly failures?: Rate | false;
   /**
-   * Whether all processes on one store count together, where the store can do that, as PostgreSQL can: a caller then has its
-   * requests once, and not once for each process. `false`: each process counts by itself. Default true.
+   * Whether all processes on one store count together, if the store can do that, as PostgreSQL can: a caller then has its requests once, and
+   * not once per process. `false`: each process counts alone. Default true.
    */
   readonly shared?: boolean;
 }

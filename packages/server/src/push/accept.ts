@@ -6,76 +6,65 @@ import {
   type TaskPushNotificationConfig,
 } from "@parley/a2a/internal/model/index";
 import { addressProblem } from "@parley/a2a/internal/net/index";
-import { featureBounds, type TaskKey } from "../store/index.ts";
 import { isWebhookSecret, mutualTlsScheme, standardWebhooksScheme } from "@parley/a2a/internal/webhooks/index";
-import type { Challenges } from "./challenge.ts";
-import type { Sealer } from "./seal.ts";
-import type { PushSettings } from "./settings.ts";
+import { featureBounds, type TaskKey } from "../store/index.ts";
+import type { Sealer } from "./keys.ts";
+import type { PushSettings } from "./port.ts";
+import { isScheme, type FetchFor } from "./request.ts";
+import type { StoredConfig } from "./stored.ts";
 
-/* The check of a config before it is stored, and what is stored of it (A2A 1.0 §4.3.1, §13.2). */
+/* Checks a config before it is stored (A2A 1.0 §4.3.1, §13.2). */
 
 /** A config that may be stored. Its secrets are sealed. */
-export interface AcceptedConfig {
+export interface AcceptedConfig extends Pick<StoredConfig, "url" | "version" | "extensions" | "scheme" | "sealed"> {
   readonly id: string;
-  readonly url: string;
-  /** The version of the protocol that registered it. */
-  readonly version: string;
-  /** URIs of the extensions that are active in its deliveries. Absent: none. */
-  readonly extensions?: readonly string[];
-  readonly scheme?: string;
-  readonly sealed?: string;
 }
 
-/** A config as it came. */
+/** A config of a call. */
 export interface GivenConfig {
   readonly config: TaskPushNotificationConfig;
   /** The task that it is for. */
   readonly task: TaskKey;
-  /** The version of the protocol of the call. */
+  /** The protocol version of the call. */
   readonly version: string;
   /** URIs of the extensions that are active in the call. */
   readonly extensions: readonly string[];
-  /** The path of the config in its request, with a dot at the end: what errors name. Empty where it is the request. */
+  /** The path of the config in its request, with a dot at the end, for errors. Empty if it is the request. */
   readonly path: string;
 }
 
-/** What is needed to check a config. */
-export interface AcceptHost {
+/** Dependencies of `acceptConfig`. */
+export interface AcceptDeps {
   readonly settings: PushSettings;
   readonly sealer: Sealer;
-  readonly challenges: Challenges;
+  readonly challenge: Challenge;
   readonly clock: Clock;
   readonly ids: Ids;
 }
 
-/** Rejects with `InvalidParams`, which names the fields that are wrong, and with `RequestTooLarge` for too many extensions. */
-export async function acceptConfig(given: GivenConfig, host: AcceptHost): Promise<AcceptedConfig> {
+/** Rejects with `InvalidParams`, which names the fields, and with `RequestTooLarge` for too many extensions. */
+export async function acceptConfig(given: GivenConfig, deps: AcceptDeps): Promise<AcceptedConfig> {
   const { config, task, version, extensions, path } = given;
-  const { settings, clock } = host;
-  if (extensions.reduce((sum, uri) => sum + utf8Length(uri), 0) > most.extensions) {
-    throw new A2AError("RequestTooLarge", `The URIs of the extensions of a webhook may take ${most.extensions} bytes`);
+  const { settings, clock, challenge, ids, sealer } = deps;
+  if (extensions.reduce((sum, uri) => sum + utf8Length(uri), 0) > maxBytes.extensions) {
+    throw new A2AError(
+      "RequestTooLarge",
+      `The extension URIs of a webhook must not take more than ${maxBytes.extensions} bytes`,
+    );
   }
-  const violations = violationsOf(config, task, settings);
-  refuse(path, violations);
-  const { url } = config;
+  refuse(path, violationsOf(config, task, settings));
+  const { url, authentication } = config;
+  const scheme = authentication?.scheme;
   const problem = await addressProblem(url, settings.net, settings.dialer, clock);
-  if (problem !== undefined) refuse(path, [{ field: "url", description: `is refused: ${problem}` }]);
-  if (settings.challenge && !(await host.challenges.isAnswered(url, config.authentication?.scheme))) {
-    refuse(path, [{ field: "url", description: "did not answer the challenge with the same challenge" }]);
+  if (problem !== undefined) refuse(path, [{ field: "url", description: `must not be called: ${problem}` }]);
+  if (settings.challenge && !(await challenge(url, scheme))) {
+    refuse(path, [{ field: "url", description: "did not echo the challenge" }]);
   }
-  const id = present(config.id) ?? host.ids.next();
-  const token = present(config.token);
-  const credentials = present(config.authentication?.credentials);
-  const scheme = config.authentication?.scheme;
-  const secrets = { ...(token !== undefined && { token }), ...(credentials !== undefined && { credentials }) };
-  return {
-    id,
-    url,
-    version,
-    ...(extensions.length > 0 && { extensions }),
-    ...(scheme !== undefined && { scheme }),
-    ...(Object.keys(secrets).length > 0 && { sealed: await host.sealer.seal(secrets, task, id) }),
-  };
+  const id = present(config.id) ?? ids.next();
+  const [token, credentials] = [present(config.token), present(authentication?.credentials)];
+  const hasSecrets = token !== undefined || credentials !== undefined;
+  const sealed = hasSecrets ? await sealer.seal({ token, credentials }, task, id) : undefined;
+  return { id, url, version, extensions: extensions.length > 0 ? extensions : undefined, scheme, sealed };
 }
 
 function refuse(path: string, violations: readonly FieldViolation[]): void {
@@ -83,89 +72,107 @@ function refuse(path: string, violations: readonly FieldViolation[]): void {
   throw invalidParams(violations.map(({ field, description }) => ({ field: path + field, description })));
 }
 
-/** Protobuf has no difference between absent and empty. */
+/** Protobuf does not tell absent from empty. */
 function present(text: string | undefined): string | undefined {
   return text === "" ? undefined : text;
 }
 
-/** In bytes. Together with what the outbox notes they fit into a row, also after they were sealed. */
-const most = { id: featureBounds.key, url: 2048, token: 1024, scheme: 64, credentials: 4096, extensions: 8192 };
+/** Together with what the outbox adds, and after sealing, they fit into a row. */
+const maxBytes = { id: featureBounds.key, url: 2048, token: 1024, scheme: 64, credentials: 4096, extensions: 8192 };
 
 function violationsOf(
   config: TaskPushNotificationConfig,
   { taskId }: TaskKey,
   settings: PushSettings,
 ): readonly FieldViolation[] {
-  const violations: FieldViolation[] = [];
-  const check = (field: string, description: string | undefined): void => {
-    if (description !== undefined) violations.push({ field, description });
-  };
-  check("id", tooLong(config.id, most.id));
-  check("taskId", (present(config.taskId) ?? taskId) === taskId ? undefined : "is not the task of this message");
-  check("url", tooLong(config.url, most.url));
-  check("token", tooLong(config.token, most.token) ?? unfit(config.token));
-  const { authentication } = config;
-  if (authentication === undefined) return violations;
-  const { scheme } = authentication;
-  const credentials = present(authentication.credentials);
-  check("authentication.scheme", tooLong(scheme, most.scheme) ?? schemeProblem(scheme, config.url, settings));
-  check(
-    "authentication.credentials",
-    tooLong(credentials, most.credentials) ?? unfit(credentials) ?? credentialsProblem(scheme, credentials),
-  );
-  return violations;
+  const { id, url, token, authentication } = config;
+  const problems: (readonly [field: string, description: string | undefined])[] = [
+    ["id", tooLong(id, maxBytes.id)],
+    ["taskId", (present(config.taskId) ?? taskId) === taskId ? undefined : "is not the task of this message"],
+    ["url", tooLong(url, maxBytes.url)],
+    ["token", tooLong(token, maxBytes.token) ?? unfit(token)],
+  ];
+  if (authentication !== undefined) {
+    const { scheme } = authentication;
+    const credentials = present(authentication.credentials);
+    problems.push(
+      ["authentication.scheme", tooLong(scheme, maxBytes.scheme) ?? schemeProblem(scheme, url, settings)],
+      [
+        "authentication.credentials",
+        tooLong(credentials, maxBytes.credentials) ?? unfit(credentials) ?? credentialsProblem(scheme, credentials),
+      ],
+    );
+  }
+  return problems.flatMap(([field, description]) => (description === undefined ? [] : [{ field, description }]));
 }
 
 function tooLong(text: string | undefined, bytes: number): string | undefined {
   return utf8Length(text ?? "") <= bytes ? undefined : `must not take more than ${bytes} bytes`;
 }
 
-/** What every HTTP implementation transports unchanged: it removes spaces at the ends, and a line break would begin another header. */
+/** HTTP implementations trim spaces, and a line break would begin another header. */
 function unfit(text: string | undefined): string | undefined {
   if (text === undefined || text === "") return undefined;
   const fits = /^[\x20-\x7e]+$/.test(text) && !text.startsWith(" ") && !text.endsWith(" ");
-  return fits ? undefined : "must be visible ASCII characters, which a header can carry";
+  return fits ? undefined : "must be visible ASCII characters, without spaces at the ends";
 }
 
-/** Schemes of HTTP whose credentials depend on a challenge of the receiver or on the request, so that no one can give them before. */
-const perRequest: readonly string[] = [
-  "concealed",
-  "digest",
-  "dpop",
-  "gnap",
-  "hoba",
-  "mutual",
-  "negotiate",
-  "privatetoken",
-  "scram-sha-1",
-  "scram-sha-256",
-  "vapid",
-];
-
-/** Schemes that need no credentials. `Bearer` without them asks for a JWT of the server. */
-const withoutCredentials: readonly string[] = ["bearer", mutualTlsScheme.toLowerCase()];
-
-function is(scheme: string, name: string): boolean {
-  return scheme.toLowerCase() === name.toLowerCase();
-}
+/** HTTP schemes whose credentials depend on the single request, so nobody can register them. */
+const perRequest =
+  "concealed digest dpop gnap hoba mutual negotiate privatetoken scram-sha-1 scram-sha-256 vapid".split(" ");
 
 function schemeProblem(scheme: string, url: string, { mutualTls }: PushSettings): string | undefined {
   if (!/^[\w!#$%&'*+.^`|~-]+$/.test(scheme)) return "is not the name of an HTTP authentication scheme";
   if (perRequest.includes(scheme.toLowerCase())) {
-    return "is not supported: its credentials depend on the single request";
+    return "is not supported: its credentials depend on each request";
   }
-  if (!is(scheme, mutualTlsScheme)) return undefined;
+  if (!isScheme(scheme, mutualTlsScheme)) return undefined;
   if (mutualTls === undefined) return "is not supported: this server has no client certificate";
   return /^https:/i.test(url) ? undefined : "needs a url with https";
 }
 
+/** `Bearer` without credentials asks for a JWT of the server. */
 function credentialsProblem(scheme: string, credentials: string | undefined): string | undefined {
+  const isMutualTls = isScheme(scheme, mutualTlsScheme);
   if (credentials === undefined) {
-    return withoutCredentials.includes(scheme.toLowerCase()) ? undefined : `are required for the scheme ${scheme}`;
+    return isMutualTls || isScheme(scheme, "Bearer") ? undefined : `are required for the scheme ${scheme}`;
   }
-  if (is(scheme, mutualTlsScheme)) return "must be absent: the client certificate of the server is used";
-  if (is(scheme, standardWebhooksScheme) && !isWebhookSecret(credentials)) {
+  if (isMutualTls) return "must be absent: the server uses its client certificate";
+  if (isScheme(scheme, standardWebhooksScheme) && !isWebhookSecret(credentials)) {
     return "must be whsec_ and 24 to 64 random bytes in base64";
   }
   return undefined;
+}
+
+/** Whether the receiver at an address answers its challenge. Rejects with `Unavailable` if too many challenges are under way. */
+export type Challenge = (url: string, scheme: string | undefined) => Promise<boolean>;
+
+/**
+ * Sends `{"challenge":"…"}` by POST; a receiver answers with the same. So nobody can register the address of somebody else (A2A 1.0 §13.2).
+ * The request has no secrets, because it may reach that somebody.
+ */
+export function challenges(fetchFor: FetchFor, maxRequests: number): Challenge {
+  let running = 0;
+  const isAnswered: Challenge = async (url, scheme) => {
+    const challenge = crypto.randomUUID();
+    const response = await fetchFor(scheme)(url, {
+      method: "POST",
+      headers: { "content-type": "application/json", accept: "application/json" },
+      body: JSON.stringify({ challenge }),
+    });
+    // Always read: that releases the connection.
+    const text = await response.text();
+    const answer: unknown = response.ok ? JSON.parse(text) : undefined;
+    return typeof answer === "object" && answer !== null && "challenge" in answer && answer.challenge === challenge;
+  };
+  return async (url, scheme) => {
+    if (running >= maxRequests) {
+      throw new A2AError("Unavailable", "Too many webhook challenges are under way", { retryAfter: 1 });
+    }
+    running += 1;
+    // The reason of a failure would reveal networks that only the server sees.
+    return isAnswered(url, scheme)
+      .catch(() => false)
+      .finally(() => (running -= 1));
+  };
 }

@@ -9,17 +9,16 @@ import type { StoredConfig } from "./stored.ts";
 
 /* Artifacts that come in chunks: the last chunk sends the whole artifact. */
 
-/** Whether an update begins an artifact, so that it is the whole of it so far. */
-export function beginsArtifact({ append }: Pick<TaskArtifactUpdateEvent, "append">): boolean {
-  return append !== true;
+export function updateOf(record: LogRecord): TaskArtifactUpdateEvent {
+  return JSON.parse(record.json) as TaskArtifactUpdateEvent;
 }
 
-/** Most artifacts whose beginnings are remembered. Of more, the oldest one is known. */
+/** Artifacts whose beginnings are remembered. Of more, only the oldest one is known. */
 const maxOpen = 1000;
 
 /**
- * Where the oldest artifact begins that may be incomplete, so that its chunks need not be looked for in the whole log. The
- * result may be too early, and is never too late.
+ * Where the oldest artifact begins that may be incomplete, so that its chunks are not searched for in the whole log. The result may be too
+ * early, and is never too late.
  */
 export class OpenArtifacts {
   /** Artifacts that began since the cursor, and are not complete: the `seq` before each. */
@@ -33,7 +32,7 @@ export class OpenArtifacts {
     this.#mayHaveBefore = chunks < cursor;
   }
 
-  /** After one more record. */
+  /** The position after one more record. */
   note(record: LogRecord): { readonly chunks: number } {
     if (record.kind === "artifactUpdate") this.#update(record);
     if (this.#mayHaveBefore) return { chunks: this.#before };
@@ -42,25 +41,25 @@ export class OpenArtifacts {
 
   /** The one that was put in first. */
   get #oldest(): number | undefined {
-    for (const seq of this.#begun.values()) return seq;
-    return undefined;
+    return this.#begun.values().next().value;
   }
 
-  #update({ json, seq }: LogRecord): void {
-    const { artifact, append, lastChunk } = JSON.parse(json) as TaskArtifactUpdateEvent;
+  #update(record: LogRecord): void {
+    const { artifact, append, lastChunk } = updateOf(record);
     const { artifactId } = artifact;
+    const before = record.seq - 1;
     if (lastChunk === true) this.#begun.delete(artifactId);
-    else if (beginsArtifact({ append: append === true }) && !this.#begun.has(artifactId)) {
-      if (this.#begun.size < maxOpen) this.#begun.set(artifactId, seq - 1);
-      else if (!this.#mayHaveBefore) [this.#before, this.#mayHaveBefore] = [this.#oldest ?? seq - 1, true];
+    else if (append !== true && !this.#begun.has(artifactId)) {
+      if (this.#begun.size < maxOpen) this.#begun.set(artifactId, before);
+      else if (!this.#mayHaveBefore) [this.#before, this.#mayHaveBefore] = [this.#oldest ?? before, true];
     }
   }
 }
 
 /** An artifact with all of its chunks. */
-export interface WholeArtifact {
+interface WholeArtifact {
   readonly update: TaskArtifactUpdateEvent;
-  /** Set where its parts were left out, because they take more than the largest body: their size in bytes. */
+  /** Set if its parts were left out, because they exceed the largest body: their size in bytes. */
   readonly left?: number;
 }
 
@@ -78,10 +77,11 @@ export async function wholeArtifact(
   last: LogRecord,
   from: number,
 ): Promise<WholeArtifact | undefined> {
-  const end = JSON.parse(last.json) as TaskArtifactUpdateEvent;
-  const { taskId, contextId } = end;
-  const empty = { id: taskId, status: { state: "TASK_STATE_WORKING" } } as const;
-  let fold = new TaskFold(empty, { mergeTextParts });
+  const end = updateOf(last);
+  const { taskId, contextId, metadata } = end;
+  const newFold = (): TaskFold =>
+    new TaskFold({ id: taskId, status: { state: "TASK_STATE_WORKING" } }, { mergeTextParts });
+  let fold = newFold();
   let bytes = 0;
   for (let after = from; after < last.seq;) {
     const kinds = ["artifactUpdate"] as const;
@@ -90,25 +90,16 @@ export async function wholeArtifact(
     for (const record of page.records) {
       after = record.seq;
       if (after > last.seq) break;
-      const update = JSON.parse(record.json) as TaskArtifactUpdateEvent;
+      const update = updateOf(record);
       if (update.artifact.artifactId !== end.artifact.artifactId) continue;
-      if (beginsArtifact(update)) {
-        fold = new TaskFold(empty, { mergeTextParts });
-        bytes = 0;
-      }
+      if (update.append !== true) [fold, bytes] = [newFold(), 0];
       bytes += recordBytes(record);
-      // What is too large is not collected. Its size still is.
+      // What is too large is counted, and not collected.
       const artifact: Artifact = bytes > bodyBytes ? { ...update.artifact, parts: [] } : update.artifact;
       fold.apply({ artifactUpdate: { ...update, artifact } });
     }
   }
   const artifact = fold.snapshot().artifacts?.[0] ?? end.artifact;
-  const update = {
-    taskId,
-    contextId,
-    artifact,
-    lastChunk: true,
-    ...(end.metadata !== undefined && { metadata: end.metadata }),
-  };
+  const update = { taskId, contextId, artifact, lastChunk: true, ...(metadata !== undefined && { metadata }) };
   return bytes > bodyBytes ? { update, left: bytes } : { update };
 }

@@ -2,29 +2,30 @@ import { BoundedMap, memoryOf } from "@parley/a2a/internal/base/bounded-map";
 import type { Clock } from "@parley/a2a/internal/base/index";
 
 /*
- * How many requests go to an origin at a time. An origin begins with one. It gets more with each success, and one after a failure.
- * After several failures it gets none for a while. What is learned is told to other processes (`receivers.ts`).
+ * A circuit breaker and an adaptive concurrency limit per origin. An origin begins with one request at a time, gets more with each
+ * success, and one after a failure. After several failures its circuit is open: it gets none for a while. Other processes are told what is
+ * learned (`receivers.ts`).
  */
 
-/** Failures in a row after which an origin gets no request for a while. */
+/** Failures in a row that open the circuit. */
 const maxFailures = 5;
 /** The first pause and the longest one, in milliseconds. Each is twice the one before. */
 const firstPause = 10_000;
 const longestPause = 5 * 60_000;
 /** A pause is longer or shorter by up to this share. */
 const jitter = 0.2;
-/** An origin whose requests take longer, in milliseconds, may not use the half of all requests that is kept for the others. */
-const slow = 2_000;
-/** Jobs that may wait in this process for an origin that answers, and for one that has not answered yet. */
+/** An origin whose requests take longer, in milliseconds, may not use the half of all requests that is reserved for the others. */
+const slowMs = 2_000;
+/** Jobs that may wait here for an origin that answers, and for one that has not answered yet. */
 const maxWaiting = 256;
 const maxWaitingForNew = 8;
 /**
- * A request that takes longer than this many times what others took, and than this many milliseconds more, changes the estimate by no
- * more than that: it may be this process that stood still.
+ * A request that takes longer than this many times the estimate, and this many milliseconds more, changes the estimate by no more than
+ * that: this process may have been suspended.
  */
-const surprise = 4;
+const outlierFactor = 4;
 const outlierSlackMs = 200;
-/** What is known of origins without a job is kept in so many bytes. */
+/** Memory for origins without a job, in bytes. */
 const rememberedBytes = 2 << 20;
 
 /** What a request showed about its origin. `unclear`: it answered, but not as it should. */
@@ -32,7 +33,7 @@ export type Health = "alive" | "dead" | "unclear";
 
 /** The end of a job's turn. */
 export interface TurnEnd {
-  /** What its request showed. Absent: there was none. */
+  /** Absent: there was no request. */
   readonly health?: Health;
   /** How long its request took, in milliseconds. */
   readonly took?: number;
@@ -54,37 +55,36 @@ export interface Known {
   readonly takes: number;
 }
 
-/** The time now: on the wall clock, and on the monotonic clock. */
+/** The time on the wall clock, and on the monotonic clock. */
 export interface Now {
   readonly wall: number;
   readonly elapsed: number;
 }
 
-/** An origin, with the jobs that wait for it. */
+/** An origin, with the jobs that wait for it. Times are of the monotonic clock, unless they are of the wall clock. */
 export class Origin<Job> {
   readonly name: string;
   readonly waiting: Job[] = [];
-  /** When its requests began, on the monotonic clock. */
+  /** When its requests began. */
   readonly running: number[] = [];
   /** How many requests it may have at a time. */
   allowed = 1;
-  /** How many jobs were put off since the last look at the rows that are due. */
-  putOff = 0;
-  /** When this process asked last what others know, on the monotonic clock. */
+  /** Jobs that were deferred since the last poll began. */
+  deferred = 0;
+  /** When this process last asked what others know. */
   askedAt: number = -Infinity;
   /** What others know, as far as it matters, and since when, on the wall clock. */
   #told = "";
   #toldAt = -Infinity;
-  /** When the last of this was learned, on the wall clock, and whether it was by a request of this process. */
+  /** When the last of this was learned, on the wall clock, and whether by a request of this process. */
   #learnedAt = -Infinity;
   #isOwn = false;
   #failures = 0;
-  /** When the last failure that counts was seen, on the monotonic clock. */
+  /** When the last failure that counts was seen. */
   #failedAt = -Infinity;
   #succeeded = false;
   #pause = 0;
-  /** On the monotonic clock. */
-  #closedUntil = -Infinity;
+  #openUntil = -Infinity;
   /** About how long a request takes, in milliseconds. */
   #takes = 20;
 
@@ -94,37 +94,37 @@ export class Origin<Job> {
 
   /** Whether it answered the last request, and fast. */
   get trusted(): boolean {
-    return this.#succeeded && this.#takes < slow;
+    return this.#succeeded && this.#takes < slowMs;
   }
 
-  /** How long it gets no request, in milliseconds. 0: it gets some. */
-  closedFor(elapsed: number): number {
-    return Math.max(0, this.#closedUntil - elapsed);
+  /** How long its circuit is open, in milliseconds. 0: it gets requests. */
+  openForMs(elapsed: number): number {
+    return Math.max(0, this.#openUntil - elapsed);
   }
 
   /**
-   * How long one more job has to be put off, in milliseconds: until the origin gets requests again, or until it may have answered
-   * the jobs before this one. `undefined`: it can wait here.
+   * How long to defer one more job, in milliseconds: until the circuit closes, or until the origin may have answered the jobs before this
+   * one. `undefined`: it can wait here.
    */
-  putOffFor(elapsed: number, random: number): number | undefined {
-    const closed = this.closedFor(elapsed);
-    if (closed > 0) return Math.ceil(closed + this.#pause * random);
+  deferralMs(elapsed: number, random: number): number | undefined {
+    const openFor = this.openForMs(elapsed);
+    if (openFor > 0) return Math.ceil(openFor + this.#pause * random);
     const jobs = this.waiting.length + this.running.length;
-    const most = this.#failures > 0 ? 1 : this.trusted ? maxWaiting : maxWaitingForNew;
-    if (jobs < most) return undefined;
-    this.putOff += 1;
+    const maxJobs = this.#failures > 0 ? 1 : this.trusted ? maxWaiting : maxWaitingForNew;
+    if (jobs < maxJobs) return undefined;
+    this.deferred += 1;
     const takes = Math.max(this.#takes, likely(elapsed - (this.running[0] ?? elapsed), this.#takes));
-    const turns = (jobs + this.putOff) / Math.max(4, this.allowed);
+    const turns = (jobs + this.deferred) / Math.max(4, this.allowed);
     return Math.ceil(Math.min(longestPause, Math.max(20, turns * takes)));
   }
 
-  /** What others do not know yet. `undefined`: nothing that matters. It counts as told from then on. `repeatMs`: it is told again after that. */
+  /** What others do not know yet, and what they were told longer than `repeatMs` ago. It then counts as told. `undefined`: nothing. */
   news({ wall, elapsed }: Now, repeatMs: number): Known | undefined {
     const known: Known = {
       at: this.#learnedAt,
       failures: this.#failures,
       pause: this.#pause,
-      until: Math.ceil(wall + this.closedFor(elapsed)),
+      until: Math.ceil(wall + this.openForMs(elapsed)),
       allowed: this.allowed,
       succeeded: this.#succeeded,
       takes: Math.round(this.#takes),
@@ -137,26 +137,26 @@ export class Origin<Job> {
   }
 
   /**
-   * Takes over what another process has learned since. Who has asked the origin itself does not believe all of it: a receiver that one
-   * process cannot reach may be reached by another. So one more request decides.
+   * Takes over what another process has learned since. A receiver that one process cannot reach may be reached by another, so a process
+   * that has asked the origin itself tries one more request before it opens the circuit.
    */
-  learn(known: Known, { wall, elapsed }: Now, most: number): void {
+  learn(known: Known, { wall, elapsed }: Now, maxRequests: number): void {
     const at = Math.min(known.at, wall);
     if (at <= this.#learnedAt) return;
-    const closedUntil = elapsed + Math.min(known.until - wall, longestPause * (1 + jitter));
+    const openUntil = elapsed + Math.min(known.until - wall, longestPause * (1 + jitter));
     const hasFailed = this.#failures > 0;
     this.#learnedAt = at;
     this.#told = gistOf(known);
     this.#toldAt = at;
     if (known.failures === 0 && hasFailed) {
-      this.#closedUntil = -Infinity;
+      this.#openUntil = -Infinity;
       return;
     }
     const isDoubted = this.#isOwn && !hasFailed && known.failures >= maxFailures;
     this.#failures = isDoubted ? maxFailures - 1 : Math.max(this.#failures, known.failures);
     this.#pause = Math.max(this.#pause, Math.min(longestPause, known.pause));
-    if (!isDoubted) this.#closedUntil = Math.max(this.#closedUntil, closedUntil);
-    this.allowed = known.failures > 0 ? 1 : Math.min(most, Math.max(this.allowed, known.allowed));
+    if (!isDoubted) this.#openUntil = Math.max(this.#openUntil, openUntil);
+    this.allowed = known.failures > 0 ? 1 : Math.min(maxRequests, Math.max(this.allowed, known.allowed));
     this.#succeeded = known.succeeded;
     this.#takes = known.takes;
   }
@@ -176,35 +176,34 @@ export class Origin<Job> {
     } else if (health === "dead") {
       this.#succeeded = false;
       this.allowed = 1;
-      // Requests that were under way together fail together, as when a receiver starts again: that is one failure.
+      // Requests that ran together fail together, as when a receiver restarts: that is one failure.
       if (since < this.#failedAt) return;
       this.#failedAt = elapsed;
       this.#failures += 1;
       if (this.#failures < maxFailures) return;
       this.#pause = Math.min(longestPause, this.#pause === 0 ? firstPause : 2 * this.#pause);
-      this.#closedUntil = elapsed + this.#pause * (1 - jitter + 2 * jitter * random);
+      this.#openUntil = elapsed + this.#pause * (1 - jitter + 2 * jitter * random);
     }
   }
 }
 
-/** What of it others should know at once. */
+/** What others should know at once. */
 function gistOf({ failures, pause, allowed, succeeded, takes }: Known): string {
-  return JSON.stringify([failures, pause, allowed, succeeded && takes < slow]);
+  return JSON.stringify([failures, pause, allowed, succeeded && takes < slowMs]);
 }
 
-/** Circumstances of the end of a request. Times are of the monotonic clock, except `wall`. */
 interface Ended extends Now {
   readonly since: number;
   readonly most: number;
   readonly random: number;
 }
 
-/** What a request took, as far as it is believed. */
+/** What a request took, limited for outliers. */
 function likely(took: number, takes: number): number {
-  return Math.min(took, surprise * takes + outlierSlackMs);
+  return Math.min(took, outlierFactor * takes + outlierSlackMs);
 }
 
-/** What waits for its turn. */
+/** Waits for its turn. */
 interface Owned {
   readonly task: { readonly owner: string };
 }
@@ -223,29 +222,26 @@ export class Origins<Job extends Owned> {
   readonly #active = new Map<string, Origin<Job>>();
   readonly #idle = new BoundedMap<Origin<Job>>({ bytes: rememberedBytes, bytesOf: (name) => memoryOf(name) });
   readonly #clock: Clock;
-  readonly #most: number;
+  readonly #maxRequests: number;
   readonly #maxPerOrigin: number;
   #running = 0;
-  /** Of origins that did not answer the last request, or slowly. They get half of all requests at most. */
+  /** Requests to untrusted origins: at most half of all. */
   #untrusted = 0;
-  /** Those by their owners. */
   readonly #untrustedOf = new Map<string, number>();
   /** About how long they take, in milliseconds. */
   #untrustedTakes = 20;
 
-  /** `most`: requests at a time. `maxPerOrigin`: requests of an origin at a time. */
-  constructor(clock: Clock, most: number, maxPerOrigin: number) {
+  /** `maxRequests`: at a time. `maxPerOrigin`: to one origin. */
+  constructor(clock: Clock, maxRequests: number, maxPerOrigin: number) {
     this.#clock = clock;
-    this.#most = most;
+    this.#maxRequests = maxRequests;
     this.#maxPerOrigin = maxPerOrigin;
   }
 
-  /** What is known of an origin. */
   of(name: string): Origin<Job> {
     return this.#active.get(name) ?? this.#idle.get(name) ?? new Origin(name);
   }
 
-  /** The time now. */
   now(): Now {
     return { wall: this.#clock.now(), elapsed: this.#clock.elapsed() };
   }
@@ -258,29 +254,28 @@ export class Origins<Job extends Owned> {
     this.settle(origin);
   }
 
-  /** A job waits for its turn. */
+  /** Queues a job. */
   add(origin: Origin<Job>, job: Job): void {
     origin.waiting.push(job);
     this.#active.set(origin.name, origin);
   }
 
-  /** The jobs that wait; they wait no longer. */
+  /** Removes and returns the jobs that wait. */
   takeAll(): readonly Job[] {
     return [...this.#active.values()].flatMap(({ waiting }) => waiting.splice(0));
   }
 
-  /** A new look at the rows that are due begins. */
-  beginLook(): void {
-    for (const origin of this.#active.values()) origin.putOff = 0;
+  beginPoll(): void {
+    for (const origin of this.#active.values()) origin.deferred = 0;
   }
 
-  /** The next job that may run; `undefined`: none. */
+  /** Begins the next job that may run. */
   next(): Running<Job> | undefined {
-    if (this.#running >= this.#most) return undefined;
+    if (this.#running >= this.#maxRequests) return undefined;
     const elapsed = this.#clock.elapsed();
     const origin = this.#choose(elapsed);
-    if (origin === undefined) return undefined;
-    const job = origin.waiting.shift() as Job;
+    const job = origin?.waiting.shift();
+    if (origin === undefined || job === undefined) return undefined;
     // The next turn is that of another origin.
     this.#active.delete(origin.name);
     this.#active.set(origin.name, origin);
@@ -288,20 +283,20 @@ export class Origins<Job extends Owned> {
   }
 
   /**
-   * The origin whose turn it is. Of those that are not trusted it is one of the owner who has the fewest requests to such origins, so
-   * that nobody's new receiver waits for all the dead ones of somebody else.
+   * The origin whose turn it is. Of untrusted ones it is one of the owner with the fewest requests to such origins, so one owner's dead
+   * endpoints cannot starve another's.
    */
   #choose(elapsed: number): Origin<Job> | undefined {
     let best: Origin<Job> | undefined;
-    let least = Infinity;
+    let fewest = Infinity;
     for (const origin of this.#active.values()) {
       const { waiting, running, allowed, trusted } = origin;
       const [job] = waiting;
-      if (job === undefined || running.length >= allowed || origin.closedFor(elapsed) > 0) continue;
+      if (job === undefined || running.length >= allowed || origin.openForMs(elapsed) > 0) continue;
       if (trusted) return best ?? origin;
       const own = this.#untrustedOf.get(job.task.owner) ?? 0;
-      if (own >= least || this.#untrusted >= this.#maxUntrusted) continue;
-      [best, least] = [origin, own];
+      if (own >= fewest || this.#untrusted >= this.#maxUntrusted) continue;
+      [best, fewest] = [origin, own];
       if (own === 0) return best;
     }
     return best;
@@ -313,17 +308,19 @@ export class Origins<Job extends Owned> {
     this.#running += 1;
     if (!trusted) this.#countUntrusted(owner, 1);
     return (result) => {
+      const { took } = result;
       origin.running.splice(origin.running.indexOf(since), 1);
       this.#running -= 1;
       if (!trusted) this.#countUntrusted(owner, -1);
-      if (!trusted && result.took !== undefined)
-        this.#untrustedTakes += (likely(result.took, this.#untrustedTakes) - this.#untrustedTakes) / 8;
+      if (!trusted && took !== undefined) {
+        this.#untrustedTakes += (likely(took, this.#untrustedTakes) - this.#untrustedTakes) / 8;
+      }
       origin.ended(result, { since, most: this.#maxPerOrigin, ...this.now(), random: Math.random() });
     };
   }
 
   get #maxUntrusted(): number {
-    return Math.max(1, this.#most >> 1);
+    return Math.max(1, this.#maxRequests >> 1);
   }
 
   #countUntrusted(owner: string, by: 1 | -1): void {
@@ -333,16 +330,16 @@ export class Origins<Job extends Owned> {
     else this.#untrustedOf.delete(owner);
   }
 
-  /** How long one of so many jobs of origins that are not trusted waits for its turn, about, in milliseconds. */
+  /** About how long one of so many jobs of untrusted origins waits for its turn, in milliseconds. */
   turnAfter(jobs: number): number {
     return Math.ceil(Math.min(longestPause, Math.max(100, (jobs / this.#maxUntrusted) * this.#untrustedTakes)));
   }
 
-  /** Forgets an origin that has no job any more. What its requests showed is remembered. */
+  /** Moves an origin without jobs to those that are only remembered. */
   settle(origin: Origin<Job>): void {
     if (origin.waiting.length > 0 || origin.running.length > 0) return;
     this.#active.delete(origin.name);
-    origin.putOff = 0;
+    origin.deferred = 0;
     this.#idle.set(origin.name, origin);
   }
 }

@@ -1,42 +1,43 @@
-import type { Clock } from "@parley/a2a/internal/base/index";
-import type { AppendOutcome, DueFeature, FeatureEffect, FeatureState, Store, TaskKey } from "../store/index.ts";
+import type { AppendOutcome, DueFeature, FeatureEffect, FeatureState, TaskKey } from "../store/index.ts";
 import type { OutboxHost } from "./port.ts";
-import { readConfig, unclaimed, writeConfig } from "./row.ts";
-import { parkedFeature, pushFeature, type StoredConfig } from "./stored.ts";
+import {
+  nextAgain,
+  parkedFeature,
+  pushFeature,
+  readConfig,
+  stateOf,
+  unclaimed,
+  writeConfig,
+  type StoredConfig,
+} from "./stored.ts";
 
-/** What becomes of a config. It is called again where an operator changed the config meanwhile. */
+/** Computes the next config. It is called again if an operator has changed the config meanwhile. */
 export type Change = (config: StoredConfig) => StoredConfig;
 
-/** Most repetitions where an operator changes the row in between. */
+const unchanged: Change = (config) => config;
+
+/** Retries if an operator changes the row in between. */
 const maxTries = 20;
 
-/** The row of a config in the hands of this process: it is claimed, changed and given back. */
+type Host = Pick<OutboxHost, "append" | "clock" | "holders" | "store">;
+
+/** The row of a config while this process has it: it is claimed, changed and released. */
 export class ClaimedRow {
   readonly task: TaskKey;
   readonly key: string;
-  readonly #store: Pick<Store, "features">;
-  readonly #append: OutboxHost["append"];
-  readonly #clock: Clock;
-  readonly #holders: OutboxHost["holders"];
-  /** The row as it is stored. */
+  readonly #host: Host;
+  /** The row as stored. */
   #row: FeatureState;
   #config: StoredConfig;
   /** The claim of this process, and when it was made or extended, on the monotonic clock. */
   #claim: { readonly id: string; readonly since: number } | undefined;
 
-  constructor(
-    { store, append, clock, holders }: Pick<OutboxHost, "append" | "clock" | "holders" | "store">,
-    { task, key, value, due }: DueFeature,
-    config: StoredConfig,
-  ) {
+  constructor(host: Host, { task, key, value, due }: DueFeature, config: StoredConfig) {
     this.task = task;
     this.key = key;
-    this.#store = store;
-    this.#append = append;
-    this.#clock = clock;
-    this.#holders = holders;
+    this.#host = host;
     this.#row = { value, due };
-    // A claim whose time is over is that of a process that died.
+    // An expired claim is that of a process that died.
     this.#config = unclaimed(config);
   }
 
@@ -49,22 +50,23 @@ export class ClaimedRow {
     return this.#claim !== undefined;
   }
 
-  /** How long ago it was claimed, in milliseconds. `Infinity`: it is not. */
+  /** The age of the claim, in milliseconds. `Infinity`: there is none. */
   get age(): number {
-    return this.#claim === undefined ? Infinity : this.#clock.elapsed() - this.#claim.since;
+    return this.#claim === undefined ? Infinity : this.#host.clock.elapsed() - this.#claim.since;
   }
 
-  /** Goes on with a change that is not stored, while the row is not claimed. */
+  /** Applies a change that is not stored, while the row is not claimed. */
   assume(change: Change): void {
     this.#config = change(this.#config);
   }
 
-  /** Claims the row for so many milliseconds, or extends its claim, and stores a change. `false`: the row is not ours any more. */
-  async hold(lasts: number, change: Change = same): Promise<boolean> {
-    const since = this.#clock.elapsed();
+  /** Claims the row for so many milliseconds, or extends its claim, and stores a change. `false`: the row was lost. */
+  async hold(lasts: number, change: Change = unchanged): Promise<boolean> {
+    const { clock, holders } = this.#host;
+    const since = clock.elapsed();
     const id = this.#claim?.id ?? crypto.randomUUID();
     const due = this.now() + lasts;
-    const claim = this.#holders === undefined ? { claim: id } : { claim: id, holder: this.#holders.own() };
+    const claim = holders === undefined ? { claim: id } : { claim: id, holder: holders.own() };
     const outcome = await this.#change((config) => {
       const changed = change(config);
       return { config: changed, effects: [this.#set({ ...changed, ...claim }, due)] };
@@ -74,19 +76,18 @@ export class ClaimedRow {
   }
 
   /**
-   * Gives the row back with a change. `due`: absent where nothing is left to deliver. `expect`: the `seq` that the task must be at.
-   * `stale`: the task is further, and nothing changed.
+   * Releases the row with a change. `due`: absent if nothing is left to deliver. `expect`: the `seq` that the task must be at. `stale`: the
+   * task is further, and nothing changed.
    */
   async release(
     due: number | undefined,
-    change: Change = same,
+    change: Change = unchanged,
     expect?: number,
   ): Promise<"released" | "stale" | "lost"> {
     const outcome = await this.#change((config) => {
       const changed = change(config);
-      // An operator wants a refused event to be tried again.
-      const rest = due === undefined && nextAgain(changed) !== undefined ? this.now() : due;
-      return { config: changed, effects: [this.#set(changed, rest)] };
+      const isWanted = due === undefined && nextAgain(changed) !== undefined;
+      return { config: changed, effects: [this.#set(changed, isWanted ? this.now() : due)] };
     }, expect);
     if (!outcome.ok && outcome.reason === "stale") return "stale";
     this.#claim = undefined;
@@ -110,10 +111,10 @@ export class ClaimedRow {
 
   /** Wall time in whole milliseconds. */
   now(): number {
-    return Math.floor(this.#clock.now());
+    return Math.floor(this.#host.clock.now());
   }
 
-  /** Stores a change. An operator changes rows and leaves their claim: then the change is made to what is stored. */
+  /** Stores a change. If an operator has changed the row and left its claim, the change is applied to what is stored. */
   async #change(
     decide: (config: StoredConfig) => { readonly config: StoredConfig; readonly effects: readonly FeatureEffect[] },
     expect?: number,
@@ -121,12 +122,11 @@ export class ClaimedRow {
     for (let tries = 1; ; tries += 1) {
       const { config, effects } = decide(this.#config);
       const condition = expect === undefined ? {} : { expect };
-      const outcome = await this.#append({ task: this.task, ...condition, records: [], effects });
+      const outcome = await this.#host.append({ task: this.task, ...condition, records: [], effects });
       if (outcome.ok) {
         this.#config = config;
         const [set] = effects;
-        if (set?.op === "set")
-          this.#row = set.due === undefined ? { value: set.value } : { value: set.value, due: set.due };
+        if (set?.op === "set") this.#row = stateOf(set);
         return outcome;
       }
       if (outcome.reason !== "changed" || tries === maxTries || !(await this.#readAgain())) return outcome;
@@ -136,11 +136,11 @@ export class ClaimedRow {
   /** Whether the row still has the claim of this process. */
   async #readAgain(): Promise<boolean> {
     if (this.#claim === undefined) return false;
-    const rows = await this.#store.features(this.task, this.task.taskId, pushFeature);
+    const rows = await this.#host.store.features(this.task, this.task.taskId, pushFeature);
     const row = rows.find(({ key }) => key === this.key);
     const config = row && readConfig(row.value);
     if (row === undefined || config?.claim !== this.#claim.id) return false;
-    this.#row = row.due === undefined ? { value: row.value } : { value: row.value, due: row.due };
+    this.#row = stateOf(row);
     this.#config = unclaimed(config);
     return true;
   }
@@ -154,20 +154,4 @@ export class ClaimedRow {
   #removal(): FeatureEffect {
     return { effect: "feature", op: "delete", feature: pushFeature, key: this.key, if: this.#row };
   }
-}
-
-function same(config: StoredConfig): StoredConfig {
-  return config;
-}
-
-/** The refused event that an operator wants to be tried again next. */
-export function nextAgain({
-  again = [],
-  refused = [],
-}: StoredConfig): NonNullable<StoredConfig["refused"]>[number] | undefined {
-  for (const seq of again) {
-    const found = refused.find((each) => each.seq === seq);
-    if (found !== undefined) return found;
-  }
-  return undefined;
 }

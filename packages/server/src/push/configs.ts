@@ -1,23 +1,20 @@
-import { type Clock, type Ids } from "@parley/a2a/internal/base/index";
+import type { Clock, Ids } from "@parley/a2a/internal/base/index";
 import {
   A2AError,
   invalidParams,
+  jsonHash,
   type ListTaskPushNotificationConfigsRequest,
   type ListTaskPushNotificationConfigsResponse,
   type TaskPushNotificationConfig,
 } from "@parley/a2a/internal/model/index";
-import type { AppendOutcome, FeatureEffect, FeatureRow, Store, TaskAppend, TaskHead, TaskKey } from "../store/index.ts";
-import { acceptConfig, type AcceptedConfig, type AcceptHost, type GivenConfig } from "./accept.ts";
-import { Challenges } from "./challenge.ts";
-import { fetches } from "./fetches.ts";
-import { pushKeyring } from "./keys.ts";
-import { afterToken, tokenAfter } from "./page-token.ts";
-import { writeConfig } from "./row.ts";
-import { createSealer } from "./seal.ts";
-import type { PushSettings } from "./settings.ts";
-import { parkedFeature, pushFeature, type StoredConfig } from "./stored.ts";
+import type { AppendOutcome, FeatureEffect, Store, TaskAppend, TaskHead, TaskKey } from "../store/index.ts";
+import { acceptConfig, challenges, type AcceptDeps, type AcceptedConfig, type GivenConfig } from "./accept.ts";
+import { createSealer, pushKeyring } from "./keys.ts";
+import type { PushSettings } from "./port.ts";
+import { fetches } from "./request.ts";
+import { parkedFeature, pushFeature, unclaimed, writeConfig, type StoredConfig } from "./stored.ts";
 
-/** What the configs of webhooks need of the engine. */
+/** Engine dependencies of the configs. */
 export interface ConfigsHost {
   readonly store: Store;
   readonly clock: Clock;
@@ -25,47 +22,44 @@ export interface ConfigsHost {
   append(item: TaskAppend): Promise<AppendOutcome>;
 }
 
-/** A config of a task, as it is stored. */
+/** A config of a task, as stored. */
 interface Listed {
   readonly id: string;
   readonly stored: StoredConfig;
 }
 
-/** The configs of webhooks: rows of the feature `push`, and of `push.parked` where nothing is sent any more (A2A 1.0 §3.1.7 to §3.1.10). */
+/** The configs of webhooks: rows of the feature `push`, and of `push.parked` (A2A 1.0 §3.1.7 to §3.1.10). */
 export class PushConfigs {
   readonly #settings: PushSettings;
   readonly #host: ConfigsHost;
-  readonly #accepting: AcceptHost;
-  /** Ids of the configs that are being stored for a task, so that calls at the same time do not exceed the limit together. */
+  readonly #accepting: AcceptDeps;
+  /** Ids of configs that are being stored, by task, so that concurrent calls do not exceed the limit together. */
   readonly #arriving = new Map<string, readonly string[]>();
 
   constructor(settings: PushSettings, host: ConfigsHost) {
+    const { clock, ids } = host;
     this.#settings = settings;
     this.#host = host;
-    this.#accepting = {
-      settings,
-      clock: host.clock,
-      ids: host.ids,
-      sealer: createSealer(pushKeyring(settings.keys)),
-      challenges: new Challenges(fetches(settings, host.clock), settings.concurrency),
-    };
+    const sealer = createSealer(pushKeyring(settings.keys));
+    const challenge = challenges(fetches(settings, clock), settings.concurrency);
+    this.#accepting = { settings, clock, ids, sealer, challenge };
   }
 
-  /** Checks a config and seals its secrets. Rejects with `InvalidParams`, which names the fields that are wrong. */
+  /** Checks a config and seals its secrets. Rejects with `InvalidParams`, which names the fields. */
   accept(given: GivenConfig): Promise<AcceptedConfig> {
     return acceptConfig(given, this.#accepting);
   }
 
-  /** What stores the config of a message that makes a task: it gets all events of the task. */
+  /** The effect for the config of a message that makes a task: it gets all events of the task. */
   first(config: AcceptedConfig): FeatureEffect {
     const now = this.#host.clock.now();
     return rowOf(config, { cursor: 0, generation: 0, created: now, nonce: this.#host.ids.next() }, now);
   }
 
   /**
-   * Stores a config with a task that exists: it gets the events after `head`. One with the same id is replaced, and goes on where that
-   * one stopped: callers send the same config with each message, also while events wait for a receiver that is down. `append` stores
-   * the effects. `field` is named where the task has too many configs.
+   * Stores a config with an existing task: it gets the events after `head`. One with the same id is replaced and continues where that one
+   * stopped, because callers send the same config with each message, also while events wait for a receiver that is down. `append` stores
+   * the effects. `field` is named if the task has too many configs.
    */
   async store<T>(
     config: AcceptedConfig,
@@ -83,12 +77,11 @@ export class PushConfigs {
       const ids = new Set([...all.map(({ id }) => id), ...before]);
       if (!ids.has(config.id) && ids.size >= this.#settings.configsPerTask) throw this.#tooMany(field);
       const now = this.#host.clock.now();
-      const last = all.at(-1)?.stored.created ?? 0;
       const nonce = this.#host.ids.next();
-      // Later than all others, also after the clock was set back.
-      const created = Math.max(now, last + 1);
+      // After all others, even if the clock was set back.
+      const created = Math.max(now, (all.at(-1)?.stored.created ?? 0) + 1);
       const begin = { cursor: seq, generation, state, created, nonce };
-      const row = rowOf(config, replaced === undefined ? begin : placeOf(replaced, config.url, nonce), now);
+      const row = rowOf(config, replaced === undefined ? begin : continued(replaced, config.url, nonce), now);
       return await append([row, deletion(parkedFeature, config.id)]);
     } finally {
       const left = [...(this.#arriving.get(key) ?? [])];
@@ -99,11 +92,11 @@ export class PushConfigs {
   }
 
   #tooMany(field: string): A2AError {
-    const most = this.#settings.configsPerTask;
-    return invalidParams([{ field, description: `has too many webhooks: ${most} are the most for a task` }]);
+    const description = `has too many webhooks: ${this.#settings.configsPerTask} are the most for a task`;
+    return invalidParams([{ field, description }]);
   }
 
-  /** CreateTaskPushNotificationConfig (§3.1.7). `head`: of the task, which is the caller's. */
+  /** CreateTaskPushNotificationConfig (§3.1.7). `head`: of a task of the caller. */
   async create(
     head: TaskHead,
     config: TaskPushNotificationConfig,
@@ -118,7 +111,7 @@ export class PushConfigs {
     return shown(task.taskId, accepted.id, accepted);
   }
 
-  /** GetTaskPushNotificationConfig (§3.1.8). `task`: the key that it has if it is the caller's. */
+  /** GetTaskPushNotificationConfig (§3.1.8). `task`: its key if it is the caller's. */
   async get(task: TaskKey, id: string): Promise<TaskPushNotificationConfig> {
     const found = (await this.#all(task)).find((each) => each.id === id);
     if (found === undefined) throw notFound(task.taskId, "This task has no webhook with this id");
@@ -142,9 +135,9 @@ export class PushConfigs {
     };
   }
 
-  /** DeleteTaskPushNotificationConfig (§3.1.10). Where there is no such config, nothing happens. */
+  /** DeleteTaskPushNotificationConfig (§3.1.10). Does nothing if there is no such config. */
   async delete(task: TaskKey, id: string): Promise<void> {
-    // The store refuses keys of another size. No config has one.
+    // The store rejects ids that are too long for a key.
     const exists = (await this.#all(task)).some((each) => each.id === id);
     if (!exists) return this.#mustExist(task);
     const effects = [deletion(pushFeature, id), deletion(parkedFeature, id)];
@@ -156,33 +149,19 @@ export class PushConfigs {
     if ((await this.#host.store.head(task, task.taskId)) === undefined) throw notFound(task.taskId);
   }
 
-  /** All configs of a task in the order of their creation. None where it is somebody else's. */
+  /** All configs of a task, by creation. None for the task of another owner. */
   async #all(task: TaskKey): Promise<readonly Listed[]> {
     const { store } = this.#host;
-    // One after the other: a config that is parked in between is then seen twice, and not missed.
+    // One after the other: a config that is parked in between is read twice, and not missed.
     const active = await store.features(task, task.taskId, pushFeature);
     const parked = await store.features(task, task.taskId, parkedFeature);
-    const byId = new Map([...parked, ...active].map((row) => [row.key, listed(row)]));
-    return [...byId.values()].sort((one, other) => inOrder(positionOf(one), positionOf(other)));
+    const byId = new Map([...parked, ...active].map(({ key, value }) => [key, JSON.parse(value) as StoredConfig]));
+    const all = Array.from(byId, ([id, stored]) => ({ id, stored }));
+    return all.sort((one, other) => inOrder(positionOf(one), positionOf(other)));
   }
 }
 
-function listed({ key, value }: FeatureRow): Listed {
-  return { id: key, stored: JSON.parse(value) as StoredConfig };
-}
-
-/** The place of a config among those of its task. */
-type Position = readonly [created: number, id: string];
-
-function positionOf({ id, stored }: Listed): Position {
-  return [stored.created, id];
-}
-
-function inOrder([one, oneId]: Position, [other, otherId]: Position): number {
-  return one - other || (oneId < otherId ? -1 : Number(oneId > otherId));
-}
-
-/** The row of a config that has delivered nothing. It is due at once: an event may have been stored since the cursor was read. */
+/** The row of a config. It is due at once: an event may have been stored since the cursor was read. */
 function rowOf(
   { id, ...config }: AcceptedConfig,
   at: Pick<StoredConfig, "cursor" | "created" | "nonce"> & Partial<StoredConfig>,
@@ -193,36 +172,22 @@ function rowOf(
 }
 
 /**
- * Where a config stopped that is replaced: its place in lists and in the log. At the same address the numbers and ids of deliveries go
- * on too, so that the receiver can tell a repetition. `nonce`: of the deliveries to another address.
+ * Where a replaced config stopped, in lists and in the log. At the same address its delivery numbers and ids continue too, so the
+ * receiver can deduplicate. `nonce`: for another address.
  */
-function placeOf(
-  replaced: StoredConfig,
-  to: string,
-  nonce: string,
-): Pick<StoredConfig, "cursor" | "created" | "nonce"> & Partial<StoredConfig> {
-  const {
-    url,
-    version: _v,
-    extensions: _x,
-    scheme: _c,
-    sealed: _e,
-    claim: _m,
-    holder: _h,
-    attempts: _t,
-    problem: _p,
-    ...place
-  } = replaced;
-  if (url === to) return place;
-  const { sequence: _s, delivered: _d, refused: _r, again: _a, ...log } = place;
-  return { ...log, nonce };
+function continued(replaced: StoredConfig, to: string, nonce: string) {
+  const { attempts: _a, problem: _p, ...kept } = unclaimed(replaced);
+  const { url, version: _v, extensions: _x, scheme: _c, sealed: _e, ...position } = kept;
+  if (url === to) return position;
+  const { sequence: _s, delivered: _d, refused: _r, again: _g, ...inLog } = position;
+  return { ...inLog, nonce };
 }
 
 function deletion(feature: string, key: string): FeatureEffect {
   return { effect: "feature", op: "delete", feature, key };
 }
 
-/** What callers see: everything but the secrets. */
+/** Callers see everything but the secrets. */
 function shown(
   taskId: string,
   id: string,
@@ -231,7 +196,42 @@ function shown(
   return { id, taskId, url, ...(scheme !== undefined && { authentication: { scheme } }) };
 }
 
-/** Also for the task of another owner, because for this caller it does not exist. */
+/** Also for the task of another owner: for this caller it does not exist. */
 function notFound(taskId: string, message?: string): A2AError {
   return new A2AError("TaskNotFound", message, { metadata: { taskId } });
+}
+
+/** The position of a config among those of its task. */
+type Position = readonly [created: number, id: string];
+
+function positionOf({ id, stored }: Listed): Position {
+  return [stored.created, id];
+}
+
+function inOrder([one, oneId]: Position, [other, otherId]: Position): number {
+  return one - other || (oneId < otherId ? -1 : Number(oneId > otherId));
+}
+
+/*
+ * A page token is a position with a checksum, which rejects tokens that this list did not issue. It survives the deletion of the config at
+ * its position. It is not a secret: what a caller may read does not depend on it.
+ */
+
+function tokenAfter([created, id]: Position, task: TaskKey): string {
+  return `${checksum(created, id, task)}.${created}.${id}`;
+}
+
+/** Throws `InvalidParams`. */
+function afterToken(token: string, task: TaskKey): Position {
+  const [, sum, time = "", id = ""] = /^([0-9a-f]{16})\.(\d{1,16})\.(.+)$/s.exec(token) ?? [];
+  const created = Number(time);
+  // The number has one spelling.
+  if (sum !== checksum(created, id, task) || String(created) !== time) {
+    throw invalidParams([{ field: "pageToken", description: "was not issued by this list" }]);
+  }
+  return [created, id];
+}
+
+function checksum(created: number, id: string, { agent, owner, taskId }: TaskKey): string {
+  return jsonHash([agent, owner, taskId, created, id]);
 }

@@ -1,20 +1,45 @@
 import type { LogFields } from "@parley/a2a/internal/base/index";
 import { A2AError } from "@parley/a2a/internal/model/index";
-import { auditedSubject, taskFields } from "@parley/a2a/internal/protocol/index";
-import type { DueFeature, TaskKey } from "../store/index.ts";
+import { auditedSubject, taskFields, type ByteBudget } from "@parley/a2a/internal/protocol/index";
 import { deliveryId } from "@parley/a2a/internal/webhooks/index";
-import { bodyOf, type WebhookCodec } from "./body.ts";
+import type { DueFeature, Room, TaskKey } from "../store/index.ts";
 import type { TurnEnd } from "./circuit.ts";
-import { ClaimedRow, nextAgain, type Change } from "./claimed-row.ts";
-import type { DeliveryContext } from "./delivery-context.ts";
+import { ClaimedRow, type Change } from "./claimed-row.ts";
 import { eventAgain, nextEvent, type EventSource, type Next, type PushEvent } from "./events.ts";
-import type { DeliveredExtensions, OpenSecrets, PushProblem, RefusedDelivery } from "./port.ts";
-import { healthOf, originOf, resultOf } from "./outcome.ts";
-import { headersOf, post, type Answer, type PushMessage } from "./request.ts";
-import { waitAfter } from "./retry.ts";
-import { moved } from "./row.ts";
-import { rememberLast } from "./seal.ts";
-import { maxRefused, type StoredConfig } from "./stored.ts";
+import { rememberLast } from "./keys.ts";
+import type { DeliveredExtensions, OpenSecrets, OutboxHost, PushProblem, PushSigner, RefusedDelivery } from "./port.ts";
+import {
+  bodyOf,
+  headersOf,
+  originOf,
+  post,
+  resultOf,
+  waitAfter,
+  type Answer,
+  type Post,
+  type PushMessage,
+  type WebhookCodec,
+} from "./request.ts";
+import { maxRefused, moved, nextAgain, type StoredConfig } from "./stored.ts";
+
+/** What all deliveries of a process share. */
+export interface DeliveryContext
+  extends
+    Post,
+    Pick<OutboxHost, "append" | "audit" | "blobs" | "extensionsOf" | "holders" | "logger" | "observer" | "store"> {
+  readonly events: Omit<EventSource, "room">;
+  /** Memory for what the steps read. */
+  readonly budget: ByteBudget;
+  readonly open: OpenSecrets;
+  readonly signer: PushSigner;
+  readonly codecOf: (version: string) => WebhookCodec;
+  /** Waits between attempts, in milliseconds. */
+  readonly waits: readonly number[];
+  /** How long a request may take, in milliseconds. */
+  readonly timeout: number;
+  /** Whether the server stops: no more requests begin. */
+  readonly stopping: () => boolean;
+}
 
 /** A claim lasts longer than a request by this, in milliseconds: for what comes before and after the request. */
 export const claimMargin = 40_000;
@@ -36,14 +61,14 @@ type Found = Extract<Next, { readonly kind: "event" }>;
 const noExtensions: DeliveredExtensions = { uris: [], deliver: undefined };
 const done: Step = { more: false };
 const again: Step = { more: true };
-const unwritten = "The server could not write the request: its log says why";
-const unread = "The server could not read the event: its log says why";
+const unwritten = "The server could not write the request; see its log";
+const unread = "The server could not read the event; see its log";
 
 /** The deliveries of one config, one after the other. Each step claims the row, posts at most one event, and stores the result. */
 export class Delivery {
   readonly task: TaskKey;
   readonly configId: string;
-  /** Bytes of its row, about. */
+  /** Approximate size of its row in bytes. */
   readonly bytes: number;
   readonly #context: DeliveryContext;
   readonly #row: ClaimedRow;
@@ -60,7 +85,7 @@ export class Delivery {
     this.#open = rememberLast(context.open);
   }
 
-  /** What log lines say about it. */
+  /** For log lines. */
   get fields(): LogFields {
     const { agent, taskId } = this.task;
     const about = { agent, taskId, contextId: this.#contextId, trace: this.#event?.trace };
@@ -73,19 +98,32 @@ export class Delivery {
     return (task ?? message ?? statusUpdate ?? artifactUpdate)?.contextId;
   }
 
-  /** Delivers at most one event. Rejects where the store fails. */
+  /** Delivers at most one event. Rejects if the store fails. */
   async step(): Promise<Step> {
-    const room = this.#context.room(this.task.owner);
+    const { budget, events } = this.#context;
+    const { owner } = this.task;
+    let reserved = 0;
+    const give = (): void => {
+      if (reserved > 0) budget.give(owner, reserved);
+      reserved = 0;
+    };
+    const room: Room = {
+      async reserve(bytes) {
+        give();
+        await budget.take(owner, bytes);
+        reserved = bytes;
+      },
+    };
     try {
-      const step = await this.#next({ ...this.#context.events, room });
+      const step = await this.#next({ ...events, room });
       this.#event = undefined;
       return step;
     } finally {
-      room.end();
+      give();
     }
   }
 
-  /** Gives the row back: it is due after `wait` milliseconds. An attempt that did not end does not count. */
+  /** Releases the row: it is due after `wait` milliseconds. An unfinished attempt does not count. */
   async release(wait: number, change?: Change): Promise<void> {
     if (!this.#row.isClaimed && wait === 0) return;
     await this.#row.release(this.#row.now() + wait, change);
@@ -120,50 +158,45 @@ export class Delivery {
   }
 
   async #deliver(codec: WebhookCodec, next: Found, refused: RefusedDelivery | undefined): Promise<Step> {
-    if (this.#context.stopping()) return this.#pause(0);
+    const { clock, holders, stopping } = this.#context;
+    if (stopping()) return this.#pause(0);
     this.#event = next.event;
     if (!(await this.#claim())) return done;
-    const { nonce, sequence, attempts = 0 } = this.#row.config;
+    const { nonce, sequence: last, attempts = 0 } = this.#row.config;
     const { seq, generation, trace } = next.event;
-    const number = refused?.sequence ?? sequence + 1;
-    const about = {
-      id: deliveryId(nonce, number, seq),
-      sequence: number,
-      attempt: attempts + 1,
-      taskId: this.task.taskId,
-      generation,
-      trace,
-      contentType: codec.webhook.mediaType,
-    };
+    const sequence = refused?.sequence ?? last + 1;
+    const id = deliveryId(nonce, sequence, seq);
+    const contentType = codec.webhook.mediaType;
+    const about = { id, sequence, attempt: attempts + 1, taskId: this.task.taskId, generation, trace, contentType };
     const request = await this.#prepare(codec, next, about);
     if (request === undefined) return this.#failed(this.#problem(unwritten), undefined);
     // The process may have been suspended since: then another one has the row.
-    const { fresh = Infinity } = this.#context.holders ?? {};
-    if (this.#row.age > Math.min(fresh, claimMargin / 2) && !(await this.#claim())) return done;
-    if (this.#context.stopping()) return this.#pause(0);
-    const since = this.#context.clock.elapsed();
+    const maxAge = Math.min(holders?.fresh ?? Infinity, claimMargin / 2);
+    if (this.#row.age > maxAge && !(await this.#claim())) return done;
+    if (stopping()) return this.#pause(0);
+    const since = clock.elapsed();
     const answer = await this.#post(request, about, seq);
-    const took = this.#context.clock.elapsed() - since;
+    const took = clock.elapsed() - since;
     const step = await this.#settle(answer, next, refused);
-    return answer.kind === "aborted" ? step : { ...step, took, health: healthOf(answer) };
+    if (answer.kind === "aborted") return step;
+    return { ...step, took, health: answer.kind === "failed" ? answer.health : "alive" };
   }
 
-  /** The request; `undefined` where it cannot be written or signed. */
+  /** The request; `undefined` if it cannot be written or signed. */
   async #prepare(codec: WebhookCodec, { event }: Found, about: About): Promise<Request | undefined> {
-    const { signer, events, logger } = this.#context;
+    const { signer, events, logger, blobs } = this.#context;
     const { config } = this.#row;
     try {
       const secrets = config.sealed === undefined ? {} : await this.#open(config.sealed, this.task, this.configId);
       const { uris, deliver } = await this.#extensions();
       const given = deliver === undefined ? event.payload : event.payload.map(deliver);
-      const { blobs } = this.#context;
       const payload = blobs === undefined ? given : await blobs.linked(given, this.task);
       const body = bodyOf(codec, { ...event, payload }, events.bodyBytes);
       const headers = await headersOf(signer, this.#row.now(), config, secrets, { ...about, body });
       if (uris.length > 0) headers[codec.webhook.extensions] = uris.join(", ");
       return { body, headers };
     } catch (cause) {
-      logger.error("A webhook could not be written", { ...this.fields, cause });
+      logger.error("Failed to write webhook", { ...this.fields, cause });
       return undefined;
     }
   }
@@ -187,14 +220,13 @@ export class Delivery {
 
   /** Records that a credential was sent: that of the config, or one of the server. */
   #audit({ kind }: Answer, trace: string | undefined): void {
+    const { audit, clock } = this.#context;
     const { scheme, sealed } = this.#row.config;
-    if (kind === "aborted" || (scheme === undefined && sealed === undefined)) return;
-    if (this.#context.audit === undefined) return;
+    if (audit === undefined || kind === "aborted" || (scheme === undefined && sealed === undefined)) return;
     const { agent, taskId } = this.task;
     const outcome = kind === "delivered" ? "success" : "failed";
-    const contextId = this.#contextId;
-    const about = { agent, action: "push.deliver", ...auditedSubject({ taskId, contextId, trace }) };
-    this.#context.audit({ event: "credential", outcome, time: this.#context.clock.now(), ...about });
+    const subject = auditedSubject({ taskId, contextId: this.#contextId, trace });
+    audit({ event: "credential", outcome, time: clock.now(), agent, action: "push.deliver", ...subject });
   }
 
   async #settle(answer: Answer, next: Found, refused: RefusedDelivery | undefined): Promise<Step> {
@@ -203,7 +235,7 @@ export class Delivery {
       case "aborted":
         return this.#pause(0);
       case "gone":
-        logger.info("A receiver wants no more webhooks (410)", this.fields);
+        logger.info("Webhook receiver gone (410); config deleted", this.fields);
         await this.#row.remove();
         return done;
       case "delivered":
@@ -212,36 +244,37 @@ export class Delivery {
       case "refused": {
         const { reason, status, kind } = answer;
         const problem = this.#problem(reason, status);
-        // What is refused is not tried again: at most `maxRefused` lines for a webhook, until it is parked.
-        if (kind === "refused") logger.info("A receiver refused a webhook", { ...this.fields, reason });
-        else logger.debug("A webhook was not delivered", { ...this.fields, reason });
+        // A refused event is not retried: at most `maxRefused` lines for a webhook, until it is parked.
+        if (kind === "refused") logger.info("Webhook receiver rejected event", { ...this.fields, reason });
+        else logger.debug("Webhook delivery failed", { ...this.fields, reason });
         if (refused !== undefined) return this.#triedAgain(refused, problem);
         return kind === "failed" ? this.#failed(problem, answer.retryAfter) : this.#refused(problem, next);
       }
     }
   }
 
-  #delivered({ position, last }: Found): Promise<Step> {
-    const change: Change = (config) => {
-      const { sequence, delivered } = config;
-      return { ...moved(config, position), sequence: sequence + 1, delivered: delivered + 1 };
-    };
-    return last ? this.#rest(change, position.cursor) : this.#goOn(change);
+  #delivered(found: Found): Promise<Step> {
+    return this.#advance(found, (config) => ({ ...config, delivered: config.delivered + 1 }));
   }
 
-  #refused(problem: PushProblem, { position, event: { seq }, last }: Found): Promise<Step> {
+  #refused(problem: PushProblem, found: Found): Promise<Step> {
     if ((this.#row.config.refused ?? []).length >= maxRefused) return this.#park(problem);
-    const change: Change = (config) => {
-      const { refused = [] } = config;
-      const sequence = config.sequence + 1;
-      return { ...moved(config, position), sequence, refused: [...refused, { ...problem, seq, sequence }] };
-    };
-    return last ? this.#rest(change, position.cursor) : this.#goOn(change);
+    const { seq } = found.event;
+    return this.#advance(found, ({ refused = [], ...config }) => ({
+      ...config,
+      refused: [...refused, { ...problem, seq, sequence: config.sequence }],
+    }));
+  }
+
+  /** Moves the config behind an event, and stores a change. */
+  #advance({ position, last }: Found, change: Change): Promise<Step> {
+    const advanced: Change = (config) => change({ ...moved(config, position), sequence: config.sequence + 1 });
+    return last ? this.#rest(advanced, position.cursor) : this.#continue(advanced);
   }
 
   /** After another attempt at a refused event. `problem`: it was not delivered. */
   #triedAgain({ seq }: RefusedDelivery, problem: PushProblem | undefined): Promise<Step> {
-    return this.#goOn(({ again: wanted = [], refused = [], ...config }) => {
+    return this.#continue(({ again: wanted = [], refused = [], ...config }) => {
       const others = wanted.filter((each) => each !== seq);
       const left = refused.flatMap((each) => {
         if (each.seq !== seq) return [each];
@@ -266,29 +299,29 @@ export class Delivery {
   async #unreadable(error: unknown): Promise<Step> {
     // The store is down, or there is no memory for the task now: neither is the event's fault.
     if (error instanceof A2AError && error.code === "Unavailable") throw error;
-    this.#context.logger.error("The events of a webhook could not be read", { ...this.fields, cause: error });
+    this.#context.logger.error("Failed to read webhook events", { ...this.fields, cause: error });
     return this.#failed(this.#problem(unread), undefined);
   }
 
   async #park(problem: PushProblem, attempts?: number): Promise<Step> {
     const fields = { ...this.fields, reason: problem.reason };
-    this.#context.logger.warn("A webhook is parked: nothing more is sent until an operator says so", fields);
+    this.#context.logger.warn("Webhook parked; nothing is sent until an operator retries it", fields);
     await this.#row.park((config) => ({ ...config, ...(attempts !== undefined && { attempts }), problem }));
     return done;
   }
 
   /** Stores a change, and keeps the row for the next step. */
-  async #goOn(change: Change): Promise<Step> {
+  async #continue(change: Change): Promise<Step> {
     if (this.#context.stopping()) return this.#pause(0, change);
     return (await this.#claim(change)) ? again : done;
   }
 
-  /** Stores a change, and puts the row to rest, unless the log has more by now. `end`: the `seq` that was seen last. */
+  /** Stores a change and releases the row, unless the log has more by now. `end`: the last `seq` that was read. */
   async #rest(change: Change, end: number): Promise<Step> {
     const outcome = await this.#row.release(undefined, change, end);
     if (outcome === "released") return nextAgain(this.#row.config) === undefined ? done : again;
     if (outcome === "lost") return done;
-    if (this.#row.isClaimed) return this.#goOn(change);
+    if (this.#row.isClaimed) return this.#continue(change);
     this.#row.assume(change);
     return again;
   }

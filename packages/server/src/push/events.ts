@@ -1,63 +1,57 @@
 import { wrapped } from "@parley/a2a/internal/base/json-text";
 import {
+  A2AError,
   countsInGeneration,
   eventOf,
   isTaskState,
   stateKinds,
   type LogRecord,
   type StreamResponse,
-  type TaskArtifactUpdateEvent,
 } from "@parley/a2a/internal/model/index";
 import { Payload, TextPayload } from "@parley/a2a/internal/protocol/index";
-import { roomless, type LogPage, type Room, type Store, type TaskHead, type TaskKey } from "../store/index.ts";
-import { beginsArtifact, OpenArtifacts, wholeArtifact } from "./artifacts.ts";
+import { roomless, taskJson, type Room, type Snapshot, type Store, type TaskKey } from "../store/index.ts";
+import { OpenArtifacts, updateOf, wholeArtifact } from "./artifacts.ts";
 import type { PushOptions } from "./port.ts";
-import { taskEvent } from "./task-event.ts";
-import type { StoredConfig } from "./stored.ts";
+import type { Position, StoredConfig } from "./stored.ts";
 
 /* Finds the next event of a config in the log of its task (docs/decisions/webhooks.md). */
 
-/** What is delivered next. */
+/** What is delivered next: a status, an artifact, or the whole task. */
 export interface PushEvent {
-  /** The `seq` of the log that it tells about. */
+  /** The `seq` of its record. */
   readonly seq: number;
-  /** The generation of the task at this event. Absent: it is not known any more. */
-  readonly generation?: number;
-  /** A status, an artifact, or the whole task. */
+  /** The generation of the task at this event. `undefined`: unknown. */
+  readonly generation: number | undefined;
   readonly payload: Payload<StreamResponse>;
-  /** Set where content was left out already, because it would be too large: its size in bytes. */
-  readonly left?: number;
+  /** Set if content was left out because it would be too large: its size in bytes. */
+  readonly left?: number | undefined;
   /** W3C `traceparent` of the call that caused it. */
-  readonly trace?: string;
+  readonly trace: string | undefined;
 }
-
-/** How far a config has come, as `StoredConfig` has it. */
-export type Position = Pick<StoredConfig, "cursor" | "state" | "generation" | "chunks">;
 
 /** What the log has for a config. */
 export type Next =
-  /** There is no such task any more. */
+  /** The task does not exist any more. */
   | { readonly kind: "gone" }
   /** The log changed while it was read. */
   | { readonly kind: "again" }
   /** Nothing up to the end of the log, at `position`. */
   | { readonly kind: "none"; readonly position: Position }
-  /** An event. `position`: where the config is after it. `last`: nothing else is in the log. */
+  /** `position`: of the config after the event. `last`: nothing else is in the log. */
   | { readonly kind: "event"; readonly event: PushEvent; readonly position: Position; readonly last: boolean };
 
-/** What is needed to find events. */
+/** Where events are read, and which are sent. */
 export interface EventSource {
   readonly store: Pick<Store, "read" | "load">;
   readonly policy: NonNullable<PushOptions["events"]>;
   /** Largest body in bytes. Larger content is not collected. */
   readonly bodyBytes: number;
-  /** Whether adjacent texts of an artifact are one part in a task. */
+  /** Whether adjacent texts of an artifact are one part. */
   readonly mergeTextParts: boolean;
-  /** Memory for what is read. */
   readonly room: Room;
 }
 
-/** Records of a page. A page of this size needs no reservation. */
+/** A page of this size needs no reservation. */
 const page = { limit: 256, bytes: roomless };
 
 /** The next event of a config. `sends`: what the version of the config sends. */
@@ -69,8 +63,7 @@ export async function nextEvent(
 ): Promise<Next> {
   const open = new OpenArtifacts(config);
   let at: Position = positionOf(config);
-  let found: LogRecord | undefined;
-  let before = at;
+  let found: { readonly record: LogRecord; readonly before: Position } | undefined;
   for (;;) {
     const read = await source.store.read(task, task.taskId, { after: at.cursor, ...page, room: source.room });
     if (read === undefined) return { kind: "gone" };
@@ -78,22 +71,25 @@ export async function nextEvent(
     if (head.seq > at.cursor && head.firstSeq > at.cursor + 1) {
       return found === undefined ? whole(source, task) : { kind: "again" };
     }
-    at = withGeneration(at, read);
+    // The head tells the generation at its own record, so at the end of the log it tells that of each record.
+    if (at.generation === undefined && (records.at(-1)?.seq ?? at.cursor) === head.seq) {
+      at = { ...at, generation: head.generation - records.filter(({ kind }) => countsInGeneration(kind)).length };
+    }
     for (const record of records) {
       if (selects(source.policy, record, at.state)) {
         if (sends === "task") return whole(source, task, record);
-        if (found !== undefined) return eventAt(source, task, found, { before, position: at, last: false });
-        [found, before] = [record, at];
+        if (found !== undefined) return eventAt(source, task, { ...found, position: at, last: false });
+        found = { record, before: at };
       }
       at = { ...after(at, record), ...open.note(record) };
     }
     const isEnd = records.length === 0 || at.cursor === head.seq;
-    if (found !== undefined) return eventAt(source, task, found, { before, position: at, last: isEnd });
+    if (found !== undefined) return eventAt(source, task, { ...found, position: at, last: isEnd });
     if (isEnd) return { kind: "none", position: at };
   }
 }
 
-/** One event again, by its `seq`. The position is that of the config: it does not move. */
+/** One event again, by its `seq`. The position stays that of the config. */
 export async function eventAgain(
   source: EventSource,
   task: TaskKey,
@@ -109,32 +105,17 @@ export async function eventAgain(
     return next.kind === "event" ? { ...next, event: { ...next.event, seq }, position, last: false } : next;
   }
   // Its chunks may begin anywhere before it.
-  return eventAt(source, task, record, { before: { cursor: seq - 1, chunks: 0 }, position, last: false });
+  const before = { cursor: seq - 1, chunks: 0 };
+  return eventAt(source, task, { record, before, position, last: false });
 }
 
 function positionOf({ cursor, state, generation, chunks }: StoredConfig): Position {
-  return {
-    cursor,
-    ...(state !== undefined && { state }),
-    ...(generation !== undefined && { generation }),
-    ...(chunks !== undefined && { chunks }),
-  };
+  return { cursor, state, generation, chunks };
 }
 
 function after(at: Position, { seq, state, kind }: LogRecord): Position {
   const generation = at.generation === undefined ? undefined : at.generation + Number(countsInGeneration(kind));
-  return {
-    ...at,
-    cursor: seq,
-    ...(state !== undefined && { state }),
-    ...(generation !== undefined && { generation }),
-  };
-}
-
-/** The head tells the generation at its own record, so a page that ends there tells that of each of its records. */
-function withGeneration(at: Position, { records, head }: LogPage): Position {
-  if (at.generation !== undefined || (records.at(-1)?.seq ?? at.cursor) !== head.seq) return at;
-  return { ...at, generation: head.generation - records.filter(({ kind }) => countsInGeneration(kind)).length };
+  return { ...at, cursor: seq, state: state ?? at.state, generation };
 }
 
 /** Whether a record is delivered. `before`: the state of the task before it. Messages of the user are not (§3.1.2). */
@@ -142,66 +123,55 @@ function selects(policy: EventSource["policy"], record: LogRecord, before: strin
   const { kind, state } = record;
   if (kind === "message") return false;
   if (policy === "all") return true;
-  if (typeof policy === "function") return chosen(policy, record);
-  if (kind === "artifactUpdate") return updateOf(record).lastChunk === true;
-  return kind === "statusUpdate" && (state !== before || (isTaskState(state) && stateKinds[state] !== "active"));
-}
-
-/** An event that the policy fails at is sent: it would be lost otherwise. */
-function chosen(policy: (event: StreamResponse) => boolean, record: LogRecord): boolean {
+  if (policy === "changes") {
+    if (kind === "artifactUpdate") return updateOf(record).lastChunk === true;
+    return kind === "statusUpdate" && (state !== before || (isTaskState(state) && stateKinds[state] !== "active"));
+  }
   try {
     return policy(eventOf(record));
   } catch {
+    // Otherwise the event would be lost.
     return true;
   }
 }
 
-function updateOf(record: LogRecord): TaskArtifactUpdateEvent {
-  return JSON.parse(record.json) as TaskArtifactUpdateEvent;
-}
-
-/** The task as it is, in place of all events up to now. `cause`: the record that it is sent for, where there is one. */
+/** The task as it is, in place of all events up to now. `cause`: the record that it is sent for. */
 async function whole(source: EventSource, task: TaskKey, cause?: LogRecord): Promise<Next> {
-  const found = await taskEvent(source, task);
-  if (found === undefined) return { kind: "gone" };
-  const { head, ...event } = found;
-  const { seq, generation } = head;
-  return {
-    kind: "event",
-    event: { ...event, seq, generation, ...(cause?.trace !== undefined && { trace: cause.trace }) },
-    position: endOf(head),
-    last: true,
-  };
+  const { store, mergeTextParts, room } = source;
+  let snapshot: Snapshot | undefined;
+  let left: number | undefined;
+  try {
+    snapshot = await store.load(task, task.taskId, { artifacts: true, mergeTextParts, room });
+  } catch (error) {
+    // Without its content, if the store cannot return it as one text.
+    if (!(error instanceof A2AError && error.code === "UnsupportedOperation")) throw error;
+    snapshot = await store.load(task, task.taskId, { artifacts: false, history: 0, room });
+    left = snapshot?.head.bytes;
+  }
+  if (snapshot === undefined) return { kind: "gone" };
+  const { seq, state, generation } = snapshot.head;
+  const payload = new TextPayload<StreamResponse>(wrapped("task", taskJson(snapshot)));
+  const event = { payload, left, seq, generation, trace: cause?.trace };
+  return { kind: "event", event, position: { cursor: seq, state, generation }, last: true };
 }
 
-function endOf({ seq, state, generation }: TaskHead): Position {
-  return { cursor: seq, state, generation };
+interface Found {
+  readonly record: LogRecord;
+  /** The position before it, and after it. */
+  readonly before: Position;
+  readonly position: Position;
+  readonly last: boolean;
 }
 
-/** The event of a record. `before`: the position before it. */
-async function eventAt(
-  source: EventSource,
-  task: TaskKey,
-  record: LogRecord,
-  { before, position, last }: { readonly before: Position; readonly position: Position; readonly last: boolean },
-): Promise<Next> {
-  const { generation } = after(before, record);
-  const about = {
-    seq: record.seq,
-    ...(generation !== undefined && { generation }),
-    ...(record.trace !== undefined && { trace: record.trace }),
-  };
-  if (source.policy !== "changes" || record.kind !== "artifactUpdate" || beginsArtifact(updateOf(record))) {
-    const payload = new TextPayload<StreamResponse>(wrapped(record.kind, record.json));
+async function eventAt(source: EventSource, task: TaskKey, { record, before, position, last }: Found): Promise<Next> {
+  const { seq, trace, kind, json } = record;
+  const about = { seq, trace, generation: after(before, record).generation };
+  if (source.policy !== "changes" || kind !== "artifactUpdate" || updateOf(record).append !== true) {
+    const payload = new TextPayload<StreamResponse>(wrapped(kind, json));
     return { kind: "event", event: { ...about, payload }, position, last };
   }
   const artifact = await wholeArtifact(source, task, record, before.chunks ?? 0);
   if (artifact === undefined) return { kind: "again" };
-  const event = { ...about, payload: new Payload<StreamResponse>({ artifactUpdate: artifact.update }) };
-  return {
-    kind: "event",
-    event: artifact.left === undefined ? event : { ...event, left: artifact.left },
-    position,
-    last,
-  };
+  const payload = new Payload<StreamResponse>({ artifactUpdate: artifact.update });
+  return { kind: "event", event: { ...about, payload, left: artifact.left }, position, last };
 }

@@ -1,6 +1,16 @@
+import type { ConfigsHost, PushConfigs } from "./configs.ts";
+import type { PushSettings } from "./port.ts";
+
 export type { Outbox, OutboxHost, PushEntry, PushOperator, PushOptions, PushProblem, RefusedDelivery } from "./port.ts";
 export type { AcceptedConfig } from "./accept.ts";
 export type { PushConfigs } from "./configs.ts";
-export type { LazyConfigs } from "./lazy-configs.ts";
-export type { PushSettings } from "./settings.ts";
-export { pushOperator, type PushOperatorOptions } from "./operator.ts";
+export type { PushSettings } from "./port.ts";
+
+/** Loads the configs of a server when it is called first, and then returns the same. */
+export type LazyConfigs = () => Promise<PushConfigs>;
+
+/** Their code, with that of signatures, is not loaded by servers whose callers have no webhooks. */
+export function lazyConfigs(settings: PushSettings, host: ConfigsHost): LazyConfigs {
+  let loading: Promise<PushConfigs> | undefined;
+  return () => (loading ??= import("./configs.ts").then(({ PushConfigs: Configs }) => new Configs(settings, host)));
+}

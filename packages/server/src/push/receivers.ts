@@ -4,21 +4,21 @@ import type { Known, Origin, Origins } from "./circuit.ts";
 import type { OutboxHost } from "./port.ts";
 
 /*
- * What processes tell each other of receivers, by notes of the store: a process that is new begins with what the others know. They are
- * hints, so nothing waits for their being stored, and a store that fails is no failure of a delivery (docs/decisions/webhooks.md).
+ * What processes tell each other about receivers, by notes of the store: a new process begins with what the others know. Notes are hints:
+ * nothing waits until they are stored, and a store that fails does not fail a delivery (docs/decisions/webhooks.md).
  */
 
-/** How often this process asks what others know of an origin with rows that are due, in milliseconds. */
+/** How often this process asks about an origin with rows that are due, in milliseconds. */
 const askEvery = 5_000;
 /** News wait for those that follow, in milliseconds: an origin that answers has several at once. */
 const tellAfter = 250;
 /** How long a note counts, and how often one is repeated, in milliseconds. */
-const keptFor = 60 * 60_000;
-const repeatEvery = keptFor / 4;
+const noteMs = 60 * 60_000;
+const repeatMs = noteMs / 4;
 /** Notes of one call (`StoreNotes`). */
-const most = 1_000;
+const maxNotes = 1_000;
 
-/** Tells other processes what this one learns of origins, and asks what they have learned. */
+/** Tells other processes what this one learns about origins, and asks what they have learned. */
 export class Receivers<Job extends { readonly task: { readonly owner: string } }> {
   readonly #host: Pick<OutboxHost, "clock" | "logger" | "store">;
   readonly #origins: Origins<Job>;
@@ -30,18 +30,18 @@ export class Receivers<Job extends { readonly task: { readonly owner: string } }
     this.#origins = origins;
   }
 
-  /** Whether there are news that others were not told yet. */
+  /** Whether others were not told everything yet. */
   get hasNews(): boolean {
     return this.#changed.size > 0;
   }
 
-  /** Asks what others know of these origins, where this process has not asked lately. It never rejects. */
+  /** Asks about these origins, unless this process has asked lately. Never rejects. */
   async ask(names: Iterable<string>): Promise<void> {
     const { notes } = this.#host.store;
     if (notes === undefined) return;
     const { wall, elapsed } = this.#origins.now();
     const origins = [...new Set(names)].map((name) => this.#origins.of(name));
-    const asked = origins.filter(({ askedAt }) => elapsed - askedAt >= askEvery).slice(0, most);
+    const asked = origins.filter(({ askedAt }) => elapsed - askedAt >= askEvery).slice(0, maxNotes);
     if (asked.length === 0) return;
     try {
       const keys = await Promise.all(asked.map(({ name }) => keyOf(name)));
@@ -49,20 +49,20 @@ export class Receivers<Job extends { readonly task: { readonly owner: string } }
       for (const [at, origin] of asked.entries()) this.#origins.learn(origin, readKnown(found.get(keys[at] ?? "")));
     } catch (cause) {
       for (const origin of asked) this.#origins.learn(origin, undefined);
-      this.#host.logger.debug("Failed to read what other processes know of receivers; going on without", { cause });
+      this.#host.logger.debug("Failed to read notes about webhook receivers; continuing without them", { cause });
     }
   }
 
   /** A request to an origin has ended. */
   ended(origin: Origin<Job>): void {
     if (this.#host.store.notes === undefined) return;
-    const known = origin.news(this.#origins.now(), repeatEvery);
+    const known = origin.news(this.#origins.now(), repeatMs);
     if (known === undefined) return;
     this.#changed.set(origin.name, known);
     this.#clearTimer ??= this.#host.clock.after(tellAfter, () => void this.tell());
   }
 
-  /** Tells the news now. It never rejects. */
+  /** Tells the news now. Never rejects. */
   async tell(): Promise<void> {
     this.#clearTimer?.();
     this.#clearTimer = undefined;
@@ -71,21 +71,21 @@ export class Receivers<Job extends { readonly task: { readonly owner: string } }
     this.#changed.clear();
     const now = this.#host.clock.now();
     try {
-      for (let at = 0; at < news.length; at += most) {
-        const page = news.slice(at, at + most);
+      for (let at = 0; at < news.length; at += maxNotes) {
+        const page = news.slice(at, at + maxNotes);
         await notes?.write(await Promise.all(page.map(([name, known]) => noteOf(name, known, now))), now);
       }
     } catch (cause) {
-      this.#host.logger.debug("Failed to tell other processes about receivers; going on without", { cause });
+      this.#host.logger.debug("Failed to write notes about webhook receivers; continuing without them", { cause });
     }
   }
 }
 
 async function noteOf(name: string, known: Known, now: number): Promise<StoreNote> {
-  return { key: await keyOf(name), value: JSON.stringify(known), until: Math.ceil(now + keptFor) };
+  return { key: await keyOf(name), value: JSON.stringify(known), until: Math.ceil(now + noteMs) };
 }
 
-/** A host may tell who somebody is, and notes outlive what is deleted of an owner: the hash of it does. */
+/** Hashed: a host name may identify a person, and notes outlive what is deleted of an owner. */
 async function keyOf(name: string): Promise<string> {
   const digest = await crypto.subtle.digest("SHA-256", new TextEncoder().encode(name));
   return `push ${toBase64Url(new Uint8Array(digest))}`;
@@ -94,7 +94,8 @@ async function keyOf(name: string): Promise<string> {
 /** `undefined`: a note of a release that writes others. */
 function readKnown(value: string | undefined): Known | undefined {
   if (value === undefined) return undefined;
-  const { succeeded, at, failures, pause, until, allowed, takes } = JSON.parse(value) as Partial<Known>;
-  const numbers = [at, failures, pause, until, allowed, takes];
-  return typeof succeeded === "boolean" && numbers.every(Number.isFinite) ? (JSON.parse(value) as Known) : undefined;
+  const known = JSON.parse(value) as Known;
+  const { succeeded, at, failures, pause, until, allowed, takes } = known;
+  const isKnown = [at, failures, pause, until, allowed, takes].every(Number.isFinite);
+  return typeof succeeded === "boolean" && isKnown ? known : undefined;
 }

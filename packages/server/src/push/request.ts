@@ -1,13 +1,71 @@
+import { utf8Length, type Clock } from "@parley/a2a/internal/base/index";
 import { retryAfterOf } from "@parley/a2a/internal/base/http";
-import type { Clock } from "@parley/a2a/internal/base/index";
-import { toA2AError, type A2AError } from "@parley/a2a/internal/model/index";
+import {
+  A2AError,
+  toA2AError,
+  type Artifact,
+  type JsonObject,
+  type StreamResponse,
+  type Task,
+  type TaskStatus,
+} from "@parley/a2a/internal/model/index";
+import { guardedFetch, type GuardedFetch } from "@parley/a2a/internal/net/index";
+import { Payload, type DeliveryResult } from "@parley/a2a/internal/protocol/index";
 import { mutualTlsScheme, standardWebhooksScheme, webhookHeaders } from "@parley/a2a/internal/webhooks/index";
+import { referenceKey } from "@parley/a2a/internal/webhooks/names";
+import type { Codec } from "@parley/a2a/internal/wire/codec";
 import type { Health } from "./circuit.ts";
-import type { FetchFor } from "./fetches.ts";
-import type { PushSecrets, PushSigner } from "./port.ts";
+import type { PushEvent } from "./events.ts";
+import type { PushSecrets, PushSettings, PushSigner } from "./port.ts";
 import type { StoredConfig } from "./stored.ts";
 
-/* One attempt to deliver: the request, and what its answer means (docs/decisions/webhooks.md). */
+/* One attempt to deliver: body, headers, the request, what its answer means, and when to retry (docs/decisions/webhooks.md). */
+
+/** What a version needs to write a body. */
+export type WebhookCodec = Pick<Codec, "shapes" | "webhook" | "version" | "aliases">;
+
+/** The body of an event. One of more than `maxBytes` is replaced by a reference. */
+export function bodyOf(codec: WebhookCodec, event: PushEvent, maxBytes: number): string {
+  const { payload, left } = event;
+  const body = left === undefined ? write(codec, event) : undefined;
+  const bytes = left ?? utf8Length(body ?? "");
+  if (body !== undefined && bytes <= maxBytes) return body;
+  return write(codec, { ...event, payload: new Payload(referenceTo(payload.read(), bytes)) });
+}
+
+function write({ shapes, webhook }: WebhookCodec, { payload, seq, generation }: PushEvent): string {
+  if (webhook.sends === "event") {
+    return shapes.encodeEvent({ payload, seq, ...(generation !== undefined && { generation }) });
+  }
+  return shapes.encodeResponse("GetTask", { payload: payload.map(({ task }) => task as Task) });
+}
+
+/** The event without content. `bytes`: the size that its body would have had. */
+function referenceTo(event: StreamResponse, bytes: number): StreamResponse {
+  const { task, statusUpdate, artifactUpdate } = event;
+  const metadata: JsonObject = { [referenceKey]: bytes };
+  if (statusUpdate !== undefined) {
+    const { taskId, contextId, status } = statusUpdate;
+    return { statusUpdate: { taskId, contextId, status: bare(status), metadata } };
+  }
+  if (artifactUpdate !== undefined) {
+    const { taskId, contextId, artifact, append, lastChunk } = artifactUpdate;
+    const flags = { ...(append !== undefined && { append }), ...(lastChunk !== undefined && { lastChunk }) };
+    return { artifactUpdate: { taskId, contextId, artifact: empty(artifact), ...flags, metadata } };
+  }
+  if (task === undefined) return event;
+  const { id, contextId, status } = task;
+  return { task: { id, ...(contextId !== undefined && { contextId }), status: bare(status), metadata } };
+}
+
+function bare({ state, timestamp }: TaskStatus): TaskStatus {
+  return timestamp === undefined ? { state } : { state, timestamp };
+}
+
+/** An artifact has at least one part (A2A 1.0 §4.1.7). */
+function empty({ artifactId }: Artifact): Artifact {
+  return { artifactId, parts: [{ text: "" }] };
+}
 
 /** What is sent. */
 export interface PushMessage {
@@ -24,62 +82,12 @@ export interface PushMessage {
   readonly body: string;
 }
 
-/** What an attempt came to. */
-export type Answer =
-  | { readonly kind: "delivered"; readonly status: number }
-  /** The receiver wants no more events (410). */
-  | { readonly kind: "gone"; readonly status: number }
-  /** Its last word on this event. */
-  | { readonly kind: "refused"; readonly status: number; readonly reason: string }
-  | {
-      readonly kind: "failed";
-      readonly reason: string;
-      readonly status?: number;
-      /** Seconds that the receiver asked for. */
-      readonly retryAfter?: number;
-      readonly health: Health;
-      /** What happened, where there was no answer. */
-      readonly error?: A2AError;
-    }
-  /** It was aborted by this server. */
-  | { readonly kind: "aborted" };
-
-/** What posts. */
-export interface Post {
-  readonly fetchFor: FetchFor;
-  readonly clock: Clock;
-  /** The requests that run, so that they can be aborted. One signal for all would have too many listeners. */
-  readonly requests: Set<AbortController>;
+/** HTTP compares schemes without case. */
+export function isScheme(scheme: string | undefined, name: string): boolean {
+  return scheme?.toLowerCase() === name.toLowerCase();
 }
 
-/** Posts a body, and reads the whole answer. It never rejects. */
-export async function post(
-  { fetchFor, clock, requests }: Post,
-  { url, scheme }: Pick<StoredConfig, "url" | "scheme">,
-  { headers, body }: { readonly headers: Readonly<Record<string, string>>; readonly body: string },
-): Promise<Answer> {
-  const controller = new AbortController();
-  const { signal } = controller;
-  requests.add(controller);
-  try {
-    const response = await fetchFor(scheme)(url, { method: "POST", headers, body, signal });
-    await readToEnd(response);
-    return answerOf(response.status, response.headers.get("retry-after"), clock.now());
-  } catch (thrown) {
-    const error = toA2AError(thrown);
-    return signal.aborted ? { kind: "aborted" } : failureOf(error, url);
-  } finally {
-    requests.delete(controller);
-  }
-}
-
-/** Reads to the end, so that the connection can be used again, and so that an answer that breaks off is no success. */
-async function readToEnd({ body }: Response): Promise<void> {
-  const reader = body?.getReader();
-  while (reader !== undefined && !(await reader.read()).done);
-}
-
-/** The headers of a message. `now`: milliseconds since the Unix epoch. Rejects where it cannot be signed. */
+/** The headers of a message. `now`: milliseconds since the Unix epoch. Rejects if it cannot be signed. */
 export async function headersOf(
   signer: PushSigner,
   now: number,
@@ -89,8 +97,7 @@ export async function headersOf(
 ): Promise<Record<string, string>> {
   const timestamp = Math.floor(now / 1000);
   const signed = { id, timestamp, body };
-  const is = (name: string): boolean => scheme?.toLowerCase() === name.toLowerCase();
-  const secret = is(standardWebhooksScheme) ? credentials : undefined;
+  const secret = isScheme(scheme, standardWebhooksScheme) ? credentials : undefined;
   const headers: Record<string, string> = {
     "content-type": contentType,
     [webhookHeaders.version]: version,
@@ -106,66 +113,174 @@ export async function headersOf(
     headers[webhookHeaders.token] = token;
     headers[webhookHeaders.tokenOfGo] = token;
   }
-  if (secret !== undefined || scheme === undefined || is(mutualTlsScheme)) return headers;
+  if (secret !== undefined || scheme === undefined || isScheme(scheme, mutualTlsScheme)) return headers;
   if (credentials !== undefined) {
     headers["authorization"] = `${scheme} ${credentials}`;
-    if (is("ApiKey")) headers["x-api-key"] = credentials;
-  } else if (is("Bearer")) {
+    if (isScheme(scheme, "ApiKey")) headers["x-api-key"] = credentials;
+  } else if (isScheme(scheme, "Bearer")) {
     headers["authorization"] = `Bearer ${await signer.jwt(signed, { audience: url, taskId })}`;
   }
   return headers;
 }
 
+/** Calls receivers, by the scheme of their authentication. */
+export type FetchFor = (scheme: string | undefined) => GuardedFetch;
+
+/** Only receivers that ask for the client certificate see it. */
+export function fetches({ net, dialer, mutualTls }: PushSettings, clock: Clock): FetchFor {
+  const plain = guardedFetch(net, dialer, clock);
+  // A config may have asked for a certificate that the server had before.
+  const mutual: GuardedFetch =
+    mutualTls === undefined
+      ? () => Promise.reject(new A2AError("InvalidParams", "This server has no client certificate"))
+      : guardedFetch(net, mutualTls, clock);
+  return (scheme) => (isScheme(scheme, mutualTlsScheme) ? mutual : plain);
+}
+
+/** The result of an attempt. */
+export type Answer =
+  | { readonly kind: "delivered"; readonly status: number }
+  /** The receiver wants no more events (410). */
+  | { readonly kind: "gone"; readonly status: number }
+  /** Final for this event. */
+  | { readonly kind: "refused"; readonly status: number; readonly reason: string }
+  /** May succeed later. */
+  | {
+      readonly kind: "failed";
+      readonly reason: string;
+      readonly status?: number;
+      /** Seconds that the receiver asked for. */
+      readonly retryAfter?: number | undefined;
+      readonly health: Health;
+      /** Set if there was no answer. */
+      readonly error?: A2AError;
+    }
+  /** Aborted by this server. */
+  | { readonly kind: "aborted" };
+
+/** Dependencies of `post`. */
+export interface Post {
+  readonly fetchFor: FetchFor;
+  readonly clock: Clock;
+  /** The running requests, to abort them. One signal for all would have too many listeners. */
+  readonly requests: Set<AbortController>;
+}
+
+/** Posts a body, and reads the whole answer. Never rejects. */
+export async function post(
+  { fetchFor, clock, requests }: Post,
+  { url, scheme }: Pick<StoredConfig, "url" | "scheme">,
+  { headers, body }: { readonly headers: Readonly<Record<string, string>>; readonly body: string },
+): Promise<Answer> {
+  const controller = new AbortController();
+  const { signal } = controller;
+  requests.add(controller);
+  try {
+    const response = await fetchFor(scheme)(url, { method: "POST", headers, body, signal });
+    const reader = response.body?.getReader();
+    // To the end: the connection can be reused, and an answer that breaks off is not a success.
+    while (reader !== undefined && !(await reader.read()).done);
+    return answerOf(response.status, response.headers.get("retry-after"), clock.now());
+  } catch (thrown) {
+    return signal.aborted ? { kind: "aborted" } : failureOf(toA2AError(thrown), url);
+  } finally {
+    requests.delete(controller);
+  }
+}
+
 /** Statuses below 500 that say that the same request may succeed later. */
-const passing: readonly number[] = [408, 425, 429];
-/** Statuses whose `Retry-After` counts. */
-const asking: readonly number[] = [...passing, 503];
+const transient: readonly number[] = [408, 425, 429];
 /** Statuses by which a proxy says that there is no server behind it. */
 const dead: readonly number[] = [502, 503, 504];
 
 function answerOf(status: number, wait: string | null, now: number): Answer {
   if (status >= 200 && status < 300) return { kind: "delivered", status };
   if (status === 410) return { kind: "gone", status };
-  if (status >= 500 || passing.includes(status)) {
-    const retryAfter = asking.includes(status) ? retryAfterOf(wait, now) : undefined;
+  if (status >= 500 || transient.includes(status)) {
+    const retryAfter = transient.includes(status) || status === 503 ? retryAfterOf(wait, now) : undefined;
     const health = dead.includes(status) ? "dead" : "unclear";
-    const reason = `The receiver answered with the status ${status}`;
-    return { kind: "failed", reason, status, ...(retryAfter !== undefined && { retryAfter }), health };
+    return { kind: "failed", reason: `The receiver answered with the status ${status}`, status, retryAfter, health };
   }
-  const isRedirect = status < 400;
-  const what = isRedirect ? `a redirect (${status}), which is not followed` : `the status ${status}`;
+  const what = status < 400 ? `a redirect (${status}), which is not followed` : `the status ${status}`;
   return { kind: "refused", status, reason: `The receiver answered with ${what}` };
 }
 
-/** Codes of Node and of its TLS, such as `ECONNREFUSED` and `DEPTH_ZERO_SELF_SIGNED_CERT`. Messages may have addresses. */
-const safeCode = /^[A-Z][A-Z0-9_]{2,63}$/;
-
-/** `url`: left out of the reason. What it is shown with elsewhere has no query. */
+/** `url` is left out of the reason: elsewhere it is shown without its query. */
 function failureOf(error: A2AError, url: string): Answer {
-  // A request that this server refused to send tells nothing about the receiver.
+  // A request that this server refused to send says nothing about the receiver.
   const health = error.code === "InvalidParams" ? "unclear" : "dead";
   return { kind: "failed", reason: reasonOf(error, url), health, error };
 }
 
 function reasonOf(error: A2AError, url: string): string {
-  switch (error.code) {
-    case "Timeout":
-    case "InvalidResponse":
-      return error.message;
-    case "InvalidParams":
-      return URL.canParse(url) ? error.message.replaceAll(new URL(url).hostname, "its host") : error.message;
+  const { code, message, cause } = error;
+  if (code === "Timeout" || code === "InvalidResponse") return message;
+  if (code === "InvalidParams") {
+    return URL.canParse(url) ? message.replaceAll(new URL(url).hostname, "its host") : message;
+  }
+  const found = codeOf(cause);
+  return found === undefined ? "The connection failed" : `The connection failed (${found})`;
+}
+
+/** A code of Node or its TLS, such as `ECONNREFUSED` and `DEPTH_ZERO_SELF_SIGNED_CERT`. Messages may have addresses. */
+function codeOf(cause: unknown): string | undefined {
+  for (let at = cause, depth = 0; depth < 4 && typeof at === "object" && at !== null; depth += 1) {
+    const { code, cause: next } = at as { readonly code?: unknown; readonly cause?: unknown };
+    if (typeof code === "string" && /^[A-Z][A-Z0-9_]{2,63}$/.test(code)) return code;
+    at = next;
+  }
+  return undefined;
+}
+
+/** The origin of an address. Its path may be a secret. */
+export function originOf(url: string): string {
+  return URL.canParse(url) ? new URL(url).origin : "";
+}
+
+/** An answer, for the observer. */
+export function resultOf(answer: Answer): DeliveryResult {
+  switch (answer.kind) {
+    case "delivered":
+      return { status: answer.status };
+    case "gone":
+      return { status: answer.status, error: new A2AError("InvalidResponse", "The receiver wants no more events") };
+    case "aborted":
+      return { error: new A2AError("Aborted", "The server is stopping") };
     default: {
-      const code = codeOf(error.cause);
-      return code === undefined ? "The connection failed" : `The connection failed (${code})`;
+      const error =
+        (answer.kind === "failed" ? answer.error : undefined) ?? new A2AError("InvalidResponse", answer.reason);
+      return answer.status === undefined ? { error } : { status: answer.status, error };
     }
   }
 }
 
-function codeOf(cause: unknown): string | undefined {
-  for (let at = cause, depth = 0; depth < 4 && typeof at === "object" && at !== null; depth += 1) {
-    const { code, cause: next } = at as { readonly code?: unknown; readonly cause?: unknown };
-    if (typeof code === "string" && safeCode.test(code)) return code;
-    at = next;
-  }
-  return undefined;
+const day = 24 * 60 * 60 * 1000;
+/** Each wait is longer or shorter by up to this share, so that what failed together does not come back together. */
+const jitter = 0.2;
+/** A row that is due later was deferred by a clock that was set back since. */
+const maxWait = 30 * day;
+
+/**
+ * How long to wait after a failed attempt, in milliseconds; `undefined`: no attempt is left.
+ *
+ * @param failures - Failed attempts of this delivery, this one included.
+ * @param waits - Waits between attempts, in milliseconds.
+ * @param retryAfter - What the receiver asked for, in seconds. Limited to a day.
+ * @param random - From 0 to 1.
+ */
+export function waitAfter(
+  failures: number,
+  waits: readonly number[],
+  retryAfter: number | undefined,
+  random: number,
+): number | undefined {
+  const wait = waits[failures - 1];
+  if (wait === undefined) return undefined;
+  const own = wait * (1 - jitter + 2 * jitter * random);
+  return Math.ceil(Math.min(maxWait, Math.max(own, Math.min(day, (retryAfter ?? 0) * 1000))));
+}
+
+/** The longest wait that `waitAfter` returns. */
+export function longestWait(waits: readonly number[]): number {
+  return Math.ceil(Math.min(maxWait, Math.max(day, ...waits) * (1 + jitter)));
 }

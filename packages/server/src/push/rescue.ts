@@ -1,15 +1,16 @@
 import type { DueFeature, TaskAppend } from "../store/index.ts";
 import type { OutboxHost } from "./port.ts";
-import { readConfig, unclaimed, writeConfig } from "./row.ts";
-import { pushFeature } from "./stored.ts";
+import { pushFeature, readConfig, unclaimed, writeConfig } from "./stored.ts";
 
-/** How often rows are looked for that are due too late, in milliseconds. */
-const interval = 10 * 60_000;
-/** The wall clock was set back where it lost more than this against the monotonic clock, in milliseconds. */
-const setBack = 1_000;
-const pageSize = 64;
+/** How often rows are searched for that are due too late, in milliseconds. */
+const searchMs = 10 * 60_000;
+/** The wall clock was set back if it lost more than this against the monotonic clock, in milliseconds. */
+const setBackMs = 1_000;
+const pageSize = 256;
+/** Claimed rows that one poll reads. The next one continues. */
+const maxClaimed = 4_096;
 
-/** What sets a row due at another time, as it is. The claim of a process that died is taken out. */
+/** Sets a row due at another time, without the claim of a process that died. */
 export function dueAt({ task, key, value, due }: DueFeature, to: number): TaskAppend {
   const config = readConfig(value);
   const kept = config === undefined ? value : writeConfig(unclaimed(config));
@@ -17,53 +18,109 @@ export function dueAt({ task, key, value, due }: DueFeature, to: number): TaskAp
   return { task, records: [], effects: [{ effect: "feature", op: "set", ...row }] };
 }
 
-/**
- * Finds rows that the clock, set back since, has put off too far (docs/decisions/feature-effects.md). Rows without a claim that
- * were due by the clock before are due now, and so is each row that is due later than any claim or wait ends.
- */
-export class Rescue {
-  readonly #host: Pick<OutboxHost, "agents" | "append" | "clock" | "store">;
-  readonly #longest: number;
-  #next = -Infinity;
-  /** Wall time minus monotonic time, when it was last looked at. */
-  #offset: number;
+/** The longest times of a row, in milliseconds. */
+interface LongestTimes {
+  /** For which it is claimed. */
+  readonly claimMs: number;
+  /** For which it is claimed or deferred. */
+  readonly deferralMs: number;
+}
 
-  /** `longest`: the longest time for which a row is claimed or put off, in milliseconds. */
-  constructor(host: OutboxHost, longest: number) {
+/** Finds rows that would be delivered too late, and makes them due now. */
+export class Rescue {
+  readonly #host: Pick<OutboxHost, "agents" | "append" | "clock" | "holders" | "store">;
+  readonly #longest: LongestTimes;
+  readonly #stopping: () => boolean;
+  #nextSearch = -Infinity;
+  /** Wall time minus monotonic time at the last poll. */
+  #offset: number;
+  #mayHaveLost = true;
+  /** The due time after which the next poll continues to search for lost claims. */
+  #claimedAfter: number | undefined;
+
+  constructor(host: OutboxHost, longest: LongestTimes, stopping: () => boolean) {
     this.#host = host;
     this.#longest = longest;
+    this.#stopping = stopping;
     this.#offset = host.clock.now() - host.clock.elapsed();
   }
 
-  async look(stopping: () => boolean): Promise<void> {
+  /** Some process may be gone. */
+  expectLost(): void {
+    this.#mayHaveLost = true;
+  }
+
+  /** Makes such rows due. Resolves to whether there are more rows to look at. */
+  async poll(): Promise<boolean> {
+    await this.#pollDeferred();
+    if (this.#claimedAfter === undefined) {
+      if (!this.#mayHaveLost) return false;
+      this.#mayHaveLost = false;
+    }
+    try {
+      this.#claimedAfter = await this.#releaseLost(this.#claimedAfter);
+      return this.#claimedAfter !== undefined || this.#mayHaveLost;
+    } catch (cause) {
+      // The next poll retries.
+      this.#mayHaveLost = true;
+      throw cause;
+    }
+  }
+
+  /**
+   * Rows that a clock has deferred which was set back since (docs/decisions/feature-effects.md): those without a claim that were due by
+   * the clock before, and those that are due later than any claim or wait ends.
+   */
+  async #pollDeferred(): Promise<void> {
     const { clock } = this.#host;
     const offset = clock.now() - clock.elapsed();
     const lost = this.#offset - offset;
     const now = Math.floor(clock.now());
     // Stores take whole milliseconds, and the monotonic clock has parts of them.
-    if (lost > setBack) await this.#bringBack({ now, after: now, until: Math.ceil(now + lost), stopping });
-    // Not before: where the store fails, the next look finds the rows.
+    if (lost > setBackMs) await this.#bringBack(now, now, Math.ceil(now + lost));
+    // Not before: if the store fails, the next poll finds the rows.
     this.#offset = offset;
-    if (clock.elapsed() < this.#next) return;
-    this.#next = clock.elapsed() + interval;
-    await this.#bringBack({ now, after: now + this.#longest, until: Infinity, stopping });
+    if (clock.elapsed() < this.#nextSearch) return;
+    this.#nextSearch = clock.elapsed() + searchMs;
+    await this.#bringBack(now, now + this.#longest.deferralMs, Infinity);
   }
 
-  /** Makes rows due now that are due after one time and until another. */
-  async #bringBack(range: {
-    readonly now: number;
-    readonly after: number;
-    readonly until: number;
-    readonly stopping: () => boolean;
-  }): Promise<void> {
-    const { store, agents, append } = this.#host;
-    const { now, until, stopping } = range;
-    for (let { after } = range, more = true; more && !stopping();) {
-      const rows = await store.dueFeatures({ feature: pushFeature, agents, now: until, after, limit: pageSize });
+  /** Makes rows due now that are due later than `from`, and not later than `until`. */
+  async #bringBack(now: number, from: number, until: number): Promise<void> {
+    for (let after = from, more = true; more && !this.#stopping();) {
+      const rows = await this.#page(after, until);
       const free = rows.filter(({ value }) => until === Infinity || readConfig(value)?.claim === undefined);
-      await Promise.all(free.map((row) => append(dueAt(row, now))));
+      await Promise.all(free.map((row) => this.#host.append(dueAt(row, now))));
       more = rows.length === pageSize;
       if (free.length === 0) after = rows.at(-1)?.due ?? after;
     }
+  }
+
+  /** Rows that processes have claimed which are gone. Resolves to where the next poll continues. */
+  async #releaseLost(from: number | undefined): Promise<number | undefined> {
+    const { clock, append, holders } = this.#host;
+    if (holders === undefined) return undefined;
+    const now = Math.floor(clock.now());
+    const until = Math.ceil(now + this.#longest.claimMs);
+    let after = Math.max(now, from ?? now);
+    for (let read = 0; read < maxClaimed && !this.#stopping(); read += pageSize) {
+      const rows = await this.#page(after, until);
+      const lost = rows.filter(({ value }) => {
+        const { claim, holder } = readConfig(value) ?? {};
+        return claim !== undefined && holder !== undefined && holders.isLost(holder);
+      });
+      // Other processes may find them as well: one of them changes the row.
+      await Promise.all(lost.map((row) => append(dueAt(row, now))));
+      if (rows.length < pageSize) return undefined;
+      // There may be more with the same time.
+      const last = rows.at(-1)?.due ?? until;
+      after = last - 1 > after ? last - 1 : last;
+    }
+    return this.#stopping() ? undefined : after;
+  }
+
+  #page(after: number, until: number): Promise<readonly DueFeature[]> {
+    const { store, agents } = this.#host;
+    return store.dueFeatures({ feature: pushFeature, agents, now: until, after, limit: pageSize });
   }
 }

@@ -2,36 +2,30 @@ import type { Bytes, WebKey } from "@parley/a2a/internal/base/index";
 import { fromCanonicalBase64 } from "@parley/a2a/internal/base/bytes";
 import { toBase64 } from "@parley/a2a/internal/model/index";
 
-/*
- * What a server keeps secret is stored sealed with AES-256-GCM, so that a copy of the database does not have it. Its keys are derived
- * from those of the server.
- */
+/* Secrets are stored sealed with AES-256-GCM, so that a copy of the database does not reveal them. Keys are derived from those of the server. */
 
 /** A key that seals. */
 export interface SealKey {
-  /** The name of the key. It may be stored beside what the key sealed. */
+  /** May be stored beside what the key sealed. */
   readonly id: string;
   /** AES-256-GCM. */
   readonly seal: WebKey;
 }
 
-/** Keys, derived when this is called first. The first one seals; the others open what they sealed. */
+/** Derives the keys once. The first one seals; the others open what they sealed. */
 export type SealKeyring = () => Promise<readonly [SealKey, ...SealKey[]]>;
 
 /** Seals values, and opens them. */
 export interface Seal {
-  /**
-   * Seals a value with the first key. `bound`: names what it belongs to. The text is the id of the key, the initialization vector and
-   * the sealed bytes, with a dot between them.
-   */
+  /** Seals a value with the first key, bound to what it belongs to. The text is key id, initialization vector and sealed bytes, separated by dots. */
   seal(value: unknown, bound: readonly string[]): Promise<string>;
-  /** Opens with the key that sealed. Rejects where the text was changed, was sealed for something else, or with an unknown key. */
+  /** Opens with the key that sealed. Rejects if the text was changed, was bound to something else, or its key is unknown. */
   open(text: string, bound: readonly string[]): Promise<unknown>;
 }
 
 const ivBytes = 12;
 
-/** A sealed value is bound to what it belongs to: one that is copied to another place does not open. */
+/** A sealed value does not open in another place than the one it is bound to. */
 export function createSeal(keyring: SealKeyring): Seal {
   return {
     async seal(value, bound) {
@@ -44,24 +38,20 @@ export function createSeal(keyring: SealKeyring): Seal {
     async open(text, bound) {
       const [id, ...rest] = text.split(".");
       const key = (await keyring()).find((each) => each.id === id);
-      if (key === undefined) throw new Error("It was sealed with a key that this server does not have");
+      if (key === undefined) throw new Error("sealed with a key that this server does not have");
       const [iv, sealed, ...more] = rest.map(fromCanonicalBase64);
-      if (iv === undefined || sealed === undefined || more.length > 0)
-        throw new Error("It is not spelled as it was sealed");
+      if (iv === undefined || sealed === undefined || more.length > 0) throw new Error("the sealed text is malformed");
       try {
         const plain = await crypto.subtle.decrypt(algorithm(iv, bound), key.seal, sealed);
         return JSON.parse(new TextDecoder().decode(plain)) as unknown;
       } catch (cause) {
-        throw new Error("It does not open: it was changed, or belongs to something else", { cause });
+        throw new Error("it was changed, or sealed for something else", { cause });
       }
     },
   };
 }
 
-/**
- * Derives keys for one purpose from those of the server, 32 bytes each, with HKDF (RFC 5869): no derived key tells anything about
- * another.
- */
+/** Derives keys for one purpose from those of the server, 32 bytes each, with HKDF (RFC 5869): no derived key reveals another. */
 export function sealKeyring([first, ...others]: readonly [Bytes, ...Bytes[]], purpose: string): SealKeyring {
   let derived: ReturnType<SealKeyring> | undefined;
   const derive = async (bytes: Bytes): Promise<SealKey> => {
@@ -74,7 +64,7 @@ export function sealKeyring([first, ...others]: readonly [Bytes, ...Bytes[]], pu
   return () => (derived ??= Promise.all([derive(first), ...others.map(derive)]));
 }
 
-/** What keys are derived from. */
+/** The key to derive from. */
 export function hkdfRoot(bytes: Bytes): Promise<WebKey> {
   return crypto.subtle.importKey("raw", bytes, "HKDF", false, ["deriveBits", "deriveKey"]);
 }
@@ -86,7 +76,7 @@ interface HkdfParameters {
   readonly info: Bytes;
 }
 
-/** Derives for one purpose. */
+/** The parameters for one purpose. */
 export function hkdf(purpose: string): HkdfParameters {
   return { name: "HKDF", hash: "SHA-256", salt: new Uint8Array(), info: new TextEncoder().encode(purpose) };
 }
@@ -102,8 +92,8 @@ function algorithm(iv: Bytes, bound: readonly string[]): Algorithm {
 }
 
 /**
- * Makes a function that tells whether two texts are the same, without telling the text: HMAC-SHA256 under a key that is derived for
- * this purpose. Who has no key cannot find out a short text by trying all.
+ * Makes a function to compare texts without storing them: HMAC-SHA256 under a key that is derived for this purpose. Without the key, short texts
+ * cannot be found by trying all.
  */
 export function receiptOf(bytes: Bytes, purpose: string): (text: string) => Promise<string> {
   let key: Promise<WebKey> | undefined;

@@ -1,4 +1,4 @@
-import { skillInMetadata } from "@parley/a2a/internal/auth/authorized";
+import { skillInMetadata } from "@parley/a2a/internal/auth/guarded";
 import type { AuthenticationPlace, Authenticator, SkillOf } from "@parley/a2a/internal/auth/port";
 import { withoutSlashes } from "@parley/a2a/internal/base/index";
 import { isObject } from "@parley/a2a/internal/model/schema";
@@ -24,7 +24,7 @@ export interface HostPlace {
   readonly basePath: string;
 }
 
-/** How the callers of a host are found, and what is demanded of them. */
+/** Authenticates the callers of a host, and checks what cards require. */
 export interface Authentication {
   /** Finds the caller of a request. */
   authenticate(request: UniversalRequest): Principal | Promise<Principal>;
@@ -33,7 +33,7 @@ export interface Authentication {
   /**
    * Checks what other agents demand. `commit` serves these from then on; `documents` is the metadata of the resources (RFC 9728).
    *
-   * @throws A2AError `InvalidParams` where a card demands a scheme that nobody checks, or is not written as A2A 1.0 says.
+   * @throws A2AError `InvalidParams` if a card requires a scheme that the authenticator does not check, or violates A2A 1.0.
    */
   prepare(agents: readonly MountedAgent[]): { readonly documents: readonly PublicDocument[]; commit(): void };
 }
@@ -193,7 +193,7 @@ function documentsOf(
       name: "The metadata of a resource",
       mediaType: "application/json",
       async load() {
-        const { resourceMetadata } = await import("@parley/a2a/internal/auth/resources");
+        const { resourceMetadata } = await import("@parley/a2a/internal/auth/challenge");
         return resourceMetadata(resource, told);
       },
     };

@@ -66,7 +66,7 @@ export function cardSignerOf(
     const written = host.codecs.map((codec) => codec.encodeCard(card) as object);
     const signed = await Promise.all(written.map((form) => signCard(form, keys, { jku, reduced }))).catch(
       (cause: unknown) => {
-        // It is no mistake of the caller.
+        // Not the caller's mistake.
         throw new Error("The card cannot be signed: see signCards", { cause });
       },
     );
@@ -97,7 +97,7 @@ export function cardSignerOf(
 /** Types of keys that can sign cards. */
 const types: readonly unknown[] = ["EC", "OKP", "RSA"];
 
-/** Refuses what is no private key, at start and without showing it; the rest is found when the first card is signed. */
+/** Rejects anything but private keys at start, without showing them. Signing the first card finds the rest. */
 function checkKeys({ keys, retired = [] }: SignCards): void {
   if (!areKeys(keys, true) || keys.length === 0) {
     const made = "makeCardKey() of @parley/a2a/cards makes one";
@@ -119,7 +119,7 @@ function areKeys(list: unknown, arePrivate: boolean): list is readonly object[] 
 
 /** A caller who asks for the public card of an agent. */
 export interface CardReader {
-  /** The caller that the authenticator returned. `anonymous` where `anyone()` is among the authenticators, and nobody is known. */
+  /** The caller that the authenticator returned. `anonymous` if `anyone()` is among the authenticators and the caller is unknown. */
   readonly principal: Principal;
   /** The id of the agent (`AgentMount.id`). */
   readonly agent: string;

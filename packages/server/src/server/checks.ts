@@ -3,7 +3,7 @@ import { checkOptions, type OptionNames } from "@parley/a2a/internal/model/index
 import type { Agent } from "@parley/a2a/internal/protocol/index";
 import { cannotServe } from "@parley/a2a/internal/transport/server/binding";
 import type { CorsOptions } from "@parley/a2a/internal/transport/server/origins";
-import type { BlobOptions } from "../blobs/options.ts";
+import type { BlobOptions } from "../blobs/port.ts";
 import type { DedupeOptions, EngineOptions, LeaseOptions, RetentionOptions, TaskTimes } from "../engine/index.ts";
 import type { InTaskOptions } from "../intask/index.ts";
 import type { Rate, RateLimits } from "../limits/index.ts";
@@ -249,7 +249,7 @@ const storeMethods = [
   "close",
 ] as const satisfies readonly (keyof Store)[];
 
-/** Refuses what is no store, such as a spread of one, which has none of the methods of its class. */
+/** Rejects anything but a store, such as a spread of one, which lacks the methods of its class. */
 export function checkStore(store: Partial<Store> | undefined): void {
   if (store === undefined)
     throw cannotServe("store", "is required. Pass memoryStore(), or sqliteStore() of @parley/sql");

@@ -18,8 +18,8 @@ import {
   type WebhooksParams,
 } from "@parley/a2a/internal/webhooks/names";
 import type { Codec } from "@parley/a2a/internal/wire/codec";
-import { lazyBlobs, type BlobRooms, type BlobSettings, type LazyBlobs } from "../blobs/lazy.ts";
-import type { BlobOptions } from "../blobs/options.ts";
+import { lazyBlobs, type BlobDeps, type BlobSettings, type LazyBlobs } from "../blobs/lazy.ts";
+import type { BlobOptions } from "../blobs/port.ts";
 import type { Authorizations, InTaskOptions, InTaskSettings } from "../intask/index.ts";
 import type { Outbox, OutboxHost, PushOptions, PushSettings } from "../push/index.ts";
 import { sealKeyring, type SealKeyring } from "../seal/index.ts";
@@ -118,14 +118,14 @@ export function pushOutbox(settings: PushSettings, codecs: readonly [Codec, ...C
     let stopped = false;
     let isLoaded = false;
     const load = async (): Promise<void> => {
-      const { openOutbox } = await import("../push/parts.ts");
+      const { openOutbox } = await import("../push/outbox.ts");
       outbox = openOutbox(settings, codecs, host);
       if (!stopped) outbox.start();
     };
     return {
       start() {
         loading = load()
-          .catch((cause: unknown) => host.logger.error("Webhooks could not be loaded", { cause }))
+          .catch((cause: unknown) => host.logger.error("Failed to load webhooks", { cause }))
           .finally(() => (isLoaded = true));
       },
       look: () => outbox?.look(),
@@ -262,14 +262,14 @@ const filePath = "/.well-known/parley/file";
 type BlobHost = Pick<InTaskHost, "publicUrl" | "pushKeys">;
 
 /**
- * What keeps large files outside of the store; `undefined` where nothing does.
+ * Keeps large files outside of the store. `undefined`: disabled.
  *
  * @throws A2AError `InvalidParams` where an option is wrong.
  */
 export function blobsOf(
   options: BlobOptions | undefined,
   around: BlobHost,
-): ((rooms: BlobRooms) => LazyBlobs) | undefined {
+): ((rooms: BlobDeps) => LazyBlobs) | undefined {
   if (options === undefined) return undefined;
   const settings = settingsOf(options, around);
   return (rooms) => lazyBlobs(settings, rooms);
@@ -296,7 +296,7 @@ function settingsOf(options: BlobOptions, { publicUrl, pushKeys }: BlobHost): Bl
   }
   // Made when it is needed: Workers allow no random values before their first request.
   let keyring: SealKeyring | undefined;
-  const most = numberIn("blobs.messageBytes", options.messageBytes, messageBytes, 1);
+  const maxMessage = numberIn("blobs.messageBytes", options.messageBytes, messageBytes, 1);
   return {
     store,
     links,
@@ -306,8 +306,8 @@ function settingsOf(options: BlobOptions, { publicUrl, pushKeys }: BlobHost): Bl
     fileBytes: numberIn("blobs.fileBytes", options.fileBytes, 2 ** 30, 1),
     taskBytes: numberIn("blobs.taskBytes", options.taskBytes, 4 * 2 ** 30, 1),
     uploadBytes: numberIn("blobs.uploadBytes", options.uploadBytes, 200 << 20, 1),
-    messageBytes: most,
-    unfinishedBytes: numberIn("blobs.unfinishedBytes", options.unfinishedBytes, 4 * most, most),
+    messageBytes: maxMessage,
+    unfinishedBytes: numberIn("blobs.unfinishedBytes", options.unfinishedBytes, 4 * maxMessage, maxMessage),
     linkTime: numberIn("blobs.linkTime", options.linkTime, 15 * minute, 1000, week),
     keepUnused: numberIn("blobs.keepUnused", options.keepUnused, 24 * hour, minute),
     interval: numberIn("blobs.interval", options.interval, hour, 1000),

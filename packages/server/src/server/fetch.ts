@@ -10,7 +10,7 @@ import type { Handler } from "./options.ts";
 /** Options of `fetchMount`. `Platform`: what is passed in addition to the request. */
 export interface FetchMountOptions<Platform extends readonly unknown[]> {
   /**
-   * Who sends a request, for `hostUser()` of `@parley/a2a/auth`: the caller, or something falsy where there is none. It is called when
+   * Who sends a request, for `hostUser()` of `@parley/a2a/auth`: the caller, or something falsy if nobody is logged in. It is called when
    * it is read, and once for a request.
    */
   readonly principal?: (request: Request, ...platform: Platform) => HostPrincipal | Promise<HostPrincipal>;
@@ -88,7 +88,7 @@ const longestPause = 1_000;
 
 type OwnEngine = Pick<Engine, "start" | "round" | "isBusy" | "nextDue" | "isClosed">;
 
-/** Lets what requests begin go on after their answers, and does the periodic work meanwhile. */
+/** Keeps work running after the answer to its request, with the periodic work. */
 export function attendant({
   engine,
   clock,
@@ -106,7 +106,7 @@ export function attendant({
   };
 }
 
-/** The same handler. Where the engine does nothing by itself, the first request starts it, by whichever host. */
+/** The same handler. Without background work, the first request starts the engine. */
 export function startedBy(onDemand: Attend | undefined, engine: OwnEngine, handle: UniversalHandler): UniversalHandler {
   if (onDemand === undefined) return handle;
   return (request) => {

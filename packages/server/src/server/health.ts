@@ -37,7 +37,7 @@ const patience = 900;
 
 /**
  * For how long the last answer holds while the store has not said anything new, in milliseconds. A store with more to do than it can do at once
- * is no broken one: if every node left its balancer because of that, none would be left.
+ * is not broken: if every node left its balancer for that, no node would remain.
  */
 const benefit = 5_000;
 
@@ -64,7 +64,7 @@ export class ReadinessCheck {
   #changes: StoreHearing | undefined;
   #freshUntil = -Infinity;
 
-  /** @param store - `undefined`: there is none, and a server that does not close is ready. */
+  /** @param store - `undefined`: no store; a server that does not close is ready. */
   constructor(store: EngineOptions["store"] | undefined, clock: Clock, logger: Logger) {
     this.#store = store;
     this.#clock = clock;
@@ -125,7 +125,7 @@ export class ReadinessCheck {
   async #read(signal: AbortSignal): Promise<StoreCondition> {
     if (this.#store === undefined) return { writable: true };
     if (this.#store.check !== undefined) return this.#store.check(signal);
-    // Of a task that nobody has: it costs one read of an index, and no cache has it.
+    // A task that does not exist: one index read, never cached.
     await this.#store.head({ agent: "/", owner: "" }, crypto.randomUUID());
     return { writable: true };
   }
@@ -137,8 +137,8 @@ export class ReadinessCheck {
     this.#works = works;
     this.#isKnown = true;
     if (!isNew || this.#closing) return;
-    if (works) this.#logger.info("The store can be used again: the server is ready");
-    else this.#logger.warn("The store cannot be used: the server is not ready", { cause });
+    if (works) this.#logger.info("Store available again; server is ready");
+    else this.#logger.warn("Store unavailable; server is not ready", { cause });
   }
 }
 

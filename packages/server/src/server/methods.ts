@@ -1,4 +1,5 @@
-import { methodProblems, methodsOf, type OwnedMethod } from "@parley/a2a/internal/extensions/methods";
+import { methodProblems } from "@parley/a2a/internal/extensions/definition";
+import { methodsOf, type OwnedMethod } from "@parley/a2a/internal/extensions/methods";
 import {
   operations,
   type AnyExtension,
@@ -34,7 +35,7 @@ export function methodRoutes(
   return found.map(({ route }) => route);
 }
 
-/** Refuses what no request can have as its address, and methods that nobody answers. */
+/** Rejects addresses that no request can have, and methods without `onCall`. */
 function checkMethods(extension: AnyExtension): void {
   const [problem] = methodProblems(extension);
   if (problem !== undefined) {
@@ -69,7 +70,7 @@ function checkProtocol({ uri, route }: OwnedMethod, codecs: readonly Codec[]): v
   if (grpcServices.test(grpc)) refused(uri, name, `${grpc} is in a package of A2A or of gRPC`);
 }
 
-/** Refuses two methods at one place, of two extensions or of one. */
+/** Rejects two methods at one address, of two extensions or of one. */
 function checkOther(own: OwnedMethod, other: OwnedMethod): void {
   const [mine, theirs] = [own.route, other.route];
   const whose =

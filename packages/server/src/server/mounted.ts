@@ -1,7 +1,7 @@
 import type { Authenticator } from "@parley/a2a/internal/auth/index";
 import type { AgentCard, AgentExtension } from "@parley/a2a/internal/model/index";
 import type { EngineOptions } from "../engine/index.ts";
-import { declarationsOf } from "@parley/a2a/internal/extensions/declare";
+import { declarationsOf } from "@parley/a2a/internal/extensions/activation";
 import {
   idempotentSendExtension,
   inlineFilesExtension,
@@ -100,7 +100,7 @@ export function mountedAgent(mount: AnyMount, by: ServedBy): MountedAgent {
   };
 }
 
-/** Extensions that the server keeps by itself, and without what it does not. */
+/** Extensions that the server implements, and when it cannot. */
 const promises: readonly (readonly [string, string])[] = [
   [resumeExtension, "of an agent that does not stream (`capabilities.streaming`)"],
   [idempotentSendExtension, "with `dedupe: false`"],

@@ -1,4 +1,4 @@
-import type { BlobOptions } from "../blobs/options.ts";
+import type { BlobOptions } from "../blobs/port.ts";
 import type { Authenticator, Authorizer, SkillOf } from "@parley/a2a/internal/auth/index";
 import type { DeleteOwnerOptions, EngineLimits, EngineOptions, Erasure } from "../engine/index.ts";
 import type { InTaskOptions } from "../intask/index.ts";
@@ -63,7 +63,10 @@ export interface HostedService extends MountAddress {
 }
 
 /** What the card of a service says, without addresses. */
-export type HostedCard = Omit<AgentDescription, "capabilities"> & { readonly capabilities?: AgentCapabilities };
+export interface HostedCard extends Omit<AgentDescription, "capabilities"> {
+  /** What the service can do. Default: streaming, nothing else. */
+  readonly capabilities?: AgentCapabilities;
+}
 
 /** Limits of a host. A value must be at least 1. */
 export interface HostLimits {
@@ -221,15 +224,15 @@ export interface Mounts<Mount = HostedService> {
    */
   add(mounts: Mount | readonly Mount[]): readonly ServedAgent[];
   /**
-   * Serves another mount in place of the one with the same id: another card, service or address. No request finds neither. Calls that are
+   * Serves another mount in place of the one with the same id: another card, service or address. Every request reaches one of the two. Calls that are
    * open are answered by the former one.
    *
    * @throws A2AError as `add`; `InvalidParams` also where nothing has this id.
    */
   replace(mount: Mount): ServedAgent;
   /**
-   * Stops to serve an agent: its paths are unknown from the next request on. Its open calls and streams go on. Resolves when these are over, and
-   * its turns; at once for an id that is not served. Stored tasks stay.
+   * Stops serving an agent: the next request to its paths gets 404. Open calls and streams continue. Resolves when they and
+   * its turns have ended; at once for an unknown id. Stored tasks stay.
    */
   remove(id: string): Promise<void>;
 }

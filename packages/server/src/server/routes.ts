@@ -25,7 +25,7 @@ export type Routes = (request: Request, facts: RequestFacts) => Response | undef
 
 /** Routes and pages at a path of their own, such as those of a console. */
 export interface RouteMount {
-  /** Their path on the host, such as `/console`. They have everything below it. It must not be an address of an agent. */
+  /** Their path below `publicUrl`, such as `/console`, with everything below it. It must not be an address of an agent. */
   readonly path: string;
   /**
    * Who may call: callers whom the authenticator of the host accepts, or anyone. Default `"authenticated"`. Without an authenticator
@@ -122,7 +122,7 @@ async function pageOf(title: string, content: string): Promise<Response> {
   return new Response(frame(title, `<main>${content}</main>`), { headers: await pageHeaders() });
 }
 
-/** The headers of an answer that has none of its own: nobody else embeds it, guesses its type, or keeps what only its caller may see. */
+/** The headers of an answer that has none of its own: no framing, no type guessing, no shared caching. */
 function secured(headers: UniversalResponse["headers"], isOpen: boolean): Record<string, string> {
   const isPage = String(headers["content-type"] ?? "").startsWith("text/html");
   return {

@@ -1,5 +1,5 @@
 import { auditedAuthentication, auditedService, refusedCall } from "@parley/a2a/internal/auth/audited";
-import { authorized, skillInMetadata, type Authorization } from "@parley/a2a/internal/auth/authorized";
+import { authorized, skillInMetadata, type Authorization } from "@parley/a2a/internal/auth/guarded";
 import type { Deferred } from "@parley/a2a/internal/base/async";
 import { deferred, type Clock } from "@parley/a2a/internal/base/index";
 import { A2AError } from "@parley/a2a/internal/model/index";

@@ -1,6 +1,6 @@
 import type { NewRecord, TaskState } from "@parley/a2a/internal/model/index";
 
-/** What is stored: its keys, the state of a task, changes and their outcomes. */
+/* What is stored: keys, the state of a task, changes and their outcomes. */
 
 /** Who owns stored data. It is part of the key of everything that is stored. */
 export interface Owner {
@@ -40,11 +40,11 @@ export interface StoredRun {
   readonly input: number;
   /** How often in a row a process took the run over and died before it stored anything of it. Absent: never. */
   readonly deaths?: number;
-  /** How many of `deaths` it has outlived: it went on for a while after the last of these, so it is not taken for their cause. Absent: none. */
+  /** How many of `deaths` it has outlived: it ran for a while after the last of these, so it is not blamed for them. Absent: none. */
   readonly outlived?: number;
-  /** Set where the run was taken over alone, to find out whether it crashes the process. */
+  /** Set if the run was taken over alone, to find out whether it crashes the process. */
   readonly alone?: true;
-  /** Set where the run is suspended: no process takes it over until an operator resumes it (`resumeTask`). */
+  /** Set if the run is suspended: no process takes it over until an operator resumes it (`resumeTask`). */
   readonly suspended?: true;
 }
 
@@ -83,13 +83,13 @@ export interface TaskHead {
 /** One change: of a task, or of a conversation. */
 export type AppendItem = TaskAppend | ContextAppend;
 
-/** A change of a task. Its conditions come first: where one does not hold, nothing changes. */
+/** A change of a task. Its conditions come first: if one does not hold, nothing changes. */
 export interface TaskAppend {
   /** The task. */
   readonly task: TaskKey;
   /**
    * Creates the task in this conversation. The first record is then of kind `task`, without artifacts. The item fails as
-   * `exists` where the agent has a task with this id. An item without `create` fails as `missing` where the owner has no such task.
+   * `exists` if the agent has a task with this id. An item without `create` fails as `missing` if the owner has no such task.
    */
   readonly create?: { readonly contextId: string };
   /** The `seq` that the last record of the task must have. Else it fails as `stale`. */
@@ -119,7 +119,13 @@ export interface ContextAppend {
 
 /** What can be stored together with the records of a task. */
 export type TaskEffect =
-  LeaseEffect | RunEffect | CheckpointEffect | TaskStateEffect | OnceEffect | ContextStateEffect | FeatureEffect;
+  | LeaseEffect
+  | RunEffect
+  | CheckpointEffect
+  | TaskStateEffect
+  | OnceEffect
+  | ContextStateEffect
+  | FeatureEffect;
 /** What can be stored with a conversation. */
 export type ContextEffect = ContextStateEffect | ContextMessageEffect | OnceEffect;
 
@@ -127,8 +133,8 @@ export type ContextEffect = ContextStateEffect | ContextMessageEffect | OnceEffe
  * Changes who executes a task.
  *
  * - `acquire` takes a lease that is free or has expired (`until` ≤ `now`), and raises the fence by one. Else it fails as `leased`.
- * - `renew` extends the lease. It goes with `fence`, and fails as `fenced` where the lease was released.
- * - `release` gives the lease back. It goes with `fence`.
+ * - `renew` extends the lease. It goes with `fence`, and fails as `fenced` if the lease was released.
+ * - `release` releases the lease. It goes with `fence`.
  * - `revoke` takes the lease away from its holder, and raises the fence by one.
  */
 export type LeaseEffect =
@@ -173,7 +179,7 @@ export interface TaskStateEffect {
 }
 
 /**
- * Stores an idempotency key, unique for its owner. Fails as `duplicate` where the key exists and has not expired at `now`. The
+ * Stores an idempotency key, unique for its owner. Fails as `duplicate` if the key exists and has not expired at `now`. The
  * key is deleted with its task or its conversation.
  */
 export interface OnceEffect {
@@ -200,15 +206,15 @@ export interface ContextStateEffect {
 }
 
 /**
- * Changes rows that a feature of the server keeps with a task: webhooks, an extension. A row has a key that is unique in its
- * task and feature, and is deleted with its task. A row with `due` is returned by `dueFeatures` from then on.
+ * Changes rows that a feature of the server keeps with a task: webhooks, an extension. The key of a row is unique in its task and feature. A
+ * row is deleted with its task. A row with `due` is returned by `dueFeatures` from then on.
  *
  * - `set` stores a row. Without `due` it has none afterwards.
- * - `delete` deletes a row. Where there is none, nothing happens.
- * - `wake` makes every row of the feature in this task that has no `due` due at this time. It costs nothing where the task has
- *   no rows.
+ * - `delete` deletes a row, if there is one.
+ * - `wake` sets `due` of each row of the feature in this task that has none. It costs nothing if the task has no rows.
  *
- * `if` is the row as it was read; `null`: there was none. If the row has changed since, the item fails as `changed`. An item that adds rows beyond `featureBounds.rows` fails as `full`.
+ * `if` is the row as it was read; `null`: there was none. If the row has changed since, the item fails as `changed`. An item that adds rows
+ * beyond `featureBounds.rows` fails as `full`.
  */
 export type FeatureEffect =
   | {
@@ -222,7 +228,7 @@ export type FeatureEffect =
       readonly key: string;
       /** JSON text, as `JSON.stringify` returns it. Other text is malformed. At most `featureBounds.value` bytes. */
       readonly value: string;
-      /** When somebody has to look at the row, in whole milliseconds since the Unix epoch. */
+      /** When the row has to be looked at, in whole milliseconds since the Unix epoch. */
       readonly due?: number;
       /** The row as it must be before the item. */
       readonly if?: FeatureState | null;
@@ -240,7 +246,7 @@ export type FeatureEffect =
 export interface FeatureState {
   /** The JSON text that was set. */
   readonly value: string;
-  /** When somebody has to look at the row, in whole milliseconds since the Unix epoch. Absent: nobody has to. */
+  /** When the row has to be looked at, in whole milliseconds since the Unix epoch. Absent: never. */
   readonly due?: number;
 }
 
@@ -268,8 +274,16 @@ export type AppendOutcome =
       readonly ok: false;
       /** Why nothing was stored: the condition that did not hold. */
       readonly reason:
-        "missing" | "exists" | "stale" | "fenced" | "leased" | "terminal" | "full" | "duplicate" | "changed";
-      /** The task, where it exists and belongs to the owner of the item. */
+        | "missing"
+        | "exists"
+        | "stale"
+        | "fenced"
+        | "leased"
+        | "terminal"
+        | "full"
+        | "duplicate"
+        | "changed";
+      /** The task, if it exists and belongs to the owner of the item. */
       readonly head?: TaskHead;
       /** For `duplicate`: what is stored under the key. */
       readonly once?: OnceRecord;

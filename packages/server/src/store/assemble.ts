@@ -12,8 +12,8 @@ import type { LoadOptions, TaskHead } from "./port.ts";
 import { snapshotFrom, taskFrom, type Fragments, type SnapshotText, type TaskText } from "./task-text.ts";
 
 /*
- * The fold of a log as JSON text. It gives the same task as `TaskFold`. The texts of the records are concatenated, and only what
- * has to be merged is parsed. Rows of the benchmarks that need it: `task-memory`, `get-task`, `list`.
+ * The fold of a log as JSON text, with the same result as `TaskFold`. The texts of the records are concatenated, and only what has to be merged
+ * is parsed. Rows of the benchmarks that need it: `task-memory`, `get-task`, `list`.
  */
 
 /** The parts of a log that a task is assembled from: as much as the options ask for. */
@@ -37,7 +37,7 @@ export function assemble(pieces: TaskPieces, options: LoadOptions): SnapshotText
   return snapshotFrom(pieces.head, fragmentsOf(pieces, options));
 }
 
-/** Assembles the JSON text of a task that is known to be small. */
+/** Assembles the JSON text of a small task. */
 export function assembleText(pieces: Omit<TaskPieces, "head">, options: LoadOptions): string {
   return fragmentsOf(pieces, options).join("");
 }
@@ -99,10 +99,7 @@ function mergeMetadata({ base, metadata }: Pick<TaskPieces, "base" | "metadata">
   return merged && JSON.stringify(merged);
 }
 
-/**
- * The same task in fewer pieces: its metadata in the base, and one record for each artifact. Status records that are neither
- * history nor the last one are then not needed.
- */
+/** The same task in fewer pieces: metadata in the base, and one record per artifact. Then only history and the last status are needed besides. */
 export function compact(pieces: TaskPieces): Pick<TaskPieces, "base" | "artifacts"> {
   const { task, contextId } = pieces.head;
   const artifacts = joinArtifacts(pieces.artifacts).map((artifact) =>
@@ -163,7 +160,6 @@ interface Update {
   readonly append: boolean;
   /** Whether it is the first of its artifact. */
   readonly begins: boolean;
-  /** The members of its artifact. */
   readonly artifact: Map<string, string>;
 }
 
@@ -191,7 +187,7 @@ export function artifactStarts(updates: readonly string[]): readonly number[] {
 }
 
 interface Growing {
-  /** Its members without `parts`. */
+  /** Without `parts`. */
   readonly rest: Map<string, string>;
   readonly parts: PartTexts;
 }
@@ -226,11 +222,11 @@ function artifactOf({ rest, parts }: Growing): Fragments {
   return artifact;
 }
 
-/** The parts of an artifact as JSON text. */
+/** Collects the parts of an artifact as JSON text. */
 interface PartTexts {
   /** Adds the elements of an array. */
   add(array: string): void;
-  /** Texts that commas join. */
+  /** Joined by commas. */
   texts(): readonly (Fragments | string)[];
 }
 
@@ -252,7 +248,7 @@ class JoinedParts implements PartTexts {
 interface TextRun {
   /** The first part. */
   readonly first: string;
-  /** The texts, as they are between their quotes. */
+  /** Without their quotes. */
   readonly contents: string[];
   readonly mediaType: string | undefined;
 }
@@ -282,7 +278,7 @@ class MergedParts implements PartTexts {
   }
 }
 
-/** A part that is text, and nothing else but a media type; `undefined` for any other part. */
+/** A part that is only text and media type; `undefined` for any other part. */
 function textRunOf(part: string): TextRun | undefined {
   const members = membersOf(part);
   const text = members.get("text");

@@ -1,21 +1,11 @@
-import { A2AError, type TaskState } from "@parley/a2a/internal/model/index";
-import type { EraseOptions, Erasure } from "./owner-data.ts";
-import {
-  defaultPageBytes,
-  roomless,
-  type ListQuery,
-  type Owner,
-  type Room,
-  type Store,
-  type SweepOptions,
-  type Upkeep,
-} from "./port.ts";
+import { A2AError } from "@parley/a2a/internal/model/index";
+import { defaultPageBytes, roomless, type ListQuery, type Room } from "./queries.ts";
 
-/** How much a store reads and returns at once, the errors of what cannot be returned, and how long it keeps what it has. */
+/* How much a store reads and returns at once, and the errors of what cannot be returned. */
 
 /** What a store returns or builds at once, in bytes. */
 export interface StoreBounds {
-  /** Largest task that is returned, with what the query asks for. A larger one is refused. */
+  /** Largest task that is returned, with what the query asks for. */
   readonly text: number;
   /** Tasks with larger logs are not compacted, because compaction holds a whole task in memory. */
   readonly compaction: number;
@@ -28,7 +18,7 @@ export const defaultStoreBounds: StoreBounds = { text: 256 << 20, compaction: 32
 export function tooLarge(taskId: string, bytes: number, most: number): A2AError {
   return new A2AError(
     "UnsupportedOperation",
-    `Task ${taskId} is too large to be given as it was asked for: about ${mebibytes(bytes)} MiB, at most ${mebibytes(most)} are possible. Ask without its artifacts, or for less history`,
+    `Task ${taskId} is too large to return: about ${mebibytes(bytes)} MiB, at most ${mebibytes(most)}; request it without artifacts, or with less history`,
   );
 }
 
@@ -36,17 +26,17 @@ function mebibytes(bytes: number): number {
   return Math.ceil(bytes / (1 << 20));
 }
 
-/** The error of a store that cannot do its work now. The message may reach a client, the cause is only logged. */
+/** The error of a store that cannot work now. The message may reach a client, the cause is only logged. */
 export function unavailable(sentence: string, cause?: unknown): A2AError {
   return new A2AError("Unavailable", sentence, { cause });
 }
 
-/** Counts the bytes of a page. The first item always fits, so that no page is empty and paging comes to an end. */
+/** Counts the bytes of a page. The first item always fits, so that paging ends. */
 export class PageBudget {
   #left: number;
   #empty = true;
 
-  /** `bytes`: the largest page in bytes. */
+  /** `bytes`: of the largest page. */
   constructor(bytes: number) {
     this.#left = bytes;
   }
@@ -56,7 +46,7 @@ export class PageBudget {
     return this.#left;
   }
 
-  /** Whether an item of this many bytes fits. It is not counted. */
+  /** Whether an item of this many bytes fits, without counting it. */
   fits(bytes: number): boolean {
     return this.#empty || bytes <= this.#left;
   }
@@ -83,7 +73,7 @@ export function fitting<Item>(items: Iterable<Item>, bytes: number, bytesOf: (it
 
 /** Thrown before a read that takes more bytes than were reserved. */
 export class NeedsRoom extends Error {
-  /** How many bytes are needed. */
+  /** How many. */
   readonly bytes: number;
 
   /** `bytes`: how many bytes are needed. */
@@ -112,11 +102,7 @@ export class PageRoom {
     return this.#most < Infinity;
   }
 
-  /**
-   * Counts bytes that were read.
-   *
-   * @throws NeedsRoom where the page may need more than `most` bytes.
-   */
+  /** Counts bytes that were read. Throws `NeedsRoom` if the page may need more than `most` bytes. */
   take(bytes: number): void {
     this.#taken += bytes;
     if (this.#taken <= this.#most) return;
@@ -126,10 +112,7 @@ export class PageRoom {
   }
 }
 
-/**
- * Calls `read`. If it throws `NeedsRoom`, reserves the bytes that it needs and calls it again. That may happen several times,
- * because the data may have grown meanwhile.
- */
+/** Calls `read`. If it throws `NeedsRoom`, reserves the bytes and calls it again. The data may grow meanwhile, so that may happen several times. */
 export async function withRoom<T>(room: Room | undefined, read: (most: number) => T | Promise<T>): Promise<T> {
   for (let most = room === undefined ? Infinity : roomless; ;) {
     try {
@@ -140,70 +123,4 @@ export async function withRoom<T>(room: Room | undefined, read: (most: number) =
       await room.reserve(most);
     }
   }
-}
-
-/** The states in which a sweep deletes tasks. */
-export const sweptStates: readonly TaskState[] = [
-  "TASK_STATE_COMPLETED",
-  "TASK_STATE_FAILED",
-  "TASK_STATE_CANCELED",
-  "TASK_STATE_REJECTED",
-];
-
-type Times = Pick<SweepOptions, "deleteBefore" | "rules">;
-
-/**
- * Tasks of an agent in a state are deleted where their status is older than this. `state` absent: conversations of the agent that have no
- * task. `-Infinity`: none.
- */
-export function deletesBefore({ deleteBefore, rules = [] }: Times, agent: string, state?: TaskState): number {
-  const rule = rules.find(
-    (each) => (each.agent === undefined || each.agent === agent) && (each.state === undefined || each.state === state),
-  );
-  return rule?.deleteBefore ?? deleteBefore ?? -Infinity;
-}
-
-/** Every terminal task with an older status is deleted, whatever its agent and state are. `-Infinity`: none is for sure. */
-export function deletesAllBefore({ deleteBefore, rules = [] }: Times): number {
-  return Math.min(deleteBefore ?? -Infinity, ...rules.map((rule) => rule.deleteBefore));
-}
-
-/** Loads the code of an `upkeep` when it is first used: most programs never do. `load` is called each time. */
-export function lazyUpkeep(load: () => Promise<Upkeep>): Upkeep {
-  return {
-    owners: async (query) => (await load()).owners(query),
-    count: async (selection) => (await load()).count(selection),
-    find: async (selection, limit) => (await load()).find(selection, limit),
-    remove: async (selection, limit) => (await load()).remove(selection, limit),
-    contexts: async (owner, page) => (await load()).contexts(owner, page),
-    replies: async (context, page) => (await load()).replies(context, page),
-    forget: async (owner, limit) => (await load()).forget(owner, limit),
-    scrub: async () => (await load()).scrub(),
-  };
-}
-
-/**
- * Deletes all that an owner has: its tasks, after those that are not over were canceled, its conversations, keys, and its name. Each
- * transaction is short. Files of the database may still have remains: see `Upkeep.scrub`.
- *
- * @throws A2AError `Unavailable` where the owner goes on creating tasks, so that it never ends: withdraw its access first.
- */
-export async function eraseOwner(store: Store, owner: Owner, options?: EraseOptions): Promise<Erasure> {
-  const { erase } = await import("./owner-data.ts");
-  return erase(store, owner, options);
-}
-
-/**
- * All that an owner has, as JSON Lines (docs/retention.md): its conversations with their direct replies, and its tasks. Yields pieces of text,
- * so that no task has to be in one string. Without the last line, of type `end`, the export is not complete.
- *
- * @param agents - The agents whose tasks are meant, by their ids.
- */
-export async function* exportOwner(
-  store: Store,
-  owner: string,
-  agents: readonly string[],
-): AsyncGenerator<string, void, void> {
-  const { exported } = await import("./owner-data.ts");
-  yield* exported(store, owner, agents);
 }

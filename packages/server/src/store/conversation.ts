@@ -3,8 +3,8 @@ import { PageBudget } from "./bounds.ts";
 import type { SaidArtifact } from "./port.ts";
 
 /*
- * Selects the messages and artifacts that a query of a conversation returns. It is the same in every store. It goes from the
- * newest entry backwards until a limit is reached, so the cost does not depend on the length of the conversation.
+ * Selects the messages and artifacts that a query of a conversation returns, the same in every store. It goes backwards from the newest entry
+ * to a limit, so the cost does not depend on the length of the conversation.
  */
 
 /** The position and size of a record with messages. `TaskRef` is how the store refers to a task. */
@@ -35,7 +35,7 @@ export interface ChunkPlace {
 export interface Chunks<Wait = never> {
   /** Called before `peek` and before `take`, with its `room`. Returns what must be done first. A store that reads at once leaves it out. */
   ready?(room?: number): Wait | undefined;
-  /** The next record; `undefined` where there is none. */
+  /** The next record; `undefined`: none. */
   peek(): ChunkPlace | undefined;
   /** JSON text of the record that `peek` returned. The store may read further records with it, up to `room` bytes in all. */
   take(room: number): string;
@@ -61,7 +61,7 @@ export function pickNewest<TaskRef>(
   bounds: Bounds,
 ): Picked {
   const step = pickNewestSteps(messages, chunks, bounds).next();
-  if (step.done !== true) throw new TypeError("These chunks are read with pickNewestSteps()");
+  if (step.done !== true) throw new TypeError("Chunks with ready() are read with pickNewestSteps()");
   return step.value;
 }
 
@@ -99,7 +99,7 @@ export function* pickNewestSteps<TaskRef, Wait>(
     }
   }
   const entries = [...artifacts.values()].map((gathered) => ({ order: gathered.order, entry: entryOf(gathered) }));
-  // Where everything was read, an artifact without a beginning is not in the task either.
+  // If everything was read, an artifact without a beginning is not in the task either.
   return { messages: orders, artifacts: bounded ? entries : entries.filter(({ entry }) => entry.cut !== true) };
 }
 
@@ -119,7 +119,7 @@ interface Newest<TaskRef, Wait> {
 interface Gathered {
   /** Newest first. */
   readonly updates: TaskArtifactUpdateEvent[];
-  /** Whether its beginning is among them. Earlier records of the artifact were replaced by it. */
+  /** Whether its beginning is among them. It replaced earlier records of the artifact. */
   whole: boolean;
   order: number;
   time: number;

@@ -14,6 +14,6 @@ export {
 } from "./assemble.ts";
 export * from "./bounds.ts";
 export * from "./conversation.ts";
-export * from "./features.ts";
 export * from "./task-text.ts";
 export * from "./transition.ts";
+export * from "./upkeep.ts";

@@ -1,6 +1,9 @@
 import { A2AError, type TaskState } from "@parley/a2a/internal/model/index";
+import { unavailable } from "./bounds.ts";
 import {
   defaultPageBytes,
+  type KnownContext,
+  type KnownReply,
   type ListedTask,
   type ListQuery,
   type Owner,
@@ -8,23 +11,22 @@ import {
   type TaskHead,
   type Upkeep,
 } from "./port.ts";
-import { unavailable } from "./bounds.ts";
 
-/** Deletion and export of all that an owner has, over any store with `upkeep`. */
+/* Deletion and export of all that an owner has, over any store with `upkeep`. */
 
 /** What was deleted of an owner. */
 export interface Erasure {
-  /** How many tasks. */
+  /** Deleted tasks. */
   readonly tasks: number;
-  /** How many of them were canceled first. */
+  /** Those that were canceled first. */
   readonly canceled: number;
 }
 
 /** Options of `eraseOwner()`. */
 export interface EraseOptions {
-  /** Cancels a task that is not over. Default: in the store, which stops its run wherever it is. */
+  /** Cancels a task that is not over. Default: in the store, which stops its run in any process. */
   readonly cancel?: (head: TaskHead) => Promise<boolean>;
-  /** Called when tasks were canceled, before they are deleted. */
+  /** Called after tasks were canceled, before they are deleted. */
   readonly onCanceled?: () => Promise<void>;
   /** Called after each step, with how many tasks were deleted so far. */
   readonly onProgress?: (tasks: number) => void;
@@ -32,7 +34,7 @@ export interface EraseOptions {
 
 /** Tasks, or rows of a kind, in one transaction. */
 const limit = 100;
-/** How often is begun again for an owner that goes on creating tasks. */
+/** Rounds for an owner that keeps creating tasks. */
 const maxRounds = 20;
 /** Milliseconds between two rounds: a sweep of a server may have locked what is left. */
 const roundPause = 100;
@@ -44,63 +46,65 @@ const active: readonly TaskState[] = [
   "TASK_STATE_AUTH_REQUIRED",
 ];
 
-/** The `upkeep` of a store. Throws where it has none. */
+/** The `upkeep` of a store. Throws if it has none. */
 export function upkeepOf({ upkeep }: Store): Upkeep {
   if (upkeep !== undefined) return upkeep;
   throw new A2AError(
     "UnsupportedOperation",
-    "This store cannot delete or export what an owner has: it has no `upkeep`",
+    "This store cannot delete or export the data of an owner: it has no `upkeep`",
   );
 }
 
-/** Why a deletion does not come to its end. */
+/** The error of a deletion that does not end. */
 export function goesOn(): A2AError {
-  return unavailable("The owner goes on creating tasks: withdraw its access first");
+  return unavailable("The owner keeps creating tasks: revoke its access first");
+}
+
+/** All items of a list with pages. `read` gets the last item of the page before. */
+async function* paged<Item>(read: (last?: Item) => Promise<readonly Item[]>): AsyncGenerator<Item, void, void> {
+  for (let page = await read(); page.length > 0; page = await read(page.at(-1))) yield* page;
 }
 
 /** The agents that have data of an owner, and these, each once. */
 export async function agentsOf(upkeep: Upkeep, owner: string, agents: readonly string[]): Promise<readonly string[]> {
   const all = new Set(agents);
-  for (let page = await upkeep.owners({ owner, limit }); page.length > 0;) {
-    for (const { agent } of page) all.add(agent);
-    const after = page[page.length - 1] as Owner;
-    page = await upkeep.owners({ owner, limit, after });
-  }
+  const owners = paged<Owner>((after) => upkeep.owners({ owner, limit, ...(after && { after }) }));
+  for await (const { agent } of owners) all.add(agent);
   return [...all];
 }
 
 /** `eraseOwner()`. */
-export async function erase(store: Store, owner: Owner, options: EraseOptions = {}): Promise<Erasure> {
+export async function erase(store: Store, { agent, owner }: Owner, options: EraseOptions = {}): Promise<Erasure> {
   const upkeep = upkeepOf(store);
   const { cancel = (head) => cancelInStore(store, head), onCanceled, onProgress } = options;
-  const { agent, owner: name } = owner;
+  const of = { agent, owner };
   let [tasks, canceled] = [0, 0];
   for (let round = 0; round < maxRounds; round += 1) {
     if (round > 0) await new Promise((resolve) => setTimeout(resolve, roundPause));
-    for (let found = await upkeep.find({ ...owner, states: active }, limit); found.length > 0;) {
+    for (let found = await upkeep.find({ ...of, states: active }, limit); found.length > 0;) {
       for (const head of found) if (await cancel(head)) canceled += 1;
-      const again = await upkeep.find({ agent, owner: name, states: active }, limit);
-      // Where not one of them could be canceled, they changed at the same moment. The next round tries again.
+      const again = await upkeep.find({ ...of, states: active }, limit);
+      // If none of them could be canceled, they changed at the same moment. The next round retries.
       if (again.length === found.length && again.every(({ seq }, at) => seq === found[at]?.seq)) break;
       found = again;
     }
     if (canceled > 0 && round === 0) await onCanceled?.();
     for (let more = true; more;) {
-      const removed = await upkeep.remove({ agent, owner: name }, limit);
+      const removed = await upkeep.remove(of, limit);
       tasks += removed.deleted;
       onProgress?.(tasks);
       more = removed.more && removed.deleted > 0;
     }
     for (let more = true; more;) {
-      const forgotten = await upkeep.forget(owner, limit);
+      const forgotten = await upkeep.forget(of, limit);
       if (!forgotten.more) return { tasks, canceled };
-      more = (await upkeep.find({ agent, owner: name }, 1)).length === 0;
+      more = (await upkeep.find(of, 1)).length === 0;
     }
   }
   throw goesOn();
 }
 
-/** Ends a task whatever process runs it: that one finds its fence raised. */
+/** Ends a task in any process: the one that runs it finds its fence raised. */
 async function cancelInStore(store: Store, { task, contextId, statusTime, run }: TaskHead): Promise<boolean> {
   const state = "TASK_STATE_CANCELED";
   const time = Math.max(statusTime, Math.floor(store.clock?.now() ?? Date.now()));
@@ -138,15 +142,13 @@ export async function* exported(
     const of = { agent, owner };
     for await (const { contextId, state } of contextsOf(upkeep, of)) {
       counts.contexts += 1;
-      yield `{"type":"context","agent":${JSON.stringify(agent)},"contextId":${JSON.stringify(contextId)}${state === undefined ? "" : `,"state":${state}`}}\n`;
+      yield lineWith({ type: "context", agent, contextId }, "state", state);
       for await (const { time, json } of repliesOf(upkeep, { ...of, contextId })) {
         counts.messages += 1;
-        const at = new Date(time).toISOString();
-        const head = `{"type":"message","agent":${JSON.stringify(agent)},"contextId":${JSON.stringify(contextId)},"at":"${at}"`;
-        yield `${head},"message":${json}}\n`;
+        yield lineWith({ type: "message", agent, contextId, at: new Date(time).toISOString() }, "message", json);
       }
     }
-    // The newest status first. A task that gets a new one meanwhile may have been passed by: it has a status since the start.
+    // The newest status first. A task that gets a new one meanwhile may have been passed: it has a status since the start.
     for (const query of [{}, { since: started }]) {
       for await (const task of tasksOf(store, of, query)) {
         if (!("since" in query)) counts.tasks += 1;
@@ -163,25 +165,23 @@ function lineOf(line: object): string {
   return `${JSON.stringify(line)}\n`;
 }
 
+/** A line with one more member, whose value is JSON text. */
+function lineWith(line: object, name: string, json: string | undefined): string {
+  return json === undefined ? lineOf(line) : `${JSON.stringify(line).slice(0, -1)},"${name}":${json}}\n`;
+}
+
 /** The JSON text of a task, in pieces. */
 function* textOf({ pieces, json, task }: ListedTask): Generator<string, void, void> {
   if (pieces !== undefined) yield* pieces;
   else yield json ?? JSON.stringify(task);
 }
 
-async function* contextsOf(upkeep: Upkeep, owner: Owner) {
-  for (let page = await upkeep.contexts(owner, { limit }); page.length > 0;) {
-    yield* page;
-    const after = page[page.length - 1]?.contextId ?? "";
-    page = await upkeep.contexts(owner, { limit, after });
-  }
+function contextsOf(upkeep: Upkeep, owner: Owner) {
+  return paged<KnownContext>((last) => upkeep.contexts(owner, { limit, ...(last && { after: last.contextId }) }));
 }
 
-async function* repliesOf(upkeep: Upkeep, context: Owner & { readonly contextId: string }) {
-  for (let page = await upkeep.replies(context, { limit }); page.length > 0;) {
-    yield* page;
-    page = await upkeep.replies(context, { limit, after: page[page.length - 1]?.place ?? 0 });
-  }
+function repliesOf(upkeep: Upkeep, context: Owner & { readonly contextId: string }) {
+  return paged<KnownReply>((last) => upkeep.replies(context, { limit, ...(last && { after: last.place }) }));
 }
 
 async function* tasksOf(store: Store, owner: Owner, query: Pick<ListQuery, "since">) {

@@ -1,4 +1,5 @@
 import type { Clock } from "@parley/a2a/internal/base/index";
+import type { TaskState } from "@parley/a2a/internal/model/index";
 import type { AppendItem, AppendOutcome, ContextKey, OnceRecord, Owner, Scope, TaskHead } from "./append.ts";
 import type {
   ClaimPage,
@@ -18,19 +19,11 @@ import type {
   SweepReport,
   TaskPage,
 } from "./queries.ts";
-import type { StoreNodes } from "./nodes-port.ts";
-import type { StoreNotes } from "./notes-port.ts";
-import type { StoreRates } from "./rates-port.ts";
-import type { TaskSearch } from "./search-port.ts";
-import type { Upkeep } from "./upkeep-port.ts";
+import type { TaskSearch } from "./search.ts";
 
 export type * from "./append.ts";
 export * from "./queries.ts";
-export type * from "./nodes-port.ts";
-export type * from "./notes-port.ts";
-export type * from "./rates-port.ts";
-export type * from "./search-port.ts";
-export type * from "./upkeep-port.ts";
+export type { SearchHit, SearchPage, SearchQuery, SearchSnippet, SearchTerm, TaskSearch } from "./search.ts";
 
 /**
  * Stores tasks and conversations. A task is an append-only log of records. Every change goes through `append`: a batch in
@@ -45,39 +38,36 @@ export interface Store {
   /** Whether the data survives a restart of the process. */
   readonly durable: boolean;
   /**
-   * Whether only this process can have the data open. A run that another process began is then lost, and is taken over without waiting
-   * for its lease to end. Default false.
+   * Whether only this process can have the data open. A run that another process began is then lost, and is taken over before its lease
+   * expires. Default false.
    */
   readonly exclusive?: boolean;
-  /**
-   * The most bytes of JSON that a record can have, and a checkpoint or the state of a context. A server lowers its limits to that.
-   * Absent: as many as its limits allow.
-   */
+  /** Maximum bytes of JSON of a record, a checkpoint and the state of a context. A server lowers its limits to it. Absent: no maximum. */
   readonly recordBytes?: number;
 
   /**
-   * The clock of the database, for what is stored there: leases, times of status, rows that are due. So the wall clocks of the nodes have no
-   * effect. A clock that a server is given comes first. Absent: the clock of the process.
+   * The clock of the database, for what is stored there: leases, times of status, rows that are due. The wall clocks of the nodes then have no
+   * effect. A clock in the options of a server takes precedence. Absent: the clock of the process.
    */
   readonly clock?: Clock;
 
   /**
-   * Applies the items in order, in one transaction. An item whose conditions do not hold changes nothing, and only this item
-   * fails. Where several conditions do not hold, the reason is `duplicate` before all others, then the first in the order of
-   * the members of `TaskAppend`, and those of features last. Resolves after the commit: the data then survives a crash of the process, and every read
-   * that begins later sees it. Calls take effect in the order in which they are made.
+   * Applies the items in order, in one transaction. An item whose conditions do not hold changes nothing, and only this item fails. If several
+   * conditions do not hold, the reason is `duplicate` before all others, then the first in the order of the members of `TaskAppend`, and those
+   * of features last. Resolves after the commit: the data then survives a crash of the process, and every later read sees it. Calls take
+   * effect in the order in which they are made.
    *
-   * @throws TypeError where an item is malformed, or has an effect that the store does not know.
+   * @throws TypeError if an item is malformed, or has an effect that the store does not know.
    */
   append(items: readonly AppendItem[]): Promise<readonly AppendOutcome[]>;
 
-  /** What is needed to change a task, without its messages and artifacts. `undefined`: the scope has no such task. */
+  /** The head of a task. `undefined`: the scope has no such task. */
   head(scope: Scope, taskId: string): Promise<TaskHead | undefined>;
 
   /**
    * The task as the fold of its log. The cost depends on what is asked for: without history no message is read.
    *
-   * @throws A2AError `UnsupportedOperation` where the answer is larger than the store allows (`StoreBounds.text`).
+   * @throws A2AError `UnsupportedOperation` if the answer is larger than the store allows (`StoreBounds.text`).
    */
   load(scope: Scope, taskId: string, options: LoadOptions): Promise<Snapshot | undefined>;
 
@@ -103,32 +93,32 @@ export interface Store {
    */
   conversation(context: ContextKey, options: ConversationOptions): Promise<StoredConversation>;
 
-  /** Tasks with a run that no process holds, oldest lease first. Another process takes them over. The cost depends only on the page. */
+  /** Tasks with a run that no process holds, oldest lease first, to take them over. The cost depends only on the page. */
   claimable(query: ClaimQuery): Promise<ClaimPage>;
 
-  /** Counts the runs that no process holds at `now`, of agents that are not in `agents`: this process cannot take them over. At most `limit` agents. */
+  /** Counts the runs that no process holds at `now`, of agents that are not in `agents`. At most `limit` agents. */
   stranded(query: Pick<ClaimQuery, "now" | "agents" | "limit">): Promise<readonly StrandedRuns[]>;
 
-  /** The rows that a feature keeps with a task, in the order in which their keys were stored. Empty where the scope has no such task. */
+  /** The rows that a feature keeps with a task, in the order in which their keys were first stored. Empty if the scope has no such task. */
   features(scope: Scope, taskId: string, feature: string): Promise<readonly FeatureRow[]>;
 
   /**
-   * Rows of a feature that are due, in the order of `due`, then in the order in which their keys were stored. Several processes
-   * may read the same row. A process claims a row before it acts on it: it sets the row with a later `due`, `if` the row is
-   * what was read. One process succeeds. The others get `changed`. The cost depends only on the page, and on the number of agents.
+   * Rows of a feature that are due, by `due`, then in the order in which their keys were first stored. Several processes may read the same
+   * row. A process claims a row before it acts on it: it sets the row with a later `due`, `if` the row is what was read. One process succeeds,
+   * the others get `changed`. The cost depends only on the page, and on the number of agents.
    */
   dueFeatures(query: FeatureQuery): Promise<readonly DueFeature[]>;
 
   /** Full text search. Absent: the store has none. */
   readonly search?: TaskSearch;
 
-  /** The processes that use the store, which say all the time that they are alive. Absent: each task has a lease that is renewed. */
+  /** The processes that use the store, with heartbeats. Absent: each task has a lease that is renewed. */
   readonly nodes?: StoreNodes;
 
-  /** Budgets of callers that the processes share. Absent: each process counts by itself. */
+  /** Budgets of callers that the processes share. Absent: each process counts alone. */
   readonly rates?: StoreRates;
 
-  /** What the processes know and tell each other. Absent: each process learns by itself. */
+  /** What the processes know and tell each other. Absent: each process learns alone. */
   readonly notes?: StoreNotes;
 
   /** Deletion and export for operators. Absent: the store has none, and retention does not know agents and states. */
@@ -138,16 +128,15 @@ export interface Store {
   sweep(options: SweepOptions): Promise<SweepReport>;
 
   /**
-   * Calls `listener` when another process has appended, where the store can tell. Without a `taskId` any task may have changed.
-   * It is only a hint, which may be late, missing or repeated. The returned function stops it.
+   * Calls `listener` when another process has appended, if the store can tell. Without a `taskId` any task may have changed. It is a hint:
+   * late, missing or repeated. The returned function stops it.
    */
   watch?(listener: (taskId?: string) => void): () => void;
 
   /**
-   * What can be done with the store now. Probes ask it, about once a second: it is cheap, changes nothing that anybody reads, and
-   * repeats nothing that fails. Where the last write has failed, it may find out by a write of its own whether the store can be written.
-   * Rejects where the store cannot be read. `signal`: nobody waits for the answer any more. Absent: a server reads the head of a task that
-   * nobody has.
+   * What can be done with the store now. Probes ask about once a second: it is cheap, changes nothing that is read, and repeats nothing that
+   * fails. After a failed write it may test with a write whether the store can be written. Rejects if the store cannot be read. `signal`: the
+   * answer is not needed any more. Absent: a server reads the head of a task that does not exist.
    */
   check?(signal?: AbortSignal): Promise<StoreCondition>;
 
@@ -159,11 +148,209 @@ export interface Store {
 export interface StoreCondition {
   /** Whether it can be written, as far as that shows without writing. */
   readonly writable: boolean;
-  /** Why it cannot, in a sentence for the log of the server. Nobody else reads it. */
+  /** Why it cannot, in a sentence for the log of the server. */
   readonly reason?: string;
   /**
-   * How this process hears of what others append. `told`: by wake-ups. `polled`: it looks from time to time, so it hears of it later.
-   * `unseen`: neither works now. Absent: it hears of it, or there are no others.
+   * How this process learns of appends of others. `told`: by wake-ups. `polled`: later, because it polls. `unseen`: neither works now. Absent:
+   * it learns of them, or there are no others.
    */
   readonly changes?: "told" | "polled" | "unseen";
+}
+
+/**
+ * The processes that use a store, by their names in leases. One short statement per process and heartbeat replaces the renewal of each lease:
+ * a process that runs a thousand tasks costs what an idle one costs.
+ */
+export interface StoreNodes {
+  /**
+   * Notes that a process is alive. Resolves to all known processes, with this one. It need not survive a crash of the store.
+   *
+   * @param within - Milliseconds until it must answer. A store with another connection to its database then tries that, for as long again, and
+   * rejects if that does not answer either. Default: no limit.
+   */
+  beat(node: string, within?: number): Promise<readonly StoreNode[]>;
+  /** Forgets processes: one that stops, and those that have been dead for long. */
+  forget(nodes: readonly string[]): Promise<void>;
+}
+
+/** What is known of a process. */
+export interface StoreNode {
+  /** Its name. */
+  readonly name: string;
+  /** A number that changes with each of its heartbeats. */
+  readonly beats: number;
+  /** How long ago the last one was, in milliseconds on the clock of the store. */
+  readonly silent: number;
+}
+
+/**
+ * Short notes that processes on one store leave for each other, such as what one has learned about a receiver of webhooks. They are hints: a
+ * store may lose them when it crashes.
+ */
+export interface StoreNotes {
+  /**
+   * The notes under these keys that have not expired at `now`. Keys without a note are left out.
+   *
+   * @param keys - At most 1,000.
+   */
+  read(keys: readonly string[], now: number): Promise<ReadonlyMap<string, string>>;
+  /**
+   * Stores notes, each in place of the one before it, and deletes expired ones.
+   *
+   * @param notes - At most 1,000, under different keys.
+   */
+  write(notes: readonly StoreNote[], now: number): Promise<void>;
+}
+
+/** A note under a key. */
+export interface StoreNote {
+  /** At most 128 characters of printable ASCII. It identifies nobody: names of persons are hashed. */
+  readonly key: string;
+  /** At most 1,024 characters of printable ASCII. */
+  readonly value: string;
+  /** When it expires, in milliseconds since the Unix epoch. */
+  readonly until: number;
+}
+
+/**
+ * Budgets that the processes on one store share, such as the requests of a caller. A budget comes back evenly: of 600 in a minute one every
+ * 100 ms. Time is that of the store. A process asks rarely, and answers its callers alone meanwhile (docs/decisions/rate-limits.md).
+ */
+export interface StoreRates {
+  /**
+   * Counts what was used of budgets, and takes more of them. One answer each, in the same order. An unused budget is whole. It need not survive
+   * a crash of the store: then it is whole again.
+   *
+   * What was used counts even if it was not left. Such a debt is paid back by what comes back, and never exceeds the budget, so nobody waits
+   * for longer than twice `per`.
+   *
+   * @param uses - At most 1,000, of different budgets.
+   */
+  take(uses: readonly RateUse[]): Promise<readonly RateTaken[]>;
+}
+
+/** What a process has used of a budget, and what it wants. */
+export interface RateUse {
+  /** Names the budget: any text. */
+  readonly key: string;
+  /** The whole budget. At least 1. */
+  readonly requests: number;
+  /** In how many milliseconds the whole budget comes back. At least 1. */
+  readonly per: number;
+  /** What was used without being asked for. A whole number. */
+  readonly used: number;
+  /** What is asked for. A whole number. As much of it is taken as is left after `used`. */
+  readonly wanted: number;
+}
+
+/** What a process got of a budget. */
+export interface RateTaken {
+  /** How much of `wanted` it was. */
+  readonly taken: number;
+  /** In how many milliseconds the whole budget is back. 0: it is. At most twice `per`. */
+  readonly back: number;
+}
+
+/* What operators do with stored data: delete some of it, delete or export all data of an owner. */
+
+/** Which tasks. What is absent excludes none. */
+export interface TaskSelection {
+  /** Only tasks of this agent. */
+  readonly agent?: string;
+  /** Only tasks of this owner. */
+  readonly owner?: string;
+  /** Only tasks in one of these states. */
+  readonly states?: readonly TaskState[];
+  /** Only tasks with an older status, in milliseconds since the Unix epoch. */
+  readonly before?: number;
+}
+
+/** A page of owners. */
+export interface OwnerQuery {
+  /** Only owners of this agent. */
+  readonly agent?: string;
+  /** Only owners of this name, which several agents may have. */
+  readonly owner?: string;
+  /** Only owners after this one: the last of the page before. */
+  readonly after?: Owner;
+  /** Maximum owners. */
+  readonly limit: number;
+}
+
+/** A conversation of an owner. */
+export interface KnownContext {
+  /** The conversation. */
+  readonly contextId: string;
+  /** Its state, as JSON text. */
+  readonly state?: string;
+}
+
+/** A message of a conversation that belongs to no task. */
+export interface KnownReply {
+  /** Its place in the conversation. */
+  readonly place: number;
+  /** When it was sent, in milliseconds since the Unix epoch. */
+  readonly time: number;
+  /** JSON text of the `Message`. */
+  readonly json: string;
+}
+
+/** What a call deleted. */
+export interface RemovedTasks extends Removed {
+  /** How many conversations without a task. */
+  readonly conversations: number;
+}
+
+/** What a call deleted. */
+export interface Removed {
+  /** How many tasks, or conversations. */
+  readonly deleted: number;
+  /** Whether there is more to delete. */
+  readonly more: boolean;
+}
+
+/**
+ * Retention, deletion and export, for operators. Each call that deletes is one short transaction, so servers continue meanwhile. Every method
+ * rejects as those of `Store`.
+ */
+export interface Upkeep {
+  /** Owners that have data, by agent and name, in an order of the store. */
+  owners(query: OwnerQuery): Promise<readonly Owner[]>;
+
+  /** How many tasks `remove` would delete in all. */
+  count(selection: TaskSelection): Promise<number>;
+
+  /** The tasks with the oldest status, also those that are being executed. At most `limit`. */
+  find(selection: TaskSelection, limit: number): Promise<readonly TaskHead[]>;
+
+  /**
+   * Deletes tasks with all that belongs to them, oldest status first, at most `limit`. Tasks with a run stay: a process may be executing them.
+   * Then deletes conversations without a task, at most `limit`: each is selected like a completed task whose status has the time of its last
+   * use. One stays until its idempotency keys have expired.
+   */
+  remove(selection: TaskSelection, limit: number): Promise<RemovedTasks>;
+
+  /** Conversations of an owner, in an order of the store. `after`: the last of the page before. */
+  contexts(owner: Owner, page: { readonly after?: string; readonly limit: number }): Promise<readonly KnownContext[]>;
+
+  /**
+   * Messages of a conversation that belong to no task, the oldest first. `after`: the place of the last of the page before. A page has at
+   * most `defaultPageBytes`, or one message.
+   */
+  replies(
+    context: ContextKey,
+    page: { readonly after?: number; readonly limit: number },
+  ): Promise<readonly KnownReply[]>;
+
+  /**
+   * Deletes what an owner has beside tasks: conversations with their states and messages, keys, and at last its name. While it has tasks,
+   * nothing is deleted, and there is `more`. Deletes at most `limit` rows of a kind.
+   */
+  forget(owner: Owner, limit: number): Promise<Removed>;
+
+  /**
+   * Overwrites what the files of the database have left of deleted data. SQLite copies its file: it may take long, and blocks writes of other
+   * processes. Does nothing in PostgreSQL, which does it with `VACUUM`.
+   */
+  scrub(): Promise<void>;
 }

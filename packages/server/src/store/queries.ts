@@ -1,11 +1,11 @@
 import type { Artifact, LogRecord, Message, RecordKind, Task, TaskState } from "@parley/a2a/internal/model/index";
 import type { FeatureState, TaskHead, TaskKey } from "./append.ts";
 
-/** Queries of a store, and their results. */
+/* Queries of a store, and their results. */
 
-/** Memory for a large result. A reader reserves it before it reads. The context of a server's call implements it (`CallContext`). */
+/** Memory for a large result. A reader reserves it before it reads. `CallContext` implements it. */
 export interface Room {
-  /** Resolves when there is room for this many bytes of JSON in all. Where it rejects, the read rejects with the same error. */
+  /** Resolves when there is room for this many bytes of JSON in all. If it rejects, the read rejects with the same error. */
   reserve(bytes: number): Promise<void>;
 }
 
@@ -30,16 +30,13 @@ export interface Snapshot extends ListedTask {
   readonly head: TaskHead;
 }
 
-/** A task as a value and, where the store has it, as JSON text. */
+/** A task as a value and, if the store has it, as JSON text. */
 export interface ListedTask {
   /** The task. */
   readonly task: Task;
-  /** `task` as JSON text, where the store could make it without parsing; `task` is then parsed only when asked for. */
+  /** `task` as JSON text, if the store could make it without parsing; `task` is then parsed only when asked for. */
   readonly json?: string;
-  /**
-   * Of a large task: the same text in pieces, so that it can be written without being joined. Reading `json` or `task`
-   * then joins it again each time.
-   */
+  /** Of a large task: the same text in pieces, to write it without joining it. Reading `json` or `task` joins it again each time. */
   readonly pieces?: readonly string[];
 }
 
@@ -47,9 +44,9 @@ export interface ListedTask {
 export interface ReadOptions {
   /** Only records with a greater `seq`. */
   readonly after: number;
-  /** Most records. */
+  /** Maximum records. */
   readonly limit: number;
-  /** Most bytes of JSON (`recordBytes`). A record that is larger is returned alone. Default `defaultPageBytes`. */
+  /** Maximum bytes of JSON (`recordBytes`). A larger record is returned alone. Default `defaultPageBytes`. */
   readonly bytes?: number;
   /** Only records of these kinds. Default: all. */
   readonly kinds?: readonly RecordKind[];
@@ -62,9 +59,9 @@ export const defaultPageBytes: number = 8 << 20;
 
 /** Records of a log. */
 export interface LogPage {
-  /** The records. They may be fewer than the limit although the log has more. Empty only at the end of the log. */
+  /** They may be fewer than the limit although the log has more. Empty only at the end of the log. */
   readonly records: readonly LogRecord[];
-  /** What is known about the task at the moment when `records` were read. */
+  /** The head when `records` were read. */
   readonly head: TaskHead;
 }
 
@@ -76,9 +73,9 @@ export interface ListQuery {
   readonly state?: TaskState;
   /** Only tasks with a status of this time or later, in milliseconds since the Unix epoch. */
   readonly since?: number;
-  /** Most tasks on the page. */
+  /** Maximum tasks on the page. */
   readonly limit: number;
-  /** Most bytes of JSON on the page. A task that is larger is returned alone. Default `defaultPageBytes`. */
+  /** Maximum bytes of JSON on the page. A larger task is returned alone. Default `defaultPageBytes`. */
   readonly bytes?: number;
   /** Only tasks after this position: the `next` of the page before. */
   readonly after?: ListPosition;
@@ -93,13 +90,13 @@ export interface ListQuery {
 }
 
 /**
- * A position in a list: the last task of a page, and where it was. It stays valid when that task gets a new status. It has nothing
- * but what the page had, because callers get it: a number of the store would tell how many tasks others make.
+ * A position in a list: the last task of a page, and where it was. It stays valid when that task gets a new status. It is opaque for
+ * callers except for what the page had: a number of the store would reveal how many tasks others make.
  */
 export interface ListPosition {
   /** Its status time then, in milliseconds since the Unix epoch. */
   readonly statusTime: number;
-  /** Its id. Where the task was deleted since, the next page begins with the first task of that time. */
+  /** Its id. If the task was deleted since, the next page begins with the first task of that time. */
   readonly taskId: string;
 }
 
@@ -109,20 +106,20 @@ export interface TaskPage {
   readonly tasks: readonly ListedTask[];
   /** Where the next page begins. Absent on the last page. */
   readonly next?: ListPosition;
-  /** How many tasks match on all pages, exactly. It comes from counters: the cost does not grow with the number of tasks. */
+  /** The exact number of matching tasks on all pages. It comes from counters: the cost does not grow with the number of tasks. */
   readonly total: number;
 }
 
 /** How much of a conversation to read. */
 export interface ConversationOptions {
-  /** Most entries, the newest ones. 0: none. */
+  /** Maximum entries, the newest ones. 0: none. */
   readonly limit: number;
   /**
-   * Most bytes of JSON of these entries. The newest entry is returned also where it alone is larger. An artifact that does not
-   * fit is cut to its newest chunks. Default `defaultPageBytes`.
+   * Maximum bytes of JSON of these entries. The newest entry is always returned. An artifact that does not fit is cut to its newest chunks.
+   * Default `defaultPageBytes`.
    */
   readonly bytes?: number;
-  /** Leaves out a turn of a task and everything after it: user messages from `seq` on, and what the agent said from `turn` on. */
+  /** Leaves out a turn of a task and everything after it: user messages from `seq` on, and messages of the agent from `turn` on. */
   readonly before?: { readonly taskId: string; readonly turn: number; readonly seq: number };
 }
 
@@ -144,13 +141,13 @@ export interface SaidMessage {
 
 /** An artifact of a conversation. */
 export interface SaidArtifact {
-  /** When the first chunk that is returned was stored, in milliseconds since the Unix epoch. */
+  /** When the first returned chunk was stored, in milliseconds since the Unix epoch. */
   readonly time: number;
   /** The task that it belongs to. */
   readonly taskId: string;
   /** The artifact. */
   readonly artifact: Artifact;
-  /** Set where the beginning of the artifact was left out. */
+  /** Set if the beginning of the artifact was left out. */
   readonly cut?: true;
 }
 
@@ -162,7 +159,7 @@ export interface ClaimQuery {
   readonly agents: readonly string[];
   /** Only tasks that these processes hold. Absent: those of any, and of none. */
   readonly holders?: readonly string[];
-  /** Most tasks on the page. */
+  /** Maximum tasks on the page. */
   readonly limit: number;
   /** Only tasks after this position: the `next` of the page before. */
   readonly after?: ClaimPosition;
@@ -208,7 +205,7 @@ export interface FeatureQuery {
   readonly now: number;
   /** Only rows with a later `due`. Absent: all. */
   readonly after?: number;
-  /** Most rows. */
+  /** Maximum rows. */
   readonly limit: number;
 }
 
@@ -223,17 +220,17 @@ export interface DueFeature extends FeatureRow {
 /** What to delete and compact. Times are in milliseconds since the Unix epoch. */
 export interface SweepOptions {
   /**
-   * Deletes terminal tasks with an older status, with their keys, and conversations that have no task and were not changed
-   * since. A conversation without a task stays as long as one of its own keys has still to expire. Default: none.
+   * Deletes terminal tasks with an older status, with their keys, and conversations that have no task and were not changed since. A
+   * conversation without a task stays until its own keys have expired. Default: none.
    */
   readonly deleteBefore?: number;
-  /** Other times for some tasks. The first that fits a task counts in place of `deleteBefore`. Only for stores with `upkeep`. */
+  /** Other times for some tasks. The first that fits a task takes precedence over `deleteBefore`. Only for stores with `upkeep`. */
   readonly rules?: readonly SweepRule[];
-  /** Compacts the logs of terminal tasks with an older status: `load` returns the same as before, and `read` begins at `firstSeq`. Default: none. */
+  /** Compacts logs of terminal tasks with an older status: `load` returns the same, and `read` begins at `firstSeq`. Default: none. */
   readonly compactBefore?: number;
   /** Deletes keys that have expired by then. */
   readonly now: number;
-  /** Most tasks in one call. */
+  /** Maximum tasks in one call. */
   readonly limit: number;
 }
 

@@ -1,16 +1,140 @@
 import { utf8Length } from "@parley/a2a/internal/base/utf8";
-import type { Artifact, Message, Part } from "@parley/a2a/internal/model/index";
+import type { Artifact, Message, Part, TaskState } from "@parley/a2a/internal/model/index";
+import type { Owner } from "./append.ts";
 import { messagesOf, type StoredEvent } from "./assemble.ts";
-import type { SearchTerm } from "./search-port.ts";
 
-export { mainWords, searchPoints } from "./search-rank.ts";
+/**
+ * Full text search of tasks, which a store may have: of the messages of the history, and of artifacts. It is off until it is switched on, and
+ * costs nothing then.
+ */
+export interface TaskSearch {
+  /**
+   * Switches the index on or off, for every process that shares the store. Resolves when the index has everything that was stored before. From
+   * then on each append updates it in its own transaction: the messages of the history at once, and artifacts when their task is interrupted or
+   * over. Deleted tasks leave the index. While it is off, nothing is indexed; when it is switched on again, what is missing is added.
+   *
+   * @throws A2AError `Unavailable` if the store cannot have an index.
+   */
+  use(on: boolean): Promise<void>;
+  /**
+   * Finds tasks of an owner, the best first, and of equal ones the newest. Result and order depend on the tasks of this owner alone.
+   *
+   * @throws A2AError `Unavailable` while it is off, and until the index is complete.
+   */
+  find(owner: Owner, query: SearchQuery): Promise<SearchPage>;
+}
+
+/** Words to find in the texts of a task. */
+export interface SearchTerm {
+  /** Consecutive words, as `searchWords` returns them. At least one. */
+  readonly words: readonly string[];
+  /** Whether the last word is a prefix. */
+  readonly prefix?: boolean;
+}
+
+/** Which tasks to find. */
+export interface SearchQuery {
+  /** Each of these is in a text of the task. From one to `maxSearchTerms`, as `searchTerms` returns them. */
+  readonly terms: readonly SearchTerm[];
+  /** Only tasks of this conversation. */
+  readonly contextId?: string;
+  /** Only tasks in this state. */
+  readonly state?: TaskState;
+  /** Maximum tasks on the page. */
+  readonly limit: number;
+  /** How many tasks the pages before had. Default 0. */
+  readonly skip?: number;
+}
+
+/** A page of tasks that were found. */
+export interface SearchPage {
+  /** The tasks. */
+  readonly hits: readonly SearchHit[];
+  /** The number of tasks on all pages. A store may leave out the oldest ones if there are very many. */
+  readonly total: number;
+}
+
+/** A task that was found. */
+export interface SearchHit {
+  /** Its id. */
+  readonly taskId: string;
+  /** The best texts first. At most three. */
+  readonly snippets: readonly SearchSnippet[];
+}
+
+/** A part of a text in which words were found. */
+export interface SearchSnippet {
+  /** The message that has the text. */
+  readonly messageId?: string;
+  /** The artifact that has it. */
+  readonly artifactId?: string;
+  /** About 160 characters. */
+  readonly text: string;
+  /** The positions of the words in `text`, in UTF-16 units, in order. */
+  readonly marks: readonly { readonly start: number; readonly end: number }[];
+}
+
+/* The ranking, the same in every store: a function of the texts of the task alone, in whole numbers. No text of another owner changes it. */
+
+/** The points of a task for a text that has a term. */
+export const searchPoints: {
+  /** If the term is a main word of the text. */
+  readonly main: number;
+  /** Otherwise: `most / (least + words)`, rounded down, where `words` is the number of words in the text. */
+  readonly most: number;
+  /** See `most`. */
+  readonly least: number;
+} = { main: 800, most: 200_000, least: 400 };
+
+/** A main word is in its text at least so many times, and once in `mainShare` words. */
+const mainTimes = 3;
+const mainShare = 100;
+
+/** The main words of a text with these words. */
+export function mainWords(words: readonly string[]): readonly string[] {
+  if (words.length < mainTimes) return [];
+  const times = new Map<string, number>();
+  for (const word of words) times.set(word, (times.get(word) ?? 0) + 1);
+  const least = Math.max(mainTimes, words.length / mainShare);
+  return Array.from(times)
+    .filter(([, count]) => count >= least)
+    .map(([word]) => word);
+}
+
+/** The words of a text, each list with a space before and after each word: ` a red sailboat `. */
+export interface KeptWords {
+  /** All words, in order. */
+  readonly words: string;
+  /** How many. */
+  readonly count: number;
+  /** The main words. */
+  readonly main: string;
+}
+
+/** The form in which words are stored. */
+export function keptWords(words: readonly string[]): KeptWords {
+  return { words: spaced(words), count: words.length, main: spaced(mainWords(words)) };
+}
+
+function spaced(words: readonly string[]): string {
+  return ` ${words.join(" ")} `;
+}
+
+/** The points of a text for a term. 0: the text does not have it. A term of several words is a main word if each of them is one. */
+export function pointsOf({ words, count, main }: KeptWords, { words: wanted, prefix = false }: SearchTerm): number {
+  const ending = prefix ? "" : " ";
+  if (!words.includes(` ${wanted.join(" ")}${ending}`)) return 0;
+  const last = wanted.length - 1;
+  const isMain = wanted.every((word, at) => main.includes(` ${word}${at === last ? ending : " "}`));
+  return isMain ? searchPoints.main : Math.floor(searchPoints.most / (searchPoints.least + count));
+}
 
 /*
- * Full text search, the same in every store: what of a task is searched, what a word is, and what a snippet shows. A store keeps words and
- * finds them; it never reads the text of a query.
+ * What of a task is searched, and what a word is, the same in every store. A store keeps words and finds them; it never reads the text of a
+ * query.
  */
 
-/** How much of a task is searched, in bytes of UTF-8. What is beyond is not found. */
+/** How much of a task is searched, in bytes of UTF-8. */
 export const searchBounds: {
   /** Of one text: a message, or what was stored of an artifact at a time. */
   readonly text: number;
@@ -28,29 +152,29 @@ export function isSearched(json: string): boolean {
   return json.length <= searchBounds.record && !json.slice(0, 1024).includes('"raw":"');
 }
 
-/** Characters of a word. What is beyond is cut, in texts and in queries. */
+/** Characters of a word. Longer ones are cut, in texts and in queries. */
 export const longestWord = 64;
 
-/** A text of a task, with the message or the artifact that it is of. */
+/** A text of a message or an artifact. */
 export interface SearchText {
-  /** The message that it is of. */
+  /** Set for a message. */
   readonly messageId?: string;
-  /** The artifact that it is of. */
+  /** Set for an artifact. */
   readonly artifactId?: string;
   /** The text. */
   readonly text: string;
-  /** What an artifact is made of. */
+  /** Of an artifact. */
   readonly pieces?: SearchPieces;
 }
 
 /** Letters and digits without a break. */
 export const letters: RegExp = /[\p{L}\p{N}\p{M}]+/gu;
-/** Scripts that are written without spaces: each of their characters is a word, and a word of a reader is a phrase of those. */
+/** Scripts without spaces: each of their characters is a word, and a word of a reader is a phrase of those. */
 const unspaced =
   "\\p{sc=Han}\\p{sc=Hiragana}\\p{sc=Katakana}\\p{sc=Thai}\\p{sc=Lao}\\p{sc=Khmer}\\p{sc=Myanmar}\\p{sc=Tibetan}";
 const word = new RegExp(`[${unspaced}]|(?:(?![${unspaced}])[\\p{L}\\p{N}])+`, "gu");
 
-/** The words of letters and digits without a break: small, without accents and other marks, in compatible forms (NFKD). */
+/** The words of letters and digits without a break: lower case, without accents and other marks, in compatible forms (NFKD). */
 export function wordsOfRun(found: string): readonly string[] {
   if (/^[a-z0-9]*$/.test(found)) return [found.slice(0, longestWord)];
   const folded = found
@@ -60,19 +184,19 @@ export function wordsOfRun(found: string): readonly string[] {
   return Array.from(folded.matchAll(word), ([each]) => Array.from(each).slice(0, longestWord).join(""));
 }
 
-/** The words of a text, in order, as they are kept and looked for. They have letters and digits, and nothing else. */
+/** The words of a text, in order, as they are stored and searched. They have letters and digits only. */
 export function searchWords(text: string): readonly string[] {
   return Array.from(text.matchAll(letters)).flatMap(([found]) => wordsOfRun(found));
 }
 
-/** Words or phrases of a query at most. */
+/** Maximum words or phrases of a query. */
 export const maxSearchTerms = 8;
-/** Words of all its terms at most: a longer phrase would be compared with each place of a text. */
+/** Maximum words of all its terms: a longer phrase would be compared with each position of a text. */
 export const maxSearchWords = 64;
 
 /**
- * What a query asks for: its words, texts in quotes as phrases, and beginnings of words, which end in `*`. Anything else in it separates
- * words, so no text is a wrong query. Empty where it has no word. There may be more than `maxSearchTerms`.
+ * The terms of a query: words, phrases in quotes, and prefixes, which end in `*`. Anything else separates words, so no query is malformed.
+ * Empty if it has no word. There may be more than `maxSearchTerms`.
  *
  * @example
  * ```ts
@@ -104,7 +228,7 @@ function* textsIn(value: unknown): Generator<string, void, void> {
     for (const member of Object.values(value)) yield* textsIn(member);
 }
 
-/** A store keeps what it is given, so a part may be anything. */
+/** Stores accept any part. */
 function* textsOfPart(part: Part): Generator<string, void, void> {
   const { text, data, filename }: Readonly<Partial<Record<string, unknown>>> = { ...part };
   if (typeof text === "string") yield text;
@@ -112,7 +236,7 @@ function* textsOfPart(part: Part): Generator<string, void, void> {
   if (typeof filename === "string") yield filename;
 }
 
-/** What is kept of an artifact, so that more can be joined to it later. */
+/** The stored parts of an artifact's text, so that more can be appended later. */
 export interface SearchPieces {
   /** Its name and its description. */
   readonly head: string;
@@ -159,7 +283,6 @@ function atJoints(texts: readonly string[]): string {
   return words.join(" ");
 }
 
-/** An artifact of which pieces are added. */
 interface HeldArtifact {
   readonly head: string;
   readonly texts: string[];
@@ -168,22 +291,19 @@ interface HeldArtifact {
   length: number;
 }
 
-/** Collects the texts of a task: of the messages of its history, and of its artifacts. */
+/** Collects the texts of a task: of its history, and of its artifacts. */
 export class SearchTexts {
   readonly #artifacts = new Map<string, HeldArtifact>();
   /** Characters of all artifacts that were added. */
   #held = 0;
   #left: number;
 
-  /** @param bytes - How much of the task is searched. Default: all that may be. */
+  /** @param bytes - How much of the task is searched. Default: the maximum. */
   constructor(bytes: number = searchBounds.task) {
     this.#left = bytes;
   }
 
-  /**
-   * Adds the messages of a record, each once: a status may repeat one of the history. They are one text where tasks are compared, and each
-   * its own where texts are shown.
-   */
+  /** Adds the messages of a record, each once. They are one text for ranking, and each its own for snippets. */
   record(event: StoredEvent): readonly SearchText[] {
     const seen = new Set<string>();
     return messagesOf(event).flatMap((json) => {
@@ -203,7 +323,6 @@ export class SearchTexts {
     if (held === undefined) {
       this.#held -= before === undefined ? 0 : before.head.length + before.length;
       this.#artifacts.delete(artifactId);
-      // What is beyond would not be taken.
       if (this.#held > searchBounds.task) return;
       held = { head: lines([name ?? [], description ?? []].flat()), texts: [], length: 0, others: [], joints: "" };
       this.#hold(artifactId, held);
@@ -219,7 +338,7 @@ export class SearchTexts {
     }
   }
 
-  /** Adds an artifact as it was when it was collected before. Pieces are joined to it, or replace it, and its text is collected anew. */
+  /** Adds an artifact as it was collected before. Pieces are appended to it, or replace it. */
   resume(artifactId: string, pieces: SearchPieces): void {
     this.#left += utf8Length(piecesText(pieces));
     const { head, text, others, joints } = pieces;

@@ -1,14 +1,21 @@
-import type { SearchSnippet, SearchTerm } from "./search-port.ts";
-import { letters, longestWord, searchBounds, wordsOfRun, type SearchText } from "./search.ts";
+import {
+  letters,
+  longestWord,
+  searchBounds,
+  type SearchSnippet,
+  type SearchTerm,
+  type SearchText,
+  wordsOfRun,
+} from "./search.ts";
 
-/* Where words are in a text, and what of a text is shown. */
+/* The positions of words in a text, and what of a text is shown. */
 
-/** Whether a word is one that a term looks for, at the end of the term. */
+/** Whether a word matches the last word of a term. */
 function fits(found: string, wanted: string, prefix: boolean): boolean {
   return prefix ? found.startsWith(wanted) : found === wanted;
 }
 
-/** Where a term is in some words: the index of its first word, each time. */
+/** The positions of a term in some words: the index of its first word, each time. */
 function* findTerm(words: readonly string[], { words: wanted, prefix = false }: SearchTerm): Generator<number> {
   const last = wanted.length - 1;
   for (let at = 0; at + last < words.length; at += 1) {
@@ -23,11 +30,11 @@ function* findTerm(words: readonly string[], { words: wanted, prefix = false }: 
   }
 }
 
-/** Characters of a snippet, about. */
+/** Approximate characters of a snippet. */
 const snippetLength = 160;
 const maxMarks = 20;
 
-/** A part of a text around the first place where a term is. `undefined` where none is in it. */
+/** A part of a text around the first position of a term. `undefined`: it has none. */
 function snippetOf(
   { text, messageId, artifactId }: SearchText,
   terms: readonly SearchTerm[],
@@ -60,7 +67,7 @@ function snippetOf(
   };
 }
 
-/** A place where a word begins, at or after a place that may be within one. */
+/** The beginning of a word, at or after a position that may be within one. */
 function beginning(text: string, at: number): number {
   if (at === 0) return 0;
   const gap = /[^\p{L}\p{N}\p{M}]/u.exec(text.slice(at, at + snippetLength / 4));
@@ -68,7 +75,7 @@ function beginning(text: string, at: number): number {
   return /[\uDC00-\uDFFF]/.test(text.charAt(start)) ? start + 1 : start;
 }
 
-/** The end of a snippet: the last place within it where a word ends. */
+/** The end of a snippet: the last end of a word within it. */
 function ending(text: string): number {
   if (text.length <= snippetLength) return text.length;
   const gap = /[^\p{L}\p{N}\p{M}][\p{L}\p{N}\p{M}]*$/u.exec(text.slice(0, snippetLength + longestWord - 1));
@@ -87,10 +94,10 @@ function merged(marks: readonly { readonly start: number; readonly end: number }
   return all;
 }
 
-/** Texts of a task from which snippets are made. */
+/** Texts of a task with snippets. */
 export const maxSnippets = 3;
 
-/** Makes the snippets of a page, of so much text that it takes no longer than some milliseconds. */
+/** Makes the snippets of a page, of a bounded amount of text: it takes no longer than some milliseconds. */
 export class Snippets {
   readonly #terms: readonly SearchTerm[];
   /** Characters that may still be read. */
@@ -101,7 +108,7 @@ export class Snippets {
     this.#terms = terms;
   }
 
-  /** A snippet of each text. None of a text for which there is no room any more: the first tasks of the page are the best. */
+  /** A snippet of each text, while characters are left: the first tasks of the page are the best. */
   of(texts: readonly SearchText[]): readonly SearchSnippet[] {
     return texts.slice(0, maxSnippets).flatMap((text) => {
       if (text.text.length > this.#left) return [];

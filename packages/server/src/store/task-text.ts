@@ -3,7 +3,7 @@ import { deepFreeze } from "@parley/a2a/internal/base/index";
 import type { Task } from "@parley/a2a/internal/model/index";
 import type { ListedTask, Snapshot, TaskHead } from "./port.ts";
 
-/** A JSON text in fragments that are not joined yet. */
+/** A JSON text in fragments that are not joined. */
 export type Fragments = readonly string[];
 
 /** A text of more characters is returned in pieces. */
@@ -28,18 +28,18 @@ export function snapshotOf(head: TaskHead, json: string): SnapshotText {
   return new TextSnapshot(head, json);
 }
 
-/** A snapshot of a JSON text in fragments. They are joined only where the text is small. */
+/** A snapshot of a JSON text in fragments. They are joined only if the text is small. */
 export function snapshotFrom(head: TaskHead, fragments: Fragments): SnapshotText {
   if (!isLarge(fragments)) return new TextSnapshot(head, fragments.join(""));
   return new PiecedSnapshot(head, piecesOf(fragments));
 }
 
-/** A task from fragments of its JSON text, which are joined only where the text is small. */
+/** A task from fragments of its JSON text, which are joined only if the text is small. */
 export function taskFrom(fragments: Fragments): TaskText {
   return isLarge(fragments) ? new PiecedTask(piecesOf(fragments)) : new TextTask(fragments.join(""));
 }
 
-/** The text of a task, in pieces where it is large. `task` is read only where its text is not known, because reading it may parse it. */
+/** The text of a task, in pieces if it is large. `task` is read only if its text is unknown, because reading it may parse it. */
 export function taskJson(listed: ListedTask): JsonText {
   return listed.pieces ?? listed.json ?? JSON.stringify(listed.task);
 }
@@ -67,7 +67,7 @@ class TextSnapshot extends TextTask implements SnapshotText {
   }
 }
 
-/** A large task. A joined text is not kept, because it would take as much memory again. */
+/** A large task. A joined text is not kept: it would take as much memory again. */
 class PiecedTask implements TaskText {
   readonly pieces: readonly string[];
   #task: Task | undefined;

@@ -1,13 +1,13 @@
-import { countsInGeneration, isHistory, isTerminal, type NewRecord } from "@parley/a2a/internal/model/index";
 import { utf8Length } from "@parley/a2a/internal/base/index";
-import { membersOf } from "@parley/a2a/internal/base/json-text";
+import { membersOf, wellFormed } from "@parley/a2a/internal/base/json-text";
+import { countsInGeneration, isHistory, isTerminal, type NewRecord } from "@parley/a2a/internal/model/index";
 import { messagesOfStatus, messagesOfTask } from "./assemble.ts";
-import { checkFeature } from "./features.ts";
 import type {
   AppendItem,
   AppendOutcome,
   ContextAppend,
   FeatureEffect,
+  FeatureState,
   LeaseEffect,
   StoredRun,
   TaskAppend,
@@ -15,11 +15,9 @@ import type {
   TaskHead,
 } from "./port.ts";
 
-/**
- * The rules for items of `append`. They are the same in every store: what an item may contain, and how it changes the head of
- * its task.
- */
+/* The rules for items of `append`, the same in every store: what an item may contain, and how it changes the head of its task. */
 
+/** Why an item is refused. */
 export type Refusal = Extract<AppendOutcome, { readonly ok: false }>["reason"];
 
 /** A record with what a store needs to know about it, so that its JSON is read once. */
@@ -51,13 +49,11 @@ export interface ReadItem {
 
 const noFeatures: readonly FeatureEffect[] = [];
 
-/**
- * Reads an item before anything is stored. Throws a `TypeError` for a malformed one.
- */
+/** Reads an item before anything is stored. Throws a `TypeError` for a malformed one. */
 export function readItem(item: TaskAppend): ReadItem {
   const first = item.records[0];
   if (item.create !== undefined && first?.kind !== "task") {
-    throw new TypeError("The first record of a new task is of kind task");
+    throw new TypeError("The first record of a new task must be of kind task");
   }
   let features: FeatureEffect[] | undefined;
   for (const effect of item.effects ?? []) {
@@ -66,7 +62,7 @@ export function readItem(item: TaskAppend): ReadItem {
   }
   const records = item.records.map((record, index) => {
     if (record.kind === "task" && (index > 0 || item.create === undefined)) {
-      throw new TypeError("A record of kind task stands first in its log, and once");
+      throw new TypeError("A record of kind task must be the first of its log");
     }
     return readRecord(record);
   });
@@ -74,8 +70,8 @@ export function readItem(item: TaskAppend): ReadItem {
 }
 
 /**
- * Reads the items of an append before anything is stored, as every store does. Times that have a fraction become the next whole
- * millisecond, so that nothing is over too early: not every database stores fractions. Throws a `TypeError` for a malformed item.
+ * Reads the items of an append before anything is stored. Times are rounded up to whole milliseconds, so that nothing expires too early:
+ * not every database stores fractions. Throws a `TypeError` for a malformed item.
  */
 export function readItems(items: readonly AppendItem[]): readonly (ReadItem | ContextAppend)[] {
   return items.map((item) => {
@@ -93,44 +89,42 @@ export function readItems(items: readonly AppendItem[]): readonly (ReadItem | Co
 /** When something was, and until when it lasts. The moment at which an item is decided stays as it is. */
 const times = ["time", "until"] as const;
 
-/** The same list where all times are whole, as nearly always. */
-function wholeTimes<T extends object>(list: readonly T[]): readonly T[] {
-  return list.every(isWhole) ? list : list.map(rounded);
-}
+type Times = { readonly [Name in (typeof times)[number]]?: unknown };
 
-function isWhole(value: { readonly time?: unknown; readonly until?: unknown }): boolean {
-  return !isFraction(value.time) && !isFraction(value.until);
+/** The same list if all times are whole, as nearly always. */
+function wholeTimes<T extends object>(list: readonly T[]): readonly T[] {
+  const hasFraction = (value: Times): boolean => times.some((name) => isFraction(value[name]));
+  return list.some(hasFraction) ? list.map(rounded) : list;
 }
 
 function isFraction(time: unknown): boolean {
-  return typeof time === "number" && Number.isFinite(time) && !Number.isInteger(time);
+  return Number.isFinite(time) && !Number.isInteger(time);
 }
 
 function rounded<T extends object>(value: T): T {
-  const copy: T & { time?: unknown; until?: unknown } = { ...value };
+  const copy: T & { -readonly [Name in keyof Times]: unknown } = { ...value };
   for (const name of times) if (isFraction(copy[name])) copy[name] = Math.ceil(copy[name] as number);
   return copy;
 }
 
+const knownEffects: readonly string[] = [
+  "lease",
+  "run",
+  "checkpoint",
+  "taskState",
+  "once",
+  "contextState",
+  "feature",
+] satisfies readonly TaskEffect["effect"][];
+
 function checkEffect(effect: TaskEffect, { fence }: TaskAppend): void {
-  switch (effect.effect) {
-    case "lease":
-      if ((effect.op === "renew" || effect.op === "release") && fence === undefined) {
-        throw new TypeError("A lease is renewed and released with a fence");
-      }
-      break;
-    case "feature":
-      checkFeature(effect);
-      break;
-    case "run":
-    case "checkpoint":
-    case "taskState":
-    case "once":
-    case "contextState":
-      break;
-    default:
-      // An effect that was ignored would be missing without a trace.
-      throw new TypeError(`This store knows no effect ${JSON.stringify((effect as { effect: unknown }).effect)}`);
+  // An effect that was ignored would be missing without a trace.
+  if (!knownEffects.includes(effect.effect)) {
+    throw new TypeError(`Unknown effect ${JSON.stringify(effect.effect)}`);
+  }
+  if (effect.effect === "feature") checkFeature(effect);
+  if (effect.effect === "lease" && (effect.op === "renew" || effect.op === "release") && fence === undefined) {
+    throw new TypeError("fence is required to renew or release a lease");
   }
 }
 
@@ -143,12 +137,12 @@ function readRecord(record: NewRecord): ReadRecord {
       return { record, inHistory: mayBeHistory, hasMetadata: false, bytes };
     case "task": {
       const task = membersOf(record.json);
-      if (record.state === undefined) throw new TypeError("A record of a task says its state");
-      if (task.has("artifacts")) throw new TypeError("A task begins without artifacts");
+      if (record.state === undefined) throw new TypeError("A record of kind task must have a state");
+      if (task.has("artifacts")) throw new TypeError("A new task must not have artifacts");
       return { record, inHistory: mayBeHistory && messagesOfTask(task).length > 0, hasMetadata: false, bytes };
     }
     case "statusUpdate": {
-      if (record.state === undefined) throw new TypeError("A record of a status says its state");
+      if (record.state === undefined) throw new TypeError("A record of kind statusUpdate must have a state");
       const update = membersOf(record.json);
       const inHistory = mayBeHistory && messagesOfStatus(update.get("status")).length > 0;
       return { record, inHistory, hasMetadata: update.has("metadata"), bytes };
@@ -162,63 +156,34 @@ export function decide({ item, records }: ReadItem, head: TaskHead | undefined):
     if (head !== undefined) return "exists";
   } else if (head === undefined) return "missing";
 
-  const next = draftOf(head ?? newHead(item));
-  if (item.expect !== undefined && item.expect !== next.seq) return "stale";
-  if (item.fence !== undefined && item.fence !== next.fence) return "fenced";
-  if (item.run !== undefined && textOfRun(item.run) !== textOfRun(next.run)) return "stale";
+  const before = head ?? newHead(item);
+  if (item.expect !== undefined && item.expect !== before.seq) return "stale";
+  if (item.fence !== undefined && item.fence !== before.fence) return "fenced";
+  if (item.run !== undefined && textOfRun(item.run) !== textOfRun(before.run)) return "stale";
 
-  let over = head !== undefined && isTerminal(head.state);
-  for (const { record, bytes } of records) {
+  let { state, statusTime, seq, generation, bytes, run } = before;
+  let over = head !== undefined && isTerminal(state);
+  for (const { record, bytes: added } of records) {
     if (over) return "terminal";
-    next.seq += 1;
-    next.bytes += bytes;
-    if (countsInGeneration(record.kind)) next.generation += 1;
+    seq += 1;
+    bytes += added;
+    if (countsInGeneration(record.kind)) generation += 1;
     if (record.kind !== "task" && record.kind !== "statusUpdate") continue;
-    next.state = record.state ?? next.state;
-    next.statusTime = record.time;
-    over = isTerminal(next.state);
+    state = record.state ?? state;
+    statusTime = record.time;
+    over = isTerminal(state);
   }
-  if (records.length > 0 && item.maxBytes !== undefined && next.bytes > item.maxBytes) return "full";
+  if (records.length > 0 && item.maxBytes !== undefined && bytes > item.maxBytes) return "full";
+  let lease: Lease = before;
   for (const effect of item.effects ?? []) {
-    if (effect.effect === "lease") {
-      const refusal = changeLease(next, effect);
-      if (refusal !== undefined) return refusal;
-    } else if (effect.effect === "run") {
-      next.run = effect.run === null ? undefined : runOf(effect.run);
-    }
+    if (effect.effect === "run") run = effect.run === null ? undefined : runOf(effect.run);
+    if (effect.effect !== "lease") continue;
+    const changed = leaseAfter(lease, effect);
+    if (typeof changed === "string") return changed;
+    lease = changed;
   }
-  return headOf(next);
-}
-
-/** A head that can be changed. All members are present, because `delete` would make the object slow. */
-type Changing = "holder" | "leaseUntil" | "run" | "checkpoint";
-type Draft = { -readonly [Name in Exclude<keyof TaskHead, Changing | "taskState">]: TaskHead[Name] } & {
-  [Name in Changing]: TaskHead[Name] | undefined;
-};
-
-function draftOf(head: TaskHead): Draft {
-  const { task, contextId, state, statusTime, seq, firstSeq, generation, bytes, fence } = head;
-  const { holder, leaseUntil, run, checkpoint } = head;
-  return {
-    task,
-    contextId,
-    state,
-    statusTime,
-    seq,
-    firstSeq,
-    generation,
-    bytes,
-    fence,
-    holder,
-    leaseUntil,
-    run,
-    checkpoint,
-  };
-}
-
-function headOf(draft: Draft): TaskHead {
-  const { task, contextId, state, statusTime, seq, firstSeq, generation, bytes, fence } = draft;
-  const { holder, leaseUntil, run, checkpoint } = draft;
+  const { task, contextId, firstSeq, checkpoint } = before;
+  const { fence, holder, leaseUntil } = lease;
   return Object.freeze({
     task,
     contextId,
@@ -253,12 +218,11 @@ function textOfRun(run: StoredRun | null | undefined): string {
 }
 
 /** A task before its first record. */
-function newHead(item: TaskAppend): TaskHead {
-  const { agent, owner, taskId } = item.task;
+function newHead({ task: { agent, owner, taskId }, create }: TaskAppend): TaskHead {
   return {
     // Not a spread: on Node 20 each frozen copy by spread gets a hidden class of its own, 180 bytes. Row `task-memory`.
     task: Object.freeze({ agent, owner, taskId }),
-    contextId: item.create?.contextId ?? "",
+    contextId: create?.contextId ?? "",
     state: "TASK_STATE_SUBMITTED",
     statusTime: 0,
     seq: 0,
@@ -269,27 +233,124 @@ function newHead(item: TaskAppend): TaskHead {
   };
 }
 
-function changeLease(head: Draft, effect: LeaseEffect): Refusal | undefined {
+type Lease = Pick<TaskHead, "fence" | "holder" | "leaseUntil">;
+
+function leaseAfter({ fence, holder, leaseUntil }: Lease, effect: LeaseEffect): Lease | Refusal {
   switch (effect.op) {
     case "acquire":
-      if (head.leaseUntil !== undefined && head.leaseUntil > effect.now) return "leased";
-      head.holder = effect.holder;
-      head.leaseUntil = effect.until;
-      head.fence += 1;
-      return undefined;
+      if (leaseUntil !== undefined && leaseUntil > effect.now) return "leased";
+      return { fence: fence + 1, holder: effect.holder, leaseUntil: effect.until };
     case "renew":
-      // It was released: the caller no longer has it.
-      if (head.holder === undefined) return "fenced";
-      head.leaseUntil = effect.until;
-      return undefined;
+      // Without a holder it was released: the caller no longer has it.
+      return holder === undefined ? "fenced" : { fence, holder, leaseUntil: effect.until };
     case "release":
-      head.holder = undefined;
-      head.leaseUntil = undefined;
-      return undefined;
+      return { fence };
     case "revoke":
-      head.holder = undefined;
-      head.leaseUntil = undefined;
-      head.fence += 1;
-      return undefined;
+      return { fence: fence + 1 };
   }
+}
+
+/* The rules for the rows that features keep with a task, the same in every store. */
+
+/** Rows of open delegations. */
+export const delegationFeature = "delegation";
+/** Rows of delegations that are over. */
+export const delegatedFeature = "delegation.over";
+
+/** Results of steps and waits, and the names of steps that have begun. */
+export const stepFeature = "step";
+/** Open waits, and events that nobody has taken. What may let a task continue is due. */
+export const waitFeature = "wait";
+
+/** Tasks that wait for a process with capacity for their run: a row each, whose `due` is their position in the queue. */
+export const queueFeature = "queue";
+
+/** The replay of a task that was lost several times: one row, the `seq` of the last event that was repeated. */
+export const replayFeature = "replay";
+
+/** How large the rows of features may be. All rows of a task together fit into one page (`defaultPageBytes`). */
+export interface FeatureBounds {
+  /** Most bytes of a feature's name. */
+  readonly name: number;
+  /** Most bytes of a key. */
+  readonly key: number;
+  /** Most bytes of a value. */
+  readonly value: number;
+  /** Most rows of a task, of all features together. */
+  readonly rows: number;
+}
+
+/** What stores accept: names of 256 bytes, keys of 512, values of 32 KiB, 256 rows. */
+export const featureBounds: FeatureBounds = { name: 256, key: 512, value: 32 << 10, rows: 256 };
+
+/** The rows of a task before an item. */
+export interface FeatureLookup {
+  /** The row under a key. */
+  find(feature: string, key: string): FeatureState | undefined;
+  /** How many rows the task has, of all features. */
+  count(): number;
+}
+
+/** Checks an effect before anything is stored. Throws a `TypeError` for a malformed one. */
+export function checkFeature(effect: FeatureEffect): void {
+  checkText("The name of a feature", effect.feature, featureBounds.name);
+  // A change that was ignored would be missing without a trace.
+  if (!["set", "delete", "wake"].includes(effect.op)) {
+    throw new TypeError(`Unknown change of a feature's row: ${JSON.stringify(effect.op)}`);
+  }
+  if (effect.op !== "wake") checkText("The key of a feature", effect.key, featureBounds.key);
+  if (effect.op === "set") checkValue(effect.value);
+  if (effect.op === "wake" || (effect.op === "set" && effect.due !== undefined)) checkDue(effect.due);
+}
+
+function checkDue(due: number | undefined): void {
+  if (!Number.isSafeInteger(due)) throw new TypeError("due of a feature must be in whole milliseconds");
+}
+
+/** Databases refuse or change other text: a NUL, a lone surrogate. The transaction would then fail with the items of others. */
+function checkValue(value: string): void {
+  if (typeof value === "string" && utf8Length(value) > featureBounds.value) {
+    throw new TypeError(`The value of a feature must not take more than ${featureBounds.value} bytes`);
+  }
+  if (typeof value !== "string" || wellFormed(value) !== value || !isJson(value)) {
+    throw new TypeError("The value of a feature must be JSON text, as JSON.stringify() returns it");
+  }
+}
+
+function isJson(text: string): boolean {
+  try {
+    JSON.parse(text);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+function checkText(what: string, text: string, most: number): void {
+  if (typeof text !== "string") throw new TypeError(`${what} must be a string`);
+  const bytes = utf8Length(text);
+  if (bytes === 0 || bytes > most) throw new TypeError(`${what} must take 1 to ${most} bytes; got ${bytes}`);
+}
+
+/** Why the effects of an item are refused. `undefined`: they are not. */
+export function refuseFeatures(effects: readonly FeatureEffect[], rows: FeatureLookup): "changed" | "full" | undefined {
+  /** Whether a row exists after the effects so far. */
+  const present = new Map<string, boolean>();
+  let added = 0;
+  for (const effect of effects) {
+    if (effect.op === "wake") continue;
+    const { feature, key } = effect;
+    const before = rows.find(feature, key);
+    if (effect.if !== undefined && !isSame(before, effect.if)) return "changed";
+    const name = JSON.stringify([feature, key]);
+    const was = present.get(name) ?? before !== undefined;
+    const is = effect.op === "set";
+    present.set(name, is);
+    added += Number(is) - Number(was);
+  }
+  return added > 0 && rows.count() + added > featureBounds.rows ? "full" : undefined;
+}
+
+function isSame(row: FeatureState | undefined, wanted: FeatureState | null): boolean {
+  return wanted === null ? row === undefined : row?.value === wanted.value && row.due === wanted.due;
 }

@@ -1,47 +1,43 @@
-import { queueFeature } from "./features.ts";
+import { queueFeature } from "./transition.ts";
 import { utf8Length, type Clock } from "@parley/a2a/internal/base/index";
 import type { AppendItem, AppendOutcome } from "./append.ts";
 
 /**
- * Tells the nodes of a cluster which tasks have changed, so that their readers look at the store. It is only a hint: one may be
- * late, missing, repeated, or for a task that nobody reads. Losing every one of them costs latency and nothing else, since each node also
- * looks from time to time.
+ * Tells the nodes of a cluster which tasks have changed, so that their readers read the store. It is a hint: late, missing, repeated, or for a
+ * task without readers. Losing all of them costs only latency, since each node also polls.
  *
  * `wakeupContract()` of `@parley/testing` tests an implementation.
  */
 export interface Wakeup {
   /**
-   * Whether what other nodes publish arrives now, as far as this node knows. While it does not, the node looks more often. `/readyz`
-   * tells which, as `"changes":"told"` or `"polled"`.
+   * Whether messages of other nodes arrive now, as far as this node knows. While they do not, the node polls more often. `/readyz` reports it as
+   * `"changes":"told"` or `"polled"`.
    */
   readonly isConnected: boolean;
   /**
-   * Tells the other nodes that tasks have changed. Called after the commit. It returns at once and never throws: what is published
-   * within some milliseconds travels together, and what cannot be sent is dropped.
+   * Tells the other nodes that tasks have changed. Called after the commit. It returns at once and never throws: what is published within some
+   * milliseconds travels together, and what cannot be sent is dropped.
    */
   publish(taskIds: readonly string[]): void;
   /**
-   * Calls `listener` with the id of a task that another node has changed. `undefined`: any task may have changed, such as after a
-   * lost connection. The returned function ends it.
+   * Calls `listener` with the id of a task that another node has changed. `undefined`: any task may have changed, such as after a lost
+   * connection. The returned function stops it.
    */
   subscribe(listener: WakeupListener): () => void;
-  /** Sends what was published, as far as that is possible at once, and closes what was opened. Later calls do nothing. */
+  /** Sends what was published, as far as possible at once, and closes what was opened. Later calls do nothing. */
   close(): Promise<void>;
 }
 
-/** Is told which task has changed, or that any may have. */
+/** Receives which task has changed; `undefined`: any may have. */
 export type WakeupListener = (taskId: string | undefined) => void;
 
-/**
- * Published with the ids of tasks when a process has left a run to any other, as one does that stops. Those that hear it look for runs
- * that nobody holds at once. No task has this id.
- */
+/** Published with task ids when a stopping process leaves a run to any other: those that hear it look for free runs. No task has this id. */
 export const freeRuns = "\u0000runs";
 
-/** Published when a task waits for a process with room for its run. Those that have room look for it at once. No task has this id. */
+/** Published when a task waits for a process with capacity: those that have capacity look for it. No task has this id. */
 export const queuedRuns = "\u0000queue";
 
-/** What is published after a commit: the tasks whose items were stored, and what others have to look for. */
+/** What to publish after a commit. */
 export function changedBy(items: readonly AppendItem[], outcomes: readonly AppendOutcome[]): readonly string[] {
   const changed = new Set<string>();
   for (const [at, item] of items.entries()) {
@@ -56,25 +52,25 @@ export function changedBy(items: readonly AppendItem[], outcomes: readonly Appen
   return [...changed];
 }
 
-/** How published ids are put together. */
+/** How published ids are batched. */
 export interface WakeupBatchOptions {
   /** Time. */
   readonly clock: Clock;
-  /** Sends messages of at most `messageBytes` each. One call is made at a time. What it throws is passed to `onError`. */
+  /** Sends messages of at most `messageBytes` each, one call at a time. What it throws is passed to `onError`. */
   readonly send: (messages: readonly string[]) => Promise<void>;
-  /** The messages of one call were not sent, and are dropped. The next call then says that any task may have changed. */
+  /** The messages of one call are dropped. The next call then says that any task may have changed. */
   readonly onError: (cause: unknown) => void;
-  /** The most bytes of a message. */
+  /** Maximum bytes of a message. */
   readonly messageBytes: number;
-  /** The least time from the beginning of one call to the next, in milliseconds. Default 10. */
+  /** Minimum time from the start of one call to the next, in milliseconds. Default 10. */
   readonly interval?: number;
-  /** The most bytes of ids that wait. With more, one message says that any task may have changed. Default 64 KiB. */
+  /** Maximum bytes of waiting ids. Beyond them, one message says that any task may have changed. Default 64 KiB. */
   readonly pendingBytes?: number;
 }
 
 /**
- * Puts published ids together: the first one is sent at once, and those that come while a call is made or within the interval after
- * it wait for the next. Each id is sent once in a call. What waits is bounded in bytes.
+ * Batches published ids: the first one is sent at once. Those that follow during a call, or within the interval after it, wait for the next.
+ * Each id is sent once in a call. What waits is bounded in bytes.
  */
 export class WakeupBatch {
   readonly #options: Required<WakeupBatchOptions>;
@@ -85,19 +81,19 @@ export class WakeupBatch {
   /** More has changed than is named. */
   #overflows = false;
   #sending: Promise<void> | undefined;
-  /** Cancels the next call, which is scheduled. */
+  /** Cancels the scheduled call. */
   #cancel: (() => void) | undefined;
   #begun = -Infinity;
   #isClosed = false;
-  /** Nothing is sent before something new is published. */
+  /** Nothing is sent until something new is published. */
   #isPaused = false;
 
-  /** @param options - How ids are sent, and how many wait. */
+  /** @param options - How ids are sent, and how many may wait. */
   constructor(options: WakeupBatchOptions) {
     this.#options = { interval: 10, pendingBytes: 65_536, ...options };
   }
 
-  /** Adds ids, which are sent soon. */
+  /** Adds ids to send. */
   add(taskIds: readonly string[]): void {
     if (this.#isClosed) return;
     for (const id of taskIds) {
@@ -114,17 +110,17 @@ export class WakeupBatch {
     this.#schedule();
   }
 
-  /** After a lost connection: what was not sent is told now, as that any task may have changed. */
+  /** After a lost connection: says that any task may have changed. */
   resume(): void {
     if (!this.#isClosed) this.#schedule();
   }
 
-  /** A message without ids, which only shows that messages arrive. */
+  /** A message without ids, which shows that messages arrive. */
   ping(): string {
     return this.#message([]);
   }
 
-  /** Reads a message. `undefined`: it is none of this form, and says nothing. */
+  /** Reads a message. `undefined`: it does not have this form. */
   read(message: string): ReceivedWakeup | undefined {
     let value: unknown;
     try {
@@ -139,7 +135,7 @@ export class WakeupBatch {
     return { isOwn: node === this.#node, taskIds: isAny ? [undefined] : (ids as readonly string[]) };
   }
 
-  /** Sends what waits, and takes no more. */
+  /** Sends what waits, and accepts no more. */
   async close(): Promise<void> {
     this.#isClosed = true;
     this.#cancel?.();
@@ -177,12 +173,12 @@ export class WakeupBatch {
     const messages = this.#take();
     this.#begun = clock.elapsed();
     const failed = (cause: unknown): void => {
-      // Not again by itself: where one call fails, so does the next one.
+      // No retry: if one call fails, so does the next one.
       this.#overflows = true;
       this.#isPaused = true;
       onError(cause);
     };
-    // An implementation that throws at once, too, costs nothing but its messages.
+    // Also if it throws synchronously.
     const sending = (async () => send(messages))()
       .catch(failed)
       .finally(() => {
@@ -223,9 +219,9 @@ export class WakeupBatch {
   }
 }
 
-/** What another node, or this one, has published. */
+/** What a node has published. */
 export interface ReceivedWakeup {
-  /** Whether this node has published it. */
+  /** Whether it was this node. */
   readonly isOwn: boolean;
   /** Tasks that have changed; `undefined` for any task. */
   readonly taskIds: readonly (string | undefined)[];

@@ -27,7 +27,7 @@ describe("blobs in a bucket", () => {
         () => undefined,
         (thrown: unknown) => thrown,
       );
-      expect(error).toMatchObject({ code: "Unavailable", message: "The blob store did not do it: 503 SlowDown" });
+      expect(error).toMatchObject({ code: "Unavailable", message: "Blob store request failed: 503 SlowDown" });
       const text = JSON.stringify(error) + String((error as Error).stack) + String((error as Error).cause);
       expect(text).not.toContain(credentials.secretKey);
       expect(text).not.toContain("X-Amz");

@@ -117,7 +117,7 @@ describe("the result", () => {
       },
       { resultBytes: 200 },
     );
-    expect(() => result.artifacts).toThrow("larger than the result may be");
+    expect(() => result.artifacts).toThrow("exceed resultBytes");
     expect(() => result.text).toThrow("resultBytes");
     expect(result.task?.status.state).toBe("TASK_STATE_COMPLETED");
     expect(events.filter((each) => each.includes("d1-big"))).toHaveLength(12);

@@ -440,7 +440,7 @@ describe("a task that waits, and processes that die", () => {
     await on.clock.advance(minute);
     expect((await on.client.waitFor(id)).status.message?.parts[0]?.text).toBe("ada");
     expect(on.problems.map((line) => line.split("\n")[0])).toEqual([
-      expect.stringContaining("An event does not fit its schema, and is dropped"),
+      expect.stringContaining("Event does not match its schema; dropped"),
     ]);
   });
 });

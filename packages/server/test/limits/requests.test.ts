@@ -255,7 +255,7 @@ describe("a limiter of one's own", () => {
     const logger = { debug: quiet, info: quiet, warn: quiet, error: (message: string) => void errors.push(message) };
     const { list } = serving({ clock, logger, limits: { rate: { address: { take } } } });
     expect([await list(), await list()]).toEqual([200, 200]);
-    expect(errors).toEqual(["A rate limiter failed, and requests are not limited"]);
+    expect(errors).toEqual(["Rate limiter failed; requests are not limited"]);
     clock.advance(minute);
     expect(await list()).toBe(200);
     expect(errors).toHaveLength(2);

@@ -271,7 +271,7 @@ describe("an event that is refused", () => {
     await until(async () => expect((await given.row("t"))?.config.delivered).toBe(1));
     const logged = given.log.filter(({ level }) => level === "info");
     const reason = "The receiver answered with the status 404";
-    expect(logged).toMatchObject([{ message: "A receiver refused a webhook", taskId: "t", configId: "c", reason }]);
+    expect(logged).toMatchObject([{ message: "Webhook receiver rejected event", taskId: "t", configId: "c", reason }]);
     expect(JSON.stringify(logged)).not.toContain("/hook");
   });
 

@@ -17,7 +17,7 @@ describe("requests to an origin", () => {
     const origin = answering();
     for (let at = 0; at < most; at += 1)
       origin.ended({ health: "dead", took: 5 }, { since: 1_000 + at, most, elapsed: 1_100 + at, wall: 1_100, random });
-    expect(origin.closedFor(1_200)).toBe(0);
+    expect(origin.openForMs(1_200)).toBe(0);
   });
 
   it("that fail one after the other close it after five, for twice as long each time", () => {
@@ -26,7 +26,7 @@ describe("requests to an origin", () => {
     for (let at = 1; at <= 7; at += 1) {
       const elapsed = at * 1_000;
       origin.ended({ health: "dead", took: 5 }, { since: elapsed - 5, most, elapsed, wall: elapsed, random });
-      closed.push(origin.closedFor(elapsed));
+      closed.push(origin.openForMs(elapsed));
     }
     expect(closed).toEqual([0, 0, 0, 0, 10_000, 20_000, 40_000]);
   });
@@ -35,11 +35,11 @@ describe("requests to an origin", () => {
     const origin = answering();
     origin.running.push(1_000);
     origin.waiting.push(...Array.from({ length: 300 }, String));
-    expect(origin.putOffFor(9_000, random)).toBeLessThan(10_000);
+    expect(origin.deferralMs(9_000, random)).toBeLessThan(10_000);
     origin.running.pop();
     origin.ended({ health: "alive", took: 8_000 }, { since: 1_000, most, elapsed: 9_000, wall: 9_000, random });
     expect(origin.trusted).toBe(true);
-    expect(origin.putOffFor(9_000, random)).toBeLessThan(10_000);
+    expect(origin.deferralMs(9_000, random)).toBeLessThan(10_000);
   });
 
   it("that take longer than before, one after the other, are believed", () => {
@@ -72,32 +72,32 @@ describe("what another process has learned of an origin", () => {
   it("holds for a process that knows nothing: the pause, its rest, and the requests at a time", () => {
     const fresh = new Origin<string>("https://receiver.example.com");
     fresh.learn(told(failing(), 6_000), { wall: 7_000, elapsed: 0 }, most);
-    expect(fresh.closedFor(0)).toBe(8_000);
+    expect(fresh.openForMs(0)).toBe(8_000);
     fail(fresh, 8_001);
-    expect(fresh.closedFor(8_001)).toBe(20_000);
+    expect(fresh.openForMs(8_001)).toBe(20_000);
     const other = new Origin<string>("https://receiver.example.com");
     other.learn(told(answering(), 100), { wall: 100, elapsed: 0 }, 8);
-    expect([other.allowed, other.trusted, other.closedFor(0)]).toEqual([8, true, 0]);
+    expect([other.allowed, other.trusted, other.openForMs(0)]).toEqual([8, true, 0]);
   });
 
   it("that answers is tried once by who failed, and closed for longer if that fails too", () => {
     const origin = failing();
-    expect(origin.closedFor(6_000)).toBe(9_000);
+    expect(origin.openForMs(6_000)).toBe(9_000);
     origin.learn({ ...told(answering(), 6_000), at: 6_000 }, { wall: 6_000, elapsed: 6_000 }, most);
-    expect(origin.closedFor(6_000)).toBe(0);
+    expect(origin.openForMs(6_000)).toBe(0);
     origin.waiting.push("one");
-    expect(origin.putOffFor(6_000, random)).toBeGreaterThan(0);
+    expect(origin.deferralMs(6_000, random)).toBeGreaterThan(0);
     fail(origin, 6_500);
-    expect(origin.closedFor(6_500)).toBe(20_000);
+    expect(origin.openForMs(6_500)).toBe(20_000);
   });
 
   it("that fails is asked once more by who was answered, which decides", () => {
     for (const health of ["alive", "dead"] as const) {
       const origin = answering();
       origin.learn(told(failing(), 6_000), { wall: 6_000, elapsed: 6_000 }, most);
-      expect([origin.closedFor(6_000), origin.allowed, origin.trusted]).toEqual([0, 1, false]);
+      expect([origin.openForMs(6_000), origin.allowed, origin.trusted]).toEqual([0, 1, false]);
       origin.ended({ health, took: 5 }, { since: 6_001, most, elapsed: 6_100, wall: 6_100, random });
-      expect(origin.closedFor(6_100)).toBe(health === "dead" ? 20_000 : 0);
+      expect(origin.openForMs(6_100)).toBe(health === "dead" ? 20_000 : 0);
       expect(origin.news({ wall: 6_100, elapsed: 6_100 }, repeat)).toMatchObject({ succeeded: health === "alive" });
     }
   });
@@ -109,7 +109,7 @@ describe("what another process has learned of an origin", () => {
     const fresh = new Origin<string>("https://receiver.example.com");
     const odd = { ...told(failing(), 6_000), until: 1e15, pause: 1e15, at: 1e15, allowed: 1e15 };
     fresh.learn(odd, { wall: 6_000, elapsed: 0 }, most);
-    expect(fresh.closedFor(0)).toBeLessThanOrEqual(6 * 60_000);
+    expect(fresh.openForMs(0)).toBeLessThanOrEqual(6 * 60_000);
     expect(fresh.allowed).toBe(1);
   });
 

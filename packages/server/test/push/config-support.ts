@@ -1,8 +1,7 @@
 import { silentLogger } from "@parley/a2a/internal/base/index";
 import type { Dialer } from "@parley/a2a/internal/net/index";
-import { pushKeyring } from "../../src/push/keys.ts";
+import { createSealer, pushKeyring } from "../../src/push/keys.ts";
 import type { PushOptions, PushSettings } from "../../src/push/index.ts";
-import { createSealer } from "../../src/push/seal.ts";
 import { parkedFeature, pushFeature, type StoredConfig } from "../../src/push/stored.ts";
 import { pushSettingsOf } from "../../src/server/features.ts";
 import type { FeatureRow, Store, TaskKey } from "../../src/store/index.ts";

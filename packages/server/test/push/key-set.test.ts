@@ -4,9 +4,8 @@ import { createHandler, type AgentMount, type HandlerOptions } from "../../src/h
 import { defineAgent } from "../../src/agent/index.ts";
 import { memoryStore } from "../../src/store/index.ts";
 import type { PushOptions } from "../../src/push/port.ts";
-import { keySetOf, pushKeyring } from "../../src/push/keys.ts";
+import { createSigner, keySetOf, pushKeyring } from "../../src/push/keys.ts";
 import { dialerTo } from "./config-support.ts";
-import { createSigner } from "../../src/push/signer.ts";
 
 const described = { name: "A", description: "a", version: "1", skills: [] };
 const agent = defineAgent({ ...described, onMessage: (turn) => turn.reply("a") });

@@ -1,8 +1,7 @@
 import { createHash, createPrivateKey, createPublicKey, hkdfSync, verify } from "node:crypto";
 import { Webhook } from "standardwebhooks";
 import { describe, expect, test } from "vitest";
-import { keySetOf, pushKeyring, type PushKey } from "../../src/push/keys.ts";
-import { createSigner } from "../../src/push/signer.ts";
+import { createSigner, keySetOf, type PushKey, pushKeyring } from "../../src/push/keys.ts";
 import { verifyWebhook, verifyWebhookToken, webhookKey } from "@parley/a2a/internal/webhooks/index";
 
 const one = new Uint8Array(32).fill(1);

@@ -1,7 +1,7 @@
 import type { ServerResponse } from "node:http";
 import { describe, expect, it } from "vitest";
 import { deferred } from "@parley/a2a/internal/base/index";
-import { orAborted } from "@parley/a2a/internal/net/limit";
+import { orAborted } from "@parley/a2a/internal/net/guard";
 import type { Dialer } from "@parley/a2a/internal/net/index";
 import { claimMargin } from "../../src/push/delivery.ts";
 import { pushOperator } from "../../src/push/operator.ts";
@@ -60,7 +60,7 @@ describe("a receiver that does not answer delays no other", () => {
     await append("t", working("t"), completed("t"));
     outbox.start();
     await until(async () => expect(await row("t")).not.toHaveProperty("due"));
-    const attempts = () => log.filter(({ message }) => message === "A webhook was not delivered").length;
+    const attempts = () => log.filter(({ message }) => message === "Webhook delivery failed").length;
     await until(async () =>
       expect(await store.dueFeatures({ feature: "push", now: clock.now(), limit: 1 })).toEqual([]),
     );

@@ -1,8 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { fromBase64, toBase64 } from "@parley/a2a/model";
 import type { TaskKey } from "@parley/server/store";
-import { pushKeyring } from "../../src/push/keys.ts";
-import { createSealer, rememberLast, type Sealer } from "../../src/push/seal.ts";
+import { createSealer, pushKeyring, rememberLast, type Sealer } from "../../src/push/keys.ts";
 
 const task: TaskKey = { agent: "weather", owner: '[null,"ada"]', taskId: "t-1" };
 const secrets = { token: "the token", credentials: "the credentials" };
@@ -35,7 +34,7 @@ describe("sealed secrets of webhooks", () => {
   ])("do not open for another %s", async (_, other, config) => {
     const sealer = sealerOf(1);
     const sealed = await sealer.seal(secrets, task, "c-1");
-    await expect(sealer.open(sealed, other, config)).rejects.toThrow("belongs to something else");
+    await expect(sealer.open(sealed, other, config)).rejects.toThrow("sealed for something else");
   });
 
   test("open with each key of the list, and are sealed with the first one: a key is replaced without a gap", async () => {

@@ -9,9 +9,8 @@ import type { AddressInfo } from "node:net";
 import { onTestFinished, vi } from "vitest";
 import { systemClock, type LogFields, type Logger } from "@parley/a2a/internal/base/index";
 import type { NewRecord } from "@parley/a2a/internal/model/index";
-import { createOutbox } from "../../src/push/outbox.ts";
-import type { Outbox, OutboxHost, PushSigner } from "../../src/push/port.ts";
-import type { PushSettings } from "../../src/push/settings.ts";
+import { Worker } from "../../src/push/outbox.ts";
+import type { Outbox, OutboxHost, PushSettings, PushSigner } from "../../src/push/port.ts";
 import { parkedFeature, pushFeature, type StoredConfig } from "../../src/push/stored.ts";
 import { memoryStore, type FeatureRow, type Store, type TaskAppend, type TaskEffect } from "../../src/store/index.ts";
 import { alice, key, making } from "../../../testing/src/store/given.ts";
@@ -136,14 +135,7 @@ export function harness({ settings: more, signer = plainSigner, ...host }: Harne
     if (outcome.ok) outbox.stored(item);
     return outcome;
   };
-  const outbox = createOutbox(
-    { ...settings, ...more },
-    {
-      codecs: [codecV1, codecV03, codecV11],
-      open: (sealed) => Promise.resolve(JSON.parse(sealed) as object),
-      signer,
-    },
-  )({
+  const hosted = {
     store,
     clock,
     logger,
@@ -155,7 +147,16 @@ export function harness({ settings: more, signer = plainSigner, ...host }: Harne
     extensionsOf: () => Promise.resolve({ uris: [], deliver: undefined }),
     ...host,
     append,
-  });
+  };
+  const outbox = new Worker(
+    hosted,
+    { ...settings, ...more },
+    {
+      codecs: [codecV1, codecV03, codecV11],
+      open: (sealed) => Promise.resolve(JSON.parse(sealed) as object),
+      signer,
+    },
+  );
   onTestFinished(() => outbox.stop(0));
   const wake = (): TaskEffect => ({ effect: "feature", op: "wake", feature: pushFeature, due: clock.now() });
   const rowOf = async (feature: string, taskId: string, configId: string) =>

@@ -3,22 +3,20 @@
  * @packageDocumentation
  */
 
+import { utf8Length } from "@parley/a2a/internal/base/index";
 import { unavailable, type Store } from "@parley/server/internal/store/index";
-import type { Driver } from "../sqlite/driver.ts";
 import { UnknownVersion } from "../shared/versions.ts";
+import { driverOver, type Driver, type LibraryStatement, type Row, type Value } from "../sqlite/driver.ts";
 import { migrate } from "../sqlite/migrations.ts";
 import { driverStore } from "../sqlite/store.ts";
 import { driverWriter, type Writer } from "../sqlite/writer.ts";
-import { objectDriver, type ObjectStorage } from "./driver.ts";
-
-export type { ObjectStorage, SqlCursor, SqlStorage, SqlValue } from "./driver.ts";
 
 /** Options of `durableObjectStore()`. */
 export interface DurableObjectStoreOptions {
   /**
-   * How long after a write the object is woken at the latest, in milliseconds: each write sets its alarm, unless that is set for an
-   * earlier time. An object that ends while a task runs is then woken, and takes the task over. The class must have `alarm()`, which
-   * calls `onAlarm()` of the store. `false`: what was lost waits for the next request. Default 30 s.
+   * Maximum milliseconds after a write until the object is woken: each write sets its alarm, unless an earlier one is set. An object
+   * that ends during a task is then woken and takes it over. The class must have an `alarm()` that calls `onAlarm()`. `false`: lost
+   * runs wait for the next request. Default 30 s.
    */
   readonly alarm?: number | false;
 }
@@ -32,20 +30,20 @@ export interface Wakeable {
 /** A store in a Durable Object. */
 export interface DurableObjectStore extends Store {
   /**
-   * For `alarm()` of the class: does what is due, waits for what runs, and sets the next alarm. Rejects where the handler does. The
-   * platform then calls `alarm()` again.
+   * For `alarm()` of the class: does what is due, waits for running work, and sets the next alarm. Rejects if the handler does; the
+   * platform then retries.
    */
   onAlarm(this: void, handler: Wakeable): Promise<void>;
 }
 
-/** How long an alarm waits for what runs. The platform ends an alarm after 15 minutes. */
+/** How long an alarm waits for running work. The platform ends it after 15 minutes. */
 const longest = 10 * 60_000;
-/** How often an object with data is woken, so that what is too old is deleted. */
+/** How often an object with data is woken to delete old data. */
 const day = 24 * 60 * 60_000;
 
 /**
- * Most bytes of a record: a row has 2 MB at most, and the first row of a task has its metadata twice. Larger tasks are not compacted,
- * because an artifact is one row after that.
+ * Maximum bytes of a record: a row has 2 MB, and the first row of a task has its metadata twice. Larger tasks are not compacted, since
+ * an artifact is then one row.
  */
 const recordBytes = 1_500_000;
 /** An object has 128 MB of memory. */
@@ -85,7 +83,7 @@ export function durableObjectStore(
   const alarms = new Alarms(storage);
   let isOpen = false;
   const driver = objectDriver(storage, () => {
-    // The tables alone need no alarm. An alarm that is set while another one starts the object would take its place.
+    // Creating tables needs no alarm, which would replace the one that starts the object.
     if (isOpen && alarm !== false) alarms.within(alarm);
   });
   create(driver);
@@ -96,7 +94,7 @@ export function durableObjectStore(
     async append(...input: Parameters<Writer["append"]>): ReturnType<Writer["append"]> {
       const outcomes = await writer.append(...input);
       await alarms.pending;
-      // The platform confirms writes later, and may let an open stream go on before it does.
+      // The platform confirms writes later, and may let an open stream continue before that.
       await storage.sync();
       return outcomes;
     },
@@ -106,7 +104,7 @@ export function durableObjectStore(
     ...store,
     exclusive: true,
     recordBytes,
-    // The platform keeps the file, and can restore it for thirty days, whatever is overwritten in it.
+    // The platform keeps the file, and can restore it for thirty days.
     ...(store.upkeep !== undefined && { upkeep: { ...store.upkeep, scrub: async () => undefined } }),
     // Nothing else writes.
     watch: () => () => undefined,
@@ -127,7 +125,7 @@ function create(driver: Driver): void {
   }
 }
 
-/** Whether there is nothing that will be too old at some time. */
+/** Whether there is nothing to expire. */
 function isEmpty(driver: Driver): boolean {
   return driver.prepare("SELECT 1 FROM scopes WHERE is_context = 1 LIMIT 1").get() === undefined;
 }
@@ -144,12 +142,12 @@ class Alarms {
     this.#storage = storage;
   }
 
-  /** Call it in a transaction: the alarm is then set if the transaction is committed. */
+  /** Call it in a transaction: the alarm is set if it commits. */
   within(ms: number): void {
     const now = Date.now();
     if (this.#at > now && this.#at <= now + ms) return;
     this.pending = this.setFor(now + ms);
-    // Whoever waits for the write gets the error: a class without alarm() cannot have one.
+    // The write reports the error: a class without alarm() cannot have one.
     this.pending.catch(() => (this.#at = -Infinity));
   }
 
@@ -162,4 +160,113 @@ class Alarms {
     this.#at = time;
     await this.#storage.setAlarm(Math.ceil(time));
   }
+}
+
+/** The most parameters of one statement in a Durable Object. */
+const maxParameters = 100;
+
+/** Maximum bytes of a text. The platform allows 2 MB for a row; a local workerd allows more. */
+const maxBytes = 2_000_000;
+
+/**
+ * The driver for the SQLite of a Durable Object. Calls are synchronous and exclusive: reads need no transaction. The platform caches
+ * prepared statements, opens and closes the database, and rejects `BEGIN` and most pragmas.
+ *
+ * @param onWrite - Called in each write transaction, before the commit.
+ */
+function objectDriver(storage: ObjectStorage, onWrite: () => void): Driver {
+  const { sql } = storage;
+  const { prepare, exec } = driverOver({
+    prepare: (text) => statementOf(sql, text),
+    exec: (text) => void rowsOf(sql, text, []),
+    inTransaction: () => false,
+    close() {},
+  });
+  return {
+    prepare,
+    exec,
+    maxParameters,
+    isAlone: true,
+    transaction(mode, body) {
+      if (mode === "read") return body();
+      return storage.transactionSync(() => {
+        const result = body();
+        onWrite();
+        return result;
+      });
+    },
+    close() {},
+  };
+}
+
+/** `changes` and `lastId` are read when they are asked for, which is before the next statement. */
+function statementOf(sql: SqlStorage, text: string): LibraryStatement {
+  const count = (of: string): number => Number(rowsOf(sql, `SELECT ${of}()`, [])[0]?.[0]);
+  return {
+    run(values) {
+      for (const value of values) checkSize(value);
+      rowsOf(sql, text, values);
+      return {
+        get changes() {
+          return count("changes");
+        },
+        get lastId() {
+          return count("last_insert_rowid");
+        },
+      };
+    },
+    get: (values) => rowsOf(sql, text, values)[0],
+    all: (values) => rowsOf(sql, text, values),
+  };
+}
+
+function checkSize(value: Value): void {
+  // A character has three bytes at most.
+  if (typeof value !== "string" || value.length <= maxBytes / 3) return;
+  const bytes = utf8Length(value);
+  if (bytes > maxBytes) throw new RangeError(`A text has ${bytes} bytes; a Durable Object stores at most ${maxBytes}`);
+}
+
+function rowsOf(sql: SqlStorage, text: string, values: readonly Value[]): readonly Row[] {
+  try {
+    // All rows at once: a cursor that is not exhausted keeps its statement busy.
+    return [...sql.exec(text, ...values).raw()] as unknown as readonly Row[];
+  } catch (thrown) {
+    throw withCode(thrown);
+  }
+}
+
+/** An error of the platform has the code of SQLite at the end of its message. */
+function withCode(thrown: unknown): unknown {
+  const code = thrown instanceof Error ? /\bSQLITE_[A-Z_]+/.exec(thrown.message)?.[0] : undefined;
+  return code === undefined ? thrown : Object.assign(new Error((thrown as Error).message, { cause: thrown }), { code });
+}
+
+/* The members of a Durable Object's `ctx.storage` that are used, as of compatibility date 2025-01-01. */
+
+/** A value of a column. Columns of Parley have no blobs. */
+export type SqlValue = string | number | ArrayBuffer | null;
+
+/** The rows of a statement, which has run. */
+export interface SqlCursor {
+  /** The rows, each as the list of its values. */
+  raw(): Iterable<readonly SqlValue[]>;
+}
+
+/** `ctx.storage.sql`. */
+export interface SqlStorage {
+  /** Runs a statement with its parameters, or several statements without any. */
+  exec(query: string, ...bindings: (string | number | null)[]): SqlCursor;
+}
+
+/** `ctx.storage` of a Durable Object whose class stores its data in SQLite. */
+export interface ObjectStorage {
+  /** The database. */
+  readonly sql: SqlStorage;
+  /** Runs `body` in a transaction, which is rolled back when it throws. */
+  transactionSync<T>(body: () => T): T;
+  /** Resolves when everything that was written is on disk. */
+  sync(): Promise<void>;
+  /** Sets the alarm of the object, in milliseconds since the Unix epoch. */
+  setAlarm(time: number): Promise<void>;
 }

@@ -17,17 +17,14 @@ import { ScopeChanges, type ScopeNames } from "./scopes.ts";
 import { search } from "./search.ts";
 import { LogWriter, ReplyWriter, TaskWriter, type LockedTask } from "./task-writer.ts";
 
-/**
- * Another transaction has created what this one was about to create. The code is that of a serialization failure, after which a
- * transaction runs again.
- */
+/** Another transaction has created the same thing. The code of a serialization failure makes the transaction run again. */
 class Overtaken extends Error {
   readonly code: string = "40001";
 }
 
 /**
- * Applies the items in one transaction, whose statements travel in three exchanges whatever the number of items: what the items name is
- * locked and read, the outcomes are decided here, and all changes are written. `onPlaces`: told what it took from the sequence `places`.
+ * Applies the items in one transaction with three round trips, whatever their number: read and lock, decide, write. `onPlaces`: called
+ * with the number taken from the sequence `places`.
  */
 export async function applyItems(
   sql: Sql,
@@ -123,7 +120,7 @@ class Batch implements Changes<LockedTask> {
     this.#scopes.touch(id, owner, name, time);
   }
 
-  /** Writes in an order that is the same for every transaction, so that none waits for one that waits for it. */
+  /** Writes in the same order in every transaction, so that transactions never deadlock. */
   async write(sql: Sql): Promise<void> {
     const tasks = new TaskWriter();
     for (const task of this.#changed) tasks.add(task);
@@ -136,7 +133,7 @@ class Batch implements Changes<LockedTask> {
       tasks.write(sql),
       this.#log.write(sql),
       this.features.write(sql),
-      // Others wait for these rows, so nothing comes after them.
+      // Other transactions wait for these rows, so they come last.
       this.#grown.size === 0 ? counts() : Promise.resolve(),
     ]);
     if (!contexts || !newKeys || !newTasks) throw new Overtaken("A task, a context or a key was created meanwhile");
@@ -148,7 +145,7 @@ class Batch implements Changes<LockedTask> {
     if (this.#grown.size > 0) await counts();
   }
 
-  /** A context that is missing is created with the changes of this batch. */
+  /** A missing context is created with the changes of this batch. */
   #context(agent: string, ownerName: string, name: string): FoundContext {
     const owner = this.#known.names.find(agent, ownerName) as number;
     const path = contextPath(owner, name);

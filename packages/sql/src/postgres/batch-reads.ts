@@ -3,15 +3,27 @@ import type { ReadAppend } from "../shared/batch.ts";
 import type { Row, Value } from "./driver.ts";
 import { FeatureRows, Keys, type WantedFeature, type WantedKey } from "./effects.ts";
 import { nextNumber } from "./retention.ts";
-import { columns, indexName, int, ownColumns, ownTables, ownWidth, rowsOf, taskRow, text, write } from "./rows.ts";
-import { together, type Sql } from "./schema.ts";
+import {
+  columns,
+  indexName,
+  int,
+  ownColumns,
+  ownTables,
+  ownWidth,
+  rowsOf,
+  taskRow,
+  text,
+  together,
+  write,
+  type Sql,
+} from "./schema.ts";
 import { ScopeGone, type ScopeIds, type ScopeNames } from "./scopes.ts";
 import type { LockedTask } from "./task-writer.ts";
 
 const wantedTasks = columns("agent bigint, id text, owner bigint");
 /**
- * Locks tasks in the order of their numbers, so that no two transactions wait for each other. Without an owner, the tasks of all owners
- * are found, since their ids cannot be used again.
+ * Locks tasks in the order of their numbers, so that transactions never deadlock. Without an owner, finds the tasks of all owners,
+ * since ids are unique per agent.
  */
 const lockTasks = `SELECT ${ownColumns}, t.has_features, t.touched
   FROM ${rowsOf(wantedTasks)} JOIN ${ownTables} ON t.agent = v.agent AND t.id = v.id AND (v.owner IS NULL OR t.owner = v.owner)
@@ -22,9 +34,9 @@ const selectContexts = `SELECT c.owner, c.name, c.id FROM ${rowsOf(wantedContext
   JOIN parley.contexts c ON c.owner = v.owner AND c.name = v.name`;
 
 /**
- * What every append reads. It waits for a transaction that switches full text search, and moves `places`, by which nodes see that others
- * write. Then how many of the scopes exist, numbers of blocks of `places`, and how many of the owners exist that get something new: they are
- * locked, so that they are not deleted before that is there.
+ * What every append reads: whether search is on (waits for a transaction that switches it); a number of `places`, by which nodes detect
+ * writes; how many of the scopes exist; blocks of `said` for new messages; and how many owners exist that get something new, which are
+ * locked against deletion.
  */
 const selectShared = `SELECT is_on, nextval('parley.places'),
   (SELECT count(*)::int FROM parley.scopes WHERE id = ANY($1::bigint[])),
@@ -32,10 +44,10 @@ const selectShared = `SELECT is_on, nextval('parley.places'),
   (SELECT count(*)::int FROM (SELECT 1 FROM parley.scopes WHERE id = ANY($3::bigint[]) FOR KEY SHARE) growing) FROM parley.search`;
 const selectNumbers = `SELECT ${nextNumber} FROM generate_series(1, $1)`;
 
-/** Places in the order of a conversation that a number of the sequence stands for. */
+/** Places of a conversation per number of the sequence. */
 const placesPerBlock = 2 ** 10;
 
-/** What a transaction knows before it decides: all that its items name. */
+/** What a transaction reads before it decides. */
 export interface Known {
   readonly names: ScopeNames;
   /** Tasks that exist, by `taskPath`. */
@@ -60,7 +72,7 @@ export function contextPath(owner: number, contextId: string): string {
   return `${owner}/${indexName(contextId)}`;
 }
 
-/** The ids of the agents and owners of items. Call it before the transaction: those of new tasks are created. */
+/** Ids of the agents and owners of items. Call it before the transaction: missing ones are created. */
 export function resolveNames(sql: Sql, scopes: ScopeIds, items: readonly ReadAppend[]): Promise<ScopeNames> {
   const wanted = items.map((each) => {
     if (!("item" in each)) return { agent: each.context.agent, owner: each.context.owner, make: true };
@@ -70,7 +82,7 @@ export function resolveNames(sql: Sql, scopes: ScopeIds, items: readonly ReadApp
   return scopes.resolve(sql, wanted);
 }
 
-/** Locks the tasks of the items, and reads what is known of what they name, in one exchange with the database. */
+/** Locks the tasks of the items and reads what they name, in one round trip. */
 export async function readKnown(
   sql: Sql,
   names: ScopeNames,
@@ -113,7 +125,7 @@ export async function readKnown(
 
 function taskOf(row: Row, { owners }: Wanted): readonly [string, LockedTask] {
   const [agentId, ownerId] = [int(row, 1), int(row, 2)];
-  // The owner of another task stays unknown: its head is never returned.
+  // The owner of a foreign task stays unknown: its head is never returned.
   const owner = owners.get(ownerId) ?? { agent: "", owner: "" };
   const { head, statusSeq, hasMetadata, ...place } = taskRow(row, owner);
   const hasFeatures = int(row, ownWidth) === 1;
@@ -131,7 +143,7 @@ function taskOf(row: Row, { owners }: Wanted): readonly [string, LockedTask] {
   return [taskPath(agentId, head.task.taskId), task];
 }
 
-/** What items name, each once. */
+/** What the items name, deduplicated. */
 class Wanted {
   readonly owners = new Map<number, Owner>();
   /** The owners that may get a new task or context. */
@@ -148,7 +160,7 @@ class Wanted {
       const key = "item" in each ? each.item.task : each.context;
       const agent = names.find(key.agent);
       const owner = names.find(key.agent, key.owner);
-      // Without a scope nothing of it is stored.
+      // Without a scope nothing of it exists.
       if (agent === undefined || owner === undefined) continue;
       this.owners.set(owner, { agent: key.agent, owner: key.owner });
       for (const effect of ("item" in each ? each.item.effects : each.effects) ?? []) {

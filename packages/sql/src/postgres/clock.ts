@@ -1,16 +1,15 @@
 import { systemClock, type Clock } from "@parley/a2a/internal/base/index";
-import { int } from "./rows.ts";
-import type { Sql } from "./schema.ts";
+import { int, type Sql } from "./schema.ts";
 
 /** Milliseconds between two samples. */
 const interval = 10_000;
-/** An answer that took longer, in milliseconds, is asked for again when the clock is opened, so many times at most. */
+/** An answer slower than this, in milliseconds, is sampled again when the clock is opened, up to so many times. */
 const slow = 250;
 const tries = 3;
 
 /**
- * Wall time as the database has it: its clock when it was last asked, and the monotonic clock of this process since. Somebody who sets the
- * clock of a node changes nothing. While the database cannot be asked, it goes on.
+ * Wall time of the database: its last sample plus the monotonic time since. Setting the clock of a node changes nothing. It keeps
+ * running while the database is unreachable.
  */
 export class DatabaseClock implements Clock {
   readonly #sql: Sql;
@@ -38,7 +37,7 @@ export class DatabaseClock implements Clock {
     return this.#base.after(ms, run);
   }
 
-  /** Asks the database, now and from time to time. */
+  /** Samples the database now and regularly. */
   async open(): Promise<void> {
     for (let count = 0; count < tries && (await this.#sample()) > slow; count += 1);
     this.#next();
@@ -58,9 +57,8 @@ export class DatabaseClock implements Clock {
   }
 
   /**
-   * The answer is of a moment between the question and its arrival. So it bounds the offset, and the offset moves only as far as it has
-   * to: an answer that waited for a connection, or for a database that was away, changes little or nothing. Resolves to how long it
-   * took.
+   * The sample lies between question and answer, so it bounds the offset, which moves only as far as it must: a slow answer changes
+   * little. Resolves to its duration.
    */
   async #sample(): Promise<number> {
     const before = this.#base.elapsed();

@@ -8,26 +8,23 @@ import { isPlainServer, isRefusedSetting } from "./errors.ts";
 import { answerMargin, checkLimits, limitAlone, silenceAfter } from "./patience.ts";
 import { poolDriver, type PoolDriverOptions, type PoolLike } from "./pool.ts";
 
-/** How the store reaches its database. */
+/** How to connect to a database. */
 export interface PostgresConnectOptions {
   /**
-   * The URL of a database, such as `postgres://user:password@host:5432/database?sslmode=verify-full`; or a `Pool` of `pg` that the
-   * program has, which stays open when the store is closed; or an adapter to another library.
+   * A URL, such as `postgres://user:password@host:5432/database?sslmode=verify-full`; a `Pool` of `pg`, which stays open when the store
+   * is closed; or an adapter to another library.
    */
   readonly database: string | PoolLike | PostgresDriver;
-  /**
-   * With a URL: the most connections at one time. One of them listens for wake-ups, and has the heartbeats of the node; where none listens,
-   * one has the heartbeats. Default 10.
-   */
+  /** With a URL: the maximum number of connections. One of them is for wake-ups and heartbeats. Default 10. */
   readonly connections?: number;
-  /** Milliseconds until a connection must be there. With a pool that has a limit of its own, that one counts. Default 5000. */
+  /** Milliseconds to open a connection. A limit of a given pool takes precedence. Default 5000. */
   readonly connectTimeout?: number;
   /** Milliseconds after which the server stops a statement. Default 10000. */
   readonly statementTimeout?: number;
   /** Milliseconds that a statement waits for a lock. Default 5000. */
   readonly lockTimeout?: number;
   /**
-   * Milliseconds that a call waits for a database that cannot be reached, does not answer, restarts, is read-only or has too many connections,
+   * Milliseconds for which a call is retried while the database is unreachable, restarts, is read-only or has too many connections,
    * before it fails as `Unavailable`. Opening does not wait. Default 10000.
    */
   readonly outageTimeout?: number;
@@ -41,7 +38,7 @@ export async function connect(options: PostgresConnectOptions): Promise<Database
   const { connections = 10, connectTimeout = 5000 } = options;
   checkLimits({ statementTimeout, lockTimeout, outageTimeout, connectTimeout });
   if (!(Number.isInteger(connections) && connections >= 1))
-    throw unavailable(`connections is ${String(connections)}. It must be a whole number, at least 1`);
+    throw unavailable(`connections must be an integer of at least 1; got ${String(connections)}`);
   const settings = { connections, connectTimeout, statementTimeout, lockTimeout, outageTimeout, logger };
   const { database } = options;
   if (typeof database === "string") return connectTo(database, settings);
@@ -68,12 +65,12 @@ function poolSettings({
   return {
     silence: Math.min(silenceAfter(statementTimeout), outageTimeout + answerMargin),
     connectTimeout,
-    // The error itself has the client in it, with its keys and sockets.
-    onIdleError: (error) => logger.debug("PostgreSQL: an idle connection ended", factsOf(error)),
+    // The error contains the client, with its keys and sockets.
+    onIdleError: (error) => logger.debug("PostgreSQL: idle connection closed", factsOf(error)),
   };
 }
 
-/** What a log may have of an error of `pg`. */
+/** The parts of a `pg` error that may be logged. */
 function factsOf(error: Error): { readonly message: string; readonly code?: string } {
   const code = "code" in error && typeof error.code === "string" ? error.code : undefined;
   return { message: error.message, ...(code !== undefined && { code }) };
@@ -84,7 +81,7 @@ async function openOr(driver: PostgresDriver, settings: Settings): Promise<Datab
     return await openDatabase(driver, settings);
   } catch (thrown) {
     await driver.close().catch(() => undefined);
-    // Of what else `pg` says, nobody knows whether it has the URL in it: a log gets its name and code.
+    // Other errors of `pg` may contain the URL: only name and code are logged.
     throw thrown instanceof A2AError ? thrown : unavailable(`The database cannot be opened${nameOf(thrown)}`);
   }
 }
@@ -98,7 +95,7 @@ async function connectTo(url: string, options: Settings): Promise<Database> {
   const { Pool } = await loadPg();
   const { connections, connectTimeout, statementTimeout, lockTimeout, outageTimeout, logger } = options;
   const target = readUrl(url);
-  // Of statements on their own. Transactions have theirs.
+  // Of single statements. Transactions set their own.
   const limits = {
     statement_timeout: limitAlone(statementTimeout, outageTimeout),
     lock_timeout: limitAlone(lockTimeout, outageTimeout),
@@ -111,10 +108,9 @@ async function connectTo(url: string, options: Settings): Promise<Database> {
       connectionTimeoutMillis: connectTimeout,
       idleTimeoutMillis: 30_000,
       keepAlive: true,
-      // A network that is gone shows after some seconds, also while a statement has no limit.
+      // Detects a lost network within seconds, even during a statement without a timeout.
       keepAliveInitialDelayMillis: 10_000,
       fallback_application_name: "parley",
-      // What is called at once travels at once.
       pipeline: true,
     });
     return openOr(poolDriver(pool, { ...poolSettings(options), owned: true }), options);
@@ -127,12 +123,12 @@ async function connectTo(url: string, options: Settings): Promise<Database> {
     } catch (thrown) {
       if (more === limits && isRefusedSetting(thrown)) {
         logger.info(
-          "PostgreSQL: the pooler sets no time limits. Statements outside of transactions have only those of the client",
+          "PostgreSQL: the pooler rejects timeout settings; statements outside transactions have client-side timeouts only",
         );
         more = {};
       } else if (connectionString === target.connectionString && target.prefersTls && isPlainServer(thrown)) {
         logger.warn(
-          "PostgreSQL: the server has no TLS, so the connection is not encrypted. sslmode=disable says that it need not be",
+          "PostgreSQL: the server does not support TLS; the connection is not encrypted. Set sslmode=disable to accept this",
         );
         connectionString = withoutTls(url);
       } else throw thrown;
@@ -155,32 +151,30 @@ async function loadPg(): Promise<PgModule> {
   }
 }
 
-/** What a URL of a database says about TLS. */
 export interface Target {
   /** The URL as `pg` takes it. */
   readonly connectionString: string;
-  /** Whether TLS is only tried: `sslmode=prefer`, and a URL that says nothing and names another machine. */
+  /** Whether TLS is optional: `sslmode=prefer`, or a remote host and no `sslmode`. */
   readonly prefersTls: boolean;
 }
 
 /**
- * Reads `sslmode` as PostgreSQL's own clients do (libpq, §34.19): `disable`, `prefer`, `require`, `verify-ca`, `verify-full`. `pg` 8 has
- * meanings of its own, and no fallback for `prefer`. A URL without `sslmode` has `prefer`, or `disable` where the server is on this
- * machine.
+ * Reads `sslmode` as PostgreSQL's own clients do (libpq, §34.19): `disable`, `prefer`, `require`, `verify-ca`, `verify-full`. `pg` 8
+ * gives them other meanings and has no fallback for `prefer`. Default: `disable` for this machine, else `prefer`.
  *
- * @throws A2AError `Unavailable` without the URL, which has the password.
+ * @throws A2AError `Unavailable`, without the URL, which contains the password.
  */
 export function readUrl(url: string): Target {
   const parsed = parse(url);
   const { searchParams } = parsed;
   refuseUnknown(searchParams);
-  // What asks for TLS of its own. Other settings of it say nothing about whether there is any.
+  // Settings that enable TLS without `sslmode`.
   const own = searchParams.has("ssl") || searchParams.get("sslnegotiation") === "direct";
   const mode = searchParams.get("sslmode") ?? (own ? undefined : isLocal(parsed) ? "disable" : "prefer");
-  if (mode === "allow") throw refused("sslmode=allow is not supported. `prefer` is");
+  if (mode === "allow") throw refused("sslmode=allow is not supported; use sslmode=prefer");
   // A name of `pg`.
   if (mode !== undefined && mode !== "no-verify") {
-    if (!modes.has(mode)) throw refused("its sslmode is none of PostgreSQL's");
+    if (!modes.has(mode)) throw refused("its sslmode is unknown to PostgreSQL");
     searchParams.set("sslmode", mode);
     searchParams.set("uselibpqcompat", "true");
     // The certificates of the system are those of Node.
@@ -193,18 +187,16 @@ export function readUrl(url: string): Target {
 }
 
 /** The same without TLS. */
-export function withoutTls(url: string): string {
+function withoutTls(url: string): string {
   const parsed = parse(url);
   parsed.searchParams.set("sslmode", "disable");
   return parsed.href;
 }
 
-/**
- * Settings of PostgreSQL's own clients that `pg` takes no notice of: a program would reach another server than its URL says.
- */
+/** libpq settings that `pg` ignores: the program would connect to another server than the URL says. */
 function refuseUnknown(searchParams: URLSearchParams): void {
   for (const name of ["target_session_attrs", "hostaddr", "load_balance_hosts", "service"]) {
-    if (searchParams.has(name)) throw refused(`pg does not know ${name}`);
+    if (searchParams.has(name)) throw refused(`pg does not support ${name}`);
   }
 }
 
@@ -214,10 +206,10 @@ function parse(url: string): URL {
   let parsed: URL;
   try {
     parsed = new URL(url);
-    // pg decodes them, and says nothing of the URL where it cannot.
+    // `pg` decodes them, and its error does not name the URL.
     for (const part of [parsed.hostname, parsed.username, parsed.password, parsed.pathname]) decodeURIComponent(part);
   } catch {
-    throw refused("it is no URL");
+    throw refused("it is not a URL");
   }
   if (parsed.host.includes(",") || parsed.searchParams.get("host")?.includes(","))
     throw refused("it has several hosts");

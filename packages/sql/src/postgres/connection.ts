@@ -10,16 +10,16 @@ export interface PoolClientLike {
   on(event: "error", listener: (error: Error) => void): unknown;
   on(event: "end", listener: () => void): unknown;
   on(event: "notification", listener: (message: { readonly payload?: string | undefined }) => void): unknown;
-  /** Stops to tell of notifications, or of errors. */
+  /** Stops reporting notifications, or errors. */
   removeAllListeners(event: "notification" | "error"): unknown;
-  /** Stops to tell of the end. */
+  /** Stops reporting the end. */
   off(event: "error", listener: (error: Error) => void): unknown;
   off(event: "end", listener: () => void): unknown;
-  /** Gives the client back. `destroy`: closes its connection. */
+  /** Returns the client. `destroy`: closes its connection. */
   release(destroy?: boolean): void;
-  /** Whether what is sent at once travels at once. Without it, statements wait for one another. */
+  /** Whether statements are pipelined. Otherwise they wait for one another. */
   readonly pipeline?: boolean;
-  /** Its socket, where the driver shows it: what is sent at once is then one write. */
+  /** Its socket if the driver exposes it: statements sent together are then one write. */
   readonly connection?: { readonly stream?: { destroy(): unknown; cork?(): void; uncork?(): void } };
 }
 
@@ -44,10 +44,10 @@ interface Known {
   readonly liveness?: Liveness;
 }
 
-/** A client of a pool as a connection. `most`: milliseconds without an answer, after which a statement has failed, where it has no other limit. */
+/** A pool client as a connection. `most`: milliseconds without an answer after which a statement fails. */
 export function connectionOver(client: PoolClientLike, most: number, { names, liveness }: Known): Connection {
   let isCorked = false;
-  /** What is sent before the end of this turn is one write, and wakes the server once. */
+  /** Makes all statements of this tick one write, which wakes the server once. */
   function gather(): void {
     const stream = client.connection?.stream;
     if (isCorked || stream?.cork === undefined) return;
@@ -105,11 +105,8 @@ export interface TypeParsers {
   getTypeParser(oid: number, format?: "text" | "binary"): (text: string) => Value;
 }
 
-/**
- * Parsers of our own, whatever the program has set for its pool: integers of 8 bytes are numbers, and JSON and times stay text.
- * They are passed with each statement.
- */
-export const typeParsers: TypeParsers = {
+/** Parsers of our own, independent of the program's settings for its pool: 8-byte integers are numbers, JSON and times stay text. */
+const typeParsers: TypeParsers = {
   getTypeParser: (oid, format) => (format === "binary" ? refuse : (parsers[oid] ?? asText)),
 };
 
@@ -141,7 +138,7 @@ function asText(text: string): string {
 
 function integer(text: string): number {
   const value = Number(text);
-  if (!Number.isSafeInteger(value)) throw new RangeError("An integer of the database is too large for a number");
+  if (!Number.isSafeInteger(value)) throw new RangeError("An integer in the database exceeds Number.MAX_SAFE_INTEGER");
   return value;
 }
 
@@ -170,19 +167,19 @@ function elements(text: string): readonly (string | null)[] {
   return found;
 }
 
-/** Milliseconds without an answer, after which a connection is asked whether it is there before it is used. */
+/** Milliseconds of idle time after which a connection is checked before use. */
 const doubtAfter = 5000;
 
 /**
- * When the connections of a pool last answered. A NAT, a firewall or a machine that is gone drops connections without telling anybody:
- * whoever sends on one waits for as long as his call lasts. Where one of them was silent, those that have answered nothing since are not used either.
+ * When the connections of a pool last answered. NATs, firewalls and lost machines drop connections silently. If one is silent, those
+ * that have not answered since are not used either.
  */
 export class Liveness {
   readonly #answered = new WeakMap<PoolClientLike, number>();
   /** When a statement was sent that was not answered. */
   #silent = -Infinity;
 
-  /** Whether nobody knows if the connection of a client is there. A new one is. */
+  /** Whether the connection must be checked before use. A new one need not. */
   isDoubtful(client: PoolClientLike): boolean {
     const at = this.#answered.get(client);
     return at !== undefined && (this.isLost(client) || performance.now() - at > doubtAfter);
@@ -197,20 +194,19 @@ export class Liveness {
     this.#answered.set(client, performance.now());
   }
 
-  /** A statement that was sent then has no answer. */
   wasSilent(sent: number): void {
     this.#silent = Math.max(this.#silent, sent);
   }
 }
 
-/** How often a text is run before it gets a name: what is run once in a while would only take memory of the server. */
+/** Runs of a text before it gets a name: a rare one would only take memory of the server. */
 const soon = 3;
-/** Texts that are counted and named. They are constants of the source code, of which there are fewer. */
+/** The maximum number of named texts. They are constants of the source code, of which there are fewer. */
 const maxTexts = 500;
 
 /**
- * Names of statements: the server parses and plans a statement with a name once in a connection, which takes longer than to run most of
- * them (docs/decisions/wakeups.md). Behind a pooler there are none, since the next transaction may be in a session that does not know them.
+ * Names of prepared statements: the server parses and plans each once per connection, which takes longer than to run most of them
+ * (docs/decisions/wakeups.md). Behind a pooler there are none: the next transaction may be in another session.
  */
 export class StatementNames {
   readonly #texts = new Map<string, { runs: number; name?: string }>();
@@ -218,12 +214,11 @@ export class StatementNames {
   /** Part of each name: with another one, every statement is parsed again. */
   #generation = 0;
 
-  /** From now on there are names: each connection keeps its session. */
   use(): void {
     this.#isOn = true;
   }
 
-  /** The name of a statement that is about to run. `undefined`: it has none. */
+  /** The name of a statement to run, if it has one. */
   of(text: string): string | undefined {
     if (!this.#isOn) return undefined;
     const known = this.#texts.get(text);
@@ -238,23 +233,22 @@ export class StatementNames {
     return (known.name = `parley_${this.#generation}_${digest}`);
   }
 
-  /** A statement has failed. Where that is because of its name, it can run again. */
   failed(thrown: unknown): void {
     if (!isStale(thrown)) return;
     this.#texts.clear();
     this.#generation += 1;
-    // Somebody else gives out the sessions after all, and does not say so.
+    // There is a pooler after all.
     if (!isOldPlan(thrown)) this.#isOn = false;
   }
 }
 
-/** Whether a statement failed because of its name: the session does not know it, has another of that name, or its table was changed since. */
+/** Whether a statement failed because of its name: the session does not know it, has another of that name, or the table has changed. */
 export function isStale(thrown: unknown): boolean {
   const state = sqlState(thrown);
   return state === "26000" || state === "42P05" || isOldPlan(thrown);
 }
 
-/** The columns of a table have changed, as by the next release (PostgreSQL: "cached plan must not change result type"). */
+/** The columns of a table have changed (PostgreSQL: "cached plan must not change result type"). */
 function isOldPlan(thrown: unknown): boolean {
   return (
     sqlState(thrown) === "0A000" &&

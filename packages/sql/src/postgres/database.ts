@@ -7,51 +7,45 @@ import { isConflict, isFullDisk, isLocked, isOutage, isReadOnly, readable } from
 import { Patience, type PatientConnection } from "./patience.ts";
 import { CommitLost, readFacts, settle, Witnesses, type Witness } from "./transaction.ts";
 
-/**
- * The database as the store uses it: what can be repeated is repeated within limits, and every error is one that a client may
- * read. Made with `openDatabase()`.
- */
+/** The database as the store uses it: retries what can be retried, and rejects with errors that a client may read. */
 export interface Database {
   /**
-   * Runs one statement on its own. It is repeated where the connection was lost, so it reads, or may take effect twice. What must
-   * take effect once belongs into a transaction.
+   * Runs one statement. It is retried after a lost connection, so it must be idempotent; use a transaction for what is not.
    *
-   * @throws A2AError `Unavailable` where the database cannot do it now. Other errors of the server come as they are, such as a
-   * violated constraint (`sqlState`).
+   * @throws A2AError `Unavailable` if the database cannot run it now. Other server errors, such as a violated constraint, pass through
+   * (`sqlState`).
    */
   query(text: string, values?: readonly Value[], options?: QueryOptions): Promise<Result>;
   /**
-   * Runs `body` in a transaction, which is rolled back when `body` rejects. After a serialization failure, a deadlock or a connection
-   * that was lost before the commit, `body` runs again in a new transaction: it keeps nothing from an earlier run. Where the
-   * connection is lost during the commit, the server is asked what became of it.
+   * Runs `body` in a transaction, and again in a new one after a serialization failure, a deadlock or a connection lost before the
+   * commit. If the connection is lost during the commit, the witness row tells the outcome.
    *
-   * Statements need not wait for one another: what is called at once travels at once. All of their promises must be awaited. A
-   * statement that failed fails the transaction, whatever `body` makes of it.
+   * Statements called at once travel together. Await all of them: one that fails fails the transaction, even if `body` catches it.
    *
-   * @throws A2AError `Unavailable` as `query()`. Nothing is stored then, unless the message says that this is not known.
+   * @throws A2AError `Unavailable` as `query()`. Nothing is stored then, unless the message says that the outcome is unknown.
    */
   transaction<T>(options: TransactionOptions, body: (transaction: Queries) => Promise<T>): Promise<T>;
   /**
-   * From now on, transactions that write leave a row in a table. Before, nobody knows what became of a commit that was not answered.
-   * `table`: as it stands in SQL.
+   * From now on, write transactions leave a row in this table, which tells the outcome of an unanswered commit. `table`: quoted for
+   * SQL.
    */
   useWitnesses(table: string): void;
-  /** Until when a call that begins now waits for a database that is away, by `performance.now()`. */
+  /** The deadline, by `performance.now()`, of a call that begins now. */
   deadline(): number;
-  /** What writes have shown of the disk of the server. */
+  /** Whether recent writes found the disk full. */
   readonly disk: FullDisk;
-  /** What was found out about the server when it was opened. */
+  /** Facts about the server, from `open`. */
   readonly server: ServerFacts;
   /** The driver underneath, for wake-ups. */
   readonly driver: PostgresDriver;
-  /** Refuses further calls, waits for those that run, and closes what was opened here. */
+  /** Rejects further calls, waits for running ones, and closes what was opened here. */
   close(): Promise<void>;
 }
 
 export interface QueryOptions {
-  /** Until when it is repeated while the database is away: what `deadline()` returned when its call began. Default: now. */
+  /** The deadline of its retries during an outage, from `deadline()`. Default: that of a call that begins now. */
   readonly until?: number;
-  /** Milliseconds without an answer, after which it is asked on another connection. Default: as long as the call waits. */
+  /** Milliseconds without an answer after which it is retried on another connection. Default: the deadline. */
   readonly silence?: number;
 }
 
@@ -70,7 +64,7 @@ export interface TransactionOptions {
 export interface ServerFacts {
   /** `server_version_num`, such as 150018. */
   readonly version: number;
-  /** Whether a pooler stands before the server: each transaction may then be in another session of the server. */
+  /** Whether a pooler is in between: each transaction may then use another session of the server. */
   readonly pooled: boolean;
   /** Whether it only reads: a replica. */
   readonly readOnly: boolean;
@@ -86,17 +80,14 @@ export interface DatabaseOptions {
 
 /** The oldest server that is supported. */
 const oldest = 15;
-/** How often a transaction runs in all where it conflicts with others. */
+/** Attempts of a transaction that conflicts with others. */
 const maxConflicts = 8;
-/**
- * Milliseconds that a transaction may wait for its program, which otherwise keeps rows locked while it is stopped: another node could
- * not take over its tasks.
- */
+/** Milliseconds that a write transaction may be idle: a stopped process must not keep rows locked that another node needs. */
 const idleTimeout = 2000;
-/** The same where it only reads: no row is locked, and the program may fold a large task meanwhile. */
+/** The same for one that only reads: it locks no row, and may fold a large task meanwhile. */
 const idleReadTimeout = 60_000;
 
-/** Asks a server what it is, and refuses one that is too old. */
+/** Checks the version of the server. */
 export async function openDatabase(driver: PostgresDriver, options: DatabaseOptions): Promise<Database> {
   const database = new RetryingDatabase(driver, options);
   await database.open();
@@ -133,7 +124,7 @@ class RetryingDatabase implements Database {
     const facts = await this.#run(() => this.#hold(until, readFacts), until);
     const major = Math.trunc(facts.version / 10_000);
     if (major < oldest) {
-      throw unavailable(`PostgreSQL ${oldest} or newer is needed. This server is PostgreSQL ${major}`);
+      throw unavailable(`PostgreSQL ${oldest} or newer is required; the server runs PostgreSQL ${major}`);
     }
     this.#facts = facts;
     if (!facts.pooled) this.driver.keepsSessions?.();
@@ -164,7 +155,7 @@ class RetryingDatabase implements Database {
     await this.driver.close();
   }
 
-  /** Repeats `attempt` after conflicts and while the database is away, and throws what a client may read. */
+  /** Retries `attempt` after conflicts and during an outage, and throws what a client may read. */
   #run<T>(attempt: () => Promise<T>, until = this.deadline()): Promise<T> {
     const call = this.#repeat(attempt, until);
     this.#calls.add(call);
@@ -187,13 +178,13 @@ class RetryingDatabase implements Database {
         if (isFullDisk(thrown)) this.disk.note(true);
         if (!mayRepeat) throw readable(thrown);
         if (!isConflict(thrown) && !isStale(thrown)) outages += 1;
-        this.#logger.debug("PostgreSQL: a call is repeated", { cause: thrown, conflicts, outages });
+        this.#logger.debug("PostgreSQL: retrying call", { cause: thrown, conflicts, outages });
       }
       await this.#pause(conflicts, outages);
     }
   }
 
-  /** Longer each time, up to half a second, and never the same for two nodes. Ends early when the database is closed. */
+  /** Exponential backoff with jitter, at most half a second. Ends early when the database is closed. */
   async #pause(conflicts: number, outages: number): Promise<void> {
     const { signal } = this.#closing;
     if (signal.aborted) return;
@@ -252,7 +243,7 @@ class RetryingDatabase implements Database {
       : `BEGIN ISOLATION LEVEL READ COMMITTED;${limits}${witness?.begin() ?? ""}`;
   }
 
-  /** Looks what became of a commit that was not answered: once at least, and until the time of its call is over. */
+  /** Looks up the outcome of an unanswered commit: at least once, and until the deadline. */
   async #isCommitted(lost: CommitLost, witness: Witness | undefined, until: number): Promise<boolean> {
     for (let outages = 1; witness !== undefined && !this.#closing.signal.aborted; outages += 1) {
       try {
@@ -266,7 +257,7 @@ class RetryingDatabase implements Database {
       if (performance.now() >= until) break;
       await this.#pause(0, outages);
     }
-    throw unavailable("The connection was lost during a commit: it is not known whether it took effect", lost);
+    throw unavailable("The connection was lost during a commit; the outcome is unknown", lost);
   }
 }
 

@@ -22,10 +22,11 @@ import {
   taskColumns,
   taskTables,
   text,
+  together,
   wholeKey,
   wholeName,
-} from "./rows.ts";
-import { together, type Sql } from "./schema.ts";
+  type Sql,
+} from "./schema.ts";
 
 /** Runs steps over a connection, a transaction or a database. */
 export async function run<T>(sql: Sql, steps: Steps<T>): Promise<T> {

@@ -1,25 +1,18 @@
 /**
- * What the store needs from a library that speaks to PostgreSQL. `pool.ts` adapts `pg`; others, such as `postgres` or PGlite,
- * fit with an adapter of the same size. The SQL consists of constants of the source code: every value is passed as a parameter.
+ * What the store needs from a PostgreSQL library. `pool.ts` adapts `pg`; `postgres` or PGlite fit with an adapter of the same size.
+ * Every value is passed as a parameter.
  */
 export interface PostgresDriver extends Queries {
   /**
-   * Lends a connection to `body`, which alone uses it until its promise settles. A connection whose `body` rejected is closed
-   * and not used again, since nobody knows what it is in the middle of. `silence`: after how many milliseconds without an answer to a
-   * statement the connection counts as lost, where that differs from what the driver was told.
+   * Lends a connection to `body` until its promise settles. If `body` rejects, the connection is closed and not reused. `silence`:
+   * milliseconds without an answer after which the connection counts as lost; default: that of the driver.
    */
   hold<T>(body: (connection: Connection) => Promise<T>, silence?: number): Promise<T>;
-  /**
-   * Subscribes to a channel of NOTIFY on a connection of its own, once. Rejects where that cannot be. Absent: there is no such
-   * thing here, and readers poll.
-   */
+  /** Subscribes once to a NOTIFY channel on a connection of its own. Absent if the driver cannot: readers poll. */
   listen?(channel: string, listener: ChannelListener): Promise<Listening>;
-  /** How many connections there are at most. Absent: it is not known, and none is kept for longer than a call. */
+  /** The maximum number of connections. Absent: unknown, and none is kept for longer than a call. */
   readonly connections?: number;
-  /**
-   * Called once it is known that each connection keeps its session, so that statements may be prepared in it and run again by name. Without
-   * it none is.
-   */
+  /** Called once each connection is known to keep its session: statements may then be prepared and run by name. */
   keepsSessions?(): void;
   /** Ends what the driver has opened itself. A pool of the user stays open. */
   close(): Promise<void>;
@@ -28,12 +21,12 @@ export interface PostgresDriver extends Queries {
 /** Something that runs statements. */
 export interface Queries {
   /**
-   * Runs a statement. Without `values` there may be several, separated by semicolons, and the result is that of the last one.
+   * Runs a statement. Without `values` the text may have several, separated by semicolons; the result is that of the last one.
    *
-   * A driver runs the statements of a held connection in the order of the calls. They need not wait for one another: a statement after
-   * one that failed fails too where both are in a transaction.
+   * Statements of a held connection run in the order of the calls, without waiting for one another. In a transaction, those after a
+   * failed one fail too.
    *
-   * Rejects with the error of the library. Where the server sent it, `code` is its SQLSTATE, such as `40001`.
+   * Rejects with the error of the library. `code` is the SQLSTATE if the server sent it, such as `40001`.
    */
   query(text: string, values?: readonly Value[]): Promise<Result>;
 }
@@ -41,19 +34,17 @@ export interface Queries {
 /** A connection that is held. */
 export interface Connection extends Queries {
   /**
-   * As `Queries.query`. `silence`: after how many milliseconds without an answer the connection counts as lost, where that differs from what it
-   * was lent with. It then rejects with an error whose message begins with `timeout expired` or `Query read timeout`, or with one of the socket.
+   * As `Queries.query`. `silence`: milliseconds without an answer after which it rejects as lost, with a socket error or a message that
+   * begins with `timeout expired` or `Query read timeout`. Default: that of `hold`.
    */
   query(text: string, values?: readonly Value[], silence?: number): Promise<Result>;
-  /** The process id that the server gave when it connected. A pooler gives one of its own, so it tells the two apart. */
+  /** The process id from the server's handshake. A pooler sends one of its own, which tells the two apart. */
   readonly backend?: number | undefined;
 }
 
 /**
- * A value that is passed or stored. Integers of 8 bytes, numbers and counts come back as safe integers or floats; JSON and times
- * come back as text; `bytea` as bytes; arrays of text and integers as arrays.
- *
- * PostgreSQL stores no NUL in text (SQLSTATE 22021), and none in `jsonb` even as `\u0000` (22P05).
+ * A value that is passed or stored. Integers of 8 bytes, numerics and counts are safe integers or floats; JSON and times are text;
+ * `bytea` is bytes. PostgreSQL stores no NUL in text (SQLSTATE 22021) nor `\u0000` in `jsonb` (22P05).
  */
 export type Value = string | number | boolean | null | Uint8Array | readonly Value[];
 /** The columns of a row, in the order of the statement. */
@@ -71,7 +62,7 @@ export interface Result {
 export interface ChannelListener {
   /** A notification with its payload. */
   notified(payload: string): void;
-  /** The connection has ended, and nothing more comes. Not called after `close()`. */
+  /** The connection has ended. Not called after `close()`. */
   ended(cause: unknown): void;
 }
 

@@ -22,10 +22,11 @@ import {
   rowsOf,
   text,
   timeLimit,
+  together,
   wholeKey,
   write,
-} from "./rows.ts";
-import { together, type Sql } from "./schema.ts";
+  type Sql,
+} from "./schema.ts";
 import type { LockedTask } from "./task-writer.ts";
 
 // What the effects of appends change: features, idempotency keys, checkpoints and states.
@@ -55,7 +56,7 @@ const setRows = `INSERT INTO parley.features (agent, task, feature, key, long_ke
   SELECT agent, task, feature, key, long_key, value, due FROM ${rowsOf(setting)} ORDER BY place
   ON CONFLICT (task, feature, key) DO UPDATE SET value = excluded.value, due = excluded.due`;
 
-/** A row as it is after the items so far. */
+/** A row after the items so far. */
 interface Changing {
   readonly task: number;
   readonly agent: number;
@@ -66,14 +67,14 @@ interface Changing {
   changed: boolean;
 }
 
-/** The rows of the tasks of a transaction: those that are named are read when it begins, and all are written when it ends. */
+/** The feature rows of a transaction: named ones are read when it begins, and changed ones written when it ends. */
 export class FeatureRows {
   readonly #rows = new Map<string, Changing>();
   readonly #counts = new Map<number, number>();
   readonly #wakes = new Map<string, readonly [task: number, feature: string, due: number]>();
   readonly #deleted = new Map<string, readonly Value[]>();
 
-  /** Reads rows of tasks. Call it when the tasks are locked: the statements see what was committed by then. */
+  /** Reads rows. Call it when the tasks are locked, so that the statements see what was committed by then. */
   async read(sql: Sql, names: readonly WantedFeature[]): Promise<void> {
     const rows = names.map(([agent, task, feature, key]) => [
       agent,
@@ -113,7 +114,7 @@ export class FeatureRows {
         if (row.state.due === undefined) row.state = { value: row.state.value, due: effect.due };
       }
       const path = nameOf(task, feature, "");
-      // The first one wakes all that has no due, and leaves nothing to the next one.
+      // The first one wakes every row without due.
       if (!this.#wakes.has(path)) this.#wakes.set(path, [task, feature, effect.due]);
       return;
     }
@@ -123,7 +124,7 @@ export class FeatureRows {
     const by = Number(effect.op === "set") - Number(before?.state !== undefined);
     this.#counts.set(task, (this.#counts.get(task) ?? 0) + by);
     if (effect.op === "delete") this.#deleted.set(name, [task, encodeName(feature), indexName(key)]);
-    // A row that was not there comes after all others.
+    // A new row comes last.
     if (before?.state === undefined) this.#rows.delete(name);
     const { value, due } = effect.op === "set" ? effect : {};
     const state = value === undefined ? undefined : { value, ...(due !== undefined && { due }) };
@@ -152,10 +153,10 @@ function nameOf(task: number, feature: string, key: string): string {
 
 const namedKey = columns("owner bigint, name text");
 const wantedKeys = columns("owner bigint, name text, now bigint");
-/** Locked, so that a key that has expired is replaced by one transaction. Others only answer, and wait for nobody. */
+/** Locked, so that one transaction replaces an expired key. Readers do not wait. */
 const lockExpired = `SELECT k.owner, k.name FROM ${rowsOf(wantedKeys)} JOIN parley.keys k ON k.owner = v.owner AND k.name = v.name
   WHERE k.until <= v.now ORDER BY k.owner, k.name FOR NO KEY UPDATE OF k`;
-/** A statement of its own: the one that locks joins a key that was replaced meanwhile to the task that it had before. */
+/** Apart from the lock, which would join a key that was just replaced to its former task. */
 const selectKeys = `SELECT ${onceColumns}, k.until, k.owner, k.name FROM ${rowsOf(namedKey)}
   JOIN parley.keys k LEFT JOIN parley.tasks t ON t.number = k.task ON k.owner = v.owner AND k.name = v.name`;
 
@@ -171,14 +172,13 @@ interface KnownKey {
   readonly until: number;
 }
 
-/** A key of an owner that is used at a time. */
 export interface WantedKey {
   readonly owner: number;
   readonly key: string;
   readonly now: number;
 }
 
-/** The keys of a transaction: those of the table, which are read when it begins, and new ones, which are added when it ends. */
+/** The keys of a transaction: those of the table are read when it begins, and new ones written when it ends. */
 export class Keys {
   readonly #known = new Map<string, KnownKey>();
   readonly #stored = new Set<string>();
@@ -221,7 +221,7 @@ export class Keys {
     this.#added.set(path, [owner, name, encodeName(hash), task, context, at.seq, until ?? null, json]);
   }
 
-  /** Resolves to `false` where another transaction has added or replaced one of the keys meanwhile. */
+  /** Resolves to `false` if another transaction has added or replaced one of the keys. */
   async write(sql: Sql): Promise<boolean> {
     const all = [...this.#added];
     const isNew = ([path]: readonly [string, unknown]): boolean => !this.#stored.has(path);
@@ -245,7 +245,7 @@ interface Statements {
   readonly table: ValueTable;
   readonly upsert: string;
   readonly remove: string;
-  /** Locks rows in the order in which `upsert` does. */
+  /** Locks rows in the order of `upsert`. */
   readonly lock: string;
 }
 
@@ -260,7 +260,7 @@ const statements = (Object.keys(valueTables) as ValueTable[]).map((table): State
   };
 });
 
-/** Collects values. The last one that is set counts. */
+/** Checkpoints and states. The last one of a transaction counts. */
 export class ValueRows {
   readonly #values: Readonly<Record<ValueTable, Map<number, string | null>>> = {
     checkpoints: new Map(),

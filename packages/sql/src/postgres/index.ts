@@ -27,36 +27,36 @@ export type { ChannelListener, Connection, Listening, PostgresDriver, Queries, R
 
 /** Options of `postgresStore()`. */
 export interface PostgresStoreOptions extends PostgresConnectOptions {
-  /** The schema that has the tables. Several stores can be in one database, each in a schema of its own. Default `parley`. */
+  /** The schema of the tables. A database can have several stores, each in its own schema. Default `parley`. */
   readonly schema?: string;
   /**
-   * Whether the tables are created, and brought to the version of this release, when the store is opened. `false`: they must be of this
-   * version, as where `parley db migrate` runs ahead and the program has no right to change tables. Default true.
+   * Whether opening the store creates or upgrades the tables. `false`: they must have this version, such as after `parley db migrate`.
+   * Default true.
    */
   readonly migrate?: boolean;
   /**
-   * How nodes wake one another's readers, such as over NATS. It stays open when the store is closed. `false`: they do not, and each
-   * looks by itself. Default: LISTEN and NOTIFY, on a connection of their own.
+   * How nodes wake one another's readers, such as over NATS. It stays open when the store is closed. `false`: each node polls. Default:
+   * LISTEN and NOTIFY, on a connection of their own.
    */
   readonly wakeup?: Wakeup | false;
   /**
-   * Milliseconds between two looks for what other nodes have stored, while wake-ups do not arrive. While they do, it looks ten times less
-   * often. Default 500.
+   * Milliseconds between two polls for changes by other nodes while wake-ups do not arrive; ten times as many while they do. Default
+   * 500.
    */
   readonly pollInterval?: number;
 }
 
 /** A store in PostgreSQL. */
 export interface PostgresStore extends Store {
-  /** How nodes wake one another's readers. Its `isConnected` says whether that works now. */
+  /** How nodes wake one another's readers. `isConnected` says whether that works now. */
   readonly wakeup: Wakeup;
 }
 
 /**
- * A durable store in PostgreSQL 15 or newer, which any number of nodes use at once.
+ * A durable store in PostgreSQL 15 or newer, for any number of nodes.
  *
- * Rejects with an `A2AError` of code `Unavailable` if the database cannot be reached, if it was made by a newer release, and if `pg`
- * is not installed; the message then says what to do.
+ * Rejects with an `A2AError` of code `Unavailable` that says what to do: if the database cannot be reached, has tables of a newer
+ * release, or `pg` is not installed.
  *
  * @example
  * ```ts
@@ -75,7 +75,7 @@ export async function postgresStore(options: PostgresStoreOptions): Promise<Post
       options.migrate === false ? await checkVersion(database, schema) : (await upgrade(database, schema)).found;
     if (found > newestVersion) {
       const versions = { schema: schema.name, found, newest: newestVersion };
-      options.logger?.info("PostgreSQL: the tables are of the next release, and this one works with them", versions);
+      options.logger?.info("PostgreSQL: the tables are one version newer; this release works with them", versions);
     }
     await useWitnesses(database, schema);
     try {
@@ -84,7 +84,7 @@ export async function postgresStore(options: PostgresStoreOptions): Promise<Post
       const interval = options.pollInterval ?? 500;
       const quick = quickQueries(database.driver);
       const watch = new Watch(quick, schema, { wakeup, interval, ...logging(options) });
-      // Where it cannot look, it would not hear of other nodes, and nobody would know.
+      // Rejects if it cannot poll: the node would silently miss what others store.
       await watch.open(database);
       const clock = new DatabaseClock(schema.over(quick));
       opened.push(clock);
@@ -95,7 +95,7 @@ export async function postgresStore(options: PostgresStoreOptions): Promise<Post
       const store = databaseStore(database, schema, { ...options, clock, wakeup, watch, heartbeats, onClose: close });
       return Object.assign(store, { wakeup });
     } catch (thrown) {
-      // They would go on to connect.
+      // They would keep reconnecting.
       await close();
       throw readable(thrown);
     }
@@ -109,7 +109,7 @@ async function wakeupOf(options: PostgresStoreOptions, database: Database, schem
   return notifyWakeup(database.driver, database.server.pooled, { channel: schema.name, ...logging(options) });
 }
 
-/** Commits that are not answered are found again from now on. Rows of processes that have ended are deleted. */
+/** From now on, unanswered commits can be looked up. Deletes rows of processes that have ended. */
 async function useWitnesses(database: Database, schema: Schema): Promise<void> {
   database.useWitnesses(schema.text("parley.witnesses"));
   if (!database.server.readOnly) {
@@ -138,8 +138,8 @@ export interface PostgresPlan extends PostgresVersion {
 }
 
 /**
- * Creates the tables, or brings them to the version of this release, ahead of the programs that use them. Resolves to the version that
- * was there before. Several may call it at once.
+ * Creates or upgrades the tables ahead of the programs that use them. Resolves to the version that was there before. Several processes
+ * may call it at once.
  */
 export function migratePostgres(options: PostgresStoreOptions): Promise<PostgresVersion> {
   return withDatabase(options, async (database, schema) => {

@@ -2,6 +2,7 @@ import { A2AError } from "@parley/a2a/internal/model/index";
 import { defaultPageBytes, type LogPage, type ReadOptions, type Scope } from "@parley/server/internal/store/index";
 import {
   columns,
+  columnsOf,
   indexName,
   int,
   maxSeq,
@@ -12,26 +13,26 @@ import {
   taskColumns,
   taskRow,
   taskWidth,
-} from "./rows.ts";
-import { columnsOf, type Schema } from "./schema.ts";
+  type Schema,
+} from "./schema.ts";
 import type { Database } from "./database.ts";
 import type { Row, Value } from "./driver.ts";
 import { isOutage } from "./errors.ts";
 
-/** New records of a task up to which its reader shares a statement. One that is far behind reads by itself. */
+/** Maximum number of new records of a task for a shared statement. A reader that is further behind reads alone. */
 const maxNew = 64;
-/** Bytes of records of each of them. */
+/** Maximum bytes of records per task. */
 const maxBytes = 65_536;
-/** Reads of one statement. */
+/** Maximum reads per statement. */
 const maxReads = 256;
-/** Statements at one time. */
+/** Maximum concurrent statements. */
 const maxAtOnce = 2;
 
 const wanted = columns("agent text, id text, owner text, after integer, most integer, bytes integer");
 
 /**
- * Tasks, and the newest records of their logs: at one moment, since it is one statement. Of a task with too many of them there is the head
- * alone, and of large ones there are as many as fit. Sizes are known without reading what is large.
+ * Tasks with the newest records of their logs, in one snapshot. A task that is too far behind comes without records, and large records
+ * only as far as they fit. Sizes are known without reading large texts.
  */
 const selectNew = `SELECT v.at, ${taskColumns}, r.*
   FROM (SELECT v.*, row_number() OVER () AS at FROM ${rowsOf(wanted)}) v
@@ -46,7 +47,7 @@ const selectNew = `SELECT v.at, ${taskColumns}, r.*
     ) r ON t.seq - v.after <= ${maxNew}
   ORDER BY v.at, r.seq`;
 
-/** The page of a log. `undefined`: there is no such task. `alone`: it has to be read by itself. */
+/** `undefined`: no such task. `alone`: it must be read separately. */
 type Found = LogPage | "alone" | undefined;
 
 interface Read {
@@ -55,16 +56,13 @@ interface Read {
   readonly row: readonly Value[];
   readonly after: number;
   readonly limit: number;
-  /** Until when it waits for a database that is away. */
+  /** The deadline of its retries. */
   readonly until: number;
   resolve(found: Found): void;
   reject(error: unknown): void;
 }
 
-/**
- * Reads what is new in the logs of many tasks with one statement. A wake-up names many tasks, and the reader of each asks in the same turn of
- * the event loop.
- */
+/** Reads the new records of many tasks with one statement: after a wake-up, their readers all ask in the same tick. */
 export class LogReads {
   readonly #database: Pick<Database, "query" | "deadline">;
   readonly #text: string;
@@ -99,7 +97,7 @@ export class LogReads {
   #schedule(): void {
     if (this.#isDue || this.#reading === maxAtOnce || this.#waiting.length === 0) return;
     this.#isDue = true;
-    // After this turn of the event loop: those who were told together read together.
+    // After this tick, so that readers woken together share a statement.
     setImmediate(() => {
       this.#isDue = false;
       void this.#read();
@@ -130,7 +128,7 @@ export class LogReads {
     this.#schedule();
   }
 
-  /** Where the database is away, those fail that have waited for their time. Else each reads by itself, so that none fails because of another. */
+  /** During an outage, rejects reads past their deadline. After other errors each reads alone, so that none fails because of another. */
   #failed(reads: readonly Read[], thrown: unknown): void {
     const isAway = thrown instanceof A2AError && isOutage(thrown.cause);
     if (!isAway) {
@@ -139,7 +137,7 @@ export class LogReads {
     }
     const [oldest, ...others] = reads;
     oldest?.reject(thrown);
-    // Those that have waited as long do not try it again, one statement after the other.
+    // Those past their deadline are not retried one after the other.
     const now = performance.now();
     const waiting = [...others, ...this.#waiting];
     this.#waiting = waiting.filter(({ until }) => until > now);
@@ -147,17 +145,17 @@ export class LogReads {
   }
 }
 
-/** Whether a page is that of the task and the owner that were asked for, whatever the order of rows in the statement. */
+/** Whether a page is of the requested task and owner. */
 function isOf({ head: { task } }: LogPage, { scope, taskId }: Read): boolean {
   return task.taskId === taskId && (scope.owner === undefined || task.owner === scope.owner);
 }
 
-/** Whether a page has all that was asked for. */
+/** Whether a page is complete. */
 function isWhole({ records, head }: LogPage, { after, limit }: Read): boolean {
   return head.seq <= after || records.length === limit || records.at(-1)?.seq === head.seq;
 }
 
-/** The pages, by the place of their read. */
+/** The pages by the index of their read. */
 function pagesOf(rows: readonly Row[]): ReadonlyMap<number, LogPage> {
   const pages = new Map<number, LogPage & { readonly records: ReturnType<typeof recordRow>[] }>();
   for (const row of rows) {

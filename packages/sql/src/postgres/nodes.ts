@@ -3,12 +3,11 @@ import { unavailable, type RateTaken, type RateUse, type StoreNode } from "@parl
 import type { Database } from "./database.ts";
 import type { Connection, PostgresDriver, Queries, Result, Value } from "./driver.ts";
 import { quickSilence } from "./patience.ts";
-import { decodeName, encodeName, int, text } from "./rows.ts";
-import type { Schema, Sql } from "./schema.ts";
+import { decodeName, encodeName, int, text, type Schema, type Sql } from "./schema.ts";
 
 /*
- * The table is not logged: a heartbeat writes nothing that has to reach the disk. After a crash of the server, and on the other side of a
- * failover, it is empty, and every process that lives is back in it with its next heartbeat.
+ * The table is unlogged: heartbeats need not reach the disk. After a crash or a failover it is empty, and each living process returns
+ * with its next heartbeat.
  */
 
 const beatNode = `WITH own AS (
@@ -28,13 +27,12 @@ export async function forget(sql: Sql, nodes: readonly string[]): Promise<void> 
   await sql("DELETE FROM parley.nodes WHERE name = ANY($1::text[])", nodes.map(encodeName));
 }
 
-/** Of so many connections, heartbeats may have one. With fewer, the other statements need them more. */
+/** With at least so many connections, heartbeats get one of their own. */
 const minForOwn = 3;
 
 /**
- * One statement for each process and heartbeat. A process whose heartbeats wait behind its own work would be taken for dead because it has
- * much to do. So they go over a connection on which nothing else waits: the one that listens for wake-ups, or one of their own. Where
- * that does not answer in time, they go over the pool at once.
+ * One statement per process and heartbeat. A process whose heartbeats queue behind its own work would seem dead, so they use the
+ * connection that listens for wake-ups or one of their own, and fall back to the pool if that does not answer in time.
  */
 export class Heartbeats {
   readonly #database: Database;
@@ -43,7 +41,7 @@ export class Heartbeats {
   readonly #own: OwnConnection | undefined;
   /** The way through the pool. */
   readonly #pool: Queries;
-  /** Heartbeats without an answer, by their way. Nothing more is sent there until it has come. */
+  /** Unanswered heartbeats by connection. Nothing more is sent there until the answer. */
   readonly #open = new Map<Queries, Promise<readonly StoreNode[]>>();
 
   /** `listening`: the connection that listens now. */
@@ -53,7 +51,7 @@ export class Heartbeats {
     this.#listening = listening;
     const { driver } = database;
     if ((driver.connections ?? 0) >= minForOwn) this.#own = new OwnConnection(driver);
-    // It is not repeated while the database is away: the next heartbeat tries again.
+    // No retries: the next heartbeat tries again.
     this.#pool = {
       query: (statement, values) => database.query(statement, values, { until: 0, silence: quickSilence }),
     };
@@ -68,7 +66,7 @@ export class Heartbeats {
       try {
         return await this.#send(way, node, within);
       } catch {
-        // It may be lost without a word. One that listens is looked after by whoever listens.
+        // It may be lost silently. The one that listens is monitored elsewhere.
         if (way === this.#own) this.#own?.leave(true);
       }
     }
@@ -76,7 +74,7 @@ export class Heartbeats {
     return this.#send(this.#pool, node, within);
   }
 
-  /** Rejects where the answer is not there in time. */
+  /** Rejects if the answer is late. */
   async #send(way: Queries, node: string, within: number | undefined): Promise<readonly StoreNode[]> {
     let answer = this.#open.get(way);
     if (answer === undefined) {
@@ -92,13 +90,13 @@ export class Heartbeats {
     return Promise.race([answer, late]).finally(() => clearTimeout(timer));
   }
 
-  /** Gives its connection back. */
+  /** Returns its connection. */
   close(): void {
     this.#own?.leave();
   }
 }
 
-/** A connection that is lent, and how it is given back. */
+/** A lent connection, and how to return it. */
 interface Lent {
   readonly connection: Promise<Connection>;
   readonly end: (isLost: boolean) => void;
@@ -118,7 +116,7 @@ class OwnConnection implements Queries {
     return (await this.#lent.connection).query(statement, values);
   }
 
-  /** Gives the connection back, or closes it where it is lost. The next statement gets another one. */
+  /** Returns the connection, or closes it if it is lost. The next statement takes another one. */
   leave(isLost = false): void {
     this.#lent?.end(isLost);
     this.#lent = undefined;
@@ -128,7 +126,7 @@ class OwnConnection implements Queries {
 function lend(driver: PostgresDriver): Lent {
   let end: Lent["end"] = () => {};
   const over = new Promise<void>((resolve, reject) => {
-    end = (isLost) => (isLost ? reject(new Error("A heartbeat was not answered")) : resolve());
+    end = (isLost) => (isLost ? reject(new Error("Heartbeat timed out")) : resolve());
   });
   const connection = new Promise<Connection>((resolve, reject) => {
     const body = (lent: Connection): Promise<void> => {
@@ -137,37 +135,37 @@ function lend(driver: PostgresDriver): Lent {
     };
     driver.hold(body).catch(reject);
   });
-  // The statement that waits for it says so.
+  // The waiting statement reports the error.
   for (const each of [over, connection]) each.catch(() => {});
   return { connection, end };
 }
 
 /*
- * Budgets that nodes share. A row has the time at which all of a budget is back (the generic cell rate algorithm), on the clock of the
- * database. Where that is past, the row says nothing, and is deleted. The table is not logged: after a crash of the server, and on the
- * other side of a failover, all budgets are whole.
+ * Rate budgets shared by all nodes. A row has the time at which the whole budget is available again (generic cell rate algorithm), by
+ * the clock of the database. Once that is past, the row is deleted. The table is unlogged: after a crash or a failover all budgets are
+ * full.
  */
 
-/** Milliseconds between two looks of a node for rows that say nothing, and how many it deletes in a statement. */
+/** Milliseconds between two cleanups by a node, and the maximum number of rows that a statement deletes. */
 const tidyEvery = 60_000;
 const maxTidied = 5_000;
 
-/** Milliseconds that a server waits for an answer: it counts by itself then. */
+/** Milliseconds after which a server falls back to counting locally. */
 const patience = 1_000;
 
 const now = "(extract(epoch FROM clock_timestamp()) * 1000)::float8";
 
-/** What is left of what is asked for, after `base`. A thousandth of a request is an error of rounding. */
+/** How much of the wanted budget is left after `base`. The thousandth absorbs rounding errors. */
 const taken = (row: string, base: string): string =>
   `greatest(0, least(${row}.wanted, floor((${row}.at + ${row}.per - (${base})) / ${row}.pace + 0.001)))::int`;
-/** When all is back. A debt is at most one budget, whatever clock was set. */
+/** When the whole budget is available again. A debt is at most one budget, even if a clock was set. */
 const back = (row: string, base: string): string =>
   `least((${base}) + ${taken(row, base)} * ${row}.pace, ${row}.at + 2 * ${row}.per)`;
 
 const ofNew = "n.at + n.used * n.pace";
 const ofOld = "greatest(least(r.back_at, excluded.at + 2 * excluded.per), excluded.at) + excluded.used * excluded.pace";
 
-/** The rows are locked in the order of their keys, so that nodes never deadlock. */
+/** Locks rows in the order of their keys, so that nodes never deadlock. */
 const use = `INSERT INTO parley.rates AS r (key, at, per, pace, used, wanted, taken, back_at)
   SELECT n.key, n.at, n.per, n.pace, n.used, n.wanted, ${taken("n", ofNew)}, ${back("n", ofNew)}
   FROM (SELECT i.key, i.per, i.pace, i.used, i.wanted, c.at
@@ -198,7 +196,7 @@ export class Rates {
     return performance.now() - this.#tidied > tidyEvery;
   }
 
-  /** One statement. It is not repeated for long where the database is away: who asks does not wait for it. */
+  /** One statement, retried only briefly: callers do not wait for an outage. */
   async take(uses: readonly RateUse[]): Promise<readonly RateTaken[]> {
     if (uses.length === 0) return [];
     const keys = uses.map(({ key }) => nameOf(key));
@@ -226,7 +224,7 @@ export class Rates {
 /** The largest `integer` of PostgreSQL. */
 const maxUsed = 2 ** 31 - 1;
 
-/** A name of any length, which may tell who somebody is, as the first 128 bits of its hash. */
+/** A name may identify a person: only the first 128 bits of its hash are stored. */
 function nameOf(key: string): string {
   const hex = createHash("sha256").update(key).digest("hex");
   return [hex.slice(0, 8), hex.slice(8, 12), hex.slice(12, 16), hex.slice(16, 20), hex.slice(20, 32)].join("-");

@@ -7,29 +7,26 @@ export type { PoolClientLike } from "./connection.ts";
 
 /** What of a `pg.Pool` is used. */
 export interface PoolLike {
-  /** Lends a client. The callback is called at once when there is one, before it can tell of its end. */
+  /** Lends a client. The callback runs synchronously with it, before it can emit events. */
   connect(callback: (error: Error | undefined, client: PoolClientLike | undefined) => void): void;
-  /** Tells of clients that ended while nobody used them. */
+  /** Reports idle clients that ended. */
   on(event: "error", listener: (error: Error) => void): unknown;
   /** Stops it. */
   off(event: "error", listener: (error: Error) => void): unknown;
   /** Closes the pool. */
   end(): Promise<void>;
-  /**
-   * The settings of the pool. `max`: how many connections it opens at most. `connectionTimeoutMillis`: how long it may take to lend one;
-   * 0 and absent: without end.
-   */
+  /** `max`: the maximum number of connections. `connectionTimeoutMillis`: how long lending one may take; 0 or absent: no limit. */
   readonly options?: { readonly max?: number | undefined; readonly connectionTimeoutMillis?: number | undefined };
 }
 
 export interface PoolDriverOptions {
-  /** Milliseconds without an answer to a statement, after which its connection counts as lost and is closed. */
+  /** Milliseconds without an answer after which a connection is closed as lost. */
   readonly silence: number;
   /** Whether `close()` ends the pool. */
   readonly owned: boolean;
-  /** Milliseconds until the pool must lend a connection, where it has no limit of its own. Default: without end. */
+  /** Milliseconds to lend a connection, if the pool has no limit of its own. Default: none. */
   readonly connectTimeout?: number;
-  /** Told of connections that ended while nothing used them. */
+  /** Called for idle connections that ended. */
   readonly onIdleError?: (error: Error) => void;
 }
 
@@ -97,13 +94,10 @@ export function poolDriver(pool: PoolLike, options: PoolDriverOptions): Postgres
   };
 }
 
-/** The statements that run reject as well, so the event has nothing to add. */
+/** Running statements reject as well. */
 function ignore(): void {}
 
-/**
- * Takes a client of a pool, which tells of its errors from the first moment on. `limit`: milliseconds until there must be one; 0: without
- * end.
- */
+/** Takes a client, whose errors have a listener from the start. `limit`: milliseconds; 0: none. */
 function borrow(pool: PoolLike, limit: number): Promise<PoolClientLike> {
   return new Promise((resolve, reject) => {
     let isLate = false;
@@ -123,7 +117,7 @@ function borrow(pool: PoolLike, limit: number): Promise<PoolClientLike> {
   });
 }
 
-/** Takes a client whose connection is not known to be lost. What was not used for a while is asked first: a NAT may have dropped it, and nobody was told. */
+/** Takes a client that is alive. One that was idle for a while is checked first: a NAT may have dropped it silently. */
 async function living(pool: PoolLike, limit: number, liveness: Liveness): Promise<PoolClientLike> {
   for (;;) {
     const client = await borrow(pool, limit);
@@ -145,14 +139,14 @@ async function answers(client: PoolClientLike, liveness: Liveness): Promise<bool
     );
 }
 
-/** Closes the connection of a client that was lent. What its socket says until then is nothing to tell the pool. */
+/** Closes the connection of a lent client. Errors of its socket are no longer reported to the pool. */
 function destroy(client: PoolClientLike): void {
   client.release(true);
   client.removeAllListeners("error");
   client.on("error", ignore);
 }
 
-/** Listens on a client, which is closed afterwards: other users of the pool must not get a connection that listens. */
+/** Listens on a client, which is closed afterwards: other users of the pool must not get it. */
 async function listenOver(
   client: PoolClientLike,
   names: StatementNames,

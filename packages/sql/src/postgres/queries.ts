@@ -21,6 +21,7 @@ import type { Place } from "../shared/tasks.ts";
 import { dialect, run } from "./dialect.ts";
 import {
   agentName,
+  columnsOf,
   count,
   decodeName,
   encodeName,
@@ -37,8 +38,8 @@ import {
   text,
   timeLimit,
   wholeKey,
-} from "./rows.ts";
-import { columnsOf, type Sql } from "./schema.ts";
+  type Sql,
+} from "./schema.ts";
 import { findContexts, findPlace, findScope, namedAgents, tallyOf } from "./scopes.ts";
 
 // What the engine looks for: runs to claim, features that are due, conversations, idempotency keys, notes of other nodes.

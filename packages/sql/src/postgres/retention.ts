@@ -2,27 +2,26 @@ import { silentLogger, type Logger } from "@parley/a2a/internal/base/index";
 import type { Database } from "./database.ts";
 import type { Queries } from "./driver.ts";
 import { quoted } from "./pool.ts";
-import { int, text, timeLimit } from "./rows.ts";
-import type { Schema, Sql } from "./schema.ts";
+import { int, text, timeLimit, type Schema, type Sql } from "./schema.ts";
 
-/** Milliseconds after the end of a partition in which a transaction may still add a task to it. */
+/** Milliseconds after the end of a partition during which a transaction may still add a task. */
 const margin = 3_600_000;
 /** Tasks that one look at a partition reads. */
 const tasksPerLook = 10_000;
-/** Milliseconds between two looks. What was found stays true. */
+/** Milliseconds between two looks. Results stay valid. */
 const defaultInterval = 60_000;
 
-/** The comment of a partition that is being dropped. Others that were detached are somebody's archive. */
+/** The comment of a partition that is being dropped. Other detached ones are someone's archive. */
 const marker = "Parley drops this table: its tasks are deleted";
 
-/** How far the tasks of a partition were found to be old. */
+/** How many tasks of a partition are old. */
 interface Looked {
-  /** Every task up to this number is terminal, and older than `before`. That stays so. */
+  /** Every task up to this number is terminal and older than `before`. */
   readonly upTo: number;
   readonly before: number;
-  /** The first task that stays. */
+  /** The first task to keep. */
   readonly young?: number;
-  /** Whether these are all. */
+  /** Whether these are all tasks. */
   readonly all: boolean;
 }
 
@@ -33,8 +32,8 @@ export interface RetentionOptions {
 }
 
 /**
- * Finds partitions of the log in which every task is to be deleted. Their records are not deleted one by one: the partition is dropped
- * when its tasks are gone. Nodes find the same, so each keeps what it found to itself.
+ * Finds partitions whose tasks are all to be deleted. Their records are not deleted one by one: the partition is dropped once its tasks
+ * are gone. Each node finds out by itself.
  */
 export class Retention {
   readonly #database: Database;
@@ -61,8 +60,8 @@ export class Retention {
   }
 
   /**
-   * Makes the partitions of the next weeks, and looks at those that ended before a time, from where the last look stopped. Resolves to
-   * whether it did: a sweep of many pages needs it once.
+   * Creates the partitions of the next weeks, and continues to look for old ones. Resolves to whether it did so: a sweep of many pages
+   * needs it once.
    */
   async look(deleteBefore?: number): Promise<boolean> {
     const at = performance.now();
@@ -74,14 +73,14 @@ export class Retention {
     return true;
   }
 
-  /** Whether the records of a task go with their partition. */
+  /** Whether the records of a task are dropped with their partition. */
   keepsLog(number: number): boolean {
     return this.#old.some(({ from, to }) => number >= from && number < to);
   }
 
   /**
-   * Drops the partitions without a task. One that is in use is left for the next call. PostgreSQL detaches one partition of a table at a
-   * time, so one that is not yet detached is waited for first.
+   * Drops partitions without tasks. Those in use are left for the next call. PostgreSQL detaches one partition at a time, so pending
+   * ones come first.
    */
   async drop(): Promise<void> {
     if (!(await this.#dropDetached())) return;
@@ -96,17 +95,16 @@ export class Retention {
     }
   }
 
-  /** A node that may not create tables sweeps nevertheless. */
+  /** A node that may not create tables still sweeps. */
   async #ensurePartitions(): Promise<void> {
     try {
       await this.#database.transaction({ mode: "write" }, (queries) => ensurePartitions(queries, this.#schema));
       this.#lacksPartitions = false;
     } catch (cause) {
       if (!this.#lacksPartitions) {
-        this.#logger.warn(
-          "PostgreSQL: the partitions of the next weeks cannot be made. `parley db migrate` makes them",
-          { cause },
-        );
+        this.#logger.warn("PostgreSQL: failed to create log partitions for the next weeks; run `parley db migrate`", {
+          cause,
+        });
       }
       this.#lacksPartitions = true;
     }
@@ -136,10 +134,7 @@ export class Retention {
     return int(row, 0) === 1;
   }
 
-  /**
-   * Drops partitions that were detached, perhaps by a node that did not come to the end of it. Resolves to whether none is still being
-   * detached.
-   */
+  /** Drops detached partitions, also those of a node that stopped halfway. Resolves to `false` if one is still being detached. */
   async #dropDetached(): Promise<boolean> {
     const rows = await this.#sql(
       `SELECT c.relname::text, coalesce(i.inhdetachpending, false),
@@ -162,13 +157,16 @@ export class Retention {
     return isClear;
   }
 
-  /** Runs statements on a partition that may be in use, or that another node drops. Resolves to whether they succeeded. */
+  /** Runs statements on a partition, which may be in use or dropped by another node. Resolves to whether they succeeded. */
   async #try(name: string, body: (run: (sql: string) => Promise<unknown>) => Promise<void>): Promise<boolean> {
     try {
       await body((sql) => this.#database.query(this.#schema.text(sql)));
       return true;
     } catch (cause) {
-      this.#logger.warn("PostgreSQL: an old partition of the log is not dropped yet", { cause, partition: name });
+      this.#logger.warn("PostgreSQL: failed to drop an old log partition; retrying with the next sweep", {
+        cause,
+        partition: name,
+      });
       return false;
     }
   }
@@ -201,11 +199,11 @@ export class Retention {
 }
 
 /*
- * Numbers of tasks, and the partitions of the log. A number begins with the day of the database on which the task was created, so a range
- * of numbers is a range of time: the partition of old tasks is dropped as a whole.
+ * Task numbers and log partitions. A number begins with the day of creation, so a range of numbers is a range of time: the partition of
+ * old tasks is dropped as a whole.
  */
 
-/** Numbers of one day. With days since 1970 they are safe integers until the year 7700. */
+/** Numbers per day. With days since 1970 they are safe integers until the year 7700. */
 const numbersPerDay = 2 ** 32;
 
 /** SQL of the next number. */
@@ -215,12 +213,12 @@ export const nextNumber: string = `floor(extract(epoch FROM clock_timestamp()) /
 /** Days of one partition. */
 const daysPerPartition = 7;
 const numbersPerPartition = numbersPerDay * daysPerPartition;
-/** Partitions that are made ahead, with that of this week. */
+/** Partitions to create ahead, with that of this week. */
 const partitionsAhead = 5;
 
 const lockClass = 0x70_61_72_74;
 
-/** A partition of the log: its tasks have numbers from `from`, below `to`. */
+/** A partition of the log, for task numbers from `from` and below `to`. */
 export interface Partition {
   readonly name: string;
   readonly from: number;
@@ -230,7 +228,7 @@ export interface Partition {
 }
 
 /** When the last task of a partition was created, in milliseconds since the Unix epoch. */
-export function endOf({ to }: Partition): number {
+function endOf({ to }: Partition): number {
   return (to / numbersPerDay) * 86_400_000;
 }
 
@@ -248,7 +246,7 @@ export async function partitionsOf(queries: Queries, schema: Schema): Promise<re
   return rows.map((row) => ({ name: text(row, 0), from: int(row, 1), to: int(row, 2), isOwn: row[3] === true }));
 }
 
-/** Whether the log takes new tasks now: it has a partition for them, or a write makes it. */
+/** Whether the log takes new tasks: it has a partition for them, or a write may create it. */
 export async function hasPartition(queries: Queries, schema: Schema): Promise<boolean> {
   const [row] = await schema.over(queries)(
     `SELECT floor(extract(epoch FROM clock_timestamp()) / 86400)::bigint,
@@ -261,8 +259,8 @@ export async function hasPartition(queries: Queries, schema: Schema): Promise<bo
 }
 
 /**
- * Makes the partitions of this week and of the next ones where they are missing, in the transaction of `queries`. `ATTACH` waits for no
- * reader and no writer, where `CREATE TABLE … PARTITION OF` waits for all.
+ * Creates missing partitions of this week and the next ones, in the transaction of `queries`. `ATTACH` waits for no reader and no
+ * writer, unlike `CREATE TABLE … PARTITION OF`.
  */
 export async function ensurePartitions(queries: Queries, schema: Schema): Promise<void> {
   const sql = schema.over(queries);
@@ -286,7 +284,7 @@ export async function ensurePartitions(queries: Queries, schema: Schema): Promis
 
 type Range = Pick<Partition, "from" | "to">;
 
-/** What no partition has, week by week. Another release may have made some of another length. */
+/** The gaps between partitions, week by week. Another release may have used other lengths. */
 function gapsIn(known: readonly Range[], from: number, to: number): readonly Range[] {
   const gaps: Range[] = [];
   for (let start = from; start < to;) {
@@ -302,7 +300,7 @@ function gapsIn(known: readonly Range[], from: number, to: number): readonly Ran
   return gaps;
 }
 
-/** A whole week has its number as its name, and a part of one its first number. */
+/** A whole week is named by its number, a part of one by its first task number. */
 function nameOf({ from, to }: Range): string {
   return to - from === numbersPerPartition ? `log_${from / numbersPerPartition}` : `log_${from}`;
 }

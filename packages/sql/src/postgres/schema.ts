@@ -1,3 +1,5 @@
+import { createHash } from "node:crypto";
+import { encodeName, ownColumns as sharedColumns } from "../shared/rows.ts";
 import type { Queries, Row, Value } from "./driver.ts";
 import { quoted } from "./pool.ts";
 
@@ -21,7 +23,7 @@ export class Schema {
   constructor(name: string) {
     const bytes = Buffer.byteLength(name);
     if (bytes === 0 || bytes > maxBytes || name.includes("\0")) {
-      throw new TypeError(`The name of a schema has 1 to ${maxBytes} bytes, and no NUL`);
+      throw new TypeError(`A schema name must have 1 to ${maxBytes} bytes and no NUL`);
     }
     this.name = name;
     this.#prefix = `${quoted(name)}.`;
@@ -68,4 +70,92 @@ export function columnsOf(rows: readonly (readonly Value[])[], width: number): V
   const columns: Value[][] = Array.from({ length: width }, () => []);
   for (const row of rows) for (const [at, column] of columns.entries()) column.push(row[at] ?? null);
   return columns;
+}
+
+export * from "../shared/rows.ts";
+
+/** Characters of a name that an index has as it is. An entry of an index has at most 2,704 bytes. */
+const longestName = 500;
+
+/**
+ * A name that clients choose, as an index has it: a long one by its beginning and its hash. No other name looks like that, since names
+ * are stored without control characters.
+ */
+export function indexName(name: string): string {
+  const encoded = encodeName(name);
+  if (encoded.length <= longestName) return encoded;
+  return `${encoded.slice(0, 50).replace(/[\uD800-\uDBFF]$/, "")}\u0001${createHash("sha256").update(encoded).digest("hex")}`;
+}
+
+/** A name as it was given, of a row that has the one of the index. */
+export const wholeName = (table: string): string => `coalesce(${table}.long_name, ${table}.name)`;
+
+/** The key of a feature `f`. */
+export const wholeKey = "coalesce(f.long_key, f.key)";
+/** The id of a task `t`. */
+export const taskId = "coalesce(t.long_id, t.id)";
+/** The columns of `onceRecord`. */
+export const onceColumns: string = `k.hash, k.seq, ${taskId}, k.answer`;
+/** The name of an agent `a`, and of an owner `o`. */
+export const agentName: string = wholeName("a");
+export const ownerName: string = wholeName("o");
+
+/** Columns of the task and of its context. */
+export const ownColumns: string = sharedColumns.replace("c.name", wholeName("c")).replace("t.id", taskId);
+
+/** The same with the names of its agent and its owner, for a caller that does not know them. */
+export const taskColumns: string = `${ownColumns}, ${agentName}, ${ownerName}`;
+
+export const ownTables: string = "parley.tasks t JOIN parley.contexts c ON c.id = t.context";
+export const taskTables: string = `${ownTables} JOIN parley.scopes a ON a.id = t.agent JOIN parley.scopes o ON o.id = t.owner`;
+
+/** When a run is free that nobody has a lease of: such runs come before all others. */
+export const neverHeld: number = -Number.MAX_SAFE_INTEGER;
+
+/** The columns of `recordRow`. */
+export const recordColumns = "seq, kind, state, time, actor, turn, attempt, extra, json";
+
+/** A column that is written, and its type. */
+export type Column = readonly [name: string, type: string];
+
+/** Columns as a table has them: `task bigint, seq integer`. */
+export function columns(list: string): readonly Column[] {
+  return list.split(", ").map((column): Column => {
+    const [name = "", type = ""] = column.split(" ");
+    return [name, type];
+  });
+}
+
+/** SQL of rows that are passed as one array for each column: `unnest($1::bigint[], …) AS v (task, …)`. */
+export function rowsOf(columns: readonly Column[], first = 1): string {
+  const arrays = columns.map(([, type], at) => `$${at + first}::${type}[]`);
+  return `unnest(${arrays.join(", ")}) AS v (${columns.map(([name]) => name).join(", ")})`;
+}
+
+/** A statement that inserts rows. `rest`: what follows, such as `ON CONFLICT`. `where`: which of the rows `v`. Default: all. */
+export function insertInto(
+  table: string,
+  columns: readonly Column[],
+  order: string,
+  rest = "",
+  where = "true",
+): string {
+  const names = columns.map(([name]) => name).join(", ");
+  return `INSERT INTO parley.${table} (${names}) SELECT ${names} FROM ${rowsOf(columns)} WHERE ${where} ORDER BY ${order} ${rest}`;
+}
+
+/** A name as its index has it, and the whole of a long one. */
+export function bothNames(name: string): readonly [short: string, long: string | null] {
+  const [short, long] = [indexName(name), encodeName(name)];
+  return [short, short === long ? null : long];
+}
+
+/** Runs a statement with its rows. Does nothing where there are none. */
+export async function write(
+  sql: Sql,
+  statement: string,
+  rows: readonly (readonly Value[])[],
+  width: number,
+): Promise<readonly Row[]> {
+  return rows.length === 0 ? [] : sql(statement, ...columnsOf(rows, width));
 }

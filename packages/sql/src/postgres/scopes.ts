@@ -16,9 +16,9 @@ import {
   states,
   text,
   write,
+  type Sql,
   type TaskRow,
-} from "./rows.ts";
-import type { Sql } from "./schema.ts";
+} from "./schema.ts";
 
 /** The parent of agents. */
 const root = 0;
@@ -30,18 +30,18 @@ const named = columns("parent bigint, name text");
 const findScopes = `SELECT s.parent, s.name, s.id FROM ${rowsOf(named)} JOIN parley.scopes s USING (parent, name)`;
 const made = columns("parent bigint, name text, long_name text, id bigint");
 const insertScopes = insertInto("scopes", made, "parent, name", "ON CONFLICT DO NOTHING");
-/** How often ids are drawn. One that exists is as rare as two of a million in 2^48. */
+/** Attempts to draw an id. A collision has the odds of two of a million ids in 2^48. */
 const maxDraws = 3;
 
 /**
- * An id that no scope has had, also where the rows of later ones were lost with a failover: a node that remembers one must not meet
- * somebody else under it. Those of earlier releases are below 2^48.
+ * An id that no scope ever had, even if rows were lost in a failover: a node that remembers an id must not meet another owner under it.
+ * Ids of earlier releases are below 2^48.
  */
 function newId(): number {
   return 2 ** 48 + randomInt(2 ** 48 - 1);
 }
 
-/** A scope that was remembered is gone: the database was restored, or a replica has taken its place that did not have it yet. */
+/** A remembered scope is gone: the owner was deleted, or the database restored, or a replica took over without it. */
 export class ScopeGone extends Error {}
 
 interface WantedScope {
@@ -50,7 +50,7 @@ interface WantedScope {
   readonly make: boolean;
 }
 
-/** Ids of agents and of their owners, as appends remember them. They look whether they still exist. */
+/** Ids of agents and owners that appends remember. They check that the scopes still exist. */
 export class ScopeIds {
   readonly #known = new BoundedMap<number>({ bytes: maxBytes, bytesOf: (path) => memoryOf(path) });
 
@@ -59,7 +59,7 @@ export class ScopeIds {
     this.#known.clear();
   }
 
-  /** The ids of all of these. Those with `make` are created where they are missing. */
+  /** Resolves ids. Missing scopes with `make` are created. */
   async resolve(sql: Sql, wanted: readonly (Owner & { readonly make: boolean })[]): Promise<ScopeNames> {
     const found = new ScopeNames();
     await this.#resolve(
@@ -97,7 +97,7 @@ export class ScopeIds {
     for (let draws = 0; ; draws += 1) {
       const rows = [...missing.values()].filter(({ make }) => make);
       if (rows.length === 0) return;
-      if (draws === maxDraws) throw new RangeError("No new id was found for an agent or an owner");
+      if (draws === maxDraws) throw new RangeError("Failed to draw an unused id for an agent or an owner");
       const values = rows.map(({ parent, name }) => [parent, ...bothNames(name), newId()]);
       await write(sql, insertScopes, values, made.length);
       await look();
@@ -109,7 +109,6 @@ function pathOf(parent: number, name: string): string {
   return `${parent}/${indexName(name)}`;
 }
 
-/** Ids that were looked up. */
 export class ScopeNames {
   readonly #ids = new Map<string, number>();
 
@@ -133,18 +132,18 @@ export class ScopeNames {
   }
 }
 
-/** The id of an agent, or of an owner. Readers do not remember it: after a failover it could be that of nobody. */
+/** The id of an agent or an owner. Readers do not remember it: after a failover it could be invalid. */
 export async function findScope(sql: Sql, agent: string, owner?: string): Promise<number | undefined> {
   if (owner !== undefined) return (await findPlace(sql, { agent, owner }, ""))?.owner;
   const [row] = await sql("SELECT id FROM parley.scopes WHERE parent = $1 AND name = $2", root, indexName(agent));
   return row && count(row);
 }
 
-/** SQL of the ids of the agents whose names are in `$1`, or of all. */
+/** SQL of the ids of the agents named in `$1`, or of all if that is null. */
 export const namedAgents: string = `SELECT id FROM parley.scopes
   WHERE parent = ${root} AND ($1::text[] IS NULL OR name = ANY($1::text[]))`;
 
-/** The contexts of one name of all owners of an agent. */
+/** The contexts of this name of all owners of an agent. */
 export async function findContexts(sql: Sql, agent: number, contextId: string): Promise<readonly number[]> {
   const rows = await sql(
     "SELECT c.id FROM parley.scopes o JOIN parley.contexts c ON c.owner = o.id AND c.name = $1 WHERE o.parent = $2",
@@ -197,7 +196,7 @@ interface ContextChange {
   touched: number;
 }
 
-/** Rows of `counts` of a scope. Nodes that write at once take different ones, by their connection. */
+/** Rows of `counts` per scope. Nodes use different ones, by their connection, to avoid lock waits. */
 const shards = 16;
 
 const contextColumns = [
@@ -221,12 +220,12 @@ const upsertCounts = `INSERT INTO parley.counts (scope, shard, ${tallyNames})
   SELECT scope, pg_backend_pid() % ${shards}, ${tallyNames} FROM ${rowsOf(countColumns)} ORDER BY scope
   ON CONFLICT (scope, shard) DO UPDATE SET ${added("counts")}`;
 
-/** The changes of a transaction to the counts of scopes. The items of a batch share few scopes. */
+/** The changes of a transaction to the counts of scopes: the items of a batch share few scopes. */
 export class ScopeChanges {
   readonly #tallies = new Map<number, number[]>();
   readonly #contexts = new Map<number, ContextChange>();
 
-  /** A context that is created where it is missing. */
+  /** Creates the context if it is missing. */
   touch(context: number, owner: number, name: string, time: number): void {
     const change = this.#context(context, owner, name);
     change.touched = Math.max(change.touched, time);
@@ -248,7 +247,7 @@ export class ScopeChanges {
     }
   }
 
-  /** Resolves to the ids of the contexts that are not those that were expected: somebody else has created them meanwhile. */
+  /** Resolves to `false` if another transaction has created one of the contexts. */
   async writeContexts(sql: Sql): Promise<boolean> {
     const rows = Array.from(this.#contexts, ([id, { owner, name, tasks, touched, tally }]): Value[] => {
       return [id, owner, ...bothNames(name), tasks, touched, ...tally];
@@ -258,7 +257,7 @@ export class ScopeChanges {
     return written.every((row) => this.#contexts.has(int(row, 2)));
   }
 
-  /** Call it last: these rows are those that others wait for. */
+  /** Call it last: other transactions wait for these rows. */
   async writeCounts(sql: Sql): Promise<void> {
     const rows = Array.from(this.#tallies, ([scope, tally]): Value[] => [scope, ...tally]);
     await write(sql, upsertCounts, rows, countColumns.length);

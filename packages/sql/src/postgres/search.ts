@@ -4,14 +4,12 @@ import type { Owner, SearchPage, SearchQuery, SearchTerm } from "@parley/server/
 import { checkReady, findTasks as findIn, indexed, maxTexts, type SearchDialect } from "../shared/search.ts";
 import { all, change, first, query, type Query, type Row } from "../shared/dialect.ts";
 import { dialect, run } from "./dialect.ts";
-import { int, taskId, text } from "./rows.ts";
-import type { Sql } from "./schema.ts";
+import { int, taskId, text, type Sql } from "./schema.ts";
 import { findPlace } from "./scopes.ts";
 
 /*
- * The index of full text search. A text has the task and the number of its record. Its words, each with its owner before it, are a `tsvector`
- * under a GIN index: a query reads the words of its owner alone. They have no places, of which a `tsvector` keeps 16,383 only: phrases are
- * looked for in `words`.
+ * The index of full text search: a text by task and record. Its words, prefixed with the owner, are a `tsvector` under a GIN index, so
+ * a query reads only words of its owner. Without positions, of which a `tsvector` keeps 16,383: phrases are matched in `words`.
  */
 
 export const search: SearchDialect = {
@@ -25,7 +23,6 @@ export const search: SearchDialect = {
     return query(pageStatement(terms.length), owner, ...filters, limit, skip, ...matches);
   },
   *best(owner, terms, tasks) {
-    // Without what the main words have to have.
     const matches = terms.flatMap((term) => matchOf(owner, term).slice(0, 2));
     const texts = terms.map((_term, at) => `(${textsOfTerm("task, seq", 2 + 2 * at)})`);
     const sql = `SELECT s.message, s.artifact, s.text, s.task FROM (
@@ -72,7 +69,7 @@ export const search: SearchDialect = {
 /** Values of each term, after the five of a page. */
 const valuesPerTerm = 3;
 
-/** The words of a term as a `tsquery`; the phrase that they are; what the main words of a text have to have. */
+/** The words of a term as a `tsquery`; its phrase; and the main words of which a text must have all. */
 function matchOf(owner: number, { words, prefix = false }: SearchTerm): Query["values"] {
   const last = words.length - 1;
   const ending = prefix ? "" : " ";
@@ -116,7 +113,7 @@ export async function findTasks(sql: Sql, owner: Owner, wanted: SearchQuery): Pr
   return run(sql, findIn(search, id, contextId === undefined ? undefined : context, wanted));
 }
 
-/** Call it in a transaction. It waits for the appends that run: those after it know. */
+/** Call it in a transaction. Waits for running appends: later ones see the change. */
 export async function switchIndex(sql: Sql, on: boolean): Promise<void> {
   await sql("LOCK TABLE parley.search IN ACCESS EXCLUSIVE MODE");
   if (on) await sql("UPDATE parley.search SET is_on = 1, next = 0 WHERE is_on = 0");

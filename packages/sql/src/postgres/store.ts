@@ -30,8 +30,7 @@ import {
   writeNotes,
 } from "./queries.ts";
 import { hasPartition, Retention } from "./retention.ts";
-import { int } from "./rows.ts";
-import type { Schema, Sql } from "./schema.ts";
+import { int, type Schema, type Sql } from "./schema.ts";
 import { findTasks, search, switchIndex } from "./search.ts";
 import { sweep } from "./sweep.ts";
 import type { Watch } from "./watch.ts";
@@ -42,15 +41,15 @@ export interface DatabaseStoreOptions {
   readonly bounds?: Bounds;
   /** Default: silent. */
   readonly logger?: Logger;
-  /** The clock of the database. The store does not close it. */
+  /** The clock of the database. */
   readonly clock: Clock;
-  /** How nodes wake one another. The store does not close it. */
+  /** How nodes wake one another. */
   readonly wakeup: Wakeup;
-  /** Called when the store has no more calls, before the database is closed. */
+  /** Called when the last call has ended, before the database is closed. */
   readonly onClose?: () => Promise<void>;
-  /** Tells what other nodes have stored. The store ends it. */
+  /** Reports changes by other nodes. Ended by the store. */
   readonly watch: Watch;
-  /** The way of heartbeats to the database. The store does not close it. */
+  /** Sends heartbeats to the database. */
   readonly heartbeats: Heartbeats;
 }
 
@@ -64,8 +63,8 @@ export function databaseStore(database: Database, schema: Schema, options: Datab
       try {
         wakeup.publish(taskIds);
       } catch (cause) {
-        // It is stored, and the readers of other nodes look by themselves.
-        logger.error("PostgreSQL: a wake-up could not be published", { cause });
+        // It is stored, and the readers of other nodes poll.
+        logger.error("PostgreSQL: failed to publish wake-up", { cause });
       }
     },
   });
@@ -80,11 +79,11 @@ export function databaseStore(database: Database, schema: Schema, options: Datab
   async function useSearch(on: boolean): Promise<void> {
     await writer.settled();
     const { isOn, next } = await run(schema.over(database), stateOfIndex());
-    // Most stores never had it on.
+    // For most stores it was never on.
     if (on !== isOn) await write((sql) => switchIndex(sql, on));
     else if (!on || next === undefined) return;
     if (!on) return;
-    // The store waits for its calls when it closes. The next process goes on.
+    // Closing waits for this call. The next process continues.
     while (await write((sql) => run(sql, stepIndex(search)))) calls.checkOpen();
   }
 
@@ -96,12 +95,12 @@ export function databaseStore(database: Database, schema: Schema, options: Datab
       calls.run(async () => {
         await writer.settled();
         const deletes = sweeping.deleteBefore !== undefined || (sweeping.rules ?? []).length > 0;
-        // A partition is dropped where all of its tasks are old enough, whatever their agents and states are.
+        // A partition is dropped once all its tasks are old enough, whatever their agents and states.
         const before = deletesAllBefore(sweeping);
         const looked = await retention.look(before === -Infinity ? undefined : before);
         const keepsLog = (number: number): boolean => retention.keepsLog(number);
         const report = await sweep(write, { ...sweeping, bounds, keepsLog });
-        // When the last tasks are deleted, or with each look where there are always more.
+        // When the last tasks are deleted, or with each look if there are always more.
         if (deletes && (looked || !report.more)) await retention.drop();
         return report;
       }),
@@ -121,7 +120,8 @@ export function databaseStore(database: Database, schema: Schema, options: Datab
       async take(uses) {
         const answers = await calls.run(() => rates.take(uses));
         if (rates.isUntidy) {
-          const failed = (cause: unknown): void => logger.debug("PostgreSQL: old budgets were not deleted", { cause });
+          const failed = (cause: unknown): void =>
+            logger.debug("PostgreSQL: failed to delete expired rate budgets", { cause });
           void calls.run(() => rates.tidy()).catch(failed);
         }
         return answers;
@@ -189,18 +189,18 @@ export class Calls extends OpenCalls {
   }
 }
 
-/** Milliseconds that the server takes for a check at most, and more until its connection counts as lost. */
+/** The timeout of a check on the server, in milliseconds. Its connection counts as lost after twice that. */
 const limit = 1000;
 
-/** In one message with its time limit, which holds for the implicit transaction of that message. */
+/** In one message with its timeout, which holds for the implicit transaction of that message. */
 const read = `SET LOCAL statement_timeout = ${limit};
   SELECT pg_is_in_recovery()::int, (current_setting('transaction_read_only') = 'on')::int,
     (SELECT coalesce(max(version), 0) FROM parley.migrations),
     (has_table_privilege('parley.tasks', 'INSERT') AND has_table_privilege('parley.tasks', 'UPDATE')
       AND has_table_privilege('parley.log', 'INSERT'))::int`;
 
-/** What can be done with the database now, by a connection of the pool, and without repeats. */
-export async function checkDatabase(
+/** Checks the database on a connection of the pool, without retries. */
+async function checkDatabase(
   database: Database,
   schema: Schema,
   watch: Watch,
@@ -208,7 +208,7 @@ export async function checkDatabase(
 ): Promise<StoreCondition> {
   try {
     const reason = await database.driver.hold(async (connection) => {
-      // A pool that was busy for long lends its connection when nobody waits any more.
+      // A busy pool may lend a connection after the caller has given up.
       if (signal?.aborted === true) throw unavailable("The check has ended");
       return whyReadOnly(connection, schema, database);
     }, 2 * limit);

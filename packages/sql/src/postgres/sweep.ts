@@ -14,10 +14,11 @@ import {
   taskTables,
   text,
   timeLimit,
+  together,
   write,
+  type Sql,
   type TaskRow,
-} from "./rows.ts";
-import { together, type Sql } from "./schema.ts";
+} from "./schema.ts";
 import { ScopeChanges } from "./scopes.ts";
 
 /** Runs `body` in a transaction. */
@@ -25,21 +26,20 @@ export type Write = <T>(body: (sql: Sql) => Promise<T>) => Promise<T>;
 
 interface Sweeping extends SweepOptions {
   readonly bounds: Bounds;
-  /** Whether the log of a task is left to its partition, which is dropped as a whole. */
+  /** Whether the log of a task is dropped with its partition. */
   keepsLog(number: number): boolean;
 }
 
-/** What one transaction of a sweep has done. */
 interface Swept {
   readonly done: number;
   readonly more: boolean;
-  /** What is left of the effort. */
+  /** The remaining effort. */
   readonly budget: number;
 }
 
 /**
- * Deletes, compacts, and deletes what has expired, in a transaction each: those that delete change counts, for which every append waits
- * until their end. Several nodes may sweep at once: each takes what no other one has locked, in the order in which appends lock.
+ * Deletes, compacts, and deletes expired keys, in a transaction each: deletions change counts, for which appends wait until the commit.
+ * Nodes may sweep at once: each takes what no other has locked, in the lock order of appends.
  */
 export async function sweep(write: Write, sweeping: Sweeping): Promise<SweepReport> {
   const { rules = [], compactBefore, limit } = sweeping;
@@ -94,7 +94,7 @@ async function compactOver(
   return { done, more: loose.length > seen, budget };
 }
 
-/** Deletes idle contexts, and keys that have expired. Resolves to whether there are more. It waits for no lock. */
+/** Deletes idle contexts and expired keys. Resolves to whether there are more. Waits for no lock. */
 async function deleteExpired(sql: Sql, options: Sweeping): Promise<boolean> {
   const { deleteBefore, rules = [], now, limit } = options;
   const idle = deleteBefore === undefined && rules.length === 0 ? 0 : await deleteIdle(sql, options);
@@ -114,7 +114,7 @@ async function deleteExpired(sql: Sql, options: Sweeping): Promise<boolean> {
 
 const named = columns("owner bigint, name text");
 
-/** Terminal tasks with an older status, the oldest first. Those that were compacted and the others are in two lists. */
+/** Terminal tasks with an older status, the oldest first. Compacted ones and others are separate lists. */
 async function lockOver(sql: Sql, before: number, limit: number, loose: boolean): Promise<readonly TaskRow[]> {
   const numbers: { number: number; time: number }[] = [];
   for (const compacted of loose ? [0] : [0, 1]) {
@@ -142,10 +142,10 @@ export async function deleteTasks(
   const numbers = tasks.map(({ number }) => number);
   const logs = numbers.filter((number) => !keepsLog(number));
   await together([
-    // Keys before contexts, as appends lock them.
+    // In the lock order of appends: keys, then contexts.
     sql(deleteKeys("task", "FOR UPDATE"), numbers),
     scopes.writeContexts(sql),
-    // A context is as old as the newest status that any of its tasks has had.
+    // A context is as old as the newest status that any of its tasks ever had.
     sql(
       `UPDATE parley.contexts c SET touched = greatest(c.touched, t.touched)
        FROM (SELECT context, max(touched) AS touched FROM parley.tasks WHERE number = ANY($1::bigint[]) GROUP BY context) t
@@ -161,7 +161,7 @@ export async function deleteTasks(
   ]);
 }
 
-/** Deletes contexts that have no task. A key that expires later keeps its context. Resolves to how many there are. */
+/** Deletes contexts without a task, unless a key that expires later is in them. Resolves to their number. */
 async function deleteIdle(sql: Sql, options: SweepOptions): Promise<number> {
   const { deleteBefore = -Infinity, rules = [], now, limit } = options;
   const rest = [timeLimit(Math.floor(now)), limit + 1];
@@ -184,10 +184,10 @@ async function deleteIdle(sql: Sql, options: SweepOptions): Promise<number> {
   return rows.length;
 }
 
-/** Deletes contexts that have no task, and are locked. */
+/** Deletes locked contexts without a task. */
 export async function deleteContexts(sql: Sql, found: readonly number[]): Promise<void> {
   if (found.length === 0) return;
-  // An append that has locked a key may wait for its context. It keeps both.
+  // An append that holds a key may wait for its context: both stay.
   await sql(deleteKeys("context", "FOR UPDATE SKIP LOCKED"), found);
   const used = await sql("SELECT DISTINCT context FROM parley.keys WHERE context = ANY($1::bigint[])", found);
   const busy = new Set(used.map(count));
@@ -199,7 +199,7 @@ export async function deleteContexts(sql: Sql, found: readonly number[]): Promis
   );
 }
 
-/** Deletes the keys of tasks or of contexts, in the order in which appends lock them. */
+/** Deletes the keys of tasks or contexts, in the lock order of appends. */
 function deleteKeys(of: "task" | "context", lock: string): string {
   return `DELETE FROM parley.keys k USING (
       SELECT owner, name FROM parley.keys WHERE ${of} = ANY($1::bigint[]) ORDER BY owner, name ${lock}
@@ -208,8 +208,8 @@ function deleteKeys(of: "task" | "context", lock: string): string {
 
 // Lists of tasks in the order of an index, for what deletes the oldest of them.
 
-/** The tasks with the oldest status of these, which are locked. */
-export async function rowsOfTasks(
+/** The rows of the locked tasks with the oldest status. */
+async function rowsOfTasks(
   sql: Sql,
   found: readonly { readonly number: number; readonly time: number }[],
   limit: number,
@@ -223,18 +223,18 @@ export async function rowsOfTasks(
   return rows.map((row) => taskRow(row));
 }
 
-/** One list of tasks in the order of an index: of an agent or an owner, in a state, older than a time. */
+/** A list of tasks in the order of an index: of an agent or owner, in a state, older than a time. */
 export type TaskList = readonly [scope: number, state: number, before: number];
 
 const listed = columns("scope bigint, state smallint, before bigint");
 
-/** Of each list the tasks with the oldest status. `and`: a condition, and what locks the rows. */
+/** The oldest tasks of each list. `and`: a condition, and row locks. */
 export function selectLists(level: "agent" | "owner", columns: string, and: string): string {
   return `SELECT t.* FROM ${rowsOf(listed)} CROSS JOIN LATERAL (SELECT ${columns} FROM parley.tasks t
     WHERE t.${level} = v.scope AND t.state = v.state AND t.status_time < v.before ${and}) t`;
 }
 
-/** Deletes tasks of these lists, the oldest first. They are locked where nobody else has locked them. */
+/** Locks the oldest tasks of these lists, except those locked by others. */
 export async function lockLists(
   sql: Sql,
   level: "agent" | "owner",
@@ -248,8 +248,8 @@ export async function lockLists(
   return rowsOfTasks(sql, found, limit);
 }
 
-/** Where agents and states have times of their own, each of them is a list. */
-export async function lockByRules(sql: Sql, options: SweepOptions): Promise<readonly TaskRow[]> {
+/** With a rule per agent and state, each of them is a list. */
+async function lockByRules(sql: Sql, options: SweepOptions): Promise<readonly TaskRow[]> {
   const lists = (await agentsOf(sql)).flatMap(({ id, name }) =>
     sweptStates.flatMap((state): TaskList[] => {
       const before = deletesBefore(options, name, state);
@@ -259,7 +259,7 @@ export async function lockByRules(sql: Sql, options: SweepOptions): Promise<read
   return lockLists(sql, "agent", lists, options.limit + 1);
 }
 
-export async function agentsOf(sql: Sql): Promise<readonly { readonly id: number; readonly name: string }[]> {
+async function agentsOf(sql: Sql): Promise<readonly { readonly id: number; readonly name: string }[]> {
   const rows = await sql("SELECT id, coalesce(long_name, name) FROM parley.scopes WHERE parent = 0");
   return rows.map((row) => ({ id: int(row, 0), name: decodeName(text(row, 1)) }));
 }

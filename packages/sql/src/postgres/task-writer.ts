@@ -22,10 +22,11 @@ import {
   recordValueColumns,
   recordValues,
   rowsOf,
+  together,
   write,
   type Column,
-} from "./rows.ts";
-import { together, type Sql } from "./schema.ts";
+  type Sql,
+} from "./schema.ts";
 
 /** A task that is locked, as a transaction knows it. */
 export interface LockedTask extends KnownTask {

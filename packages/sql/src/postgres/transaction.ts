@@ -6,17 +6,17 @@ import type { PatientConnection } from "./patience.ts";
 
 // Transactions on a connection that is held, and what a server says of itself.
 
-/** A commit that was not answered. */
+/** An unanswered commit. */
 export class CommitLost extends Error {
   constructor(cause: unknown) {
     super("The connection was lost during a commit", { cause });
   }
 }
 
-/** What became of a transaction on a connection that works. */
+/** The outcome of a transaction on a working connection. */
 type Settled<T> = { readonly result: T } | { readonly failure: unknown };
 
-/** Runs a transaction on a connection. Rejects where the connection is of no use any more: with `CommitLost` where it may have taken effect. */
+/** Runs a transaction. Rejects if the connection is unusable: with `CommitLost` if the commit may have taken effect. */
 export async function settle<T>(
   connection: PatientConnection,
   begin: string,
@@ -42,7 +42,7 @@ export async function settle<T>(
   } catch (thrown) {
     // The first failure is the reason of those after it.
     const failure = failures[0] ?? thrown;
-    // A server that has become a replica, and a connection that is lost, are connected to again.
+    // A new connection is needed after a failover and after a lost one.
     if (isReadOnly(failure) || isDisconnection(failure)) throw failure;
     try {
       await connection.query("ROLLBACK");
@@ -54,7 +54,7 @@ export async function settle<T>(
   try {
     await connection.query("COMMIT");
   } catch (thrown) {
-    // Only the server itself knows that it did not commit. A pooler says what it likes, and so does a server that ends the session.
+    // Only an answer of the server proves that it did not commit.
     throw isAnswer(thrown) ? thrown : new CommitLost(thrown);
   }
   return { result };
@@ -66,7 +66,7 @@ export async function readFacts(connection: Connection): Promise<ServerFacts> {
        current_setting('server_encoding')`,
   );
   const [version, backend, isReplica, encoding] = rows[0] ?? [];
-  if (encoding !== "UTF8") throw unavailable(`The database must have the encoding UTF8. It has ${String(encoding)}`);
+  if (encoding !== "UTF8") throw unavailable(`The database encoding must be UTF8; got ${String(encoding)}`);
   return {
     version: Number(version),
     pooled: connection.backend !== undefined && connection.backend !== backend,
@@ -75,8 +75,8 @@ export async function readFacts(connection: Connection): Promise<ServerFacts> {
 }
 
 /**
- * Whether a connection keeps its session of the server, which LISTEN needs. A pooler in transaction mode gives the session that was just
- * used to the next transaction, unless there is much to do: then the echo shows it.
+ * Whether a connection keeps its session, which LISTEN needs. A pooler in transaction mode gives the session to the next transaction,
+ * unless it is busy: then the echo shows it.
  */
 export async function keepsSession(driver: PostgresDriver): Promise<boolean> {
   return driver.hold(async (one) => {
@@ -97,11 +97,9 @@ async function sessionOf(queries: Queries): Promise<unknown> {
 }
 
 /**
- * Rows that transactions write to be found again. Where the connection is lost during a commit, the row says whether the commit took
- * effect: also after a crash, and after a failover to a replica that did not have it. The numbers of transactions cannot say it, since a
- * server gives them out again whose commit it lost.
- *
- * Each transaction that is open has a row of its own, so that none waits for another one.
+ * Rows that prove commits: if the connection is lost during a commit, the row tells its outcome, also after a crash or a failover that
+ * lost the commit. Transaction ids cannot, since a server reuses those of lost commits. Each open transaction has a row of its own, so
+ * none waits for another.
  */
 export class Witnesses {
   readonly #table: string;
@@ -112,12 +110,10 @@ export class Witnesses {
     this.#table = table;
   }
 
-  /** A row that no other transaction of this process writes now. */
   take(): Witness {
     return this.#free.pop() ?? new Witness(this.#table);
   }
 
-  /** The transaction is over, and what became of it is known. */
   giveBack(witness: Witness): void {
     this.#free.push(witness);
   }
@@ -133,7 +129,7 @@ export class Witness {
     this.#table = table;
   }
 
-  /** The statement that a new transaction begins with. It also gives the transaction its number, before any sequence does. */
+  /** The first statement of a transaction. It also assigns the transaction id, before any sequence value. */
   begin(): string {
     this.#token += 1;
     return `INSERT INTO ${this.#table} AS w (id, token) VALUES ('${this.#id}', ${this.#token})
@@ -141,8 +137,8 @@ export class Witness {
   }
 
   /**
-   * Whether the last transaction has taken effect. It waits for that transaction while the server still has it, since both write the
-   * row. What it did not find can never take effect later.
+   * Whether the last transaction was committed. Waits while the server still runs it, since both write the row: what it does not find
+   * can never commit later.
    */
   async isCommitted(queries: Queries): Promise<boolean> {
     const { rows } = await queries.query(

@@ -9,8 +9,20 @@ import type {
 import { effortPerSweep, pagesOf, readContexts, readOwners, readReplies } from "../shared/upkeep.ts";
 import { dialect } from "./dialect.ts";
 import type { Retention } from "./retention.ts";
-import { count, indexName, stateNumber, states, taskColumns, taskRow, taskTables, timeLimit } from "./rows.ts";
-import { columnsOf, one, together, type Sql } from "./schema.ts";
+import {
+  columnsOf,
+  count,
+  indexName,
+  one,
+  stateNumber,
+  states,
+  taskColumns,
+  taskRow,
+  taskTables,
+  timeLimit,
+  together,
+  type Sql,
+} from "./schema.ts";
 import type { Calls } from "./store.ts";
 import { deleteContexts, deleteTasks, lockLists, selectLists, type TaskList, type Write } from "./sweep.ts";
 
@@ -23,7 +35,7 @@ export function upkeepOf(calls: Calls, write: Write, retention: Retention): Upke
     remove: (selection, limit) =>
       calls.run(async (): Promise<RemovedTasks> => {
         const tasks = await write((sql) => removeTasks(sql, selection, limit));
-        // A transaction of its own: it locks conversations, and every append waits for one that changes counts.
+        // A transaction of its own: it locks conversations, and appends wait for transactions that change counts.
         const { deleted: conversations, more } = await write((sql) => removeIdle(sql, selection, limit));
         return { deleted: tasks.deleted, conversations, more: tasks.more || more };
       }),
@@ -33,11 +45,11 @@ export function upkeepOf(calls: Calls, write: Write, retention: Retention): Upke
       calls.run(async () => {
         const removed = await write((sql) => clearOwner(sql, owner, limit));
         if (removed.more || removed.deleted > 0) return { ...removed, more: true };
-        // The records of tasks that retention has deleted before may be there until their partition is dropped.
+        // Records of tasks that retention deleted may remain until their partition is dropped.
         await retention.drop().catch(() => undefined);
         return write((sql) => forgetOwner(sql, owner));
       }),
-    // Rows that were deleted are overwritten by the server.
+    // The server overwrites deleted rows.
     scrub: () => calls.run(() => Promise.resolve()),
   };
 }
@@ -95,7 +107,7 @@ async function removeTasks(sql: Sql, selection: TaskSelection, limit: number): P
   return { deleted: tasks.length, more: found.length > tasks.length };
 }
 
-/** Deletes conversations without a task, the least recently used first. A key that has yet to expire keeps its conversation. */
+/** Deletes conversations without a task, the least recently used first, unless a key in them has yet to expire. */
 async function removeIdle(
   sql: Sql,
   { agent, owner, states: wanted = states, before = Infinity }: TaskSelection,
@@ -128,7 +140,7 @@ function ownerId(sql: Sql, { agent, owner }: Owner): Promise<number | undefined>
 
 const hasTasks = "SELECT EXISTS (SELECT 1 FROM parley.tasks WHERE owner = $1)::int";
 
-/** Deletes what an owner has beside tasks, at most `limit` rows of a kind. */
+/** Deletes what an owner has except tasks, at most `limit` rows of a kind. */
 async function clearOwner(sql: Sql, owner: Owner, limit: number): Promise<Removed> {
   const id = await ownerId(sql, owner);
   if (id === undefined) return { deleted: 0, more: false };
@@ -154,8 +166,8 @@ async function clearOwner(sql: Sql, owner: Owner, limit: number): Promise<Remove
 }
 
 /**
- * Deletes an owner that has nothing any more. Waits for the transactions that are creating something of it, and lets none begin until this
- * one is over: those that still remember the owner then find that it is gone. Those of other owners go on.
+ * Deletes an owner without data. Waits for transactions that create something for it, and blocks new ones, which then find it gone.
+ * Other owners are not affected.
  */
 async function forgetOwner(sql: Sql, owner: Owner): Promise<Removed> {
   const id = await ownerId(sql, owner);

@@ -6,9 +6,9 @@ import { keepsSession } from "./transaction.ts";
 export interface NotifyWakeupOptions {
   /** The channel of NOTIFY. Nodes with the same database and channel wake one another. Default `parley`. */
   readonly channel?: string;
-  /** The least time between two NOTIFY of this node, in milliseconds. Default 2. */
+  /** The minimum number of milliseconds between two NOTIFY of this node. Default 2. */
   readonly interval?: number;
-  /** Milliseconds without a notification, after which the node sends itself one to see whether they arrive. Default 15000. */
+  /** Milliseconds of silence after which the node sends itself a notification. Default 15000. */
   readonly heartbeat?: number;
   /** Milliseconds within which a notification to itself must arrive. Default 5000. */
   readonly echoTimeout?: number;
@@ -17,12 +17,11 @@ export interface NotifyWakeupOptions {
 }
 
 /**
- * Wake-ups by LISTEN and NOTIFY. What commits with a notification waits for every other such commit of the server, so notifications
- * are never sent by the transaction that appends: they follow it, many in one statement, without waiting for the disk
- * (docs/decisions/wakeups.md).
+ * Wake-ups by LISTEN and NOTIFY. Commits with a notification wait for one another, so notifications follow the append: many in one
+ * statement, without waiting for the disk (docs/decisions/wakeups.md).
  *
- * Resolves when it has listened and heard itself, or has found that it cannot: `isConnected` says which. It keeps trying, seldom
- * behind a pooler. A node that cannot listen still notifies: NOTIFY passes a pooler.
+ * Resolves when it hears itself, or has found that it cannot (`isConnected`). It keeps trying, rarely behind a pooler. A node that
+ * cannot listen still notifies: NOTIFY passes a pooler.
  */
 export async function notifyWakeup(
   driver: PostgresDriver,
@@ -34,7 +33,7 @@ export async function notifyWakeup(
   return wakeup;
 }
 
-/** No wake-ups: each node looks by itself. */
+/** No wake-ups: each node polls. */
 export const noWakeup: Wakeup = {
   isConnected: false,
   publish() {},
@@ -45,13 +44,10 @@ export const noWakeup: Wakeup = {
 /** Payloads have less than 8000 bytes (PostgreSQL, NOTIFY). */
 const messageBytes = 7900;
 const [shortestPause, longestPause] = [100, 10_000];
-/** Behind a pooler that never let a notification through. Its settings may change, and a slow one may have been late. */
+/** Behind a pooler that never delivered a notification. Its settings may change, and it may have been slow. */
 const poolerPause = 300_000;
 
-/**
- * A commit of NOTIFY takes part in the order of all of them, and holds a lock until its record is on the disk, unless it need not be
- * there: nothing else is in that transaction.
- */
+/** Commits with NOTIFY are serialized and hold a lock until their record is on disk, which is not needed here. */
 const notify = `SELECT set_config('synchronous_commit', 'off', true), pg_notify($1, message) FROM unnest($2::text[]) AS message`;
 
 export class NotifyWakeup implements Wakeup {
@@ -64,9 +60,8 @@ export class NotifyWakeup implements Wakeup {
   #listening: Listening | undefined;
   #isConnected = false;
   #isClosed = false;
-  /** Whether a notification has ever arrived. */
   #hasWorked = false;
-  /** How often it has failed to listen since it last did. */
+  /** Failures to listen since it last worked. */
   #failures = 0;
   #heard = 0;
   #cancelTimer: (() => void) | undefined;
@@ -90,8 +85,8 @@ export class NotifyWakeup implements Wakeup {
       interval,
       messageBytes,
       send: (messages) => this.#notify(this.#listening ?? driver, messages),
-      // The readers of other nodes look by themselves a little later.
-      onError: (cause) => logger.debug("PostgreSQL: wake-ups could not be sent", { cause }),
+      // The readers of other nodes poll a little later.
+      onError: (cause) => logger.debug("PostgreSQL: failed to send wake-ups", { cause }),
     });
   }
 
@@ -99,7 +94,7 @@ export class NotifyWakeup implements Wakeup {
     return this.#isConnected;
   }
 
-  /** The connection that listens, on which other short statements may run. `undefined`: there is none now. */
+  /** The listening connection, for other short statements. `undefined` while there is none. */
   get listening(): Queries | undefined {
     return this.#isConnected ? this.#listening : undefined;
   }
@@ -133,11 +128,11 @@ export class NotifyWakeup implements Wakeup {
     this.#listeners.clear();
   }
 
-  /** Listens, and hears itself. Never rejects. */
+  /** Listens until it hears itself. Never rejects. */
   async #connect(): Promise<void> {
     const { channel, logger } = this.#options;
     if (this.#driver.listen === undefined) {
-      logger.info("PostgreSQL: there is no connection for LISTEN. Readers poll for what other nodes store");
+      logger.info("PostgreSQL: no connection for LISTEN; readers poll for changes by other nodes");
       return;
     }
     let listening: Listening | undefined;
@@ -151,16 +146,15 @@ export class NotifyWakeup implements Wakeup {
       });
       this.#listening = listening;
       if (early !== undefined) throw early.cause;
-      // It is idle by nature. A pooler gives its session to others.
+      // It is usually idle. A pooler would give its session to others.
       if (!this.#pooled) await listening.query("SET idle_session_timeout = 0");
-      // By another connection: a pooler could answer itself.
+      // On another connection: a pooler could answer itself.
       const arrives = await this.#echo(() => this.#notify(this.#driver, [this.#batch.ping()]));
-      // It may have ended meanwhile.
       if (this.#listening !== listening) return;
       if (!arrives) return await this.#giveUp(listening);
     } catch (cause) {
       logger.debug("PostgreSQL: LISTEN failed", { cause });
-      // It has ended meanwhile, and is tried again already.
+      // It has ended, and is being retried.
       if (listening !== undefined && this.#listening !== listening) return;
       this.#listening = undefined;
       await listening?.close();
@@ -169,7 +163,7 @@ export class NotifyWakeup implements Wakeup {
     if (this.#isClosed) return;
     if (this.#failures > 0) {
       logger.info("PostgreSQL: notifications arrive again", { channel });
-      // What was published meanwhile is not known.
+      // Wake-ups may have been missed.
       this.#tell(undefined);
     }
     this.#failures = 0;
@@ -183,15 +177,15 @@ export class NotifyWakeup implements Wakeup {
   async #giveUp(listening?: Listening): Promise<void> {
     const { clock, logger } = this.#options;
     this.#listening = undefined;
-    // A pooler gives the session of the server to others.
+    // A pooler gives the session to others.
     if (this.#pooled && !this.#isClosed) await listening?.query("UNLISTEN *").catch(() => undefined);
     await listening?.close();
     if (this.#isClosed) return;
     if (!this.#pooled || this.#hasWorked) return this.#retry(new Error("A notification did not arrive"));
     if (this.#failures++ === 0) {
       logger.warn(
-        "PostgreSQL: notifications do not pass the pooler, as in its transaction mode. Readers poll for what other nodes store. " +
-          "Connect to the server itself, or use wake-ups of another kind",
+        "PostgreSQL: notifications do not pass the pooler, as in transaction mode; readers poll for changes by other nodes. " +
+          "Connect to the server directly, or use another kind of wake-up",
       );
     }
     this.#after(clock, poolerPause, () => void this.open());
@@ -207,7 +201,7 @@ export class NotifyWakeup implements Wakeup {
     if (this.#isClosed) return;
     const { clock, logger } = this.#options;
     if (this.#failures === 0) {
-      logger.warn("PostgreSQL: notifications do not arrive. Readers poll for what other nodes store, until they do", {
+      logger.warn("PostgreSQL: notifications do not arrive; readers poll until they do", {
         cause,
       });
       this.#isConnected = false;
@@ -218,7 +212,7 @@ export class NotifyWakeup implements Wakeup {
     this.#after(clock, most * (0.5 + Math.random() / 2), () => void this.open());
   }
 
-  /** Looks whether notifications still arrive, where none has for a while. */
+  /** Checks whether notifications still arrive if none has for a while. */
   #beat(): void {
     const { clock, heartbeat } = this.#options;
     const before = this.#heard;
@@ -239,7 +233,7 @@ export class NotifyWakeup implements Wakeup {
     this.#retry(new Error("A notification did not arrive"));
   }
 
-  /** Whether something of this node arrives soon after `send`. */
+  /** Whether a message of this node arrives soon after `send`. */
   async #echo(send: () => Promise<void>): Promise<boolean> {
     const { clock, echoTimeout } = this.#options;
     let hear: ((arrives: boolean) => void) | undefined;
@@ -250,7 +244,7 @@ export class NotifyWakeup implements Wakeup {
     try {
       if (this.#isClosed) return false;
       await send();
-      // To be sent, it may have waited for a connection.
+      // `send` may have waited for a connection.
       cancel = clock.after(echoTimeout, () => hear?.(false));
       return await heard;
     } finally {

@@ -3,25 +3,24 @@ import type { StoreCondition } from "@parley/server/internal/store/index";
 import type { Wakeup, WakeupListener } from "@parley/server/internal/store/wakeup";
 import type { Queries } from "./driver.ts";
 import { isOutage, isReadOnly } from "./errors.ts";
-import { int } from "./rows.ts";
-import type { Schema } from "./schema.ts";
+import { int, type Schema } from "./schema.ts";
 
-/** While wake-ups arrive, a node looks so many times less often. */
+/** Factor by which polls are rarer while wake-ups arrive. */
 const calmer = 10;
-/** Milliseconds for which a write of another node may go on before its end is waited for no more: all time limits of one together. */
+/** The maximum duration of another node's write in milliseconds: all its timeouts together. */
 const longestWrite = 60_000;
-/** Places of this node that are remembered between two looks. With more, they count as those of others. */
+/** The maximum number of own places remembered between two polls. Others count as those of other nodes. */
 const maxPlaces = 100_000;
 
 /**
- * How many transactions have begun to write, which of those that run now is the oldest, and the next that will begin: in this order, so
- * that what is counted has begun before the next one. The sequence is asked as a function, which needs USAGE or SELECT.
+ * The number of write transactions so far, the oldest running one, and the next one: in this order, so that everything counted began
+ * before the next one. The sequence is read by a function, which needs USAGE or SELECT.
  */
 const look = `WITH places AS MATERIALIZED (SELECT coalesce(pg_sequence_last_value('parley.places'), 0) AS last),
     snapshot AS MATERIALIZED (SELECT last, pg_current_snapshot() AS now FROM places)
   SELECT last, pg_snapshot_xmin(now)::text, pg_snapshot_xmax(now)::text, age(pg_snapshot_xmax(now)::xid) FROM snapshot`;
 
-/** What a look has shown. Numbers of transactions have 64 bits. */
+/** The result of a poll. Transaction ids have 64 bits. */
 interface Seen {
   readonly last: number;
   /** Every transaction below is over. */
@@ -38,9 +37,8 @@ export interface WatchOptions {
 }
 
 /**
- * Calls listeners after other nodes have written: at once with a wake-up, and else with a look at the number of transactions that all
- * nodes have begun. Each takes its number some time before it commits. So the listeners are called with each look until all that had
- * begun are over.
+ * Calls listeners after other nodes have written: at once by wake-up, else by polling the number of write transactions of all nodes.
+ * Each takes its number before it commits, so listeners are called with each poll until all that had begun are over.
  */
 export class Watch {
   readonly #driver: Queries;
@@ -50,11 +48,10 @@ export class Watch {
   readonly #listeners = new Set<{ readonly tell: WakeupListener }>();
   #timer: NodeJS.Timeout | undefined;
   #unsubscribe: (() => void) | undefined;
-  /** What the last look has shown. */
   #seen: Seen | undefined;
-  /** What this node has taken from the sequence since. */
+  /** Numbers that this node has taken since. */
   #own = new Set<number>();
-  /** Transactions below may commit what listeners have not read yet, until that moment. */
+  /** Transactions below may still commit, until that moment. */
   #open: { readonly below: bigint; readonly until: number } | undefined;
   #looks = 0;
   #looking: Promise<boolean> | undefined;
@@ -67,18 +64,18 @@ export class Watch {
     this.#logger = options.logger ?? silentLogger;
   }
 
-  /** Rejects where no look is possible, such as without the right to read the sequence. */
+  /** Rejects if polling is impossible, such as without the right to read the sequence. */
   async open(queries: Queries): Promise<void> {
     await queries.query(this.#text);
   }
 
-  /** How this node hears of others now. `unseen`: by nothing, since neither wake-ups nor looks work. */
+  /** How this node hears of others. `unseen`: not at all, since neither wake-ups nor polls work. */
   get hearing(): NonNullable<StoreCondition["changes"]> {
     if (this.#options.wakeup.isConnected) return "told";
     return this.#fails ? "unseen" : "polled";
   }
 
-  /** This node has taken a number for a transaction of its own. */
+  /** Notes a number taken by a transaction of this node. */
   took(places: number): void {
     if (this.#timer !== undefined && this.#own.size < maxPlaces) this.#own.add(places);
   }
@@ -111,9 +108,9 @@ export class Watch {
 
   async #turn(): Promise<void> {
     const turn = this.#looks++;
-    // The first look says what the next ones are compared with.
+    // The first poll is the baseline of the next ones.
     if (this.#options.wakeup.isConnected && turn % calmer !== 0 && this.#seen !== undefined) return;
-    // A database that does not answer gets no more questions.
+    // One poll at a time.
     if (this.#looking !== undefined) return;
     this.#looking = this.#look();
     const mayHaveChanged = await this.#looking;
@@ -121,7 +118,7 @@ export class Watch {
     if (mayHaveChanged) this.#tell(undefined);
   }
 
-  /** Whether others may have committed since the last look. */
+  /** Whether others may have committed since the last poll. */
   async #look(): Promise<boolean> {
     let seen: Seen;
     try {
@@ -131,7 +128,7 @@ export class Watch {
       seen = { last: int(row, 0), over: BigInt(String(row?.[1])), next: most + BigInt(int(row, 3)) };
     } catch (thrown) {
       this.#fail(thrown);
-      // What was to be told is told when the database can be read.
+      // Reported when the database can be read again.
       return false;
     }
     this.#fails = false;
@@ -143,12 +140,12 @@ export class Watch {
       return true;
     }
     if (this.#open === undefined) return false;
-    // What is over now is seen by who reads after this look.
+    // What has ended by now is visible to a read after this poll.
     if (seen.over >= this.#open.below || now > this.#open.until) this.#open = undefined;
     return true;
   }
 
-  /** Whether others have taken a number between two looks. A number of this node whose answer is still under way counts as theirs. */
+  /** Whether others have taken a number between two polls. An own number whose answer is pending counts as theirs. */
   #hasMoved(before: Seen, { last }: Seen): boolean {
     let own = 0;
     for (const places of this.#own) {
@@ -159,10 +156,10 @@ export class Watch {
     return last - before.last !== own;
   }
 
-  /** Logs the first failure of several. An outage is told by the calls that it fails. */
+  /** Logs the first of several failures. An outage is reported by the calls that it fails. */
   #fail(cause: unknown): void {
     if (!this.#fails && this.#timer !== undefined && !isOutage(cause) && !isReadOnly(cause)) {
-      this.#logger.warn("PostgreSQL: this node cannot look for what other nodes store", { cause });
+      this.#logger.warn("PostgreSQL: failed to poll for changes by other nodes; retrying", { cause });
     }
     this.#fails = true;
   }

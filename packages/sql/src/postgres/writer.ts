@@ -11,7 +11,7 @@ import { ensurePartitions } from "./retention.ts";
 import type { Schema } from "./schema.ts";
 import { ScopeGone, ScopeIds } from "./scopes.ts";
 
-/** Items of one transaction, and about how many characters their texts have: more waits for the next one. */
+/** Maximum items of a transaction, and about how many characters. More waits for the next one. */
 const maxItems = 1000;
 const maxText = 16 << 20;
 
@@ -21,26 +21,23 @@ const noPartition = "23514";
 interface Call {
   readonly items: readonly ReadAppend[];
   readonly size: number;
-  /** Until when it waits for a database that is away. */
+  /** The deadline of its retries. */
   readonly until: number;
   resolve(outcomes: readonly AppendOutcome[]): void;
   reject(error: unknown): void;
 }
 
 export interface WriterEvents {
-  /** Told which tasks have changed, after each commit. */
+  /** Called with the changed tasks after each commit. */
   readonly onCommit: (taskIds: readonly string[]) => void;
-  /** Told of each value that a transaction of this node took from the sequence `places`. */
+  /** Called with each value that a transaction takes from the sequence `places`. */
   readonly onPlaces: (places: number) => void;
 }
 
-/** How often items are applied again that met an owner which was being deleted. Made anew, it could be deleted again. */
+/** Retries of items whose owner is being deleted: created again, it could be deleted again. */
 const maxRepeatCount = 5;
 
-/**
- * Appends in the order of the calls, one transaction at a time. Calls that are made meanwhile share the next one: under load a commit
- * serves many of them (group commit).
- */
+/** Appends in the order of the calls, one transaction at a time. Calls made meanwhile share the next one (group commit). */
 export class Writer {
   readonly #database: Database;
   readonly #schema: Schema;
@@ -67,7 +64,7 @@ export class Writer {
     });
   }
 
-  /** Resolves when every call that was made before is over. */
+  /** Resolves when all earlier calls have ended. */
   async settled(): Promise<void> {
     await this.#working;
   }
@@ -102,7 +99,7 @@ export class Writer {
       let from = 0;
       for (const { items, resolve } of calls) resolve(outcomes.slice(from, (from += items.length)));
     } catch (thrown) {
-      // Nothing of it is stored, and the time of the oldest call is over, not yet that of the others.
+      // Nothing is stored, and the deadline of the oldest call has passed, but not yet that of the others.
       if (thrown instanceof A2AError && (isOutage(thrown.cause) || isReadOnly(thrown.cause))) {
         const [oldest, ...others] = calls;
         oldest?.reject(thrown);
@@ -116,7 +113,7 @@ export class Writer {
     }
   }
 
-  /** One by one: what the server refuses one call must not fail the others. Those whose time is over meanwhile fail. */
+  /** One by one: an item that the server rejects must not fail the calls of others. Calls past their deadline fail. */
   async #commitEach(calls: readonly Call[], thrown: unknown): Promise<void> {
     const isRefused = !(thrown instanceof A2AError);
     for (const call of calls) {
@@ -125,7 +122,7 @@ export class Writer {
     }
   }
 
-  /** Calls that have waited for their time already do not try a database that is away, one after the other. */
+  /** Rejects calls past their deadline, instead of trying an unreachable database for each. */
   #rejectLate(thrown: A2AError): void {
     const now = performance.now();
     const late = this.#waiting.filter(({ until }) => until <= now);
@@ -133,7 +130,6 @@ export class Writer {
     for (const { reject } of late) reject(thrown);
   }
 
-  /** `until`: that of the call that has waited longest. */
   async #apply(items: readonly ReadAppend[], until = this.#database.deadline()): Promise<readonly AppendOutcome[]> {
     const reading: Queries = { query: (text, values) => this.#database.query(text, values, { until }) };
     const attempt = async (): Promise<readonly AppendOutcome[]> => {
@@ -148,7 +144,7 @@ export class Writer {
       } catch (thrown) {
         if (thrown instanceof ScopeGone) this.#scopes.forget();
         else if (sqlState(thrown) === noPartition) {
-          // Nobody has swept for some weeks: the log has no partition for new tasks.
+          // No sweep for weeks: the log has no partition for new tasks.
           await this.#database.transaction({ mode: "write" }, (transaction) =>
             ensurePartitions(transaction, this.#schema),
           );
@@ -159,7 +155,7 @@ export class Writer {
   }
 }
 
-/** Whether an error may be that of one call of several: of what it stores, or of what it waits for. */
+/** Whether one call of several may have caused an error: by what it stores, or by a lock that it waits for. */
 function isOfOne(thrown: unknown): boolean {
   return !(thrown instanceof A2AError) || isLocked(thrown.cause) || isConflict(thrown.cause);
 }

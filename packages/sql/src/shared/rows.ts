@@ -20,8 +20,8 @@ export type { Row, Value };
 // What the rows of tasks and of their logs have, in every database.
 
 /**
- * The text of databases is UTF-8 without NUL, and JavaScript's text can have both NUL and lone surrogates. Names are
- * therefore stored as the inside of a JSON string, which most names equal, and JSON without lone surrogates.
+ * Databases store UTF-8 without NUL, and JavaScript strings can have NUL and lone surrogates. Names are stored as the inside of a JSON
+ * string, which most names equal, and JSON without lone surrogates.
  */
 export { decodeName, encodeJson, encodeName };
 
@@ -58,7 +58,7 @@ export function seqOf(row: Row, column = 0): number {
   return int(row, column) % 2 ** 24;
 }
 
-/** A time that stored times are compared with. No stored time is beyond the safe integers; a query may be, as with `Infinity`. */
+/** A time to compare with stored ones, which are safe integers. A query may have `Infinity`. */
 export function timeLimit(time: number): number {
   return Math.max(Number.MIN_SAFE_INTEGER, Math.min(Number.MAX_SAFE_INTEGER, time));
 }
@@ -66,14 +66,14 @@ export function timeLimit(time: number): number {
 /** A column that must be an integer. */
 export function int(row: Row | undefined, column: number): number {
   const value = row?.[column];
-  if (typeof value !== "number") throw new TypeError(`no integer in column ${column}`);
+  if (typeof value !== "number") throw new TypeError(`column ${column} is not an integer`);
   return value;
 }
 
 /** A column that must be text. */
 export function text(row: Row | undefined, column: number): string {
   const value = row?.[column];
-  if (typeof value !== "string") throw new TypeError(`no text in column ${column}`);
+  if (typeof value !== "string") throw new TypeError(`column ${column} is not text`);
   return value;
 }
 
@@ -144,8 +144,8 @@ function ownerOf(row: Row): Owner {
 }
 
 /**
- * The column `run_alone`: 1 if the run was taken over alone, plus twice the deaths that it has outlived. For a suspended run, the bitwise
- * complement of that, which is negative.
+ * The column `run_alone`: 1 if the run was taken over alone, plus twice the deaths that it has outlived. The bitwise complement for a
+ * suspended run.
  */
 export function trialOf(run: StoredRun | undefined): number | null {
   const trial = 2 * (run?.outlived ?? 0) + (run?.alone === true ? 1 : 0);

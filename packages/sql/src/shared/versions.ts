@@ -1,14 +1,14 @@
 /*
- * The rule for the versions of tables, so that nodes of two releases can run side by side while one replaces the other:
+ * The rule for table versions, so that nodes of two releases can run side by side:
  *
- * - A release adds at most one version to those of the release before, and never changes a published one.
- * - What a version changes, programs of the version before can live with: it adds tables, indexes, and columns that are null or have a
- *   default; and until the next version nothing depends on what only the newer program writes.
- * - A program brings older tables to its own version, or is told not to and refuses them. It works with tables that are one version newer,
- *   which it leaves as they are, and refuses those that are newer still.
+ * - A release adds at most one version, and never changes a published one.
+ * - Programs of the version before keep working: a version adds tables, indexes, and columns that are null or have a default, and
+ * nothing depends yet on what only newer programs write.
+ * - A program upgrades older tables, or rejects them if told not to. It works with tables that are one version newer, which it leaves
+ * as they are, and rejects newer ones.
  */
 
-/** How many versions newer than a program the tables may be. */
+/** How many versions newer the tables may be. */
 const stepsAhead = 1;
 
 /** Whether tables of version `found` are too new for a program whose newest version is `own`. */
@@ -16,7 +16,7 @@ export function isTooNew(found: number, own: number): boolean {
   return found > own + stepsAhead;
 }
 
-/** The tables were made by a release that is too new, or cannot be used as they are. */
+/** The tables are too new or cannot be used as they are. */
 export class UnknownVersion extends Error {}
 
 export function tooNew(found: number, own: number): UnknownVersion {

@@ -1,20 +1,17 @@
-/**
- * What the store needs from a library that runs SQLite; `drivers/` has one file for each library. The SQL consists of
- * constants of the source code: every value is passed as a parameter.
- */
+/** What the store needs from an SQLite library. Every value is passed as a parameter. */
 export interface Driver {
-  /** Prepares a statement once and keeps it: call it again with the same text at any time. */
+  /** Prepares a statement, once per text. */
   prepare(sql: string): Statement;
   /** Runs statements that have no parameters and no result. */
   exec(sql: string): void;
   /**
-   * Runs `body` in one transaction, which is rolled back when `body` throws. `write` takes the lock at the start, so that
-   * what was read still holds when it is written. `read` sees the database at one moment.
+   * Runs `body` in a transaction, which is rolled back when `body` throws. `write` takes the lock at the start. `read` sees one
+   * snapshot.
    */
   transaction<T>(mode: "read" | "write", body: () => T): T;
-  /** The most parameters of one statement. Absent: more than any statement here has. */
+  /** The maximum number of parameters of a statement. Absent: more than any statement has. */
   readonly maxParameters?: number;
-  /** Whether nothing else can have the database open, so that no other connection changes it. Default false. */
+  /** Whether no other connection can change the database. Default false. */
   readonly isAlone?: boolean;
   /** Copies the write-ahead log into the database file and closes the connection. */
   close(): void;
@@ -30,7 +27,7 @@ export interface Statement {
   all(...values: readonly Value[]): readonly Row[];
 }
 
-/** The code of an error of SQLite, such as `SQLITE_BUSY`. Every driver sets it. */
+/** The code of an SQLite error, such as `SQLITE_BUSY`. */
 export function sqliteCode(thrown: unknown): string | undefined {
   if (!(thrown instanceof Error) || !("code" in thrown) || typeof thrown.code !== "string") return undefined;
   return thrown.code.startsWith("SQLITE_") ? thrown.code : undefined;
@@ -43,7 +40,7 @@ export function isBusy(code: string | undefined): boolean {
   return code !== undefined && (code.startsWith("SQLITE_BUSY") || code.startsWith("SQLITE_LOCKED"));
 }
 
-/** Repeats `attempt` while another process holds the lock, for up to `busyTimeout` milliseconds. The event loop runs meanwhile. */
+/** Retries `attempt` while another process holds the lock, for up to `busyTimeout` milliseconds. */
 export async function retryWhileBusy<T>(attempt: () => T, busyTimeout: number): Promise<T> {
   const end = performance.now() + busyTimeout;
   for (let pause = 1; ; pause = Math.min(2 * pause, 25)) {
@@ -56,7 +53,7 @@ export async function retryWhileBusy<T>(attempt: () => T, busyTimeout: number): 
   }
 }
 
-/** A connection of one SQLite library. `driverOver` adds what is the same for all of them. */
+/** A connection of an SQLite library. */
 export interface Library {
   prepare(sql: string): LibraryStatement;
   /** Runs one statement or several. */
@@ -73,8 +70,8 @@ export interface LibraryStatement {
 }
 
 /**
- * A driver over a connection. It keeps prepared statements, checks values, ends transactions and refuses every call
- * after `close`, so that all libraries behave alike.
+ * A driver over a connection: caches statements, checks values, ends transactions, and rejects calls after `close`, so that all
+ * libraries behave alike.
  */
 export function driverOver(library: Library): Driver {
   const statements = new Map<string, Statement>();
@@ -116,7 +113,7 @@ export function driverOver(library: Library): Driver {
       isOpen = false;
       statements.clear();
       try {
-        // Statements of libsql keep the connection and its log open until the garbage collector frees them: empty the log now.
+        // Statements of libsql keep the connection and its log open until they are garbage collected: empty the log now.
         library.exec("PRAGMA wal_checkpoint(TRUNCATE)");
       } catch {
         // The next connection to the file reads the log.
@@ -140,7 +137,7 @@ function checked(statement: LibraryStatement, sql: string, checkOpen: () => void
   };
 }
 
-/** Refuses values that a library stores as something else, or that end the process (`libsql`). */
+/** Rejects values that a library would convert, or that crash the process (`libsql`). */
 function checkValues(sql: string, expected: number, values: readonly Value[]): void {
   if (values.length !== expected) {
     throw new TypeError(`${expected} parameters expected, ${values.length} given: ${sql}`);

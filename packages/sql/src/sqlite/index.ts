@@ -1,5 +1,5 @@
 /**
- * The SQLite store, on the driver that the runtime has.
+ * The SQLite store.
  * @packageDocumentation
  */
 
@@ -28,47 +28,44 @@ export { sqliteWebhookMemory, type SqliteWebhookMemoryOptions } from "./webhook-
 
 /** Options of `sqliteStore()`. */
 export interface SqliteStoreOptions {
-  /** The database file. It is created with its folder if it is missing. `:memory:` keeps everything in memory until the store is closed. */
+  /** The database file, created with its folder if it is missing. `:memory:` keeps everything in memory. */
   readonly path: string;
   /**
-   * Whether the file is created where it is missing, and brought to the version of this release. `false`: it must be a database
-   * of this version, and nothing else is changed, as for a program that looks at the file of a server. Default true.
+   * Whether to create the file, and upgrade its tables. `false`: the file must have the tables of this version and is not changed, such
+   * as for a tool that reads the file of a server. Default true.
    */
   readonly create?: boolean;
   /**
-   * What an acknowledged append survives. `FULL` (the default): a crash of the process and a loss of power, since every
-   * commit waits for the disk. `NORMAL`: a crash of the process; after a loss of power the last commits may be missing. The
-   * file is consistent either way. Under load many tasks share a commit, and `FULL` costs next to nothing; on a slow disk
-   * `NORMAL` answers a single request sooner.
+   * What an acknowledged append survives. `FULL` (default): also power loss, since each commit waits for the disk. `NORMAL`: a crash of
+   * the process; power loss may undo the last commits. The file stays consistent. Under load many tasks share a commit, so `FULL` costs
+   * little; on a slow disk `NORMAL` answers single requests sooner.
    */
   readonly synchronous?: "FULL" | "NORMAL";
   /** Milliseconds that a call waits for another process that writes, before it fails as `Unavailable`. Default 5000. */
   readonly busyTimeout?: number;
-  /** Largest size of the file, in pages of 4096 bytes; an append beyond it fails as `Unavailable`. Default: none. */
+  /** Maximum size of the file, in pages of 4096 bytes. Appends beyond it fail as `Unavailable`. Default: none. */
   readonly maxPages?: number;
   /**
-   * The library that runs SQLite: `node:sqlite` (Node 22.16 or newer), `bun:sqlite` (Bun) or `libsql` (a package to
-   * install). Default: the library of the runtime, or `libsql` where it has none, such as on Node 20.
+   * The SQLite library: `node:sqlite` (Node 22.16 or newer), `bun:sqlite` or the package `libsql`. Default: that of the runtime, else
+   * `libsql`.
    */
   readonly driver?: DriverName;
-  /** Milliseconds between two checks of `watch` for changes by other processes. Default 200. */
+  /** Milliseconds between two polls of `watch` for changes by other processes. Default 200. */
   readonly watchInterval?: number;
   /**
-   * Whether a thread of its own writes, so that requests are answered while it waits for the disk. Default true. There is
-   * no thread for `:memory:`, nor in a program that was bundled into one file.
+   * Whether to write in a thread, so that requests are answered while it waits for the disk. Default true. Without effect for
+   * `:memory:` and in a program bundled into one file.
    */
   readonly thread?: boolean;
-  /** Logs when the files of the database are removed while it is open, and when they are back. Default: silent. */
+  /** Logs when the files are removed while open, and when they are back. Default: silent. */
   readonly logger?: Logger;
 }
 
 /**
- * A durable store in one SQLite file. Several processes may use the file at once, so that one can drain while its
- * successor runs.
+ * A durable store in one SQLite file. Several processes may use the file at once, such as one that drains and its successor.
  *
- * Rejects with an `A2AError` of code `Unavailable` if the file cannot be opened, is not such a database or was written by a
- * release that is more than one version of the tables newer, and if the driver is missing; the message then says what to install. If the files are removed, renamed or
- * replaced while the store is open, every call rejects as `Unavailable` until the same files are back.
+ * Rejects with an `A2AError` of code `Unavailable` that says what to do: if the file cannot be opened, is no such database or more than
+ * one version newer, or the driver is missing. While its files are removed, renamed or replaced, every call rejects as `Unavailable`.
  */
 export async function sqliteStore(options: SqliteStoreOptions): Promise<Store> {
   const { synchronous = "FULL", busyTimeout = 5000, maxPages, watchInterval = 200, thread = true } = options;
@@ -86,14 +83,14 @@ export async function sqliteStore(options: SqliteStoreOptions): Promise<Store> {
     const file = thread && !inMemory ? threadFile() : undefined;
     const beside = (writer = file && threadWriter(file, connection));
     const opened = (driver = await openConnection(open, connection));
-    // It may be the file of another program.
+    // The file may be that of another program.
     if (!create) await retryWhileBusy(() => checkVersion(opened), busyTimeout);
     else {
       await retryWhileBusy(() => opened.prepare("PRAGMA journal_mode = WAL").all(), busyTimeout);
       const found = await retryWhileBusy(() => migrate(opened), busyTimeout);
       if (found > newestVersion) {
         const versions = { path, found, newest: newestVersion };
-        logger.info("SQLite: the file is of the next release, and this one works with it", versions);
+        logger.info("SQLite: the file is one version newer; this release works with it", versions);
       }
     }
     const identity = inMemory ? {} : identityOf(path);
@@ -110,7 +107,7 @@ export async function sqliteStore(options: SqliteStoreOptions): Promise<Store> {
   }
 }
 
-/** What is wrong with a file, as far as it is known, without its path: the cause has that. */
+/** The reason, without the path: the cause has that. */
 function sentenceOf(path: string, thrown: unknown): string {
   const message = thrown instanceof Error ? thrown.message : "";
   const reason = isFolder(path) ? "it is a folder" : message.includes(dirname(path)) ? "" : message;

@@ -139,19 +139,19 @@ interface Ladder {
   top: Rung;
 }
 
-/** Up to so many tasks are counted each time, at 20 ns each. */
+/** Lists with up to so many tasks are counted each time, at 20 ns per task. */
 const few = 1000;
-/** Both bound the memory to a few megabytes: a rung is two numbers. */
+/** Both limit the memory to a few megabytes: a rung is two numbers. */
 const maxRungs = 64;
 const maxLadders = 1000;
 const never = Number.MAX_SAFE_INTEGER;
 
 /**
- * Counts the tasks of a list with a status since some time. There is no counter for that, and counting goes through all of
- * them. So this class remembers how many are older than some times in the past, its rungs, and counts only newer ones.
+ * Counts the tasks of a list since some time. There is no counter for that, and counting visits them all. So this class remembers how
+ * many are older than some past times, its rungs, and counts only newer ones.
  *
- * The rungs hold as long as the past has not changed, whichever process writes. No task was added to it while `late`
- * (`Tally`) is the same, and none was removed while the total less the newer ones is the same.
+ * The rungs hold as long as the past has not changed, whichever process writes: no task was added to it while `late` (`Tally`) is the
+ * same, and none removed while the total less the newer ones is the same.
  */
 export class Counts {
   readonly #ladders = new Map<string, Ladder>();

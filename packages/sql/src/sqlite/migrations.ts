@@ -3,20 +3,18 @@ import { isTooNew, tooNew, UnknownVersion } from "../shared/versions.ts";
 import { count } from "./rows.ts";
 
 /**
- * The tables, by version. A published version never changes: append a new one, by the rule of `shared/versions.ts`.
+ * The tables by version. A published version never changes: append a new one (`shared/versions.ts`).
  *
- * - `scopes`: agents, their owners, and the contexts of those, each with its number of tasks by state.
- * - `tasks`: the head of a task, in a small row that is rewritten with each append. What can be large is in other tables.
- * - `log`: one row for each record, with the key `number << 24 | seq`: the records of a task are adjacent, and an append
- *   adds to their end. A partial index finds the history without the artifacts. Artifacts have no index: they are most of a
- *   long log, and each chunk of many tasks at once would write one more page.
- * - `search_texts`: the texts that are searched, by the key of the record that has them, with how many words each has, and `search_tasks`: how
- *   far the log of a task is indexed. `search_index` finds the texts by their words. A trigger deletes the texts with their task, whoever
- *   deletes it, and notes it in `search_gone` until its words are deleted.
- * - `features`: rows that features of the server keep with tasks. A partial index finds those that are due.
- * - `notes`: what processes tell each other, until it expires (`notes.ts`).
+ * - `scopes`: agents, owners and contexts, each with its tasks by state.
+ * - `tasks`: the head of a task, a small row that each append rewrites. Large values are in other tables.
+ * - `log`: one row per record, with the key `number << 24 | seq`: the records of a task are adjacent, and appends add to their end. A
+ * partial index finds the history. Artifacts have no index: they are most of a long log, and each chunk would write one more page.
+ * - `search_texts`: searched texts by the key of their record, with their number of words. `search_tasks`: how far a log is indexed.
+ * `search_index`: words. A trigger deletes the texts with their task, and notes the task in `search_gone` until its words are deleted.
+ * - `features`: rows that server features keep with tasks, with a partial index of due ones.
+ * - `notes`: what processes tell each other, until it expires.
  *
- * `docs/decisions/sqlite-layout.md` has the measurements.
+ * Measurements: `docs/decisions/sqlite-layout.md`.
  */
 export const versions: readonly string[] = [
   `
@@ -116,7 +114,7 @@ export const versions: readonly string[] = [
   CREATE INDEX keys_task ON keys (task) WHERE task IS NOT NULL;
   CREATE INDEX keys_context ON keys (context) WHERE context IS NOT NULL;
   `,
-  // The size of a log is known before it is read. Runs are found by their agent.
+  // The size of a log, and runs by agent.
   `
   ALTER TABLE tasks ADD COLUMN bytes INTEGER NOT NULL DEFAULT 0;
   UPDATE tasks SET bytes = (
@@ -179,8 +177,8 @@ export const versions: readonly string[] = [
 ];
 
 /**
- * Migrates a database to the newest version, in one transaction. `to`: to an earlier one, for tests of later migrations. `list`: the versions
- * of another release, for tests of two side by side. Returns the version that was there.
+ * Upgrades a database in one transaction. Returns the version that was there. Tests pass an earlier version `to`, or the `list` of
+ * another release.
  */
 export function migrate(driver: Driver, to: number = versions.length, list: readonly string[] = versions): number {
   return driver.transaction("write", () => {
@@ -196,10 +194,10 @@ export function migrate(driver: Driver, to: number = versions.length, list: read
   });
 }
 
-/** Refuses a database that `migrate` would change. It changes nothing. */
+/** Throws if `migrate` would change the database. */
 export function checkVersion(driver: Driver): void {
   const tables = "SELECT count(*) FROM sqlite_schema WHERE type = 'table' AND name IN ('migrations', 'scopes')";
-  if (count(driver.prepare(tables).get()) < 2) throw new UnknownVersion("The file is not a database of Parley");
+  if (count(driver.prepare(tables).get()) < 2) throw new UnknownVersion("The file is not a Parley database");
   const found = versionOf(driver);
   if (isTooNew(found, versions.length)) throw tooNew(found, versions.length);
   if (found < versions.length) {
@@ -209,7 +207,7 @@ export function checkVersion(driver: Driver): void {
   }
 }
 
-/** Why a program that runs cannot use the file, or `undefined`. A file of the next version can be used by programs of this one. */
+/** Why a running program cannot use the file, or `undefined`. Files of the next version work. */
 export function conditionOfVersion(driver: Driver): string | undefined {
   const found = versionOf(driver);
   if (isTooNew(found, versions.length)) return tooNew(found, versions.length).message;

@@ -21,7 +21,7 @@ import type { ScopeIds } from "./scopes.ts";
 
 // What the engine looks for: runs to claim, features that are due, conversations, idempotency keys, notes of other processes.
 
-/** Sorts a task without a lease before all others. */
+/** Sorts tasks without a lease first. */
 const free = Number.NEGATIVE_INFINITY;
 
 interface ClaimableRun {
@@ -69,10 +69,7 @@ export function readStranded(
     .map((row) => ({ agent: decodeName(text(row, 1)), tasks: int(row, 2) }));
 }
 
-/**
- * At most one more than the limit. The index has three ranges: no lease, the lease of the position, leases that expired
- * later.
- */
+/** At most one more than the limit, from three ranges of the index: no lease, the lease of the position, and leases that expired later. */
 function runsOf(
   driver: Driver,
   agent: number,
@@ -108,8 +105,8 @@ const selectById = `SELECT f.key, f.value, f.due, t.id, o.name
   FROM features f JOIN tasks t ON t.number = f.task JOIN scopes o ON o.id = t.owner WHERE f.id = ?`;
 
 /**
- * Call it in a transaction. Merges the due rows of each agent in the order of their index. Values are read after that: those
- * of a full page for each agent may take more memory than the process has.
+ * Call it in a transaction. Merges the due rows of each agent in index order, and then reads their values, of which full pages per
+ * agent could exceed the memory.
  */
 export function readDue(driver: Driver, scopes: ScopeIds, query: FeatureQuery): readonly DueFeature[] {
   const { feature, now, after = -Infinity, limit } = query;
@@ -154,7 +151,7 @@ export function readOnce(
 ): OnceRecord | undefined {
   const agent = scopes.find(owner.agent);
   if (agent === undefined) return undefined;
-  // The owner is looked up each time: another process may have deleted it.
+  // The owner is looked up each time, since another process may have deleted it.
   const row = driver
     .prepare(
       `SELECT ${onceColumns} FROM scopes o CROSS JOIN ${onceTables}

@@ -10,8 +10,8 @@ export const ownTables: string = "tasks t JOIN scopes c ON c.id = t.context";
 export const taskTables: string = `${ownTables} JOIN scopes a ON a.id = t.agent JOIN scopes o ON o.id = t.owner`;
 
 /**
- * The numbers of rows that a statement inserts. A call of `libsql` costs 1.3 µs, more than its work for a small row: one of
- * sixteen rows costs a third of what it costs alone. Row `task-sqlite`.
+ * Rows per statement. A call of `libsql` costs 1.3 µs, more than a small row: sixteen rows in one cost a third each (benchmark row
+ * `task-sqlite`).
  */
 const sizes = [16, 4, 1] as const;
 

@@ -22,9 +22,8 @@ const root = 0;
 const maxBytes = 4 << 20;
 
 /**
- * Ids of agents, of their owners, and of the contexts of those. The ids of agents and owners are remembered. No other owner ever gets that of
- * a deleted one. Call `forget` after a transaction that was rolled back, which may have created some, and before one that writes, where
- * another connection may have deleted an owner.
+ * Ids of agents, owners and contexts. Those of agents and owners are remembered, and ids of deleted owners are never reused. Call
+ * `forget` after a rollback, which may have undone some, and before a write if another connection may have deleted an owner.
  */
 export class ScopeIds {
   readonly #driver: Driver;
@@ -43,13 +42,12 @@ export class ScopeIds {
     return id;
   }
 
-  /** The names of all agents that ever had a task. */
   agents(): readonly string[] {
     const rows = this.#driver.prepare("SELECT name FROM scopes WHERE parent = ?").all(root);
     return rows.map((row) => decodeName(text(row, 0)));
   }
 
-  /** The id of an agent or an owner, which is created if it is missing. `ScopeChanges` creates contexts. */
+  /** The id of an agent or owner, created if it is missing. `ScopeChanges` creates contexts. */
   ensure(agent: string, owner?: string): number {
     let id = root;
     for (const name of owner === undefined ? [agent] : [agent, owner]) {
@@ -62,7 +60,7 @@ export class ScopeIds {
     this.#known.clear();
   }
 
-  /** For a reader that found nothing: whether the owner has another id by now, because another process deleted it and it came back. */
+  /** For a reader that found nothing: whether another process deleted the owner, which then came back with another id. */
   hasMoved(agent: string, owner: string | undefined): boolean {
     const parent = this.find(agent);
     if (parent === undefined || owner === undefined) return false;
@@ -173,7 +171,7 @@ export class ScopeChanges {
     return this.#made.get(`${parent}/${name}`);
   }
 
-  /** Creates a context. Its row is inserted at the end of the transaction, with all changes. */
+  /** Creates a context. Its row is inserted by `write`. */
   make(parent: number, name: string): number {
     this.#next ??= 1 + count(this.#driver.prepare("SELECT max(id) FROM scopes").get());
     const id = this.#next;
@@ -183,7 +181,7 @@ export class ScopeChanges {
     return id;
   }
 
-  /** The next place in a conversation, which has its messages in the order of their arrival. */
+  /** The next place in a conversation, in the order of arrival. */
   place(context: number): number {
     const change = this.#change(context);
     change.places ??= count(this.#driver.prepare("SELECT places FROM scopes WHERE id = ?").get(context));
@@ -201,7 +199,7 @@ export class ScopeChanges {
     if (to !== undefined && from?.state === to.state) {
       if (from.statusTime === to.statusTime) return;
       this.touch(context, to.statusTime);
-      // The counts of these stay the same: their rows change only if the status is late.
+      // Their counts stay the same; their rows change only for a late status.
       for (const scope of [agent, owner])
         this.#moved.set(scope, Math.min(to.statusTime, this.#moved.get(scope) ?? none));
       return;

@@ -17,14 +17,12 @@ import { count, int, logKey, maxSeq, text } from "./rows.ts";
 import type { ScopeIds } from "./scopes.ts";
 
 /*
- * The index of full text search. A text has the key of its record in the log as its rowid, so that the texts of a task are adjacent. Each of
- * its words is stored with the owner before it: a query reads the words of its owner alone, whatever others have. FTS5 gets words of
- * letters, digits and that sign, each between spaces, and its tokenizer `ascii` leaves them as they are. The column `main` has the main words
- * of a text once more.
+ * The index of full text search. The rowid of a text is the key of its record, so the texts of a task are adjacent. Each word is
+ * prefixed with the owner: a query reads only words of its owner. Words have letters, digits and the sign between, which the tokenizer
+ * `ascii` keeps. The column `main` repeats the main words.
  *
- * A trigger deletes the texts of a task with the task, also where a process of an earlier release deletes it. Such a process may have a SQLite
- * that cannot change the index. So the task is noted, and its words stay in the index, without a text, until a process of this release deletes
- * them. What has no text is not found.
+ * A trigger deletes the texts with their task, also for processes of earlier releases, whose SQLite may be unable to change the index.
+ * The task is noted, and its words stay until a process of this release deletes them. Words without a text are not found.
  */
 
 const createIndex = `CREATE VIRTUAL TABLE IF NOT EXISTS search_index USING fts5(
@@ -47,7 +45,7 @@ export const search: SearchDialect = {
     const found = new Map<number, Map<number, number>>();
     const sql = `SELECT f.rowid FROM (${newest}) f JOIN search_texts s ON s.key = f.rowid
       WHERE f.rowid >> 24 IN (SELECT value FROM json_each(?))`;
-    // A rank of each text would count all texts of each term again for each task.
+    // Ranking in SQL would count all texts of each term again for each task.
     for (const row of (yield terms.map((term) => query(sql, matchOf(owner, term), JSON.stringify(tasks)))).flat()) {
       const key = int(row, 0);
       const task = Math.floor(key / logKey(1, 0));
@@ -91,7 +89,7 @@ export const search: SearchDialect = {
     ];
     return text(row, 1);
   },
-  // It may have the number of a task that is gone.
+  // The task may have the number of a deleted one.
   *begin(task) {
     const [row] = yield* all(query("SELECT 1 FROM search_gone WHERE task = ?", task));
     if (row !== undefined) yield dropWordsOf(task);

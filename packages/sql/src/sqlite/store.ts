@@ -29,7 +29,7 @@ import { findTasks, isIndexed } from "./search.ts";
 import type { Writer } from "./writer.ts";
 
 export interface DriverStoreOptions {
-  /** Whether the database is on a disk. */
+  /** Whether the database is on disk. */
   readonly durable: boolean;
   /** Milliseconds to wait for another process that writes. */
   readonly busyTimeout: number;
@@ -41,10 +41,7 @@ export interface DriverStoreOptions {
   readonly files?: FileWatch;
 }
 
-/**
- * A store on a database that has its tables. `reader` sees what `writer` has acknowledged, and may be the same
- * connection.
- */
+/** A store on a database with tables. `reader` sees what `writer` has acknowledged, and may be the same connection. */
 export function driverStore(reader: Driver, writer: Writer, options: DriverStoreOptions): Store {
   const { durable, bounds = defaultBounds, watchInterval } = options;
   const scopes = new ScopeIds(reader);
@@ -60,7 +57,7 @@ export function driverStore(reader: Driver, writer: Writer, options: DriverStore
     sweep: (sweeping) =>
       calls.write(async () => {
         const report = await writer.sweep(sweeping);
-        // New tasks can get the ids and numbers of deleted ones.
+        // New tasks can reuse the ids and numbers of deleted ones.
         if (report.deleted > 0) kept.forget();
         return report;
       }),
@@ -68,10 +65,10 @@ export function driverStore(reader: Driver, writer: Writer, options: DriverStore
     search: {
       use: (on) =>
         calls.run(async () => {
-          // Most stores never had it on, and a write would wake others.
+          // For most stores it was never on, and a write would wake others.
           if (!on && !isIndexed(reader)) return;
           for (let more = await writer.index(on ? "on" : "off"); more;) {
-            // The store waits for its calls when it closes. The next process goes on.
+            // Closing waits for this call. The next process continues.
             calls.checkOpen();
             more = await writer.index("more");
           }
@@ -128,12 +125,12 @@ function sentenceOf(code: string): string {
   return isReadOnly ? "The file of the database is read-only" : "The store cannot be reached now";
 }
 
-/** Calls are repeated while the file is busy, and reject in the words of the port. */
+/** Retries calls while the file is busy, and rejects in the words of the port. */
 export class Calls extends OpenCalls {
   readonly #reader: Driver;
   readonly #busyTimeout: number;
   readonly #files: FileWatch | undefined;
-  /** Whether the last write has failed for want of room. */
+  /** Whether the last write found the disk full. */
   #isFull = false;
   #probing: Promise<void> | undefined;
 
@@ -151,7 +148,7 @@ export class Calls extends OpenCalls {
     return written;
   }
 
-  /** If the last write found no room, finds out by `probe` whether that is still so. One probe at a time. */
+  /** If the last write found the disk full, probes whether it still is. One probe at a time. */
   async whyFull(probe: () => Promise<void>): Promise<string | undefined> {
     if (!this.#isFull) return undefined;
     this.#probing ??= this.write(probe)

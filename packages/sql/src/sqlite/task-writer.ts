@@ -23,10 +23,10 @@ const objectBytes = 600;
 /** Bytes of memory for all known tasks. */
 const maxBytes = 8 << 20;
 
-/** What a writer remembers from one transaction to the next. Call `forget` after a transaction that was rolled back. */
+/** What a writer remembers between transactions. Call `forget` after a rollback. */
 export class WriterMemory {
   readonly scopes: ScopeIds;
-  /** Unfinished tasks as the last transaction left them, so that a chunk does not read the row of its task. */
+  /** Unfinished tasks, so that a chunk does not read the row of its task. */
   readonly tasks: BoundedMap<KnownTask>;
   readonly #driver: Driver;
   #version: number | undefined;
@@ -41,7 +41,7 @@ export class WriterMemory {
     this.tasks = new BoundedMap({ bytes: maxBytes, bytesOf });
   }
 
-  /** Call it in a transaction. Forgets what another connection may have changed, if one has committed since. */
+  /** Call it in a transaction. Forgets everything if another connection has committed. */
   check(): void {
     const version = dataVersion(this.#driver);
     if (version !== this.#version) this.forget();
@@ -83,7 +83,7 @@ function updateOf(names: readonly string[]): string {
   return `UPDATE tasks SET ${names.map((name) => `${name} = ?`).join(", ")} WHERE number = ?`;
 }
 
-/** Writes the rows of tasks: new ones together, those whose log alone has grown together, and each other one alone. */
+/** Writes rows of tasks: new ones together, those with only a longer log together, others one by one. */
 export class TaskWriter {
   readonly #driver: Driver;
   readonly #new: ManyRows;
@@ -116,7 +116,7 @@ export class TaskWriter {
     this.#new.add(...identityOf(task), ...plainOf(task), ...placingOf(head), ...owningOf(head));
   }
 
-  /** SQLite rewrites an index entry when a statement names one of its columns: an update names only those that changed. */
+  /** SQLite rewrites index entries of all columns that a statement names: update only those that changed. */
   #update(task: KnownTask, stored: TaskHead): void {
     const { head, row } = task;
     const moved = head.state !== stored.state || head.statusTime !== stored.statusTime;

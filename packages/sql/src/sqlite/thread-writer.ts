@@ -8,7 +8,7 @@ import type { Identity } from "./files.ts";
 import type { Writer } from "./writer.ts";
 
 export interface ThreadWriter extends Writer {
-  /** Sets the files that the database must have from now on: the thread starts before they exist. */
+  /** Sets the files that the database must have: the thread starts before they exist. */
   keepTo(identity: Identity): Promise<void>;
 }
 
@@ -17,7 +17,7 @@ export type Request = {
   [Call in keyof ThreadWriter]: { readonly call: Call; readonly input: Parameters<ThreadWriter[Call]> };
 }[keyof ThreadWriter];
 
-/** `failure`: an error of SQLite, whose code would be lost if it were posted as an error. */
+/** `failure`: an SQLite error, whose code would be lost if it were posted. */
 export type Answer =
   | { readonly value: unknown }
   | { readonly error: unknown }
@@ -28,21 +28,20 @@ export interface ThreadData {
   readonly gate: Gate;
 }
 
-/** Whether this file is TypeScript, as in tests. The thread then runs the built file, since Node may not read TypeScript. */
+/** In tests the sources run. The thread then runs the built file, since Node may not read TypeScript. */
 const isSource = import.meta.url.endsWith(".ts");
 
-/** The file of the thread, beside this one. `undefined` in a program that was bundled into one file. */
+/** The file of the thread. `undefined` in a program bundled into one file. */
 export function threadFile(): URL | undefined {
-  // The name is a variable, so that no bundler takes the file for an asset.
+  // A variable, so that bundlers do not treat the file as an asset.
   const name = isSource ? "../../dist/sqlite/sqlite-thread.js" : "sqlite-thread.js";
   const file = new URL(name, import.meta.url);
   return file.protocol === "file:" && existsSync(fileURLToPath(file)) ? file : undefined;
 }
 
 /**
- * A writer in a thread of its own: SQLite, and above all its waiting for the disk, does not block the thread that answers
- * requests. The thread is asked to end and never terminated. A process that exits without `close` waits for the current
- * transaction.
+ * A writer in a thread, so that waiting for the disk does not block requests. The thread is asked to end, never terminated. A process
+ * that exits without `close` waits for the current transaction.
  */
 export function threadWriter(file: URL, options: ConnectionOptions): ThreadWriter {
   const gate: Gate = new Int32Array(new SharedArrayBuffer(4));
@@ -69,7 +68,7 @@ export function threadWriter(file: URL, options: ConnectionOptions): ThreadWrite
   const ended = new Promise<void>((resolve) => {
     thread.once("exit", () => {
       process.off("exit", end);
-      failure = unavailable("The thread that writes has ended", cause);
+      failure = unavailable("The writer thread has exited", cause);
       for (const { reject } of waiting.splice(0)) reject(failure);
       resolve();
     });
@@ -103,15 +102,15 @@ export function threadWriter(file: URL, options: ConnectionOptions): ThreadWrite
 }
 
 /**
- * Two bits of memory that both threads share. `libsql` aborts the process if its thread is terminated inside the library:
- * the exiting process waits until the thread is outside, and the thread does not enter again.
+ * Two bits shared by both threads. `libsql` aborts the process if its thread is terminated inside the library: the exiting process
+ * waits until it is outside, and it does not enter again.
  */
 export type Gate = Int32Array<SharedArrayBuffer>;
 
 const inside = 1;
 const closed = 2;
 
-/** Milliseconds, longer than any transaction takes: after that the process exits although the disk does not answer. */
+/** Milliseconds after which the process exits even if the disk does not answer. */
 const exitTimeout = 10_000;
 
 /** In the thread: runs `body` inside the gate. Never returns once the gate is closed. */
@@ -132,7 +131,7 @@ function leave(gate: Gate): void {
   Atomics.notify(gate, 0);
 }
 
-/** In the exiting process: blocks until the thread is outside, since no asynchronous code runs any more. */
+/** In the exiting process: blocks until the thread is outside, since asynchronous code no longer runs. */
 function closeGate(gate: Gate): void {
   if ((Atomics.or(gate, 0, closed) & inside) !== 0) Atomics.wait(gate, 0, inside | closed, exitTimeout);
 }

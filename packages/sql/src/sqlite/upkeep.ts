@@ -43,7 +43,8 @@ export function upkeepOf(reader: Driver, writer: Writer, calls: Calls, kept: Kep
 
 /** What an operator deletes. */
 export type Tidying =
-  { readonly tasks: TaskSelection; readonly limit: number } | { readonly owner: Owner; readonly limit: number };
+  | { readonly tasks: TaskSelection; readonly limit: number }
+  | { readonly owner: Owner; readonly limit: number };
 
 /** Call it in a transaction. For an owner, `deleted` counts conversations. */
 export function tidy(driver: Driver, what: Tidying): RemovedTasks {
@@ -102,7 +103,7 @@ function removeTasks(driver: Driver, { tasks, limit }: Extract<Tidying, { readon
   return { deleted, conversations: gone.length, more: found.length > deleted || idle.length > limit };
 }
 
-/** Conversations without a task, the least recently used first. A key that has yet to expire keeps its conversation. */
+/** Conversations without a task, the least recently used first, unless a key in them has yet to expire. */
 function idleContexts(
   driver: Driver,
   { agent, owner, states: wanted = states, before = Infinity }: TaskSelection,
@@ -146,8 +147,8 @@ function forgetOwner(driver: Driver, { owner, limit }: Extract<Tidying, { readon
   const idle = driver.prepare(`${contexts} LIMIT ?`).all(id, limit).map(count);
   for (const context of idle) deleteContext(driver, context);
   if (idle.length === limit) return { deleted: limit, more: true };
-  // Its id stays used: another process may remember it, and must not take the data of the next owner for that of this one. No name that
-  // a caller has is stored like this.
+  // The id stays in use: another process may remember it, and must not find the next owner under it. No caller's name is stored like
+  // this.
   driver
     .prepare(
       "UPDATE scopes SET name = char(1) || id, touched = 0, late = 0, n0 = 0, n1 = 0, n2 = 0, n3 = 0, n4 = 0, n5 = 0, n6 = 0, n7 = 0, tasks = 0 WHERE id = ?",
@@ -157,13 +158,13 @@ function forgetOwner(driver: Driver, { owner, limit }: Extract<Tidying, { readon
 }
 
 /**
- * Only a copy of the file has nothing of what was deleted: pages that were divided keep some of it, also with `secure_delete`. Words of full
- * text search stay in its index until it is merged.
+ * Only a copy of the file is free of deleted data: divided pages keep some of it, even with `secure_delete`. The search index keeps
+ * words until it is merged.
  */
 export function scrub(driver: Driver): void {
   const isMade = driver.prepare("SELECT 1 FROM sqlite_schema WHERE name = 'search_index'").get() !== undefined;
   if (isMade) driver.exec("INSERT INTO search_index (search_index) VALUES ('optimize')");
   driver.exec("VACUUM");
-  // Another process may be reading: its pages stay in the log until the next time.
+  // Pages that another process is reading stay in the log until the next time.
   driver.prepare("PRAGMA wal_checkpoint(TRUNCATE)").all();
 }

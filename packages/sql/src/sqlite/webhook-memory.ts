@@ -8,13 +8,13 @@ import { defaultDriver, loadDriver, MissingDriver, openConnection, type DriverNa
 /** Options of `sqliteWebhookMemory()`. */
 export interface SqliteWebhookMemoryOptions {
   /**
-   * The file, which is created with its folder if it is missing. It is a file of its own, not that of a store. Several processes may
-   * use it at once. `:memory:` keeps everything in memory.
+   * The file, created with its folder if it is missing. Not that of a store. Several processes may use it at once. `:memory:` keeps
+   * everything in memory.
    */
   readonly path: string;
-  /** How long a delivery is remembered, in milliseconds. Default 7 days: senders give up earlier. */
+  /** Milliseconds to remember a delivery. Default 7 days: senders give up earlier. */
   readonly keep?: number;
-  /** Largest size of the data in bytes. Beyond it the oldest deliveries are forgotten. Default 256 MiB. */
+  /** Maximum bytes of data. Beyond it the oldest deliveries are forgotten. Default 256 MiB. */
   readonly bytes?: number;
   /** Milliseconds that a call waits for another process that writes, before it fails as `Unavailable`. Default 5000. */
   readonly busyTimeout?: number;
@@ -41,9 +41,9 @@ const sweepAfter = 256;
 const forgotten = 1024;
 
 /**
- * Remembers the webhooks that a receiver has handled in a file, so that none is handled again by the next process.
+ * Remembers handled webhooks in a file, so that the next process does not handle them again.
  *
- * Rejects with an `A2AError` of code `Unavailable` if the file cannot be opened or has other tables, and if the driver is missing.
+ * Rejects with an `A2AError` of code `Unavailable` if the file cannot be opened or has other tables, or the driver is missing.
  *
  * @example
  * ```ts
@@ -57,7 +57,7 @@ export async function sqliteWebhookMemory(options: SqliteWebhookMemoryOptions): 
   try {
     const open = await loadDriver(options.driver);
     if (path !== ":memory:") mkdirSync(dirname(path), { recursive: true });
-    // After a loss of power the last deliveries may come again: nothing is lost, so no commit waits for the disk.
+    // After power loss the last deliveries may come again, which is harmless: no commit waits for the disk.
     const connection = { path, driver: name, synchronous: "NORMAL", busyTimeout, maxPages: undefined } as const;
     const driver = (opened = await openConnection(open, connection));
     await retryWhileBusy(() => driver.prepare("PRAGMA journal_mode = WAL").all(), busyTimeout);
@@ -65,17 +65,14 @@ export async function sqliteWebhookMemory(options: SqliteWebhookMemoryOptions): 
     return memoryIn(driver, options);
   } catch (thrown) {
     opened?.close();
-    throw unavailable(
-      thrown instanceof MissingDriver ? thrown.message : "The file of webhooks cannot be opened",
-      thrown,
-    );
+    throw unavailable(thrown instanceof MissingDriver ? thrown.message : "The webhook file cannot be opened", thrown);
   }
 }
 
 function createTables(driver: Driver): void {
   const found = driver.prepare("PRAGMA user_version").get()?.[0];
   if (found === version) return;
-  if (found !== 0) throw new Error(`The file has version ${found}, and this release knows ${version}`);
+  if (found !== 0) throw new Error(`The file has version ${found}; this release supports version ${version}`);
   driver.exec(tables);
 }
 
@@ -88,7 +85,7 @@ function memoryIn(
     try {
       return await retryWhileBusy(work, busyTimeout);
     } catch (thrown) {
-      throw unavailable("The file of webhooks cannot be used now", thrown);
+      throw unavailable("The webhook file cannot be used now", thrown);
     }
   };
   const size = (): number => {
@@ -100,7 +97,7 @@ function memoryIn(
     for (let changes = 1; changes > 0 && size() > bytes;) {
       changes = 0;
       for (const table of ["handled", "streams"]) {
-        // The newest row stays in each case: `at` has an index, and rows of one time go together.
+        // The newest row always stays. Rows of one time go together.
         const before = driver.prepare(`SELECT at FROM ${table} ORDER BY at LIMIT 1 OFFSET ${forgotten}`).get()?.[0];
         if (before !== undefined) changes += driver.prepare(`DELETE FROM ${table} WHERE at <= ?`).run(before).changes;
       }
@@ -126,7 +123,7 @@ function memoryIn(
   return {
     recall: ({ id, stream, ...from }) =>
       run(() => {
-        // Releases before this one remembered no sender.
+        // Earlier releases remembered no sender.
         const [place, before] = [placeOf(from), from.receiver];
         const seen = driver.prepare("SELECT 1 FROM handled WHERE receiver IN (?, ?) AND id = ?").get(place, before, id);
         const last =

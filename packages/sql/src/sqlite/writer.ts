@@ -17,10 +17,7 @@ import { defaultBounds } from "../shared/tasks.ts";
 import { dataVersion, WriterMemory } from "./task-writer.ts";
 import type { Tidying } from "./upkeep.ts";
 
-/**
- * Changes a database, in this thread or in one of its own. Calls take effect in the order in which they are made. They
- * reject with the error of SQLite.
- */
+/** Changes a database, in this thread or another one, in the order of the calls. Rejects with SQLite errors. */
 export interface Writer {
   append(items: readonly AppendItem[]): Promise<readonly AppendOutcome[]>;
   sweep(options: SweepOptions): Promise<SweepReport>;
@@ -28,11 +25,11 @@ export interface Writer {
   tidy(what: Tidying): Promise<RemovedTasks>;
   /** Overwrites what the files have left of deleted data. */
   scrub(): Promise<void>;
-  /** Switches full text search, or adds to its index what was stored before. Returns whether there is more to add. */
+  /** Switches full text search, or indexes existing data. Returns whether there is more. */
   index(step: IndexStep): Promise<boolean>;
   /** Stores what other processes may read, and deletes what expired. */
   note(notes: readonly StoreNote[], now: number): Promise<void>;
-  /** Writes something and deletes it again, to find out whether there is room. */
+  /** Writes and deletes something, to find out whether there is space. */
   probe(): Promise<void>;
   /** Whether another connection may have committed since the last call. `true` for the first call. */
   moved(): Promise<boolean>;
@@ -47,13 +44,13 @@ export interface WriterOptions {
   readonly guard?: <T>(body: () => T) => T;
   /** Default: what the library can return without ending the process. */
   readonly bounds?: Bounds;
-  /** Throws where a commit would be lost, because the files of the database are not those that were opened. */
+  /** Throws if the files are not the opened ones, so that a commit would be lost. */
   readonly check?: () => void;
 }
 
-/** Of no conversation. Where a process ends between the two commits, the next probe takes the row away. */
+/** Of no conversation. A row left behind is replaced by the next probe. */
 const probeKey = -1;
-/** As much as some events take, so that more than a single row finds room. */
+/** As much as some events take. */
 const probeBytes = 64 << 10;
 const writeProbe = "INSERT OR REPLACE INTO context_states (context, value) VALUES (?, hex(zeroblob(? / 2)))";
 const deleteProbe = "DELETE FROM context_states WHERE context = ?";
@@ -65,7 +62,7 @@ export function driverWriter(driver: Driver, options: WriterOptions): Writer {
   let last: Promise<unknown> | undefined;
   let version: number | undefined;
 
-  /** One call after the other, also while one waits for another process. */
+  /** One call after the other, also while one waits for a lock. */
   function inTurn<T>(body: () => T): Promise<T> {
     const attempt = (): Promise<T> => retryWhileBusy(() => guard(body), busyTimeout);
     const done = last === undefined ? attempt() : last.then(attempt);
@@ -82,7 +79,7 @@ export function driverWriter(driver: Driver, options: WriterOptions): Writer {
       try {
         return driver.transaction("write", () => {
           const result = body();
-          // A commit into files that were removed would be acknowledged and lost.
+          // A commit into removed files would be acknowledged and lost.
           check?.();
           return result;
         });

@@ -35,7 +35,7 @@ describe("the check of the store", () => {
     blind.watch?.(() => undefined);
     await database().run("ALTER SEQUENCE unseen.places RENAME TO elsewhere");
     await expect.poll(() => conditionOf(blind)).toEqual({ writable: true, changes: "unseen" });
-    expect(lines).toEqual([expect.stringContaining("cannot look")]);
+    expect(lines).toEqual([expect.stringContaining("failed to poll")]);
     await database().run("ALTER SEQUENCE unseen.elsewhere RENAME TO places");
     await expect.poll(() => conditionOf(blind)).toEqual({ writable: true, changes: "polled" });
   });
@@ -163,7 +163,7 @@ describe("/readyz on PostgreSQL", () => {
     await expect.poll(() => server.ready()).toEqual([200, told]);
     await database().run("INSERT INTO newer.migrations (version) VALUES (99)");
     await expect.poll(() => server.ready()).toEqual([503, '{"status":"unavailable"}']);
-    expect(lines).toContain("The store cannot be used: the server is not ready");
+    expect(lines).toContain("Store unavailable; server is not ready");
     await database().run("DELETE FROM newer.migrations WHERE version = 99");
     await expect.poll(() => server.ready()).toEqual([200, told]);
   });

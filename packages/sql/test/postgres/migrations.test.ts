@@ -103,7 +103,7 @@ describe("migrations", () => {
   test("refuse the name of a schema that PostgreSQL would cut off", async () => {
     const { url } = database();
     for (const schema of ["", "x".repeat(64), `${"x".repeat(62)}é`, "a\0b"]) {
-      await expect(postgresStore({ database: url, schema })).rejects.toThrow("The name of a schema has 1 to 63 bytes");
+      await expect(postgresStore({ database: url, schema })).rejects.toThrow("A schema name must have 1 to 63 bytes");
     }
     expect(await postgresPlan({ database: url, schema: "x".repeat(63) })).toMatchObject({ found: 0 });
   });

@@ -48,7 +48,7 @@ describe("behind a pooler", () => {
     for (let at = 0; at < 10; at += 1) expect((await db.query("SHOW lock_timeout")).rows).toEqual([["0"]]);
     expect(wakeup.isConnected).toBe(false);
     expect(lines).toEqual([
-      expect.stringContaining("the pooler sets no time limits"),
+      expect.stringContaining("the pooler rejects timeout settings"),
       expect.stringContaining("notifications do not pass the pooler"),
     ]);
     // Nobody would hear it.

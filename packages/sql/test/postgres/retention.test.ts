@@ -150,7 +150,7 @@ describe("retention", () => {
         "SELECT count(*)::int AS pending FROM pg_inherits WHERE inhdetachpending AND inhparent = 'used.log'::regclass",
       );
       expect(rows).toEqual([{ pending: 1 }]);
-      expect(lines).toContain("PostgreSQL: an old partition of the log is not dropped yet");
+      expect(lines).toContain("PostgreSQL: failed to drop an old log partition; retrying with the next sweep");
       await reader.query("COMMIT");
     } finally {
       await reader.end();
@@ -231,7 +231,7 @@ describe("retention", () => {
         await one.close();
       }
       expect(lines).toEqual([
-        "PostgreSQL: the partitions of the next weeks cannot be made. `parley db migrate` makes them",
+        "PostgreSQL: failed to create log partitions for the next weeks; run `parley db migrate`",
       ]);
     });
     const { rows } = await database().run(`SELECT count(*)::int AS records FROM ${schema}.log`);

@@ -163,8 +163,8 @@ describe("what is wrong is named, without the password", () => {
   test.each([
     ["53100", "The disk of the database is full"],
     ["53200", "The database is out of memory"],
-    ["57P02", "The database has crashed"],
-    ["XX001", "The database has damaged data"],
+    ["57P02", "The database crashed"],
+    ["XX001", "The database reported corrupt data"],
   ])("the state %s", async (state, sentence) => {
     const db = await open({ outageTimeout: 50 });
     const raise = `DO $$ BEGIN RAISE EXCEPTION 'x' USING ERRCODE = '${state}'; END $$`;
@@ -203,7 +203,7 @@ describe("TLS", () => {
 
   test("a certificate that is not there is named, and is no outage", async () => {
     const missing = withMode("verify-full", { sslrootcert: "/nowhere/ca.pem" });
-    expect(await refusal(connect({ database: missing }))).toContain("is missing");
+    expect(await refusal(connect({ database: missing }))).toContain("does not exist");
   });
 
   test("prefer goes on without it where the server has none, and says so; require does not", async () => {
@@ -214,7 +214,7 @@ describe("TLS", () => {
       expect((await db.query(encrypted)).rows).toEqual([[false]]);
       await db.close();
       expect(lines).toEqual([expect.stringContaining("not encrypted")]);
-      expect(await refusal(connect({ database: `${plain.url}?sslmode=require` }))).toContain("no TLS");
+      expect(await refusal(connect({ database: `${plain.url}?sslmode=require` }))).toContain("requires TLS");
     } finally {
       await plain.remove();
     }

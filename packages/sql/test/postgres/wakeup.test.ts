@@ -126,7 +126,7 @@ describe("wake-ups by LISTEN and NOTIFY", () => {
     const wakeup = await notifyWakeup(db.driver, false, { logger });
     opened.push(wakeup);
     expect(wakeup.isConnected).toBe(false);
-    expect(lines).toEqual([expect.stringContaining("Readers poll")]);
+    expect(lines).toEqual([expect.stringContaining("readers poll")]);
     wakeup.publish(["a"]);
     await expect(db.query("SELECT 1")).resolves.toMatchObject({ count: 1 });
   });

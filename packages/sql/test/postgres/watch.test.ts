@@ -195,7 +195,7 @@ describe("looks", () => {
     const refusal = Object.assign(new Error("permission denied"), { code: "42501" });
     for (let count = 0; count < 3; count += 1) expect(await look(refusal)).toBe(0);
     expect(watch.hearing).toBe("unseen");
-    expect(lines).toEqual([expect.stringContaining("cannot look")]);
+    expect(lines).toEqual([expect.stringContaining("failed to poll")]);
     expect(await look([11, 102, 102])).toBe(1);
     expect(await look([11, 102, 102])).toBe(0);
     expect(watch.hearing).toBe("polled");

@@ -253,7 +253,7 @@ describe("a file that cannot be opened", () => {
     theirs.close();
     const before = readFileSync(another);
     expect(await refusal(another, { create: false })).toMatchObject({
-      message: "The file is not a database of Parley",
+      message: "The file is not a Parley database",
     });
     expect(readFileSync(another).equals(before)).toBe(true);
 

@@ -71,7 +71,7 @@ describe("a thread that has ended", () => {
   ])("fails what waits for it, and what comes later, when it %s", async (_, code, cause) => {
     const file = new URL(`data:text/javascript,${encodeURIComponent(code)}`);
     const writer = threadWriter(file, options);
-    const refusal = { code: "Unavailable", message: "The thread that writes has ended", ...(cause && { cause }) };
+    const refusal = { code: "Unavailable", message: "The writer thread has exited", ...(cause && { cause }) };
     const first = writer.append([]);
     await expect(first).rejects.toMatchObject(refusal);
     await expect(writer.append([])).rejects.toMatchObject(refusal);

@@ -1,19 +1,19 @@
 import { defer, type Clock } from "@parley/a2a/internal/base/index";
 import { fakeClock } from "../fake-clock.ts";
 
-/** The clock of a server that a test moves. It stands still until then, so no limit of time ends a test by surprise. */
+/** The clock of a server under test. It stands still until moved, so no timeout ends a test by surprise. */
 export interface TestClock extends Clock {
   /**
-   * Lets `ms` milliseconds pass. Timers come due in their order, and before each one the work that is under way goes on as far as it
-   * can: agents run to where they wait, what they yield is stored, streams are sent. It does not wait for what it cannot see, such as
-   * a request that an agent sends to another server: give that to `track()`.
+   * Advances by `ms` milliseconds. Timers fire in order, each after running work has settled: agents run until they
+   * wait, their output is stored, streams are sent. It cannot see requests that an agent sends to another server: pass
+   * those to `track()`.
    *
-   * @throws TypeError where `ms` is no number, negative or infinite.
+   * @throws TypeError if `ms` is negative or not finite.
    */
   advance(ms: number): Promise<void>;
   /**
-   * Lets as much time pass as agents wait by `turn.clock.after()`, until `work` is done, and no more: while an agent waits for something
-   * else, the clock stands still. Returns what `work` returns.
+   * Advances only as agents wait with `turn.clock.after()`, until `work` is done; while an agent waits for something
+   * else, the clock stands still. Returns the result of `work`.
    *
    * @example
    * ```ts
@@ -22,26 +22,26 @@ export interface TestClock extends Clock {
    * ```
    */
   until<Value>(work: Promise<Value>): Promise<Value>;
-  /** Sets the wall clock forward by `ms` milliseconds, or back, as an operator does. No time passes, so no timer comes due. */
+  /** Changes the wall clock by `ms` milliseconds, as an operator does. No time passes, so no timer fires. */
   jump(ms: number): void;
-  /** Has `advance()` and `settle()` wait for work that takes real time. Returns the work. */
+  /** Makes `advance()` and `settle()` wait for work that takes real time. Returns the work. */
   track<Work extends Promise<unknown>>(work: Work): Work;
-  /** Resolves when nothing goes on by itself: all that is left waits for the clock, for a message, or for what it cannot see. */
+  /** Resolves when everything left waits for the clock, a message, or something the clock cannot see. */
   settle(): Promise<void>;
 }
 
-/** So many turns of the event loop without new work mean that nothing goes on by itself. */
+/** Turns of the event loop without new work before work counts as settled. */
 const quietTurns = 4;
-/** After so many turns the clock goes on, although an agent works without a pause. */
+/** Turns after which the clock continues although an agent never pauses. */
 const maxTurns = 200;
 
-/** A clock that goes from timer to timer, and knows those that agents wait for. */
+/** A clock that moves from timer to timer, and knows which of them agents wait for. */
 export class SteppedClock implements TestClock {
   readonly #fake = fakeClock();
-  /** How much work has begun. */
+  /** Counter of started work. */
   #begun = 0;
   readonly #pending = new Set<Promise<unknown>>();
-  /** When the timers of agents come due. */
+  /** Due times of agents' timers. */
   readonly #awaited = new Set<{ readonly due: number }>();
 
   now(): number {
@@ -57,7 +57,7 @@ export class SteppedClock implements TestClock {
     return this.#fake.after(ms, run);
   }
 
-  /** `after()` of an agent: time may pass for its sake. */
+  /** `after()` for an agent, which `until()` waits for. */
   afterForAgent(ms: number, run: () => void): () => void {
     const timer = { due: this.elapsed() + ms };
     this.#awaited.add(timer);
@@ -72,8 +72,7 @@ export class SteppedClock implements TestClock {
   }
 
   async advance(ms: number): Promise<void> {
-    if (!Number.isFinite(ms) || ms < 0)
-      throw new TypeError(`A clock advances by milliseconds from 0 on, not by ${String(ms)}`);
+    if (!Number.isFinite(ms) || ms < 0) throw new TypeError(`ms must be a number, 0 or more; got ${String(ms)}`);
     const end = this.elapsed() + ms;
     await this.settle();
     for (let due = this.#fake.next(); due !== undefined && due <= end; due = this.#fake.next()) {
@@ -92,7 +91,7 @@ export class SteppedClock implements TestClock {
     );
     for (await this.settle(); !isDone; await this.settle()) {
       const due = Math.min(...[...this.#awaited].map((timer) => timer.due));
-      // Nobody waits for this clock: what is done takes real time.
+      // No agent waits for this clock, so the work takes real time.
       if (due === Infinity) await Promise.race([done, new Promise((resolve) => setTimeout(resolve, 1))]);
       else await this.advance(Math.max(0, due - this.elapsed()));
     }

@@ -1,12 +1,14 @@
-import { deferred, type Clock, type Logger } from "@parley/a2a/internal/base/index";
+import { type Clock, deferred, type Logger } from "@parley/a2a/internal/base/index";
 import type { Agent, AgentOutput, TurnBase } from "@parley/a2a/internal/protocol/index";
 import type { Store } from "@parley/server/internal/store/index";
+import type { FetchHandler } from "@parley/a2a/internal/transport/server/fetch";
+import type { FetchLike } from "@parley/a2a/internal/transport/client/binding";
 import type { SteppedClock } from "./clock.ts";
 
 /**
- * What one process of a server sees of the world: its store, its clock, its log and its agent. When the process is killed, all of it
- * stops at once: calls are never answered, timers never come due, and its agent is not continued after its next `yield` or `await`
- * of the turn. So no `finally` runs, and nothing more is stored, as with SIGKILL.
+ * The view of one server process: store, clock, log and agent. When it is killed, all of it stops at once, as with
+ * SIGKILL: calls are never answered, timers never fire, and the agent does not continue after its next `yield` or
+ * `await`. No `finally` runs, and nothing more is stored.
  */
 export class Life {
   readonly #clock: SteppedClock;
@@ -36,9 +38,9 @@ export class Life {
     this.#killed.reject(new TypeError("terminated", { cause }));
   }
 
-  /** The store: whoever waits for an answer when the process is killed never gets it. */
+  /** The store. Calls that are pending when the process is killed never settle. */
   store(store: Store): Store {
-    // Its target is not the store, because members of a frozen one could not be replaced.
+    // A frozen store could not be proxied.
     return new Proxy({} as Store, {
       get: (_, name) => {
         const member: unknown = Reflect.get(store, name);
@@ -52,7 +54,6 @@ export class Life {
     });
   }
 
-  /** The clock of the server. */
   clock(): Clock {
     return this.#clockBy((ms, run) => this.#clock.after(ms, run));
   }
@@ -101,7 +102,7 @@ export class Life {
     return steps;
   }
 
-  /** The same promise, which never settles once the process is killed. */
+  /** The same promise, but it never settles once the process is killed. */
   async #alive<Value>(work: Promise<Value>): Promise<Value> {
     try {
       return await work;
@@ -120,9 +121,56 @@ function withClock(turn: TurnBase, clock: Clock): TurnBase {
   return new Proxy(turn, {
     get(target, name) {
       if (name === "clock") return clock;
-      // Its members are private fields of the turn itself.
+      // The members are private fields of the turn itself.
       const member: unknown = Reflect.get(target, name, target);
       return typeof member === "function" ? (member.bind(target) as unknown) : member;
     },
   });
+}
+
+/** A process that answers requests. */
+export interface Listening {
+  readonly life: Life;
+  readonly fetch: FetchHandler;
+}
+
+/**
+ * A `fetch` within this process: no port, but the same requests, headers, JSON and streams. Without a process
+ * connections are refused, and those of a killed process are reset.
+ */
+export function inProcessFetch(listening: () => Listening | Error): FetchLike {
+  return async (url, init) => {
+    const to = listening();
+    if (to instanceof Error) throw to;
+    const { method, headers, body, signal } = init;
+    const request = new Request(url, { method, headers, signal, ...(body !== undefined && { body }) });
+    const response = await Promise.race([to.fetch(request), to.life.killed]);
+    if (response.body === null) return response;
+    const { status } = response;
+    return new Response(connected(response.body.getReader(), to.life), { status, headers: response.headers });
+  };
+}
+
+/** The rejection of `fetch` without a process. */
+export function refused(why: string): TypeError {
+  return new TypeError("fetch failed", { cause: Object.assign(new Error(why), { code: "ECONNREFUSED" }) });
+}
+
+/** A body that breaks off when its process is killed. */
+function connected(reader: ReadableStreamDefaultReader<Uint8Array>, life: Life): ReadableStream<Uint8Array> {
+  return new ReadableStream<Uint8Array>(
+    {
+      start(controller) {
+        life.killed.catch((error: unknown) => controller.error(error));
+      },
+      async pull(controller) {
+        const { done, value } = await reader.read();
+        if (life.isOver) return;
+        if (done) controller.close();
+        else controller.enqueue(value);
+      },
+      cancel: (reason) => reader.cancel(reason),
+    },
+    { highWaterMark: 0 },
+  );
 }

@@ -1,7 +1,15 @@
-import type { Part, Task } from "@parley/a2a/internal/model/index";
-import { before, errorOf, obedient, saying, signal, textsOf, type ContractCases } from "./given.ts";
+import {
+  A2AError,
+  invalidParams,
+  type Part,
+  type Task,
+  type WireErrorCode,
+  wireErrorCodes,
+} from "@parley/a2a/internal/model/index";
+import type { Interceptor } from "@parley/a2a/internal/protocol/index";
+import { before, type ContractCases, errorOf, obedient, saying, signal, textsOf } from "./given.ts";
 
-/** Every operation that has one answer (A2A 1.0 §3.1). */
+/** Unary operations (A2A 1.0 §3.1). */
 export const callCases: ContractCases = {
   "a direct reply arrives as it is (§3.1.1)": async ({ serve, expect }) => {
     const served = await serve();
@@ -55,7 +63,7 @@ export const callCases: ContractCases = {
   "a task may have any characters in the id that is asked for": async ({ serve, expect }) => {
     const served = await serve();
     for (const id of ["a/b", "a:cancel", "a b?c=d#e", "ä😀", "%2F"]) {
-      // The resource names of 0.3 have slashes of their own.
+      // Resource names of 0.3 contain slashes.
       if (served.version < "1" && id.includes("/")) continue;
       expect((await errorOf(served.call("GetTask", { id }))).code).toEqual("TaskNotFound");
     }
@@ -115,7 +123,7 @@ export const callCases: ContractCases = {
   },
 };
 
-/** The list of tasks (§3.1.4), which one binding of 0.3 does not have. */
+/** The list of tasks (§3.1.4), which one binding of 0.3 lacks. */
 export const listCases: ContractCases = {
   "tasks are listed page by page, and by their context (§3.1.4)": async ({ serve, expect }) => {
     const served = await serve();
@@ -137,3 +145,67 @@ export const listCases: ContractCases = {
     expect([error.code, error.fields.map(({ field }) => field)]).toEqual(["InvalidParams", ["pageSize"]]);
   },
 };
+
+/** Throws the error that a message names: `error TaskNotFound`. */
+const throwing: Interceptor = before((operation, _, request) => {
+  const { message } = request as { message?: { parts: readonly { text?: string }[] } };
+  const [what, code] = message?.parts[0]?.text?.split(" ") ?? [];
+  if (what !== "error") return;
+  if (code === "unknown") throw new TypeError("the password is secret");
+  if (code === "InvalidParams") throw invalidParams([{ field: "message.parts[0]", description: "is not to my taste" }]);
+  throw new A2AError(code as WireErrorCode, `Why it went wrong (${operation})`, {
+    ...(code === "Unavailable" && { retryAfter: 7 }),
+  });
+});
+
+/** Errors of calls and of streams (A2A 1.0 §3.3.2). */
+export const errorCases: ContractCases = {
+  "every error arrives under its own name, with its sentence": async ({ serve, expect }) => {
+    const served = await serve({ options: { interceptors: [throwing] } });
+    // A version without the name sends the nearest one.
+    const codes = wireErrorCodes.filter((code) => served.version >= "1" || known03.has(code));
+    for (const code of codes) {
+      const error = await errorOf(served.call("SendMessage", saying(`error ${code}`)));
+      expect(error.code).toEqual(code);
+      // Some peers expect the error's name before its text.
+      if (code !== "InvalidParams") expect(error.message.endsWith("Why it went wrong (SendMessage)")).toEqual(true);
+      const streamed = await errorOf(served.stream("SendStreamingMessage", saying(`error ${code}`)));
+      expect(streamed.code).toEqual(code);
+    }
+  },
+
+  "what is thrown beside the protocol is an internal error, and says nothing of itself": async ({ serve, expect }) => {
+    const served = await serve({ options: { interceptors: [throwing] } });
+    const error = await errorOf(served.call("SendMessage", saying("error unknown")));
+    expect([error.code, error.message.includes("secret")]).toEqual(["InternalError", false]);
+  },
+
+  "a request that breaks the schema is refused with its fields": async ({ serve, expect }) => {
+    const served = await serve();
+    const error = await errorOf(served.call("SendMessage", saying("", { parts: [] })));
+    expect(error.code).toEqual("InvalidParams");
+    // 0.3 uses another name.
+    expect(error.fields.map(({ field }) => field.replace("content", "parts"))).toEqual(["message.parts"]);
+  },
+};
+
+/** For versions with error details (A2A 1.0 §9.5, §10.6, §11.6). */
+export const detailCases: ContractCases = {
+  "the fields of an error arrive, and when to come back": async ({ serve, expect }) => {
+    const served = await serve({ options: { interceptors: [throwing] } });
+    const wrong = await errorOf(served.call("SendMessage", saying("error InvalidParams")));
+    expect(wrong.fields).toEqual([{ field: "message.parts[0]", description: "is not to my taste" }]);
+    expect((await errorOf(served.call("SendMessage", saying("error Unavailable")))).retryAfter).toEqual(7);
+  },
+};
+
+/** Errors that 0.3 names on every binding. */
+const known03: ReadonlySet<string> = new Set([
+  "TaskNotFound",
+  "TaskNotCancelable",
+  "PushNotificationNotSupported",
+  "UnsupportedOperation",
+  "InvalidParams",
+  "Unauthenticated",
+  "PermissionDenied",
+]);

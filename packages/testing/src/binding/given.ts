@@ -26,9 +26,9 @@ import type { AgentMount, HandlerOptions } from "@parley/server/internal/server/
 import type { ClientBinding, ClientHost, ClientLimits, FetchLike } from "@parley/a2a/internal/transport/client/binding";
 import type { Expectation } from "../store/given.ts";
 
-/** What the cases of the binding contract are written with. */
+/** Helpers for the cases of the binding contract. */
 
-/** What a case wants of the server. */
+/** Server options of a case. */
 export interface ContractServerOptions extends Pick<
   HandlerOptions,
   "authenticator" | "interceptors" | "limits" | "allowedHosts" | "cors"
@@ -37,24 +37,24 @@ export interface ContractServerOptions extends Pick<
   readonly versions?: readonly ("1.0" | "0.3")[];
 }
 
-/** A server that runs. */
+/** A running server. */
 export interface ContractServer {
-  /** The cards of its agents, in the order in which they were given. */
+  /** The cards of its agents, in the given order. */
   readonly cards: readonly AgentCard[];
-  /** What reaches it by HTTP. Default: the runtime's own `fetch`. */
+  /** Sends HTTP requests to it. Default: the runtime's `fetch`. */
   readonly fetch?: FetchLike;
   /** Stops the server. */
   close(): Promise<void>;
 }
 
 export interface ContractGiven {
-  /** Serves agents for the length of the case. */
+  /** Serves agents for the duration of the case. */
   serve(setup?: ContractSetup): Promise<Served>;
   expect(actual: unknown): Expectation;
 }
 
 export interface ContractSetup {
-  /** Default: an agent that does what its message says. */
+  /** Default: an agent that obeys its message. */
   readonly agents?: Agent | readonly AgentMount[];
   readonly options?: ContractServerOptions;
   readonly headers?: Readonly<Record<string, string>>;
@@ -64,7 +64,7 @@ export interface ContractSetup {
 export type ContractCase = (given: ContractGiven) => Promise<void>;
 export type ContractCases = Readonly<Record<string, ContractCase>>;
 
-/** Agents behind the binding, as its client reaches them. */
+/** Served agents, as the client reaches them. */
 export class Served {
   readonly version: string;
   readonly #client: ClientBinding;
@@ -94,11 +94,11 @@ export class Served {
     return this.#server.fetch ?? ((url, init) => fetch(url, init));
   }
 
-  /** The interface of an agent, by its place among the agents that are served; `version`: default, the one of the suite. */
+  /** The interface of the agent at an index; `version`: default, the one of the suite. */
   target(at = 0, version: string = this.version): AgentInterface {
     const card = this.#cardOf(at);
     const own = card.supportedInterfaces.filter(({ protocolBinding }) => protocolBinding === this.#client.name);
-    // A draft is on no card: it is asked of an interface of the version that it grows from.
+    // Cards do not list drafts: use the interface of the version that the draft extends.
     const found = own.find(({ protocolVersion }) => protocolVersion.split(".")[0] === version.split(".")[0]);
     if (found !== undefined) return { ...found, protocolVersion: version };
     const otherwise = version === this.version ? "" : '. If the binding does not speak it, pass without: ["version"]';
@@ -113,7 +113,7 @@ export class Served {
     return card;
   }
 
-  /** The service behind an interface. `host`: what its client has, where that differs. */
+  /** The service behind an interface. `host`: overrides for its client. */
   service(target: AgentInterface = this.target(), host: Partial<ClientHost> = {}): AgentService {
     return this.#client.open(target, this.version, { ...this.#host, ...host }, this.#cardOf(0));
   }
@@ -122,7 +122,7 @@ export class Served {
     return { principal: anonymous, version: this.version, extensions: [], ...more };
   }
 
-  /** Calls an operation of the first agent, and gives its result. */
+  /** Calls an operation of the first agent, and returns its result. */
   async call<Name extends UnaryName>(
     operation: Name,
     request: UnaryOperations[Name]["request"],
@@ -154,7 +154,7 @@ export async function errorOf(work: Promise<unknown>): Promise<A2AError> {
     if (thrown instanceof A2AError) return thrown;
     throw thrown;
   }
-  throw new Error("An error was expected, and there was none");
+  throw new Error("Expected an error");
 }
 
 /** All items of a stream. */
@@ -168,12 +168,12 @@ export async function eventsOf(reply: StreamReply | Promise<StreamReply>): Promi
   return (await itemsOf(await reply)).map(({ payload }) => payload.value);
 }
 
-/** The texts of all artifacts of a task. */
+/** Texts of all artifacts of a task. */
 export function textsOf({ artifacts = [] }: Pick<Task, "artifacts">): readonly (string | undefined)[] {
   return artifacts.flatMap(({ parts }) => parts.map(({ text }) => text));
 }
 
-/** The texts that a stream brought, those of the task that it began with among them. */
+/** Texts of a stream, including those of its first task. */
 export function chunksIn(events: readonly StreamResponse[]): readonly (string | undefined)[] {
   return events.flatMap(({ task, artifactUpdate }) =>
     task === undefined
@@ -182,25 +182,25 @@ export function chunksIn(events: readonly StreamResponse[]): readonly (string | 
   );
 }
 
-/** How a stream ended. */
+/** The final state of a stream. */
 export function lastState(events: readonly StreamResponse[]): string | undefined {
   const last = events.at(-1);
   return (last?.statusUpdate?.status ?? last?.task?.status)?.state;
 }
 
-/** A promise that a case resolves itself. */
+/** A promise that the case resolves. */
 export function signal(): { readonly given: Promise<void>; give(): void } {
   let give!: () => void;
   const given = new Promise<void>((resolve) => (give = resolve));
   return { given, give };
 }
 
-/** Waits until something is so, for as long as the test may take. */
+/** Waits for a condition until the test times out. */
 export async function until(is: () => boolean | Promise<boolean>): Promise<void> {
   while (!(await is())) await new Promise((resolve) => setTimeout(resolve, 1));
 }
 
-/** Runs before each call that arrives, and may throw. */
+/** Runs before each call, and may throw. */
 export function before(run: (operation: OperationName, context: CallContext, request: unknown) => void): Interceptor {
   return (next) => ({
     async call(operation, request, context) {
@@ -215,8 +215,8 @@ export function before(run: (operation: OperationName, context: CallContext, req
 }
 
 /**
- * An agent that does what the first word of its message says: `reply` directly, `chunks 50` as a task with so many chunks,
- * `large 300000` as a task with an artifact of so many characters, `ask` for input, `throw`, `wait` until it is let go on or
+ * An agent that obeys the first word of its message: `reply` directly, `chunks 50` as a task with 50 chunks, `large
+ * 300000` as a task with an artifact of that many characters, `ask` for input, `throw`, `wait` until released or
  * canceled.
  */
 export function obedient(go: Promise<void> = new Promise(() => {}), name = "Obedient"): Agent {

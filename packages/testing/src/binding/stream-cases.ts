@@ -65,7 +65,7 @@ export const streamCases: ContractCases = {
   "what is wrong with a request is told before there is a stream": async ({ serve, expect }) => {
     const served = await serve();
     expect((await errorOf(served.stream("SubscribeToTask", { id: "nobody" }))).code).toEqual("TaskNotFound");
-    // Before 1.0 the stream of a task that has ended is that task.
+    // Before 1.0 the stream of an ended task is that task.
     if (served.version < "1") return;
     const { task } = await served.call("SendMessage", saying("chunks 1"));
     const ended = await errorOf(served.stream("SubscribeToTask", { id: task?.id ?? "" }));
@@ -106,7 +106,7 @@ export const streamCases: ContractCases = {
       })(),
     );
     expect([seen, error.code]).toEqual([1, "UnsupportedOperation"]);
-    // Some peers look for the name of an error before its sentence.
+    // Some peers expect the error's name before its text.
     expect(error.message.endsWith("No further")).toEqual(true);
   },
 
@@ -154,7 +154,7 @@ export const streamCases: ContractCases = {
   },
 };
 
-/** For bindings whose events carry their place in the log. */
+/** For bindings whose events have a position in the log. */
 export const resumeCases: ContractCases = {
   "a stream goes on after the event that was seen last": async ({ serve, expect }) => {
     const go = signal();

@@ -1,9 +1,11 @@
 import { ExtensionReader } from "@parley/a2a/internal/extensions/index";
 import type { AnyExtension, ExtensionMethods, Interceptor } from "@parley/a2a/internal/protocol/index";
+import { deepFreeze } from "@parley/a2a/internal/base/index";
+import type { StreamResponse } from "@parley/a2a/internal/model/index";
 import type { ExtensionContractOptions } from "../extension-contract.ts";
-import { eventsOf, refusal, type ExtensionCases, type ExtensionContractSeen } from "./given.ts";
+import { eventsOf, type ExtensionCases, type ExtensionContractSeen, outcomeOf, refusal } from "./given.ts";
 
-/** When an extension is active: over each binding and version. */
+/** Activation, over each binding and version. */
 export function activationCases<X extends AnyExtension>({
   extension,
   check,
@@ -20,7 +22,7 @@ export function activationCases<X extends AnyExtension>({
       expect(suite.calls.map(({ operation, activated }) => [operation, suite.missing(activated)])).toEqual(
         suite.calls.map(({ operation }) => [operation, []]),
       );
-      // A hook that fails, an event that breaks a schema, a task that fails: neither server nor client has anything to say of it.
+      // A failing hook, an event that breaks a schema, or a failed task would leave a log entry.
       expect(suite.lines).toEqual([]);
       await check?.({ expect, client, answer, events } as unknown as ExtensionContractSeen<X>);
     },
@@ -100,7 +102,7 @@ function methodCases(methods: ExtensionMethods): ExtensionCases {
       async (suite, expect) => {
         const server = await suite.serve();
         expect(typeof (await suite.method(await suite.extended(server), name))).toEqual("object");
-        // It is known to the client, but its calls do not ask for it.
+        // The client knows it, but its calls do not request it.
         const unasking = await suite.connect<AnyExtension>(server, [suite.extension, ...suite.required], {
           interceptors: [asksForNothing],
         });
@@ -110,8 +112,88 @@ function methodCases(methods: ExtensionMethods): ExtensionCases {
   );
 }
 
-/** Asks for no extension, whatever its client wants. */
+/** Requests no extension, whatever the client wants. */
 const asksForNothing: Interceptor = (next) => ({
   call: (operation, request, context) => next.call(operation, request, { ...context, extensions: [] }),
   stream: (operation, request, context) => next.stream(operation, request, { ...context, extensions: [] }),
 });
+
+const serverHooks = ["onActivate", "onAccept", "onTurnStart", "onAppend", "onDeliver", "onTurnEnd"] as const;
+const clientHooks = ["onRequest", "onEvent"] as const;
+const hooks = [...serverHooks, ...clientHooks];
+
+/** What hooks may do, and the effect of a failing one. */
+export function hookCases<X extends AnyExtension>({ extension }: ExtensionContractOptions<X>): ExtensionCases {
+  const own = hooks.filter((hook) => extension[hook] !== undefined);
+  return {
+    ...(own.length > 0 && {
+      "run in calls that have activated it alone": async (suite, expect) => {
+        const ran: string[] = [];
+        const counting = Object.fromEntries(own.map((hook) => [hook, () => void ran.push(hook)]));
+        const server = await suite.serve([suite.optional(counting), ...suite.required]);
+        const client = await suite.connect<AnyExtension>(server, []);
+        await client.sendMessage(suite.message(false));
+        await eventsOf(client.sendStreamingMessage(suite.message(false)));
+        expect(ran).toEqual([]);
+      },
+    }),
+    ...Object.fromEntries(
+      own.map((hook) => [`\`${hook}\` that throws does what its kind says`, failing(extension, hook)]),
+    ),
+    ...(extension.onDeliver !== undefined && delivering(extension)),
+    "serve two callers at a time": async (suite, expect) => {
+      const server = await suite.serve();
+      const clients = await Promise.all([suite.extended(server), suite.extended(server), suite.extended(server)]);
+      const alone = await outcomeOf(clients[0].sendMessage(suite.message(true)));
+      const outcomes = await Promise.all(clients.map((client) => outcomeOf(client.sendMessage(suite.message(true)))));
+      expect(outcomes).toEqual([alone, alone, alone]);
+    },
+  };
+}
+
+function failing(extension: AnyExtension, hook: (typeof hooks)[number]): ExtensionCases[string] {
+  return async (suite, expect) => {
+    const ran: string[] = [];
+    const thrower = {
+      [hook]: () => {
+        ran.push(hook);
+        throw new Error("The hook was made to fail");
+      },
+    };
+    const atServer = (serverHooks as readonly string[]).includes(hook);
+    const server = await suite.serve([suite.optional(atServer ? thrower : {}), ...suite.required]);
+    const client = await suite.connect<AnyExtension>(server, [
+      atServer ? extension : { ...extension, ...thrower },
+      ...suite.required,
+    ]);
+    const outcome = await outcomeOf(client.sendMessage(suite.message(true)));
+    const harmless = extension.kind === "data" || hook === "onTurnEnd" || ran.length === 0;
+    const failed =
+      outcome === "InternalError" || outcome === "TASK_STATE_FAILED" || outcome === "ExtensionSupportRequired";
+    expect([ran.length > 0, failed]).toEqual([ran.length > 0, !harmless]);
+    // The server still works.
+    const plain = await suite.connect(server);
+    expect(typeof (await plain.sendMessage(suite.message(false)))).toEqual("object");
+  };
+}
+
+function delivering(extension: AnyExtension): ExtensionCases {
+  return {
+    "`onDeliver` depends on the event alone, and leaves it as it is": async (suite, expect) => {
+      const pairs: (readonly [StreamResponse, StreamResponse])[] = [];
+      const { onDeliver } = extension;
+      const twice = {
+        onDeliver(event: StreamResponse): StreamResponse {
+          const frozen = deepFreeze(structuredClone(event));
+          const [first, second] = [onDeliver?.(frozen) ?? frozen, onDeliver?.(structuredClone(event)) ?? event];
+          pairs.push([first, second]);
+          return first;
+        },
+      };
+      const server = await suite.serve([suite.optional(twice), ...suite.required]);
+      const client = await suite.extended(server);
+      await eventsOf(client.sendStreamingMessage(suite.message(true)));
+      expect(pairs.map(([first]) => first)).toEqual(pairs.map(([, second]) => second));
+    },
+  };
+}

@@ -16,27 +16,26 @@ import type { ContractServer } from "../binding/given.ts";
 import type { ExtensionContractBinding, ExtensionContractOptions } from "../extension-contract.ts";
 import type { Expectation } from "../store/given.ts";
 
-/** What the cases of the contract of extensions are written with. */
+/** Helpers for the cases of the extension contract. */
 
-/** What a case wants of the server. */
+/** Server options of a case. */
 export type ExtensionServerOptions = Pick<HandlerOptions, "extensions" | "authenticator" | "logger" | "observer">;
 
-/** What a client with the extension has got. */
+/** What a client with the extension received. */
 export interface ExtensionContractSeen<X extends AnyExtension> {
-  /** Compares, as the runner does. */
+  /** Compares with the runner's `expect`. */
   expect(this: void, actual: unknown): Expectation;
   /** The client. */
   readonly client: Client<X>;
-  /** Its events, of a stream. */
+  /** The events of its stream. */
   readonly events: readonly Awaited<ReturnType<ReturnType<Client<X>["sendStreamingMessage"]>["next"]>>["value"][];
-  /** Its answer, of a send without a stream. */
+  /** The answer to its unary send. */
   readonly answer: Awaited<ReturnType<Client<X>["sendMessage"]>>;
 }
 
 export type ExtensionCase = (suite: ExtensionSuite, expect: (actual: unknown) => Expectation) => Promise<void>;
 export type ExtensionCases = Readonly<Record<string, ExtensionCase>>;
 
-/** Line of a log. */
 interface Line {
   readonly level: "warn" | "error";
   readonly message: string;
@@ -49,17 +48,17 @@ export class ExtensionSuite {
   readonly extension: AnyExtension;
   /** The extensions that it requires. */
   readonly required: readonly AnyExtension[];
-  /** What servers and clients have warned of. */
+  /** Warnings and errors of servers and clients. */
   readonly lines: Line[] = [];
   readonly logger: Logger;
   readonly options: Options;
-  /** The calls of its clients, with what each asked for and what was activated. */
+  /** The calls of its clients, with the requested and activated extensions. */
   readonly calls: {
     readonly operation: string;
     readonly asked: readonly string[];
     readonly activated: readonly string[];
   }[] = [];
-  /** The JSON of the events of its clients, as it came. */
+  /** The received JSON of events. */
   readonly came: string[] = [];
   readonly #binding: ExtensionContractBinding;
   readonly #version: string;
@@ -83,7 +82,7 @@ export class ExtensionSuite {
     return [this.extension, ...this.required].map(({ uri }) => uri);
   }
 
-  /** Serves the agent, by default with the extension, and without requiring it. */
+  /** Serves the agent, by default with the extension but without requiring it. */
   async serve(
     extensions: readonly AnyExtension[] = [this.optional(), ...this.required],
     more: Pick<ExtensionServerOptions, "authenticator"> = {},
@@ -93,18 +92,18 @@ export class ExtensionSuite {
     return server;
   }
 
-  /** The extension, which calls can do without. */
+  /** The extension as optional. */
   optional(more: Partial<AnyExtension> = {}): AnyExtension {
     return { ...this.extension, required: false, ...more };
   }
 
-  /** The agent of the contract, which declares nothing itself. */
+  /** The contract's agent without its own declarations. */
   agent(): Agent {
     const { extensions: _, ...agent } = (this.options.agent ?? saying)();
     return agent;
   }
 
-  /** A message for a client with the extension, or without. */
+  /** A message of a client with or without the extension. */
   message(active: boolean): SendInput {
     return this.options.message?.(active) ?? "Hello";
   }
@@ -158,17 +157,17 @@ export class ExtensionSuite {
     });
   }
 
-  /** Those of the extension and what it requires that are not among the URIs. */
+  /** Required URIs that are absent from `uris`. */
   missing(uris: readonly string[]): readonly string[] {
     return this.uris.filter((uri) => !uris.includes(uri));
   }
 
-  /** Those of the extension and what it requires that are among the URIs. */
+  /** Required URIs that are in `uris`. */
   active(uris: readonly string[]): readonly string[] {
     return this.uris.filter((uri) => uris.includes(uri));
   }
 
-  /** A client with the extension, and with those that it requires. */
+  /** A client with the extension and its requirements. */
   extended(
     server: ContractServer,
     more: Pick<ConnectOptions<AnyExtension>, "headers"> = {},
@@ -176,10 +175,10 @@ export class ExtensionSuite {
     return this.connect<AnyExtension>(server, [this.extension, ...this.required], more);
   }
 
-  /** Calls a method of the extension, with the request that the options give. */
+  /** Calls a method of the extension with the request in the options. */
   method(client: Client<AnyExtension>, name: string): Promise<unknown> {
     const { requests = {} } = this.options;
-    if (!Object.hasOwn(requests, name)) throw new TypeError(`The contract needs a request for ${name}, in requests`);
+    if (!Object.hasOwn(requests, name)) throw new TypeError(`requests must have a request for ${name}`);
     const own = client.ext(this.extension) as unknown as { call(name: string, request: unknown): Promise<unknown> };
     return own.call(name, requests[name]);
   }
@@ -204,14 +203,13 @@ function saying(): Agent {
   });
 }
 
-/** All that a stream brings. */
 export async function eventsOf<T>(stream: AsyncIterable<T>): Promise<readonly T[]> {
   const events: T[] = [];
   for await (const event of stream) events.push(event);
   return events;
 }
 
-/** The error that a call is refused with. */
+/** The error of a rejected call, if any. */
 export async function refusal(work: Promise<unknown>): Promise<A2AError | undefined> {
   try {
     await work;
@@ -222,11 +220,11 @@ export async function refusal(work: Promise<unknown>): Promise<A2AError | undefi
   }
 }
 
-/** The JSON of events without what differs each time: ids and times, each by its first place. */
+/** JSON with ids and times replaced by stable names. */
 export function plainJson(value: readonly (StreamResponse | SendMessageResponse | Task | Message)[]): unknown {
   const names = new Map<string, string>();
   const stable = (text: string): string => {
-    // Times are not numbered: whether two are the same depends on how fast the server is.
+    // Times are not numbered: their equality depends on the speed of the server.
     if (/^\d{4}-\d\d-\d\dT[\d:.]+Z$/.test(text)) return "time";
     if (!/[\da-f]{8}-?[\da-f]{4}-?[\da-f]{4}/i.test(text)) return text;
     const name = names.get(text) ?? `#${names.size}`;
@@ -236,7 +234,7 @@ export function plainJson(value: readonly (StreamResponse | SendMessageResponse 
   return JSON.parse(JSON.stringify(value), (_, each: unknown) => (typeof each === "string" ? stable(each) : each));
 }
 
-/** How a send ended: the code of its error, the state of its task, or that it was answered directly. */
+/** The code of a send's error, the state of its task, or `message` for a direct reply. */
 export async function outcomeOf(work: Promise<SendMessageResponse>): Promise<string> {
   let answer: SendMessageResponse | undefined;
   const error = await refusal(work.then((given) => void (answer = given)));

@@ -6,11 +6,11 @@ import {
   type Interceptor,
   mapItems,
 } from "@parley/a2a/internal/protocol/index";
-import { byName } from "../binding/caller-cases.ts";
+import { byName } from "../binding/host-cases.ts";
 import type { ExtensionContractOptions } from "../extension-contract.ts";
 import { eventsOf, outcomeOf, plainJson, refusal, type ExtensionCases } from "./given.ts";
 
-/** What strangers send: agents to clients, and clients to agents. */
+/** Untrusted input: of agents for clients, and of clients for agents. */
 export function inputCases<X extends AnyExtension>({ extension }: ExtensionContractOptions<X>): ExtensionCases {
   const reader = new ExtensionReader(extension);
   const { methods: own = {} } = extension as { readonly methods?: ExtensionMethods };
@@ -53,7 +53,7 @@ export function inputCases<X extends AnyExtension>({ extension }: ExtensionContr
           }
         };
         const error = await refusal(read());
-        // An extension may refuse an event by an error of the protocol. Any other error of its hook is an oversight.
+        // An extension may reject an event with a protocol error. Any other error of its hook is a bug.
         expect([odd, error?.code === "InternalError" && error.message]).toEqual([odd, false]);
       }
       expect(suite.lines.filter(({ message }) => message.includes("hook"))).toEqual([]);
@@ -61,7 +61,7 @@ export function inputCases<X extends AnyExtension>({ extension }: ExtensionContr
   };
 }
 
-/** Tasks and conversations are their owner's (A2A 1.0 §13.1). */
+/** Tasks and contexts belong to their owner (A2A 1.0 §13.1). */
 function apart(name: string): ExtensionCases[string] {
   return async (suite, expect) => {
     const server = await suite.serve(undefined, { authenticator: byName });
@@ -113,7 +113,7 @@ const always: ExtensionCases = {
   },
 };
 
-/** Values of every shape. One of them fits hardly any schema. */
+/** Values of every shape. Hardly any schema accepts them all. */
 const oddValues: readonly JsonValue[] = [
   5,
   "text",
@@ -128,7 +128,7 @@ const oddValues: readonly JsonValue[] = [
   Array.from({ length: 500 }).reduce<JsonValue>((inner) => [inner], 1),
 ];
 
-/** A field, and a request in which it is wrong. */
+/** A field, and a request with an invalid value of it. */
 interface WrongRequest {
   readonly field: string;
   readonly change: (request: SendMessageRequest) => SendMessageRequest;
@@ -174,7 +174,7 @@ function saying({ fields }: ExtensionReader, odd: JsonValue): Interceptor {
   const keys = [...fields.metadata.values()].flat().flatMap((entry) => entry.keys);
   const metadata = Object.fromEntries(keys.map((key) => [key, odd]));
   const parts = fields.data.map(({ mediaType }) => ({ data: odd, ...(mediaType !== undefined && { mediaType }) }));
-  /** Walks through everything that has metadata or parts. */
+  /** Visits everything that has metadata or parts. */
   const spoiled = (value: unknown): unknown => {
     if (Array.isArray(value)) return value.map(spoiled);
     if (typeof value !== "object" || value === null) return value;
@@ -204,7 +204,7 @@ function spoiledEvent<T extends object>(event: T, spoiled: (value: unknown) => u
   return Object.fromEntries(Object.entries(event).map(([name, each]) => [name, spoiled(each)])) as T;
 }
 
-/** Reads every member of what an extension gives, some levels deep. */
+/** Reads every member of an extension's result, some levels deep. */
 function looked(value: unknown, depth = 3): void {
   if (depth === 0 || typeof value !== "object" || value === null || value instanceof Promise) return;
   for (

@@ -18,6 +18,7 @@ export type ContractHostOptions = Pick<
 export interface ContractHost {
   /** Its public URL. */
   readonly url: string;
+  /** The agents that it serves. */
   readonly mounts: Mounts;
   /** What reaches it by HTTP. Default: the runtime's own `fetch`. */
   readonly fetch?: (url: string, init?: RequestInit) => Promise<Response>;

@@ -18,7 +18,7 @@ import type { History } from "./histories.ts";
 import { Reference } from "./reference.ts";
 
 /** Makes the same queries to a store and to the reference, and compares the results. */
-export class Comparison {
+class Comparison {
   readonly #expect: (actual: unknown) => Expectation;
   readonly #store: Store;
   readonly #reference: Reference;
@@ -160,7 +160,7 @@ export class Comparison {
 }
 
 /** The value without the sizes of compacted logs. They depend on the store. */
-export function withoutSizes(value: unknown): unknown {
+function withoutSizes(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(withoutSizes);
   if (typeof value !== "object" || value === null) return value;
   if ("bytes" in value && "firstSeq" in value && value.firstSeq !== 1) return { ...value, bytes: "some" };

@@ -1,4 +1,4 @@
-export type { DpopOptions } from "./dpop.ts";
+export type { DpopOptions } from "./binding.ts";
 export { introspection, type IntrospectionClient, type IntrospectionOptions } from "./introspection.ts";
 export { jwt } from "./jwt.ts";
 export { mutualTls, type MutualTlsOptions } from "./mutual-tls.ts";

@@ -66,10 +66,9 @@ export function introspectionAuthenticator(
   return tokenAuthenticator({ schemes, options: { ...options, remember }, host, issuer, check });
 }
 
-/** Most requests at a time: strangers can invent as many tokens as they like. */
+/** Maximum concurrent requests: anyone can make up tokens. */
 const maxRequests = 64;
 
-/** Asks an authorization server about tokens. */
 function introspectionCheck(options: IntrospectionOptions, host: TokenHost): CheckToken {
   const { issuer, clientId, clientSecret, clientAuthentication = "basic", endpoint } = options;
   const metadata = endpoint === undefined ? issuerMetadata(issuer, host) : undefined;
@@ -87,7 +86,7 @@ function introspectionCheck(options: IntrospectionOptions, host: TokenHost): Che
       return checkAnswer(await asked(server, { client_id: clientId }, authentication, token, host), issuer, host);
     } catch (thrown) {
       if (thrown instanceof A2AError || thrown instanceof WrongToken) throw thrown;
-      throw unavailable("The authorization server cannot be asked", thrown);
+      throw unavailable("The authorization server could not be asked", thrown);
     } finally {
       asking -= 1;
     }
@@ -139,6 +138,7 @@ function checkAnswer(answer: Readonly<Record<string, unknown>>, issuer: string, 
   const now = host.clock.now();
   if (typeof nbf === "number" && nbf * 1000 > now + host.tolerance) throw new WrongToken("The token is not valid yet");
   // Some servers say so of refresh tokens, which are not for agents.
-  if (typeof type === "string" && /refresh|id_token/i.test(type)) throw new WrongToken("The token is no access token");
+  if (typeof type === "string" && /refresh|id_token/i.test(type))
+    throw new WrongToken("The token is not an access token");
   return { claims: answer, expires: typeof exp === "number" ? exp * 1000 : Infinity };
 }

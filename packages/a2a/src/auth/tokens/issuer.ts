@@ -1,12 +1,11 @@
+import type { JWTVerifyGetKey } from "jose";
 import { withoutSlashes } from "../../base/index.ts";
 import { isObject } from "../../model/schema.ts";
 import { readJson, RemoteDocument } from "../../net/remote-document.ts";
-import { checkedUrl, type TokenHost } from "./options.ts";
-
-/* An authorization server: its metadata. */
+import { checkedUrl, wrongOption, type TokenHost, type JwtOptions } from "./options.ts";
 
 /** The metadata of an authorization server, by the names of RFC 8414 §2. Only `issuer` is checked. */
-export type IssuerMetadata = Readonly<Record<string, unknown>>;
+type IssuerMetadata = Readonly<Record<string, unknown>>;
 
 /**
  * The addresses of the metadata of an issuer, in the order in which they are asked: RFC 8414 §3 puts the well-known path before the path
@@ -43,7 +42,7 @@ export function issuerMetadata(issuer: string, { fetch, clock }: TokenHost): Rem
 
 /** Metadata of another issuer must not count as that of this one (RFC 8414 §3.3). */
 function checkedMetadata(metadata: unknown, issuer: string): IssuerMetadata {
-  if (!isObject(metadata)) throw new Error("The metadata is no object");
+  if (!isObject(metadata)) throw new Error("The metadata is not an object");
   if (metadata["issuer"] !== issuer) throw new Error(`The metadata is that of ${String(metadata["issuer"])}`);
   return metadata;
 }
@@ -53,4 +52,42 @@ export function endpointOf(metadata: IssuerMetadata, name: string): string {
   const endpoint = metadata[name];
   if (typeof endpoint !== "string") throw new Error(`The metadata has no ${name}`);
   return checkedUrl(name, endpoint).href;
+}
+
+interface KeySource {
+  /** The keys now. Throws an `A2AError` `Unavailable` where they cannot be had. */
+  current(): Promise<JWTVerifyGetKey>;
+  /** Keys that were read later than those; `undefined` where there are none yet. */
+  again(): Promise<JWTVerifyGetKey> | undefined;
+}
+
+const maxKeys = 100;
+/** Minimum time between two reads of the keys, in milliseconds. Callers with unknown keys are rejected meanwhile. */
+const cooldown = 10_000;
+
+/** The keys that options name. */
+export function keySource({ issuer, keySet }: Pick<JwtOptions, "issuer" | "keySet">, host: TokenHost): KeySource {
+  if (typeof keySet === "object") {
+    if (!Array.isArray(keySet.keys) || keySet.keys.length === 0) throw wrongOption("keySet", "must have keys");
+    let keys: Promise<JWTVerifyGetKey> | undefined;
+    return { current: () => (keys ??= readKeySet(keySet)), again: () => undefined };
+  }
+  const url = keySet === undefined ? undefined : checkedUrl("keySet", keySet).href;
+  const metadata = url === undefined ? issuerMetadata(issuer, host) : undefined;
+  return new RemoteDocument({
+    name: "The key set of the authorization server",
+    url: url ?? issuer,
+    clock: host.clock,
+    cooldown,
+    async load() {
+      const address = url ?? endpointOf((await metadata?.current()) ?? {}, "jwks_uri");
+      return readKeySet(await readJson(host.fetch, address));
+    },
+  });
+}
+
+async function readKeySet(value: unknown): Promise<JWTVerifyGetKey> {
+  if (!isObject(value) || !Array.isArray(value["keys"])) throw new Error("The key set has no list of keys");
+  const { createLocalJWKSet } = await import("jose");
+  return createLocalJWKSet({ keys: value["keys"].filter(isObject).slice(0, maxKeys) });
 }

@@ -2,7 +2,7 @@ import type { JWTPayload, JWTVerifyGetKey, JWTVerifyOptions } from "jose";
 import { isCompactJws } from "../../base/bytes.ts";
 import { A2AError } from "../../model/index.ts";
 import type { Authenticator } from "../port.ts";
-import { keySource } from "./key-source.ts";
+import { keySource } from "./issuer.ts";
 import { checkedAlgorithms, checkedUrl, tokenHost, wrongOption, type JwtOptions, type TokenHost } from "./options.ts";
 import { tokenAuthenticator } from "./token-authenticator.ts";
 import { WrongToken, type CheckToken } from "./token.ts";
@@ -40,7 +40,6 @@ export function jwtAuthenticator(schemes: Authenticator["securitySchemes"], opti
   return tokenAuthenticator({ schemes, options, host, issuer, check: jwtCheck(options, host) });
 }
 
-/** Verifies JWTs. */
 function jwtCheck(options: JwtOptions, host: TokenHost): CheckToken {
   const { issuer, type = "at+jwt" } = options;
   const algorithms = checkedAlgorithms("algorithms", options.algorithms);
@@ -67,7 +66,7 @@ function jwtCheck(options: JwtOptions, host: TokenHost): CheckToken {
       });
       const { iat, exp = 0 } = payload;
       if (iat !== undefined && iat * 1000 > host.clock.now() + host.tolerance)
-        throw new WrongToken("The token is of the future");
+        throw new WrongToken("The token was issued in the future");
       return { claims: payload, expires: exp * 1000 };
     } catch (thrown) {
       if (thrown instanceof A2AError || thrown instanceof WrongToken) throw thrown;
@@ -82,7 +81,7 @@ function isOfType(typ: unknown, wanted: string): boolean {
   return typeof typ === "string" && whole(typ) === whole(wanted);
 }
 
-/** Most keys that a token is tried with which names none: each costs as much as a token, and strangers can send many. */
+/** Maximum number of keys tried for a token that names none: each try costs as much as a token. */
 const maxTries = 8;
 
 /** Verifies with the key that fits, or with each of several that fit. */
@@ -105,7 +104,6 @@ async function verified(token: string, keys: JWTVerifyGetKey, rules: JWTVerifyOp
   }
 }
 
-/** What went wrong, by the codes of the library. */
 function described(code: unknown): string {
   switch (code) {
     case "ERR_JWT_EXPIRED":

@@ -1,6 +1,7 @@
 import { systemClock, type Clock } from "../../base/index.ts";
 import type { PeerCertificate, Principal } from "../../protocol/index.ts";
-import { challenge, defineScheme, problemParams } from "../index.ts";
+import { challenge, problemParams } from "../challenge.ts";
+import { defineScheme } from "../scheme.ts";
 import type { Authenticator } from "../port.ts";
 import { wrongOption } from "./options.ts";
 
@@ -63,7 +64,6 @@ export function mutualTls(options: MutualTlsOptions = {}): Authenticator {
   });
 }
 
-/** Finds the holder of a certificate. */
 function holders(
   options: MutualTlsOptions,
 ): (certificate: PeerCertificate) => ReturnType<Required<MutualTlsOptions>["principal"]> {
@@ -88,7 +88,7 @@ function holders(
   };
 }
 
-/** Refuses a name without its kind: no certificate would ever have it. */
+/** Rejects a name without its kind, which no certificate has. */
 function checkName(name: string): void {
   if (/^[A-Za-z][\w ]*:./.test(name) && !/^(?:https?|spiffe|urn):/i.test(name)) return;
   const description = `must begin with their kind, as in "URI:spiffe://example.com/agent", "DNS:agent.example.com" or "email:ada@example.com", and not ${JSON.stringify(name.slice(0, 80))}`;

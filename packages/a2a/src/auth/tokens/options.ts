@@ -2,7 +2,7 @@ import { isLoopback, systemClock, type Clock } from "../../base/index.ts";
 import { invalidParams, type A2AError } from "../../model/index.ts";
 import { guardedFetch, type GuardedFetch } from "../../net/index.ts";
 import type { Principal } from "../../protocol/index.ts";
-import type { DpopOptions } from "./dpop.ts";
+import type { DpopOptions } from "./binding.ts";
 
 /** The claims of a token that was verified: those of a JWT, or the members of an introspection response. */
 export type TokenClaims = Readonly<Record<string, unknown>>;
@@ -79,7 +79,6 @@ export interface JwtOptions extends TokenOptions {
   readonly type?: string;
 }
 
-/** The asymmetric algorithms that the library verifies. */
 const asymmetricAlgorithms: readonly string[] = [
   "ES256",
   "ES384",

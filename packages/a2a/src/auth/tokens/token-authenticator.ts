@@ -1,9 +1,10 @@
 import { A2AError } from "../../model/index.ts";
-import { challenge, defineScheme, isFor, problemParams } from "../index.ts";
+import { challenge, problemParams } from "../challenge.ts";
+import { isFor } from "../guarded.ts";
+import { defineScheme } from "../scheme.ts";
 import type { AuthenticationPlace, Authenticator, ChallengeProblem, ProtectedResource } from "../port.ts";
 import type { Principal, UniversalRequest } from "../../protocol/index.ts";
-import { bindingCheck, type CheckBinding } from "./binding.ts";
-import { dpopAlgorithms } from "./dpop.ts";
+import { bindingCheck, dpopAlgorithms, type CheckBinding } from "./binding.ts";
 import type { TokenHost, TokenOptions } from "./options.ts";
 import {
   audienceOf,
@@ -12,15 +13,15 @@ import {
   usualPrincipal,
   WantedNonce,
   WrongToken,
+  VerifiedTokens,
   type CheckedToken,
   type CheckToken,
   type Confirmation,
   type PresentedToken,
 } from "./token.ts";
-import { VerifiedTokens } from "./verified-tokens.ts";
 
 /** What distinguishes the authenticators for tokens. */
-export interface TokenScheme {
+interface TokenScheme {
   /** The entries on the card. The same token satisfies any of them. */
   readonly schemes: Authenticator["securitySchemes"];
   readonly options: Omit<TokenOptions, "audience"> & { readonly audience?: TokenOptions["audience"] | false };
@@ -30,7 +31,6 @@ export interface TokenScheme {
   readonly check: CheckToken;
 }
 
-/** What is known of a verified token. */
 interface Holder {
   readonly principal: Principal;
   readonly audience: readonly string[];
@@ -79,7 +79,6 @@ export function tokenAuthenticator({ schemes, options, host, issuer, check }: To
   };
 }
 
-/** How tokens may be sent. */
 interface Offered {
   readonly realm: string | undefined;
   readonly bearer: boolean;
@@ -104,7 +103,6 @@ function challengesOf(
   return ways.join(", ");
 }
 
-/** What the metadata of a protected resource says (RFC 9728 §2). */
 function resourceOf(
   issuer: string | undefined,
   scopes: readonly string[],
@@ -120,7 +118,6 @@ function resourceOf(
   };
 }
 
-/** Makes the caller of a token that was verified. */
 async function holderOf(
   { claims }: CheckedToken,
   names: readonly string[],
@@ -128,7 +125,7 @@ async function holderOf(
 ): Promise<Holder> {
   const usual = usualPrincipal(claims);
   const principal = options.principal === undefined ? usual : await options.principal(claims, usual);
-  if (principal === undefined) throw new WrongToken("The holder of the token is not known here");
+  if (principal === undefined) throw new WrongToken("The holder of the token is unknown");
   const audience = audienceOf(claims);
   return {
     principal: {

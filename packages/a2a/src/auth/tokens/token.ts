@@ -1,6 +1,9 @@
 import { isObject } from "../../model/schema.ts";
 import type { Principal, UniversalRequest } from "../../protocol/index.ts";
 import type { TokenClaims } from "./options.ts";
+import { BoundedMap, memoryOf } from "../../base/bounded-map.ts";
+import type { Clock } from "../../base/index.ts";
+import { secretDigest } from "../../base/sha256.ts";
 
 /* Access tokens: where they are in a request, and what is known of one that was verified. */
 
@@ -51,14 +54,13 @@ export function presentedToken(request: UniversalRequest): PresentedToken | unde
   return scheme === "bearer" || scheme === "dpop" ? { scheme, token: header.slice(space).trim() } : undefined;
 }
 
-/** Longest token in characters. */
 const longest = 16 * 1024;
 const tokenPattern = /^[A-Za-z0-9\-._~+/]+=*$/;
 
-/** Refuses what cannot be a token, before anything is done for it. */
-export function checkSpelling(token: string): void {
+/** Rejects what cannot be a token before any work is done for it. */
+function checkSpelling(token: string): void {
   if (token.length > longest) throw new WrongToken("The token is too long");
-  if (!tokenPattern.test(token)) throw new WrongToken("The token has characters that no token has");
+  if (!tokenPattern.test(token)) throw new WrongToken("The token has characters that are not allowed in tokens");
 }
 
 /** Longest subject in characters: it is stored with each task. */
@@ -100,9 +102,76 @@ export interface Confirmation {
  */
 export function confirmationOf({ cnf }: TokenClaims): Confirmation | undefined {
   if (cnf === undefined || cnf === null) return undefined;
-  if (!isObject(cnf)) throw new WrongToken("The token is bound in a way that is not known here");
+  if (!isObject(cnf)) throw new WrongToken("The token has an unknown kind of binding");
   const { jkt, "x5t#S256": x5t } = cnf;
   const known = { ...(typeof jkt === "string" && { jkt }), ...(typeof x5t === "string" && { x5t }) };
-  if (Object.keys(known).length === 0) throw new WrongToken("The token is bound in a way that is not known here");
+  if (Object.keys(known).length === 0) throw new WrongToken("The token has an unknown kind of binding");
   return known;
+}
+
+/** Memory of all tokens that are remembered, in bytes. */
+const maxRememberedBytes = 16 << 20;
+
+interface Remembered<T> {
+  readonly value: T;
+  /** In milliseconds since the Unix epoch. */
+  readonly expires: number;
+  /** When it is forgotten, as `Clock.elapsed`. */
+  readonly until: number;
+  readonly bytes: number;
+}
+
+/**
+ * Tokens that were verified, by their digests, so that the next message with the same token costs little. Requests that come with the
+ * same token at the same time wait for one verification. What is wrong is not remembered.
+ */
+export class VerifiedTokens<T> {
+  readonly #check: CheckToken;
+  readonly #read: (token: CheckedToken) => Promise<T>;
+  readonly #clock: Clock;
+  readonly #remember: number;
+  readonly #digest = secretDigest();
+  readonly #known = new BoundedMap<Remembered<T>>({ bytes: maxRememberedBytes, bytesOf: (_, known) => known.bytes });
+  readonly #checking = new Map<string, Promise<Remembered<T>>>();
+
+  /**
+   * @param read - Makes what is needed of a token. Called once for each verification.
+   * @param remember - In milliseconds.
+   */
+  constructor(check: CheckToken, read: (token: CheckedToken) => Promise<T>, clock: Clock, remember: number) {
+    this.#check = check;
+    this.#read = read;
+    this.#clock = clock;
+    this.#remember = remember;
+  }
+
+  /**
+   * What is known of a token, verified now or before.
+   *
+   * @returns Also when it expires, in milliseconds since the Unix epoch. The time is for the caller to check.
+   */
+  get(token: string): Remembered<T> | Promise<Remembered<T>> {
+    const key = this.#digest(token);
+    const known = this.#known.get(key);
+    if (known !== undefined && this.#clock.elapsed() < known.until) return known;
+    const checking = this.#checking.get(key);
+    if (checking !== undefined) return checking;
+    const begun = this.#verify(token, key).finally(() => this.#checking.delete(key));
+    this.#checking.set(key, begun);
+    return begun;
+  }
+
+  async #verify(token: string, key: string): Promise<Remembered<T>> {
+    checkSpelling(token);
+    const checked = await this.#check(token);
+    const known = {
+      value: await this.#read(checked),
+      expires: checked.expires,
+      until: this.#clock.elapsed() + this.#remember,
+      // Objects take a few times their JSON.
+      bytes: memoryOf(key, token) + 1_000 + 8 * JSON.stringify(checked.claims).length,
+    };
+    this.#known.set(key, known);
+    return known;
+  }
 }

@@ -240,7 +240,7 @@ export function checkRoutes(
     cannotServe("routes", `has the path ${path}, which ${reason}. Choose another path`);
   for (const own of routes) {
     checkPath("routes", own);
-    if (own === "" || /^\/\.well-known(?:\/|$)/.test(own)) throw refused(shown(own), "belongs to the server");
+    if (own === "" || /\/\.well-known(?:\/|$)/.test(own)) throw refused(shown(own), "belongs to the server");
     for (const [above, inner] of pathsAbove(own)) {
       const base = bases.get(above);
       if (inner !== "" && base !== undefined && isTaken(base, inner)) {

@@ -110,7 +110,9 @@ export function createRouter(
   checkBindings(bindings);
   const own = new Map(endpoints.map((each) => [each.path, guardedEndpoint(each, codecs[0], logger)]));
   const open = new Set(endpoints.flatMap((each) => (each.open === true ? [own.get(each.path)] : [])));
-  let table = tableOf(mounts, documents, own, options);
+  const lasting: LastingServices = new Map();
+  let table = tableOf(mounts, documents, { own, options, lasting });
+  refill(lasting, table);
 
   const find = (url: string): Found | undefined => {
     const mark = url.indexOf("?");
@@ -171,19 +173,52 @@ export function createRouter(
       return base.exact.has(rest) || base.below.some((each) => owns(each, rest));
     },
     prepare(others, published = []) {
-      const next = tableOf(others, published, own, options, table);
-      return () => void (table = next);
+      const next = tableOf(others, published, { own, options, lasting, before: table });
+      return () => {
+        table = next;
+        refill(lasting, table);
+      };
     },
   };
 }
 
-/** @param before - What was served so far: bases with the same mounts are taken from it. */
+/**
+ * The services of bindings that take connections over: such a connection outlives a change of the mounts, and its next call must reach what
+ * is served then. By base and tenant.
+ */
+type LastingServices = Map<string, Lasting>;
+
+interface Lasting {
+  readonly base: string;
+  /** The only tenant of the path. */
+  readonly tenant: string | undefined;
+  readonly services: Map<string | undefined, AgentService>;
+}
+
+/** Puts the services of the moment in, and forgets bases that are gone. */
+function refill(lasting: LastingServices, { claimed }: Pick<Table, "claimed">): void {
+  for (const [key, { base, tenant, services }] of lasting) {
+    services.clear();
+    const now = new Map(claimed.get(base)?.mounts.map((mount) => [mount.tenant, mount.service]));
+    if (now.size === 0) lasting.delete(key);
+    if (tenant !== undefined && !now.has(tenant)) continue;
+    for (const [name, service] of tenant === undefined ? now : alone(now, tenant)) services.set(name, service);
+  }
+}
+
+interface TableInit {
+  /** The endpoints of the server itself, by their paths. */
+  readonly own: ReadonlyMap<string, HttpEndpoint>;
+  readonly options: RouterOptions;
+  readonly lasting: LastingServices;
+  /** What was served so far: bases with the same mounts are taken from it. */
+  readonly before?: Table;
+}
+
 function tableOf(
   mounts: readonly ServiceMount[],
   documents: readonly PublicDocument[],
-  own: ReadonlyMap<string, HttpEndpoint>,
-  options: RouterOptions,
-  before?: Table,
+  { own, options, lasting, before }: TableInit,
 ): Table {
   const { bindings, codecs, methods, pages, routes, endpoints = [] } = options;
   checkMounts(mounts);
@@ -205,7 +240,7 @@ function tableOf(
   }
   for (const [path, base] of claimed) {
     const former = before?.claimed.get(path) === base ? before.bases.get(path) : undefined;
-    bases.set(path, former ?? openBase(base, options));
+    bases.set(path, former ?? openBase(base, options, lasting));
   }
   const all = [...claimed.values()];
   const beside = pathsBeside(all, bases);
@@ -231,17 +266,25 @@ function routeAt(routes: ReadonlyMap<string, HttpEndpoint>, path: string) {
 }
 
 /** Opens the bindings at a base, and adds the cards. */
-function openBase({ mounts, claims }: ClaimedBase, options: RouterOptions): Base {
+function openBase({ path: base, mounts, claims }: ClaimedBase, options: RouterOptions, lasting: LastingServices): Base {
   const { admit: _, ...host } = options;
-  const services = new Map(mounts.map(({ tenant, service }) => [tenant, service]));
+  const all = new Map(mounts.map(({ tenant, service }) => [tenant, service]));
+  const servicesOf = (by: string, tenant?: string): ServerHost["services"] => {
+    const binding = options.bindings.find(({ name }) => name === by);
+    if (binding === undefined || !("upgradesTo" in binding)) return tenant === undefined ? all : alone(all, tenant);
+    const key = JSON.stringify([base, tenant]);
+    const found = lasting.get(key) ?? { base, tenant, services: new Map() };
+    lasting.set(key, found);
+    return found.services;
+  };
   const exact = new Map<string, HttpEndpoint>();
   const below = claims.flatMap((claim) => {
-    const endpoint = openHttp(claim.by, claim.http, { ...host, services });
+    const endpoint = openHttp(claim.by, claim.http, { ...host, services: servicesOf(claim.by) });
     for (const { path, tenant } of claim.paths ?? []) {
       const own =
         tenant === undefined
           ? endpoint
-          : openHttp(claim.by, claim.http, { ...host, services: alone(services, tenant) });
+          : openHttp(claim.by, claim.http, { ...host, services: servicesOf(claim.by, tenant) });
       exact.set(path, own).set(`${path}/`, own);
     }
     for (const path of claim.beside ?? []) exact.set(path, endpoint);

@@ -143,7 +143,7 @@ export class Unfinished implements BodyBudget {
         place.sent = 0;
         const isNeeded = place.pool === large ? this.#waiting.size > 0 : small.used > small.size / 2;
         if (isNeeded && place.slowFor >= slowIntervals)
-          place.refuse("The request comes too slowly for a server this busy");
+          place.refuse("The request arrives too slowly for a busy server");
       }
     }
     // The share of a connection may have room again.

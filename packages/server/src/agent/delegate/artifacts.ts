@@ -11,31 +11,28 @@ import {
 } from "@parley/a2a/internal/model/index";
 import { id } from "@parley/a2a/internal/model/schema";
 import type { ArtifactEvent, DelegateOptions, OpenDelegation } from "@parley/a2a/internal/protocol/index";
-import { CallFailed } from "./errors.ts";
+import { CallFailed } from "./calls.ts";
 
-/**
- * How many artifacts are counted, and how many bytes of JSON that takes: their ids may be long, and a row is small. A task with more of
- * them is taken over as well; after a restart, an artifact may be replaced by itself.
- */
+/** Maximum counted artifacts, and bytes of their counts as JSON: a row is small. Beyond them, a restart may replace an artifact by itself. */
 const maxCountedArtifacts = 200;
 const maxCountedBytes = 12 << 10;
 
-/** The number of an artifact that is complete, from its length, and the other way round. It is negative. */
+/** Marks a length as complete, and reverses it. The result is negative. */
 function complete(count: number): number {
   return -count - 1;
 }
 
-/** How much of an agent's artifacts was taken over, and the parts themselves as far as the result may hold them. */
+/** How much of an agent's artifacts was taken over, and their parts as far as the result may hold them. */
 export class DelegatedArtifacts {
   readonly #options: DelegateOptions;
   readonly #number: number;
   readonly #limit: number;
   /**
-   * `contentLength` of what was taken over, since a task that is read has its texts in fewer parts than its events. `NaN`: it is not known.
-   * The artifact is complete: the same as `complete` makes it.
+   * `contentLength` of what was taken over: a task has its texts in fewer parts than its events. `NaN`: unknown. Negative: complete
+   * (`complete`).
    */
   readonly #taken: Map<string, number>;
-  /** The content. Absent where it is too large, or began before a restart. */
+  /** Absent if it is too large, or began before a restart. */
   #content: Map<string, Artifact & { readonly parts: Part[] }> | undefined;
   #bytes: number;
 
@@ -48,7 +45,7 @@ export class DelegatedArtifacts {
     if (bytes === 0) this.#content = new Map();
   }
 
-  /** What is kept with the task. */
+  /** Stored with the task. */
   get row(): Pick<OpenDelegation, "content" | "bytes"> {
     if (this.#bytes === 0) return {};
     if (this.#taken.size > maxCountedArtifacts) return { bytes: this.#bytes };
@@ -62,21 +59,21 @@ export class DelegatedArtifacts {
     return this.#bytes;
   }
 
-  /** Whether they are larger than the result may be. */
+  /** Whether they exceed the result. */
   get isLarge(): boolean {
     return this.#bytes > this.#limit;
   }
 
-  /** The artifacts. `undefined` where they are not in memory. */
+  /** `undefined` if they are not in memory. */
   get whole(): readonly Artifact[] | undefined {
     return this.#content && [...this.#content.values()];
   }
 
-  /** Takes a chunk. Returns the event of this task, if there is one. */
+  /** Takes a chunk. Returns the event of this task, if any. */
   chunk({ artifact, append = false, lastChunk = false }: TaskArtifactUpdateEvent): ArtifactEvent | undefined {
     const { artifactId } = artifact;
     const before = this.#taken.get(artifactId);
-    // An append to an artifact that is complete, or that never began, is taken as its beginning, as other servers mean it.
+    // An append to a complete or unknown artifact is its beginning, as other servers mean it.
     const appends = append && (before === undefined ? this.#content === undefined : !(before < 0));
     const added = contentLength(artifact.parts);
     const count = appends ? (before ?? Number.NaN) + added : added;
@@ -92,14 +89,14 @@ export class DelegatedArtifacts {
       if (taken === count && (!isOver || (before ?? 0) < 0 || count === 0)) continue;
       const appends = taken <= count && (before ?? -1) >= 0;
       const parts = appends ? contentAfter(artifact.parts, taken) : artifact.parts;
-      // A task that is over says of an open artifact only that it is complete: an event has at least one part.
+      // A task that is over says of an open artifact only that it is complete, and an event has at least one part.
       if (parts.length === 0) continue;
       const event = this.#take({ ...artifact, parts }, appends, isOver, count);
       if (event !== undefined) yield event;
     }
   }
 
-  /** @throws CallFailed where no store keeps its id: the delegation fails then, and not the agent that asked. */
+  /** Throws `CallFailed` if its id cannot be stored: then the delegation fails, and not the agent that asked. */
   #take(artifact: Artifact, append: boolean, lastChunk: boolean, count: number): ArtifactEvent | undefined {
     const artifactId = `d${this.#number}-${artifact.artifactId}`;
     const checked = check(id, artifactId, "copy");

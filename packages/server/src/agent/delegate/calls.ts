@@ -1,5 +1,8 @@
 import type { Clock } from "@parley/a2a/internal/base/index";
+import { wasNeverSent } from "@parley/a2a/internal/base/http";
 import {
+  A2AError,
+  type A2AErrorCode,
   hasCode,
   isTerminal,
   type Message,
@@ -8,28 +11,68 @@ import {
   type Task,
 } from "@parley/a2a/internal/model/index";
 import {
-  idempotentSendExtension,
-  resumeExtension,
   type DelegateCallOptions,
   type DelegateClient,
   type DelegateOptions,
+  idempotentSendExtension,
   type OpenDelegation,
+  resumeExtension,
   type TurnBase,
 } from "@parley/a2a/internal/protocol/index";
 
-import { CallFailed, mayPass } from "./errors.ts";
+/* Errors of calls to another agent, and what they mean. */
 
-/* Calls to the other agent: it is sent to, followed, looked for and canceled. */
+/** The error of a call, in contrast to one of the agent's own function. */
+export class CallFailed extends Error {
+  constructor(cause: unknown) {
+    super("The call failed", { cause });
+  }
+}
 
-/** An event of the other agent, and its number where the agent has numbers. */
+/** Whether a message may have arrived although its call failed. */
+export function mayHaveArrived(error: unknown): boolean {
+  if (hasCode(error, "InvalidResponse")) return /^50[24]$/.test(error.metadata["httpStatus"] ?? "");
+  return hasCode(error, "ConnectionLost", "Timeout", "Aborted");
+}
+
+/** Whether a failed call may succeed later. */
+export function mayPass(error: unknown): boolean {
+  return mayHaveArrived(error) || hasCode(error, "ConnectionFailed", "Unavailable", "TooManyRequests");
+}
+
+/** The part of an error that callers of a `DelegateClient` read. */
+export function reasonOf(error: unknown): string {
+  return error instanceof A2AError ? error.code : "an unknown error";
+}
+
+/** The errors of agents that have not begun to work on a message. */
+const refusals: readonly A2AErrorCode[] = [
+  ...(["ParseError", "InvalidRequest", "MethodNotFound", "MethodNotAllowed", "InvalidParams"] as const),
+  ...(["Unauthenticated", "PermissionDenied", "TooManyRequests", "RequestTooLarge", "UnsupportedOperation"] as const),
+  ...(["ContentTypeNotSupported", "ExtensionSupportRequired", "VersionNotSupported", "TaskNotFound"] as const),
+];
+
+/** Whether a first message certainly did not make the other agent work: then another one may be asked. */
+export function wasRefused(error: unknown): boolean {
+  if (hasCode(error, ...refusals)) return true;
+  if (hasCode(error, "InvalidResponse")) return /^(?:404|405|3..)$/.test(error.metadata["httpStatus"] ?? "");
+  return hasCode(error, "ConnectionFailed") && wasNeverSent(error);
+}
+
+/** Reasons of a turn's end that its delegations outlive. */
+export const goesOn: ReadonlySet<string> = new Set(["shutdown", "leaseLost", "storeFailed", "asking"]);
+
+/* Calls to the other agent: send, follow, find and cancel. */
+
+/** An event of the other agent, and its number if the agent has numbers. */
 export interface Came {
   readonly event: StreamResponse;
   readonly seq?: number | undefined;
 }
 
-/** How many agents a message may come through. */
+/** Maximum agents that a message may come through. */
 const maxHops = 16;
-/** Metadata of a send request: how many agents it came through. */
+/** Metadata of a send request: the agents it came through. */
 const hopsName = "urn:parley:metadata:hops";
 
 /** Milliseconds. */
@@ -37,11 +80,11 @@ const cancelTimeout = 10_000;
 const firstPoll = 500;
 const longestPoll = 10_000;
 
-/** A stream that ends before its task: the task is read after this time, in milliseconds. */
+/** After a stream that ends before its task, the task is read after this time, in milliseconds. */
 export const betweenStreams = 1000;
 
 const maxCancels = 6;
-/** How long to retry an agent that has the task and cannot be reached, in milliseconds. The client's own retries count. */
+/** How long to retry an unreachable agent that has the task, in milliseconds. The client's own retries count. */
 const outageBudget = 60_000;
 const maxListPages = 5;
 
@@ -67,12 +110,12 @@ export class DelegateCalls {
     this.#signal = signal;
   }
 
-  /** Whether a message that is sent twice arrives once. */
+  /** Whether a message arrives once if it is sent twice. */
   get joins(): boolean {
     return this.#promises(idempotentSendExtension);
   }
 
-  /** How many agents the message of this turn came through; `undefined` where they are too many for another one. */
+  /** How many agents the message of this turn came through; `undefined` if there are too many for another one. */
   get hops(): number | undefined {
     const before = this.#turn.metadata?.[hopsName];
     const hops = (typeof before === "number" && before > 0 ? before : 0) + 1;
@@ -86,14 +129,14 @@ export class DelegateCalls {
     return this.#sendAndPoll(request);
   }
 
-  /** Follows a task, after the event of a number where there is one. */
+  /** Follows a task, after the event of a number if there is one. */
   follow({ taskId = "", seq }: OpenDelegation): AsyncGenerator<Came, void, void> {
     const after = seq !== undefined && this.#promises(resumeExtension) ? { after: seq } : {};
     if (!this.#streams) return this.poll(taskId);
     return this.#read(() => this.client.subscribeToTask(taskId, { ...this.#call(), ...after }), taskId);
   }
 
-  /** Reads a task again and again, until it is over or asks. */
+  /** Polls a task until it is over or asks. */
   async *poll(taskId: string): AsyncGenerator<Came, void, void> {
     for (let delay = firstPoll; ; delay = Math.min(longestPoll, delay * 1.5)) {
       const task = await this.task(taskId);
@@ -108,7 +151,7 @@ export class DelegateCalls {
     return this.#again(() => this.client.getTask(taskId, this.#call()));
   }
 
-  /** What became of a message of which it is not known whether it arrived: its task, `false` where it did not arrive. */
+  /** The task of a message that may have arrived; `false`: it did not arrive, `undefined`: unknown. */
   async find({ taskId, contextId, messageId, round }: OpenDelegation): Promise<string | false | undefined> {
     if (taskId !== undefined && round > 1) {
       const { history, status } = await this.task(taskId);
@@ -137,7 +180,7 @@ export class DelegateCalls {
     return undefined;
   }
 
-  /** Cancels the task of a message, and tries it for some time. It goes on after the turn. */
+  /** Cancels the task of a message, with retries. It outlives the turn. */
   async cancel(row: OpenDelegation, message: Message | undefined): Promise<void> {
     const { clock, logger } = this.#turn;
     let cause: unknown;
@@ -155,15 +198,15 @@ export class DelegateCalls {
       }
     }
     const fields = { delegate: row.agent, delegated: taskId, ...(cause !== undefined && { cause }) };
-    logger.warn("The task of another agent could not be canceled", fields);
+    logger.warn("Failed to cancel the task of another agent", fields);
   }
 
-  /** Waits. Rejects where the delegation is left, or its turn is over. */
+  /** Waits. Rejects if the delegation is left, or its turn is over. */
   pause(ms: number): Promise<void> {
     return abortable(pause(this.#turn.clock, ms), this.#signal);
   }
 
-  /** Waits for something else. Rejects as `pause` does. */
+  /** Waits for other work. Rejects as `pause` does. */
   until(work: Promise<void>): Promise<void> {
     return abortable(work, this.#signal);
   }
@@ -178,12 +221,12 @@ export class DelegateCalls {
     return this.now() - since < outageBudget;
   }
 
-  /** Waits after an attempt that failed, longer each time. */
+  /** Waits after a failed attempt, longer each time. */
   rest(attempt: number): Promise<void> {
     return this.pause(Math.min(longestPoll, firstPoll * 2 ** (attempt - 1)));
   }
 
-  /** The task of a message that was sent, where its answer was not read. */
+  /** The task of a sent message whose answer was not read. */
   async #taskOf({ contextId, messageId }: OpenDelegation, message: Message | undefined): Promise<string | undefined> {
     const options = { timeout: cancelTimeout, ...this.#trace };
     if (message !== undefined && this.joins) {
@@ -233,7 +276,7 @@ export class DelegateCalls {
     if (!isTerminal(task.status.state) && task.status.state !== "TASK_STATE_INPUT_REQUIRED") yield* this.poll(task.id);
   }
 
-  /** `taskId`: of a subscription, which some agents refuse once the task is over. */
+  /** `taskId`: of a subscription, which some agents reject once the task is over. */
   async *#read(
     open: () => ReturnType<DelegateClient["subscribeToTask"]>,
     taskId?: string,
@@ -257,7 +300,7 @@ export class DelegateCalls {
     }
   }
 
-  /** A read. An agent that cannot be reached, such as one that restarts, is asked again for a minute. */
+  /** A read, with retries for an unreachable agent, such as one that restarts. */
   async #again<T>(read: () => Promise<T>): Promise<T> {
     const since = this.now();
     for (let attempt = 1; ; attempt += 1) {

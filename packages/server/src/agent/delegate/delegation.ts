@@ -1,52 +1,105 @@
 import { A2AError, isTerminal, type Message, type Task } from "@parley/a2a/internal/model/index";
 import {
-  DelegationFailed,
   type AgentYield,
   type ArtifactEvent,
   type ClosedDelegation,
   type Delegated,
   type DelegateOptions,
+  DelegationFailed,
   type Delegations,
   type DelegationWatch,
   type OpenDelegation,
   type StatusEvent,
   type TurnBase,
 } from "@parley/a2a/internal/protocol/index";
-import { betweenStreams, DelegateCalls, type Came } from "./calls.ts";
-import { CallFailed, goesOn, mayHaveArrived, mayPass, reasonOf, wasRefused } from "./errors.ts";
+import { DelegatedArtifacts } from "./artifacts.ts";
 import {
-  addressHashesOf,
-  addressOf,
+  betweenStreams,
+  CallFailed,
+  type Came,
+  DelegateCalls,
+  goesOn,
+  mayHaveArrived,
+  mayPass,
+  reasonOf,
+  wasRefused,
+} from "./calls.ts";
+import {
+  briefOf,
+  DelegatedResult,
+  failureOf,
+  failureRow,
+  idsOf,
+  isIdle,
+  isKept,
+  messageRow,
+  questionOf,
+  shownOf,
+  taskOf,
+  taskRow,
+} from "./events.ts";
+import {
   contentOf,
-  firstRow,
-  hashOf,
-  messageIdOf,
-  nameOf,
   type DelegateCall,
   type DelegatedContent,
+  firstRow,
+  hashOf,
+  identify,
+  type Identity,
+  messageIdOf,
+  messageOf,
+  mistake,
+  nameOf,
 } from "./keys.ts";
-import type { Identity } from "./identity.ts";
-import { Outgoing } from "./outgoing.ts";
-import { DelegatedArtifacts } from "./artifacts.ts";
-import { idsOf, isIdle, isKept, questionOf, shownOf, taskOf } from "./events.ts";
-import { briefOf, DelegatedResult, failureOf, failureRow, messageRow, taskRow } from "./result.ts";
+
+/** Delegates. `calls`: all of the turn, in their order. `at`: this one. Their order identifies calls with the same message. */
+export async function* delegate(
+  turn: TurnBase,
+  calls: readonly DelegateCall[],
+  at: number,
+  left: AbortSignal,
+): AsyncGenerator<AgentYield, Delegated, void> {
+  const call = calls[at] as DelegateCall;
+  const rows = await turn.delegations();
+  const identity = await identify(turn, calls, at, rows, left);
+  const { key } = identity;
+  if (rows.running.has(key))
+    throw mistake(`two delegations at a time have the key ${JSON.stringify(call.options.key)}`);
+  rows.running.add(key);
+  rows.had.add(key);
+  let watch: DelegationWatch | undefined;
+  try {
+    if (!rows.closed.has(key)) {
+      watch = turn.watchDelegation?.({ card: call.client.card, parts: contentOf(call.message).parts });
+    }
+    return yield* new Delegation(turn, rows, { ...call, watch }, identity, left).run();
+  } catch (error) {
+    watch?.onEnd?.({ error });
+    watch = undefined;
+    throw error;
+  } finally {
+    // Also if the function leaves it, or the turn ends because this task asks the question.
+    watch?.onEnd?.({});
+    rows.running.delete(key);
+  }
+}
 
 /** One delegation, in one attempt of the turn. */
-export class Delegation {
+class Delegation {
   readonly #turn: TurnBase;
   readonly #rows: Delegations;
-  readonly #options: DelegateOptions;
+  readonly #call: DelegateCall;
+  readonly #identity: Identity;
   readonly #content: DelegatedContent;
-  readonly #key: string;
-  readonly #doubt: Identity["doubt"];
   readonly #agent: string;
-  readonly #init: Parameters<typeof firstRow>[0];
   readonly #calls: DelegateCalls;
-  readonly #outgoing: Outgoing;
   readonly #signal: AbortSignal;
-  readonly #watch: DelegationWatch | undefined;
   #row!: OpenDelegation;
   #artifacts!: DelegatedArtifacts;
+  /** The message that was made last in this attempt, with files that the other agent can read. */
+  #message: Message | undefined;
+  /** It has links to files, which change each time it is made: then it is another message to the other agent. */
+  #hasLinks = false;
   /** The other agent has, or may have, a task that is not over. */
   #isOpen = false;
   /** The message may have arrived, in this attempt or in an earlier one. */
@@ -54,22 +107,24 @@ export class Delegation {
   /** The first message was sent in this attempt, and the other agent has shown no work so far. */
   #isIdle = false;
 
-  constructor(turn: TurnBase, rows: Delegations, call: DelegateCall, { key, doubt }: Identity, left: AbortSignal) {
+  constructor(turn: TurnBase, rows: Delegations, call: DelegateCall, identity: Identity, left: AbortSignal) {
     const { client, message, options, watch } = call;
-    this.#watch = watch;
     this.#turn = turn;
     this.#rows = rows;
-    this.#options = options;
+    this.#call = call;
+    this.#identity = identity;
     this.#content = contentOf(message);
-    this.#key = key;
-    this.#doubt = doubt;
     this.#agent = nameOf(client);
-    const agent = this.#agent;
-    const [address, addresses] = [addressOf(client), addressHashesOf(client)];
-    this.#init = { turn, rows, options, content: this.#content, key, agent, address, addresses };
     this.#signal = AbortSignal.any([turn.signal, left]);
     this.#calls = new DelegateCalls(turn, client, options, this.#signal, watch?.extensions);
-    this.#outgoing = new Outgoing(turn, rows, this.#content, this.#calls);
+  }
+
+  get #key(): string {
+    return this.#identity.key;
+  }
+
+  get #options(): DelegateOptions {
+    return this.#call.options;
   }
 
   async *run(): AsyncGenerator<AgentYield, Delegated, void> {
@@ -91,13 +146,16 @@ export class Delegation {
     }
   }
 
-  /** Sends the message, or goes on where an earlier attempt or turn was. */
+  /** Sends the message, or continues where an earlier attempt or turn was. */
   async #begin(): Promise<AsyncGenerator<Came, void, void>> {
     const stored = this.#rows.open.get(this.#key);
     if (stored === undefined) {
       this.#isIdle = this.#content.taskId === undefined;
-      if (this.#calls.hops !== undefined) return this.#sendFirst(await firstRow(this.#init));
-      throw new DelegationFailed("loop", `${this.#agent} was not asked: the request has come through too many agents.`);
+      if (this.#calls.hops !== undefined) return this.#sendFirst();
+      throw new DelegationFailed(
+        "loop",
+        `${this.#agent} was not asked: the request has passed through too many agents.`,
+      );
     }
     this.#take(stored);
     if (stored.auth === true) this.#rows.authorizations.set(this.#key, undefined);
@@ -105,13 +163,8 @@ export class Delegation {
     const answer = unsentAnswer ?? this.#rows.answer;
     if (asked === true && answer !== undefined) {
       const round = row.round + 1;
-      return this.#send({
-        ...row,
-        round,
-        answer,
-        messageId: await messageIdOf(this.#turn, this.#rows, this.#key, round),
-        unsure: true,
-      });
+      const messageId = await messageIdOf(this.#turn, this.#rows, this.#key, round);
+      return this.#send({ ...row, round, answer, messageId, unsure: true });
     }
     return stored.unsure === true ? this.#sendUnlessArrived() : this.#calls.follow(stored);
   }
@@ -128,23 +181,40 @@ export class Delegation {
     if (this.#artifacts === undefined) this.#take(row);
     else this.#row = row;
     this.#signal.throwIfAborted();
-    return this.#calls.send(await this.#outgoing.make(row));
+    return this.#calls.send(await this.#make(row));
   }
 
-  /** Sends the message, unless the agent may be one that has it already. */
-  async #sendFirst(row: OpenDelegation): Promise<AsyncGenerator<Came, void, void>> {
-    if (this.#doubt === undefined) return this.#send(row);
+  async #make(row: OpenDelegation): Promise<Message> {
+    const message = await messageOf(this.#rows, this.#content, row);
+    const { outside } = this.#turn;
+    if (outside === undefined) return (this.#message = message);
+    this.#hasLinks = outside.hasLinks(message.parts);
+    return (this.#message = { ...message, parts: await outside.sendable(message.parts) });
+  }
+
+  /** Whether the message arrives once if it is sent twice. */
+  get #joins(): boolean {
+    return this.#calls.joins && !this.#hasLinks;
+  }
+
+  /** Sends the message, unless the agent may have it already. */
+  async #sendFirst(): Promise<AsyncGenerator<Came, void, void>> {
+    const { key, doubt } = this.#identity;
+    const { client, options } = this.#call;
+    const init = { turn: this.#turn, rows: this.#rows, options, content: this.#content, key, client };
+    const row = await firstRow(init);
+    if (doubt === undefined) return this.#send(row);
     this.#mayHaveIt = true;
-    const { sent } = this.#doubt;
+    const { sent } = doubt;
     if (sent !== undefined && this.#calls.joins) {
       // If it is that agent, it joins the message with the first one. To another agent the message is new.
       const { messageId, contextId } = sent;
       const { contextId: _, ...rest } = row;
       const same = { ...rest, messageId, ...(contextId !== undefined && { contextId }) };
-      await this.#outgoing.make(same);
-      if (this.#outgoing.joins) return this.#send(same);
+      await this.#make(same);
+      if (this.#joins) return this.#send(same);
     }
-    if (this.#options.onUncertain === "resend") return this.#send(row);
+    if (options.onUncertain === "resend") return this.#send(row);
     throw this.#uncertain();
   }
 
@@ -157,8 +227,8 @@ export class Delegation {
     const row = this.#row;
     this.#mayHaveIt = true;
     const isSame = row.answer !== undefined || row.hash === hashOf(this.#content);
-    if (isSame && this.#outgoing.last === undefined) await this.#outgoing.make(row);
-    if (isSame && this.#outgoing.joins) return this.#send(row);
+    if (isSame && this.#message === undefined) await this.#make(row);
+    if (isSame && this.#joins) return this.#send(row);
     const taskId = await this.#calls.find(row);
     if (typeof taskId === "string") {
       const { unsure: _, ...sure } = row;
@@ -193,12 +263,12 @@ export class Delegation {
     }
   }
 
-  /** Whether another call may help, where the other agent has the message, or may have it. It may restart just now. */
+  /** Whether to retry: the other agent has the message, or may have it, and may be restarting. */
   #mayGoOn(cause: unknown, failures: number): boolean {
     if (!mayPass(cause)) return false;
     if (this.#row.unsure !== true) return this.#row.taskId !== undefined;
     this.#mayHaveIt ||= mayHaveArrived(cause);
-    return this.#mayHaveIt && (this.#outgoing.joins || failures === 1);
+    return this.#mayHaveIt && (this.#joins || failures === 1);
   }
 
   #refused(cause: unknown): DelegationFailed {
@@ -209,13 +279,13 @@ export class Delegation {
 
   /** Takes an event. Returns the result once there is one. */
   async *#apply({ event, seq }: Came): AsyncGenerator<AgentYield, Delegated | undefined, void> {
-    const heard = this.#watch?.onEvent?.(event);
+    const heard = this.#call.watch?.onEvent?.(event);
     if (heard !== undefined) await this.#calls.until(heard);
     if (event.message !== undefined) return this.#replied(event.message);
     const known = this.#row.taskId !== undefined && this.#row.unsure !== true;
     const { unsure: _, ...row } = this.#row;
     this.#row = { ...row, ...idsOf(event) };
-    // A whole task may be further than the event of the last number.
+    // A whole task may be ahead of the last number.
     if (event.task !== undefined) delete (this.#row as { seq?: number }).seq;
     const status = event.task?.status ?? event.statusUpdate?.status;
     const ends = status !== undefined && isTerminal(status.state);
@@ -243,9 +313,9 @@ export class Delegation {
     }
     if (this.#options.questions === false) return this.#ended({ ...briefOf(taskOf(this.#row, event)), status });
     const question = status.message?.messageId;
-    // Before it works on the answer, an agent may show the question once more.
+    // An agent may repeat the question before it works on the answer.
     if (question !== undefined && this.#row.answer !== undefined && question === this.#row.question) return undefined;
-    // The question ends the turn. The next one has the answer to this question alone.
+    // The question ends the turn. The next one has only the answer to this question.
     await this.#rows.keepAnswer();
     this.#row = { ...this.#row, asked: true, ...(question !== undefined && isKept(question) && { question }) };
     yield this.#delegated(questionOf(status));
@@ -265,7 +335,7 @@ export class Delegation {
   async #replied(message: Message): Promise<Delegated> {
     this.#isOpen = false;
     const row = messageRow(this.#row, message);
-    // A reply that is too large to keep is asked for again after a restart.
+    // A reply that is too large to keep is requested again after a restart.
     if (row !== undefined) await this.#rows.close(this.#key, row);
     return new DelegatedResult({ task: undefined, message }, []);
   }
@@ -300,10 +370,10 @@ export class Delegation {
     }
   }
 
-  /** Keeps the failure, so that a function that is called again gets it again. */
+  /** Keeps the failure, for the function that is called again. */
   async #fail(failure: DelegationFailed): Promise<void> {
     this.#isOpen = false;
-    // To look for a task that it does not have would send it the message.
+    // An untaken message has no task, and to search for one would send it.
     if (failure.kind === "refused" && !failure.untaken && this.#options.cancel !== "canceled") this.#cancel();
     this.#rows.authorizations.delete(this.#key);
     await this.#rows.close(this.#key, failureRow(this.#row, failure));
@@ -319,11 +389,12 @@ export class Delegation {
     this.#cancel();
     if (kind !== "left") return;
     const failure = new DelegationFailed("canceled", `${this.#agent} was told to stop.`);
-    // Where the turn is over, nothing is stored, and nobody asks for it.
+    // If the turn is over, nothing is stored, and it is not needed.
     this.#rows.close(this.#key, failureRow(this.#row, failure)).catch(() => {});
   }
 
   #cancel(): void {
-    if (this.#options.cancel !== "never") void this.#calls.cancel(this.#row, this.#outgoing.same);
+    if (this.#options.cancel !== "never")
+      void this.#calls.cancel(this.#row, this.#hasLinks ? undefined : this.#message);
   }
 }

@@ -1,30 +1,45 @@
+import { plain } from "@parley/a2a/internal/base/display";
+import { utf8Length } from "@parley/a2a/internal/base/index";
 import {
   A2AError,
+  type Artifact,
   isTerminal,
+  type Message,
   partsOf,
+  type StandardSchema,
   type StreamResponse,
   type Task,
   type TaskState,
   type TaskStatus,
+  textOf,
 } from "@parley/a2a/internal/model/index";
-import type { AgentMessage, DelegateOptions, OpenDelegation, StatusEvent } from "@parley/a2a/internal/protocol/index";
-import { CallFailed } from "./errors.ts";
+import {
+  type AgentMessage,
+  type ClosedDelegation,
+  type Delegated,
+  type DelegateOptions,
+  DelegationFailed,
+  type OpenDelegation,
+  type StatusEvent,
+} from "@parley/a2a/internal/protocol/index";
+import { dataOf } from "@parley/a2a/internal/schema/data";
 import { authRequired, passedOn, working } from "../authorize.ts";
+import { CallFailed } from "./calls.ts";
 
 /* What events of another agent mean for this task. */
 
-/** Characters of the id of a task or a context. They are kept in a row, which is small. */
+/** Characters of an id of a task or a context. A row is small. */
 export const maxId = 1024;
 
-/** What a status is shown for. */
+/** The delegation of a shown status. */
 interface ShowingDelegation {
   readonly key: string;
   readonly options: Pick<DelegateOptions, "progress">;
-  /** The requests for an authorization that this task shows, of all delegations. */
+  /** The requests for authorizations that this task shows, of all delegations. */
   readonly authorizations: Map<string, AgentMessage | undefined>;
 }
 
-/** What of a status is shown, a request for an authorization or progress, and the row after it. */
+/** What to show of a status, a request for an authorization or progress, and the row after it. */
 export function shownOf(
   status: TaskStatus,
   row: OpenDelegation,
@@ -43,7 +58,7 @@ export function shownOf(
   if (auth === true) {
     authorizations.delete(key);
     const other = [...authorizations.values()].at(-1);
-    // The task goes on waiting for the others.
+    // The task still waits for the others.
     if (other !== undefined) events.push(authRequired(other));
     else if (authorizations.size === 0) events.push(working);
   }
@@ -59,16 +74,12 @@ export function shownOf(
   return { events, row: { ...unsaid, ...(isKept(message.messageId) && { said: message.messageId }) } };
 }
 
-/** Whether the id of a message is kept, so that the message is known when it comes again. A row is small. */
+/** Whether the id of a message is stored, to recognize the message when it comes again. A row is small. */
 export function isKept(messageId: string): boolean {
   return messageId.length <= 256;
 }
 
-/**
- * The task that an event belongs to.
- *
- * @throws CallFailed where its ids are too long to keep.
- */
+/** The task that an event belongs to. Throws `CallFailed` if its ids are too long to store. */
 export function idsOf({
   task,
   statusUpdate,
@@ -105,4 +116,106 @@ export function questionOf({ message }: TaskStatus): StatusEvent {
 export function isIdle(state: TaskState, task: Task | undefined): boolean {
   const { artifacts = [] } = task ?? {};
   return (state === "TASK_STATE_SUBMITTED" || state === "TASK_STATE_REJECTED") && artifacts.length === 0;
+}
+
+/** Of 32 KiB that the store takes. */
+const maxRowBytes = 24 << 10;
+
+/** The result of a delegation. */
+export class DelegatedResult implements Delegated {
+  readonly task: Task | undefined;
+  readonly message: Message | undefined;
+  readonly #artifacts: readonly Artifact[] | undefined;
+
+  /** `artifacts`: `undefined` if they are too large. */
+  constructor(of: Pick<Delegated, "task" | "message">, artifacts: readonly Artifact[] | undefined) {
+    this.task = of.task;
+    this.message = of.message;
+    this.#artifacts = artifacts;
+  }
+
+  get artifacts(): readonly Artifact[] {
+    if (this.#artifacts !== undefined) return this.#artifacts;
+    throw new A2AError(
+      "UnsupportedOperation",
+      "The artifacts of the other agent exceed resultBytes: raise it in turn.delegate(), or read them from the task",
+    );
+  }
+
+  async data<Output>(schema: StandardSchema<Output>): Promise<Output> {
+    const { task, message } = this;
+    if (message !== undefined) return dataOf(message, schema);
+    return dataOf(task === undefined ? [] : { ...task, artifacts: this.artifacts }, schema);
+  }
+
+  get text(): string {
+    if (this.message !== undefined) return textOf(this.message);
+    const texts = this.artifacts.map(textOf).filter((each) => each !== "");
+    const said = this.task?.status.message;
+    return texts.length > 0 || said === undefined ? texts.join("\n") : textOf(said);
+  }
+}
+
+/** A task without its large members. */
+export function briefOf({ id, contextId, status, metadata }: Task): Task {
+  return { id, status, ...(contextId !== undefined && { contextId }), ...(metadata !== undefined && { metadata }) };
+}
+
+/** What a closed row keeps of the open one. */
+type Before = Pick<OpenDelegation, "number" | "agent" | "addresses" | "hash">;
+
+const beforeOf = ({ number, agent, addresses, hash }: Before): Before => ({
+  number,
+  agent,
+  hash,
+  ...(addresses && { addresses }),
+});
+
+/** The row of a direct reply. `undefined` if it is too large to be kept. */
+export function messageRow(open: Before, message: Message): ClosedDelegation | undefined {
+  return fitting({ ...beforeOf(open), result: { message } });
+}
+
+/** The row of a task. What does not fit is read again on use. */
+export function taskRow(
+  open: Before,
+  task: Task,
+  artifacts: readonly Artifact[] | undefined,
+  bytes: number,
+): ClosedDelegation {
+  const before = beforeOf(open);
+  const whole = artifacts && fitting({ ...before, result: { task, artifacts } });
+  const brief = { ...briefOf(task), status: { state: task.status.state } };
+  return whole ?? fitting({ ...before, result: { task, bytes } }) ?? { ...before, result: { task: brief, bytes } };
+}
+
+/** The row of a failure. */
+export function failureRow(open: Before, { kind, message: text, task, untaken }: DelegationFailed): ClosedDelegation {
+  const before = beforeOf(open);
+  const failure = { kind, text, ...(untaken && { untaken }) } as const;
+  const whole = fitting({ ...before, failure: { ...failure, ...(task && { task }) } });
+  return whole ?? { ...before, failure };
+}
+
+function fitting(row: ClosedDelegation): ClosedDelegation | undefined {
+  return utf8Length(JSON.stringify(row)) > maxRowBytes ? undefined : row;
+}
+
+const ends: { readonly [State in Task["status"]["state"]]?: "failed" | "rejected" | "canceled" } = {
+  TASK_STATE_FAILED: "failed",
+  TASK_STATE_REJECTED: "rejected",
+  TASK_STATE_CANCELED: "canceled",
+};
+
+const verbs = { failed: "could not do its part", rejected: "refused its part", canceled: "has canceled its part" };
+
+/** The error of a task that ended without its work. `undefined`: it is done. */
+export function failureOf(agent: string, task: Task, isIdle: boolean): DelegationFailed | undefined {
+  const kind = ends[task.status.state];
+  if (kind === undefined) return undefined;
+  const said = task.status.message === undefined ? "" : plain(textOf(task.status.message), 500);
+  return new DelegationFailed(kind, `${agent} ${verbs[kind]}${said === "" ? "." : `: ${said}`}`, {
+    task,
+    untaken: isIdle && kind === "rejected",
+  });
 }

@@ -2,13 +2,15 @@ import { plain } from "@parley/a2a/internal/base/display";
 import { utf8Length } from "@parley/a2a/internal/base/index";
 import {
   A2AError,
-  contentHash,
-  jsonHash,
-  partsOf,
   type AgentInterface,
+  contentHash,
+  hasCode,
+  jsonHash,
   type Message,
+  partsOf,
 } from "@parley/a2a/internal/model/index";
 import type {
+  ClosedDelegation,
   DelegateClient,
   DelegateMessage,
   DelegateOptions,
@@ -17,6 +19,7 @@ import type {
   OpenDelegation,
   TurnBase,
 } from "@parley/a2a/internal/protocol/index";
+import { CallFailed, DelegateCalls } from "./calls.ts";
 import { maxId } from "./events.ts";
 
 /* Which delegation is which, in each attempt of a turn. */
@@ -26,7 +29,6 @@ export interface DelegateCall {
   readonly client: DelegateClient;
   readonly message: DelegateMessage;
   readonly options: DelegateOptions;
-  /** Is told of it. */
   readonly watch?: DelegationWatch | undefined;
 }
 
@@ -35,7 +37,7 @@ export type DelegatedContent = Omit<Message, "messageId" | "role">;
 
 const maxKeyBytes = 400;
 
-/** @throws A2AError for a key that cannot be one. JavaScript callers can pass anything. */
+/** Throws for an invalid key. JavaScript callers can pass anything. */
 export function checkKey(key: unknown): void {
   if (key !== undefined && (typeof key !== "string" || key === "" || utf8Length(key) > maxKeyBytes)) {
     throw mistake(`key must be a text of 1 to ${maxKeyBytes} bytes`);
@@ -54,13 +56,13 @@ export function hashOf(content: DelegatedContent): string {
   return contentHash({ ...content, messageId: "", role: "ROLE_USER" });
 }
 
-/** What the agent is called here. */
+/** The displayed name of an agent. */
 export function nameOf({ card }: DelegateClient): string {
   return plain(card.name, 100) || "The other agent";
 }
 
-/** Which agent it is, however it is reached. Agents that share an address differ by their tenant (A2A 1.0 §8.3.2). */
-export function addressOf({ card }: DelegateClient): string {
+/** Identifies an agent. Agents that share an address differ by their tenant (A2A 1.0 §8.3.2). */
+function addressOf({ card }: DelegateClient): string {
   const first = card.supportedInterfaces?.[0];
   return first === undefined ? card.name : addressOfInterface(first);
 }
@@ -69,16 +71,16 @@ function addressOfInterface({ url, tenant }: AgentInterface): string {
   return tenant === undefined ? url : JSON.stringify([url, tenant]);
 }
 
-/** Addresses of a row, which is small. */
+/** Per row, which is small. */
 const maxAddressCount = 8;
 
 /** Hashes of the addresses of an agent. Two cards that have one in common are cards of one agent. */
-export function addressHashesOf({ card }: DelegateClient): readonly string[] {
+function addressHashesOf({ card }: DelegateClient): readonly string[] {
   const addresses = card.supportedInterfaces?.slice(0, maxAddressCount).map(addressOfInterface) ?? [];
   return addresses.map(jsonHash);
 }
 
-/** Which delegations of the task they are: the same in each attempt of the turn, as long as the agents have the same addresses. */
+/** The keys of calls: the same in each attempt of the turn, while the agents keep their addresses. */
 export function keysOf(turn: TurnBase, calls: readonly DelegateCall[]): readonly string[] {
   const counts = new Map<string, number>();
   return calls.map(({ client, message, options: { key } }) => {
@@ -102,17 +104,15 @@ interface NewDelegation {
   readonly options: DelegateOptions;
   readonly content: DelegatedContent;
   readonly key: string;
-  readonly agent: string;
-  readonly address: string;
-  readonly addresses: readonly string[];
+  readonly client: DelegateClient;
 }
 
-/** How many delegations a task may have. Their rows are among those of all features. */
+/** Per task. Their rows are among those of all features. */
 const maxDelegations = 128;
 
 /** What is stored before the message is sent. */
 export async function firstRow(init: NewDelegation): Promise<OpenDelegation> {
-  const { turn, rows, content, key, agent, addresses } = init;
+  const { turn, rows, content, key, client } = init;
   const messageId = await messageIdOf(turn, rows, key, 1);
   const contextId = await contextOf(init);
   const { taskId } = content;
@@ -124,8 +124,8 @@ export async function firstRow(init: NewDelegation): Promise<OpenDelegation> {
   const numbers = [...open.values(), ...closed.values()].map(({ number }) => number);
   return {
     number: earlier?.number ?? Math.max(0, ...numbers) + 1,
-    agent,
-    addresses,
+    agent: nameOf(client),
+    addresses: addressHashesOf(client),
     hash: hashOf(content),
     round: 1,
     messageId,
@@ -159,8 +159,110 @@ export async function messageOf(
 }
 
 /** One conversation with each agent in each conversation of this one. */
-async function contextOf({ turn, rows, options, content, address }: NewDelegation): Promise<string | undefined> {
+async function contextOf({ turn, rows, options, content, client }: NewDelegation): Promise<string | undefined> {
   const { contextId = content.contextId } = options;
   if (contextId !== undefined) return contextId === false ? undefined : contextId;
-  return content.taskId === undefined ? rows.nameOf("context", turn.contextId, address) : undefined;
+  return content.taskId === undefined ? rows.nameOf("context", turn.contextId, addressOf(client)) : undefined;
+}
+
+/** Which delegation a call is, of an earlier attempt or a new one. */
+export interface Identity {
+  readonly key: string;
+  /**
+   * Set for a new delegation whose agent may have been asked already. `sent`: the row of the message that it may have, if its task is
+   * unknown.
+   */
+  readonly doubt?: { readonly sent?: OpenDelegation };
+}
+
+/** Whether the agent of a call is that of a row. `undefined`: unknown. */
+type Answer = boolean | undefined;
+
+/**
+ * Identifies the call at an index. A key has the address of the agent, which may change with a restart, and nothing must be sent to an agent
+ * twice. But several agents may have one name. So a row with that name and message is taken only if its agent has the same task, or an
+ * address in common.
+ */
+export async function identify(
+  turn: TurnBase,
+  calls: readonly DelegateCall[],
+  at: number,
+  rows: Delegations,
+  left: AbortSignal,
+): Promise<Identity> {
+  const call = calls[at] as DelegateCall;
+  const { key } = call.options;
+  checkKey(key);
+  const own = keysOf(turn, calls)[at] as string;
+  if (key !== undefined || turn.attempt === 1 || rows.open.has(own) || rows.closed.has(own)) return { key: own };
+  // One after the other: two calls must not take the same row.
+  const found = rows.identified.then(() => search(turn, calls, call, rows, own, left));
+  rows.identified = found.catch(() => {});
+  return found;
+}
+
+async function search(
+  turn: TurnBase,
+  calls: readonly DelegateCall[],
+  call: DelegateCall,
+  rows: Delegations,
+  own: string,
+  left: AbortSignal,
+): Promise<Identity> {
+  const { client, message, options } = call;
+  const hash = hashOf(contentOf(message));
+  const agent = nameOf(client);
+  const addresses = addressHashesOf(client);
+  const keys = keysOf(turn, calls);
+  const others = new Set(
+    calls.flatMap((each) => addressHashesOf(each.client)).filter((each) => !addresses.includes(each)),
+  );
+  let doubt: Identity["doubt"];
+  for (const [key, row] of [...rows.open, ...rows.closed]) {
+    const isFree = key.startsWith(`${turn.number}:`) && !keys.includes(key) && !rows.had.has(key);
+    if (!isFree || row.hash !== hash || row.agent !== agent) continue;
+    const isCommon = row.addresses?.some((each) => addresses.includes(each)) === true;
+    // This attempt calls another agent at the address of the row.
+    if (!isCommon && row.addresses?.some((each) => others.has(each)) === true) continue;
+    const signal = AbortSignal.any([turn.signal, left]);
+    const isSame = isCommon || (await isOf(new DelegateCalls(turn, client, options, signal, undefined), row));
+    if (isSame === true) {
+      rows.had.add(key);
+      return { key };
+    }
+    if (isSame === false || doubt?.sent !== undefined) continue;
+    doubt = isOpen(row) && row.taskId === undefined ? { sent: row } : {};
+    // Another call with the same message is another delegation.
+    if (doubt.sent !== undefined) rows.had.add(key);
+  }
+  return { key: own, ...(doubt !== undefined && { doubt }) };
+}
+
+function isOpen(row: OpenDelegation | ClosedDelegation): row is OpenDelegation {
+  return "messageId" in row;
+}
+
+/** Asks the agent for what the agent of a row has. */
+async function isOf(calls: DelegateCalls, row: OpenDelegation | ClosedDelegation): Promise<Answer> {
+  if (!isOpen(row)) {
+    const { result, failure } = row;
+    // An agent that did not take the message may be sent it again.
+    if (failure?.untaken === true) return false;
+    const task = result?.task ?? failure?.task;
+    return task === undefined ? undefined : hasTask(calls, task.id, task.contextId);
+  }
+  if (row.taskId !== undefined) return hasTask(calls, row.taskId, row.contextId);
+  // A list without the message is no proof: the message may be on its way.
+  return (await calls.find(row)) === undefined ? undefined : true;
+}
+
+/** The ids of some agents are short: the conversation has to be the same, too. */
+async function hasTask(calls: DelegateCalls, taskId: string, contextId: string | undefined): Promise<Answer> {
+  try {
+    const task = await calls.task(taskId);
+    return task.id === taskId && (contextId === undefined || task.contextId === contextId);
+  } catch (error) {
+    if (!(error instanceof CallFailed)) throw error;
+    return hasCode(error.cause, "TaskNotFound") ? false : undefined;
+  }
 }

@@ -6,19 +6,19 @@ type Came =
   | { readonly at: number; readonly error: { readonly thrown: unknown }; readonly step?: never };
 
 interface MergeOptions {
-  /** Whether all go on where one throws. */
+  /** Whether the others continue if one throws. */
   readonly settled: boolean;
   /** Aborted when the merged generator is left. */
   readonly left: AbortSignal;
   readonly clock: Clock;
 }
 
-/** How often a generator that waits is asked whether its wait is over, while others work, in milliseconds. */
+/** How often a waiting generator is polled while others work, in milliseconds. */
 const askAgain = 1000;
 
 /**
- * Merges generators in the order in which their values come. Each one goes on only when its value was taken, so at most one value of each
- * is held. A wait is held while others work, and is passed on once all of them wait: the function is ended there.
+ * Merges generators in the order of their values. Each one continues when its value was taken, so at most one value of each is held. A wait is
+ * held while others work, and yielded once all of them wait: that ends the function.
  */
 export async function* merge(
   generators: readonly AsyncGenerator<AgentYield, unknown, void>[],

@@ -25,7 +25,6 @@ import { TaskRun } from "./task-run.ts";
 import { EngineTurn } from "./turn.ts";
 import { RunHost, type HostedRun } from "./turn-host.ts";
 import {
-  activeIn,
   contextOf,
   firstTurnInput,
   type NextTurn,
@@ -124,8 +123,6 @@ export class Run implements HostedRun, PhaseHost, Driven {
   /** Never rejects. */
   async #execute(): Promise<void> {
     try {
-      const loading = activeIn(this.input).length === 0 ? undefined : this.#deps.settings.extensions.ready();
-      if (loading !== undefined) await loading;
       if (this.hosted.agent.mayReplyDirectly === false) this.#phase.makeTask();
       for (;;) {
         const { conversations, settings } = this.#deps;

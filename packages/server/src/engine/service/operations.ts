@@ -195,7 +195,7 @@ function encodePageToken({ statusTime, taskId }: ListPosition, scope: string, re
 function decodePageToken(token: string, scope: string, request: ListTasksRequest): ListPosition {
   const [, sum, place = "", statusTime, taskId = ""] = /^([0-9a-f]{16})\.((\d{1,16})\.(.+))$/s.exec(token) ?? [];
   if (sum === undefined || sum !== checksum(place, scope, request)) {
-    throw invalidParams([{ field: "pageToken", description: "is not one that this list gave out" }]);
+    throw invalidParams([{ field: "pageToken", description: "was not issued by this list" }]);
   }
   return { statusTime: Number(statusTime), taskId };
 }

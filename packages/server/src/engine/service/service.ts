@@ -119,7 +119,7 @@ export function createService(hosted: CheckedAgent, deps: ServiceDeps): AgentSer
     const logger = new FieldsLogger(own, () =>
       taskFields({ agent: hosted.id, ...resourceOf(operation, request), trace: context.trace }),
     );
-    const { callMethod } = await import("@parley/a2a/internal/extensions/call-method");
+    const { callMethod } = await import("@parley/a2a/internal/extensions/methods");
     const searchTasks = async (query: TaskTextQuery): Promise<FoundTasks> => {
       const { searchTasks: search } = await import("./search.ts");
       return search(tasks, index, guarded, query, context);
@@ -144,8 +144,6 @@ export function createService(hosted: CheckedAgent, deps: ServiceDeps): AgentSer
       request: UnaryOperations[Name]["request"],
       context: CallContext,
     ): Promise<Reply<UnaryOperations[Name]["response"]>> {
-      const loading = context.extensions.length === 0 ? undefined : settings.extensions.ready();
-      if (loading !== undefined) return loading.then(() => service.call(operation, request, context));
       try {
         const extensions = check(operation, request, context);
         const reply: Promise<Reply<UnaryOperations[Name]["response"]>> = isMethod(operation)
@@ -162,7 +160,6 @@ export function createService(hosted: CheckedAgent, deps: ServiceDeps): AgentSer
       request: StreamOperations[Name]["request"],
       context: CallContext,
     ): Promise<StreamReply> {
-      if (context.extensions.length > 0) await settings.extensions.ready();
       const extensions = check(operation, request, context);
       const batches = await streams[operation](request, context, extensions);
       if (extensions.length === 0) return { batches };

@@ -1,7 +1,7 @@
 import type { Clock, Ids, Logger } from "@parley/a2a/internal/base/index";
 import type { AgentCard } from "@parley/a2a/internal/model/index";
 import type { Agent, Interceptor, AnyExtension, Audit, Observer, Principal } from "@parley/a2a/internal/protocol/index";
-import type { BlobRooms, LazyBlobs } from "../../blobs/lazy.ts";
+import type { BlobDeps, LazyBlobs } from "../../blobs/lazy.ts";
 import type { InTaskSettings } from "../../intask/index.ts";
 import type { Outbox, OutboxHost, PushSettings } from "../../push/index.ts";
 import type { Store } from "../../store/index.ts";
@@ -206,7 +206,7 @@ export interface EngineOptions {
   /** How agents get authorizations for their tasks (A2A 1.0 §7.6). Absent: `turn.authorize()` fails. */
   readonly inTask?: InTaskSettings;
   /** Makes what keeps large files outside of the store. Absent: every file is in it. */
-  readonly files?: (rooms: BlobRooms) => LazyBlobs;
+  readonly files?: (rooms: BlobDeps) => LazyBlobs;
   /**
    * Whether adjacent text parts of an artifact are one part where a task is read: those of the same media type that have no file name and no
    * metadata. Many clients show each part on a line of its own, and a stream of a model is a part for each token. Events of a stream

@@ -1,7 +1,7 @@
-import type { FeatureLookup } from "../features.ts";
+import type { FeatureLookup } from "../transition.ts";
 import type { DueFeature, FeatureEffect, FeatureQuery, FeatureRow } from "../port.ts";
 import { SortedList } from "./lists.ts";
-import type { StoredTask } from "./rows.ts";
+import { getOrMake, type StoredTask } from "./rows.ts";
 
 interface StoredFeature {
   readonly serial: number;
@@ -27,7 +27,7 @@ export class MemoryFeatures {
   readonly #due = new Map<string, Map<string, SortedList<Due, StoredFeature>>>();
   #serial = 0;
 
-  /** The rows of a task, as `refuseFeatures` needs them. `task`: absent where the item creates it. */
+  /** The rows of a task. `task`: absent if the item creates it. */
   lookup(task: StoredTask | undefined): FeatureLookup {
     const rows = (task && this.#tasks.get(task)) ?? noRows;
     const find = (feature: string, key: string): FeatureRow | undefined => {
@@ -49,7 +49,7 @@ export class MemoryFeatures {
   }
 
   due({ feature, agents, now, after, limit }: FeatureQuery): readonly DueFeature[] {
-    // No row has this number, so it stands for the place after all rows of that time.
+    // No row has this number: it is the position after all rows of that time.
     const from = after === undefined ? undefined : { due: after, serial: Infinity };
     const lists = this.#due.get(feature);
     return [...new Set(agents ?? lists?.keys())]
@@ -67,13 +67,9 @@ export class MemoryFeatures {
   }
 
   #set(task: StoredTask, { feature, key, value, due }: Extract<FeatureEffect, { readonly op: "set" }>): void {
-    const rows = this.#tasks.get(task) ?? new Map<string, StoredFeature>();
-    this.#tasks.set(task, rows);
-    let row = rows.get(nameOf(feature, key));
-    if (row === undefined) {
-      row = { serial: (this.#serial += 1), task, feature, key, value, due: undefined };
-      rows.set(nameOf(feature, key), row);
-    }
+    const rows = getOrMake(this.#tasks, task, () => new Map<string, StoredFeature>());
+    const made = { task, feature, key, value, due: undefined };
+    const row = getOrMake(rows, nameOf(feature, key), () => ({ serial: (this.#serial += 1), ...made }));
     row.value = value;
     this.#schedule(row, due);
   }
@@ -95,19 +91,15 @@ export class MemoryFeatures {
 
   #schedule(row: StoredFeature, due: number | undefined): void {
     const { agent } = row.task.head.task;
-    const lists = this.#due.get(row.feature) ?? new Map<string, SortedList<Due, StoredFeature>>();
-    const list = lists.get(agent) ?? new SortedList<Due, StoredFeature>(byDue);
+    const lists = getOrMake(this.#due, row.feature, () => new Map<string, SortedList<Due, StoredFeature>>());
+    const list = getOrMake(lists, agent, () => new SortedList<Due, StoredFeature>(byDue));
     if (row.due !== undefined) list.delete(row);
     row.due = due;
     if (due !== undefined) list.add(row);
-    if (list.size > 0) lists.set(agent, list);
-    else lists.delete(agent);
-    if (lists.size > 0) this.#due.set(row.feature, lists);
-    else this.#due.delete(row.feature);
   }
 }
 
-/** Joins two names. No other two names give the same result. */
+/** Joins two names uniquely. */
 function nameOf(first: string, second: string): string {
   return `${first.length}:${first}${second}`;
 }

@@ -1,12 +1,12 @@
 import type { TaskState } from "@parley/a2a/internal/model/index";
 import type { ListQuery } from "../port.ts";
 
-/** Most items in a chunk before it is split. Inserting shifts at most this many, and the number of chunks stays small. */
+/** Maximum items of a chunk. Inserting shifts at most this many, and the number of chunks stays small. */
 const chunkSize = 512;
 
 /**
- * Items in the order of `compare`. Finding, adding and removing takes logarithmic time and one small shift. The members that
- * `compare` reads (`Key`) must not change while an item is in a list.
+ * Items in the order of `compare`. Finding, adding and removing takes logarithmic time and one small shift. The members that `compare` reads
+ * (`Key`) must not change while an item is in a list.
  */
 export class SortedList<Key, Item extends Key> {
   readonly #compare: (a: Key, b: Key) => number;
@@ -29,7 +29,7 @@ export class SortedList<Key, Item extends Key> {
       // After all others: into the last chunk, if it is not full.
       const last = this.#chunks.at(-1);
       if (last !== undefined && last.length < chunkSize) last.push(item);
-      // `concat` allocates exactly one place, `push` more. Each context has several lists, and most of them hold one item.
+      // `concat` allocates exactly one slot, `push` more. Each context has several lists, and most of them hold one item.
       else this.#chunks = this.#chunks.concat([[item]]);
       return;
     }
@@ -111,7 +111,7 @@ function firstFalse(count: number, test: (index: number) => boolean): number {
   return low;
 }
 
-/** A place in a list. */
+/** A position in a list. */
 export interface Place {
   /** In milliseconds since the Unix epoch. */
   readonly statusTime: number;
@@ -119,7 +119,7 @@ export interface Place {
   readonly number: number;
 }
 
-/** Which items of a list make a page. `after`: the place of the last item of the page before. */
+/** Which items make a page. `after`: the position of the last item of the page before. */
 type PageQuery = Pick<ListQuery, "state" | "since" | "limit"> & { readonly after?: Place | undefined };
 
 interface Listed extends Place {
@@ -131,7 +131,7 @@ interface StateList<Item extends Listed> {
   readonly list: SortedList<Place, Item>;
 }
 
-/** The order of a list: newest status first, then newest task first. */
+/** Newest status first, then newest task first. */
 function newestFirst(a: Place, b: Place): number {
   return b.statusTime - a.statusTime || b.number - a.number;
 }
@@ -158,7 +158,7 @@ export class TaskIndex<Item extends Listed> {
     this.#find(item.state)?.list.delete(item);
   }
 
-  /** A page, with one item more than the limit where there is one. */
+  /** A page, with one item more than the limit if there is one. */
   page({ state, since = -Infinity, after, limit }: PageQuery): Item[] {
     return this.#lists(state)
       .flatMap((list) => list.after(after, limit + 1))
@@ -204,9 +204,9 @@ export class TaskIndex<Item extends Listed> {
 }
 
 /**
- * A page of several indexes, with one item more than the limit where there is one.
+ * A page of several indexes, with one item more than the limit if there is one.
  *
- * @param before - Number of the task that the page comes after. Absent: it was deleted, and the page has all items of its time.
+ * @param before - Number of the task before the page. Absent: it was deleted, and the page has all items of its time.
  */
 export function pageOf<Item extends Listed>(
   indexes: readonly TaskIndex<Item>[],

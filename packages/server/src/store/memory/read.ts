@@ -17,7 +17,7 @@ import type { SnapshotText } from "../task-text.ts";
 import { recordBytes } from "../transition.ts";
 import { piecesOf, type StoredContext, type StoredMessage, type StoredTask } from "./rows.ts";
 
-/** What the memory store returns of its tasks and conversations, within the bounds of the query. */
+/* What the memory store returns of its tasks and conversations, within the bounds of the query. */
 
 /** The records of a task after a position. Throws `NeedsRoom` for a page of more than `most` bytes. */
 export function readRecords(task: StoredTask, options: ReadOptions, most: number): LogPage {
@@ -39,7 +39,7 @@ export function readRecords(task: StoredTask, options: ReadOptions, most: number
   return { records, head: task.head };
 }
 
-/** A snapshot of a task. Throws where it is larger than `bounds.text`. */
+/** A snapshot of a task. Throws if it is larger than `bounds.text`. */
 export function assembleTask(task: StoredTask, options: LoadOptions, bounds: StoreBounds): SnapshotText {
   const pieces = piecesOf(task, options.history);
   if (task.head.bytes > bounds.text) {
@@ -49,7 +49,7 @@ export function assembleTask(task: StoredTask, options: LoadOptions, bounds: Sto
   return assemble(pieces, options);
 }
 
-/** As many of the tasks as fit into the page. Throws `NeedsRoom` for a page of more than `most` bytes. */
+/** As many of the tasks as fit into the page. Throws `NeedsRoom` for more than `most` bytes. */
 export function assemblePage(
   found: readonly StoredTask[],
   query: ListQuery,
@@ -76,7 +76,7 @@ export function assemblePage(
   return tasks;
 }
 
-/** An upper bound of the characters of a snapshot. It is not more than its bytes. */
+/** An upper bound of the characters of a snapshot, and a lower bound of its bytes. */
 function lengthOf({ base, status, metadata, history, artifacts }: TaskPieces, options: LoadOptions): number {
   const lists = [[base, status ?? ""], metadata, history.map(({ json }) => json), options.artifacts ? artifacts : []];
   return lists.flat().reduce((sum, json) => sum + json.length, 0);
@@ -126,7 +126,7 @@ export function newestEntries(
   return inOrder(picked, said, limit);
 }
 
-/** The artifact records of a task, newest first. In a compacted task each artifact is one record, at the place where it began. */
+/** The artifact records of a task, newest first. In a compacted task each artifact is one record, at the position where it began. */
 class StoredChunks implements Chunks {
   readonly #task: StoredTask;
   readonly #before: number;

@@ -4,7 +4,7 @@ import { artifactStarts, compact, type StoredEvent, type TaskPieces } from "../a
 import type { OnceRecord, TaskHead } from "../port.ts";
 import type { SortedList, TaskIndex } from "./lists.ts";
 
-/** What the memory store holds. */
+/* What the memory store holds. */
 
 export interface AgentRows {
   readonly name: string;
@@ -118,11 +118,21 @@ export function compactTask(task: StoredTask, most: number): void {
 }
 
 /**
- * The list with one more item at its end. Most lists of a task stay short. `push` and a spread allocate seventeen places, which
- * would be a kilobyte for each task. `concat` allocates exactly what is needed. Row `task-memory`.
+ * The list with one more item. Most lists of a task stay short. `push` and a spread allocate seventeen slots, a kilobyte for each task; `concat`
+ * allocates exactly what is needed. Row `task-memory`.
  */
 export function joined<Item>(list: readonly Item[], item: Item): readonly Item[] {
   if (list.length < 4) return list.concat([item]);
   (list as Item[]).push(item);
   return list;
+}
+
+/** The value of a map under a key, which is made if there is none. */
+export function getOrMake<Key, Value>(map: Map<Key, Value>, key: Key, make: () => Value): Value {
+  let value = map.get(key);
+  if (value === undefined) {
+    value = make();
+    map.set(key, value);
+  }
+  return value;
 }

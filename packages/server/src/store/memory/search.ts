@@ -3,19 +3,26 @@ import type { StoredEvent } from "../assemble.ts";
 import { unavailable } from "../bounds.ts";
 import type { TaskArtifactUpdateEvent } from "@parley/a2a/internal/model/index";
 import type { Owner, SearchHit, SearchPage, SearchQuery, SearchTerm, TaskSearch } from "../port.ts";
-import { keptWords, pointsOf, type KeptWords } from "../search-rank.ts";
-import { isSearched, SearchTexts, searchWords, type SearchText } from "../search.ts";
+import {
+  isSearched,
+  keptWords,
+  type KeptWords,
+  pointsOf,
+  type SearchText,
+  SearchTexts,
+  searchWords,
+} from "../search.ts";
 import { Snippets } from "../snippets.ts";
 import type { StoredTask } from "./rows.ts";
 import type { MemoryTables } from "./tables.ts";
 
-/** Bytes that the words of all tasks take at most. */
+/** Memory for the words of all tasks, in bytes. */
 const maxBytes = 64 << 20;
-/** Characters that are read before others get their turn. To split as many into words takes some milliseconds. */
+/** Characters in one turn of the event loop. Splitting as many into words takes some milliseconds. */
 const sliceChars = 128 << 10;
-/** Words are compared so much faster than texts are split. */
+/** Words are compared so many times faster than texts are split. */
 const comparedFaster = 16;
-/** What a task costs, as characters: so that a search of many small ones is sliced too. */
+/** What a task costs, in characters: so that a search of many small ones is sliced too. */
 const taskCost = 64;
 
 /** The words of the texts of a task, when its log had this length. */
@@ -32,9 +39,8 @@ interface Found {
 }
 
 /**
- * Full text search in memory. The words of a task are made when it is first searched, and again when it has changed: tasks that nobody
- * searches cost nothing. A search reads some texts in each turn of the event loop. Of more words than `maxBytes`, those that were searched
- * last are kept, and the others are made again.
+ * Full text search in memory. The words of a task are made by its first search, and again after it has changed: tasks that are not searched
+ * cost nothing. A search yields to the event loop. Beyond `maxBytes` of words, the least recently searched are dropped.
  */
 export class MemorySearch implements TaskSearch {
   readonly #tables: () => MemoryTables;
@@ -44,13 +50,13 @@ export class MemorySearch implements TaskSearch {
   #bytes = 0;
   #on = false;
 
-  /** `tables`: throws where the store is closed. `most`: bytes of words that are kept, for tests. */
+  /** `tables`: throws if the store is closed. `most`: bytes of words, for tests. */
   constructor(tables: () => MemoryTables, most: number = maxBytes) {
     this.#tables = tables;
     this.#maxBytes = most;
   }
 
-  /** Bytes of words that are kept. */
+  /** Bytes of kept words. */
   get bytes(): number {
     return this.#bytes;
   }
@@ -110,11 +116,11 @@ export class MemorySearch implements TaskSearch {
   }
 }
 
-/** Lets others have their turn after so many characters. */
+/** Yields to the event loop after so many characters. */
 class Slices {
   #left = sliceChars;
 
-  /** Counts what is read now, and waits for the next turn of the event loop where enough was read in this one. */
+  /** Counts what is read now, and waits for the next turn of the event loop if this one has read enough. */
   async take(chars: number): Promise<void> {
     this.#left -= chars;
     if (this.#left > 0) return;
@@ -123,7 +129,7 @@ class Slices {
   }
 }
 
-/** The texts of a task. Those of a record are together: they are one where tasks are compared. */
+/** The texts of a task. Those of a record are together: they are one for ranking. */
 async function textsOf(
   { messages, artifacts }: StoredTask,
   slices: Slices,
@@ -167,7 +173,7 @@ function bytesOf({ words, main }: KeptWords): number {
   return 150 + (words.length + main.length) * (/[\u0100-\uFFFF]/.test(words) ? 2 : 1);
 }
 
-/** The points of a task: 0 where it does not have all terms. */
+/** The points of a task: 0 if it does not have all terms. */
 function pointsOfTask(texts: readonly KeptWords[], terms: readonly SearchTerm[]): number {
   let all = 0;
   for (const term of terms) {

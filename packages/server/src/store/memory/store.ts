@@ -1,10 +1,11 @@
-import { defaultStoreBounds, deletesBefore, lazyUpkeep, unavailable, withRoom, type StoreBounds } from "../bounds.ts";
+import { defaultStoreBounds, unavailable, withRoom, type StoreBounds } from "../bounds.ts";
 import {
-  roomless,
   type AppendItem,
   type AppendOutcome,
   type ClaimPage,
   type ClaimQuery,
+  type ContextAppend,
+  type ContextEffect,
   type ContextKey,
   type ConversationOptions,
   type DueFeature,
@@ -16,6 +17,7 @@ import {
   type OnceRecord,
   type Owner,
   type ReadOptions,
+  roomless,
   type Scope,
   type Snapshot,
   type Store,
@@ -24,20 +26,22 @@ import {
   type StrandedRuns,
   type SweepOptions,
   type SweepReport,
+  type TaskEffect,
   type TaskHead,
   type TaskPage,
   type TaskSearch,
   type Upkeep,
 } from "../port.ts";
-import { appendItems } from "./append.ts";
+import { decide, readItems, refuseFeatures, type ReadItem } from "../transition.ts";
+import { deletesBefore, lazyUpkeep } from "../upkeep.ts";
 import { pageOf, type SortedList } from "./lists.ts";
 import { assemblePage, assembleTask, newestEntries, readRecords } from "./read.ts";
-import type { StoredTask } from "./rows.ts";
+import type { StoredContext, StoredTask } from "./rows.ts";
 import { MemoryTables } from "./tables.ts";
 
 /**
- * A store in the memory of this process. Its data is lost when the process ends. It is for tests, for development, and for
- * agents whose tasks need not survive the process. It grows until `sweep` deletes tasks.
+ * A store in the memory of this process, for tests, for development, and for agents whose tasks need not survive the process. It grows
+ * until `sweep` deletes tasks.
  */
 export function memoryStore(bounds: StoreBounds = defaultStoreBounds): Store {
   return new MemoryStore(bounds);
@@ -46,62 +50,50 @@ export function memoryStore(bounds: StoreBounds = defaultStoreBounds): Store {
 class MemoryStore implements Store {
   readonly durable = false;
   readonly #bounds: StoreBounds;
-  #tables = new MemoryTables();
-  /** Its file is loaded when it is first used. */
-  readonly search: TaskSearch = lazySearch(() => {
-    this.#check();
-    return this.#tables;
-  });
-  /** The same. */
+  #data = new MemoryTables();
+  #closed = false;
+  readonly search: TaskSearch = lazySearch(() => this.#tables);
   readonly upkeep: Upkeep = lazyUpkeep(async () => {
     const { MemoryUpkeep } = await import("./upkeep.ts");
-    this.#check();
     return new MemoryUpkeep(this.#tables);
   });
   readonly notes: StoreNotes = {
     read: async (keys, now) => {
-      this.#check();
-      const found = keys.map((key) => this.#tables.notes.get(key));
+      const { notes } = this.#tables;
+      const found = keys.map((key) => notes.get(key));
       return new Map(found.flatMap((note) => (note !== undefined && note.until > now ? [[note.key, note.value]] : [])));
     },
     write: async (notes, now) => {
-      this.#check();
       const { notes: all } = this.#tables;
       for (const [key, { until }] of all) if (until <= now) all.delete(key);
       for (const note of notes) all.set(note.key, note);
     },
   };
-  #closed = false;
 
   constructor(bounds: StoreBounds) {
     this.#bounds = bounds;
   }
 
   async append(items: readonly AppendItem[]): Promise<readonly AppendOutcome[]> {
-    this.#check();
     return appendItems(this.#tables, items);
   }
 
   async head(scope: Scope, taskId: string): Promise<TaskHead | undefined> {
-    this.#check();
     const task = this.#tables.find(scope, taskId);
     return task && withValues(task);
   }
 
   async load(scope: Scope, taskId: string, options: LoadOptions): Promise<Snapshot | undefined> {
-    this.#check();
     for (let most = options.room === undefined ? Infinity : roomless; ;) {
       const task = this.#tables.find(scope, taskId);
       if (task === undefined || task.head.bytes <= most) return task && assembleTask(task, options, this.#bounds);
       most = task.head.bytes;
       await options.room?.reserve(most);
-      this.#check();
     }
   }
 
   async read(scope: Scope, taskId: string, options: ReadOptions): Promise<LogPage | undefined> {
     return withRoom(options.room, (most) => {
-      this.#check();
       const task = this.#tables.find(scope, taskId);
       return task && readRecords(task, options, most);
     });
@@ -112,7 +104,6 @@ class MemoryStore implements Store {
   }
 
   #page(scope: Scope, query: ListQuery, most: number): TaskPage {
-    this.#check();
     const indexes = this.#tables.indexesOf(scope, query.contextId);
     const before = query.after && this.#tables.find(scope, query.after.taskId)?.number;
     const found = pageOf(indexes, query, before);
@@ -124,7 +115,6 @@ class MemoryStore implements Store {
   }
 
   once(owner: Owner, key: string, now: number): OnceRecord | undefined {
-    this.#check();
     return this.#tables.key(owner, key, now);
   }
 
@@ -132,7 +122,6 @@ class MemoryStore implements Store {
     { agent, owner, contextId }: ContextKey,
     options: ConversationOptions,
   ): Promise<StoredConversation> {
-    this.#check();
     const context = this.#tables.owner({ agent, owner })?.contexts.get(contextId);
     if (context === undefined) return { entries: [] };
     const entries =
@@ -143,7 +132,6 @@ class MemoryStore implements Store {
   }
 
   async claimable({ now, agents, holders, limit, after }: ClaimQuery): Promise<ClaimPage> {
-    this.#check();
     const place = after && { due: after.leaseUntil ?? -Infinity, number: after.number };
     const isAsked = ({ due = 0, head }: StoredTask): boolean =>
       due <= now && (holders === undefined || (head.holder !== undefined && holders.includes(head.holder)));
@@ -161,71 +149,125 @@ class MemoryStore implements Store {
     agents,
     limit,
   }: Pick<ClaimQuery, "now" | "agents" | "limit">): Promise<readonly StrandedRuns[]> {
-    this.#check();
     return this.#tables.strandedRuns(agents, now).slice(0, limit);
   }
 
   async features(scope: Scope, taskId: string, feature: string): Promise<readonly FeatureRow[]> {
-    this.#check();
     const task = this.#tables.find(scope, taskId);
     return task === undefined ? [] : this.#tables.features.of(task, feature);
   }
 
   async dueFeatures(query: FeatureQuery): Promise<readonly DueFeature[]> {
-    this.#check();
     return this.#tables.features.due(query);
   }
 
   async sweep(options: SweepOptions): Promise<SweepReport> {
-    this.#check();
-    const { compactBefore = -Infinity, now, limit } = options;
-    const { deleteBefore = -Infinity, rules = [] } = options;
+    const { deleteBefore = -Infinity, compactBefore = -Infinity, rules = [], now, limit } = options;
+    const { ending, terminal, idle, loose } = this.#tables;
     /** Nothing younger is deleted. */
     const latest = Math.max(deleteBefore, ...rules.map((rule) => rule.deleteBefore));
-    const keys = drain(
-      this.#tables.ending,
-      limit,
-      (key) => key.until <= now,
-      (key) => this.#tables.forget(key),
-    );
-    const deleted = drain(
-      this.#tables.terminal,
-      limit,
-      (task) => task.statusTime < latest,
-      (task) => this.#tables.delete(task),
-      ({ head, state, statusTime }) => statusTime >= deletesBefore(options, head.task.agent, state),
-    );
-    const contexts = drain(
-      this.#tables.idle,
-      limit,
-      (context) => context.touched < latest,
-      (context) => this.#tables.drop(context),
-      // What must not be done again is known until it expires, however old its conversation is.
-      ({ keys: own, owner, touched }) =>
+    const keys = drain(ending, limit, {
+      isDue: ({ until }) => until <= now,
+      take: (key) => this.#tables.forget(key),
+    });
+    const deleted = drain(terminal, limit, {
+      isDue: ({ statusTime }) => statusTime < latest,
+      stays: ({ head, state, statusTime }) => statusTime >= deletesBefore(options, head.task.agent, state),
+      take: (task) => this.#tables.delete(task),
+    });
+    const contexts = drain(idle, limit, {
+      isDue: ({ touched }) => touched < latest,
+      // What must not be done again is remembered until it expires, however old its conversation is.
+      stays: ({ keys: own, owner, touched }) =>
         touched >= deletesBefore(options, owner.agent.name) ||
         own.some(({ until }) => until !== Infinity && until > now),
-    );
-    const compacted = drain(
-      this.#tables.loose,
-      limit - deleted.count,
-      (task) => task.statusTime < compactBefore,
-      (task) => this.#tables.compact(task, this.#bounds.compaction),
-    );
-    return {
-      deleted: deleted.count,
-      compacted: compacted.count,
-      more: keys.more || deleted.more || contexts.more || compacted.more,
-    };
+      take: (context) => this.#tables.drop(context),
+    });
+    const compacted = drain(loose, limit - deleted.count, {
+      isDue: ({ statusTime }) => statusTime < compactBefore,
+      take: (task) => this.#tables.compact(task, this.#bounds.compaction),
+    });
+    const more = [keys, deleted, contexts, compacted].some((each) => each.more);
+    return { deleted: deleted.count, compacted: compacted.count, more };
   }
 
   async close(): Promise<void> {
     this.#closed = true;
-    this.#tables = new MemoryTables();
+    this.#data = new MemoryTables();
   }
 
-  #check(): void {
+  /** Throws if the store is closed. */
+  get #tables(): MemoryTables {
     if (this.#closed) throw unavailable("The store is closed");
+    return this.#data;
   }
+}
+
+/* What an append changes in the tables. */
+
+/** Applies items in order. A malformed item throws before anything is changed. */
+function appendItems(tables: MemoryTables, items: readonly AppendItem[]): readonly AppendOutcome[] {
+  return readItems(items).map((item) => ("item" in item ? appendTask(tables, item) : appendContext(tables, item)));
+}
+
+function appendTask(tables: MemoryTables, read: ReadItem): AppendOutcome {
+  const { item } = read;
+  const known = tables.find({ agent: item.task.agent }, item.task.taskId);
+  const own = known?.head.task.owner === item.task.owner ? known : undefined;
+  const once = findDuplicate(tables, item.task, item.effects ?? []);
+  if (once !== undefined) return { ok: false, reason: "duplicate", once, ...(own && { head: own.head }) };
+  // A task of another owner is visible only to an item that would create it.
+  const head = decide(read, item.create === undefined ? own?.head : known?.head);
+  if (typeof head === "string") return { ok: false, reason: head, ...(own && { head: own.head }) };
+  const reason = read.features.length > 0 ? refuseFeatures(read.features, tables.features.lookup(own)) : undefined;
+  if (reason !== undefined) return { ok: false, reason, ...(own && { head: own.head }) };
+
+  const task = own === undefined ? tables.create(read, head) : tables.change(own, read, head);
+  for (const effect of item.effects ?? []) applyToTask(tables, task, effect);
+  return { ok: true, seq: head.seq, fence: head.fence };
+}
+
+function appendContext(tables: MemoryTables, { context: key, effects }: ContextAppend): AppendOutcome {
+  const once = findDuplicate(tables, key, effects);
+  if (once !== undefined) return { ok: false, reason: "duplicate", once };
+  const context = tables.ensureContext(key);
+  for (const effect of effects) applyToContext(tables, context, effect);
+  return { ok: true, seq: 0, fence: 0 };
+}
+
+/** Leases and runs are part of the head. */
+function applyToTask(tables: MemoryTables, task: StoredTask, effect: TaskEffect): void {
+  const { taskId } = task.head.task;
+  if (effect.effect === "checkpoint") task.checkpoint = effect.value ?? undefined;
+  else if (effect.effect === "taskState") task.taskState = effect.value ?? undefined;
+  else if (effect.effect === "contextState") task.context.state = effect.value ?? undefined;
+  else if (effect.effect === "feature") tables.features.apply(task, effect);
+  else if (effect.effect === "once") {
+    tables.remember(task.context.owner, task, effect, { taskId, seq: task.head.seq });
+  }
+}
+
+function applyToContext(tables: MemoryTables, context: StoredContext, effect: ContextEffect): void {
+  if (effect.effect === "contextState") context.state = effect.value ?? undefined;
+  else if (effect.effect === "contextMessage") {
+    tables.say(context, { kind: "message", json: effect.json, time: effect.time });
+    tables.touch(context, effect.time);
+  } else {
+    tables.remember(context.owner, context, effect, { seq: 0 });
+    tables.touch(context, effect.now);
+  }
+}
+
+function findDuplicate(
+  tables: MemoryTables,
+  owner: Owner,
+  effects: readonly (TaskEffect | ContextEffect)[],
+): OnceRecord | undefined {
+  for (const effect of effects) {
+    const known = effect.effect === "once" ? tables.key(owner, effect.key, effect.now) : undefined;
+    if (known !== undefined) return known;
+  }
+  return undefined;
 }
 
 function lazySearch(tables: () => MemoryTables): TaskSearch {
@@ -233,7 +275,7 @@ function lazySearch(tables: () => MemoryTables): TaskSearch {
   const load = (): Promise<TaskSearch> =>
     (loading ??= import("./search.ts").then(({ MemorySearch }) => new MemorySearch(tables)));
   return {
-    // What was never on need not be switched off.
+    // What was never on needs no switching off.
     use: async (on) => (on || loading !== undefined ? (await load()).use(on) : undefined),
     find: async (owner, query) => (await load()).find(owner, query),
   };
@@ -245,19 +287,25 @@ function withValues({ head, checkpoint, taskState }: StoredTask): TaskHead {
   return { ...head, ...(checkpoint !== undefined && { checkpoint }), ...(taskState !== undefined && { taskState }) };
 }
 
-/** Removes the first items of a list while they are due, at most `limit`. `take` removes one item. */
+interface Drain<Item> {
+  isDue(item: Item): boolean;
+  /** Whether an item stays although it is due. */
+  stays?(item: Item): boolean;
+  /** Removes an item. */
+  take(item: Item): void;
+}
+
+/** Removes the first items of a list while they are due, at most `limit`. */
 function drain<Key, Item extends Key>(
   list: SortedList<Key, Item>,
   limit: number,
-  due: (item: Item) => boolean,
-  take: (item: Item) => void,
-  stays: (item: Item) => boolean = () => false,
+  { isDue, stays, take }: Drain<Item>,
 ): { count: number; more: boolean } {
   let count = 0;
   let item = list.first();
-  while (item !== undefined && due(item)) {
+  while (item !== undefined && isDue(item)) {
     const [next] = list.after(item, 1);
-    if (!stays(item)) {
+    if (stays?.(item) !== true) {
       if (count >= limit) return { count, more: true };
       take(item);
       count += 1;

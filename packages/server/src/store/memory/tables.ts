@@ -6,6 +6,7 @@ import { oldestFirst, SortedList, TaskIndex, type Place } from "./lists.ts";
 import {
   compactTask,
   dueOf,
+  getOrMake,
   indexesOf,
   joined,
   type AgentRows,
@@ -117,7 +118,7 @@ export class MemoryTables {
   }
 
   #ownerRows({ agent, owner: name }: Owner): OwnerRows {
-    const rows = getOrMake<AgentRows>(this.agents, agent, () => ({
+    const rows = getOrMake(this.agents, agent, (): AgentRows => ({
       name: agent,
       tasks: new Map(),
       index: new TaskIndex(),
@@ -286,13 +287,4 @@ export class MemoryTables {
     this.loose.delete(task);
     compactTask(task, most);
   }
-}
-
-function getOrMake<V>(map: Map<string, V>, key: string, make: () => V): V {
-  let value = map.get(key);
-  if (value === undefined) {
-    value = make();
-    map.set(key, value);
-  }
-  return value;
 }

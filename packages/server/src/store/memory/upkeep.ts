@@ -86,7 +86,7 @@ export class MemoryUpkeep implements Upkeep {
   }
 
   async scrub(): Promise<void> {
-    // What is deleted here is nowhere.
+    // Memory has no remains.
   }
 
   /** The conversations without a task, the least recently used first. */

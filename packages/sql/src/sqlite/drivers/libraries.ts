@@ -45,8 +45,7 @@ export function openNode(module: NodeSqliteModule, path: string): Library {
 function prepareNode(database: NodeDatabase, sql: string): LibraryStatement {
   const statement = database.prepare(sql);
   statement.setReturnArrays(true);
-  // Without rows there is only what `run` returns. The last id of a statement for full text search can be one of its own tables, and
-  // larger than a number can be: Node 26 throws then.
+  // For full text search the last id can exceed the safe integers, for which Node 26 throws.
   if (statement.columns().length === 0) statement.setReadBigInts(true);
   return {
     run(values) {
@@ -95,7 +94,7 @@ interface BunStatement {
   finalize(): void;
 }
 
-/** A connection of `bun:sqlite`. It closes only after its statements are finalized, so it keeps a list of them. */
+/** A connection of `bun:sqlite`, which closes only after its statements are finalized. */
 export function openBun(module: BunSqliteModule, path: string): Library {
   const database = new module.Database(path, { create: true, readwrite: true });
   const statements: BunStatement[] = [];
@@ -143,8 +142,8 @@ interface LibsqlStatement {
 }
 
 /**
- * A connection of `libsql`. A value of an unknown type ends the process, and a missing parameter is stored as NULL: the
- * driver refuses both.
+ * A connection of `libsql`. The driver rejects values of unknown types, which would crash it, and missing parameters, which it would
+ * store as NULL.
  */
 export function openLibsql(module: LibsqlModule, path: string): Library {
   const database = openLibsqlFile(module, path);
@@ -155,7 +154,7 @@ export function openLibsql(module: LibsqlModule, path: string): Library {
       if (statement.reader) statement.raw();
       let hasReadAll = false;
       return {
-        // The library would put separate arguments into an array.
+        // The library would collect separate arguments into an array.
         run(values) {
           const { changes, lastInsertRowid } = statement.run(values);
           return { changes, lastId: Number(lastInsertRowid) };

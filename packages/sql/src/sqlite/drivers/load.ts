@@ -12,10 +12,7 @@ import {
   type NodeSqliteModule,
 } from "./libraries.ts";
 
-/**
- * A library that runs SQLite: the one of Node since 22.16, the one of Bun, or the package `libsql`, which has to be
- * installed.
- */
+/** An SQLite library: that of Node since 22.16, that of Bun, or the package `libsql`. */
 export type DriverName = "node:sqlite" | "bun:sqlite" | "libsql";
 
 /** Opens a connection to a file, or to `:memory:`. */
@@ -35,7 +32,7 @@ export class MissingDriver extends Error {}
 /** The version that the tests use. */
 const libsqlVersion = "0.5.29";
 
-/** The driver of a store that names none: the library of the runtime, else `libsql`. */
+/** The default: the library of the runtime, else `libsql`. */
 export function defaultDriver(): DriverName {
   if ("bun" in process.versions) return "bun:sqlite";
   return nodeSqlite() === undefined ? "libsql" : "node:sqlite";
@@ -53,8 +50,8 @@ export async function loadDriver(name?: DriverName): Promise<OpenDriver> {
 }
 
 /**
- * Opens a connection with its settings. The settings read the file, so they wait for whoever has it to itself: another process that creates
- * it, or that closes it as the last one. `guard`: around each try.
+ * Opens a connection. Its settings read the file, so they wait while another process creates it or closes it as the last one. `guard`
+ * wraps each attempt.
  */
 export function openConnection(
   open: OpenDriver,
@@ -68,7 +65,7 @@ function connectionOf(open: OpenDriver, { path, synchronous, maxPages }: Connect
   const driver = open(path);
   try {
     driver.exec(`PRAGMA synchronous = ${synchronous}`);
-    // Four times the default: pages that many tasks write again and again are copied into the file less often.
+    // Four times the default: pages that many tasks rewrite are copied into the file less often.
     driver.prepare("PRAGMA wal_autocheckpoint = 4000").all();
     if (maxPages !== undefined) driver.prepare(`PRAGMA max_page_count = ${Math.trunc(maxPages)}`).all();
     return driver;
@@ -108,7 +105,7 @@ function nodeSqlite(): NodeSqliteModule | undefined {
   return module !== undefined && isUsable(module) ? module : undefined;
 }
 
-/** A module of the runtime. Node returns `undefined` for an unknown name; other runtimes may throw. */
+/** A module of the runtime, if it has one. Some runtimes throw. */
 function builtin(name: string): object | undefined {
   try {
     return process.getBuiltinModule(name);
@@ -117,13 +114,13 @@ function builtin(name: string): object | undefined {
   }
 }
 
-/** The package, as installed for this program or for the project in the working directory: `npx` installs a program without it. */
+/** The package, from this program or from the project in the working directory: `npx` installs a program without it. */
 async function libsql(): Promise<LibsqlModule | undefined> {
   try {
     return await import("libsql");
   } catch (cause) {
     const code = cause instanceof Error && "code" in cause ? cause.code : undefined;
-    // Another error means that the package is installed and does not load, such as without a binary for this machine.
+    // Other errors mean that the package is installed and fails to load, such as without a binary for this machine.
     if (code !== "ERR_MODULE_NOT_FOUND" || !String(cause).includes("'libsql'")) throw cause;
   }
   const file = fileInProject("libsql");

@@ -1,0 +1,187 @@
+import { isTerminal, type A2AError, type StreamResponse, type Task, toA2AError } from "../model/index.ts";
+import { follow, type Following, pause } from "../transport/client/signals.ts";
+import type { ClientParts } from "./client.ts";
+import type { CallOptions, SubscribeOptions } from "./requests.ts";
+import { refusesFinished } from "./retry.ts";
+import { type EventStream, maxPollMs, minPollMs, TaskView } from "./stream.ts";
+
+/** What is known of a watched task. A snapshot never changes: a change makes a new one. */
+export interface TaskSnapshot {
+  /** The task so far. Members that did not change are the same objects as before. `undefined` before the first event. */
+  readonly task: Task | undefined;
+  /** Whether nothing more comes: the task is terminal, or following it failed. */
+  readonly ended: boolean;
+  /** Why following failed, after all reconnections. Absent: it did not. */
+  readonly error?: A2AError;
+}
+
+/**
+ * A task to show in a user interface. `useSyncExternalStore` of React takes the two functions as they are, and so do signals.
+ * `client.watch()` makes one.
+ */
+export interface WatchedTask {
+  /** Returns the same object until something changes. */
+  getSnapshot(this: void): TaskSnapshot;
+  /**
+   * Calls `listener` after each change, once for events that came together. The first subscriber opens the stream, the last one to leave
+   * closes it, and a later one continues it. After a failure the next subscriber tries again.
+   *
+   * @returns A function that ends the subscription.
+   */
+  subscribe(this: void, listener: () => void): () => void;
+}
+
+interface WatchSource {
+  getTask(id: string, options: CallOptions): Promise<Task>;
+  subscribeToTask(id: string, options: SubscribeOptions): EventStream;
+}
+
+/** Makes `Client.watch()`. */
+export function watchTask(
+  source: WatchSource,
+  task: string | Task,
+  options: CallOptions,
+  parts: Pick<ClientParts, "card" | "clock">,
+): WatchedTask {
+  const watcher = new TaskWatcher(source, task, { ...options, timeout: false }, parts);
+  return { getSnapshot: () => watcher.snapshot, subscribe: (listener) => watcher.subscribe(listener) };
+}
+
+class TaskWatcher {
+  readonly #source: WatchSource;
+  readonly #id: string;
+  readonly #options: CallOptions;
+  readonly #clock: ClientParts["clock"];
+  readonly #listeners = new Set<{ readonly listener: () => void }>();
+  readonly #view = new TaskView();
+  /** Whether the agent streams, as far as is known. */
+  #streams: boolean;
+  /** Number of the last event, where the agent can replay. */
+  #seq: number | undefined;
+  #following: Following | undefined;
+  #snapshot: TaskSnapshot = Object.freeze({ task: undefined, ended: false });
+
+  constructor(
+    source: WatchSource,
+    task: string | Task,
+    options: CallOptions,
+    { card, clock }: Pick<ClientParts, "card" | "clock">,
+  ) {
+    this.#source = source;
+    this.#id = typeof task === "string" ? task : task.id;
+    this.#options = options;
+    this.#clock = clock;
+    this.#streams = card.capabilities.streaming === true;
+    if (typeof task === "object") this.#apply({ task });
+  }
+
+  get snapshot(): TaskSnapshot {
+    return this.#snapshot;
+  }
+
+  subscribe(listener: () => void): () => void {
+    const subscription = { listener };
+    this.#listeners.add(subscription);
+    const { ended, error } = this.#snapshot;
+    if (this.#following === undefined && (!ended || error !== undefined)) {
+      this.#following = follow(this.#options.signal);
+      void this.#follow(this.#following);
+    }
+    return () => {
+      this.#listeners.delete(subscription);
+      if (this.#listeners.size > 0) return;
+      this.#following?.own.abort();
+      this.#following = undefined;
+    };
+  }
+
+  async #follow(following: Following): Promise<void> {
+    const hasLeft = (): boolean => this.#following !== following;
+    // React subscribes, leaves and subscribes again within one tick: only the subscription that remains opens a stream.
+    await Promise.resolve();
+    if (hasLeft()) return;
+    const { signal } = following.own;
+    const options = { ...this.#options, signal };
+    if (this.#snapshot.error !== undefined) this.#show({ task: this.#snapshot.task, ended: false });
+    try {
+      for (let delay = minPollMs; ; delay = Math.min(maxPollMs, delay * 1.5)) {
+        const before = this.#snapshot;
+        if (this.#streams) await this.#read(options);
+        // No `else`: the stream may have turned out to be missing.
+        if (!this.#streams) this.#apply({ task: await this.#source.getTask(this.#id, options) });
+        if (this.#snapshot.ended || hasLeft()) return;
+        // A stream may end at an interrupted task, which goes on later.
+        if (this.#snapshot !== before) delay = minPollMs;
+        await pause(this.#clock, delay, signal);
+      }
+    } catch (thrown) {
+      if (!hasLeft()) this.#show({ task: this.#snapshot.task, ended: true, error: toA2AError(thrown) });
+    } finally {
+      following.release();
+      if (!hasLeft()) this.#following = undefined;
+    }
+  }
+
+  async #read(options: CallOptions): Promise<void> {
+    const stream = this.#source.subscribeToTask(this.#id, {
+      ...options,
+      ...(this.#seq !== undefined && { after: this.#seq }),
+    });
+    try {
+      for await (const event of stream) {
+        if (options.signal?.aborted === true) return;
+        this.#seq = stream.seq;
+        this.#apply(event, stream.buffered > 0);
+      }
+    } catch (thrown) {
+      // Some agents declare streaming without having it, and some cannot stream a task from before their last restart.
+      if (!refusesFinished(thrown)) throw thrown;
+      this.#streams = false;
+    }
+  }
+
+  /** Adds an event. `more`: another one is there already, so that both are shown together. */
+  #apply(event: StreamResponse, more = false): void {
+    this.#view.apply(event);
+    if (more) return;
+    const { task } = this.#view;
+    this.#show({ task, ended: task !== undefined && isTerminal(task.status.state) });
+  }
+
+  #show(next: TaskSnapshot): void {
+    const snapshot = shared(this.#snapshot, next);
+    if (snapshot === this.#snapshot) return;
+    this.#snapshot = snapshot;
+    // A copy: listeners may subscribe others.
+    const current = [...this.#listeners];
+    for (const { listener } of current) {
+      try {
+        listener();
+      } catch (thrown) {
+        // As an EventTarget does: the mistake is the program's, and the other listeners are called.
+        queueMicrotask(() => {
+          throw thrown;
+        });
+      }
+    }
+  }
+}
+
+/** `next` with each member of `before` that is equal to its own, so that what did not change keeps its identity. */
+function shared<T>(before: T, next: T): T {
+  if (before === next || !isNode(before) || !isNode(next) || next instanceof Error) return next;
+  const entries = Object.entries(next).map(
+    ([name, member]) => [name, Object.hasOwn(before, name) ? shared(before[name], member) : member] as const,
+  );
+  const isSame =
+    Array.isArray(before) === Array.isArray(next) &&
+    entries.length === Object.keys(before).length &&
+    entries.every(([name, member]) => Object.hasOwn(before, name) && member === before[name]);
+  if (isSame) return before;
+  const made = Array.isArray(next) ? entries.map(([, member]) => member) : Object.fromEntries(entries);
+  return Object.freeze(made) as T;
+}
+
+function isNode(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === "object" && value !== null;
+}

@@ -1,0 +1,108 @@
+import type { AnyExtension } from "@parley/a2a/extensions";
+import type {
+  Client,
+  ClientBinding,
+  ConnectOptions,
+  OlderCard,
+  FetchInit,
+  FetchLike,
+} from "@parley/a2a/internal/client/index";
+import type { AgentCard } from "@parley/a2a/internal/model/index";
+import type { grpcBinding } from "@parley/grpc/client";
+import { grpcName, optional } from "../defaults.ts";
+import { nodeDialer, type DialerOptions } from "./dialer.ts";
+
+/** Options of `connect()` on Node. */
+export interface NodeConnectOptions<E extends string | AnyExtension = string> extends ConnectOptions<E> {
+  /**
+   * The certificate of this client with its key, for schemes of mutual TLS (A2A 1.0 §4.5.6), and authorities to trust. The certificate
+   * is shown to the origins that get credentials, by all bindings. Replaces `fetch`. Default: none.
+   */
+  readonly tls?: ClientTls;
+}
+
+/**
+ * `connect` of `@parley/a2a`, with gRPC among the bindings where `@parley/grpc` is installed: for
+ * `connect(agent, { binding: "GRPC" })`, and for agents that speak only gRPC.
+ *
+ * @throws Error where gRPC is asked for and not installed, in addition to what `connect` throws.
+ */
+export async function connect<E extends string | AnyExtension = string>(
+  agent: string | URL | AgentCard | OlderCard,
+  given: NodeConnectOptions<E> = {},
+): Promise<Client<Extract<E, AnyExtension>>> {
+  // Loaded here, because a server that only serves does not need it.
+  const client = await import("@parley/a2a/internal/client/index");
+  const { tls, ...rest } = given;
+  const origins = tls === undefined ? [] : originsOf(agent, rest);
+  const options = tls === undefined ? rest : await withCertificate(rest, tls, origins);
+  const { binding, bindings = [] } = options;
+  if (binding !== undefined && binding !== "GRPC") return client.connect(agent, options);
+  const grpc = await optional(grpcName, () => import("@parley/grpc/client"));
+  if (grpc !== undefined) {
+    const own = tls === undefined ? grpc.grpcBinding() : certifiedBinding(grpc.grpcBinding, tls, origins);
+    return client.connect(agent, { ...options, bindings: [...bindings, own] });
+  }
+  if (binding === "GRPC" && bindings.length === 0) throw new Error(`To call by gRPC, install ${grpcName}`);
+  return client.connect(agent, options);
+}
+
+/** The options with what shows the certificate: a `fetch`, and what tells the client that it has one. */
+async function withCertificate<E extends string | AnyExtension>(
+  options: ConnectOptions<E>,
+  tls: ClientTls,
+  origins: readonly string[],
+): Promise<ConnectOptions<E>> {
+  const { certificateCredential } = await import("@parley/a2a/credentials");
+  const { certificateFetch } = await import("./connect.ts");
+  const fetch = certificateFetch(tls, origins);
+  // Without a certificate of its own the connection only trusts other authorities.
+  if (tls.cert === undefined) return { ...options, fetch };
+  return { ...options, fetch, credentials: [...(options.credentials ?? []), certificateCredential()] };
+}
+
+/** The origins that get credentials, as `credentialOrigins` says. */
+function originsOf(
+  agent: string | URL | AgentCard | OlderCard,
+  { credentialOrigins }: Pick<ConnectOptions, "credentialOrigins">,
+): string[] {
+  const named = typeof agent === "string" || agent instanceof URL ? [String(agent)] : undefined;
+  const ofCard = "supportedInterfaces" in Object(agent) ? (agent as AgentCard).supportedInterfaces : [];
+  const urls = [...(named ?? []), ...(credentialOrigins ?? (named === undefined ? ofCard.map(({ url }) => url) : []))];
+  return urls.filter((url) => URL.canParse(url)).map((url) => new URL(url).origin);
+}
+
+/** gRPC that shows a certificate to some origins, and to no other. */
+function certifiedBinding(make: typeof grpcBinding, tls: ClientTls, origins: readonly string[]): ClientBinding {
+  const known = make(undefined, { tls });
+  const { cert: _cert, key: _key, passphrase: _passphrase, ...open } = tls;
+  const others = make(undefined, { tls: open });
+  return {
+    ...known,
+    open(target, version, host, card) {
+      const origin = known.origin?.(target.url, card) ?? "";
+      return (origins.includes(origin) ? known : others).open(target, version, host, card);
+    },
+  };
+}
+
+/** A client certificate, and what the connections of a client trust. */
+export type ClientTls = NonNullable<DialerOptions["tls"]>;
+
+/** A `fetch` that shows a client certificate to some origins, and to no other (mutual TLS, RFC 8705). */
+export function certificateFetch(tls: ClientTls, origins: readonly string[]): FetchLike {
+  const { cert: _cert, key: _key, passphrase: _passphrase, ...open } = tls;
+  const known = nodeDialer({ tls });
+  const others = nodeDialer({ tls: open });
+  return async (text, init) => {
+    const url = new URL(text);
+    const dialer = origins.includes(url.origin) ? known : others;
+    return dialer.fetch(url, await dialer.resolve(url.hostname.replace(/^\[|\]$/g, "")), dialInit(init));
+  };
+}
+
+/** The dialer follows no redirect: a certificate is for the origin that the user named. Only gRPC-Web sends bytes. */
+function dialInit({ method, headers, body, signal }: FetchInit) {
+  if (body !== undefined && typeof body !== "string") throw new TypeError("Bytes cannot be sent with a certificate");
+  return { method, headers, signal, ...(body !== undefined && { body }) };
+}

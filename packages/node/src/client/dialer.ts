@@ -1,0 +1,223 @@
+import { lookup } from "node:dns/promises";
+import {
+  request as httpRequest,
+  Agent as HttpAgent,
+  type Agent,
+  type IncomingMessage,
+  type AgentOptions,
+  type ClientRequest,
+} from "node:http";
+import { request as httpsRequest, Agent as HttpsAgent, type RequestOptions } from "node:https";
+import type { LookupFunction, Socket } from "node:net";
+import { Readable } from "node:stream";
+import type { Dialer, DialInit, ResolvedAddress } from "@parley/a2a/internal/net/port";
+
+/** Options of `nodeDialer()`. */
+export interface DialerOptions {
+  /** Resolves host names. Default: the resolver of the system, which also reads `/etc/hosts`. */
+  readonly resolve?: Dialer["resolve"];
+  /** Certificates to trust, the client certificate with its key, and further TLS options of `node:https`. */
+  readonly tls?: Pick<RequestOptions, "ca" | "cert" | "key" | "passphrase" | "minVersion">;
+  /** How long a connection waits for another request, in milliseconds. 0: each request has a connection of its own. Default 4 s. */
+  readonly idleTimeout?: number;
+}
+
+/**
+ * Opens connections to exactly the addresses that the guard has checked, so that a name that resolves to another address a
+ * moment later (DNS rebinding) changes nothing. The `Host` header and the check of the certificate use the host name.
+ *
+ * A connection is used again only for the same origin at the same set of checked addresses, so never for a name that resolves to
+ * other addresses now. The server may close it just then. A GET or HEAD that got nothing of an answer is sent again on a new
+ * connection. Nothing else is sent twice: the call fails, because the server may have acted on the request.
+ */
+export function nodeDialer(options: DialerOptions = {}): Dialer {
+  const { resolve = resolveBySystem, tls = {}, idleTimeout = 4_000 } = options;
+  const kept = new KeptConnections(idleTimeout);
+  return { resolve, fetch: (url, addresses, init) => dial({ url, addresses, init, tls, kept }) };
+}
+
+async function resolveBySystem(hostname: string): Promise<readonly ResolvedAddress[]> {
+  const found = await lookup(hostname, { all: true });
+  return found.map(({ address, family }) => ({ address, family: family === 6 ? 6 : 4 }));
+}
+
+/** Most interim answers before an answer. HTTP has no limit (RFC 9110 §15.2). */
+const maxInformation = 16;
+
+/** A request, and what it needs to be sent. */
+interface Call {
+  readonly url: URL;
+  readonly addresses: readonly ResolvedAddress[];
+  readonly init: DialInit;
+  readonly tls: RequestOptions;
+  readonly kept: KeptConnections;
+}
+
+/** Sends a request, and once more where a connection that was kept turns out to be closed and nothing can have happened twice. */
+async function dial(call: Call): Promise<Response> {
+  const { url, init, kept } = call;
+  try {
+    return await send(call, kept.agent(url.protocol));
+  } catch (thrown) {
+    const { method = "GET", body, signal } = init;
+    const repeatable = (method === "GET" || method === "HEAD") && body === undefined && signal?.aborted !== true;
+    if (!(thrown instanceof KeptConnectionClosed)) throw thrown;
+    if (!repeatable) throw thrown.cause;
+    return send(call, false);
+  }
+}
+
+/** A connection that was used before was closed without any byte of an answer. */
+class KeptConnectionClosed extends Error {}
+
+/** Sends a request once. The promise settles however the exchange ends, and nothing is thrown from a callback. */
+function send({ url, addresses, init, tls }: Call, agent: Agent | false): Promise<Response> {
+  const { method = "GET", headers = {}, body, signal } = init;
+  return new Promise((resolve, reject) => {
+    const options: RequestOptions & { readonly connectionKey: string } = {
+      ...tls,
+      method,
+      // A compressed answer could exceed the limit on its size when it is decompressed.
+      headers: { "accept-encoding": "identity", ...headers },
+      lookup: pinned(addresses),
+      agent,
+      connectionKey: connectionKey(url, addresses),
+      ...(signal === undefined ? {} : { signal }),
+    };
+    const request = url.protocol === "https:" ? httpsRequest(url, options) : httpRequest(url, options);
+    const refuse = (error: unknown): void => {
+      reject(error instanceof Error ? error : new Error(String(error)));
+      request.destroy();
+    };
+    let information = 0;
+    let read = 0;
+    request.on("socket", ({ bytesRead }) => (read = bytesRead));
+    request.on("error", (error: NodeJS.ErrnoException) => {
+      const closed = error.code === "ECONNRESET" || error.code === "EPIPE";
+      const stale = closed && request.reusedSocket && request.socket?.bytesRead === read;
+      reject(stale ? new KeptConnectionClosed(undefined, { cause: error }) : error);
+    });
+    request.on("close", () => reject(new Error("The server closed the connection before it answered")));
+    request.on("information", () => {
+      if (++information > maxInformation) refuse(new Error("The server sent only interim answers"));
+    });
+    request.on("upgrade", (_incoming, socket) => {
+      socket.destroy();
+      refuse(new Error("The server wants to speak another protocol"));
+    });
+    request.on("response", (incoming) => {
+      try {
+        resolve(toResponse(incoming, method));
+      } catch (error) {
+        incoming.on("error", () => {});
+        refuse(error);
+      }
+    });
+    request.end(body);
+  });
+}
+
+/** A resolver that always returns the same addresses. Node does not look up literal addresses; the guard passes them unchanged. */
+function pinned(addresses: readonly ResolvedAddress[]): LookupFunction {
+  return (_hostname, { all }, callback) => {
+    const [first] = addresses;
+    if (all === true) callback(null, [...addresses]);
+    else callback(null, first?.address ?? "", first?.family);
+  };
+}
+
+/** Reason phrases that `Response` accepts. Others are left out: they have no meaning to a client (RFC 9110 §15). */
+const reason = /^[\t\x20-\x7e\x80-\xff]*$/;
+
+/** Bytes that wait for their reader before reading stops. Node's default is 16,384 pieces of any size. */
+const waiting = new ByteLengthQueuingStrategy({ highWaterMark: 64 * 1024 });
+
+/** The answer as a `Response`. Throws where that is not possible. */
+function toResponse(incoming: IncomingMessage, method: string): Response {
+  const { statusCode: status = 0, statusMessage = "", rawHeaders } = incoming;
+  if (status < 200 || status > 599) throw new Error(`The server answered with the invalid status ${status}`);
+  const statusText = reason.test(statusMessage) ? statusMessage : "";
+  const headers = new Headers();
+  for (let index = 0; index < rawHeaders.length; index += 2) {
+    headers.append(rawHeaders[index] ?? "", rawHeaders[index + 1] ?? "");
+  }
+  if (method === "HEAD" || status === 204 || status === 304 || headers.get("content-length") === "0") {
+    // Such an answer has no body, so its connection is free.
+    incoming.on("error", () => {}).resume();
+    return new Response(null, { status, statusText, headers });
+  }
+  if (status === 205) {
+    // It has no body either, but Node reads the bytes that are sent anyway. They are not wanted.
+    incoming.on("error", () => {}).destroy();
+    return new Response(null, { status, statusText, headers });
+  }
+  const body = Readable.toWeb(incoming, { strategy: waiting }) as ReadableStream<Uint8Array>;
+  return new Response(body, { status, statusText, headers });
+}
+
+/** Most connections that wait for another request. */
+const maxIdle = 256;
+/** Most of them to one origin at the same addresses. */
+const maxIdleOfOne = 16;
+
+/** What a request says to the agent of its connection. */
+interface Pinned {
+  /** See `connectionKey`. */
+  readonly connectionKey?: string;
+}
+
+/**
+ * What must be the same for a connection to be used again: the origin, and the set of addresses that were checked. The TLS
+ * options are those of the dialer, which has connections of its own.
+ */
+function connectionKey(url: URL, addresses: readonly ResolvedAddress[]): string {
+  return [url.origin, ...addresses.map(({ address }) => address).sort()].join(" ");
+}
+
+/**
+ * Connections of a dialer that are kept open for another request. One that nobody uses ends soon, a second before the server
+ * ends it where the server says when. None of them keeps the process alive.
+ */
+class KeptConnections {
+  readonly #agents: Readonly<Record<string, HttpAgent>> | undefined;
+  readonly #idle = new Set<Socket>();
+  /** One function for all connections. */
+  readonly #forget: (this: Socket) => void;
+
+  /** @param wait - How long a connection waits for another request, in milliseconds. 0: none is kept. */
+  constructor(wait: number) {
+    const idle = this.#idle;
+    this.#forget = function (this: Socket): void {
+      idle.delete(this);
+    };
+    if (wait <= 0) return;
+    const options: AgentOptions = { keepAlive: true, timeout: wait, maxFreeSockets: maxIdleOfOne };
+    this.#agents = { "http:": this.#own(new HttpAgent(options)), "https:": this.#own(new HttpsAgent(options)) };
+  }
+
+  /** The agent for requests of a protocol. `false`: each request has a connection of its own. */
+  agent(protocol: string): HttpAgent | false {
+    return this.#agents?.[protocol] ?? false;
+  }
+
+  #own<T extends HttpAgent>(agent: T): T {
+    return Object.assign(agent, {
+      getName: (options: Pinned = {}) => options.connectionKey ?? "",
+      keepSocketAlive: (socket: Socket) => this.#keep(agent, socket),
+      reuseSocket: (socket: Socket, request: ClientRequest) => {
+        this.#idle.delete(socket);
+        socket.removeListener("close", this.#forget);
+        HttpAgent.prototype.reuseSocket.call(agent, socket, request);
+      },
+    });
+  }
+
+  /** Whether the connection waits for another request. If not, Node closes it. */
+  #keep(agent: HttpAgent, socket: Socket): boolean {
+    if (this.#idle.size >= maxIdle) return false;
+    // Node's declarations lack the result.
+    const kept = HttpAgent.prototype.keepSocketAlive.call(agent, socket) as unknown as boolean;
+    if (kept) this.#idle.add(socket.on("close", this.#forget));
+    return kept;
+  }
+}

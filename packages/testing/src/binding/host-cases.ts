@@ -1,0 +1,171 @@
+import { A2AError } from "@parley/a2a/internal/model/index";
+import type { Authenticator } from "@parley/a2a/internal/auth/index";
+import { before, type ContractCases, errorOf, itemsOf, obedient, saying, textsOf } from "./given.ts";
+
+/** Trusts the caller's name in the header `x-name`. */
+export const byName: Authenticator = {
+  securitySchemes: { name: { apiKeySecurityScheme: { location: "header", name: "x-name" } } },
+  securityRequirements: [{ schemes: { name: { list: [] } } }],
+  authenticate(request) {
+    const subject = request.header("x-name");
+    if (subject !== undefined) return { subject };
+    throw new A2AError("Unauthenticated", undefined, { challenge: "Name" });
+  },
+};
+
+/** Callers, extensions, traces and origins. */
+export const callerCases: ContractCases = {
+  "who is not known is refused with the challenge (§7.4), on streams too": async ({ serve, expect }) => {
+    const served = await serve({ options: { authenticator: byName } });
+    const refused = await errorOf(served.call("SendMessage", saying("reply")));
+    expect([refused.code, refused.challenge]).toEqual(["Unauthenticated", "Name"]);
+    const stream = await errorOf(served.stream("SendStreamingMessage", saying("reply")));
+    expect(stream.code).toEqual("Unauthenticated");
+  },
+
+  "a task is its owner's: to others it does not exist": async ({ serve, expect }) => {
+    const served = await serve({ options: { authenticator: byName }, headers: { "x-name": "ada" } });
+    const { task } = await served.call("SendMessage", saying("chunks 1"));
+    const id = task?.id ?? "";
+    expect((await served.call("GetTask", { id })).id).toEqual(id);
+    const bob = served.service(undefined, { headers: { "x-name": "bob" } });
+    expect((await errorOf(bob.call("GetTask", { id }, served.context()))).code).toEqual("TaskNotFound");
+  },
+
+  "the version, the extensions and the trace of a call reach the service, and what was activated comes back (§3.2.6)":
+    async ({ serve, expect }) => {
+      const seen: unknown[] = [];
+      const watching = before((_, { version, extensions, trace }) => void seen.push([version, extensions, trace]));
+      const served = await serve({
+        options: {
+          interceptors: [
+            watching,
+            (next) => ({
+              call: async (operation, request, context) => ({
+                ...(await next.call(operation, request, context)),
+                extensions: ["urn:a"],
+              }),
+              stream: async (operation, request, context) => ({
+                ...(await next.stream(operation, request, context)),
+                extensions: ["urn:a", "urn:b"],
+              }),
+            }),
+          ],
+        },
+      });
+      const context = {
+        extensions: ["urn:a", "urn:b"],
+        trace: "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01",
+      };
+      const reply = await served.service().call("SendMessage", saying("reply"), served.context(context));
+      expect(reply.extensions).toEqual(["urn:a"]);
+      const stream = await served.stream("SendStreamingMessage", saying("chunks 1"), context);
+      await itemsOf(stream);
+      expect(stream.extensions).toEqual(["urn:a", "urn:b"]);
+      const told = [served.version, context.extensions, context.trace];
+      expect(seen).toEqual([told, told]);
+    },
+
+  "a page of another origin is refused where hosts are named": async ({ serve, expect }) => {
+    const served = await serve({
+      options: { allowedHosts: ["agents.example"] },
+      headers: { origin: "https://evil.example" },
+    });
+    expect((await errorOf(served.call("SendMessage", saying("reply")))).code).toEqual("PermissionDenied");
+  },
+};
+
+/** For versions with tenants in requests (A2A 1.0 §8.3.2). */
+export const tenantCases: ContractCases = {
+  "agents that share an address are told apart by their tenant, and no other is there": async ({ serve, expect }) => {
+    const served = await serve({
+      agents: [
+        { agent: obedient(undefined, "Acme"), tenant: "acme" },
+        { agent: obedient(undefined, "Bolt"), tenant: "b/ö lt" },
+      ],
+    });
+    for (const [at, name] of ["Acme", "Bolt"].entries()) {
+      const target = served.target(at);
+      const request = { ...saying("reply"), ...(target.tenant !== undefined && { tenant: target.tenant }) };
+      const { payload } = await served.service(target).call("SendMessage", request, served.context());
+      expect(payload.value.message?.parts[0]?.text).toEqual(`${name}: reply`);
+    }
+    const nobody = served.service().call("SendMessage", { ...saying("reply"), tenant: "nobody" }, served.context());
+    const error = await errorOf(nobody);
+    expect([error.code, error.fields.map(({ field }) => field)]).toEqual(["InvalidParams", ["tenant"]]);
+  },
+};
+
+/** For bindings that speak both versions. */
+export const versionCases: ContractCases = {
+  "a version that the server does not speak is refused (§3.6)": async ({ serve, expect }) => {
+    const other = (await serve()).version < "1" ? "1.0" : "0.3";
+    const served = await serve({ options: { versions: [other] } });
+    const target = { ...served.target(0, other), protocolVersion: served.version };
+    const service = served.service(target);
+    const { code } = await errorOf(service.call("SendMessage", saying("reply"), served.context()));
+    // If a version has its own methods, as in gRPC, they are missing.
+    expect(["VersionNotSupported", "MethodNotFound", "UnsupportedOperation"].includes(code)).toEqual(true);
+  },
+};
+
+/** Limits, which are checked before any work. */
+export const limitCases: ContractCases = {
+  "a request beyond the limit is refused, and one below it is not": async ({ serve, expect }) => {
+    const served = await serve({ options: { limits: { bodyBytes: 20_000 } } });
+    const refused = await errorOf(served.call("SendMessage", saying(`reply ${"x".repeat(30_000)}`)));
+    expect(refused.code).toEqual("RequestTooLarge");
+    const { message } = await served.call("SendMessage", saying(`reply ${"x".repeat(10_000)}`));
+    expect(message?.parts[0]?.text?.length).toEqual(10_000 + "Obedient: reply ".length);
+  },
+
+  "a request that is nested too deep is refused": async ({ serve, expect }) => {
+    const served = await serve({ options: { limits: { depth: 20 } } });
+    let data: object = {};
+    for (let depth = 0; depth < 30; depth++) data = { data };
+    const refused = await errorOf(served.call("SendMessage", saying("", { parts: [{ text: "reply" }, { data }] })));
+    expect(["InvalidRequest", "InvalidParams", "ParseError"].includes(refused.code)).toEqual(true);
+  },
+
+  "a large answer arrives whole": async ({ serve, expect }) => {
+    const { task } = await (await serve()).call("SendMessage", saying("large 600000"));
+    expect(textsOf(task ?? {}).map((text) => text?.length)).toEqual([600_000]);
+  },
+
+  "an answer beyond the client's limit is given up": async ({ serve, expect }) => {
+    const served = await serve({ limits: { maxResponseBytes: 10_000, maxEventBytes: 10_000 } });
+    expect((await errorOf(served.call("SendMessage", saying("large 60000")))).code).toEqual("InvalidResponse");
+  },
+};
+
+const page = "https://app.example";
+const init = (method: string, headers: Readonly<Record<string, string>>) =>
+  ({ method, headers, signal: new AbortController().signal, redirect: "manual" }) as const;
+
+/** Rules for browsers. */
+export const httpCases: ContractCases = {
+  "a page of another origin may ask first, and is answered by the list (CORS)": async ({ serve, expect }) => {
+    const served = await serve({ options: { cors: { origins: [page] } } });
+    const ask = async (origin: string) =>
+      served.fetch(
+        served.target().url,
+        init("OPTIONS", {
+          origin,
+          "access-control-request-method": "POST",
+          "access-control-request-headers": "a2a-version",
+        }),
+      );
+    const allowed = await ask(page);
+    expect([allowed.status, allowed.headers.get("access-control-allow-origin")]).toEqual([204, page]);
+    expect(allowed.headers.get("access-control-allow-headers")?.includes("last-event-id")).toEqual(true);
+    const refused = await ask("https://evil.example");
+    expect(refused.headers.get("access-control-allow-origin")).toEqual(null);
+  },
+
+  "a method that the address does not take is refused in the protocol's words": async ({ serve, expect }) => {
+    const served = await serve();
+    const answer = await served.fetch(served.target().url, init("PUT", {}));
+    expect([404, 405].includes(answer.status)).toEqual(true);
+    expect("error" in ((await answer.json()) as object)).toEqual(true);
+  },
+};

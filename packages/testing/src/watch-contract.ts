@@ -1,0 +1,214 @@
+import type { TaskSnapshot, WatchedTask } from "@parley/a2a/internal/client/index";
+import { plainExpect, type Expectation } from "./store/given.ts";
+import type { Runner } from "./store-contract.ts";
+
+/** A watched task, with its agent and the network in between. */
+export interface WatchUnderTest {
+  /** The task. Nobody has subscribed to it yet. */
+  readonly watched: WatchedTask;
+  /** The agent appends text to an artifact, which it makes where there is none. */
+  append(artifactId: string, text: string): void;
+  /** The agent completes the task. */
+  complete(): void;
+  /** Breaks the open connections. New ones can be made at once. */
+  disconnect(): void;
+  /** Makes every connection fail, open and new ones, until `reconnect()`. The client gives up within seconds. */
+  cutOff(): void;
+  /** Ends `cutOff()`. */
+  reconnect(): void;
+  /** How many streams are open. */
+  openStreams(): number;
+  /** Ends the task, the client and the server. */
+  close(): Promise<void>;
+}
+
+/** Watched tasks under test. */
+export interface WatchContractOptions {
+  /** Starts a task that works until it is completed. Each case gets its own, and closes it. */
+  readonly open: () => Promise<WatchUnderTest>;
+}
+
+/**
+ * Tests every rule of the `WatchedTask` port.
+ *
+ * ```ts
+ * import { describe, it } from "node:test";
+ * import { watchContract } from "@parley/testing";
+ *
+ * watchContract({ describe, it }, { open: () => myWatchedTask() });
+ * ```
+ */
+export function watchContract(runner: Runner, { open }: WatchContractOptions): void {
+  const expect = (actual: unknown): Expectation => runner.expect?.(actual) ?? plainExpect(actual);
+  runner.describe("a watched task", () => {
+    for (const [name, body] of Object.entries(cases)) {
+      runner.it(name, async () => {
+        const run = await open();
+        try {
+          await body(run, expect);
+        } finally {
+          await run.close();
+        }
+      });
+    }
+  });
+}
+
+type Case = (run: WatchUnderTest, expect: (actual: unknown) => Expectation) => Promise<void>;
+
+const cases: Readonly<Record<string, Case>> = {
+  "has one snapshot until something changes, and a new one after each change": async (run, expect) => {
+    // Frameworks call the functions without their object.
+    const { getSnapshot, subscribe } = run.watched;
+    const before = getSnapshot();
+    expect(getSnapshot() === before).toEqual(true);
+    const seen: TaskSnapshot[] = [];
+    const unsubscribe = subscribe(() => seen.push(getSnapshot()));
+    for (const text of ["one ", "two ", "three"]) run.append("a", text);
+    await until("the text is there", () => textOf(getSnapshot(), "a") === "one two three");
+    expect(getSnapshot() === getSnapshot()).toEqual(true);
+    expect(new Set([before, ...seen]).size).toEqual(seen.length + 1);
+    unsubscribe();
+  },
+
+  "reads nothing before somebody subscribes": async (run, expect) => {
+    run.append("a", "one");
+    await soon();
+    expect(run.openStreams()).toEqual(0);
+    expect(textOf(run.watched.getSnapshot(), "a")).toEqual("");
+  },
+
+  "ends with the task": async (run, expect) => {
+    const { getSnapshot, subscribe } = run.watched;
+    let calls = 0;
+    subscribe(() => (calls += 1));
+    run.append("a", "all");
+    run.complete();
+    await until("it has ended", () => getSnapshot().ended);
+    const { task, error } = getSnapshot();
+    expect([task?.status.state, textOf(getSnapshot(), "a"), error]).toEqual(["TASK_STATE_COMPLETED", "all", undefined]);
+    await until("the stream is closed", () => run.openStreams() === 0);
+    // One who comes later finds the end, and nothing is read again.
+    const before = calls;
+    subscribe(() => (calls += 1));
+    await soon();
+    expect([run.openStreams(), calls]).toEqual([0, before]);
+  },
+
+  "keeps the identity of what did not change": async (run, expect) => {
+    const { getSnapshot, subscribe } = run.watched;
+    subscribe(() => {});
+    run.append("a", "stays");
+    run.append("b", "one");
+    await until("both are there", () => textOf(getSnapshot(), "b") === "one");
+    const before = getSnapshot().task;
+    run.append("b", " two");
+    await until("one has grown", () => textOf(getSnapshot(), "b") === "one two");
+    const after = getSnapshot().task;
+    const isSame = [after?.status === before?.status, artifactOf(after, "a") === artifactOf(before, "a")];
+    expect([...isSame, artifactOf(after, "b") === artifactOf(before, "b"), after === before]).toEqual([
+      true,
+      true,
+      false,
+      false,
+    ]);
+  },
+
+  "loses and repeats nothing when connections break": async (run, expect) => {
+    const { getSnapshot, subscribe } = run.watched;
+    subscribe(() => {});
+    const words = Array.from({ length: 12 }, (_, at) => `${at} `);
+    for (const word of words) {
+      run.append("a", word);
+      await until("the word is there", () => textOf(getSnapshot(), "a").endsWith(word));
+      run.disconnect();
+    }
+    run.complete();
+    await until("it has ended", () => getSnapshot().ended);
+    expect([textOf(getSnapshot(), "a"), getSnapshot().error]).toEqual([words.join(""), undefined]);
+  },
+
+  "continues for the next subscriber after the last one has left": async (run, expect) => {
+    const { getSnapshot, subscribe } = run.watched;
+    const unsubscribe = subscribe(() => {});
+    run.append("a", "one ");
+    await until("the first is there", () => textOf(getSnapshot(), "a") === "one ");
+    unsubscribe();
+    await until("the stream is closed", () => run.openStreams() === 0);
+    run.append("a", "two ");
+    await soon();
+    expect(textOf(getSnapshot(), "a")).toEqual("one ");
+    subscribe(() => {});
+    run.append("a", "three");
+    await until("all is there", () => textOf(getSnapshot(), "a") === "one two three");
+  },
+
+  "calls each subscription, until it ends": async (run, expect) => {
+    const { getSnapshot, subscribe } = run.watched;
+    const calls = { left: 0, stayed: 0, twice: 0 };
+    const leave = subscribe(() => (calls.left += 1));
+    subscribe(() => (calls.stayed += 1));
+    const twice = (): void => void (calls.twice += 1);
+    const leaveOnce = subscribe(twice);
+    subscribe(twice);
+    leave();
+    leave();
+    leaveOnce();
+    run.append("a", "one");
+    await until("the text is there", () => textOf(getSnapshot(), "a") === "one");
+    expect([calls.left, calls.stayed > 0, calls.twice === calls.stayed, run.openStreams()]).toEqual([0, true, true, 1]);
+  },
+
+  "opens one stream for subscriptions that come and go at once": async (run, expect) => {
+    const { getSnapshot, subscribe } = run.watched;
+    for (let at = 0; at < 5; at += 1) subscribe(() => {})();
+    subscribe(() => {});
+    run.append("a", "one");
+    await until("the text is there", () => textOf(getSnapshot(), "a") === "one");
+    expect(run.openStreams()).toEqual(1);
+  },
+
+  "reports why following failed, keeps the task, and tries again for the next subscriber": async (run, expect) => {
+    const { getSnapshot, subscribe } = run.watched;
+    const unsubscribe = subscribe(() => {});
+    run.append("a", "one ");
+    await until("the first is there", () => textOf(getSnapshot(), "a") === "one ");
+    run.cutOff();
+    await until("it has failed", () => getSnapshot().error !== undefined);
+    expect([getSnapshot().ended, textOf(getSnapshot(), "a"), getSnapshot().error instanceof Error]).toEqual([
+      true,
+      "one ",
+      true,
+    ]);
+    unsubscribe();
+    run.reconnect();
+    run.append("a", "two");
+    subscribe(() => {});
+    await until("all is there", () => textOf(getSnapshot(), "a") === "one two");
+    expect([getSnapshot().ended, getSnapshot().error]).toEqual([false, undefined]);
+  },
+};
+
+function artifactOf(task: TaskSnapshot["task"], artifactId: string) {
+  return task?.artifacts?.find((each) => each.artifactId === artifactId);
+}
+
+function textOf({ task }: TaskSnapshot, artifactId: string): string {
+  return (
+    artifactOf(task, artifactId)
+      ?.parts.map(({ text = "" }) => text)
+      .join("") ?? ""
+  );
+}
+
+/** Long enough for something that should not happen to happen. */
+async function soon(): Promise<void> {
+  await new Promise((resolve) => setTimeout(resolve, 50));
+}
+
+async function until(what: string, isSo: () => boolean): Promise<void> {
+  for (let waited = 0; !isSo(); waited += 5) {
+    if (waited > 20_000) throw new Error(`Timed out waiting until ${what}`);
+    await new Promise((resolve) => setTimeout(resolve, 5));
+  }
+}
