@@ -1,7 +1,6 @@
 import type { ClientBinding } from "@parley/a2a/internal/client/index";
 import { levels, type Level, type Suite } from "./acts/format.ts";
-import { ConformError } from "./report/report.ts";
-import type { BindingReport, TestReport } from "./report/report.ts";
+import { ConformError, type BindingReport, type TestReport } from "./report/report.ts";
 
 /** How far a run is, for `onTest`. */
 export interface Progress {

@@ -38,10 +38,9 @@ import {
   warnOfMutualTls,
   type BindingOnPort,
 } from "./listen.ts";
-import { checkServeOptions, forHandler } from "./serve-options.ts";
+import { checkServeOptions, forHandler, type CloseOptions, type ServeOptions, type Server } from "./serve-options.ts";
 import { closeOnce, processLease } from "./process.ts";
 import type { Member } from "./processes/member.ts";
-import type { CloseOptions, ServeOptions, Server } from "./serve-options.ts";
 import type { TransportSecurity } from "./http/tls.ts";
 import { Upgrades } from "./http/upgrade.ts";
 

@@ -11,9 +11,8 @@ import {
 import type { ClientBinding, ClientHost } from "../transport/client/binding.ts";
 import { requestHeaders, sendRequest } from "../transport/client/request.ts";
 import { parseJson, refusal } from "../transport/client/service.ts";
-import { byVersion, type Codec, type Shapes } from "../wire/codec.ts";
+import { byVersion, type Codec, type Shapes, type JsonRpcCodec, type RestCodec } from "../wire/codec.ts";
 import { isObject } from "../model/schema.ts";
-import type { JsonRpcCodec, RestCodec } from "../wire/codec.ts";
 
 /** What a client needs to talk to servers of every version: it reads their cards, and their services behave the same. */
 

@@ -1,5 +1,4 @@
-import type { SecurityScheme } from "../model/index.ts";
-import { A2AError } from "../model/index.ts";
+import { type SecurityScheme, A2AError } from "../model/index.ts";
 import type { CredentialProvider, RequestCredentials, SchemeRequest } from "./port.ts";
 
 /* Credentials that the user has already: tokens, keys, passwords. */

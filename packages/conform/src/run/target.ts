@@ -1,6 +1,5 @@
-import type { Caller } from "../call/caller.ts";
+import { type Caller, streams } from "../call/caller.ts";
 import type { CallStep, Json, JsonMap, Operation, RawStep, Step, Test, Transport } from "../acts/format.ts";
-import { streams } from "../call/caller.ts";
 import { find, findAll, member } from "../acts/values.ts";
 import type { Skipped } from "../report/report.ts";
 import type { Webhooks } from "../call/webhooks.ts";

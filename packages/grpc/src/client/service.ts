@@ -14,8 +14,7 @@ import {
   type EncodedCall,
 } from "@parley/a2a/internal/transport/client/service";
 import type { ClientBinding, ClientHost } from "@parley/a2a/internal/transport/client/binding";
-import { grpcWire } from "@parley/a2a/internal/wire/codec";
-import { byVersion, type Codec } from "@parley/a2a/internal/wire/codec";
+import { grpcWire, byVersion, type Codec } from "@parley/a2a/internal/wire/codec";
 import { decode } from "../protobuf/decode.ts";
 import { encode } from "../protobuf/encode.ts";
 import { methodOf, serviceV03, serviceV1, type A2AMethod, type A2AServiceType } from "../services.ts";

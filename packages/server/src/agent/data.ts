@@ -10,8 +10,7 @@ import {
 } from "@parley/a2a/internal/model/index";
 import { isObject } from "@parley/a2a/internal/model/schema";
 import { MessageRefused, type TurnBase } from "@parley/a2a/internal/protocol/index";
-import { checkData } from "@parley/a2a/internal/schema/data";
-import { dataInParts, type FoundData } from "@parley/a2a/internal/schema/data";
+import { checkData, dataInParts, type FoundData } from "@parley/a2a/internal/schema/data";
 
 /** The first value in a message that fits a schema. */
 export async function messageData<Output>(
