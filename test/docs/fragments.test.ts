@@ -1,7 +1,7 @@
 import { execFile } from "node:child_process";
 import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { expect, onTestFinished, test, describe, expect, it } from "vitest";
+import { expect, onTestFinished, test } from "vitest";
 import { Declarations, entries, isValue } from "../public/entries.ts";
 import { allPages, root } from "./pages.ts";
 
@@ -12,6 +12,7 @@ import { allPages, root } from "./pages.ts";
  */
 const given = `
 import assert from "node:assert/strict";
+import { describe, expect, it } from "vitest";
 import type { Agent, AgentDescription, Handler, Turn } from "@parley/server";
 import type { Authenticator } from "@parley/a2a/auth";
 import type { Client } from "@parley/a2a";

@@ -2,7 +2,7 @@ import { execFile } from "node:child_process";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { afterAll, beforeAll, expect, test, describe, expect, it } from "vitest";
+import { afterAll, beforeAll, expect, test } from "vitest";
 import { documentedOf } from "./docs.ts";
 import { Declarations, entries, isValue } from "./entries.ts";
 
@@ -12,6 +12,7 @@ import { Declarations, entries, isValue } from "./entries.ts";
  */
 const given = `
 import assert from "node:assert/strict";
+import { describe, expect, it } from "vitest";
 import type { Agent, Store, Turn } from "@parley/server";
 import type { AgentService, CallContext, ServerBinding } from "@parley/a2a/protocol";
 import type { BlobStore, Wakeup } from "@parley/server/store";

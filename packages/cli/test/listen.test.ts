@@ -1,5 +1,6 @@
-import { createServer, type AddressInfo } from "node:net";
+import { createServer } from "node:net";
 import { once } from "node:events";
+import type { AddressInfo } from "node:net";
 import { connect } from "@parley/a2a";
 import type { Server } from "@parley/node";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";

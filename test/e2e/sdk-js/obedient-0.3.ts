@@ -1,11 +1,5 @@
-import {
-  DefaultRequestHandler,
-  InMemoryPushNotificationStore,
-  InMemoryTaskStore,
-  type AgentExecutor,
-  type ExecutionEventBus,
-  type RequestContext,
-} from "@a2a-js/sdk-0.3/server";
+import { DefaultRequestHandler, InMemoryPushNotificationStore, InMemoryTaskStore } from "@a2a-js/sdk-0.3/server";
+import type { AgentExecutor, ExecutionEventBus, RequestContext } from "@a2a-js/sdk-0.3/server";
 import { agentCardHandler, jsonRpcHandler, restHandler, UserBuilder } from "@a2a-js/sdk-0.3/server/express";
 import type { AgentCard, TaskState } from "@a2a-js/sdk-0.3";
 import { A2AService, grpcService } from "@a2a-js/sdk-0.3/server/grpc";

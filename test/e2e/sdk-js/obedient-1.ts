@@ -3,10 +3,8 @@ import {
   DefaultRequestHandler,
   InMemoryPushNotificationStore,
   InMemoryTaskStore,
-  type AgentExecutor,
-  type ExecutionEventBus,
-  type RequestContext,
 } from "@a2a-js/sdk/server";
+import type { AgentExecutor, ExecutionEventBus, RequestContext } from "@a2a-js/sdk/server";
 import { agentCardHandler, jsonRpcHandler, restHandler, UserBuilder } from "@a2a-js/sdk/server/express";
 import { type AgentCard as SdkCard, Role, TaskState } from "@a2a-js/sdk";
 import { LegacyA2AService, legacyGrpcService } from "@a2a-js/sdk/compat/v0_3/server/grpc";
