@@ -47,7 +47,7 @@ export interface Case {
   readonly targets: readonly Target[];
   /** For the page, where a target is not met: the reason that the profile shows, and what was tried. */
   readonly why?: string;
-  /** It is measured by itself, and has a part of the page of its own. */
+  /** It is measured on its own, and has a part of the page of its own. */
   readonly apart?: true;
   run(this: void, bench: Bench): Promise<Measured>;
 }

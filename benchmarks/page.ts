@@ -33,7 +33,7 @@ interface Page {
   readonly versions: Readonly<Record<string, string>>;
 }
 
-/** The page of some results: all of it, or, where there are only cases that are measured apart, their parts alone. */
+/** The page of some results: all of it, or, if there are only cases that are measured apart, their parts alone. */
 export function pageOf(
   texts: readonly string[],
   cases: readonly Case[],

@@ -39,7 +39,7 @@ async function python(): Promise<string> {
   return program;
 }
 
-/** Makes what nodes with the Python SDK need, and returns what starts one. Rejects where there is no Python. */
+/** Makes what nodes with the Python SDK need, and returns what starts one. Rejects if there is no Python. */
 export async function pythonNodes(database: string): Promise<() => Promise<Peer>> {
   const program = await python();
   return async () => {

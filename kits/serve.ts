@@ -43,7 +43,7 @@ function extendedCard(card: AgentCard): AgentCard {
   return { ...card, description: "For those we know." };
 }
 
-/** Serves the agent that a kit tests; `undefined` where there is no such configuration. */
+/** Serves the agent that a kit tests; `undefined` if there is no such configuration. */
 export async function start(kit: Kit, configuration: string, port: number): Promise<Server | undefined> {
   // A run `strict` is the run `all` with `strictVersion`.
   const strictVersion = configuration === "strict";

@@ -37,7 +37,7 @@ async function checkPackage(of) {
 }
 
 /**
- * Changed packages need a changeset: since the remote's main branch where there is one, else since the last release. The commit of a
+ * Changed packages need a changeset: since the remote's main branch if there is one, else since the last release. The commit of a
  * release, which has a new version, has none left.
  * @returns {Promise<Result>}
  */

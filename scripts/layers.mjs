@@ -225,7 +225,7 @@ export function violation(file, specifier) {
   const { dependencies, peerDependencies, optionalDependencies } = manifestOf(name);
   const wanted = specifier.split("/", specifier.startsWith("@") ? 2 : 1).join("/");
   if (!Object.hasOwn({ ...dependencies, ...peerDependencies, ...optionalDependencies }, wanted)) {
-    return `${wanted} is no dependency of packages/${name}`;
+    return `${wanted} is not a dependency of packages/${name}`;
   }
   return undefined;
 }

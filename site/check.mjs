@@ -46,7 +46,7 @@ export function brokenLinks(pages, base) {
       const anchor = decodeURIComponent(url.hash.slice(1));
       if (file === undefined) problems.add(`${page} links to ${href}, which is not there`);
       else if (anchor !== "" && anchors.get(file)?.has(anchor) !== true)
-        problems.add(`${page} links to ${href}, which is no heading of ${file}`);
+        problems.add(`${page} links to ${href}, which is not a heading of ${file}`);
     }
   }
   return [...problems];
@@ -63,7 +63,7 @@ export function brokenSources(pages) {
     .map(([path, page]) => `${page} links to ${path} of the repository, which is not there`);
 }
 
-/** Pages without a title: the generator prints what went wrong in them, and goes on. @param {Pages} pages */
+/** Pages without a title: the generator prints what went wrong in them, and continues. @param {Pages} pages */
 export function emptyPages(pages) {
   const empty = [...pages].filter(([page, html]) => page !== "404.html" && !html.includes("<h1"));
   return empty.map(([page]) => `${page} could not be rendered`);

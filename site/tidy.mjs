@@ -6,7 +6,7 @@ import { format } from "oxfmt";
 
 const width = 88;
 
-/** @param {string} code @returns {Promise<string | undefined>} `undefined` where it is no program. */
+/** @param {string} code @returns {Promise<string | undefined>} `undefined` where it is not a program. */
 async function formatted(code) {
   const { code: result, errors } = await format("code.ts", code, { printWidth: width });
   return errors.length === 0 ? result : undefined;

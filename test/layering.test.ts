@@ -140,7 +140,7 @@ const planted: readonly { path: string; source: string; says: string }[] = [
   },
   { path: "a2a/src/net/planted.ts", source: 'import "node:dns";', says: "packages/a2a runs everywhere: no node:dns" },
   { path: "a2a/src/net/planted.ts", source: 'import "dns";', says: "packages/a2a runs everywhere: no dns" },
-  { path: "a2a/src/net/planted.ts", source: 'import "express";', says: "express is no dependency of packages/a2a" },
+  { path: "a2a/src/net/planted.ts", source: 'import "express";', says: "express is not a dependency of packages/a2a" },
   {
     path: "a2a/src/net/planted.ts",
     source: 'import "@parley/server";',
@@ -214,7 +214,7 @@ describe("the import table", () => {
   });
 });
 
-/** A way from a node back to itself, where there is one. */
+/** A way from a node back to itself, if there is one. */
 function circle(graph: ReadonlyMap<string, readonly string[]>): readonly string[] | undefined {
   const done = new Set<string>();
   const from = (node: string, way: readonly string[]): readonly string[] | undefined => {

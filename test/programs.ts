@@ -30,7 +30,7 @@ export function compiled(file: string): string {
 
 /**
  * The same, with the packages of this workspace in it as they are built now. A program that is started again and again over minutes
- * stays the same one, also where the packages are built meanwhile: half of a build is no version of anything.
+ * stays the same one, also where the packages are built meanwhile: half of a build is not a version of anything.
  */
 export async function bundled(file: string): Promise<string> {
   const { path, own } = outputOf(file, "bundled");

@@ -208,7 +208,7 @@ export const clusterCase: Case = {
   targets: [
     { measure: "p50", says: "p50 from one node to a client of another", unit: "ms", atMost: 5 },
     { measure: "p99", says: "p99 from one node to a client of another", unit: "ms", atMost: 25 },
-    { measure: "takeover", says: "the last task of a killed node goes on", unit: "ms", atMost: 3_000 },
+    { measure: "takeover", says: "the last task of a killed node continues", unit: "ms", atMost: 3_000 },
   ],
   run,
 };

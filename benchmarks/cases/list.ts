@@ -114,6 +114,6 @@ export const listCase: Case = {
     { measure: "sizeByState", says: "by state: many tasks to 1,000", atMost: 1.3 },
     { measure: "sizeByTime", says: "by time: many tasks to 1,000", atMost: 1.3 },
   ],
-  why: "A page of tasks that did not change takes one statement along the index, and joins 50 texts. The first request for a page takes five times as much, because each task is assembled from its log. The rest is the index, the counters, and an answer of 25 kB. With `statusTimestampAfter` there is no counter for `totalSize`: the number of older tasks is remembered, and the tasks of the last moments are counted, 20 ns each. After a sweep, or when old tasks go on, all are counted again.",
+  why: "A page of tasks that did not change takes one statement along the index, and joins 50 texts. The first request for a page takes five times as much, because each task is assembled from its log. The rest is the index, the counters, and an answer of 25 kB. With `statusTimestampAfter` there is no counter for `totalSize`: the number of older tasks is remembered, and the tasks of the last moments are counted, 20 ns each. After a sweep, or when old tasks continue, all are counted again.",
   run,
 };

@@ -82,7 +82,7 @@ async function run(bench: Bench): ReturnType<Case["run"]> {
 }
 
 /**
- * Waits until a server has nothing left to do, for three seconds at most: the agent of a stream that its reader left goes on to
+ * Waits until a server has nothing left to do, for three seconds at most: the agent of a stream that its reader left continues to
  * its end.
  */
 async function idle(server: Server): Promise<void> {

@@ -6,7 +6,7 @@ export interface Command {
   readonly count: number;
   /**
    * Milliseconds between two chunks of `pace`, which begins at the next `emit`; 1 for a `stream` that waits for `emit`
-   * before its end. The bare server has other streams: 1 writes each event by itself, 2 gives each metadata of its own.
+   * before its end. The bare server has other streams: 1 writes each event on its own, 2 gives each metadata of its own.
    */
   readonly gap: number;
 }
@@ -20,7 +20,7 @@ export const answerText = "The answer to that is forty-two, as it has been for a
 export const questionText = "Which one of them do you mean?";
 export const artifactText = "The report that was asked for: everything is in order, and nothing is missing.";
 
-const filler = "and so the tale goes on, ";
+const filler = "and so the tale continues, ";
 
 /** A chunk of a few words, as language models produce them. */
 export function chunkText(number: number): string {

@@ -198,7 +198,7 @@ describe("the statistics", () => {
     expect(quantile([], 0.5)).toBeNaN();
   });
 
-  test("take the median of each figure by itself", () => {
+  test("take the median of each figure on its own", () => {
     const rounds = [{ throughput: 1, cpu: 9 }, { throughput: 3, cpu: 7 }, { throughput: 2 }];
     expect(medians(rounds)).toEqual({ throughput: 2, cpu: 7 });
     expect(medians([])).toEqual({});

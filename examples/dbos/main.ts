@@ -6,7 +6,7 @@ import { orders, type Report } from "./workflow.ts";
 
 const database = process.env["DATABASE_URL"] ?? "postgres://postgres@localhost/orders";
 
-// Workflows that were interrupted go on in `DBOS.launch()`, before the server is there.
+// Workflows that were interrupted continue in `DBOS.launch()`, before the server is there.
 let listening!: (server: Server) => void;
 const server = new Promise<Server>((resolve) => {
   listening = resolve;

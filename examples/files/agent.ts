@@ -21,7 +21,7 @@ export default defineAgent({
       yield* turn.file(toJsonLines(file.stream()), { name, mediaType: "application/jsonl" });
     } catch (error) {
       turn.signal.throwIfAborted();
-      yield turn.failed(`This is no table: ${(error as Error).message}`);
+      yield turn.failed(`This is not a table: ${(error as Error).message}`);
     }
   },
 });

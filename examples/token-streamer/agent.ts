@@ -8,7 +8,7 @@ export default defineAgent<{ checkpoint: number }>({
   description: "Tells a story word by word.",
   version: "1.0.0",
   skills: [
-    { id: "tell", name: "Tell a story", description: "Goes on from a first line", tags: ["story", "streaming"] },
+    { id: "tell", name: "Tell a story", description: "Continues from a first line", tags: ["story", "streaming"] },
   ],
   resumable: true,
   async *onMessage(turn) {
@@ -24,7 +24,7 @@ export default defineAgent<{ checkpoint: number }>({
           ? turn.artifact({ artifactId: "story", name: "story", parts, open: true })
           : turn.append("story", parts, { last });
       told += 1;
-      yield [chunk, turn.saveCheckpoint(told)]; // stored together: after a crash the model goes on at this token
+      yield [chunk, turn.saveCheckpoint(told)]; // stored together: after a crash the model continues at this token
     }
   },
 });

@@ -2,7 +2,7 @@ import type { Clock } from "@parley/a2a/protocol";
 
 /*
  * In place of a model: it has learned from one text which word follows which. The same prompt gets the same answer, as from a model
- * with a seed, so it can be asked to go on at any token.
+ * with a seed, so it can be asked to continue at any token.
  */
 
 const learned = `

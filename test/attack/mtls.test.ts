@@ -277,7 +277,7 @@ describe("headers of proxies", () => {
   };
 
   it.each([undefined, "client-cert", "x-forwarded-client-cert", "x-ssl-client-cert"] as const)(
-    "change nothing from a client that is no proxy, where %s is read",
+    "change nothing from a client that is not a proxy, where %s is read",
     async (certificateHeader) => {
       const trustProxy = certificateHeader && { addresses: ["10.0.0.2"], certificate: certificateHeader };
       const port = await served(mutualTls(asPlanner), trustProxy && { trustProxy });

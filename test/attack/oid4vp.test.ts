@@ -117,7 +117,7 @@ describe("a callback takes", () => {
     expect(await agent.outcome(taskId)).toEqual(at % 5 === 0 ? undefined : { outcome: { who: `${at}` } });
   });
 
-  it("nothing that is no answer, and no answer in a message, of the caller or of anybody", async () => {
+  it("nothing that is not an answer, and no answer in a message, of the caller or of anybody", async () => {
     const agent = await asking();
     const { taskId, callback } = await agent.begin();
     const wrong: readonly (readonly [string | Buffer, string])[] = [

@@ -54,7 +54,7 @@ describe("a bucket that lies about its answers", () => {
     ["too many bytes", saying(206, { "content-range": "bytes 0-9/10" }, "0123456789more")],
     ["another range", saying(206, { "content-range": "bytes 5-9/10" }, "56789")],
     ["a range of an unknown size", saying(206, { "content-range": "bytes 0-9/*" }, "0123456789")],
-    ["a size that is no number", saying(206, { "content-range": `bytes 0-9/${"9".repeat(400)}` }, "0123456789")],
+    ["a size that is not a number", saying(206, { "content-range": `bytes 0-9/${"9".repeat(400)}` }, "0123456789")],
     ["no size", saying(200, {}, "0123456789")],
     [
       "less than its Content-Length",

@@ -232,7 +232,7 @@ describe("no work is done for", () => {
     ["a time with an exponent", (signed) => ({ ...signed, validBefore: "1e20" })],
     ["no nonce", ({ nonce: _, ...signed }) => signed],
     ["an empty nonce", (signed) => ({ ...signed, nonce: "" })],
-    ["a nonce that is no text", (signed) => ({ ...signed, nonce: { a: 1 } })],
+    ["a nonce that is not text", (signed) => ({ ...signed, nonce: { a: 1 } })],
   ];
 
   it("an authorization that says something else, even where the facilitator says yes to all", async () => {
@@ -413,7 +413,7 @@ describe("a hostile facilitator over HTTP", () => {
     expect(evil.seen).toEqual([]);
   });
 
-  it("whose receipt is no yes, or whose texts are hostile, is not believed and not repeated as it is", async () => {
+  it("whose receipt is not a yes, or whose texts are hostile, is not believed and not repeated as it is", async () => {
     const esc = "\u001b[2J\u202e";
     const answers: readonly (readonly [string, Answer, string])[] = [
       ["a text", json({ success: "true" }), "TASK_STATE_FAILED"],

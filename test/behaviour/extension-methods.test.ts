@@ -171,7 +171,7 @@ async function refusal(call: Promise<unknown>): Promise<A2AError> {
   return thrown as A2AError;
 }
 
-/** In 0.3 a call of gRPC cannot name an agent, so cards have no such interface where there are several agents. */
+/** In 0.3 a call of gRPC cannot name an agent, so cards have no such interface if there are several agents. */
 const reaches = (binding: Binding, version: string) => version !== "0.3" || bindings[binding][0] !== "GRPC";
 
 const cardOf = ({ server }: Awaited<ReturnType<typeof served>>, at = 0) => server.agents[at]?.card ?? "";
@@ -191,7 +191,7 @@ describe.each(interfaces)("a method of an extension over $binding of $version", 
     expect(read.payload.value).toEqual({ notes: ["a/b c", '"2"'] });
   });
 
-  test("is called by client.ext(), which asks for the extension by itself", async () => {
+  test("is called by client.ext(), which asks for the extension on its own", async () => {
     const host = await served(agentOf("Notes", [notes]));
     const [name, grpc] = bindings[binding];
     const headers = { authorization: "Bearer ada-token" };
@@ -433,7 +433,7 @@ describe("a method of an extension", () => {
     ["no name of a method", { other: method() }, "must have a slash"],
     ["no path", { "other/find": method({ rest: { method: "GET", path: "/a?b" } }) }, "rest.path"],
     ["no path of gRPC", { "other/find": method({ grpc: "Find" }) }, "grpc must be"],
-    ["a package that is no name", { "other/find": method({ grpc: "/example..Others/Find" }) }, "grpc must be"],
+    ["a package that is not a name", { "other/find": method({ grpc: "/example..Others/Find" }) }, "grpc must be"],
     ["a service that begins with a digit", { "other/find": method({ grpc: "/example.1/Find" }) }, "grpc must be"],
     ["a service named as a package of gRPC", { "other/find": method({ grpc: "/google/Find" }) }, "package of A2A"],
     [

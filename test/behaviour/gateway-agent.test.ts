@@ -122,7 +122,7 @@ describe("a gateway agent", () => {
     expect(textOf(done)).toBe('Answered {"n":1}');
   });
 
-  test("fails where the other agent fails, and where there is none at the path", async () => {
+  test("fails where the other agent fails, and if there is none at the path", async () => {
     const failing = agentOf("Failing", () => {
       throw new Error("The connection string is secret");
     });
@@ -163,7 +163,7 @@ describe("a gateway agent", () => {
     });
   });
 
-  test("refuses what is no intent, two of them, and callers that have not asked for the extension", async () => {
+  test("refuses what is not an intent, two of them, and callers that have not asked for the extension", async () => {
     const { client, server } = await gatewayWith({ a: answerer }, { gateway: { routes: [route("ask", "a")] } });
     const own = await client();
     const refusal = async (call: Promise<unknown>) =>

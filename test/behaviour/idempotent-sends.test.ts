@@ -96,10 +96,10 @@ describe.each(plainBindings)("over $name", ({ send, stream }) => {
     const id = once();
     const server = await served(counting());
     expect(await textOf(call(server, send("go", id)))).toBe("call 1");
-    expect(await textOf(call(server, send("go on", id)))).toBe("call 2");
+    expect(await textOf(call(server, send("continue", id)))).toBe("call 2");
     const strict = await served(counting(), { dedupe: { onConflict: "refuse" } });
     expect(await textOf(call(strict, send("go", id)))).toBe("call 1");
-    expect(await textOf(call(strict, send("go on", id)))).toContain("This messageId is taken");
+    expect(await textOf(call(strict, send("continue", id)))).toContain("This messageId is taken");
     expect(await textOf(call(strict, send("go", id)))).toBe("call 1");
   });
 

@@ -13,7 +13,7 @@ import {
 /** Interceptors that change the form of calls and answers, each in another way, and not their meaning. */
 
 interface Changes {
-  /** Called before the call goes on. */
+  /** Called before the call continues. */
   readonly before?: (operation: OperationName) => Promise<void> | void;
   readonly reply?: <T>(reply: Reply<T>) => Reply<T>;
   readonly stream?: (reply: StreamReply) => StreamReply;

@@ -118,7 +118,7 @@ async function begun(client: Client, words: string): Promise<string> {
 }
 
 describe.each(stores)("an owner is erased, in %s,", (kind) => {
-  test("while a stream is open: it ends, and those of others go on", async () => {
+  test("while a stream is open: it ends, and those of others continue", async () => {
     const { server, ada, bob, more, written } = await served(kind);
     const readers = await Promise.all(
       [ada, bob].map(async (client) => {

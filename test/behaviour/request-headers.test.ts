@@ -209,7 +209,7 @@ describe("the declared headers of a request", () => {
   });
 
   it.each(["x-request-id", [null], [7], [{}]])(
-    "cannot be declared as %j, which is no list of names",
+    "cannot be declared as %j, which is not a list of names",
     (requestHeaders) => {
       const agent = defineAgent({
         ...described,

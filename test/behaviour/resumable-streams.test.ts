@@ -23,7 +23,7 @@ function gate(): { readonly opened: Promise<void>; readonly open: () => void } {
   return { opened, open: () => open() };
 }
 
-/** The words in events, and the states where there are none. */
+/** The words in events, and the states if there are none. */
 const said = (events: readonly { readonly json: string }[]): readonly string[] =>
   events.map(({ json }) => words.find((word) => json.includes(`"${word}"`)) ?? (taskIn(json) ? "task" : "status"));
 
@@ -42,7 +42,7 @@ describe.each(plainBindings)("over $name", ({ stream, subscribe, send }) => {
     expect(rest.map(({ id }) => Number(id))).toEqual(ids.slice(2));
   });
 
-  test("3, 4: a broken stream continues after its last event, without the task, while the agent goes on", async () => {
+  test("3, 4: a broken stream continues after its last event, without the task, while the agent continues", async () => {
     const { opened, open } = gate();
     const held = defineAgent({
       ...card,
@@ -96,7 +96,7 @@ describe.each(plainBindings)("over $name", ({ stream, subscribe, send }) => {
     open();
   });
 
-  test.each(["", "x", "-1", "1.5", "1e3", "9".repeat(16)])("7: %j is no id, and is ignored", async (id) => {
+  test.each(["", "x", "-1", "1.5", "1e3", "9".repeat(16)])("7: %j is not an id, and is ignored", async (id) => {
     const { opened, open } = gate();
     const held = defineAgent({
       ...card,
@@ -113,7 +113,7 @@ describe.each(plainBindings)("over $name", ({ stream, subscribe, send }) => {
     open();
   });
 
-  test("a repeated send with the header goes on after that event, and a first one ignores it", async () => {
+  test("a repeated send with the header continues after that event, and a first one ignores it", async () => {
     const server = await served(counter);
     const messageId = crypto.randomUUID();
     const first = await eventsOf(await call(server, stream("go", { messageId }), { "last-event-id": "4" }));

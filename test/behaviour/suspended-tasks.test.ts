@@ -10,7 +10,7 @@ import { placeOfTest, stores } from "./stores.ts";
  */
 
 const ada = (): ReturnType<typeof callContext> => callContext({ subject: "ada" });
-/** What was told is looked at once a second at most. A server looks by itself every ten seconds. */
+/** What was told is looked at once a second at most. A server looks on its own every ten seconds. */
 const soon = 1_500;
 const agentId = { agent: "agent" };
 
@@ -145,7 +145,7 @@ describe.each(stores.filter((name) => name !== "memory"))("a suspended task, wit
     }
   });
 
-  it("shows its callers no new state: streams stay open, messages are stored, and both go on when it is resumed", async () => {
+  it("shows its callers no new state: streams stay open, messages are stored, and both continue when it is resumed", async () => {
     const { server, store, id } = await suspended(name);
     const second = await server({ ends: true });
     const states: string[] = [];

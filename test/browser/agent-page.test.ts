@@ -49,7 +49,7 @@ async function open(url: string, width: number, colorScheme: "light" | "dark" = 
   onTestFinished(() => page.close());
   const noise: string[] = [];
   page.on("request", (request) => {
-    // A browser looks for an icon by itself.
+    // A browser looks for an icon on its own.
     if (!request.isNavigationRequest() && !request.url().endsWith("/favicon.ico")) noise.push(request.url());
   });
   page.on("console", (message) => {

@@ -209,7 +209,7 @@ describe.each(["JSONRPC", "HTTP+JSON", "GRPC"])("a page of another origin, over 
     });
     link.lead(port);
     const seen = await act("stream", link.url, binding, "hello");
-    // Events of gRPC have no number to go on after: the task as it stands comes in place of those that were seen.
+    // Events of gRPC have no number to continue after: the task as it stands comes in place of those that were seen.
     if (binding === "GRPC")
       seen.splice(0, seen.length, "TASK_STATE_WORKING", ...seen.filter((s) => !s.endsWith("WORKING")));
     expect(seen).toEqual(["TASK_STATE_WORKING", ...chunks, "TASK_STATE_COMPLETED"]);

@@ -18,7 +18,7 @@ const files = (was: number): Budget => ({ was, atMost: was + 5 });
 /**
  * By measure. Operations: `message` is a send that is answered by a message, `task` one that makes a task with an artifact
  * and completes it, `get` a GetTask, `list` a ListTasks of ten tasks, `chunk` one of a hundred that a stream appends to an
- * artifact without a pause, `event` one that goes out by itself.
+ * artifact without a pause, `event` one that goes out on its own.
  */
 export const budgets: Readonly<Record<string, Budget>> = {
   // Asked of SQLite. Chunks that come together go down together.

@@ -78,7 +78,7 @@ export const fenceRule: Rule = ({ entries, log }) => {
   return problems;
 };
 
-/** What becomes of a task whose agent cannot go on: its node was killed, or was stopped and its time was over. */
+/** What becomes of a task whose agent cannot continue: its node was killed, or was stopped and its time was over. */
 const interrupted: readonly (string | undefined)[] = [
   "The server was interrupted while it worked on this task, and the agent cannot resume it.",
   "The server was stopped while it worked on this task.",

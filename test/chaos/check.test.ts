@@ -217,7 +217,7 @@ describe("the judge", () => {
   });
 
   test("tells of clients and nodes that failed", () => {
-    expect(broken([...right, { type: "trouble", at: 1, what: "Node 0.1 ended by itself: 1" }])).toEqual([
+    expect(broken([...right, { type: "trouble", at: 1, what: "Node 0.1 ended on its own: 1" }])).toEqual([
       "no client and no node fails",
     ]);
   });

@@ -126,7 +126,7 @@ export class Crowd {
   async #awaited(story: Story): Promise<void> {
     const sent = this.#message(story, 0);
     const { task } = await story.client.sendMessage({ message: sent });
-    if (task === undefined) throw new Error("The answer is no task");
+    if (task === undefined) throw new Error("The answer is not a task");
     story.taskId = task.id;
     this.#acked(story, sent.messageId, story.planned.orders[0]);
     this.#answered(task);
@@ -139,7 +139,7 @@ export class Crowd {
     const url = this.#options.hook(sent.messageId);
     const configuration = { taskPushNotificationConfig: { url }, returnImmediately: true };
     const { task } = await client.sendMessage({ message: sent, configuration });
-    if (task === undefined) throw new Error("The answer is no task");
+    if (task === undefined) throw new Error("The answer is not a task");
     story.taskId = task.id;
     this.#acked(story, sent.messageId, story.planned.orders[0]);
     for (let seen = task; ; seen = await client.getTask(task.id)) {

@@ -61,7 +61,7 @@ export class ClusterNode {
       createInterface({ input: child.stderr }).on("line", (line) => this.#listener.onLine(`${name} ${line}`));
     child.once("exit", (code, signal) => {
       // One that cannot start while the database is away is started again.
-      if (this.#isWanted && isReady) this.#listener.onEnd(`Node ${name} ended by itself: ${code ?? signal}`);
+      if (this.#isWanted && isReady) this.#listener.onEnd(`Node ${name} ended on its own: ${code ?? signal}`);
     });
     return child;
   }

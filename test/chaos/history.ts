@@ -131,7 +131,7 @@ export interface TaskLog {
   readonly records: readonly LogRecord[];
   /** Whether it has a run or a holder that should be gone. */
   readonly isHeld: boolean;
-  /** Whether its agent goes on after a crash. */
+  /** Whether its agent continues after a crash. */
   readonly isResumable: boolean;
 }
 

@@ -24,7 +24,7 @@ afterAll(() => rm(folder, { recursive: true }));
 
 const run = promisify(execFile);
 
-/** A program beside the server, or in PATH. Where there is none, the test fails and names it. */
+/** A program beside the server, or in PATH. If there is none, the test fails and names it. */
 async function tool(name: string): Promise<string> {
   const beside = join((await findBinaries(join(folder, "binaries"))).folder, name);
   return existsSync(beside) ? beside : name;
@@ -61,7 +61,7 @@ function worker(store: Store) {
   return { ...made, ask, get, first };
 }
 
-test("a dump that was taken while servers wrote serves every finished task, and everything goes on", async () => {
+test("a dump that was taken while servers wrote serves every finished task, and everything continues", async () => {
   const store = await postgresStore({ database: original().url, connections: 4 });
   onTestFinished(() => store.close());
   const before = worker(store);

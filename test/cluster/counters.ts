@@ -124,7 +124,7 @@ async function* count(node: string, turn: Turn, counting: Counting): AsyncGenera
       if (turn.text === "Steps") await turn.step(`step ${n}`, () => say("step"));
       yield [turn.artifact({ artifactId: `${n}`, parts: [{ text: node }] }), turn.saveCheckpoint(n + 1)];
       if (!counting.isOver) await Promise.race([sleep(40), isAborted]);
-      // An agent that pays no attention, and goes on with what has a side effect.
+      // An agent that pays no attention, and continues with what has a side effect.
       if (turn.signal.aborted) await turn.step(`after ${n}`, () => say("late step"));
       n += 1;
     } while (!counting.isOver);

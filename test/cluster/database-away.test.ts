@@ -101,7 +101,7 @@ describe.each(harms)("a database %s", (_what, leave, comeBack) => {
     expect(counting.happened.filter(({ what }) => what === "begun" || what === "aborted")).toHaveLength(2);
   });
 
-  test("for longer: calls are refused, turns fail and their streams end as to be tried again, nothing is half written, and service returns by itself", async () => {
+  test("for longer: calls are refused, turns fail and their streams end as to be tried again, nothing is half written, and service returns on its own", async () => {
     schemas += 1;
     const counting = new Counting();
     const counter = await started("one", counting, 500);
@@ -137,7 +137,7 @@ describe.each(harms)("a database %s", (_what, leave, comeBack) => {
 
     await comeBack();
     await expect.poll(async () => (await counter.get("/readyz")).status).toBe(200);
-    // The task goes on after what was stored; that of the agent that cannot resume fails, and says why.
+    // The task continues after what was stored; that of the agent that cannot resume fails, and says why.
     const again = { taskId: stream.taskId, what: "begun", attempt: 2 };
     await expect.poll(() => counting.happened).toContainEqual(expect.objectContaining(again));
     counting.isOver = true;

@@ -66,7 +66,7 @@ describe("serialization failures (40001) and deadlocks (40P01)", () => {
 });
 
 describe("too many connections", () => {
-  test("calls wait for one; after `outageTimeout` they are refused, which the log names, and service returns by itself", async () => {
+  test("calls wait for one; after `outageTimeout` they are refused, which the log names, and service returns on its own", async () => {
     await run(`CREATE ROLE few LOGIN PASSWORD '${password}'; GRANT CREATE ON DATABASE postgres TO few`);
     const url = new URL(server.url);
     url.username = "few";
@@ -95,7 +95,7 @@ describe("too many connections", () => {
 });
 
 describe("a disk that is full", () => {
-  test("writes are refused and named, reads go on, turns end with nothing half written, and it goes on when there is room", async () => {
+  test("writes are refused and named, reads continue, turns end with nothing half written, and it continues when there is room", async () => {
     const folder = join(server.folder, "small");
     const disk = smallDisk(folder);
     const tables = join(folder, "tables");

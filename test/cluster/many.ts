@@ -1,6 +1,6 @@
 // A server for tests: says what its options say, and prints a line of JSON in each process that is ready. The first message of a task
 // says what to do: `exit`, `wait`, or JSON with how many chunks there are, and the milliseconds after each. A chunk is its number, and the
-// process that said it. With `finish` the turn goes on until there is such a file, with `until` there are chunks until then, with `hold` it stops after two chunks
+// process that said it. With `finish` the turn continues until there is such a file, with `until` there are chunks until then, with `hold` it stops after two chunks
 // until then.
 
 import { existsSync } from "node:fs";

@@ -27,7 +27,7 @@ async function ended(node: NodeProcess, taskId: string, path?: string) {
 const texts = (artifacts: readonly { readonly artifactId: string }[] = []): string[] =>
   artifacts.map(({ artifactId }) => artifactId);
 
-describe("a node that is stopped (SIGSTOP) in the middle of a run, and goes on later", () => {
+describe("a node that is stopped (SIGSTOP) in the middle of a run, and continues later", () => {
   test("has lost its task to another node: nothing of it is stored, its run ends, and its steps do not begin", async () => {
     const schema = newSchema();
     const [a, b] = await Promise.all([start(schema), start(schema)]);
@@ -100,7 +100,7 @@ async function killOne(schema: string, other: NodeProcess): Promise<number> {
 }
 
 describe("a node that is killed (SIGKILL)", () => {
-  test("leaves its tasks to the others: those that can be resumed go on at once, the others fail after four times that", async () => {
+  test("leaves its tasks to the others: those that can be resumed continue at once, the others fail after four times that", async () => {
     const schema = newSchema();
     const [a, b, c] = await Promise.all([start(schema), start(schema), start(schema)]);
     const ids = await Promise.all(Array.from({ length: 40 }, () => a.begin("hold")));

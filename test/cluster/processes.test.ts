@@ -100,7 +100,7 @@ describe.each(Object.keys(stores))("two processes with %s", (name) => {
   });
 
   test("lose no event of fifty streams when one of them is killed, and the other takes its tasks at once", async () => {
-    // Leases do not end, and no process is started again: the other one goes on with the tasks because it is told.
+    // Leases do not end, and no process is started again: the other one continues with the tasks because it is told.
     const told = { mode: "fails later", lease: { ttl: 3_600_000 } } as const;
     const program = start({ processes: 2, ...told, ...stores[name]!() });
     const { url } = await ready(program);

@@ -134,7 +134,7 @@ describe("a cancel at another node than the one that runs the task (A2A 1.0 §3.
     for (const id of ids.slice(0, 10)) await b.cancel(id);
     await until(() => aborted.length === 10);
     expect(aborted.sort()).toEqual(ids.slice(0, 10).sort());
-    // The others go on.
+    // The others continue.
     expect((await b.get(ids[15] ?? "")).status.state).toBe("TASK_STATE_WORKING");
   });
 });

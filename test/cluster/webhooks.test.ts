@@ -242,7 +242,7 @@ test("of a node that stands still and of one that is killed, others deliver the 
 
   const first = await leave("/stopped", "SIGSTOP");
   const [held] = [...stopped] as [number];
-  // It goes on, and gets its answer: what it stores is refused, and it sends nothing again.
+  // It continues, and gets its answer: what it stores is refused, and it sends nothing again.
   nodes[held]?.child.kill("SIGCONT");
   first.answer();
   stopped.clear();

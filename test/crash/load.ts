@@ -170,7 +170,7 @@ export class Load {
   }
 
   #answered(story: Story, task: Task | undefined): void {
-    if (task === undefined) throw new Error("The answer is no task");
+    if (task === undefined) throw new Error("The answer is not a task");
     story.taskId = task.id;
     story.answer = task;
   }

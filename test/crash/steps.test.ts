@@ -134,7 +134,7 @@ describe("an agent that is not resumable", () => {
     await life.end;
   });
 
-  test("goes on after its process was killed while it waited, with a sleep that was over while none ran", async () => {
+  test("continues after its process was killed while it waited, with a sleep that was over while none ran", async () => {
     const life = await supervisor.start();
     const id = await sleeping("plain-waiter", "plain x");
     life.kill("SIGKILL");

@@ -10,7 +10,7 @@ import { sdkAgent } from "./sdk-js/obedient-1.ts";
 
 interface Obedient {
   readonly url: string;
-  /** Lets a task go on that waits. */
+  /** Lets a task continue that waits. */
   release(taskId: string): Promise<void>;
 }
 
@@ -116,7 +116,7 @@ describe.each([
       await vi.waitFor(async () => expect((await client.getTask(taskId)).status.state).toBe("TASK_STATE_CANCELED"));
     });
 
-    test("goes on after a restart, and takes nothing twice", async () => {
+    test("continues after a restart, and takes nothing twice", async () => {
       const { other, agent, main, store } = await both();
       const { id, taskId } = await begun(main.url, store);
       await main.close({ grace: 0 });

@@ -7,7 +7,7 @@ import { steps } from "./steps.ts";
 
 /**
  * Each example as the program that `npm start -- NAME` runs, with SQLite on disk and a client over HTTP. Its process is killed with
- * SIGKILL while it works, and started again on its file. The client goes on by itself, and is told what an undisturbed client is told:
+ * SIGKILL while it works, and started again on its file. The client continues on its own, and is told what an undisturbed client is told:
  * nothing is lost, and nothing comes twice. PARLEY_SEED repeats the choice of the moments.
  */
 const kills = 4;

@@ -8,7 +8,7 @@ import { times } from "../counts.ts";
 import { seed } from "./fuzzed.ts";
 import { randomFrom, type Random } from "./random.ts";
 
-/** Hostile certificates: no name turns into two, and bytes that are no certificate are none. */
+/** Hostile certificates: no name turns into two, and bytes that are not a certificate are none. */
 
 /** What a name may be made of to look like the list that Node writes, or like its quoting. */
 const pieces = [

@@ -78,7 +78,7 @@ export class Fuzzed {
     }
   }
 
-  /** The figures of the server. Throws where there are problems, or where the server has logged warnings. */
+  /** The figures of the server. Throws if there are problems, or where the server has logged warnings. */
   async sound(): Promise<Stats> {
     const stats = await this.stats();
     const wrong = [...[...this.problems].slice(0, 20), ...stats.errors, this.said].filter((text) => text !== "");

@@ -194,7 +194,7 @@ describe("clientCredentials()", () => {
     expect(foreign.requests.get("/token")).toBeUndefined();
   });
 
-  it("says what the server said where there is no token, without a secret", async () => {
+  it("says what the server said if there is no token, without a secret", async () => {
     const provider = await started();
     const { url } = await serving(oauth2(declared(provider.issuer)));
     const client = await connect(url, {

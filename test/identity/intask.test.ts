@@ -128,7 +128,7 @@ describe("the authorization code flow (RFC 6749 §4.1, RFC 7636, RFC 9207)", () 
     return { server, client, events, got, ...(await asked(events)) };
   }
 
-  /** Goes on from the page of the link, through the provider, and returns what the browser has at the end. */
+  /** Continues from the page of the link, through the provider, and returns what the browser has at the end. */
   async function throughProvider(request: AuthorizationRequest) {
     const sent = await post(request, { decision: "continue" });
     expect(sent.status).toBe(303);
@@ -309,7 +309,7 @@ describe("a chain of agents (A2A 1.0 §7.6.2)", () => {
   });
 });
 
-test("goes on with a task whose server ends the stream at AUTH_REQUIRED (§11.7)", async () => {
+test("continues with a task whose server ends the stream at AUTH_REQUIRED (§11.7)", async () => {
   const ids = { taskId: "t", contextId: "c" };
   const asks = { role: "ROLE_AGENT", messageId: "m", parts: [{ text: "Log in there" }] } as const;
   const waits: StreamResponse = {

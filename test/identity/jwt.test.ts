@@ -385,18 +385,18 @@ describe("the options of jwt()", () => {
   const bad: readonly (readonly [string, Partial<JwtOptions>])[] = [
     ["no issuer", { issuer: "" }],
     ["an issuer without TLS", { issuer: "http://login.example.com" }],
-    ["an issuer that is no URL, and no keys", { issuer: "login" }],
+    ["an issuer that is not a URL, and no keys", { issuer: "login" }],
     ["an algorithm with a shared secret", { algorithms: ["HS256"] }],
     ["no algorithm", { algorithms: [] }],
     ["the algorithm none", { algorithms: ["ES256", "none"] }],
     ["a key set without keys", { keySet: { keys: [] } }],
-    ["a tolerance that is no number", { tolerance: Number.NaN }],
+    ["a tolerance that is not a number", { tolerance: Number.NaN }],
   ];
   it.each(bad)("refuse %s when the server starts", (_title, options) => {
     expect(() => jwt({ issuer: "https://login.example.com", ...options })).toThrow(/Invalid parameters/);
   });
 
-  it("take an issuer that is no URL, where its keys are named", async () => {
+  it("take an issuer that is not a URL, where its keys are named", async () => {
     const provider = await started();
     const keys = provider.keys.map(({ d: _d, ...rest }) => rest);
     const token = await signed(provider, { claims: { iss: "kubernetes/serviceaccount" } });

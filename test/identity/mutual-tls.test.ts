@@ -167,7 +167,7 @@ describe("mutualTls()", () => {
     expect((await send(url, planner, { "sec-fetch-site": "cross-site" })).status).toBe(403);
   });
 
-  it("refuses what is no fingerprint when the server starts", () => {
+  it("refuses what is not a fingerprint when the server starts", () => {
     expect(() => mutualTls({ certificates: { "12:34": { subject: "ada" } } })).toThrow(/fingerprints/);
     expect(() => mutualTls({ authorities: ["sha1"] })).toThrow(/fingerprints/);
   });

@@ -61,7 +61,7 @@ export interface SchemeCase {
   callers(providers: Providers): Callers;
 }
 
-/** A clock that can be moved, and goes on. */
+/** A clock that can be moved, and continues. */
 export function movedClock(): Clock & { move(ms: number): void } {
   let moved = 0;
   return {

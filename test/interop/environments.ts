@@ -65,7 +65,7 @@ async function python(name: string): Promise<string> {
   return programs;
 }
 
-/** The Go programs are built each time: Go knows by itself what has changed. */
+/** The Go programs are built each time: Go knows on its own what has changed. */
 async function go(): Promise<string> {
   const programs = join(cache, "go");
   await mkdir(programs, { recursive: true });
@@ -91,7 +91,7 @@ async function node(): Promise<string> {
   return programs;
 }
 
-/** Since 1.21 Go fetches the toolchain that go.mod asks for by itself; before, that is a module like any other, unpacked. */
+/** Since 1.21 Go fetches the toolchain that go.mod asks for on its own; before, that is a module like any other, unpacked. */
 async function findGo(): Promise<string> {
   const [version = "", os, arch] = (await run("go", ["env", "GOVERSION", "GOOS", "GOARCH"])).split(/\s+/);
   if (Number(/^go1\.(\d+)/.exec(version)?.[1] ?? 0) >= 21) return "go";

@@ -40,7 +40,7 @@ async function within<T>(promise: Promise<T>, patience: number | undefined): Pro
 
 async function taskOf(client: Client, input: SendInput): Promise<Task> {
   const { task } = await client.sendMessage(input);
-  if (task === undefined) throw new Error("It is no task");
+  if (task === undefined) throw new Error("It is not a task");
   return task;
 }
 

@@ -14,7 +14,7 @@ const readers: Readonly<Record<"1.0" | "0.3", (body: unknown) => StreamResponse>
 export async function startJavaScriptReceiver(version: "1.0" | "0.3", token: string): Promise<RunningReceiver> {
   const heard: Said[] = [];
   const app = express();
-  // Its guide names both: Express by itself reads the first alone.
+  // Its guide names both: Express on its own reads the first alone.
   app.use(express.text({ type: ["application/json", "application/a2a+json"] }));
   app.post("/hook", (request, response) => {
     if (request.header("X-A2A-Notification-Token") !== token) {

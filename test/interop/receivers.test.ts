@@ -42,7 +42,7 @@ const receivers: readonly Receiver[] = [
   },
 ];
 
-/** Lets the agent go on: what waits for a receiver of 0.3 is one webhook. */
+/** Lets the agent continue: what waits for a receiver of 0.3 is one webhook. */
 let goOn = (): void => {};
 let begun = Promise.resolve();
 const agent = defineAgent({
@@ -191,7 +191,7 @@ function webhooks(): Webhook[] {
   });
 }
 
-/** What came up to the end of the task. The agent goes on when it has begun to come. */
+/** What came up to the end of the task. The agent continues when it has begun to come. */
 async function received(state: string): Promise<Webhook[]> {
   await expect.poll(() => webhooks().length).toBeGreaterThan(0);
   goOn();

@@ -61,7 +61,7 @@ async function files(): Promise<string> {
   return (await Promise.all(texts)).map((bytes) => bytes.toString("latin1")).join("\n");
 }
 
-describe("a login where there is a keychain", () => {
+describe("a login if there is a keychain", () => {
   test.each([
     ["an API key", ["--scheme", "apiKey"], key, "ada"],
     ["a long token", ["--scheme", "bearer"], token, "bob"],

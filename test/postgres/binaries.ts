@@ -14,7 +14,7 @@ export interface Binaries {
 /**
  * The programs of a server: those of the folder `PARLEY_POSTGRES`, else of the newest version that Debian has installed, else of
  * `PATH`, else of npm. `PARLEY_POSTGRES=npm` takes those of npm in any case. `copy`: a folder for those of npm, which another user can read.
- * Rejects where there are none.
+ * Rejects if there are none.
  */
 export async function findBinaries(copy: string, wanted = process.env["PARLEY_POSTGRES"]): Promise<Binaries> {
   if (wanted !== undefined && wanted !== "" && wanted !== "npm") {

@@ -17,7 +17,7 @@ export interface NatsServer {
   stop(): Promise<void>;
 }
 
-/** Starts a server, with more options of its command line: the program `NATS_SERVER`, else `nats-server` of `PATH`. Where there is none, it rejects. */
+/** Starts a server, with more options of its command line: the program `NATS_SERVER`, else `nats-server` of `PATH`. If there is none, it rejects. */
 export async function startNats(wanted?: number, more: readonly string[] = []): Promise<NatsServer> {
   const port = wanted ?? (await reservePort());
   const program = process.env["NATS_SERVER"] ?? "nats-server";

@@ -14,7 +14,7 @@ export interface Pooler {
   close(): Promise<void>;
 }
 
-/** Starts PgBouncer (`PGBOUNCER`, else `pgbouncer` of `PATH`) before the database of a URL. Where there is none, it rejects. */
+/** Starts PgBouncer (`PGBOUNCER`, else `pgbouncer` of `PATH`) before the database of a URL. If there is none, it rejects. */
 export async function startPooler(database: string, mode: "transaction" | "session"): Promise<Pooler> {
   const port = await reservePort();
   const target = new URL(database);

@@ -14,7 +14,7 @@ export interface PostgresServerOptions {
   readonly settings?: Readonly<Record<string, string>>;
   /** A certificate and its key, in PEM: the server then has TLS. */
   readonly tls?: { readonly cert: string; readonly key: string };
-  /** Where its files are. Default: in memory, where there is room. */
+  /** Where its files are. Default: in memory, if there is room. */
   readonly parent?: string;
   /** A server whose replica it is: it has a copy of its files, and follows its commits until it is promoted. */
   readonly replicaOf?: PostgresServer;

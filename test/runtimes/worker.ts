@@ -10,7 +10,7 @@ interface Env {
 }
 
 /**
- * The agents live in a Durable Object: a task goes on between requests, and what one request begins another may read,
+ * The agents live in a Durable Object: a task continues between requests, and what one request begins another may read,
  * which plain Workers keep apart.
  */
 export class Agents {

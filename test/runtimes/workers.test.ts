@@ -78,7 +78,7 @@ async function killInStepThree(): Promise<void> {
 describe("an agent in a Durable Object, whose process is killed (SIGKILL)", () => {
   beforeEach(() => (heldFrom = 3));
 
-  it("is woken by its alarm, without a request, and its task goes on after the last checkpoint", async () => {
+  it("is woken by its alarm, without a request, and its task continues after the last checkpoint", async () => {
     const client = await connect(worker.url);
     const taskId = await begin(client);
     await killInStepThree();
@@ -99,7 +99,7 @@ describe("an agent in a Durable Object, whose process is killed (SIGKILL)", () =
     await expect.poll(() => chunks(client, taskId)).toBe("TASK_STATE_COMPLETED 0123456");
   });
 
-  it("goes on with a stream: the client reconnects and gets each event once (A2A 1.0 §3.1.6)", async () => {
+  it("continues with a stream: the client reconnects and gets each event once (A2A 1.0 §3.1.6)", async () => {
     const client = await connect(worker.url);
     const found: string[] = [];
     const read = (async () => {
@@ -154,7 +154,7 @@ describe("a handler at the top of the module of a plain Worker", () => {
     expect(await (await fetch(`${worker.url}/plain/wake`)).json()).toEqual({});
   });
 
-  it("goes on with a task after its answer, which waitUntil keeps the platform from cutting", async () => {
+  it("continues with a task after its answer, which waitUntil keeps the platform from cutting", async () => {
     heldFrom = 2;
     const configuration = { returnImmediately: true };
     const answer = (await (await post({ ...message(`${url}/step`), configuration })).json()) as { task?: object };

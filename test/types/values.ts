@@ -285,11 +285,11 @@ export const untyped = defineAgent({
     yield turn.working("…", { metadata: city });
     yield turn.artifact({ parts: [data(city)], metadata: city });
     yield* turn.stream((async function* () {})(), { metadata: city });
-    // @ts-expect-error It is no JSON.
+    // @ts-expect-error It is not JSON.
     yield turn.saveCheckpoint(new Date());
-    // @ts-expect-error It is no JSON.
+    // @ts-expect-error It is not JSON.
     turn.setState({ at: new Date() });
-    // @ts-expect-error It is no JSON.
+    // @ts-expect-error It is not JSON.
     yield turn.working("…", { metadata: { at: new Date() } });
     ask(turn);
   },

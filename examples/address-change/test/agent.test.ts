@@ -55,7 +55,7 @@ async function given(holds: AddressKind = "postal") {
 
 const question = ({ status }: Task) => status.message?.parts[0]?.text;
 
-it("asks for what is missing, then for a login, and goes on by itself after it (A2A 1.0 §7.6)", async () => {
+it("asks for what is missing, then for a login, and continues on its own after it (A2A 1.0 §7.6)", async () => {
   const { client, say, records, used, stored } = await given();
   const asked = await say(inEnglish);
   expect(asked.status.state).toBe("TASK_STATE_INPUT_REQUIRED");
@@ -77,7 +77,7 @@ it("asks for what is missing, then for a login, and goes on by itself after it (
   for (const secret of [used[0] ?? "", clientSecret]) expect(everything).not.toContain(secret);
 });
 
-it("says that an email address is no postal one, and takes the next answer", async () => {
+it("says that an email address is not a postal one, and takes the next answer", async () => {
   const { say } = await given();
   expect(question(await say("Update the user's address to ada@example.com"))).toMatch(
     /^Sorry, I need a postal address/,
@@ -119,7 +119,7 @@ it.each([
   },
 );
 
-it("asks for the address where there is none", async () => {
+it("asks for the address if there is none", async () => {
   const { say } = await given();
   expect(question(await say("My number is +44 20 7946 0000"))).toBe("What is the new address?");
   expect((await say("221B Baker Street")).status.state).toBe("TASK_STATE_AUTH_REQUIRED");

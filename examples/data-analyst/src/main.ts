@@ -26,7 +26,7 @@ try {
   const { url } = await serve(agent, {
     port,
     store: await sqliteStore({ path: join(".parley", "data-analyst.db") }),
-    // Their key is in .parley/ too, so that a task that goes on after a restart still reports.
+    // Their key is in .parley/ too, so that a task that continues after a restart still reports.
     push: true,
   });
   const weather = local("node_modules/vega-datasets/data/weather.csv");

@@ -8,7 +8,7 @@ export function formatNumber(value: number): string {
   return Math.abs(value) >= 1000 || Number.isInteger(value) ? whole.format(value) : precise.format(value);
 }
 
-/** `2012-01-31`, with the time where there is one. */
+/** `2012-01-31`, with the time if there is one. */
 export function formatTime(time: number): string {
   const text = new Date(time).toISOString();
   return text.endsWith("T00:00:00.000Z") ? text.slice(0, 10) : `${text.slice(0, 10)} ${text.slice(11, 16)}`;

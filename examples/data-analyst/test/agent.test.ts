@@ -184,7 +184,7 @@ describe("a conversation", () => {
 });
 
 describe("questions back", () => {
-  it("asks which column, and goes on with the answer in the same task", async () => {
+  it("asks which column, and continues with the answer in the same task", async () => {
     const to = await client();
     const asked = await send(to, [text("chart temp by foo"), csvPart("weather.csv")]);
     expect(asked.status.state).toBe("TASK_STATE_INPUT_REQUIRED");
@@ -202,7 +202,7 @@ describe("questions back", () => {
     expect(artifactOf(done, "chart").name).toBe("Average temp_max and average temp_min by date");
   });
 
-  it("goes on after a restart in between, with the table of then", async () => {
+  it("continues after a restart in between, with the table of then", async () => {
     const path = join(await folder(), "store.db");
     const first = await start({ path });
     const to = await connect(first.url);
@@ -342,11 +342,11 @@ describe("files by URL", () => {
   });
 
   it.each(["weather.csv", "http://", "http://[::1/a.csv", "not\na url"])(
-    "are named where %j is no URL",
+    "are named where %j is not a URL",
     async (url) => {
       const task = await send(await client({ agent: open() }), [{ url }]);
       expect(task.status.state).toBe("TASK_STATE_REJECTED");
-      expect(lastWords(task)).toContain(`“${url.replace("\n", " ")}” is no URL`);
+      expect(lastWords(task)).toContain(`“${url.replace("\n", " ")}” is not a URL`);
     },
   );
 });
@@ -374,7 +374,7 @@ describe("files whose server answers as none should", () => {
     expect(fine.status.state).toBe("TASK_STATE_COMPLETED");
   });
 
-  it("fail within the time of the call, however long they would go on", async () => {
+  it("fail within the time of the call, however long they would continue", async () => {
     const fetch = guardedFetch({ allowPrivate: true, timeout: 300, maxBytes: 1 << 20 }, nodeDialer());
     const to = await client({ agent: createDataAnalyst({ fetch }) });
     await Promise.all(

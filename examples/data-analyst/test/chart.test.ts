@@ -92,7 +92,7 @@ describe("the numbers of a chart", () => {
       expect(label.startsWith(String(key))).toBe(true);
   });
 
-  it("sample points where there are too many", async () => {
+  it("sample points if there are too many", async () => {
     const numbers = await answer(real("weather.csv"), "plot temp_max against temp_min");
     expect(isPoints(numbers) && numbers.points.length).toBe(1500);
     expect(chartText(numbers)).toContain("random sample of 1,500 rows");

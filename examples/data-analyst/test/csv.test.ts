@@ -88,7 +88,7 @@ describe("how a table is written", () => {
   });
 });
 
-describe("what is no table", () => {
+describe("what is not a table", () => {
   const prose =
     "Dear Ann,\nit rained all day, so we stayed in.\nTomorrow we will try again, the forecast is good, or so they say.\nYours\n";
   it.each([

@@ -237,7 +237,7 @@ describe("questions back", () => {
     });
   });
 
-  it("goes on with the answer, one question after the other", () => {
+  it("continues with the answer, one question after the other", () => {
     const first = resolve("weather.csv", "chart temp by foo") as Ask;
     const second = resolve("weather.csv", "chart temp by foo", { [first.key]: ["temp_max", "temp_min"] }) as Ask;
     const answers = { [first.key]: ["temp_max", "temp_min"], [second.key]: ["weather"] };

@@ -71,7 +71,7 @@ describe("a run that was lost", () => {
     ["a question back", [text("chart foo by month"), csvPart("weather.csv")]],
     ["points", [text("plot temp_max against wind"), csvPart("weather.csv")]],
   ])(
-    "goes on from each of its checkpoints, and says the rest as it would have: %s",
+    "continues from each of its checkpoints, and says the rest as it would have: %s",
     { timeout: 60_000 },
     async (_, parts) => {
       const message: Message = { messageId: "message", role: "ROLE_USER", parts };
@@ -86,7 +86,7 @@ describe("a run that was lost", () => {
     },
   );
 
-  it("does not go on with a file that changed meanwhile", async () => {
+  it("does not continue with a file that changed meanwhile", async () => {
     const message = (content: string): Message => ({
       messageId: "message",
       role: "ROLE_USER",

@@ -77,7 +77,7 @@ describe.each(exchanges)("on the wire of $version", ({ version, header, request,
     expect(sent).toHaveLength(1);
     const [[headers, body] = [new Headers(), ""]] = sent;
     expect(headers.get(header)).toBe(konamiCode.uri);
-    // Each client counts its requests by itself.
+    // Each client counts its requests on its own.
     expect(inOrder({ ...(JSON.parse(body) as object), id: "1" })).toBe(inOrder(request));
   });
 });
@@ -115,7 +115,7 @@ it("has the card of the guide", async () => {
   expect(client.card.capabilities.extensions).toContainEqual(declaration);
 });
 
-it("has a fortune for each code, and none for what is no code", async () => {
+it("has a fortune for each code, and none for what is not a code", async () => {
   const url = await served();
   const client = await connect(url, { extensions: [konamiCode] });
   const ask = async (code: string | number) => {

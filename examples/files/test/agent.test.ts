@@ -29,12 +29,12 @@ it("converts a table, in chunks of one artifact with the name of the file", asyn
   expect(bytes.toString()).toBe(lines);
 });
 
-it("asks for a file where there is none, and says what is wrong with one", async () => {
+it("asks for a file if there is none, and says what is wrong with one", async () => {
   const { client, problems } = await given();
   expect((await client.sendMessage("Hello")).message?.parts).toEqual([{ text: "Send me a CSV file." }]);
   const { task } = await client.sendMessage(table("a,b\n1\n"));
   expect(task?.status.state).toBe("TASK_STATE_FAILED");
-  expect(task?.status.message?.parts[0]?.text).toMatch(/^This is no table: .*line 2/);
+  expect(task?.status.message?.parts[0]?.text).toMatch(/^This is not a table: .*line 2/);
   expect(problems).toEqual([]);
 });
 

@@ -167,7 +167,7 @@ it("draws a map as an image, as data and as a page", async () => {
   expect(image?.filename).toBe("map.png");
   expect(imageOf(image).subarray(1, 4).toString()).toBe("PNG");
   expect(colorsOf(image)).toContain(0xff_00_00_cc);
-  // What a stranger calls a place is no markup, and runs nothing.
+  // What a stranger calls a place is not a markup, and runs nothing.
   const page = Buffer.from(part(task, "text/html")?.raw ?? "", "base64").toString();
   expect(page).toContain("Dana&#39;s &#60;Café&#62;");
   expect(page).toContain("default-src 'none'");
@@ -312,7 +312,7 @@ it("asks again where a place is unknown, or the data does not fit", async () => 
   expect(control.status.state).toBe("TASK_STATE_INPUT_REQUIRED");
 });
 
-it("finds the fastest way with the traffic of the moment, and none where there is none", async () => {
+it("finds the fastest way with the traffic of the moment, and none if there is none", async () => {
   const [office, airport] = [placeOf("1600 amphitheatre parkway, mountain view, ca")!, places[3]!];
   const roads = async (...wishes: Preference[]) =>
     (await routeAlong([office, airport], wishes, usualTraffic))?.roads[0];

@@ -19,7 +19,7 @@ it.each([
   expect(countPrimes(from, to)).toBe(count);
 });
 
-it("counts with progress, and asks for a number where there is none", async () => {
+it("counts with progress, and asks for a number if there is none", async () => {
   const { client } = await given();
   const { task } = await client.sendMessage("primes up to 10000000");
   expect(task?.artifacts?.[0]?.parts).toEqual([{ text: "664579" }, { data: { limit: 10_000_000, count: 664_579 } }]);

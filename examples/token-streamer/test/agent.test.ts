@@ -35,7 +35,7 @@ it("tells a story word by word, the same one for the same line", async () => {
   expect(await story(tested, "Far away")).not.toEqual(words);
 });
 
-it("goes on after a crash at the word where it stopped", async () => {
+it("continues after a crash at the word where it stopped", async () => {
   const tested = await given();
   const whole = await story(tested, "Once upon a time");
   const words = await story(tested, "Once upon a time", async (count) => {
@@ -47,7 +47,7 @@ it("goes on after a crash at the word where it stopped", async () => {
   expect(tested.problems).toEqual([]);
 });
 
-it("stops when it is canceled, and asks for a line where there is none", async () => {
+it("stops when it is canceled, and asks for a line if there is none", async () => {
   const { client, clock } = await given();
   const immediately = { configuration: { returnImmediately: true } };
   const { task } = await clock.until(client.sendMessage({ message: "Once upon a time", ...immediately }));

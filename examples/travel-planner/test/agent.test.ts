@@ -142,7 +142,7 @@ describe("the travel planner", () => {
     expect(task?.status.message?.parts[0]?.text).toMatch(/No (flight|hotel) for \d+ dollars/);
   });
 
-  it("goes on after a crash at each question and while it waits for the others, and sends them nothing twice", async () => {
+  it("continues after a crash at each question and while it waits for the others, and sends them nothing twice", async () => {
     const { clock, conversation, crash, restart, all, problems } = await given();
     const { task } = await talk(conversation, wish, answers, async (answer) => {
       const response = await clock.until(answer);

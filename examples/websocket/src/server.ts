@@ -99,7 +99,7 @@ class Connection {
     } catch (thrown) {
       // The id comes first, so that the sender of a frame which cannot be read can be told.
       const id = /^\{"id":(\d{1,15}),/.exec(text)?.[1];
-      if (id === undefined) this.#ws.close(1007, "A frame is no JSON, or nested too deeply");
+      if (id === undefined) this.#ws.close(1007, "A frame is not JSON, or nested too deeply");
       else this.#callOf({ id: Number(id), method: "SendMessage", params: undefined }).fail(thrown);
       return;
     }

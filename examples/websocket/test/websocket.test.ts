@@ -171,7 +171,7 @@ describe("a stream", () => {
     expect(raw.frames.filter(({ event }) => (event as { task?: object } | undefined)?.task !== undefined)).toEqual([]);
   });
 
-  it("goes on by itself at a client whose connection is lost, and loses and repeats nothing", async () => {
+  it("continues on its own at a client whose connection is lost, and loses and repeats nothing", async () => {
     await using proxy = await Proxy.open();
     const server = await start(chunks(40, 32 * 1024).agent, { publicUrl: proxy.url });
     proxy.target = server.port;
@@ -226,7 +226,7 @@ describe("a stream", () => {
     await vi.waitFor(() => expect(returned).toHaveBeenCalled());
   });
 
-  it("is left by a client that reads no more, and its connection goes on", async () => {
+  it("is left by a client that reads no more, and its connection continues", async () => {
     const server = await start(chunks(Infinity, 10).agent);
     const client = await open(server);
     for await (const event of client.sendStreamingMessage("go")) if (event.artifactUpdate !== undefined) break;

@@ -272,7 +272,7 @@ function kindHint(kind: Field["kind"], format: JsonValue | undefined): string {
   return kind === "boolean" ? "yes or no" : kind === "integer" ? "whole number" : kind;
 }
 
-/** Schema libraries limit every integer to the safe ones, which is no hint. */
+/** Schema libraries limit every integer to the safe ones, which is not a hint. */
 function boundHint(what: string, bound: JsonValue | undefined): string {
   return typeof bound === "number" && Math.abs(bound) < Number.MAX_SAFE_INTEGER ? `${what} ${bound}` : "";
 }

@@ -64,7 +64,7 @@ describe("the files of an artifact", () => {
     expect(await read("out/notes.txt")).toBe("ab");
   });
 
-  test("each kind of part gets its extension; a link is no file, and it is said where it leads", async () => {
+  test("each kind of part gets its extension; a link is not a file, and it is said where it leads", async () => {
     await save("out", {
       artifactId: "report",
       parts: [
@@ -119,7 +119,7 @@ describe("the files of an artifact", () => {
 });
 
 describe("--out", () => {
-  test("is a file where it has an extension and is no folder", async () => {
+  test("is a file where it has an extension and is not a folder", async () => {
     await save("new/report.txt", { artifactId: "a", parts: [file("hi", "other.bin")] });
     expect(notes).toEqual(["saved new/report.txt (2 B)"]);
     await mkdir(join(folder, "v1.0"));

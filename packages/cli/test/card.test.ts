@@ -107,7 +107,7 @@ describe("parley card sign and verify", () => {
     expect(err).toContain(said);
   });
 
-  test("a file that is no JSON is not shown: it may be a key", async () => {
+  test("a file that is not JSON is not shown: it may be a key", async () => {
     await writeFile(join(folder, "bad.json"), '{"d":"s3cret-of-the-test"');
     const { err } = await run(["sign", "card.json", "--key", "bad.json", "--verbose"]);
     expect(err).not.toContain("s3cret");

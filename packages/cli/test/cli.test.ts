@@ -260,7 +260,7 @@ describe("parley watch, task, tasks, cancel", () => {
     expect((await watching.done).out).toContain("Sign in at https://example.com");
   });
 
-  test("an authorization is given at a link, whose host is named, and the task goes on", async () => {
+  test("an authorization is given at a link, whose host is named, and the task continues", async () => {
     const { id } = await started("authorize");
     const watching = start(["watch", url, id]);
     const [, link = ""] = await watching.until(

@@ -323,7 +323,7 @@ describe("usage", () => {
     }
   });
 
-  test("where there is no server, or no card, it ends with 1", async () => {
+  test("if there is no server, or no card, it ends with 1", async () => {
     for (const [url, message] of [
       ["http://127.0.0.1:9", /got no answer/],
       [`${server.url}/nowhere.json`, /answers 404 and no A2A 1\.0 card/],
@@ -426,7 +426,7 @@ test("what cannot be seen over a binding is skipped there, with the reason", asy
   ]);
 });
 
-describe("a mistake of a test is no failure of the server", () => {
+describe("a mistake of a test is not a failure of the server", () => {
   const one = async (steps: string): Promise<{ result: string; failure: { message: string } }> => {
     await writeFile(
       join(folder, "one.acts.yaml"),

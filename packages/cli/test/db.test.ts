@@ -250,7 +250,7 @@ describe("parley db suspended and resume", () => {
       expect(await db(missing, args)).toMatchObject({ code: 1, out: "", err: expect.stringContaining("missing.db") });
     await expect(stat(missing)).rejects.toThrow("ENOENT");
     const text = join(folder, "text.db");
-    await writeFile(text, "This is no database. ".repeat(100));
+    await writeFile(text, "This is not a database. ".repeat(100));
     expect(await db(text, ["resume", "two"])).toMatchObject({ code: 1, out: "" });
     expect((await db(path, ["resume"])).code).toBe(2);
   });

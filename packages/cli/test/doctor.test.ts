@@ -303,7 +303,7 @@ describe("parley doctor", () => {
     });
   });
 
-  test("finds a card that is no card, and one of an older version alone", async () => {
+  test("finds a card that is not a card, and one of an older version alone", async () => {
     const page = await listen(createServer((_, response) => void response.writeHead(200).end("<html>Welcome</html>")));
     expect((await doctor(page)).found).toMatchObject([
       { subject: "card", verdict: "broken", cure: expect.stringContaining("agent-card.json") },

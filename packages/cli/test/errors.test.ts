@@ -50,7 +50,7 @@ describe("what goes wrong on the way is told in the words of a person", () => {
     );
   });
 
-  test("https where there is no TLS", async () => {
+  test("https if there is no TLS", async () => {
     const url = (await stranger((_request, response) => response.end())).replace("http:", "https:");
     expect(await card(url)).toMatchObject({ code: 1, err: expect.stringContaining("try http://") as string });
   });
@@ -63,7 +63,7 @@ describe("what goes wrong on the way is told in the words of a person", () => {
     );
   });
 
-  test("a binding that the card does not have is no fault of the agent", async () => {
+  test("a binding that the card does not have is not a fault of the agent", async () => {
     const url = await stranger((request, response) => {
       const supportedInterfaces = [
         { url: `http://${request.headers.host ?? ""}`, protocolBinding: "JSONRPC", protocolVersion: "1.0" },

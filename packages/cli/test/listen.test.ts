@@ -89,7 +89,7 @@ describe("parley listen", () => {
     expect(reply.out()).toBe("You said: hello\n");
   });
 
-  test("removes the webhook at Ctrl-C, and says how to go on", async () => {
+  test("removes the webhook at Ctrl-C, and says how to continue", async () => {
     const { code, err, until, interrupt } = listen(server.url, "--message", "hang");
     await until("● working");
     interrupt("SIGINT");
@@ -98,7 +98,7 @@ describe("parley listen", () => {
     expect(await webhooksOf(taskIn(err()))).toEqual([]);
   });
 
-  test("goes on through a question, so that it can be answered from elsewhere", async () => {
+  test("continues through a question, so that it can be answered from elsewhere", async () => {
     const { code, err, until } = listen(server.url, "--message", "ask");
     await until("The agent is waiting for your answer");
     const taskId = taskIn(err());

@@ -57,7 +57,7 @@ interface Ran {
   readonly err: string;
 }
 
-/** Runs a command of a user whose browser logs in by itself. */
+/** Runs a command of a user whose browser logs in on its own. */
 async function parley(args: readonly string[], stdin = ""): Promise<Ran> {
   const env = { XDG_CONFIG_HOME: folder, PARLEY_KEYCHAIN: "off" };
   let opened = Promise.resolve<unknown>(undefined);

@@ -256,7 +256,7 @@ describe("work on a login by several processes", () => {
     expect(await readdir(folder)).toEqual(["x"]);
   });
 
-  test("goes on after a process that had its turn was killed", async () => {
+  test("continues after a process that had its turn was killed", async () => {
     await mkdir(folder, { recursive: true, mode: 0o700 });
     const killed = spawn(process.execPath, ["-e", "setInterval(() => {}, 1000)"]);
     await once(killed, "spawn");

@@ -169,7 +169,7 @@ describe("what to do next", () => {
     expect(err).not.toContain("s3cret");
   });
 
-  test("ids that an agent made up to run something are quoted, and are no options", () => {
+  test("ids that an agent made up to run something are quoted, and are not options", () => {
     const hints = hintsFor("http://a", {});
     expect(hints.watch("$(rm -rf ~)")).toBe("parley watch http://a '$(rm -rf ~)'");
     expect(hints.cancel("--out=/etc")).toBe("parley cancel -- http://a --out=/etc");

@@ -43,7 +43,7 @@ async function push(args: readonly string[], init: Parameters<typeof recordedIo>
 }
 
 describe("parley push list", () => {
-  test("lists what is due, then what is parked, with the reason and how to go on", async () => {
+  test("lists what is due, then what is parked, with the reason and how to continue", async () => {
     const { file, push } = await given({
       idle: {},
       parked,
@@ -69,7 +69,7 @@ describe("parley push list", () => {
     });
   });
 
-  test("names agents where there are several, and lists those of one", async () => {
+  test("names agents if there are several, and lists those of one", async () => {
     const { push } = await given({ a: { due: at }, b: { task: { agent: "/other", taskId: "u" }, due: at } });
     expect((await push("list")).out).toMatch(/^AGENT +TASK.*\n\/ +t +a .*\n\/other +u +b .*\n$/);
     expect((await push("list", "--agent", "/other")).out).not.toMatch(/ a /);
@@ -102,7 +102,7 @@ describe("parley push list", () => {
     }
   });
 
-  test("says so where there is nothing", async () => {
+  test("says so if there is nothing", async () => {
     const { push } = await given({ idle: {} });
     expect(await push("list")).toEqual({ code: 0, out: "", err: "No pending webhooks.\n" });
     expect(await push("list", "--state", "parked")).toEqual({ code: 0, out: "", err: "No parked webhooks.\n" });
@@ -185,7 +185,7 @@ describe("parley push retry", () => {
     expect(row?.due).toBeGreaterThanOrEqual(before);
   });
 
-  test("says where there is nothing to try", async () => {
+  test("says if there is nothing to try", async () => {
     const { push } = await given({ idle: {}, claimed: { due: never, config: config({ claim: "x" }) } });
     expect(await push("retry", "t", "idle")).toMatchObject({ code: 0, err: "Everything is already delivered.\n" });
     expect(await push("retry", "t", "claimed")).toMatchObject({ code: 0, err: "It is being delivered now.\n" });
@@ -255,7 +255,7 @@ describe("--audit", () => {
 });
 
 describe("the file", () => {
-  test("that is missing is not made, and one that is no database is refused", async () => {
+  test("that is missing is not made, and one that is not a database is refused", async () => {
     const empty = await mkdtemp(join(folder, "empty-"));
     const io = { cwd: empty };
     expect(await push(["list"], io)).toEqual({

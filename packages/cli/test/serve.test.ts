@@ -146,7 +146,7 @@ describe("parley serve", () => {
     expect(off).toBe("Stopping; press Ctrl-C again to stop at once.\n");
   });
 
-  test("goes on when nobody reads its standard error any more", async () => {
+  test("continues when nobody reads its standard error any more", async () => {
     const { running, urls } = await serving([fixture("agent.ts"), "--store", "memory"]);
     running.child.stderr.destroy();
     for (const words of ["throw", "throw"]) expect((await parleyHere(["send", urls[0] ?? "", words])).code).toBe(1);

@@ -56,7 +56,7 @@ describe("answers that come before their questions", () => {
   });
 });
 
-test("Ctrl-D and Ctrl-C are no answer", async () => {
+test("Ctrl-D and Ctrl-C are not an answer", async () => {
   for (const key of ["\u0004", "\u0003"]) {
     const { ask, type } = terminal();
     const answer = ask("City: ", false);

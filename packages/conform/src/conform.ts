@@ -18,7 +18,7 @@ import { offeredBehaviors, type Target } from "./run/target.ts";
  *
  * @param url - The agent's base URL, or the URL of its card (`….json`).
  * @returns the report, whatever the verdict is.
- * @throws ConformError where there is nothing to report: an option or a file of tests is wrong, the server cannot be reached,
+ * @throws ConformError if there is nothing to report: an option or a file of tests is wrong, the server cannot be reached,
  *   or its card names nothing that can be tested. Rejects with the reason of `signal` once that is aborted.
  *
  * @example
@@ -91,7 +91,7 @@ async function runAll(
   webhooks: Webhooks,
   signal: AbortSignal,
 ): Promise<readonly BindingReport[]> {
-  // One queue for all bindings: while a test waits for a task of its binding, tests of the others go on.
+  // One queue for all bindings: while a test waits for a task of its binding, tests of the others continue.
   const queue = runs.flatMap((run) => {
     const target = targetOf(run, options, limits, webhooks);
     return run.suites.flatMap(({ tests }) => tests.map((test) => ({ run, target, test })));

@@ -127,7 +127,7 @@ function isHttpUrl(value: unknown): boolean {
 /** Throws ConformError where an option is not known, or is not what it has to be. Undefined stands for an absent one. */
 export function checkOptions(options: ConformOptions): void {
   for (const [name, value] of Object.entries(options) as [string, unknown][]) {
-    if (!Object.hasOwn(kinds, name)) throw new ConformError("InvalidOptions", `${name} is no option of conform`);
+    if (!Object.hasOwn(kinds, name)) throw new ConformError("InvalidOptions", `${name} is not an option of conform`);
     const [what, is] = kinds[name as keyof ConformOptions];
     if (value !== undefined && !is(value)) throw new ConformError("InvalidOptions", `${name} is not ${what}`);
   }

@@ -37,7 +37,7 @@ describe("an assertion (ACTS §5)", () => {
     ["numbers", { count: { gte: 3, lte: 3, gt: 2, lt: 4 } }, undefined],
     ["gt, wrong", { count: { gt: 3 } }, "count"],
     ["lt, wrong", { count: { lt: 3 } }, "count"],
-    ["numbers are no text", { name: { gte: 0 } }, "name"],
+    ["numbers are not text", { name: { gte: 0 } }, "name"],
     ["counts", { list: { count: 2, count_gte: 1, count_lte: 2 } }, undefined],
     ["count, wrong", { list: { count: 1 } }, "list"],
     ["count_lte of what is not there", { gone: { count_lte: 3 } }, "gone"],

@@ -231,7 +231,7 @@ describe("what cannot be run is an error that says why", () => {
     ],
     ["a limit of nothing", { timeout: 0 }, "InvalidOptions", /timeout is not a whole number/],
     ["half a byte", { maxBytes: 0.5 }, "InvalidOptions", /maxBytes/],
-    ["an option with another spelling", { behaviours: [] }, "InvalidOptions", /behaviours is no option of conform/],
+    ["an option with another spelling", { behaviours: [] }, "InvalidOptions", /behaviours is not an option of conform/],
     ["a text in place of a list", { filter: "CARD-*" }, "InvalidOptions", /filter is not a list of texts/],
     ["a level that there is not", { level: "can" }, "InvalidOptions", /level is not must, should or may/],
     ["a header that is none", { headers: { a: 1 } }, "InvalidOptions", /headers is not a record of texts/],

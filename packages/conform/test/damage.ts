@@ -39,7 +39,7 @@ export interface Answered {
 export interface Damage {
   readonly ask?: (asked: Asked) => void | Answered;
   readonly answer?: (answered: Answered, asked: Asked) => void;
-  /** One event of a stream, without its envelope: what goes on instead of it. */
+  /** One event of a stream, without its envelope: what continues instead of it. */
   readonly event?: (event: Json, at: number, asked: Asked) => readonly Json[];
   /** One event with its envelope. */
   readonly raw?: (event: Json) => Json;
@@ -66,7 +66,7 @@ const operations: readonly (readonly [RegExp, string])[] = [
   [/^DELETE .*\/pushNotificationConfigs\/[^/]+$/, "DeleteTaskPushNotificationConfig"],
 ];
 
-/** A body as it can be changed; whatever is no object goes on as the text that it is. */
+/** A body as it can be changed; whatever is not an object continues as the text that it is. */
 const parse = (body: string): Json => {
   try {
     const value = JSON.parse(body);

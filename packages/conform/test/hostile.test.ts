@@ -193,7 +193,7 @@ suites:
       request.on("end", () => {
         const { id, params } = JSON.parse(said) as { id: string; params: { id: string } };
         void (async () => {
-          // Small ones, until the receiver takes no more; then one that is large by itself, and the one that is waited for.
+          // Small ones, until the receiver takes no more; then one that is large on its own, and the one that is waited for.
           for (let status = 200; status === 200; statuses.add(status)) {
             ({ status } = await fetch(params.id, { method: "POST", body: "{}" }));
           }
@@ -275,7 +275,7 @@ describe("a server that never answers", () => {
     await expect.poll(server.open).toBe(0);
   });
 
-  test("before the time limit of the run: the rest counts as not asked, and is no failure", async () => {
+  test("before the time limit of the run: the rest counts as not asked, and is not a failure", async () => {
     const server = await start(() => {});
     const report = await conform(server.url, { ...options, timeout: 1_000, concurrency: 1 });
     expect(report.verdict).toMatchObject({

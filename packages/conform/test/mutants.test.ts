@@ -56,7 +56,7 @@ describe("a server that is wrong in one thing is found out", () => {
   );
 });
 
-test("what stands in between breaks nothing by itself", async () => {
+test("what stands in between breaks nothing on its own", async () => {
   const between = await startDamaged(urls.get("plain")!, {});
   try {
     const { bindings, report } = await conform(between.url, { stepTimeout: 100_000 });

@@ -3,7 +3,7 @@ import type { Configuration } from "./support.ts";
 
 /**
  * Servers that are wrong in one thing each, and the checks that must see it. Every check of the suite stands in one of
- * these lists: one that passes on everything is no check.
+ * these lists: one that passes on everything is not a check.
  */
 export interface Mutant {
   readonly name: string;
@@ -224,7 +224,7 @@ export const mutants: readonly Mutant[] = [
     }),
   },
   {
-    name: "a server that puts a part in where there is none",
+    name: "a server that puts a part in if there is none",
     breaks: ["CORE-VALID-101", "STREAM-VALID-101", "ERR-INFO-103", "ERR-INFO-104"],
     damage: message((said) => {
       if (said.parts?.length === 0) said.parts = [{ text: "" }];
@@ -339,7 +339,7 @@ export const mutants: readonly Mutant[] = [
       ask(asked) {
         const id = asked.rest ? decodeURIComponent(asked.path.slice("/tasks/".length)) : asked.get("id");
         const odd = asked.operation === "GetTask" && !/^[\w-]+$/.test(String(id));
-        return odd ? refusal(asked, -32602, 400, "That is no id") : undefined;
+        return odd ? refusal(asked, -32602, 400, "That is not an id") : undefined;
       },
     },
   },
@@ -746,7 +746,7 @@ export const mutants: readonly Mutant[] = [
     },
   },
   {
-    name: "queries that are no numbers are let be",
+    name: "queries that are not numbers are let be",
     breaks: ["REST-QUERY-101"],
     damage: ask("ListTasks", ({ query }) => {
       if (query.get("pageSize") === "many") query.delete("pageSize");

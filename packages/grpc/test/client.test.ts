@@ -80,7 +80,7 @@ describe("a call", () => {
     expect(server.calls[0]).toMatchObject({ ":path": "/a2a.v1.A2AService/GetTask", "a2a-version": "0.3" });
   });
 
-  it("names each extension by itself, for servers that do not split lists", async () => {
+  it("names each extension on its own, for servers that do not split lists", async () => {
     await using server = await peer((stream) => giveTask(stream));
     let lines: readonly string[] = [];
     const client = await open(server, { extensions: ["urn:x", "urn:y"] });

@@ -134,7 +134,7 @@ export function authorizationOn(
 /**
  * The option `blobs` of `serve()` for the handler: with the keys of the environment, unless `push` has keys.
  *
- * @param shared - The key of several processes on a loopback address, where there is no other: each answers the links of all.
+ * @param shared - The key of several processes on a loopback address, if there is no other: each answers the links of all.
  */
 export function blobsOn(blobs: HandlerOptions["blobs"], push: PushOption, shared?: string): HandlerOptions["blobs"] {
   const keys =

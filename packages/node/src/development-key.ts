@@ -19,7 +19,7 @@ export class CannotMakeKey extends Error {}
 /**
  * The key in a folder, which is made when it is missing. Several processes that start at once get the same one. Links are not followed.
  *
- * @throws Error where there is a file that cannot be used: it is never replaced, since it may have sealed what is stored.
+ * @throws Error if there is a file that cannot be used: it is never replaced, since it may have sealed what is stored.
  * @throws CannotMakeKey if the key is missing and cannot be created.
  */
 export async function developmentKey(folder: string): Promise<string> {

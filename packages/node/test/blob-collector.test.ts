@@ -83,7 +83,7 @@ describe("the collector of files", () => {
     for (let at = 0; at < 20; at += 1) await second.passes();
     await expect.poll(warned).toBe(true);
     expect(await second.passes()).toHaveLength(1);
-    // The first one goes on, and so does another process of its database.
+    // The first one continues, and so does another process of its database.
     for (const own of [first, await start(one, files)]) {
       await files.put(left, bytesOf("x"));
       await expect.poll(own.passes).not.toContain(left);
@@ -128,7 +128,7 @@ describe("the collector of files", () => {
     expect(await keysOf(files)).toContain(left);
   });
 
-  it("leaves alone what is no file of a server, and goes on after it", async () => {
+  it("leaves alone what is not a file of a server, and continues after it", async () => {
     const folder = await folderOfTest();
     const files = fileBlobs(folder);
     const foreign = ["a/b/c/d.txt", "a/b/c/d", "lost+found/x/y/z", ".git/a/b/c", "note"];
@@ -146,7 +146,7 @@ describe("the collector of files", () => {
     await expect.poll(passes).toEqual(["a/b/c/d", "note"]);
   });
 
-  it("goes on with the pages after one that it could not delete", async () => {
+  it("continues with the pages after one that it could not delete", async () => {
     const files = fileBlobs(await folderOfTest());
     const last = left.replace("/task/", "/z/");
     await files.put(left, bytesOf("x"));

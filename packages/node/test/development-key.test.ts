@@ -90,7 +90,7 @@ describe("the file of the key", () => {
     await expect(developmentKey(other)).rejects.toThrow("must be a file");
   });
 
-  it("that cannot be made is no key: the server does without", async () => {
+  it("that cannot be made is not a key: the server does without", async () => {
     const folder = await temporaryFolder();
     await writeFile(join(folder, "file"), "");
     await expect(developmentKey(join(folder, "file", ".parley"))).rejects.toBeInstanceOf(CannotMakeKey);
@@ -193,7 +193,7 @@ async function end(child: ChildProcess): Promise<void> {
 const keySetOf = async (url: string): Promise<string> => (await fetch(`${url}/.well-known/jwks.json`)).text();
 
 describe("a server in development", () => {
-  it("goes on with its webhooks after it was killed, with the same key", async () => {
+  it("continues with its webhooks after it was killed, with the same key", async () => {
     const folder = await temporaryFolder();
     const seen: string[] = [];
     const hook = createServer((request, response) => {

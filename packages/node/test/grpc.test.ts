@@ -130,7 +130,7 @@ describe("serve with the option grpc", () => {
     expect(status).toBe(404);
   });
 
-  it("refuses grpc beside bindings, and what is no option of it", async () => {
+  it("refuses grpc beside bindings, and what is not an option of it", async () => {
     const bindings = [jsonRpcBinding()];
     await expect(start(echoAgent(), { bindings, grpc: true })).rejects.toThrow(
       "The options `bindings` and `grpc` exclude each other: add grpcBinding() to `bindings`",

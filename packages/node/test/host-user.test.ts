@@ -141,7 +141,7 @@ describe("the user of Express", () => {
     expect(await ask(url, forged)).toEqual([401, challenge]);
   });
 
-  it("of a session is no caller where a page of another origin sends the cookie, whatever it sends beside it", async () => {
+  it("of a session is not a caller where a page of another origin sends the cookie, whatever it sends beside it", async () => {
     const url = await application(handlerOf({ scheme }));
     const cookie = cookieOf(await fetch(`${url}/login`, { method: "POST" }));
     const evil = { cookie, origin: "https://evil.example", "sec-fetch-site": "cross-site" };

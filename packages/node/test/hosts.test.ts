@@ -156,7 +156,7 @@ describe.each(Object.entries(ways))("a server on loopback without an authenticat
   });
 });
 
-it("checks credentials and no host names where there is an authenticator", async () => {
+it("checks credentials and no host names if there is an authenticator", async () => {
   const { port } = await start({ authenticator: bearer({ good: { subject: "ann" } }) });
   const headers = { authorization: "Bearer good" };
   expect(await ways["REST over HTTP/1.1"]!(port, "proxied.example", headers)).toMatchObject({ status: 200 });
@@ -195,6 +195,6 @@ it.each([
 
 it("refuses at start a name that is not a host name", async () => {
   await expect(start({ allowedHosts: ["http://agents.example"] })).rejects.toThrow(
-    /allowedHosts has .* which is no host/,
+    /allowedHosts has .* which is not a host/,
   );
 });

@@ -140,7 +140,7 @@ describe("a body over the limit", () => {
     expect(await (await fetch(server.url, { method: "POST", body: "ok" })).text()).toBe("ok");
   });
 
-  it("of a client that leaves in the middle is no server error", async () => {
+  it("of a client that leaves in the middle is not a server error", async () => {
     const told = deferred<string>();
     await using server = await host(async (request) => {
       const code = await request.text(1000).catch((error: unknown) => (error as A2AError).code);

@@ -39,7 +39,7 @@ function http2(port: number, path: string, contentType: string, body: string | U
   return () => session.destroy();
 }
 
-it.each(Object.keys(ways))("a caller who leaves a waiting send is no error: %s", async (way) => {
+it.each(Object.keys(ways))("a caller who leaves a waiting send is not an error: %s", async (way) => {
   const lines: { level: string; text: string; fields: unknown }[] = [];
   const log = (level: string) => (text: string, fields?: unknown) => void lines.push({ level, text, fields });
   const logger: Logger = { debug: log("debug"), info: log("info"), warn: log("warn"), error: log("error") };

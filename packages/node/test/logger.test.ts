@@ -36,7 +36,7 @@ function nested(depth: number): object {
 }
 
 describe("the standard logger", () => {
-  it("writes lines of JSON where the stream is no terminal", () => {
+  it("writes lines of JSON where the stream is not a terminal", () => {
     const { logger, records } = recorded();
     logger.info("Hello", { taskId: "t1", turn: 2, nothing: undefined });
     logger.warn("Careful");

@@ -200,7 +200,7 @@ describe("a TLS connection", () => {
     expect(text).toContain("<GET / >");
   });
 
-  it("whose handshake never ends, or is no handshake, is closed", async () => {
+  it("whose handshake never ends, or is not a handshake, is closed", async () => {
     await using server = await openPort(echo, { tls: await certificateFor("localhost"), headersTimeout: 50 });
     using silent = await RawClient.to(server.port);
     using garbage = await RawClient.to(server.port);

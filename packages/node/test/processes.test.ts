@@ -65,7 +65,7 @@ describe("the store of several processes", () => {
     await store.close();
   });
 
-  it("is left as it is where it wakes other machines by itself", () => {
+  it("is left as it is where it wakes other machines on its own", () => {
     const own = channelWakeup(hub()());
     const withWakeup = (isConnected: boolean): Store =>
       Object.assign(memoryStore(), { wakeup: { ...own, isConnected } });

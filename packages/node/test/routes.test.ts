@@ -187,7 +187,7 @@ describe("the rules of the server hold for the routes of an application", () => 
     expect((await fetch(`${server.url}/kept`)).status).toBe(500);
   });
 
-  it("an error is a 500 that tells nothing, and is logged; what is no Response is one, too", async () => {
+  it("an error is a 500 that tells nothing, and is logged; what is not a Response is one, too", async () => {
     const causes: string[] = [];
     const logger: Logger = {
       ...silentLogger,

@@ -70,7 +70,7 @@ describe("a server that gets a signal", () => {
 
   it("ends streams whose turns take longer than the grace after SIGINT", async () => {
     const { child, url, ended } = await startChild(50);
-    const { events, over } = await stream(url, "go on");
+    const { events, over } = await stream(url, "continue");
     child.kill("SIGINT");
     await over;
     expect(events).not.toContain("TASK_STATE_COMPLETED");
@@ -79,9 +79,9 @@ describe("a server that gets a signal", () => {
 
   it("does not wait after a second signal", async () => {
     const { child, url, ended } = await startChild(3_600_000);
-    await stream(url, "go on");
+    await stream(url, "continue");
     child.kill("SIGTERM");
-    // A server that has closed its port has got the first signal. Its turn goes on.
+    // A server that has closed its port has got the first signal. Its turn continues.
     const isOpen = (): Promise<boolean> =>
       fetch(`${url}/readyz`).then(
         () => true,

@@ -160,7 +160,7 @@ export {
 } from "./store/search.ts";
 export { maxSnippets, Snippets } from "./store/snippets.ts";
 
-// Webhooks of a server: what waits, what failed, and how it goes on.
+// Webhooks of a server: what waits, what failed, and how it continues.
 export { pushOperator, type PushOperatorOptions } from "./push/operator.ts";
 export type { PushOperator, PushEntry, PushProblem, RefusedDelivery } from "./push/index.ts";
 

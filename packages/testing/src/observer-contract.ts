@@ -38,7 +38,7 @@ export interface ObserverContractOptions {
 
 /**
  * What an observer has to promise, as tests: it changes nothing and never fails; what it makes active is active in the code of agents and
- * in nothing else; and the trace that it begins goes on at the agents that are called, over each binding.
+ * in nothing else; and the trace that it begins continues at the agents that are called, over each binding.
  *
  * @example
  * ```ts

@@ -6,7 +6,7 @@ import type { Runner } from "./store-contract.ts";
 export interface WatchUnderTest {
   /** The task. Nobody has subscribed to it yet. */
   readonly watched: WatchedTask;
-  /** The agent appends text to an artifact, which it makes where there is none. */
+  /** The agent appends text to an artifact, which it makes if there is none. */
   append(artifactId: string, text: string): void;
   /** The agent completes the task. */
   complete(): void;

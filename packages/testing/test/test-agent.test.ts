@@ -146,7 +146,7 @@ describe("testAgent", () => {
     expect(texts(await client.getTask(task!))).toEqual(["real"]);
   });
 
-  it("passes by itself until something is done, as far as agents wait for it and no further", async () => {
+  it("passes on its own until something is done, as far as agents wait for it and no further", async () => {
     const { client, clock } = await given({
       idleTimeout: 60_000,
       async *onMessage(turn) {
@@ -174,7 +174,7 @@ describe("testAgent", () => {
 });
 
 describe("testAgent().crash()", () => {
-  it("ends the process as SIGKILL does, and restart() goes on at the checkpoint: nothing lost, nothing twice", async () => {
+  it("ends the process as SIGKILL does, and restart() continues at the checkpoint: nothing lost, nothing twice", async () => {
     const calls: number[] = [];
     const ended: string[] = [];
     const { client, clock, crash, restart } = await given(counter(calls, ended));

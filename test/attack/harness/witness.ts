@@ -1,7 +1,7 @@
 import { setTimeout as pause } from "node:timers/promises";
 import { connect, type Client } from "@parley/node";
 
-/** A normal caller that goes on calling during an attack. */
+/** A normal caller that continues calling during an attack. */
 export interface Witness {
   /** Resolves after so many more right answers, and rejects after a wrong one. */
   answers(count: number): Promise<void>;

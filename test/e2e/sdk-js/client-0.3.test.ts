@@ -153,7 +153,7 @@ describe.each(["JSONRPC", "HTTP+JSON", "GRPC"] as const)("the official client of
     expect((await all(client.resubscribeTask({ id }))).map(glance)).toEqual(["task completed"]);
   });
 
-  it("a question is final, and its answer goes on with the same task", async () => {
+  it("a question is final, and its answer continues with the same task", async () => {
     const asked = await all(client.sendMessageStream(params("ask")));
     expect(asked.map(glance).at(-1)).toBe("input-required, final");
     const [task] = asked;

@@ -150,7 +150,7 @@ describe.each(["JSONRPC", "HTTP+JSON", "GRPC"] as const)("the official client of
     for (const end of ends) expect(end.map(stateOf)).toEqual([TaskState.TASK_STATE_CANCELED]);
   });
 
-  it("a question ends the stream, and its answer goes on with the same task (§3.4.3)", async () => {
+  it("a question ends the stream, and its answer continues with the same task (§3.4.3)", async () => {
     const asked = await all(client.sendMessageStream(request("ask")));
     const last = asked.at(-1);
     expect(last && stateOf(last)).toBe(TaskState.TASK_STATE_INPUT_REQUIRED);
@@ -249,7 +249,7 @@ describe.each(["JSONRPC", "HTTP+JSON", "GRPC"] as const)("its layer for 0.3 over
     }
   });
 
-  it("goes on with a task that asked", async () => {
+  it("continues with a task that asked", async () => {
     const asked = (await client.sendMessage(request("ask"))) as Task;
     expect(asked.status?.state).toBe(TaskState.TASK_STATE_INPUT_REQUIRED);
     const ids = { taskId: asked.id, contextId: asked.contextId };

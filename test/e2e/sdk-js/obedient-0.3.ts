@@ -70,7 +70,7 @@ export interface SdkAgent03 {
   readonly card: AgentCard;
   /** Headers of the requests that came, newest last. */
   readonly headers: Readonly<Record<string, unknown>>[];
-  /** Lets a task that was told to wait go on; resolves once it does wait. */
+  /** Lets a task that was told to wait continue; resolves once it does wait. */
   release(taskId: string): Promise<void>;
 }
 

@@ -99,7 +99,7 @@ class Obedient implements AgentExecutor {
 
 export interface SdkAgent {
   readonly url: string;
-  /** Lets a task that was told to wait go on; resolves once it does wait. */
+  /** Lets a task that was told to wait continue; resolves once it does wait. */
   release(taskId: string): Promise<void>;
 }
 

@@ -157,7 +157,7 @@ class ConverterExecutor implements AgentExecutor {
       publishChunk(Buffer.from(pending ?? []), begun, true);
       publishState(TaskState.TASK_STATE_COMPLETED);
     } catch (error) {
-      publishState(TaskState.TASK_STATE_FAILED, `This is no table: ${(error as Error).message}`);
+      publishState(TaskState.TASK_STATE_FAILED, `This is not a table: ${(error as Error).message}`);
     } finally {
       this.#canceled.delete(taskId);
     }

@@ -37,7 +37,7 @@ const card: AgentCard = {
     {
       id: "tell",
       name: "Tell a story",
-      description: "Goes on from a first line",
+      description: "Continues from a first line",
       tags: ["story", "streaming"],
       examples: [],
       inputModes: [],

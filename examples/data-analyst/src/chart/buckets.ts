@@ -6,7 +6,7 @@ import { formatTime } from "../words.ts";
 
 /** Where a row belongs on an axis. */
 export interface Bucket {
-  /** Its place: a number in the order of the axis, a name where there is no order. */
+  /** Its place: a number in the order of the axis, a name if there is no order. */
   readonly key: string | number;
   readonly label: string;
 }

@@ -188,7 +188,7 @@ function ranked(weights: ReadonlyMap<string | number, number>, from: "top" | "bo
     .map(([key]) => key);
 }
 
-/** Keeps a random sample where there are more points than a chart can show. */
+/** Keeps a random sample if there are more points than a chart can show. */
 function pointReader(plan: ScatterPlan, decimalComma: boolean): RowReader {
   const { x, y, split } = plan;
   const random = seededRandom(0x5eed);

@@ -74,7 +74,7 @@ interface Drawing {
   readonly group: Grouping | undefined;
   /** The axis of the values. */
   readonly amount: object;
-  /** Channels and settings of the colours, empty where there is one. */
+  /** Channels and settings of the colours, empty if there is one. */
   readonly color: object;
   readonly fill: object;
   /** Names of the colours where their bars stand side by side, since adding up would mean nothing. */

@@ -20,9 +20,9 @@ function isTable(part: Part): boolean {
 }
 
 /**
- * Index of the table among the parts of a message; `undefined` where there is none.
+ * Index of the table among the parts of a message; `undefined` if there is none.
  *
- * @throws Refusal where there are several, or where there is only JSON.
+ * @throws Refusal if there are several, or if there is only JSON.
  */
 export function tableIn({ parts }: Message): number | undefined {
   const places = parts.flatMap((part, place) => (isTable(part) ? [place] : []));
@@ -52,7 +52,7 @@ export async function loadTable(part: Part, fetch: GuardedFetch, signal: AbortSi
   if (isUrlPart(part)) {
     const { url, filename } = part;
     if (!URL.canParse(url))
-      throw new Refusal("rejected", `I cannot fetch that file: “${shown(url)}” is no URL. Send its whole address.`);
+      throw new Refusal("rejected", `I cannot fetch that file: “${shown(url)}” is not a URL. Send its whole address.`);
     return openTable(nameOf(filename ?? new URL(url).pathname), await download(url, fetch, signal));
   }
   const bytes = isRawPart(part) ? bytesOf(part) : new TextEncoder().encode(part.text ?? "");

@@ -48,7 +48,7 @@ export function dialectOf(head: string, whole: boolean): Dialect {
   const decimalComma = delimiter === ";";
   if (best.share < 1 - raggedLimit) {
     throw notCsv(
-      "The rows of this file do not have the same number of fields, whatever separator I try, so it is no table.",
+      "The rows of this file do not have the same number of fields, whatever separator I try, so it is not a table.",
     );
   }
   if (width === 1) refuseProse(rows, decimalComma);
@@ -110,7 +110,7 @@ function refuseProse(rows: readonly (readonly string[])[], decimalComma: boolean
   const values = rows.slice(1).flatMap((row) => row.filter((value) => !isMissing(value)));
   const read = values.filter((value) => isQuantity(value, decimalComma)).length;
   if (values.length === 0 || read < values.length * 0.9) {
-    throw notCsv("I find no columns in this: nothing separates the fields, and it is no list of numbers either.");
+    throw notCsv("I find no columns in this: nothing separates the fields, and it is not a list of numbers either.");
   }
 }
 

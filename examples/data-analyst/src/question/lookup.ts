@@ -20,7 +20,7 @@ export interface Dimension {
 }
 
 const maxChoices = 12;
-/** A choice that is no column. */
+/** A choice that is not a column. */
 const countRows: Choice = { value: " rows", label: "count rows" };
 
 /**

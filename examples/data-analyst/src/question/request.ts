@@ -58,7 +58,7 @@ const aggregates: Readonly<Record<string, Aggregate>> = {
   highest: "max",
 };
 
-// A column may be called "a": before a relation it is no article.
+// A column may be called "a": before a relation it is not an article.
 const polite =
   "(?:a|i)(?! (?:by|per|over|against|versus|vs|and)\\b|$)|please|can|could|would|you|i'd|i'll|want|need|like|to|see|let|me|us|show|give|draw|make|create|plot|chart|graph|diagram|visuali[sz]e|display|render|compare|what|what's|whats|is|are|was|were|how|does|do|the|an|of|for|all|my|this|that|our|with|in";
 const lead = new RegExp(String.raw`^(?:${polite})\b[\s:,]*`);

@@ -39,7 +39,7 @@ export type VerifyPassword = (
  * cannot use it.
  *
  * @param users - The users by their names, with the hashes of their passwords; or a function that checks a password.
- * @throws A2AError `InvalidParams` where a hash is no hash, or a name cannot be sent.
+ * @throws A2AError `InvalidParams` where a hash is not a hash, or a name cannot be sent.
  *
  * @example
  * ```ts
@@ -159,7 +159,7 @@ interface PasswordHash {
 /**
  * The hash of a password, for `basic()`: `pbkdf2-sha256$`, the iterations, the salt and the hash. Takes part of a second.
  *
- * @throws A2AError `InvalidParams` where there is no password.
+ * @throws A2AError `InvalidParams` if there is no password.
  *
  * @example
  * ```ts

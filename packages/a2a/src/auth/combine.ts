@@ -9,7 +9,7 @@ import { vouched } from "./guarded.ts";
 /**
  * Lets in whom one of the authenticators lets in. The card lists their requirements one after the other.
  *
- * Credentials that are wrong are refused even where `anyone()` is among them. Where there are none, the answer has the challenges
+ * Credentials that are wrong are refused even where `anyone()` is among them. If there are none, the answer has the challenges
  * of all.
  *
  * Where a skill, or a card with requirements of its own, demands the scheme of another one, its credentials are checked too. They
@@ -37,7 +37,7 @@ export function anyOf(...members: readonly Authenticator[]): Authenticator {
   };
 }
 
-/** The issuer of the subjects of all members. Throws where there are several. */
+/** The issuer of the subjects of all members. Throws if there are several. */
 function issuerOf(members: readonly Authenticator[]): string | undefined {
   const [one, other] = [...new Set(members.flatMap(({ subjectsOf }) => subjectsOf ?? []))];
   if (other === undefined) return one;

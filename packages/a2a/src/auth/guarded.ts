@@ -98,7 +98,7 @@ export function vouched({ securityRequirements }: Authenticator, principal: Prin
 }
 
 /**
- * Refuses what is no caller, which only JavaScript can return: all callers without a subject would own the same tasks.
+ * Refuses what is not a caller, which only JavaScript can return: all callers without a subject would own the same tasks.
  *
  * @throws TypeError which callers do not see.
  */
@@ -133,7 +133,7 @@ export interface Authorization {
 /** A service that asks an authorizer before each call. */
 export function authorized(service: AgentService, authorization: Authorization): AgentService {
   const { authorizer, agent, onHidden } = authorization;
-  /** The context to go on with. Rejects where the call is denied. */
+  /** The context to continue with. Rejects where the call is denied. */
   async function check(operation: OperationName, request: unknown, context: CallContext): Promise<CallContext> {
     const { principal } = context;
     const skill = skillFor(authorization, operation, request, context);

@@ -41,7 +41,7 @@ const tokenPattern = /^[\w!#$%&'*+\-.^`|~]+$/;
  *
  * @param keys - The owners by the hashes of their keys, as `hashKey()` and `parley key` make them, or by the keys themselves; or
  * a function that finds the owner of a key.
- * @throws A2AError `InvalidParams` where a key contains characters that cannot be sent, a hash is no hash, or an option is wrong.
+ * @throws A2AError `InvalidParams` where a key contains characters that cannot be sent, a hash is not a hash, or an option is wrong.
  *
  * @example
  * ```ts
@@ -87,7 +87,7 @@ function placeOf(options: ApiKeyOptions): { readonly location: Location; readonl
 
 type Reader = (request: UniversalRequest) => string | undefined;
 
-/** Read a key. A key that is sent twice is invalid: `""` is no key. */
+/** Read a key. A key that is sent twice is invalid: `""` is not a key. */
 const readers: Readonly<Record<Location, (name: string) => Reader>> = {
   header(name) {
     const lower = name.toLowerCase();
@@ -148,7 +148,7 @@ const bearerPattern = /^[A-Za-z0-9\-._~+/]+=*$/;
  *
  * @param tokens - The owners by their tokens, or by the hashes of these, as `hashKey()` and `parley key` make them; or a function
  * that finds the owner of a token.
- * @throws A2AError `InvalidParams` where a token contains characters that cannot be sent, or a hash is no hash.
+ * @throws A2AError `InvalidParams` where a token contains characters that cannot be sent, or a hash is not a hash.
  *
  * @example
  * ```ts
@@ -181,7 +181,7 @@ export function bearer(
   });
 }
 
-/** The token of `Authorization: Bearer`; `undefined` where there is none. It may contain anything. */
+/** The token of `Authorization: Bearer`; `undefined` if there is none. It may contain anything. */
 function bearerToken(request: UniversalRequest): string | undefined {
   const header = request.header("authorization");
   return header === undefined ? undefined : /^bearer +(\S.*)$/i.exec(header)?.[1]?.trimEnd();
@@ -197,7 +197,7 @@ const sha256Bytes = 32;
  * salt, because nobody can try all keys of 32 random bytes: passwords need `hashPassword()`.
  *
  * @param key - The key. It should have at least 128 random bits.
- * @throws A2AError `InvalidParams` where there is none.
+ * @throws A2AError `InvalidParams` if there is none.
  *
  * @example
  * ```ts
@@ -231,7 +231,7 @@ type SecretLookup<T> = (secret: string) => Promise<T | undefined>;
  * @param owners - By secrets, or by their hashes as `hashKey()` returns them.
  * @param canBeSent - Whether a secret can be in a request.
  * @param what - The secrets in an error, which never has one of them: `a bearer token is made of …`.
- * @throws A2AError `InvalidParams` where a hash is no hash, a secret cannot be sent or was never set, or an owner has no subject.
+ * @throws A2AError `InvalidParams` where a hash is not a hash, a secret cannot be sent or was never set, or an owner has no subject.
  */
 function secretLookup<T extends Principal>(
   owners: Readonly<Record<string, T>>,

@@ -117,7 +117,7 @@ export interface AuthorizerRequest {
 
 /**
  * What an authorizer answers.
- * - `allow`: the call goes on.
+ * - `allow`: the call continues.
  * - `deny`: the caller gets `PermissionDenied`.
  * - `hide`: the caller gets what it would get if it had no such task: `TaskNotFound`, or an empty list. A call that neither names
  *   a task nor lists tasks cannot be hidden, and is denied.

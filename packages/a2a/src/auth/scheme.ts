@@ -21,7 +21,7 @@ export interface SchemeDefinition<Credentials> {
   /** What the metadata of the protected resource says about its tokens (RFC 9728). */
   readonly resource?: ProtectedResource | undefined;
   /**
-   * Whether browsers add the credentials to requests by themselves, as they do with cookies, Basic and certificates. Requests of
+   * Whether browsers add the credentials to requests on their own, as they do with cookies, Basic and certificates. Requests of
    * pages of other origins are then refused (CSRF). Default false.
    */
   readonly isAmbient?: boolean;

@@ -29,7 +29,7 @@ export class BoundedMap<Value> {
     this.#bytesOf = bytesOf;
   }
 
-  /** The value of a key. `undefined` where there is none, or where it was dropped. */
+  /** The value of a key. `undefined` if there is none, or where it was dropped. */
   get(key: string): Value | undefined {
     return this.#young.get(key) ?? this.#old.get(key);
   }

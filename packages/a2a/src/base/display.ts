@@ -68,7 +68,7 @@ const entities: Readonly<Record<string, string>> = {
 };
 
 /**
- * The text for HTML, between tags or in a quoted attribute. It is no protection for other places: in a script, in a style, and as
+ * The text for HTML, between tags or in a quoted attribute. It is not a protection for other places: in a script, in a style, and as
  * the URL of a link (`javascript:`).
  *
  * @param limit - Most characters of `text` that are shown. Default 1,000.

@@ -58,7 +58,7 @@ function within(place: string, fault: Fault): Fault {
   return fault === tooDeep ? tooDeep : [place + fault[0], fault[1]];
 }
 
-/** A class whose instances are no plain records: those with a form of their own, lists of any kind, and what has no members. */
+/** A class whose instances are not a plain records: those with a form of their own, lists of any kind, and what has no members. */
 function losesContent(value: object): boolean {
   const prototype: unknown = Object.getPrototypeOf(value);
   // The prototype of an object from another realm has no prototype of its own.

@@ -9,7 +9,7 @@ export function secretDigest(): (secret: string) => string {
     try {
       return (bytes ??= keyed()).digest(secret);
     } catch {
-      // Characters that are no bytes. Under a key of its own, so that no text of bytes has the same digest.
+      // Characters that are not bytes. Under a key of its own, so that no text of bytes has the same digest.
       return (others ??= keyed()).digest(binary(new TextEncoder().encode(secret)));
     }
   };
@@ -75,7 +75,7 @@ export class Sha256 {
 
 function byteAt(text: string, at: number): number {
   const code = text.charCodeAt(at);
-  if (code > 0xff) throw new RangeError("The text has a character that is no byte");
+  if (code > 0xff) throw new RangeError("The text has a character that is not a byte");
   return code;
 }
 

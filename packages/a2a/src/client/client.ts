@@ -370,7 +370,7 @@ export interface ClientParts {
   readonly extensions: readonly string[];
   /** `download()`. Absent: the client has no method for it, and is small. */
   readonly download?: typeof download | undefined;
-  /** `Client.fileFetch()`. Absent: the client reads no links by itself, and is small. */
+  /** `Client.fileFetch()`. Absent: the client reads no links on its own, and is small. */
   readonly fileFetch?: ((other?: FileFetch) => FileFetch) | undefined;
   /** `readText()`, for `EventStream.text()`. Absent: streams have no such method, and are small. */
   readonly readText?: typeof readText | undefined;

@@ -108,7 +108,7 @@ export interface ClientKit {
   /**
    * Reads a card.
    *
-   * @throws A2AError `InvalidResponse` where it is no card.
+   * @throws A2AError `InvalidResponse` where it is not a card.
    */
   decodeCard(value: unknown): AgentCard;
   /** The card as each version writes it, for signatures of extended cards. Default: the card itself. */

@@ -209,7 +209,7 @@ class Open {
   }
 }
 
-/** The mark of the first `length` of the content; `undefined` where there is less. */
+/** The mark of the first `length` of the content; `undefined` if there is less. */
 function markOfFirst(parts: readonly Part[], length: number): number | undefined {
   let left = length;
   let mark = 0x811c9dc5;

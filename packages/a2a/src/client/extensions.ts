@@ -139,7 +139,7 @@ export class ClientExtensions {
 
   /**
    * Those that the server has activated. Many servers do not say, which is a SHOULD (A2A, topic "Extensions"): what was asked for and is data
-   * alone is read then, where there is any.
+   * alone is read then, if there is any.
    */
   #activated(
     uris: readonly string[] | undefined,

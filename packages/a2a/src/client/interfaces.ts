@@ -50,7 +50,7 @@ function versionOf({ protocolVersion }: AgentInterface, choice: InterfaceChoice)
 
 /**
  * The interfaces of a card that can be used, the newest version first, those of one version in the order of the card (A2A
- * 1.0 §8.3.2). Throws `InvalidResponse` where there is none. `trusted` are the origins that get credentials; `undefined`:
+ * 1.0 §8.3.2). Throws `InvalidResponse` if there is none. `trusted` are the origins that get credentials; `undefined`:
  * all do.
  */
 export function candidatesOf(

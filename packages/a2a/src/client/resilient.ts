@@ -212,7 +212,7 @@ class ResilientStream<Name extends StreamName> {
     throw error;
   }
 
-  /** Waits before the next connection. Throws the error where there is none. */
+  /** Waits before the next connection. Throws the error if there is none. */
   async #wait(error: A2AError): Promise<void> {
     const { clock, streams, canResend } = this.#options;
     const since = this.#openSince;

@@ -23,7 +23,7 @@ const over: IteratorResult<never, void> = { done: true, value: undefined };
 
 /**
  * The events of a task, or the one message of an agent that made no task. Read it once, with `for await`; leaving the loop
- * closes the connection. It reconnects by itself. A `task` event that is not the first event replaces everything before
+ * closes the connection. It reconnects on its own. A `task` event that is not the first event replaces everything before
  * it. The stream ends where the protocol says so (A2A 1.0 §3.1.2, §3.1.6), and throws an `A2AError` in every other case.
  */
 export class EventStream<E extends AnyExtension = never>

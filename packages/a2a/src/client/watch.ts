@@ -110,7 +110,7 @@ class TaskWatcher {
         // No `else`: the stream may have turned out to be missing.
         if (!this.#streams) this.#apply({ task: await this.#source.getTask(this.#id, options) });
         if (this.#snapshot.ended || hasLeft()) return;
-        // A stream may end at an interrupted task, which goes on later.
+        // A stream may end at an interrupted task, which continues later.
         if (this.#snapshot !== before) delay = minPollMs;
         await pause(this.#clock, delay, signal);
       }

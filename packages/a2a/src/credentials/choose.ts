@@ -88,7 +88,7 @@ function take(pattern: RegExp, text: string, at: number): RegExpExecArray | unde
 
 /**
  * The challenges of a header. Several headers of this name are joined with commas, so a parameter belongs to the scheme before it.
- * What is no challenge is left out, and so is all after a quote that does not end.
+ * What is not a challenge is left out, and so is all after a quote that does not end.
  */
 export function challengesOf(header: string | undefined): readonly Challenge[] {
   const challenges: { scheme: string; parameters: Record<string, string> }[] = [];

@@ -51,7 +51,7 @@ export interface CredentialProvider {
   /**
    * The credentials for one request.
    *
-   * @throws A2AError `Unauthenticated` where there are none, such as a login that the user has refused.
+   * @throws A2AError `Unauthenticated` if there are none, such as a login that the user has refused.
    */
   credentials(request: SchemeRequest, target: CredentialTarget): Promise<RequestCredentials>;
   /**

@@ -51,7 +51,7 @@ export async function authenticationOf({ oauth, options, server }: GrantCall): P
   if (clientKey !== undefined) {
     const { importJWK } = await import("jose");
     const key = await importJWK(clientKey, (clientKey["alg"] as string | undefined) ?? "ES256");
-    if (!("type" in key)) throw new A2AError("InvalidParams", "clientKey is no private key");
+    if (!("type" in key)) throw new A2AError("InvalidParams", "clientKey is not a private key");
     const kid = clientKey["kid"];
     // The audience is the issuer (RFC 7523 §3). Where a card names the endpoint alone, it is the endpoint.
     const audience = server.identified ? server.metadata.issuer : server.metadata.token_endpoint;

@@ -108,7 +108,7 @@ export class CredentialSession implements RequestCredentialing {
     for (const one of this.#chosen ?? []) one.provider.answered?.(this.#requestOf(one, undefined), headers);
   }
 
-  /** The same service. A call that is refused for its credentials is repeated with others, where there are others. */
+  /** The same service. A call that is refused for its credentials is repeated with others, if there are others. */
   wrap(service: AgentService): AgentService {
     return {
       call: async <Name extends UnaryName>(

@@ -33,7 +33,7 @@ export interface StoredTokens {
  * protect it like a password.
  */
 export interface TokenStore {
-  /** The tokens of a key; `undefined` where there are none. */
+  /** The tokens of a key; `undefined` if there are none. */
   get(key: TokenKey): Promise<StoredTokens | undefined> | StoredTokens | undefined;
   /** Keeps tokens in place of those before. `undefined`: forgets them. */
   set(key: TokenKey, tokens: StoredTokens | undefined): Promise<void> | void;

@@ -121,7 +121,7 @@ export function requestedFrom(extensions: readonly AnyExtension[], card: AgentCa
     if (missing.length === 0) {
       for (const each of needed) uris.add(each);
     } else if (declared.has(uri)) {
-      // One that the card does not declare at all is no surprise: a client may know more extensions than an agent.
+      // One that the card does not declare at all is not a surprise: a client may know more extensions than an agent.
       logger.warn("Extension not requested: the card does not declare an extension that it requires", { uri, missing });
     }
   }

@@ -319,7 +319,7 @@ function isJsonObject(value: unknown): boolean {
 }
 
 /**
- * Checks the extensions of a server: each by itself, and all of them together.
+ * Checks the extensions of a server: each on its own, and all of them together.
  *
  * @throws A2AError `InvalidParams`.
  */

@@ -93,7 +93,7 @@ function checkDefinition(uri: string, { reason, jsonrpc, code, http, grpc }: Ext
       : ["reason", "must be 1 to 63 capitals, digits and underscores"],
     Number.isInteger(jsonrpc) && !known
       ? undefined
-      : ["jsonrpc", "must be a whole number that is no code of JSON-RPC or A2A"],
+      : ["jsonrpc", "must be a whole number that is not a code of JSON-RPC or A2A"],
     isWireErrorCode(code) ? undefined : ["code", "must be a code of the protocol"],
     http === undefined || (Number.isInteger(http) && http >= 400 && http <= 599)
       ? undefined

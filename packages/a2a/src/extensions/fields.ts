@@ -167,7 +167,7 @@ function keysIn(uri: string, metadata: MetadataFieldsByPlace): readonly string[]
     });
 }
 
-/** The keys of the active extensions; `undefined` where there are none. */
+/** The keys of the active extensions; `undefined` if there are none. */
 export function activeKeys(
   all: ReadonlyMap<string, VolatileKeys>,
   active: readonly string[],

@@ -52,7 +52,7 @@ export function copyFor<T extends object>(value: T): T {
   try {
     return structuredClone(value);
   } catch {
-    // What a program or an agent has made is no JSON, and fails when it is stored or sent.
+    // What a program or an agent has made is not JSON, and fails when it is stored or sent.
     return value;
   }
 }

@@ -151,7 +151,7 @@ export class ExtensionHooks {
           const after = eventOf(extension.onDeliver?.(given), memberOf(before)) as StreamResponse;
           const problems = deliveredProblems(after);
           if (problems.length > 0) throw new TypeError(`It returned an invalid event: ${listed(problems)}`);
-          // What is no JSON must fail here, where the extension is known.
+          // What is not JSON must fail here, where the extension is known.
           jsonTextOf(after);
           return after;
         } catch (thrown) {

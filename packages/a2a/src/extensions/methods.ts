@@ -74,7 +74,7 @@ export async function callMethod(
     if (thrown instanceof A2AError && !hasCode(thrown, "InvalidResponse")) throw thrown;
     throw badAnswer(own, `failed: ${String(thrown)}`, thrown);
   }
-  // What is sent is what is checked: `toJSON` and members that are no JSON are gone.
+  // What is sent is what is checked: `toJSON` and members that are not JSON are gone.
   const text = textOf(own, answer);
   const value: unknown = JSON.parse(text);
   if (!isObject(value)) throw badAnswer(own, "must answer a JSON object");
@@ -97,7 +97,7 @@ function textOf(own: OwnedMethod, answer: unknown): string {
     const text: string | undefined = jsonTextOf(answer);
     if (text !== undefined) return text;
   } catch (thrown) {
-    throw badAnswer(own, `answered what is no JSON: ${String(thrown)}`, thrown);
+    throw badAnswer(own, `answered what is not JSON: ${String(thrown)}`, thrown);
   }
   throw badAnswer(own, "must answer a JSON object");
 }

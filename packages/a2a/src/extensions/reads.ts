@@ -84,7 +84,7 @@ export class ExtensionReader {
     });
   }
 
-  /** Writes the values of the extension, where there is no message to read. */
+  /** Writes the values of the extension, if there is no message to read. */
   writes(): ExtensionWrites<ExtensionTypes> {
     return {
       metadata: (place, values) => metadataOf(this, place, values),

@@ -221,7 +221,7 @@ export function checkedRequest<T extends object>(before: T, after: unknown): T {
   if (metadata !== undefined && !isObject(metadata)) throw new TypeError("It returned metadata that is not an object");
   if (changed.length > 0)
     throw new TypeError(`It changed ${changed.join(", ")}: it may add data to metadata and parts`);
-  // What is no JSON must fail here, where the extension is known.
+  // What is not JSON must fail here, where the extension is known.
   jsonTextOf(after);
   return after as T;
 }

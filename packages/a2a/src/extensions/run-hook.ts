@@ -79,7 +79,7 @@ function checked(extension: AnyExtension, before: AcceptedInput, returned: unkno
   }
   const { message, metadata } = returned as AcceptedInput;
   const copy = check(messageSchema, message, "copy");
-  // What is no JSON must fail here: it cannot be stored.
+  // What is not JSON must fail here: it cannot be stored.
   const bytes = bytesOf(returned);
   if (isHarmless(extension) && bytes > maxAdded && bytes - bytesOf(before) > maxAdded) {
     throw new TypeError(`It returned ${bytes} bytes: the kind data may add ${maxAdded}`);

@@ -84,7 +84,7 @@ export class ExtensionsOfTurn {
       const added = this.#harmless(extension, "onFinish", () => {
         const given = atOnce(extension.onFinish?.({ state }, this.#view(extension.uri)), "metadata");
         if (given === undefined) return undefined;
-        // A copy: what is no JSON must fail here, where it is a log line.
+        // A copy: what is not JSON must fail here, where it is a log line.
         const copy: unknown = isObject(given) ? JSON.parse(jsonTextOf(given)) : undefined;
         if (!isObject(copy)) throw new TypeError("It returned invalid metadata");
         return copy as JsonObject;

@@ -18,7 +18,7 @@ export function canonicalJson(value: unknown, depth = 1): string {
   if (value === null || typeof value === "boolean") return String(value);
   if (typeof value === "number" && Number.isFinite(value)) return JSON.stringify(value);
   if (typeof value !== "object")
-    throw refused(`${typeof value === "number" ? String(value) : typeof value} is no JSON`);
+    throw refused(`${typeof value === "number" ? String(value) : typeof value} is not JSON`);
   if (depth > deepest) throw refused(`it has more than ${deepest} levels`);
   if (Array.isArray(value)) return `[${value.map((item) => canonicalJson(item, depth + 1)).join(",")}]`;
   const members = Object.entries(value)

@@ -101,7 +101,7 @@ const maxKeys = 32;
 /**
  * The usable keys of a key set that was read.
  *
- * @throws A2AError `InvalidParams` where it is no key set.
+ * @throws A2AError `InvalidParams` where it is not a key set.
  */
 export function readKeySet(value: unknown): { readonly keys: readonly PublicJwk[] } {
   const keys = (value as { readonly keys?: unknown } | null | undefined)?.keys;

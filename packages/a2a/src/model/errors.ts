@@ -80,7 +80,7 @@ export const wireErrorCodes: readonly WireErrorCode[] = Object.keys(wireErrors) 
 
 /** The code of an error that is answered with an HTTP status outside of JSON-RPC, such as 401. */
 export function codeOfStatus(status: number): WireErrorCode | undefined {
-  // Servers of HTTP give it by themselves, for headers that are too large (RFC 6585 §5).
+  // Servers of HTTP give it on their own, for headers that are too large (RFC 6585 §5).
   if (status === 431) return "RequestTooLarge";
   return wireErrorCodes.find((code) => wireErrors[code].outside === true && wireErrors[code].http === status);
 }
@@ -192,7 +192,7 @@ export class A2AError extends Error {
   declare readonly metadata: Readonly<Record<string, string>>;
   /** After how many seconds to try again, where the error says so. */
   declare readonly retryAfter: number | undefined;
-  /** The value of the `WWW-Authenticate` header, where there is one. */
+  /** The value of the `WWW-Authenticate` header, if there is one. */
   declare readonly challenge: string | undefined;
   /** Details of a server's error whose type is not known here, as they came. */
   declare readonly details: readonly unknown[];

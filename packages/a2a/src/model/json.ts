@@ -20,7 +20,7 @@ interface NoList {
 /**
  * A value that can be written as JSON: a `JsonValue`, or an object or a list whose type was declared by hand, such as an interface.
  * Members may be optional, and of type `unknown`, as in the answers of many SDKs: those are checked when the value is used, and the error
- * names the path of what is not JSON. Functions, `bigint`, symbols, `undefined` and what has methods (a `Date`, a `Map`, bytes) are no JSON. A
+ * names the path of what is not JSON. Functions, `bigint`, symbols, `undefined` and what has methods (a `Date`, a `Map`, bytes) are not JSON. A
  * function of your own takes such values as `<T extends JsonLike<T>>(value: T)`.
  *
  * @example

@@ -2,7 +2,7 @@ import type { TaskState, StreamResponse } from "./types.ts";
 
 /* The states of a task as data (A2A 1.0 §4.1.3), and the records of its log. */
 
-/** What a state means for a waiting client: the task goes on, it needs an answer, or it is over. */
+/** What a state means for a waiting client: the task continues, it needs an answer, or it is over. */
 export type StateKind = "active" | "interrupted" | "terminal";
 
 /** The kind of each state. */

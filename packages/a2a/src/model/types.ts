@@ -76,7 +76,7 @@ export interface Message {
   readonly messageId: string;
   /** The conversation that it belongs to. Absent in a client's first message: the server makes one. */
   readonly contextId?: string;
-  /** The task that it belongs to. Absent where it begins a task, or where there is none. */
+  /** The task that it belongs to. Absent where it begins a task, or if there is none. */
   readonly taskId?: string;
   /** Who sent it. */
   readonly role: Role;

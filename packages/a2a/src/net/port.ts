@@ -19,7 +19,7 @@ export interface ResolvedAddress {
  * host names and IP addresses in URLs.
  */
 export interface Dialer {
-  /** The addresses of a host name. Rejects where there are none. */
+  /** The addresses of a host name. Rejects if there are none. */
   resolve(hostname: string): Promise<readonly ResolvedAddress[]>;
   /** Sends one request to one of `addresses`. It never follows a redirect. */
   fetch(url: URL, addresses: readonly ResolvedAddress[], init: DialInit): Promise<Response>;

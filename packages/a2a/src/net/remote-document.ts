@@ -49,7 +49,7 @@ export class RemoteDocument<T> {
   /**
    * The document now. The last one where it cannot be read, unless that is too old.
    *
-   * @throws A2AError `Unavailable` where there is none.
+   * @throws A2AError `Unavailable` if there is none.
    */
   async current(): Promise<T> {
     const fresh = this.fresh;

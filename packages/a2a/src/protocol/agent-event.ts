@@ -47,7 +47,7 @@ export interface DelegatedEvent {
   readonly key: string;
   /** What is kept of the delegation after this event. */
   readonly row: OpenDelegation;
-  /** The event. Absent: only `row` is stored. A question ends the turn here, and the answer goes on with it. */
+  /** The event. Absent: only `row` is stored. A question ends the turn here, and the answer continues with it. */
   readonly event?: StatusEvent | ArtifactEvent;
 }
 

@@ -65,7 +65,7 @@ export interface DelegateMessageInit extends Omit<Partial<Message>, "messageId" 
   readonly parts: readonly Part[];
 }
 
-/** A delegation that begins, or goes on after a restart or a question. One that was over before is not told again. */
+/** A delegation that begins, or continues after a restart or a question. One that was over before is not told again. */
 export interface DelegatingCall {
   /** The card of the other agent. */
   readonly card: DelegateClient["card"];
@@ -77,7 +77,7 @@ export interface DelegatingCall {
 export interface DelegationWatch {
   /** URIs of extensions to ask for in its calls, beside those of the client. */
   readonly extensions?: readonly string[];
-  /** The other agent has said something. The delegation goes on when a promise that it gives has settled, such as a change of rows. */
+  /** The other agent has said something. The delegation continues when a promise that it gives has settled, such as a change of rows. */
   onEvent?(event: StreamResponse): void | Promise<void>;
   /** It is over, or is left, as when this task asks its question. `error`: what it failed with. */
   onEnd?(end: { readonly error?: unknown }): void;
@@ -242,7 +242,7 @@ export interface Delegations {
   readonly answer: number | undefined;
   /** A message of the user, by its `seq` in the log of the task. */
   message(seq: number): Promise<Message | undefined>;
-  /** Whether this task asks the question of a delegation: the turn is over, and goes on with the answer. */
+  /** Whether this task asks the question of a delegation: the turn is over, and continues with the answer. */
   readonly asking: boolean;
   /** The requests for an authorization that this task shows, by delegation. `undefined`: shown before a restart. */
   readonly authorizations: Map<string, AgentMessage | undefined>;
@@ -252,7 +252,7 @@ export interface Delegations {
   readonly had: Set<string>;
   /** Settles when no other delegation of this turn looks for its row. */
   identified: Promise<unknown>;
-  /** Stores an open delegation, and makes the task where there is none. Resolves once it is stored, with all that was yielded before. */
+  /** Stores an open delegation, and makes the task if there is none. Resolves once it is stored, with all that was yielded before. */
   store(key: string, row: OpenDelegation): Promise<void>;
   /** Keeps the answer of this turn with the delegation that asked for it, where it is not sent yet. Resolves once it is stored. */
   keepAnswer(): Promise<void>;

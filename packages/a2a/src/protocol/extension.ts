@@ -36,7 +36,7 @@ export interface Extension<Types extends ExtensionTypes = ExtensionTypes> extend
   readonly uri: string;
   /** What it is about. Default `profile`. */
   readonly kind?: ExtensionKind;
-  /** URIs of extensions that have to be active too. Clients ask for them by themselves. */
+  /** URIs of extensions that have to be active too. Clients ask for them on their own. */
   readonly requires?: readonly string[];
   /** What its `params` on a card may be, for clients: they come from a stranger. */
   readonly paramsSchema?: StandardSchema;

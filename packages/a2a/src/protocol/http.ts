@@ -154,7 +154,7 @@ export interface BodyPlace {
 /** Size in bytes up to which a body needs no room in the budget before it is read. */
 export const smallBody: number = 64 * 1024;
 
-/** Used where there is no budget. */
+/** Used if there is no budget. */
 const anyPlace: BodyPlace = {
   came() {},
   hold: () => true,

@@ -31,7 +31,7 @@ type Batch = readonly StreamItem[];
 
 /**
  * A service behind interceptors, the first one outermost. Their answers are checked: an invalid one becomes an `InternalError` whose
- * `cause` names the interceptor. Values of `service` are frozen. Throws `InvalidParams` for what is no interceptor.
+ * `cause` names the interceptor. Values of `service` are frozen. Throws `InvalidParams` for what is not an interceptor.
  */
 export function intercept(service: AgentService, interceptors: readonly Interceptor[]): AgentService {
   if (interceptors.length === 0) return service;
@@ -44,7 +44,7 @@ export function intercept(service: AgentService, interceptors: readonly Intercep
 
 /**
  * A client's service behind interceptors. The message of the error for an invalid answer names the interceptor. Throws `InvalidParams` for
- * what is no interceptor.
+ * what is not an interceptor.
  */
 export function interceptClient(service: AgentService, interceptors: readonly Interceptor[]): AgentService {
   return interceptors.length === 0 ? service : chain(service, interceptors, shown);
@@ -145,7 +145,7 @@ class CheckedBatches implements AsyncIterableIterator<Batch, void, void> {
     const source: unknown = (this.#source ??= this.#batches[Symbol.asyncIterator]());
     for (;;) {
       const result: unknown = isSource(source) ? await source.next() : undefined;
-      if (!isSource(source) || !isObject(result)) throw this.#error("gave a stream that is no async iterable");
+      if (!isSource(source) || !isObject(result)) throw this.#error("gave a stream that is not an async iterable");
       if (result["done"] === true) return { done: true, value: undefined };
       const batch = result["value"];
       const problem = problemOfBatch(batch);
@@ -171,14 +171,14 @@ function problemOfReply(reply: unknown): string | undefined {
   const generations = reply["generations"] as Reply<unknown>["generations"] | undefined;
   return generations === undefined || generations instanceof Map
     ? undefined
-    : "returned a reply whose generations are no Map";
+    : "returned a reply whose generations are not a Map";
 }
 
 function problemOfStream(reply: unknown): string | undefined {
   if (!isObject(reply)) return `returned ${typeName(reply)} in place of a stream`;
   const { batches } = reply;
   const iterable = isObject(batches) && typeof batches[Symbol.asyncIterator] === "function";
-  if (!iterable) return "returned a stream whose batches are no async iterable";
+  if (!iterable) return "returned a stream whose batches are not an async iterable";
   const problem = problemOfExtensions(reply["extensions"]);
   return problem && `returned a stream ${problem}`;
 }
@@ -202,11 +202,13 @@ function problemOfPayload(payload: unknown): string | undefined {
 }
 
 function problemOfExtensions(extensions: unknown): string | undefined {
-  return extensions === undefined || Array.isArray(extensions) ? undefined : "whose extensions are no list";
+  return extensions === undefined || Array.isArray(extensions) ? undefined : "whose extensions are not a list";
 }
 
 function problemOfNumber(field: "seq" | "generation", item: Readonly<Record<string, unknown>>): string | undefined {
-  return item[field] === undefined || Number.isSafeInteger(item[field]) ? undefined : `whose ${field} is no integer`;
+  return item[field] === undefined || Number.isSafeInteger(item[field])
+    ? undefined
+    : `whose ${field} is not an integer`;
 }
 
 function isSource(value: unknown): value is AsyncIterator<unknown> {

@@ -90,7 +90,7 @@ export class TextPayload<T> extends Payload<T> {
 
 /** The caller, as the authenticator found it. It is never taken from the fields of a request. */
 export interface Principal {
-  /** Stable name of the caller. `anonymous` where there is no authenticator. */
+  /** Stable name of the caller. `anonymous` if there is no authenticator. */
   readonly subject: string;
   /** The organization of the caller. Two organizations may have the same subject. */
   readonly organization?: string;
@@ -104,7 +104,7 @@ export interface Principal {
   readonly audience?: readonly string[];
 }
 
-/** The caller where there is no authenticator. */
+/** The caller if there is no authenticator. */
 export const anonymous: Principal = { subject: "anonymous" };
 
 /** What belongs to a call beside its request. */

@@ -189,7 +189,7 @@ export interface TurnMemory {
   room(name: string): number;
   /** An idempotency key. */
   keyOf(scope: "turn" | "task", name: string): Promise<string>;
-  /** Stores that a step begins, and makes the task where there is none. Resolves, once it is stored, to whether an earlier call may have had its effect. */
+  /** Stores that a step begins, and makes the task if there is none. Resolves, once it is stored, to whether an earlier call may have had its effect. */
   begin(scope: "turn" | "task", name: string): Promise<boolean>;
   /** Stores the result of a step. Resolves once it is stored, with all that was yielded before. */
   remember(scope: "turn" | "task", name: string, json: string): Promise<void>;
@@ -197,7 +197,7 @@ export interface TurnMemory {
   ended(key: string): string | undefined;
   /** A wait that has begun, in this attempt or an earlier one; `undefined`: it has not. */
   waiting(key: string): OpenWait | undefined;
-  /** Begins a wait, and makes the task where there is none. */
+  /** Begins a wait, and makes the task if there is none. */
   wait(key: string, wait: OpenWait): void;
   /** Ends a wait, and remembers its result as JSON text. `event`: the row of the event that ends it. */
   over(key: string, json: string, event?: string): void;

@@ -116,7 +116,7 @@ export type Given<Types, Name extends string, Value> = Types extends { readonly 
 
 /** What an agent stores. `Types` says of which types it is. */
 export interface TurnStorage<Types = object> {
-  /** The last checkpoint of the run that was lost. `undefined` where there is none. */
+  /** The last checkpoint of the run that was lost. `undefined` if there is none. */
   readonly checkpoint: Stored<Types, "checkpoint"> | undefined;
   /** A small value that all turns of this task share. Clients do not see it, and it is deleted with the task. */
   state(): Stored<Types, "state"> | undefined;
@@ -144,7 +144,7 @@ export interface TurnContext<Types = object> {
    * message of this turn, and is the same in every attempt. Throws `Unavailable`.
    */
   history(options?: HistoryOptions): Promise<readonly HistoryEntry[]>;
-  /** A small value that all turns of this context share, as the last turn stored it. `undefined` where there is none. */
+  /** A small value that all turns of this context share, as the last turn stored it. `undefined` if there is none. */
   state<Value = Stored<Types, "context">>(): Value | undefined;
   /**
    * Sets the state, or deletes it with `undefined`. Stored with the next events of this turn, or at its end. Throws `InvalidAgentResponse`

@@ -75,7 +75,7 @@ export interface TurnSignal extends AbortSignal {
  * ```
  */
 export class MessageRefused extends A2AError {
-  /** The question. `undefined`: where there is no task, none is made. */
+  /** The question. `undefined`: if there is no task, none is made. */
   readonly ask: readonly Part[] | undefined;
 
   /**
@@ -142,7 +142,7 @@ export class RunGivenUp extends A2AError {
   }
 }
 
-/** What a server tells its callers and readers while it stops. It is no failure, and comes once for each of them. */
+/** What a server tells its callers and readers while it stops. It is not a failure, and comes once for each of them. */
 export class ServerIsStopping extends A2AError {
   constructor(message: string, retryAfter?: number) {
     super("Unavailable", message, { retryAfter });

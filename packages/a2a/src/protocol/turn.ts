@@ -36,7 +36,7 @@ export interface TurnBase extends TurnFacts, TurnStorage {
   watchDelegation?(call: DelegatingCall): DelegationWatch | undefined;
   /** Whether the agent is called again for a turn whose run was lost in a crash (`resumable`). */
   readonly resumable: boolean;
-  /** Adds to a number of this turn, and returns it. A resumed run goes on from the numbers of its checkpoint. */
+  /** Adds to a number of this turn, and returns it. A resumed run continues from the numbers of its checkpoint. */
   count(of: string, more: number): number;
   /** Files that are outside of the task. Absent: there are none. */
   readonly outside?: TurnFiles | undefined;

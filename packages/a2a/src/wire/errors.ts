@@ -198,7 +198,7 @@ const spoken: Readonly<Record<number, WireErrorCode>> = {
 
 /** The code of an answer without a reason. */
 function codeOfHttp(status: number, name: string, understood: boolean): WireErrorCode {
-  // Web frameworks answer 404 where there is no agent.
+  // Web frameworks answer 404 if there is no agent.
   if (status === 404 && name === "NOT_FOUND") return "TaskNotFound";
   if (status === 409 && name === "ABORTED") return "TaskGenerationMismatch";
   if (name === "FAILED_PRECONDITION" && status === 400) return "UnsupportedOperation";

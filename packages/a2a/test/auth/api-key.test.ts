@@ -127,7 +127,7 @@ describe("a key that is stored as its hash", () => {
   });
 
   test.each(["sha256:", "sha256:AAAA", `sha256:${"A".repeat(44)}`, "sha256:!"])(
-    "is refused at the start where it is no hash, and is not shown: %j",
+    "is refused at the start where it is not a hash, and is not shown: %j",
     (bad) => {
       for (const make of [() => apiKey({ [bad]: ada }), () => bearer({ [bad]: ada })]) {
         expect(make).toThrow(/1 of the secrets cannot be used/);

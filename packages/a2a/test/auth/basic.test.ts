@@ -89,7 +89,7 @@ describe("basic() (RFC 7617)", () => {
     expect(derive.mock.calls.map(([algorithm]) => (algorithm as { iterations: number }).iterations)).toEqual([10]);
   });
 
-  test("refuses more than a hundred guesses that wait, and goes on when they are done", async () => {
+  test("refuses more than a hundred guesses that wait, and continues when they are done", async () => {
     const authenticator = Promise.resolve(basic(await users()));
     const guesses = Array.from({ length: 150 }, (_, n) => answer(encode(`ada:${n}`), authenticator));
     const codes = (await Promise.all(guesses)).map((found) => (found as readonly string[])[0]);

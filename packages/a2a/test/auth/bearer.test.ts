@@ -32,7 +32,7 @@ describe("bearer() with a list of tokens (RFC 6750)", () => {
   });
 
   test.each([[undefined], [""], ["Basic YTpi"], ["Bearer"], ["Bearer "], ["alices-token"], ["Bearer:alices-token"]])(
-    "asks for a token where there is none: %j",
+    "asks for a token if there is none: %j",
     async (authorization) => {
       expect(await refusal(authorization)).toMatchObject({ code: "Unauthenticated", challenge: "Bearer" });
     },
@@ -97,7 +97,7 @@ describe("bearer() with a function", () => {
     expect(await refusal("Bearer y", authenticator)).toMatchObject({ code: "Unauthenticated" });
   });
 
-  test("does not call it with text that is no token", async () => {
+  test("does not call it with text that is not a token", async () => {
     let asked = 0;
     const authenticator = bearer(() => (asked++, bob));
     await refusal("Bearer a, b", authenticator);

@@ -86,7 +86,7 @@ describe("anyOf() (A2A 1.0 §4.5: one of the requirements)", () => {
     expect(await found({ ...shown, "x-one": "wrong" }, ["one"])).toMatchObject({ schemes: { same: ["write"] } });
   });
 
-  test("lists the challenges of all where there are no credentials (RFC 9110 §11.6.1)", async () => {
+  test("lists the challenges of all if there are no credentials (RFC 9110 §11.6.1)", async () => {
     expect(await answer(anyOf(key, token))).toEqual(["Unauthenticated", `${keyChallenge}, Bearer`]);
   });
 

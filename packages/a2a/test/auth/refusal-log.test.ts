@@ -172,7 +172,7 @@ describe("requests that are refused", () => {
     expect(refused().map(({ fields }) => fields["count"])).toEqual([1, 1]);
   });
 
-  test("right callers are no line", async () => {
+  test("right callers are not a line", async () => {
     const { ask, clock, lines } = serving();
     expect(await ask({ token: secret })).toBe(200);
     clock.advance(120_000);
@@ -212,7 +212,7 @@ describe("a page whose origin CORS does not allow", () => {
     expect(refused().map(({ fields }) => fields["count"])).toEqual([1, 49]);
   });
 
-  test("an allowed page, a page of the server itself and a program are no line", async () => {
+  test("an allowed page, a page of the server itself and a program are not a line", async () => {
     const { ask, clock, lines } = serving({ cors: { origins: [page] } });
     await ask({ token: secret, headers: { origin: page, "sec-fetch-site": "cross-site" } });
     await ask({ token: secret, headers: { origin: url, "sec-fetch-site": "same-origin" } });

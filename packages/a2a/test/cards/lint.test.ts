@@ -72,7 +72,7 @@ describe("lintCard", () => {
     ["a name of another type", { ...fullCard, name: 1 }, /^error name: /],
     ["no interfaces", { ...fullCard, supportedInterfaces: [] }, /^error supportedInterfaces: /],
     ["no skills member in 0.3", { ...oldCard, skills: undefined }, /^error skills: is required/],
-    ["an address that is no URL", { ...oldCard, url: "agents" }, /^error url: "agents" is not an absolute URL/],
+    ["an address that is not a URL", { ...oldCard, url: "agents" }, /^error url: "agents" is not an absolute URL/],
     [
       "a script as its documentation",
       { ...fullCard, documentationUrl: "javascript:alert(1)" },

@@ -196,7 +196,7 @@ describe("signCard and verifyCard (A2A 1.0 §8.4.2, §8.4.3)", () => {
     expect(String(error)).not.toContain("the-secret");
   });
 
-  it("refuse what is no card", async () => {
+  it("refuse what is not a card", async () => {
     await expect(signCard({ hello: "world" }, key())).rejects.toThrow(/Not an agent card/);
   });
 });
@@ -221,7 +221,7 @@ describe("a card of both versions", () => {
     expect((await verifyCard(only03, trust)).signatures.map(({ outcome }) => outcome)).toEqual(["invalid", "valid"]);
     const { security: _, ...downgraded } = only03;
     expect((await verifyCard(downgraded, trust)).trusted).toBe(false);
-    // Readers of 0.3 know the schemes of 1.0 as well, so those are no part of a card that is signed as one of 0.3.
+    // Readers of 0.3 know the schemes of 1.0 as well, so those are not part of a card that is signed as one of 0.3.
     expect((await verifyCard({ ...only03, securitySchemes: schemes }, trust)).trusted).toBe(false);
   });
 });
@@ -254,7 +254,7 @@ describe("what a card says about its keys is a hint (A2A 1.0 §8.4.3)", () => {
     ["expired", { exp: 1 }, "expired"],
     ["not valid yet", { nbf: 9_999_999_999 }, "not valid yet"],
     ["revoked", { revoked: { revoked_at: 1 } }, "revoked"],
-    ["given an expiry that is no number", { exp: "never" }, "expired"],
+    ["given an expiry that is not a number", { exp: "never" }, "expired"],
   ])("a key that is %s proves nothing", async (_name, members, reason) => {
     const [own] = (await cardKeySet([key()])).keys as readonly [PublicCardKey];
     const verdict = await verifyCard(await signCard(fullCard, key()), {
@@ -294,8 +294,8 @@ describe("signatures that a stranger wrote", () => {
     ["no object", "signature"],
     ["null", null],
     ["no members", {}],
-    ["a header that is no base64url", { protected: "a b", signature: "AA" }],
-    ["a header that is no JSON", { protected: header("{"), signature: "AA" }],
+    ["a header that is not base64url", { protected: "a b", signature: "AA" }],
+    ["a header that is not JSON", { protected: header("{"), signature: "AA" }],
     ["a header that is null", { protected: header("null"), signature: "AA" }],
     ["a header that is a list", { protected: header([]), signature: "AA" }],
     ["a header without an algorithm", { protected: header({ kid: "a" }), signature: "AA" }],
@@ -307,7 +307,7 @@ describe("signatures that a stranger wrote", () => {
     ["an HMAC", { protected: header({ alg: "HS256", kid: "a" }), signature: "AA" }],
     ["an algorithm named like a method", { protected: header({ alg: "constructor" }), signature: "AA" }],
     ["a critical extension", { protected: header({ alg: "ES256", crit: ["b64"], b64: false }), signature: "AA" }],
-    ["bytes that are no UTF-8", { protected: Buffer.from([0x7b, 0xff, 0x7d]).toString("base64url"), signature: "AA" }],
+    ["bytes that are not UTF-8", { protected: Buffer.from([0x7b, 0xff, 0x7d]).toString("base64url"), signature: "AA" }],
     ["a header of a megabyte", { protected: header({ alg: "ES256", kid: "k".repeat(1 << 20) }), signature: "AA" }],
   ];
   test.each(hostile)("are unsupported where they have %s", async (_name, signature) => {
@@ -325,7 +325,7 @@ describe("signatures that a stranger wrote", () => {
 
   test.each([
     ["nests deeper than the stack", { params: JSON.parse(`${"[".repeat(40_000)}${"]".repeat(40_000)}`) as unknown }],
-    ["has a text that is no Unicode", { params: { text: "\ud800" } }],
+    ["has a text that is not a Unicode", { params: { text: "\ud800" } }],
     ["has a number that is not finite", { params: { count: Number.POSITIVE_INFINITY } }],
   ])("prove nothing for a card that %s", async (_name, extension) => {
     const signed = await signCard(fullCard, key());

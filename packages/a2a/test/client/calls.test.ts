@@ -680,7 +680,7 @@ describe("interceptors", () => {
 
   test.each([
     ["nothing", undefined, "returned undefined in place of a stream"],
-    ["a stream without batches", {}, "returned a stream whose batches are no async iterable"],
+    ["a stream without batches", {}, "returned a stream whose batches are not an async iterable"],
     [
       "an event in place of a batch",
       { batches: once({ task: taskOf("TASK_STATE_WORKING") }) },

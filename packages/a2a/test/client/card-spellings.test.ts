@@ -55,7 +55,7 @@ describe("the card of a server", () => {
     expect(card.supportedInterfaces.map(({ protocolVersion }) => protocolVersion)).toEqual(["1.0", "0.3"]);
   });
 
-  it("of nobody is still refused where it is no card", async () => {
+  it("of nobody is still refused where it is not a card", async () => {
     for (const securityRequirements of ["x", [1], [{ schemes: "x" }], [{ schemes: { key: "x" } }]]) {
       await expect(read({ securityRequirements })).rejects.toMatchObject({ code: "InvalidResponse" });
     }

@@ -138,7 +138,7 @@ describe("a refusal because headers are missing", () => {
     }
   });
 
-  test("is unchanged where there are no headers, or they were sent", async () => {
+  test("is unchanged if there are no headers, or they were sent", async () => {
     const { url, elsewhere } = await apart(refuse);
     const options = [{}, { headers, credentialOrigins: [elsewhere.url] }] satisfies ConnectOptions[];
     for (const option of options) {

@@ -150,7 +150,7 @@ describe("keeping the card (A2A 1.0 §8.6.2)", () => {
     expect(headers).toHaveLength(2);
   });
 
-  test("uses the date where there is no ETag, and uses a new card", async () => {
+  test("uses the date if there is no ETag, and uses a new card", async () => {
     let name = "old";
     const { url, headers } = await site(
       (base) => ({ [wellKnown]: cardOf([jsonRpcAt(base)], { name }) }),

@@ -183,7 +183,7 @@ describe("client.download()", () => {
     expect(await all(client.download({ taskId, artifactId: "b" }))).toEqual([["b.txt", "b1b2"]]);
   });
 
-  test("goes on where the task is read meanwhile and has its texts in one part, but not where they were replaced", async () => {
+  test("continues where the task is read meanwhile and has its texts in one part, but not where they were replaced", async () => {
     const { client } = await begun("many");
     const ids = { taskId: "t", contextId: "c" };
     const chunk = (words: string, append: boolean): StreamResponse => ({
@@ -224,7 +224,7 @@ describe("client.download()", () => {
     expect(await all(client.download({ taskId }, { maxBytes: 50_000 }))).toHaveLength(1);
   });
 
-  test("fails where the task fails before the file is complete: half a file is no file", async () => {
+  test("fails where the task fails before the file is complete: half a file is not a file", async () => {
     const { client, taskId } = await begun("broken");
     expect(await errorOf(all(client.download({ taskId })))).toMatchObject({
       code: "InvalidResponse",

@@ -344,7 +344,7 @@ describe("hooks of a client", () => {
         "adds a field to a part",
         (request: { message: object }) => ({ message: { ...request.message, parts: [{ text: "Go", extra: 1 }] } }),
       ],
-      ["adds what is no JSON", (request: object) => ({ ...request, metadata: { value: 1n } })],
+      ["adds what is not JSON", (request: object) => ({ ...request, metadata: { value: 1n } })],
       ["makes a text of the metadata", (request: object) => ({ ...request, metadata: "x" })],
       [
         "changes the message itself",
@@ -412,7 +412,7 @@ describe("hooks of a client", () => {
   });
 
   test("`onRequest` may give a promise of any library", async () => {
-    // It is no instance of `Promise`.
+    // It is not an instance of `Promise`.
     const foreign = runInNewContext("Promise") as PromiseConstructor;
     const thenable = defineExtension({ uri, onRequest: (request) => foreign.resolve(request) });
     const { client } = await agent([uri], [thenable], mirror);
@@ -566,7 +566,7 @@ test("a URI that is none, or two in one text, is refused before anything is sent
   }
 });
 
-test("two values with one URI, and what is no extension, are refused", async () => {
+test("two values with one URI, and what is not an extension, are refused", async () => {
   for (const wrong of [[stamp, stamp], [{}], [null], [5]]) {
     const error = await errorOf(agent([], wrong as never, () => {}));
     expect(error).toBeInstanceOf(A2AError);

@@ -137,7 +137,7 @@ describe("a stream that breaks, where the card promises replay", () => {
     for (let seq = after + 1; seq <= Math.min(to, log.length); seq++) events.send(log[seq - 1] as StreamResponse, seq);
   }
 
-  test.each(["drop", "end"] as const)("goes on after the last event when the connection ends by %s", async (how) => {
+  test.each(["drop", "end"] as const)("continues after the last event when the connection ends by %s", async (how) => {
     const { client, server } = await agent((call) => {
       replay(call, server.calls.length * 2);
       call.events[how]();

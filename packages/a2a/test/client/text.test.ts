@@ -35,7 +35,7 @@ const printed = (read: readonly TextPiece[]): string =>
   read.map(({ text, reset }) => (reset ? `<${text}` : text)).join("");
 
 describe(`the text of a stream (FUZZ_SEED=${seed})`, () => {
-  test("is printed once where a stream goes on with the task, whose texts are one part then", async () => {
+  test("is printed once where a stream continues with the task, whose texts are one part then", async () => {
     const merged = taskEvent("TASK_STATE_WORKING", {
       artifacts: [{ artifactId: "a", parts: [{ text: "It is sunny" }] }],
     });

@@ -199,7 +199,7 @@ describe("streams of 0.3", () => {
   });
 
   test.each([
-    ["by itself, as JavaScript's server over REST does", "event: error\ndata: ", { code: -32004, message: "no" }],
+    ["on its own, as JavaScript's server over REST does", "event: error\ndata: ", { code: -32004, message: "no" }],
     ["in a member", "data: ", { error: { code: 501, status: "UNIMPLEMENTED", message: "no" } }],
   ])("say what went wrong %s", async (_, field, error) => {
     const failing: Answer = (request) =>

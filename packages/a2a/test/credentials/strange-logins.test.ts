@@ -131,7 +131,7 @@ describe("the user of a login (onUser)", () => {
     ["that has expired", (iss: string) => jwt({ ...good, iss, exp: now / 1000 })],
     ["without a subject", (iss: string) => jwt({ ...good, iss, sub: undefined })],
     ["that cannot be read", () => "x.y"],
-    ["that is no text", () => ({ sub: "ada" })],
+    ["that is not text", () => ({ sub: "ada" })],
     ["that is missing", () => undefined],
   ])("is nobody by an ID token %s (§3.1.3.7), and the login holds", async (_, idToken) => {
     expect((await logIn(idToken)).users).toEqual([]);

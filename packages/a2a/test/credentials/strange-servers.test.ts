@@ -57,13 +57,13 @@ it("an authorization server that cannot be reached: the error says why", async (
 
 describe("an answer of a token endpoint", () => {
   const answers: readonly (readonly [string, unknown])[] = [
-    ["that is no JSON", `{"access_token":"${token}"`],
+    ["that is not JSON", `{"access_token":"${token}"`],
     ["that is a list", [token]],
     ["without a token", { token_type: "bearer", other: token }],
-    ["with a token that is no text", { access_token: { token }, token_type: "bearer" }],
+    ["with a token that is not text", { access_token: { token }, token_type: "bearer" }],
     ["with a token that ends a header", { access_token: `${token}\r\nx: y`, token_type: "bearer" }],
     ["with another type of token", { access_token: token, token_type: "mac" }],
-    ["with a life that is no number", { access_token: token, token_type: "bearer", expires_in: "soon" }],
+    ["with a life that is not a number", { access_token: token, token_type: "bearer", expires_in: "soon" }],
     ["with a negative life", { access_token: token, token_type: "bearer", expires_in: -1 }],
     ["that is too large", `"${"x".repeat(2_000_000)}"`],
     [
@@ -169,7 +169,7 @@ describe("a card", () => {
     expect(server.asked).toEqual(["/resource"]);
   });
 
-  it("cannot have a page opened that is no page of the web", async () => {
+  it("cannot have a page opened that is not a page of the web", async () => {
     const opened: string[] = [];
     const redirect = {
       begin: async () => ({

@@ -53,7 +53,7 @@ describe("defineExtension() (A2A 1.0 §4.6)", () => {
   test.each([
     ["none", undefined],
     ["an empty one", ""],
-    ["one that is no text", 5],
+    ["one that is not text", 5],
     ["a relative one", "extensions/toy"],
     ["one without a scheme", "//example.com/toy"],
     ["one with a comma, which would be two in a header", "https://example.com/a,b"],
@@ -68,16 +68,16 @@ describe("defineExtension() (A2A 1.0 §4.6)", () => {
 
   test.each<[string, object, string]>([
     ["an unknown kind", { kind: "metadata" }, "kind"],
-    ["`required` that is no boolean", { required: "yes" }, "required"],
+    ["`required` that is not a boolean", { required: "yes" }, "required"],
     ["`required` for the kind data", { kind: "data", required: true }, "required"],
     ["methods for the kind data", { kind: "data", methods: { "a/b": {} } }, "methods"],
-    ["a description that is no text", { description: 5 }, "description"],
-    ["params that are no object", { params: [1] }, "params"],
-    ["params that are no JSON", { params: { a: 1n } }, "params"],
-    ["`wakeRows` that is no boolean", { wakeRows: "yes" }, "wakeRows"],
-    ["`searchesTasks` that is no boolean", { searchesTasks: 5 }, "searchesTasks"],
+    ["a description that is not text", { description: 5 }, "description"],
+    ["params that are not an object", { params: [1] }, "params"],
+    ["params that are not JSON", { params: { a: 1n } }, "params"],
+    ["`wakeRows` that is not a boolean", { wakeRows: "yes" }, "wakeRows"],
+    ["`searchesTasks` that is not a boolean", { searchesTasks: 5 }, "searchesTasks"],
     [
-      "`volatile` that is no boolean",
+      "`volatile` that is not a boolean",
       { metadata: { message: { a: { schema, volatile: "yes" } } } },
       "metadata.message.a.volatile",
     ],
@@ -95,11 +95,11 @@ describe("defineExtension() (A2A 1.0 §4.6)", () => {
     ],
     ["params that break their schema", { params: { a: 1 }, paramsSchema: z.object({ a: z.string() }) }, "params.a"],
     ["a schema of no library", { paramsSchema: () => true }, "paramsSchema"],
-    ["`requires` that is no list", { requires: uri }, "requires"],
+    ["`requires` that is not a list", { requires: uri }, "requires"],
     ["a wrong URI in `requires`", { requires: ["other"] }, "requires[0]"],
     ["itself in `requires`", { requires: [uri] }, "requires[0]"],
     ["one URI twice in `requires`", { requires: ["urn:x:y", "urn:x:y"] }, "requires[1]"],
-    ["metadata that is no object", { metadata: [] }, "metadata"],
+    ["metadata that is not an object", { metadata: [] }, "metadata"],
     ["an unknown place", { metadata: { messages: { a: schema } } }, "metadata.messages"],
     ["a place without fields", { metadata: { message: schema.parse } }, "metadata.message"],
     ["a field without a schema", { metadata: { message: { a: { key: "k" } } } }, "metadata.message.a"],
@@ -114,13 +114,13 @@ describe("defineExtension() (A2A 1.0 §4.6)", () => {
     ],
     ["data without a media type", { data: { form: { schema } } }, "data.form"],
     ["data without a schema", { data: { form: { mediaType: "a/b" } } }, "data.form.schema"],
-    ["what is no media type", { data: { form: { mediaType: "form", schema } } }, "data.form.mediaType"],
+    ["what is not a media type", { data: { form: { mediaType: "form", schema } } }, "data.form.mediaType"],
     [
       "two data parts with one media type",
       { data: { a: { mediaType: "a/b", schema }, b: { mediaType: "A/B", schema } } },
       "data.b.mediaType",
     ],
-    ["`matches` that is no function", { data: { form: { matches: /x/, schema } } }, "data.form.matches"],
+    ["`matches` that is not a function", { data: { form: { matches: /x/, schema } } }, "data.form.matches"],
     ["a sub-state of no state", { subStates: { drawing: {} } }, "subStates.drawing.state"],
     [
       "a sub-state of an unset state",
@@ -128,7 +128,7 @@ describe("defineExtension() (A2A 1.0 §4.6)", () => {
       "subStates.drawing.state",
     ],
     [
-      "a sub-state whose value is no plain one",
+      "a sub-state whose value is not a plain one",
       { subStates: { drawing: { state: "TASK_STATE_WORKING", value: {} } } },
       "subStates.drawing.value",
     ],
@@ -142,8 +142,8 @@ describe("defineExtension() (A2A 1.0 §4.6)", () => {
       { uri: `urn:x:${"a".repeat(256)}`, wakeRows: true },
       "wakeRows",
     ],
-    ["a hook that is no function", { onAppend: {} }, "onAppend"],
-    ["methods that are no object", { methods: "notes/find" }, "methods"],
+    ["a hook that is not a function", { onAppend: {} }, "onAppend"],
+    ["methods that are not an object", { methods: "notes/find" }, "methods"],
     ["a method without a slash in its name", { methods: { find: method() } }, 'methods["find"]'],
     ["a method that is none", { methods: { "notes/find": null } }, 'methods["notes/find"]'],
     [
@@ -209,7 +209,7 @@ describe("defineExtension() (A2A 1.0 §4.6)", () => {
     });
   });
 
-  test("refuses what is no object at all", () => {
+  test("refuses what is not an object at all", () => {
     expect(Object.keys(refusal(null as never))).toEqual(["uri"]);
   });
 

@@ -139,10 +139,10 @@ describe("what onFinish cannot add is left out, with a log line", () => {
   });
 });
 
-/** What is no JSON. */
+/** What is not JSON. */
 const noJson = { bigint: 1n, circle, nested: nested(100_000), deep: nested(500) };
 
-describe("what onAccept returns and is no JSON", () => {
+describe("what onAccept returns and is not JSON", () => {
   test.each(Object.entries(noJson))("%s: is left out, with a log line", async (_name, value) => {
     const made = extended(result, {
       onAccept: ({ message }) => ({ message: { ...message, metadata: { value } as never } }),
@@ -181,7 +181,7 @@ describe("what onAccept returns and is no JSON", () => {
   });
 });
 
-describe("what onDeliver of kind data returns and is no JSON", () => {
+describe("what onDeliver of kind data returns and is not JSON", () => {
   test.each(Object.entries(noJson))("%s: is left out, with a log line", async (_name, value) => {
     const made = extended(result, {
       onDeliver: (event) =>
@@ -235,7 +235,7 @@ describe("a failure of the kind data that repeats with each event", () => {
   });
 });
 
-test("what onDeliver of another kind returns and is no JSON fails the answer, and the log names the extension", async () => {
+test("what onDeliver of another kind returns and is not JSON fails the answer, and the log names the extension", async () => {
   const made = extended(result, {
     kind: "profile",
     onDeliver: (event) =>

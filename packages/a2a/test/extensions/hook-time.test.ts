@@ -160,7 +160,7 @@ test("the timer of a hook ends with it", async () => {
 });
 
 describe("promises of other libraries", () => {
-  /** It is no instance of `Promise`. */
+  /** It is not an instance of `Promise`. */
   const foreign = runInNewContext("Promise") as PromiseConstructor;
 
   test("onAccept: what it gives later is taken", async () => {

@@ -224,7 +224,7 @@ describe("onAppend", () => {
     ["returns a promise", () => Promise.resolve({}) as never, "It returned a promise in place of an event with kind"],
     ["returns a promise that rejects", () => Promise.reject(new Error("late")) as never, "It returned a promise"],
     ["returns null", () => null as never, "It returned null in place of an event with kind"],
-    ["returns what is no event", () => ({ kind: "artifact", artifact: { parts: 1 } }) as never, ""],
+    ["returns what is not an event", () => ({ kind: "artifact", artifact: { parts: 1 } }) as never, ""],
   ])("that %s fails the task with a safe sentence; what was stored before stays", async (_, broken, problem) => {
     const hook: Extension = {
       uri,

@@ -88,7 +88,7 @@ test("what nobody waits for any more, since the turn has begun", async () => {
 test.each<[string, NonNullable<Extension["onDelegate"]>]>([
   ["onDelegate that rejects", () => Promise.reject(new Error("no")) as never],
   ["a watch that rejects", () => ({ onEnd: () => Promise.reject(new Error("no")) as never })],
-])("%s: the delegation goes on, with a log line", async (_, onDelegate) => {
+])("%s: the delegation continues, with a log line", async (_, onDelegate) => {
   const other = serving(agentOf(async (turn) => turn.reply("done")));
   const client = await other.client();
   const first = serving(

@@ -406,7 +406,7 @@ describe("a task that has no room for the rows of an extension (docs/extension-a
     expect((await store.list({ agent: "agent" }, { limit: 9, artifacts: false })).total).toBe(1);
   });
 
-  test("a message for it is refused as the hook's failure, and the task goes on waiting", async () => {
+  test("a message for it is refused as the hook's failure, and the task continues waiting", async () => {
     const made = extended(
       async function* (turn) {
         yield turn.inputRequired("More?");

@@ -165,7 +165,7 @@ describe("onTurnStart and onTurnEnd", () => {
     expect(made.log.find(({ hook }) => hook === "onTurnEnd")).toMatchObject({ level: "error", extension: uri });
   });
 
-  test("onTurnStart that throws fails the task; of the kind data it is a log line, and the turn goes on without", async () => {
+  test("onTurnStart that throws fails the task; of the kind data it is a log line, and the turn continues without", async () => {
     let later = 0;
     const onAppend: Extension["onAppend"] = (event) => {
       later += 1;
@@ -304,7 +304,7 @@ describe("what a hook returns may put data into metadata and parts, and nothing 
     [
       "a field of a status",
       (event) => (event.kind === "status" ? ({ ...event, mood: "calm" } as never) : event),
-      "mood is no member",
+      "mood is not a member",
     ],
     [
       "a field of its message",
@@ -312,12 +312,12 @@ describe("what a hook returns may put data into metadata and parts, and nothing 
         event.kind === "status" && event.message
           ? { ...event, message: { ...event.message, mood: "calm" } as never }
           : event,
-      "message.mood is no member",
+      "message.mood is not a member",
     ],
     [
       "a state",
       (event) => (event.kind === "status" ? { ...event, state: "TASK_STATE_DRAWING" as never } : event),
-      "state is no state of a task: TASK_STATE_DRAWING",
+      "state is not a state of a task: TASK_STATE_DRAWING",
     ],
     [
       "a role",
@@ -331,12 +331,12 @@ describe("what a hook returns may put data into metadata and parts, and nothing 
       "a field of an artifact",
       (event) =>
         event.kind === "artifact" ? { ...event, artifact: { ...event.artifact, mood: "calm" } as never } : event,
-      "artifact.mood is no member",
+      "artifact.mood is not a member",
     ],
     [
       "a field of a part",
       (event) => (event.kind === "artifact" ? { ...event, artifact: { ...event.artifact, parts: [part] } } : event),
-      "artifact.parts[0].mood is no member",
+      "artifact.parts[0].mood is not a member",
     ],
     [
       "a kind of event",

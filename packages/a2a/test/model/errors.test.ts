@@ -2,7 +2,7 @@ import { inspect } from "node:util";
 import { describe, expect, test } from "vitest";
 import { A2AError, invalidParams } from "../../src/model/index.ts";
 
-/** The lines that are no stack frames. */
+/** The lines that are not a stack frames. */
 const printed = (error: unknown): string[] =>
   inspect(error)
     .split("\n")

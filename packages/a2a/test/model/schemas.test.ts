@@ -16,7 +16,7 @@ import { messageOf } from "./arbitraries.ts";
 import { fieldsOf, isMessageName, messageNames, oneOfOf, type FieldKind, type MessageName } from "./proto.ts";
 import { schemas } from "./schema-table.ts";
 
-/** The fields with violations, or the checked value where there are none. */
+/** The fields with violations, or the checked value if there are none. */
 function verdict(name: MessageName, value: unknown, mode: CheckMode = "request"): unknown {
   const result = check<unknown>(schemas[name], value, mode);
   return result.ok ? result.value : result.violations.map(({ field }) => field);
@@ -142,7 +142,7 @@ describe("input that may be written in several ways", () => {
     });
   });
 
-  test("the unspecified state of protobuf is no status filter", () => {
+  test("the unspecified state of protobuf is not a status filter", () => {
     expect(verdict("ListTasksRequest", { status: "TASK_STATE_UNSPECIFIED" })).toEqual({});
   });
 
@@ -319,7 +319,7 @@ describe("violations", () => {
     expect(result.ok ? [] : result.violations).toHaveLength(maxViolations);
   });
 
-  test.each(["constructor", "toString", "hasOwnProperty"])("a member with the name %s is no field", (name) => {
+  test.each(["constructor", "toString", "hasOwnProperty"])("a member with the name %s is not a field", (name) => {
     expect(check(partSchema, { text: "a", [name]: 1 }, "request")).toEqual({ ok: true, value: { text: "a" } });
     expect(check(taskSchema, { id: "t", status: { state: name } }, "request").ok).toBe(false);
   });

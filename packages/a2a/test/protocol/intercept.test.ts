@@ -56,7 +56,7 @@ describe("an interceptor that is none is refused when the handler is made", () =
 
 const rejected = (): Promise<never> => Promise.reject(new Error("forgotten"));
 
-/** What is no answer, and what the operator is told of it. */
+/** What is not an answer, and what the operator is told of it. */
 const replies: readonly [name: string, answer: (reply: object) => unknown, told: string][] = [
   ["nothing", () => undefined, "returned undefined in place of a reply"],
   ["null", () => null, "returned null in place of a reply"],
@@ -72,8 +72,8 @@ const replies: readonly [name: string, answer: (reply: object) => unknown, told:
   ["a payload of a text", () => ({ payload: new Payload("fine") }), "whose payload is made of string"],
   // An async change, whose answer would be {}. Nobody waits for it: a rejection would end the process.
   ["a payload of a promise", () => ({ payload: new Payload(rejected()) }), "whose payload is made of a promise"],
-  ["extensions that are no list", (reply) => ({ ...reply, extensions: "urn:x" }), "whose extensions are no list"],
-  ["generations that are no map", (reply) => ({ ...reply, generations: [1] }), "whose generations are no Map"],
+  ["extensions that are not a list", (reply) => ({ ...reply, extensions: "urn:x" }), "whose extensions are not a list"],
+  ["generations that are not a map", (reply) => ({ ...reply, generations: [1] }), "whose generations are not a Map"],
 ];
 
 /** Counts the rejections from now on that nobody handles. */
@@ -112,9 +112,9 @@ const stream = (interceptor: Interceptor, service = new ScriptedService()) =>
 describe("an interceptor that returns no stream", () => {
   test.each<[string, (reply: object) => unknown, string]>([
     ["nothing", () => undefined, "returned undefined in place of a stream"],
-    ["a reply", () => ({ payload: new Payload(task) }), "returned a stream whose batches are no async iterable"],
-    ["a list", () => ({ batches: [[]] }), "returned a stream whose batches are no async iterable"],
-    ["other extensions", (reply) => ({ ...reply, extensions: 1 }), "returned a stream whose extensions are no list"],
+    ["a reply", () => ({ payload: new Payload(task) }), "returned a stream whose batches are not an async iterable"],
+    ["a list", () => ({ batches: [[]] }), "returned a stream whose batches are not an async iterable"],
+    ["other extensions", (reply) => ({ ...reply, extensions: 1 }), "returned a stream whose extensions are not a list"],
   ])("%s: an InternalError, which names it to the operator alone", async (_, answer, told) => {
     const error = await stream(answering(answer)).catch((thrown: unknown) => thrown);
     expect(error).toMatchObject({ code: "InternalError", message: "Internal error" });
@@ -132,8 +132,12 @@ describe("an interceptor that returns no stream", () => {
       [{ payload: new Payload(undefined) }],
       "gave an item whose payload is made of undefined",
     ],
-    ["an item whose seq is a text", [{ ...item, seq: "1" }], "gave an item whose seq is no integer"],
-    ["an item whose generation is half", [{ ...item, generation: 0.5 }], "gave an item whose generation is no integer"],
+    ["an item whose seq is a text", [{ ...item, seq: "1" }], "gave an item whose seq is not an integer"],
+    [
+      "an item whose generation is half",
+      [{ ...item, generation: 0.5 }],
+      "gave an item whose generation is not an integer",
+    ],
   ])("%s: what came before is delivered, then an InternalError ends the stream", async (_, batch, told) => {
     const service = new ScriptedService();
     const { batches: given } = await stream(
@@ -169,7 +173,7 @@ describe("an interceptor that returns no stream", () => {
     const { batches: given } = await stream(
       answering((reply) => ({ ...reply, batches: { [Symbol.asyncIterator]: () => iterator } })),
     );
-    const told = "interceptors[1] (meddler) gave a stream that is no async iterable, for SubscribeToTask";
+    const told = "interceptors[1] (meddler) gave a stream that is not an async iterable, for SubscribeToTask";
     const cause = expect.objectContaining({ message: told });
     await expect(given[Symbol.asyncIterator]().next()).rejects.toMatchObject({ code: "InternalError", cause });
   });
@@ -266,7 +270,7 @@ test("what an interceptor is given is made of text, whatever the service made it
   expect(seen).toEqual([true, true]);
 });
 
-test("a context goes on whole where it is spread, with a signal that is made only when asked for", async () => {
+test("a context continues whole where it is spread, with a signal that is made only when asked for", async () => {
   const controller = new AbortController();
   let made = 0;
   /** As a server has it: the signal by a getter of its class. */

@@ -2,7 +2,7 @@ import { describe, expect, test, vi } from "vitest";
 import { deferred } from "../../src/base/index.ts";
 import { reasonOf, receive, secret, status, url } from "./support.ts";
 
-/* The forms of bodies, and what is no webhook. */
+/* The forms of bodies, and what is not a webhook. */
 
 const event = status("TASK_STATE_WORKING");
 

@@ -217,7 +217,7 @@ describe("a conversation that is reported by webhook", () => {
     expect(received.events).toEqual([]);
   });
 
-  test("adds no second webhook to a task that goes on, and none to a message that has its own", async () => {
+  test("adds no second webhook to a task that continues, and none to a message that has its own", async () => {
     const { own, client } = await agent();
     own.state = "TASK_STATE_INPUT_REQUIRED";
     const received = receive();

@@ -13,9 +13,9 @@ describe("options that are wrong are refused by their names, before a delivery c
     ["no url", { url: undefined }, "url must be an absolute URL"],
     ["a client that was not awaited", { client: Promise.resolve() }, "client must be a client. connect() returns"],
     ["a memory that was not awaited", { memory: Promise.resolve() }, "memory must be a memory. sqliteWebhookMemory()"],
-    ["an onEvent that is no function", { onEvent: "log" }, "onEvent must be a function"],
+    ["an onEvent that is not a function", { onEvent: "log" }, "onEvent must be a function"],
     ["a negative tolerance", { tolerance: -1 }, "tolerance must be a number of milliseconds, at least 0"],
-    ["a tolerance that is no number", { tolerance: NaN }, "tolerance must be a number of milliseconds, at least 0"],
+    ["a tolerance that is not a number", { tolerance: NaN }, "tolerance must be a number of milliseconds, at least 0"],
   ])("%s", (_name, wrong, said) => {
     const options = { url, accept: { secret }, ...wrong } as WebhookReceiverOptions;
     expect(() => webhookReceiver(options)).toThrow(`Invalid receiver options: ${said}`);

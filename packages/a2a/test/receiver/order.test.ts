@@ -157,7 +157,7 @@ describe("events that did not come", () => {
     expect(reader.reads).toEqual(["t1"]);
   });
 
-  test("are counted, where there is no client", async () => {
+  test("are counted, if there is no client", async () => {
     const { send, events, deliveries } = receive();
     await send(working, { sequence: 1 });
     await send(completed, { sequence: 3 });
@@ -235,7 +235,7 @@ describe("references", () => {
     expect(deliveries[0]).toMatchObject({ fetched: "reference" });
   });
 
-  test("are handed over as they are, where there is no client", async () => {
+  test("are handed over as they are, if there is no client", async () => {
     const { send, events } = receive();
     await send(reference, { sequence: 1 });
     expect(events).toEqual([reference]);

@@ -65,7 +65,7 @@ describe("Standard Webhooks v1", () => {
     ["a timestamp in six minutes", { timestamp: now + 360 }],
     ["another id than was signed", { headers: { "webhook-id": "other" } }],
     ["another timestamp than was signed", { headers: { "webhook-timestamp": String(now + 1) }, timestamp: now }],
-    ["a signature that is no base64", { headers: { "webhook-signature": "v1,%%%" } }],
+    ["a signature that is not base64", { headers: { "webhook-signature": "v1,%%%" } }],
     ["a thousand signatures", { headers: { "webhook-signature": `v1,${"A".repeat(43)}= `.repeat(1000) } }],
   ])("a delivery with %s is refused with 401", async (_name, sent) => {
     const { send, events } = receive();
@@ -166,7 +166,7 @@ describe("Standard Webhooks v1a", () => {
     ["no JSON", () => new Response("<html>")],
     ["an error", () => new Response(null, { status: 500 })],
     ["a list", () => Response.json([])],
-    ["keys that are no objects", () => Response.json({ keys: [null, 1, "x"] })],
+    ["keys that are not objects", () => Response.json({ keys: [null, 1, "x"] })],
     ["a key that is too short", () => Response.json({ keys: [{ kty: "OKP", crv: "Ed25519", x: "AAAA" }] })],
   ])("a key set that is %s accepts nothing", async (_name, answer) => {
     const { send, events } = receive({ accept: { keySet: keySetUrl }, fetch: async () => answer() });
@@ -215,7 +215,7 @@ describe("JWT", () => {
 
   test.each([
     ["none", undefined],
-    ["a token that is no JWT", "Bearer abc"],
+    ["a token that is not a JWT", "Bearer abc"],
     ["another scheme", "Basic abc"],
     [
       "alg none",

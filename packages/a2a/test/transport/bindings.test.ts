@@ -216,7 +216,7 @@ describe("a custom binding that fails when a server is created is named:", () =>
   });
 });
 
-test("what is no binding is named also where a handler makes the card of its agent first", () => {
+test("what is not a binding is named also where a handler makes the card of its agent first", () => {
   const agent = defineAgent({
     name: "a",
     description: "a",

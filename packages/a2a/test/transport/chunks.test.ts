@@ -64,8 +64,8 @@ describe("chunks of one artifact", () => {
     ["the empty text", [chunk(""), chunk("a"), chunk("")]],
     ["metadata", [chunk("a", { metadata: { n: 1 } }), chunk("b", { metadata: { n: 1 } })]],
     ["what looks like two members", [chunk("a"), chunk("b").replace('"b"', '"b","filename":"f"')]],
-    ["what is no text", [chunk("a"), chunk("b"), chunk(1), chunk(null), chunk({}), chunk(["c"])]],
-    ["what is no JSON", [chunk("a"), chunk("b").replace('"b"', '"b'), chunk("c").replace('"c"', "")]],
+    ["what is not text", [chunk("a"), chunk("b"), chunk(1), chunk(null), chunk({}), chunk(["c"])]],
+    ["what is not JSON", [chunk("a"), chunk("b").replace('"b"', '"b'), chunk("c").replace('"c"', "")]],
     ["an event of another kind", [chunk("a"), '{"message":{"messageId":"m","role":"ROLE_AGENT","parts":[]}}']],
     ["white space", [chunk("a").replaceAll(":", " : "), chunk("b").replaceAll(":", " : "), ` ${chunk("b")}`]],
   ])("come out as they would alone: %s", (_, events) => {

@@ -88,7 +88,7 @@ describe("the card's endpoint (A2A 1.0 §8.2, §8.6)", () => {
     });
   });
 
-  test("sends Last-Modified, and compares dates where there is no tag (RFC 9110 §13.1.3)", async () => {
+  test("sends Last-Modified, and compares dates if there is no tag (RFC 9110 §13.1.3)", async () => {
     const clock = new StillClock();
     clock.advance(86_400_500);
     const handler = serveAlone(service, { clock });

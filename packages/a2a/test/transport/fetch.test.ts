@@ -34,7 +34,7 @@ describe("requests", () => {
     });
   });
 
-  test("have the host of their URL where there is no header, as over HTTP/2 (RFC 9113 §8.3.1)", async () => {
+  test("have the host of their URL if there is no header, as over HTTP/2 (RFC 9113 §8.3.1)", async () => {
     await seen(new Request("https://evil.example:8443/x"), (request) =>
       expect(request.header("host")).toBe("evil.example:8443"),
     );
@@ -92,7 +92,7 @@ describe("requests", () => {
   test.each([
     ["in the middle", [0x7b, 0xff, 0x7d]],
     ["cut off", [0x7b, 0xc3]],
-  ])("refuse what is no UTF-8 (%s)", async (_, bytes) => {
+  ])("refuse what is not UTF-8 (%s)", async (_, bytes) => {
     await seen(new Request(url, { method: "POST", body: Uint8Array.from(bytes) }), async (request) => {
       await expect(request.text(100)).rejects.toMatchObject({ code: "ParseError" });
     });

@@ -166,9 +166,11 @@ describe("createHandler", () => {
   test("refuses a limit that does not exist, which would limit nothing", () => {
     const serving = (limits: object) => () => serve(agent(), { limits });
     expect(serving({ streamPerCaller: 5 })).toThrow(
-      /limits\.streamPerCaller is no limit\. There are .*streamsPerCaller/,
+      /limits\.streamPerCaller is not a limit\. There are .*streamsPerCaller/,
     );
-    expect(serving({ rate: { principals: { requests: 1, per: 1 } } })).toThrow(/limits\.rate\.principals is no limit/);
+    expect(serving({ rate: { principals: { requests: 1, per: 1 } } })).toThrow(
+      /limits\.rate\.principals is not a limit/,
+    );
     expect(serving({ rate: { principal: 100 } })).toThrow(/limits\.rate\.principal must be \{ requests, per \}/);
     expect(serving({ rate: { principal: { requests: 1 } } })).toThrow(/limits\.rate\.principal\.per must be a number/);
     expect(serving({ rate: { failures: false, address: { requests: 1, per: 1 } }, tasksPerCaller: 1 })).not.toThrow();
@@ -218,7 +220,7 @@ describe("createHandler", () => {
     });
   });
 
-  test("has one anonymous caller where there is no authenticator", async () => {
+  test("has one anonymous caller if there is no authenticator", async () => {
     const handler = serve(agent({ onMessage: (turn) => turn.reply(turn.principal.subject) }));
     const answer = await send(handler, "https://agents.example/message:send", { authorization: "Bearer whatever" });
     expect(await answer.json()).toMatchObject({ message: { parts: [{ text: "anonymous" }] } });

@@ -114,7 +114,7 @@ describe("large files in JSON text", () => {
     expect(pushed.mock.calls.length).toBeLessThan(8);
   });
 
-  it("are refused where they are no base64, broken off, or the rest is too large", async () => {
+  it("are refused where they are not base64, broken off, or the rest is too large", async () => {
     const part = (raw: string): string => `{"message":{"parts":[{"text":"a"},{"raw":"${raw}`;
     const long = "A".repeat(80);
     for (const bad of ["*", "=A", "\\n", "\\u0041\\u00e9", "-+", "A===", "A"]) {

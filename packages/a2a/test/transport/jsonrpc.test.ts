@@ -63,7 +63,7 @@ describe("the JSON-RPC envelope (A2A 1.0 §9.3)", () => {
     ["no jsonrpc", '{"id":1,"method":"GetTask"}'],
     ["no method", '{"jsonrpc":"2.0","id":1}'],
     ["an empty method", '{"jsonrpc":"2.0","id":1,"method":""}'],
-    ["a method that is no string", '{"jsonrpc":"2.0","id":1,"method":7}'],
+    ["a method that is not a string", '{"jsonrpc":"2.0","id":1,"method":7}'],
     ["no id and no method", '{"jsonrpc":"2.0"}'],
   ])("answers -32600 to %s", async (_, body) => {
     const { handler, service } = withService();
@@ -420,7 +420,7 @@ describe("tenants", () => {
     expect(answer.json.error).toMatchObject({ code: -32602, data: [{ fieldViolations: [{ field: "tenant" }] }] });
   });
 
-  test("must be named where there is no agent without one", async () => {
+  test("must be named if there is no agent without one", async () => {
     const handler = serveMounts([{ path: "", tenant: "acme", service: new ScriptedService(), card: card() }]);
     const answer = await post(handler, rpc("GetTask", { id: "t1" }));
     expect(answer.json.error).toMatchObject({ code: -32602, data: [{ fieldViolations: [{ field: "tenant" }] }] });

@@ -8,7 +8,7 @@ import { fakeClock } from "@parley/testing";
 
 const day = 24 * 60 * 60_000;
 
-/** An agent that begins a task, and goes on when it is told. */
+/** An agent that begins a task, and continues when it is told. */
 function gated(resumable = true) {
   let open = (): void => {};
   const gate = new Promise<void>((resolve) => (open = resolve));
@@ -56,7 +56,7 @@ async function stateOf(handler: Handler, id: string): Promise<string> {
   return ((await answer.json()) as { status: { state: string } }).status.state;
 }
 
-/** The id of the task at the beginning of a stream, which goes on. */
+/** The id of the task at the beginning of a stream, which continues. */
 async function streamedId(response: Response): Promise<string> {
   const reader = response.body?.getReader();
   for (let text = ""; ;) {
@@ -79,7 +79,7 @@ function platform() {
   return { waitUntil, passed, over: () => over };
 }
 
-/** Lets what is not about time go on. */
+/** Lets what is not about time continue. */
 const settle = (): Promise<unknown> => new Promise((resolve) => setTimeout(resolve, 20));
 
 describe("a handler with waitUntil", () => {
@@ -232,7 +232,7 @@ describe("a store that only one process can have open", () => {
   });
 });
 
-test("a signal stores its event, and begins no run that the platform would freeze: the next wake() goes on with it", async () => {
+test("a signal stores its event, and begins no run that the platform would freeze: the next wake() continues with it", async () => {
   const calls: number[] = [];
   const agent = defineAgent({
     name: "Waiter",

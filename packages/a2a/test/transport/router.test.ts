@@ -196,7 +196,7 @@ describe("CORS", () => {
     await settled();
   });
 
-  test("answers an OPTIONS request that is no preflight with 405", async () => {
+  test("answers an OPTIONS request that is not a preflight with 405", async () => {
     const handler = serveMounts([mount("")], { cors: true });
     expect(
       (await ask(handler, request("OPTIONS", "/tasks", { headers: { origin: "https://app.example" } }))).status,

@@ -242,7 +242,7 @@ export interface Answer {
   readonly json: ReturnType<typeof JSON.parse>;
 }
 
-/** An answer whose body is no stream. */
+/** An answer whose body is not a stream. */
 export async function ask(handler: UniversalHandler, asked: UniversalRequest): Promise<Answer> {
   const { status, headers, body = "" } = await handler(asked);
   if (typeof body !== "string") throw new Error("A stream came where none was expected");

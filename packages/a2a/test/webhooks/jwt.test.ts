@@ -89,7 +89,7 @@ describe("verifyWebhookToken() refuses a JWT", () => {
     ["that never expires", { exp: undefined }],
     ["without an id", { jti: undefined }],
     ["without a task", { taskId: undefined }],
-    ["whose task is no text", { taskId: 7 }],
+    ["whose task is not text", { taskId: 7 }],
     ["without a hash of the body", { request_body_sha256: undefined }],
     ["of another body", { request_body_sha256: createHash("sha256").update("{}").digest("hex") }],
   ])("%s", async (_what, changed) => {

@@ -102,7 +102,7 @@ describe("getting a webhook config without its id", () => {
     expect(reply.payload.value).toEqual(config(expected));
   });
 
-  test("is TaskNotFound where there is none", async () => {
+  test("is TaskNotFound if there is none", async () => {
     const { inner, service } = given();
     inner.script = () => ({ payload: new Payload({}) });
     await expect(

@@ -210,7 +210,7 @@ describe("answers of a peer", () => {
   });
 });
 
-test("events are sent as the stored text, or serialized where there is none", () => {
+test("events are sent as the stored text, or serialized if there is none", () => {
   const event = { message: { messageId: "m", role: "ROLE_AGENT" as const, parts: [{ text: "hi" }] } };
   expect(rest.encodeEvent({ payload: new TextPayload('{"stored":1}') })).toBe('{"stored":1}');
   expect(rest.decodeEvent(JSON.parse(rest.encodeEvent({ payload: new Payload(event) })))).toEqual(event);

@@ -118,7 +118,7 @@ export interface CallStep extends StepBase, Expecting {
   /** Ours: headers that replace those of the runner; null removes one. */
   readonly headers: Readonly<Record<string, string | null>>;
   readonly repeat?: Repeat;
-  /** Ours: the test goes on after that many events, while the stream stays open. */
+  /** Ours: the test continues after that many events, while the stream stays open. */
   readonly read?: number;
 }
 

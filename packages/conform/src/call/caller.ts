@@ -21,7 +21,7 @@ export interface Outcome {
 /** A stream, and how its binding wraps each event. */
 export interface OpenStream {
   readonly live: LiveStream;
-  /** The StreamResponse in one event. Throws InvalidAnswer where there is none. */
+  /** The StreamResponse in one event. Throws InvalidAnswer if there is none. */
   payload(raw: Json): { readonly value: Json } | { readonly error: WireError };
 }
 
@@ -66,7 +66,7 @@ export interface Place {
   readonly bounds: Bounds;
 }
 
-/** The names of the operations in the specification (§5.3). The card is no operation there: it is fetched over HTTP. */
+/** The names of the operations in the specification (§5.3). The card is not an operation there: it is fetched over HTTP. */
 export const methods: Readonly<Partial<Record<Operation, OperationName>>> = {
   send_message: "SendMessage",
   send_streaming_message: "SendStreamingMessage",

@@ -159,13 +159,15 @@ function dataOf(line: string): readonly string[] {
   const field = colon === -1 ? line : line.slice(0, colon);
   if (field === "data") return [colon === -1 ? "" : line.slice(line[colon + 1] === " " ? colon + 2 : colon + 1)];
   if (["", "event", "id", "retry"].includes(field)) return [];
-  throw new InvalidAnswer(`the stream has a line that is no field of an event: ${JSON.stringify(line.slice(0, 80))}`);
+  throw new InvalidAnswer(
+    `the stream has a line that is not a field of an event: ${JSON.stringify(line.slice(0, 80))}`,
+  );
 }
 
 function parseEvent(data: string, at: number): Json {
   const value = parseJson(data);
   if (value !== undefined) return value;
-  throw new InvalidAnswer(`event ${at} of the stream is no JSON: ${JSON.stringify(data.slice(0, 80))}`);
+  throw new InvalidAnswer(`event ${at} of the stream is not JSON: ${JSON.stringify(data.slice(0, 80))}`);
 }
 
 /** Deeper than any answer of the protocol, and shallow enough for functions that call themselves once a level. */

@@ -66,7 +66,7 @@ const utc = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,9})?Z$/;
 const isText = (value: Json): value is string => typeof value === "string";
 const isTime = (value: Json): value is string => isText(value) && !Number.isNaN(Date.parse(value));
 
-/** Types that are no shapes, and what a report calls them. */
+/** Types that are not shapes, and what a report calls them. */
 const scalars: Readonly<Record<string, readonly [is: (value: Json) => boolean, expected: string]>> = {
   text: [isText, "text"],
   nonEmpty: [(value) => isText(value) && value !== "", "text that is not empty"],

@@ -44,7 +44,7 @@ export interface Verdict {
 export interface NotAskedReason {
   /** The reason, for people. */
   readonly reason: string;
-  /** The option that would let them be asked, where there is one. */
+  /** The option that would let them be asked, if there is one. */
   readonly option?: MissingOption;
   /** How many checks. */
   readonly checks: number;
@@ -124,7 +124,7 @@ export interface Skipped {
   readonly applies: boolean;
   /** The reason in words that are the same for all tests of a kind. Default: `reason`. */
   readonly kind?: string;
-  /** The option that would let it be asked, where there is one. */
+  /** The option that would let it be asked, if there is one. */
   readonly option?: MissingOption;
 }
 

@@ -108,7 +108,7 @@ function testReport(test: TestReport, options: ReporterOptions): object {
 
 /**
  * The report for build servers, as JUnit XML: one `testsuite` for each suite and binding, and one for the verdict. A test that
- * is no MUST fails here as well; its level is in its name.
+ * is not a MUST fails here as well; its level is in its name.
  */
 export function junitReport(report: Report, options: ReporterOptions = {}): string {
   const { verdict, bindings } = report;

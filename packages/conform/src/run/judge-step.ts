@@ -47,7 +47,7 @@ export class StepJudge {
     else if (!streaming) this.#scope.keep(step, { response: value, headers });
     else {
       const mismatch = { path: "", expected: "text/event-stream", actual: show(outcome.body) };
-      throw new Failed("the answer is no stream", mismatch);
+      throw new Failed("the answer is not a stream", mismatch);
     }
   }
 
@@ -78,7 +78,7 @@ export class StepJudge {
     throw new Failed("the stream has too few events", { path: "", expected: `at least ${count} events`, actual });
   }
 
-  /** Asks an assertion of a value, where there is one. */
+  /** Asks an assertion of a value, if there is one. */
   ask(assertion: Json | undefined, value: Json | undefined, path: string): void {
     if (assertion !== undefined) demand(check(this.#scope.resolve(assertion), value, path));
   }

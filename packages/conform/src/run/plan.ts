@@ -28,7 +28,7 @@ export interface PlannedRun extends Pick<BindingReport, "binding" | "transport" 
 
 /** What a run needs to know of the server before its first test. */
 export interface Plan {
-  /** The newest card that was found; empty where there is none. */
+  /** The newest card that was found; empty if there is none. */
   readonly card: JsonMap;
   readonly runs: readonly PlannedRun[];
   readonly notRun: readonly NotRun[];
@@ -124,7 +124,7 @@ function planVersion(
     if (options.bindings?.includes(binding) === false) leave(name, "not asked for", musts);
     else if (caller === undefined) leave(name, "this runner does not speak it", musts);
     else if (caller.transport !== "grpc" && !caller.custom && !/^https?:/.test(url)) {
-      leave(name, `its address ${JSON.stringify(url)} is no URL`, musts);
+      leave(name, `its address ${JSON.stringify(url)} is not a URL`, musts);
     } else if (!runs.has(binding)) {
       const tenant = textOf(one, "tenant");
       const place: Place = {
@@ -148,7 +148,7 @@ interface Callable {
   open(place: Place): Caller;
 }
 
-/** What calls a server over a binding of the card; undefined where there is nothing that speaks it. */
+/** What calls a server over a binding of the card; undefined if there is nothing that speaks it. */
 function callerFor(binding: string, version: string, clientBindings: readonly ClientBinding[]): Callable | undefined {
   const given = clientBindings.find(({ name, versions }) => name === binding && versions.includes(version));
   if (given !== undefined) {

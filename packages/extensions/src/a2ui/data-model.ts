@@ -70,7 +70,7 @@ export function growthAt(
     const holes = perItem * Math.max(0, index - container.length);
     return made + holes + growthAt(before, rest, value) + (before === undefined ? perItem : 0);
   }
-  if (!isJsonObject(container)) throw new PathFault(`leads through a value that is no object, at ${step}`);
+  if (!isJsonObject(container)) throw new PathFault(`leads through a value that is not an object, at ${step}`);
   const before = memberOf(container, step);
   const name = perMember + 2 * step.length;
   if (removes) return -sizeOf(before) - name;

@@ -147,7 +147,7 @@ export function writeParts(
   const [problem] = readMessages(check, plain).problems;
   if (problem !== undefined)
     throw new TypeError(
-      `Message ${problem.index} is no message of A2UI ${version}: ${problem.path} ${problem.message}`,
+      `Message ${problem.index} is not a message of A2UI ${version}: ${problem.path} ${problem.message}`,
     );
   return lists.map((data) => ({ data, mediaType, metadata: { mimeType: mediaType } }));
 }

@@ -154,7 +154,7 @@ describe("capabilities of a client", () => {
   const inline = { catalogId: "https://example.com/inline", components: {} };
   const client = { version: "0.9", catalogs: ["https://example.com/b", catalog], inlineCatalogs: [inline] } as const;
 
-  test("inline catalogs go only to agents that accept them", async () => {
+  test("inline catalogs continuely to agents that accept them", async () => {
     const told = async (acceptsInlineCatalogs: boolean) => {
       const under = await serving(mirror(a2ui({ version: "0.9", catalogs: [catalog], acceptsInlineCatalogs })));
       const { message } = await (await under.connect({ extensions: [a2ui(client)] })).sendMessage("Hi");
@@ -251,7 +251,7 @@ describe("invalid content", () => {
   });
 
   test.each<[string, unknown]>([
-    ["that is no list", { version: "v0.9", action: { ...action, name: "first" } }],
+    ["that is not a list", { version: "v0.9", action: { ...action, name: "first" } }],
     ["that is too large", [{ version: "v0.9", action: { ...action, name: "x".repeat(6000) } }]],
   ])("a part %s is not read", async (_, data) => {
     expect((await received(data)).said).toEqual({ names: [], paths: [""] });
@@ -264,7 +264,7 @@ describe("invalid content", () => {
       extensions: [ui],
       async *onMessage(turn) {
         expect(turn.ext(ui)?.check(made)).toMatchObject([{ index: 1, path: "/createSurface/surfaceId" }]);
-        expect(() => turn.ext(ui)?.parts(made as never)).toThrow(/^Message 1 is no message of A2UI 0\.9/);
+        expect(() => turn.ext(ui)?.parts(made as never)).toThrow(/^Message 1 is not a message of A2UI 0\.9/);
         yield turn.artifact({ parts: [{ data: made, mediaType: ui.mediaType }, { text: "As text" }] });
         yield turn.completed([{ data: [{}], mediaType: ui.mediaType }]);
       },

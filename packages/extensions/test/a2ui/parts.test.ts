@@ -113,7 +113,7 @@ describe("written parts", () => {
 
   test("are checked", () => {
     expect(() => write({ version: "v0.9", action: { name: "a" } })).toThrow(
-      "Message 0 is no message of A2UI 0.9: /action/surfaceId is required",
+      "Message 0 is not a message of A2UI 0.9: /action/surfaceId is required",
     );
     expect(() => write({ version: "v0.9", error: { code: "a", message: "b".repeat(2000), surfaceId: "c" } })).toThrow(
       "larger than 1000 bytes",

@@ -325,7 +325,7 @@ describe("an update only costs its changes", () => {
     const { surfaces, problems } = reduceSurfaces(noSurfaces, messages);
     expect(surfaces.byId.size).toBe(1000);
     expect(problems[0]).toMatchObject({ index: 1000, surfaceId: "s1000", message: expect.stringContaining("1000") });
-    // Room that is made can be used, and those that are there go on.
+    // Room that is made can be used, and those that are there continue.
     const after = reduceSurfaces(surfaces, [
       { version, deleteSurface: { surfaceId: "s0" } },
       create(2000),

@@ -172,7 +172,7 @@ describe("only links with a wallet scheme are read", () => {
   });
 
   test.each(["javascript:", " javascript:", "data:,", "file:///", "/wallet", "https:wallet", "acme://"])(
-    "%j is no endpoint of a wallet",
+    "%j is not an endpoint of a wallet",
     (endpoint) => expect(() => walletUrl({ client_id: "v", request: {} }, endpoint)).toThrow(TypeError),
   );
 

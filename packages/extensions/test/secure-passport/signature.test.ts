@@ -166,7 +166,7 @@ describe("an invalid signature", () => {
     ["one without an end", `${encoded({ ...header, exp: undefined })}..c2ln`],
     ["one whose name is too long", `${encoded({ ...header, jti: "j".repeat(1025) })}..c2ln`],
     ["one whose header is a list", `${encoded([])}..c2ln`],
-    ["one whose header is no JSON", "bm90IGpzb24..c2ln"],
+    ["one whose header is not JSON", "bm90IGpzb24..c2ln"],
     ["one that is too long", `${"A".repeat(20_000)}..c2ln`],
   ])("such as %s is unreadable", async (_, signature) => {
     expect(await verified({ ...context, signature })).toEqual({ verified: false, problem: "unreadable" });

@@ -75,7 +75,7 @@ describe("a facilitator with the public HTTP API", () => {
     ["another object", 200, '{"ok":true}'],
     ["nothing", 204, ""],
     ["a redirect, which is not followed", 307, ""],
-    ["a settlement that goes on", 200, '{"success":false,"errorReason":"settlement_pending","network":"base"}'],
+    ["a settlement that continues", 200, '{"success":false,"errorReason":"settlement_pending","network":"base"}'],
     ["more than it may", 200, JSON.stringify({ success: true, transaction: "x".repeat(70_000) })],
   ];
   test.each(unknown)("has no outcome with %s", async (_, status, body) => {

@@ -113,7 +113,7 @@ const openers: Readonly<Partial<Record<NodeJS.Platform, readonly [string, ...str
  * Opens a page in the browser of the system.
  *
  * @param url - A URL of `https`, or of `http` on this machine. Do not open others that a stranger chose.
- * @throws A2AError `Unauthenticated` where there is no program for it.
+ * @throws A2AError `Unauthenticated` if there is no program for it.
  */
 export async function openBrowser(url: string): Promise<void> {
   const [command, ...given] = openers[process.platform] ?? ["xdg-open"];

@@ -87,7 +87,7 @@ export function certificateOf(socket: Socket): PeerCertificate | undefined {
   if (!isTls(socket)) return undefined;
   // After a renegotiation with another certificate Node reports its error, and leaves `authorized` as it was.
   const authorized = socket.authorized && !socket.authorizationError;
-  // Node returns an empty object where there is no certificate, and null after the connection was closed.
+  // Node returns an empty object if there is no certificate, and null after the connection was closed.
   const shown = (authorized ? socket.getPeerCertificate(true) : socket.getPeerCertificate()) as Shown | null;
   const certificate = shown === null ? undefined : described(shown, authorized);
   return certificate && authorized ? { ...certificate, authorities: authoritiesOf(shown ?? {}) } : certificate;

@@ -69,7 +69,7 @@ export function nodeListener<Incoming extends NodeRequest = NodeRequest>(
   };
 }
 
-/** The proxies of the options, which are loaded where there are any. */
+/** The proxies of the options, which are loaded if there are any. */
 function proxiesOf({ trustProxy, logger = silentLogger }: HttpOptions): Promise<Proxies> | undefined {
   if (trustProxy === undefined) return undefined;
   const proxies = import("./proxies.ts").then((loaded) => new loaded.Proxies(trustProxy));

@@ -51,7 +51,7 @@ export interface Engine {
   readonly authorizations: Authorizations | undefined;
   /** Answers a request for a large file. `undefined`: none. `answers`: the memory that readers may hold. */
   file(request: UniversalRequest, answers: ByteBudget): Promise<UniversalResponse | undefined>;
-  /** Begins to receive a message whose large files are stored while it is read, for one of these agents. Only where there is `files`. */
+  /** Begins to receive a message whose large files are stored while it is read, for one of these agents. Only if there is `files`. */
   receive(agents: readonly string[], sender: Omit<FileSender, "services">): Promise<IncomingFiles>;
   /**
    * Starts the periodic work: leases, lost runs, timeouts, retention. Until then nothing runs and the store is not asked. Without

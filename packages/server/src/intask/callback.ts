@@ -279,7 +279,7 @@ function askingPage(request: StoredRequest): UniversalResponse {
 }
 
 function thanksPage(denied: boolean): UniversalResponse {
-  return page(200, denied ? "Refused" : "Received", "<p>You can close this page. The agent goes on.</p>");
+  return page(200, denied ? "Refused" : "Received", "<p>You can close this page. The agent continues.</p>");
 }
 
 /** The page of every link that does not work. */

@@ -61,7 +61,7 @@ export function authenticationOf(
       },
     };
   }
-  // Not loaded where there is no authenticator.
+  // Not loaded if there is no authenticator.
   let checks: Checks | undefined;
   const load = async (): Promise<Checks> => (checks ??= await import("@parley/a2a/internal/auth/guarded"));
   let placeOf = placesOf(authenticator, host, []);

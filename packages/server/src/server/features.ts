@@ -314,7 +314,7 @@ function settingsOf(options: BlobOptions, { publicUrl, pushKeys }: BlobHost): Bl
   };
 }
 
-/** The default of `limits.unfinishedBytes`, where files that are being stored take a part of it; `undefined` where there are none. */
+/** The default of `limits.unfinishedBytes`, where files that are being stored take a part of it; `undefined` if there are none. */
 export function unfinishedBytesOf(options: BlobOptions | undefined, bodyBytes: number): number | undefined {
   const buffer = options?.store.uploadBytes ?? mebi;
   return options && Math.max(64 * mebi, 4 * bodyBytes, 16 * buffer);

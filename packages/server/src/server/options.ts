@@ -275,11 +275,11 @@ export interface Host<Mount = HostedService> {
 /** Agents with the engine that runs them. `createHandler()` makes one. */
 export interface Handler extends Host<AgentMount | HostedService> {
   /**
-   * Tells a task of something that has happened outside: `turn.waitFor(name)` goes on with the data. An event that comes before the agent
+   * Tells a task of something that has happened outside: `turn.waitFor(name)` continues with the data. An event that comes before the agent
    * waits for it is kept, up to 32 of a task, until the task is over. It may be called in any process that shares the store. It is for the
    * operator's own code, which has checked who calls: it takes tasks of every owner.
    *
-   * With `waitUntil` the event is stored, and nothing runs yet: the task goes on with the next request, or with `wake()`.
+   * With `waitUntil` the event is stored, and nothing runs yet: the task continues with the next request, or with `wake()`.
    *
    * @param data - Any JSON, at most 16 KiB. Default `null`.
    * @throws A2AError `TaskNotFound`; `UnsupportedOperation` where the task is over; `TooManyRequests` where 32 events of it wait; `InvalidParams`
@@ -298,7 +298,7 @@ export interface Handler extends Host<AgentMount | HostedService> {
    * this process is answering are given up. Withdraw its access before. It is for the operator's own code.
    *
    * @param owner - The caller, or the name that `ownerOf` gives to it.
-   * @throws A2AError `Unavailable` where it goes on creating tasks, or the store cannot work; what is deleted then stays deleted.
+   * @throws A2AError `Unavailable` where it continues creating tasks, or the store cannot work; what is deleted then stays deleted.
    * `UnsupportedOperation` where the store has no `upkeep`.
    *
    * @example

@@ -106,7 +106,7 @@ function defined<T extends object>(options: T): T {
   return Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined)) as T;
 }
 
-/** Tells both, where there are two. */
+/** Tells both, if there are two. */
 function bothAudits(one: Audit | undefined, other: Audit | undefined): Audit | undefined {
   if (one === undefined || other === undefined) return one ?? other;
   return (record) => {

@@ -88,7 +88,7 @@ describe("mirrorArtifactText", () => {
       [{ text: "Done" }],
     ],
     [
-      "not where there is no text",
+      "not if there is no text",
       async function* (turn) {
         yield turn.artifact({ parts: [file(new Uint8Array(3))] });
       },
@@ -121,7 +121,7 @@ describe("mirrorArtifactText", () => {
     expect(await shown({ onMessage, mirrorArtifactText: undefined as never })).toBeUndefined();
   });
 
-  it("is the same after a crash: what the lost run had stored is not said again by the one that goes on", async () => {
+  it("is the same after a crash: what the lost run had stored is not said again by the one that continues", async () => {
     const attempts: number[] = [];
     const agent = await given({
       resumable: true,

@@ -22,7 +22,7 @@ async function* uses(turn: Turn) {
     expectTypeOf(call.key).toBeString();
     expectTypeOf(call.signal).toEqualTypeOf<TurnSignal>();
   });
-  // @ts-expect-error A Date is no JSON.
+  // @ts-expect-error A Date is not JSON.
   await turn.step("f", () => new Date());
   // @ts-expect-error Nor is a map, in a promise either.
   await turn.step("g", () => Promise.resolve(aMap));
@@ -30,7 +30,7 @@ async function* uses(turn: Turn) {
   await turn.step("h", () => 1, { scope: "context" });
   expectTypeOf(yield* turn.sleep(1000)).toBeVoid();
   yield* turn.sleep(new Date());
-  // @ts-expect-error Dates are no texts.
+  // @ts-expect-error Dates are not texts.
   yield* turn.sleep("tomorrow");
   expectTypeOf(yield* turn.waitFor("a")).toEqualTypeOf<JsonValue>();
   expectTypeOf(yield* turn.waitFor("a", { timeout: 1 })).toEqualTypeOf<JsonValue | undefined>();
@@ -42,6 +42,6 @@ async function* uses(turn: Turn) {
   expectTypeOf(late).toEqualTypeOf<JsonValue | undefined>();
 }
 
-test("steps and waits have the types of their results, and refuse what is no JSON", () => {
+test("steps and waits have the types of their results, and refuse what is not JSON", () => {
   expect(defineAgent({ name: "a", description: "a", version: "1", skills: [], onMessage: uses }).name).toBe("a");
 });

@@ -103,7 +103,7 @@ describe("the task of the other agent", () => {
     });
   });
 
-  test("goes on when the turn takes too long, with cancel: canceled", async () => {
+  test("continues when the turn takes too long, with cancel: canceled", async () => {
     const clock = fakeClock();
     const { served, main, id } = await delegating({ cancel: "canceled" }, { clock });
     await vi.waitFor(async () => {
@@ -113,21 +113,21 @@ describe("the task of the other agent", () => {
     expect(served.requests).not.toContain("CancelTask");
   });
 
-  test("goes on when this one is canceled, with cancel: never", async () => {
+  test("continues when this one is canceled, with cancel: never", async () => {
     const { served, main, id } = await delegating({ cancel: "never" });
     await (await main.client()).cancelTask(id);
     expect(await states(served)).toEqual(["WORKING"]);
     expect(served.requests).not.toContain("CancelTask");
   });
 
-  test("goes on when the server stops", async () => {
+  test("continues when the server stops", async () => {
     const { served, main } = await delegating();
     await main.handler.close();
     expect(await states(served)).toEqual(["WORKING"]);
     expect(served.requests).not.toContain("CancelTask");
   });
 
-  test("goes on when another process has taken this one over", async () => {
+  test("continues when another process has taken this one over", async () => {
     const store = memoryStore();
     const { served } = await delegating({}, { store });
     const client = await served.client();

@@ -37,7 +37,7 @@ const editing = (client: DelegateClient) =>
     yield turn.completed(poem);
   });
 
-/** Begins a task of the agent and reads its events, while the clock goes on. */
+/** Begins a task of the agent and reads its events, while the clock continues. */
 async function reading(main: Served, tick: () => void) {
   const events = (await main.client()).sendStreamingMessage("A poem");
   const all = gists(events);

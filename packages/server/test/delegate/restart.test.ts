@@ -78,7 +78,7 @@ async function logOf(served: Served, taskId: string): Promise<readonly string[]>
 
 describe("a delegation", () => {
   test.each([true, false])(
-    "goes on after a restart, and sends and stores nothing twice (resumable: %s)",
+    "continues after a restart, and sends and stores nothing twice (resumable: %s)",
     async (resumable) => {
       const { served, wait, turns } = poet();
       const { agent, attempts } = editor(await served.client(), resumable);
@@ -96,7 +96,7 @@ describe("a delegation", () => {
     },
   );
 
-  test("goes on after a process is gone, again and again", async () => {
+  test("continues after a process is gone, again and again", async () => {
     const { served, wait, turns } = poet();
     const { agent, attempts } = editor(await served.client(), false);
     const store = memoryStore();

@@ -39,7 +39,7 @@ describe("limits.taskBytes", () => {
     expect(head?.bytes).toBeLessThan(limits.taskBytes);
   });
 
-  it("refuses a message to a task that waits for its user, and the task goes on waiting", async () => {
+  it("refuses a message to a task that waits for its user, and the task continues waiting", async () => {
     const { send, get } = harness(
       async function* (turn) {
         yield turn.inputRequired("And?");

@@ -24,7 +24,7 @@ describe("the fake clock", () => {
 });
 
 describe("a wall clock that is set", () => {
-  it("does not end an idle timeout: a task that was silent for three seconds goes on after a jump of ten minutes", async () => {
+  it("does not end an idle timeout: a task that was silent for three seconds continues after a jump of ten minutes", async () => {
     const clock = fakeClock();
     const { opened, open } = gate();
     const { stream, log } = harness(

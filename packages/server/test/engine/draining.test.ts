@@ -73,7 +73,7 @@ describe("an engine that stops", () => {
     await eventually(async () => (await taskOf(two, other.id)).history?.length === 2);
     const closed = one.engine.close({ grace: 60_000 });
     await expect(moved.until(() => false)).rejects.toMatchObject(stopping);
-    // A send could not go on elsewhere.
+    // A send could not continue elsewhere.
     expect(answered).toBe(false);
     gates.own.open();
     const events = await own.reading.all();
@@ -82,7 +82,7 @@ describe("an engine that stops", () => {
     await expect(waiting).rejects.toMatchObject(stopping);
   });
 
-  it("leaves its tasks to another one, which goes on with them at once, and takes none itself", async () => {
+  it("leaves its tasks to another one, which continues with them at once, and takes none itself", async () => {
     const { opened, open } = gate();
     const [one, two] = twoNodes(async function* (turn) {
       yield turn.artifact({ artifactId: "first", parts: [{ text: "first" }] });

@@ -62,7 +62,7 @@ describe("messages to a task that a run works on", () => {
         yield turn.inputRequired("Which one?");
         yield turn.working("not stored: the question stands");
       } else {
-        // JavaScript without types can yield this. It is no event, and does not end the turn.
+        // JavaScript without types can yield this. It is not an event, and does not end the turn.
         yield undefined as never;
         yield turn.artifact({ parts: [{ text: `answer to ${turn.text}` }] });
       }

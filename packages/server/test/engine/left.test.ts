@@ -81,7 +81,7 @@ describe("processes with the same host name on two machines", () => {
 });
 
 describe("a store that counts its processes", () => {
-  it("has the next work due after lease.ttl while a run goes on, and not when its lease ends", async () => {
+  it("has the next work due after lease.ttl while a run continues, and not when its lease ends", async () => {
     const clock = fakeClock();
     const { shared } = counted(memoryStore(), clock);
     const { send, engine } = harness(

@@ -196,7 +196,7 @@ describe("an agent with a mistake", () => {
     expect(task.artifacts).toHaveLength(1);
   });
 
-  it("that throws before its first event, or is no generator at all", async () => {
+  it("that throws before its first event, or is not a generator at all", async () => {
     expect(
       (
         await failure(() => {
@@ -279,7 +279,7 @@ describe("an agent with a mistake", () => {
     ],
     [
       "no event",
-      'What was yielded, {"kind":"dance"}, event 1 of turn 1: it is no event: yield what the builders of the turn give',
+      'What was yielded, {"kind":"dance"}, event 1 of turn 1: it is not an event: yield what the builders of the turn give',
       async function* () {
         yield { kind: "dance" } as never;
       },

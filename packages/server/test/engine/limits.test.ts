@@ -283,11 +283,11 @@ describe("limits.tasksPerCaller", () => {
     );
     const tasks = [await send("a"), await send("b"), await send("c")];
     const answer = (at: number) => ({ message: { taskId: tasks[at]?.id ?? "" } });
-    const working = [await stream("go on", answer(0)), await stream("go on", answer(1))];
-    await expect(ask("go on", answer(2))).rejects.toMatchObject({ code: "TooManyRequests" });
+    const working = [await stream("continue", answer(0)), await stream("continue", answer(1))];
+    await expect(ask("continue", answer(2))).rejects.toMatchObject({ code: "TooManyRequests" });
     open();
     for (const reading of working) await reading.all();
-    expect((await send("go on", answer(2))).status.state).toBe("TASK_STATE_COMPLETED");
+    expect((await send("continue", answer(2))).status.state).toBe("TASK_STATE_COMPLETED");
   });
 
   it("holds for messages that come at the same time", async () => {

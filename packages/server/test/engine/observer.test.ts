@@ -307,7 +307,7 @@ describe("where nobody observes", () => {
   });
 });
 
-describe("an observer that is no object", () => {
+describe("an observer that is not an object", () => {
   const observer = (() => undefined) as unknown as Observer;
   const refused = { code: "InvalidParams", fields: [expect.objectContaining({ field: "observer" })] };
 

@@ -20,7 +20,7 @@ describe("the pace of agents", () => {
     for (let microtask = 0; microtask < 100; microtask += 1) await Promise.resolve();
     expect(over).toBe(0);
     await Promise.all(rests);
-    // The next millisecond begins when they go on.
+    // The next millisecond begins when they continue.
     expect(pace.rest()).toBeUndefined();
     clock.advance(1);
     expect(pace.rest()).toBeInstanceOf(Promise);

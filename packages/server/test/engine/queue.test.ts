@@ -8,7 +8,7 @@ import { bound, eventually, gate, gist, harness, messageOf, type OnMessage } fro
 
 const immediately = { configuration: { returnImmediately: true } };
 
-/** An agent whose turns go on until they are let go, one by one, and which says what it was asked in their order. */
+/** An agent whose turns continue until they are let go, one by one, and which says what it was asked in their order. */
 function holding() {
   const begun: string[] = [];
   const open: (() => void)[] = [];

@@ -7,7 +7,7 @@ import { bound, eventually, gate, harness, type OnMessage } from "./support.ts";
 
 const immediately = { configuration: { returnImmediately: true } };
 
-/** An agent that asks first, and counts how many of its later turns go on at once. */
+/** An agent that asks first, and counts how many of its later turns continue at once. */
 function counting() {
   let now = 0;
   const seen = { most: 0, ended: 0 };

@@ -77,7 +77,7 @@ describe("turn.step()", () => {
     ]);
   });
 
-  it("has the task stored before it is called, and its result before it goes on", async () => {
+  it("has the task stored before it is called, and its result before it continues", async () => {
     const seen: string[] = [];
     const on = harness(async function* (turn) {
       const of = async (): Promise<string> =>
@@ -148,7 +148,7 @@ describe("turn.step()", () => {
     }
   });
 
-  it("refuses names that are empty or too long, and what is no function", async () => {
+  it("refuses names that are empty or too long, and what is not a function", async () => {
     const texts: string[] = [];
     const on = harness(async function* (turn) {
       yield turn.working();
@@ -216,7 +216,7 @@ describe("turn.step()", () => {
     expect(times.map((time, at) => time - (times[at - 1] ?? time))).toEqual([0, 1000, 2000, 3000]);
   });
 
-  it("refuses results that are no JSON, and larger than a result may be", async () => {
+  it("refuses results that are not JSON, and larger than a result may be", async () => {
     const circle: Record<string, unknown> = { list: [{}] };
     (circle["list"] as Record<string, unknown>[])[0] = { own: circle };
     let deep: unknown = [];

@@ -131,7 +131,7 @@ describe("streams", () => {
     ]);
   });
 
-  it("stay open at auth-required, where the agent may go on by itself (§7.6.1)", async () => {
+  it("stay open at auth-required, where the agent may continue on its own (§7.6.1)", async () => {
     const { opened, open } = gate();
     const { stream, send } = harness(async function* (turn) {
       yield turn.authRequired("Log in there");

@@ -108,7 +108,7 @@ describe("tasks of a process that crashed", () => {
     expect(largest).toBeLessThanOrEqual(25);
   });
 
-  it("are tried in 12 rounds where there are 200 and none crashes again", async () => {
+  it("are tried in 12 rounds if there are 200 and none crashes again", async () => {
     expect((await tryAll(200, new Set(), () => 0.5)).rounds).toBe(12);
   });
 });

@@ -361,7 +361,7 @@ describe("a task that makes its process crash when it is resumed", () => {
     await eventually(async () => (await runs()).every((run) => run?.suspended === true));
   });
 
-  it("outlives its start also where there is no room for another one that is lost", async () => {
+  it("outlives its start also if there is no room for another one that is lost", async () => {
     const { start, shared, clock } = processes(async function* (turn) {
       yield turn.working();
       await never;
@@ -377,7 +377,7 @@ describe("a task that makes its process crash when it is resumed", () => {
     });
   });
 
-  it("that cannot be taken over is logged once and tried after longer and longer pauses, and other tasks go on", async () => {
+  it("that cannot be taken over is logged once and tried after longer and longer pauses, and other tasks continue", async () => {
     const { start, clock, log } = processes(async function* (turn) {
       yield turn.working();
       if (turn.attempt === 1) await never;

@@ -157,7 +157,7 @@ describe("which wait is which", () => {
     expect(await over(on, id)).toBe("COMPLETED attempt 2");
   });
 
-  it("goes on from a checkpoint that was saved in turn.all()", async () => {
+  it("continues from a checkpoint that was saved in turn.all()", async () => {
     const clock = fakeClock();
     const on = harness(
       async function* (turn) {
@@ -229,7 +229,7 @@ describe("a wait that the function does not come to any more", () => {
     const clock = fakeClock();
     const on = harness(
       async function* (turn) {
-        // A function that is no function of its input: each attempt waits for something else.
+        // A function that is not a function of its input: each attempt waits for something else.
         if (turn.attempt < 70) yield* turn.waitFor(`word ${turn.attempt}`, { timeout: minute });
         yield turn.completed(`attempt ${turn.attempt}`);
       },

@@ -89,7 +89,7 @@ describe("a step that is under way", () => {
     expect(await over(on, id)).toContain("FAILED");
   });
 
-  it("does not begin in a finally where the turn waits, which is told as TurnAborted and is no failure", async () => {
+  it("does not begin in a finally where the turn waits, which is told as TurnAborted and is not a failure", async () => {
     const clock = fakeClock();
     const released: string[] = [];
     const on = harness(

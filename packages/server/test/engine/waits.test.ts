@@ -94,7 +94,7 @@ describe("turn.sleep()", () => {
     expect((await on.send("Go")).status.message?.parts[0]?.text).toBe("attempt 1");
   });
 
-  it("goes on from the checkpoint, with waits that this process has not seen", async () => {
+  it("continues from the checkpoint, with waits that this process has not seen", async () => {
     const clock = fakeClock();
     const asked: string[] = [];
     const on = harness(
@@ -142,7 +142,7 @@ describe("turn.sleep()", () => {
 });
 
 describe("turn.waitFor()", () => {
-  it("goes on with the data of an event that comes from outside", async () => {
+  it("continues with the data of an event that comes from outside", async () => {
     const on = harness(async function* (turn) {
       yield turn.working("Waiting for approval");
       const approval = yield* turn.waitFor("approved");
@@ -317,7 +317,7 @@ describe("a task that waits", () => {
     expect(artifacts?.map(({ parts }) => parts[0]?.text)).toEqual(["1: one", "2: two", "3: three"]);
   });
 
-  it("goes on in another process, where its time is over while none runs", async () => {
+  it("continues in another process, where its time is over while none runs", async () => {
     const clock = fakeClock();
     const store = memoryStore();
     const function_ = async function* (turn: Parameters<Parameters<typeof harness>[0]>[0]) {
@@ -446,7 +446,7 @@ describe("a task that waits, and processes that die", () => {
 });
 
 describe("turn.all() with waits", () => {
-  it("lets go of the process once all wait, and goes on with each in its time", async () => {
+  it("lets go of the process once all wait, and continues with each in its time", async () => {
     const clock = fakeClock();
     const on = harness(
       async function* (turn) {
@@ -471,7 +471,7 @@ describe("turn.all() with waits", () => {
     expect(await over(on, id)).toBe('COMPLETED ["hello",null]');
   });
 
-  it("goes on with a wait that is over while another generator works", async () => {
+  it("continues with a wait that is over while another generator works", async () => {
     const clock = fakeClock();
     const work = gate();
     const on = harness(

@@ -66,7 +66,7 @@ describe("turn.authorize() (A2A 1.0 §7.6)", () => {
     expect(await reasonOf(client, taskId)).toBe("The authorization was refused.");
   });
 
-  test("lets an agent go on without it", async () => {
+  test("lets an agent continue without it", async () => {
     const served = serving(
       agentOf(async function* (turn) {
         try {
@@ -177,7 +177,7 @@ describe("turn.authorize() (A2A 1.0 §7.6)", () => {
     expect((await client.getTask(first.taskId)).artifacts).toHaveLength(1);
   });
 
-  test("does not take the state for an authorization: it goes on with an answer alone (§7.6.4)", async () => {
+  test("does not take the state for an authorization: it continues with an answer alone (§7.6.4)", async () => {
     const served = serving(agentOf((turn) => (turn.number === 1 ? asking(turn) : asking(turn))));
     const client = await served.client();
     const events = begin(client);
@@ -247,7 +247,7 @@ describe("a credential in a message (A2A 1.0 §7.6.3, 0.3 §4.5)", () => {
     yield turn.artifact({ parts: [text(token === secret ? "bought" : "wrong")] });
   });
 
-  test("is taken out before anything is stored, and the turn that waits goes on with it", async () => {
+  test("is taken out before anything is stored, and the turn that waits continues with it", async () => {
     const served = serving(inMessage);
     const client = await served.client();
     const events = begin(client);

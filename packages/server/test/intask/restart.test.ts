@@ -82,7 +82,7 @@ describe("a wait for an authorization", () => {
     expect(got).toEqual([secret]);
   });
 
-  test("goes on in another process, where the one that waited stops before it knows of the credential", async () => {
+  test("continues in another process, where the one that waited stops before it knows of the credential", async () => {
     const { agent, got } = shop();
     const store = memoryStore();
     const first = serving(agent, { store, pollInterval: 3_600_000 });

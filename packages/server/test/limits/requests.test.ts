@@ -58,7 +58,7 @@ function serving(options: Partial<HandlerOptions>) {
 const minute = 60_000;
 
 describe("limits.rate.principal", () => {
-  test("limits each caller by itself, whatever its address is", async () => {
+  test("limits each caller on its own, whatever its address is", async () => {
     const clock = fakeClock();
     const rate = { principal: { requests: 2, per: minute } };
     const { list, send } = serving({ authenticator: names(), clock, limits: { rate } });

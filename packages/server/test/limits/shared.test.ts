@@ -127,14 +127,14 @@ describe("limits.rate.principal over several servers", () => {
     expect(rates.calls).toEqual([]);
   });
 
-  test("while the store fails, each server limits by itself, and the log says so once; then all of it counts", async () => {
+  test("while the store fails, each server limits on its own, and the log says so once; then all of it counts", async () => {
     const { clock, rates, log, list } = cluster({ principal: hundred });
     rates.before = () => Promise.reject(new A2AError("Unavailable"));
     expect(count(await list(300), 200)).toBe(200);
     expect(log).toHaveLength(2);
     rates.before = () => Promise.resolve();
     clock.advance(1_500);
-    // What has come back since then is used by itself, and with it all is reported.
+    // What has come back since then is used on its own, and with it all is reported.
     expect(count(await list(20), 200)).toBeLessThanOrEqual(4);
     await settled();
     clock.advance(30_000);
@@ -213,7 +213,7 @@ describe("limits.rate.failures over several servers", () => {
     expect(most).toBe(4);
   });
 
-  test("while the store fails, each server limits guesses by itself", async () => {
+  test("while the store fails, each server limits guesses on its own", async () => {
     const shared = cluster({ failures: hundred });
     shared.rates.before = () => Promise.reject(new A2AError("Unavailable"));
     expect(count(await shared.list(300, "wrong"), 401)).toBe(200);
@@ -296,23 +296,25 @@ describe("a request that waits for a shared limit", () => {
     const { take } = limiter(10);
     const answered: string[] = [];
     const ask = (name: string): void => {
-      void Promise.resolve(take("ada", 1)).then(({ ok }) => answered.push(`${name} ${ok ? "goes on" : "is refused"}`));
+      void Promise.resolve(take("ada", 1)).then(({ ok }) =>
+        answered.push(`${name} ${ok ? "continues" : "is refused"}`),
+      );
     };
     ask("first");
     await settled();
     await advance(100);
     ask("second");
     await advance(800);
-    expect(answered).toEqual(["first goes on"]);
+    expect(answered).toEqual(["first continues"]);
     await advance(200);
-    expect(answered).toEqual(["first goes on", "second goes on"]);
+    expect(answered).toEqual(["first continues", "second continues"]);
     // What was taken for it late is not reported once more.
     await advance(2_000);
     const counted = rates.calls.flat().reduce((sum, { used, wanted }) => sum + used + wanted, 0);
     expect(counted).toBe(2);
     for (let at = 0; at < 9; at += 1) ask(`${at}`);
     await advance(2_000);
-    expect(answered.filter((each) => each.endsWith("goes on"))).toHaveLength(10);
+    expect(answered.filter((each) => each.endsWith("continues"))).toHaveLength(10);
     // The others that came at the same time.
     expect(answered).toHaveLength(11);
   });

@@ -109,7 +109,7 @@ describe("an attempt that fails is repeated", () => {
     expect(given.received.map(({ headers }) => headers["webhook-id"])).toEqual(["n-c_1_2", "n-c_1_2", "n-c_2_3"]);
   });
 
-  it("after a connection that was closed without an answer, and where there is no server", async () => {
+  it("after a connection that was closed without an answer, and if there is no server", async () => {
     const given = await delivering((_request, count, response) => {
       if (count > 0) return 204;
       response.socket?.destroy();

@@ -111,7 +111,7 @@ describe("CreateTaskPushNotificationConfig (A2A 1.0 §3.1.7)", () => {
     });
   });
 
-  test("goes on where the config with the same id stopped, so that no event is lost that waits for its receiver", async () => {
+  test("continues where the config with the same id stopped, so that no event is lost that waits for its receiver", async () => {
     const { send, create, store, key } = setup();
     const { id: taskId } = await send("hi", { subject: "ada" });
     await create({ taskId, id: "a", ...secrets });

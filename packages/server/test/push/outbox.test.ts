@@ -48,7 +48,7 @@ describe("deliveries of a config", () => {
     });
   });
 
-  it("go on when this process stores more, without waiting for the next poll", async () => {
+  it("continue when this process stores more, without waiting for the next poll", async () => {
     const { url, received } = await receiver();
     const clock = fakeClock();
     const { task, append, outbox } = harness({ clock, pollInterval: 60_000 });

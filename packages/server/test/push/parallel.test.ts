@@ -322,7 +322,7 @@ describe("a wall clock that is set", () => {
     expect(await row("soon")).toMatchObject({ due: soon });
   });
 
-  it("forward during a request ends no claim of a process that goes on, and repeats nothing", async () => {
+  it("forward during a request ends no claim of a process that continues, and repeats nothing", async () => {
     const slow = await holding();
     const clock = fakeClock();
     const { outbox, task, append, row } = harness({ clock });
@@ -371,7 +371,7 @@ describe("the end of a process", () => {
     const { due, config } = (await row("t")) ?? {};
     expect(due).toBe(clock.now());
     for (const member of ["claim", "attempts", "problem"]) expect(config).not.toHaveProperty(member);
-    // The next process goes on at once.
+    // The next process continues at once.
     const next = harness({ clock, store });
     next.outbox.start();
     await until(() => expect(slow.held).toHaveLength(2));
@@ -406,7 +406,7 @@ describe("a store", () => {
     const { outbox, task, append, row } = harness({
       store: failing,
       clock,
-      // A request during which the clock goes on may fail, and is repeated.
+      // A request during which the clock continues may fail, and is repeated.
       settings: { retryAfter: Array.from({ length: 1_000 }, () => 0) },
     });
     outbox.start();
@@ -421,7 +421,7 @@ describe("a store", () => {
     expect(ids.indexOf("n-c_2_3")).toBe(ids.lastIndexOf("n-c_1_2") + 1);
   });
 
-  it("with a row that is no config says so, and delivers the others", async () => {
+  it("with a row that is not a config says so, and delivers the others", async () => {
     const { url, received } = await receiver();
     const { outbox, store, task, append, log } = harness();
     const broken = { effect: "feature", op: "set", feature: "push", key: "c", value: '{"url":5}', due: 1 } as const;

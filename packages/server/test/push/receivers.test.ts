@@ -108,9 +108,9 @@ describe("a fresh process", () => {
 
   it.each<readonly [string, StoreNotes]>([
     ["that fail", { read: () => Promise.reject(new Error("away")), write: () => Promise.reject(new Error("away")) }],
-    ["that are no JSON", { read: async (keys) => new Map(keys.map((key) => [key, "]"])), write: async () => {} }],
+    ["that are not JSON", { read: async (keys) => new Map(keys.map((key) => [key, "]"])), write: async () => {} }],
     ["of another form", { read: async (keys) => new Map(keys.map((key) => [key, '{"at":0}'])), write: async () => {} }],
-  ])("delivers without notes, and no more than a debug line, where there are notes %s", async (_which, notes) => {
+  ])("delivers without notes, and no more than a debug line, if there are notes %s", async (_which, notes) => {
     const clock = fakeClock();
     const { asked, dialerOf } = receiving(() => 204);
     const made = starting({ ...bound(memoryStore()), notes }, clock, dialerOf("a"));

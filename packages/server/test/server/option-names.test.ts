@@ -21,31 +21,31 @@ const handler = (options: object) => createHandler(agent, { ...given, ...options
 
 describe("createHandler()", () => {
   test.each([
-    [{ limit: { bodyBytes: 1 } }, "limit is no option of createHandler(): limits is meant"],
-    [{ authenticater: {} }, "authenticater is no option of createHandler(): authenticator is meant"],
-    [{ interceptor: [] }, "interceptor is no option of createHandler(): interceptors is meant"],
-    [{ constructor: 1 }, "constructor is no option of createHandler(). There are allowedHosts, "],
-    [{ cors: { origin: "*" } }, "origin is no option of cors: origins is meant"],
-    [{ authorization: { key: [] } }, "key is no option of authorization: keys is meant"],
-    [{ blobs: { inlineByte: 1 } }, "inlineByte is no option of blobs: inlineBytes is meant"],
-    [{ dedupe: { onconflict: "refuse" } }, "onconflict is no option of dedupe: onConflict is meant"],
-    [{ health: { readyz: "/r" } }, "readyz is no option of health: ready is meant"],
-    [{ lease: { maxAttempt: 1 } }, "maxAttempt is no option of lease: maxAttempts is meant"],
-    [{ push: { retries: [] } }, "retries is no option of push. There are keys, "],
-    [{ push: { net: { allowPrivat: true } } }, "allowPrivat is no option of push.net: allowPrivate is meant"],
-    [{ retention: { complete: 1 } }, "complete is no option of retention: completed is meant"],
+    [{ limit: { bodyBytes: 1 } }, "limit is not an option of createHandler(): limits is meant"],
+    [{ authenticater: {} }, "authenticater is not an option of createHandler(): authenticator is meant"],
+    [{ interceptor: [] }, "interceptor is not an option of createHandler(): interceptors is meant"],
+    [{ constructor: 1 }, "constructor is not an option of createHandler(). There are allowedHosts, "],
+    [{ cors: { origin: "*" } }, "origin is not an option of cors: origins is meant"],
+    [{ authorization: { key: [] } }, "key is not an option of authorization: keys is meant"],
+    [{ blobs: { inlineByte: 1 } }, "inlineByte is not an option of blobs: inlineBytes is meant"],
+    [{ dedupe: { onconflict: "refuse" } }, "onconflict is not an option of dedupe: onConflict is meant"],
+    [{ health: { readyz: "/r" } }, "readyz is not an option of health: ready is meant"],
+    [{ lease: { maxAttempt: 1 } }, "maxAttempt is not an option of lease: maxAttempts is meant"],
+    [{ push: { retries: [] } }, "retries is not an option of push. There are keys, "],
+    [{ push: { net: { allowPrivat: true } } }, "allowPrivat is not an option of push.net: allowPrivate is meant"],
+    [{ retention: { complete: 1 } }, "complete is not an option of retention: completed is meant"],
     [
       { retention: { agents: { "/a": { replay: 1 } } } },
-      'replay is no option of retention.agents["/a"]. There are terminal, ',
+      'replay is not an option of retention.agents["/a"]. There are terminal, ',
     ],
-    [{ signCards: { key: [] } }, "key is no option of signCards: keys is meant"],
+    [{ signCards: { key: [] } }, "key is not an option of signCards: keys is meant"],
   ])("refuses %j", (options, message) => {
     expect(() => handler(options)).toThrow(message);
   });
 
   test("refuses a member that a mount does not have", () => {
     const mount = { agent, paths: "/weather" };
-    expect(() => createHandler([mount], given)).toThrow("paths is no option of a mount: path is meant");
+    expect(() => createHandler([mount], given)).toThrow("paths is not an option of a mount: path is meant");
   });
 
   test("takes options that are undefined", async () => {
@@ -54,10 +54,10 @@ describe("createHandler()", () => {
 });
 
 test.each([
-  [{ skill: [] }, "skill is no option of defineAgent(): skills is meant"],
-  [{ resumeable: true }, "resumeable is no option of defineAgent(): resumable is meant"],
-  [{ onmessage() {} }, "onmessage is no option of defineAgent(): onMessage is meant"],
-  [{ supportedInterfaces: [] }, "supportedInterfaces is no option of defineAgent(). There are "],
+  [{ skill: [] }, "skill is not an option of defineAgent(): skills is meant"],
+  [{ resumeable: true }, "resumeable is not an option of defineAgent(): resumable is meant"],
+  [{ onmessage() {} }, "onmessage is not an option of defineAgent(): onMessage is meant"],
+  [{ supportedInterfaces: [] }, "supportedInterfaces is not an option of defineAgent(). There are "],
 ])("defineAgent() refuses %j", (more, message) => {
   expect(() => defineAgent({ ...definition, ...more })).toThrow(message);
 });
@@ -66,9 +66,9 @@ describe("connect()", () => {
   const card = cardOf([jsonRpcAt("http://127.0.0.1:9")]);
 
   test.each([
-    [{ header: {} }, "header is no option of connect(): headers is meant"],
-    [{ interceptor: [] }, "interceptor is no option of connect(): interceptors is meant"],
-    [{ apiKey: "k" }, "apiKey is no option of connect(). There are binding, "],
+    [{ header: {} }, "header is not an option of connect(): headers is meant"],
+    [{ interceptor: [] }, "interceptor is not an option of connect(): interceptors is meant"],
+    [{ apiKey: "k" }, "apiKey is not an option of connect(). There are binding, "],
   ])("refuses %j, and says what there is", async (more, message) => {
     const [name] = Object.keys(more);
     await expect(connect(card, more as ConnectOptions)).rejects.toMatchObject({
@@ -87,7 +87,7 @@ describe("connect()", () => {
       const fetch = () => Promise.reject(new Error(`request ${(asked += 1)}`));
       const client = await connect(card, { fetch, retry: false, reconnect: false });
       const said = {
-        message: expect.stringMatching(new RegExp(`${name} is no option of a call\\. There are .*timeout`)),
+        message: expect.stringMatching(new RegExp(`${name} is not an option of a call\\. There are .*timeout`)),
       };
       await expect(client.sendMessage("hi", more)).rejects.toMatchObject(said);
       await expect(client.getTask("t1", more)).rejects.toMatchObject(said);

@@ -53,7 +53,7 @@ export function largeTasks(create: (bounds: StoreBounds) => Promise<Store>): voi
   it("refuses a task beyond what one text may have, and gives what of it is small", async () => {
     const store = await create(bounds);
     const artifacts = Array.from({ length: 15 }, (_, n) => chunk("big", "a", text, n > 0));
-    await put(store, "big", [said("m", "go on"), ...artifacts, done("big")]);
+    await put(store, "big", [said("m", "continue"), ...artifacts, done("big")]);
     await put(store, "small", [done("small")]);
     const refusal = {
       code: "UnsupportedOperation",
@@ -63,7 +63,7 @@ export function largeTasks(create: (bounds: StoreBounds) => Promise<Store>): voi
     await expect(store.list(owner, { limit: 9, ...all })).rejects.toMatchObject(refusal);
     // Less of it, and all else, is there as ever.
     const bare = await store.load(owner, "big", { artifacts: false });
-    expect(bare?.task.history?.map(({ parts }) => parts[0]?.text)).toEqual(["go on", "!"]);
+    expect(bare?.task.history?.map(({ parts }) => parts[0]?.text)).toEqual(["continue", "!"]);
     const listed = await store.list(owner, { limit: 9, artifacts: false });
     expect(listed.tasks.map(({ task }) => task.id)).toEqual(["small", "big"]);
     expect((await store.load(owner, "small", all))?.task.status.state).toBe("TASK_STATE_COMPLETED");

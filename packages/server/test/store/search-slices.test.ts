@@ -54,7 +54,7 @@ describe("a search in memory", () => {
     expect(second.turns).toBeLessThan(first.turns);
   });
 
-  it("lets others have their turn where there are very many small tasks", async () => {
+  it("lets others have their turn if there are very many small tasks", async () => {
     const { tables, find } = await searched();
     for (let at = 0; at < 4000; at += 1) stored(tables, `t${at}`, "boat");
     const { turns, value } = await turnsOf(find("boat"));

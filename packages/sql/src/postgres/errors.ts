@@ -14,7 +14,7 @@ export function isDisconnection(thrown: unknown): boolean {
   const state = sqlState(thrown);
   if (state !== undefined) return isEnd(state) || (endsSession(thrown) && !isRefusal(state));
   if ("code" in thrown && typeof thrown.code === "string" && socketErrors.has(thrown.code)) {
-    // A file that is not there, such as a certificate, is no socket.
+    // A file that is not there, such as a certificate, is not a socket.
     return thrown.code !== "ENOENT" || ("syscall" in thrown && thrown.syscall === "connect");
   }
   return lostConnection.test(thrown.message);

@@ -315,7 +315,7 @@ export async function checkVersion(queries: Queries, schema: Schema): Promise<nu
   return found;
 }
 
-/** The version of the tables; 0 where there are none. */
+/** The version of the tables; 0 if there are none. */
 export async function versionOf(queries: Queries, schema: Schema): Promise<number> {
   const sql = schema.over(queries);
   const table = `${quoted(schema.name)}.migrations`;

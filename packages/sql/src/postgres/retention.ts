@@ -33,7 +33,7 @@ export interface RetentionOptions {
 
 /**
  * Finds partitions whose tasks are all to be deleted. Their records are not deleted one by one: the partition is dropped once its tasks
- * are gone. Each node finds out by itself.
+ * are gone. Each node finds out on its own.
  */
 export class Retention {
   readonly #database: Database;

@@ -65,7 +65,7 @@ export async function together<T extends readonly unknown[]>(
   return settled.map((each) => (each.status === "fulfilled" ? each.value : undefined)) as unknown as T;
 }
 
-/** The columns of rows, as `unnest` takes them. There are `width` columns, also where there are no rows. */
+/** The columns of rows, as `unnest` takes them. There are `width` columns, also if there are no rows. */
 export function columnsOf(rows: readonly (readonly Value[])[], width: number): Value[][] {
   const columns: Value[][] = Array.from({ length: width }, () => []);
   for (const row of rows) for (const [at, column] of columns.entries()) column.push(row[at] ?? null);
@@ -150,7 +150,7 @@ export function bothNames(name: string): readonly [short: string, long: string |
   return [short, short === long ? null : long];
 }
 
-/** Runs a statement with its rows. Does nothing where there are none. */
+/** Runs a statement with its rows. Does nothing if there are none. */
 export async function write(
   sql: Sql,
   statement: string,

@@ -37,7 +37,7 @@ const tables = `
 
 /** Old rows are looked for after so many new ones. */
 const sweepAfter = 256;
-/** How many rows are forgotten at once where there are too many bytes. */
+/** How many rows are forgotten at once if there are too many bytes. */
 const forgotten = 1024;
 
 /**

@@ -59,7 +59,7 @@ describe("the clock of the store", () => {
     }
   });
 
-  test("goes on by the monotonic clock, is corrected by later samples, and survives a database that is away", async () => {
+  test("continues by the monotonic clock, is corrected by later samples, and survives a database that is away", async () => {
     const base = fakeClock();
     let answer = 5_000_000;
     let isAway = false;

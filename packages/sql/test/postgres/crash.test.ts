@@ -87,7 +87,7 @@ describe("a node behind a pooler, and one that is not", () => {
     const told: (string | undefined)[] = [];
     direct.watch?.((taskId) => void told.push(taskId));
     await behind.append([making("t")]);
-    // It looks by itself after ten minutes only.
+    // It looks on its own after ten minutes only.
     await expect.poll(() => told).toContain("t");
     expect((await behind.check?.())?.changes).toBe("polled");
   });

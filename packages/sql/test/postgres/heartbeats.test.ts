@@ -70,7 +70,7 @@ describe("a heartbeat of a process whose pool is full", () => {
     await empty();
   });
 
-  test("fails within its limit where there is no other way, and the next ones do not fill its line", async () => {
+  test("fails within its limit if there is no other way, and the next ones do not fill its line", async () => {
     const { store, pool } = await storeOver("small", 1, elsewhere);
     await store.nodes?.beat("a", within);
     const taken = await pool.connect();

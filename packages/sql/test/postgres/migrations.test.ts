@@ -125,7 +125,7 @@ describe("migrations", () => {
     }
   });
 
-  test("bring version 1 to this one: what it has stays in its order, and whom it was granted to can go on", async () => {
+  test("bring version 1 to this one: what it has stays in its order, and whom it was granted to can continue", async () => {
     const { url } = database();
     const schema = new Schema("first");
     const db = await connect({ database: url });

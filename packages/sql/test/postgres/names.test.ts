@@ -64,7 +64,7 @@ test("owners, agents, tasks and keys of features have names of any length, which
   }
 });
 
-test("times that are no whole milliseconds, or beyond all times, are compared as they are", async () => {
+test("times that are not a whole milliseconds, or beyond all times, are compared as they are", async () => {
   const store = await postgresStore({ database: database().url, schema: "times" });
   try {
     const item = { ...making("t"), records: [...making("t").records, done("t", 1000)] };

@@ -139,7 +139,7 @@ describe("time limits", () => {
     });
   });
 
-  test("many calls that wait for a database that is away are no leak to Node", async () => {
+  test("many calls that wait for a database that is away are not a leak to Node", async () => {
     const lines = warnings();
     const pool = poolWith();
     const plain = poolDriver(pool, { silence: 1000, owned: false });

@@ -134,7 +134,7 @@ describe("retention", () => {
     expect((await conversation()).entries.length).toBe(1);
   });
 
-  test("goes on after a week that was in use: of the others and of that one nothing is left", async () => {
+  test("continues after a week that was in use: of the others and of that one nothing is left", async () => {
     const schema = "used";
     await over(await store(schema), "a", "b");
     const weeks = [await age(schema, ["a"], 9), await age(schema, ["b"], 8)];

@@ -106,7 +106,7 @@ describe("a database that restarts", () => {
 });
 
 describe("a replica", () => {
-  test("refuses what writes, by its name; once it is promoted, calls that wait go on", async () => {
+  test("refuses what writes, by its name; once it is promoted, calls that wait continue", async () => {
     const db = await open({ outageTimeout: 30_000 });
     const store = await postgresStore({ database: server.url });
     const host = probed(store);
@@ -201,12 +201,12 @@ describe("TLS", () => {
     expect((await authority.query(encrypted)).rows).toEqual([[true]]);
   });
 
-  test("a certificate that is not there is named, and is no outage", async () => {
+  test("a certificate that is not there is named, and is not an outage", async () => {
     const missing = withMode("verify-full", { sslrootcert: "/nowhere/ca.pem" });
     expect(await refusal(connect({ database: missing }))).toContain("does not exist");
   });
 
-  test("prefer goes on without it where the server has none, and says so; require does not", async () => {
+  test("prefer continues without it where the server has none, and says so; require does not", async () => {
     const plain = await startPostgres();
     try {
       const { lines, logger } = recorder();

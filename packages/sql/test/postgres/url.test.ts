@@ -12,7 +12,7 @@ describe("the URL of a database", () => {
     ["postgres://db.example/x?ssl=true", false],
     ["postgres://localhost/x", false],
     ["postgres://127.0.0.1/x", false],
-  ])("%s tries TLS, and may go on without: %s", (url, prefers) => {
+  ])("%s tries TLS, and may continue without: %s", (url, prefers) => {
     const target = readUrl(url);
     expect(target.prefersTls).toBe(prefers);
     expect(new URL(target.connectionString).searchParams.get("sslmode") === "prefer").toBe(prefers);

@@ -318,7 +318,7 @@ describe("a file that cannot be opened", () => {
     await again.close();
   });
 
-  it("is refused if it is no database, or a folder", async () => {
+  it("is refused if it is not a database, or a folder", async () => {
     const path = newPath();
     await writeFile(path, "This is not a database. ".repeat(1000));
     const folderPath = newPath();

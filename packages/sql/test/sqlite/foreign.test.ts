@@ -161,7 +161,7 @@ const said = (more: object = {}, text = "hi"): object => ({
 });
 const url = "http://localhost/hook";
 
-/** Calls that name a task, and what is refused where there is none. */
+/** Calls that name a task, and what is refused if there is none. */
 const calls: readonly (readonly [string, OperationName, (taskId: string) => object, object?])[] = [
   ["read it", "GetTask", (id) => ({ id })],
   ["read a part of it", "GetTask", (id) => ({ id, historyLength: 1 })],
@@ -237,7 +237,7 @@ describe.each(stores)("on %s a caller who wants to", (_, open) => {
 
   test.each<[string, (id: string) => object]>([
     ["list a context", (contextId) => ({ contextId })],
-    ["go on with a page", (pageToken) => ({ pageToken })],
+    ["continue with a page", (pageToken) => ({ pageToken })],
   ])("%s: that of another caller costs what an unknown one costs", async (what, request) => {
     const served = serving(await open());
     await adasTask(served);

@@ -53,7 +53,7 @@ describe.each(Object.entries(stores))("the state of a task, in %s", (_, open) =>
     return agent;
   }
 
-  it("is kept from turn to turn, for each task of a context by itself, and no client sees it (A2A 1.0 §4.1.1)", async () => {
+  it("is kept from turn to turn, for each task of a context on its own, and no client sees it (A2A 1.0 §4.1.1)", async () => {
     const { client } = await given(cart);
     const one = client.conversation();
     const { task } = await one.send("a private wish");

@@ -95,10 +95,7 @@ export const callCases: ContractCases = {
     expect([task?.id, task?.status.state]).toEqual([asked?.id, "TASK_STATE_COMPLETED"]);
   },
 
-  "webhooks are refused by the name of the error where there are none (§3.1.7 to §3.1.10)": async ({
-    serve,
-    expect,
-  }) => {
+  "webhooks are refused by the name of the error if there are none (§3.1.7 to §3.1.10)": async ({ serve, expect }) => {
     const served = await serve();
     const { task } = await served.call("SendMessage", saying("chunks 1"));
     const taskId = task?.id ?? "";

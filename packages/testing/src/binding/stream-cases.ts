@@ -110,7 +110,7 @@ export const streamCases: ContractCases = {
     expect(error.message.endsWith("No further")).toEqual(true);
   },
 
-  "a reader that leaves lets go of the stream, and the task goes on": async ({ serve }) => {
+  "a reader that leaves lets go of the stream, and the task continues": async ({ serve }) => {
     const left = signal();
     const watched: Interceptor = (next) => ({
       call: (operation, request, context) => next.call(operation, request, context),
@@ -156,7 +156,7 @@ export const streamCases: ContractCases = {
 
 /** For bindings whose events have a position in the log. */
 export const resumeCases: ContractCases = {
-  "a stream goes on after the event that was seen last": async ({ serve, expect }) => {
+  "a stream continues after the event that was seen last": async ({ serve, expect }) => {
     const go = signal();
     const served = await serve({ agents: obedient(go.given) });
     const id = await waiting(served);

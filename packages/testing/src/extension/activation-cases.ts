@@ -82,7 +82,7 @@ const required: ExtensionCases = {
 };
 
 const dependencies: ExtensionCases = {
-  "is active together with what it requires, which a client asks for by itself": async (suite, expect) => {
+  "is active together with what it requires, which a client asks for on its own": async (suite, expect) => {
     const server = await suite.serve();
     const { uri, requires = [] } = suite.extension;
     const client = await suite.connect<AnyExtension>(server, [suite.extension]);

@@ -51,7 +51,7 @@ export const mountCases: HostCases = {
     expect([await host.card("/a"), await host.card("/A")]).toEqual(["A", "Upper"]);
   },
 
-  "an agent that is removed is answered as an unknown path, and what is open goes on": async ({ serve, expect }) => {
+  "an agent that is removed is answered as an unknown path, and what is open continues": async ({ serve, expect }) => {
     const a = talker("A", { path: "/a" });
     const host = await serve([mountOf(a)]);
     const waiting = host.reply("/a", "wait");
@@ -75,7 +75,7 @@ export const mountCases: HostCases = {
     expect(host.mounts.agents).toEqual([]);
   },
 
-  "another agent may have the path of one that is removed while its streams go on": async ({ serve, expect }) => {
+  "another agent may have the path of one that is removed while its streams continue": async ({ serve, expect }) => {
     const first = talker("First", { path: "/a" });
     const host = await serve([mountOf(first)]);
     const stream = await host.stream("/a");
@@ -88,7 +88,7 @@ export const mountCases: HostCases = {
     expect(await host.reply("/a")).toEqual(hello("Second"));
   },
 
-  "an agent is replaced at once: no request finds neither, and open streams go on": async ({ serve, expect }) => {
+  "an agent is replaced at once: no request finds neither, and open streams continue": async ({ serve, expect }) => {
     const first = talker("First", { path: "/a" });
     const host = await serve([mountOf(first)]);
     const { headers } = await host.fetch("/a/.well-known/agent-card.json");

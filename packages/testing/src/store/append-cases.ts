@@ -110,7 +110,7 @@ export const appendCases: Cases = {
     expect(verdicts([await append(store, { task: key("t"), run: suspect, records: [working("t")] })])).toEqual(["ok"]);
   },
 
-  async "an item that expects no run fails as stale where there is one, and with a run where there is none"({
+  async "an item that expects no run fails as stale if there is one, and with a run if there is none"({
     store,
     expect,
   }) {

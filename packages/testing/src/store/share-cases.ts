@@ -182,7 +182,7 @@ function using(key: string, use: Partial<RateUse>): RateUse {
   return { key, requests: 10, per: week, used: 0, wanted: 0, ...use };
 }
 
-/** How many tenths of a budget of ten are used. Time goes on while a case runs. */
+/** How many tenths of a budget of ten are used. Time continues while a case runs. */
 function usedOf({ back }: RateTaken): number {
   return Math.round((back / week) * 10);
 }

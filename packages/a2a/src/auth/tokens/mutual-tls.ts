@@ -26,7 +26,7 @@ export interface MutualTlsOptions {
    */
   readonly authorities?: readonly string[];
   /**
-   * Finds the caller by a certificate that an authority of the server has signed; `undefined` refuses it. Default: where there are neither
+   * Finds the caller by a certificate that an authority of the server has signed; `undefined` refuses it. Default: if there are neither
    * `certificates` nor `names`, the caller is called by the first `URI`, `DNS` or `email` name of its certificate.
    */
   readonly principal?: (certificate: PeerCertificate) => Principal | undefined | Promise<Principal | undefined>;

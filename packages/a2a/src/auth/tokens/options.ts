@@ -24,7 +24,7 @@ export interface TokenOptions {
   readonly audience?: string | readonly string[];
   /**
    * Makes the caller from verified claims; `undefined` refuses it. It is asked as often as a token is verified: see `remember`. `usual` is what is used without this option: `sub` as the subject
-   * (`client_id` where there is none), `scope` or `scp` as the scopes, no organization.
+   * (`client_id` if there is none), `scope` or `scp` as the scopes, no organization.
    *
    * A subject is unique for one issuer alone. Where a server takes tokens of several, let each have an organization of its own:
    * `anyOf()` refuses them otherwise.

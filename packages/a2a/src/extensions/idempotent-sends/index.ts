@@ -11,7 +11,7 @@ export type IdempotentSends = DefinedExtension<typeof idempotentSendExtension, N
 
 /**
  * Sends that can be repeated. `client.ext(idempotentSends).declared` says whether an agent has them. Servers of Parley declare
- * them by themselves, and its clients repeat sends wherever the card declares it, so neither needs this value.
+ * them on their own, and its clients repeat sends wherever the card declares it, so neither needs this value.
  */
 export const idempotentSends: IdempotentSends = defineExtension({
   uri: idempotentSendExtension,

@@ -11,7 +11,7 @@ export type ResumableStreams = DefinedExtension<typeof resumeExtension, NoData>;
 
 /**
  * Streams that can be resumed. `client.ext(resumableStreams).declared` says whether an agent has them. Servers of Parley declare
- * them by themselves, and its clients resume streams wherever the card declares it, so neither needs this value.
+ * them on their own, and its clients resume streams wherever the card declares it, so neither needs this value.
  */
 export const resumableStreams: ResumableStreams = defineExtension({
   uri: resumeExtension,

@@ -190,7 +190,7 @@ function readJson(text: string): unknown {
 export function eventJson(data: string): unknown {
   const value = readJson(data);
   if (value !== undefined) return value;
-  throw new A2AError("InvalidResponse", `An event of the stream is no JSON: ${excerpt(data)}`);
+  throw new A2AError("InvalidResponse", `An event of the stream is not JSON: ${excerpt(data)}`);
 }
 
 /** The error of a refused request, from its body, its status (a proxy's answer), `WWW-Authenticate` and `Retry-After`. */

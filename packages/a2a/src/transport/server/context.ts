@@ -174,7 +174,7 @@ const maxExtensions = 1 << 16;
 const noExtensions: readonly string[] = [];
 
 /**
- * The URIs of `A2A-Extensions`, repeated or comma-separated (A2A 1.0 §3.2.6), under either name of the header. What is no URI, or unknown, is
+ * The URIs of `A2A-Extensions`, repeated or comma-separated (A2A 1.0 §3.2.6), under either name of the header. What is not a URI, or unknown, is
  * among them: no card declares it.
  *
  * @throws A2AError `RequestTooLarge`.

@@ -134,7 +134,7 @@ class FetchRequest implements UniversalRequest {
     this.#leaving?.abort();
   }
 
-  /** The body, `null` where there is none. Throws where somebody has read it. */
+  /** The body, `null` if there is none. Throws where somebody has read it. */
   get #body(): ReadableStream<Uint8Array> | null {
     const { body } = this.#request;
     if (body === null || !(this.#request.bodyUsed || body.locked)) return body;
@@ -307,7 +307,7 @@ export class PieceFlow implements ByteFlow {
     if (!this.#reading && !this.#over) void this.#read();
   }
 
-  /** A runtime would go on receiving what nobody reads. */
+  /** A runtime would continue receiving what nobody reads. */
   close(): void {
     this.#over = true;
     this.#source?.close();

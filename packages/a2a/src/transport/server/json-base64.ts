@@ -39,7 +39,7 @@ export class JsonBase64 {
   #escape = "";
   /** Whether the string has ended. */
   ended = false;
-  /** Whether it is no base64. */
+  /** Whether it is not base64. */
   invalid = false;
 
   /** Decodes a piece. Stops after the closing quote. Returns the bytes, and how much of the piece was read. */

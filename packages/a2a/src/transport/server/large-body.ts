@@ -179,7 +179,7 @@ export class JsonFiles {
     return piece.length;
   }
 
-  /** Whether the string ends soon. One that has an escaped quote is no base64. A short one needs no decoder, however many there are. */
+  /** Whether the string ends soon. One that has an escaped quote is not base64. A short one needs no decoder, however many there are. */
   #isShort(piece: Uint8Array, from: number): boolean {
     const end = piece.indexOf(0x22, from);
     return end !== -1 && end - from <= this.#options.inlineLength;
@@ -251,7 +251,7 @@ export class JsonFiles {
       const held = this.#text.capacity + 2 * head.capacity;
       await this.#source.hold(held, held + this.#options.windowBytes);
     }
-    // What is no base64, and what is short, the parser and the schemas judge.
+    // What is not base64, and what is short, the parser and the schemas judge.
     if (base64.invalid || (base64.ended && head.length - 1 <= this.#options.inlineLength)) {
       this.#keep(head.view());
       this.#inString = !base64.ended;

@@ -21,7 +21,7 @@ export function admission(allowed: readonly string[], origins: "*" | readonly st
     allowed.map((name) => {
       const host = hostOf(name);
       if (host !== undefined) return host;
-      const description = `has ${JSON.stringify(name)}, which is no host such as "agents.example.com"`;
+      const description = `has ${JSON.stringify(name)}, which is not a host such as "agents.example.com"`;
       throw invalidParams(
         [{ field: "allowedHosts", description }],
         `This cannot be served: allowedHosts ${description}`,

@@ -30,7 +30,7 @@ function isWireError(error: A2AError): error is WireError {
  * Turns what was thrown into the error for the client, and logs it for the operator where the server is at fault. An error of
  * a service that calls another server, such as a lost connection to that server, is an `InternalError` to the client.
  *
- * @param isGone - Whether the caller has left, in which case an aborted call is no failure. Only called for aborted calls.
+ * @param isGone - Whether the caller has left, in which case an aborted call is not a failure. Only called for aborted calls.
  */
 export function failureOf(
   thrown: unknown,
@@ -43,7 +43,7 @@ export function failureOf(
   if (httpStatusOf(shown) >= 500) {
     const line = { ...fields, error: shown.code, cause: shown.cause ?? shown };
     if (error.code === "Aborted" && isGone()) logger.debug("A caller left before the answer", line);
-    // Each open stream ends so where a server stops, and each of them goes on elsewhere.
+    // Each open stream ends so where a server stops, and each of them continues elsewhere.
     else if (error instanceof ServerIsStopping) logger.debug("A caller was told that the server stops", fields);
     // The outage is logged with the number of such runs.
     else if (error instanceof RunGivenUp) logger.debug("A stream ended with its run, which was given up", line);
@@ -200,7 +200,7 @@ export function answerWith({ text, headers }: Document, request: UniversalReques
   return isKnown(request, headers) ? { status: 304, headers } : { status: 200, headers, body: text };
 }
 
-/** Whether the client has the document already. The tag decides; the date counts only where there is no tag. */
+/** Whether the client has the document already. The tag decides; the date counts only if there is no tag. */
 function isKnown(request: UniversalRequest, headers: Headers): boolean {
   const tags = request.header("if-none-match");
   if (tags !== undefined) return matches(tags, headers["etag"] as string);

@@ -147,7 +147,7 @@ function stateName(state: TaskState): string {
 
 const states: Readonly<Record<string, TaskState>> = {
   ...Object.fromEntries(taskStates.map((state) => [stateName(state), state])),
-  // 1.0 has no such state. The task may go on, so nobody who waits for it must take it for finished.
+  // 1.0 has no such state. The task may continue, so nobody who waits for it must take it for finished.
   unknown: "TASK_STATE_WORKING",
   // The spelling of the proto, which some implementations use in JSON too.
   cancelled: "TASK_STATE_CANCELED",
@@ -344,7 +344,7 @@ export const jsonRpcShapes: Shapes = shapesOf({
     SubscribeToTask: readEvent,
     CreateTaskPushNotificationConfig: told(taskPushConfig),
     GetTaskPushNotificationConfig: told(taskPushConfig),
-    // Some servers answer with nothing where there is no config.
+    // Some servers answer with nothing if there is no config.
     ListTaskPushNotificationConfigs: (value) => ({ configs: readConfigs(value ?? []) }),
     DeleteTaskPushNotificationConfig: (value) => told(emptySchema)(value ?? {}),
     GetExtendedAgentCard: decodeCard,

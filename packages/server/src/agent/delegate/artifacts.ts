@@ -13,7 +13,7 @@ import { id } from "@parley/a2a/internal/model/schema";
 import type { ArtifactEvent, DelegateOptions, OpenDelegation } from "@parley/a2a/internal/protocol/index";
 import { CallFailed } from "./calls.ts";
 
-/** Maximum counted artifacts, and bytes of their counts as JSON: a row is small. Beyond them, a restart may replace an artifact by itself. */
+/** Maximum counted artifacts, and bytes of their counts as JSON: a row is small. Beyond them, a restart may replace an artifact on its own. */
 const maxCountedArtifacts = 200;
 const maxCountedBytes = 12 << 10;
 

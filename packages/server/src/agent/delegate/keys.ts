@@ -252,7 +252,7 @@ async function isOf(calls: DelegateCalls, row: OpenDelegation | ClosedDelegation
     return task === undefined ? undefined : hasTask(calls, task.id, task.contextId);
   }
   if (row.taskId !== undefined) return hasTask(calls, row.taskId, row.contextId);
-  // A list without the message is no proof: the message may be on its way.
+  // A list without the message is not proof: the message may be on its way.
   return (await calls.find(row)) === undefined ? undefined : true;
 }
 

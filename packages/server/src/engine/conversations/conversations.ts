@@ -22,7 +22,7 @@ import { replyWindow, type RunSettings } from "../shared/settings.ts";
 export class DirectReply extends Payload<{ readonly message: Message }> {
   readonly text: string;
 
-  /** Throws `InvalidAgentResponse` where the message is no JSON. */
+  /** Throws `InvalidAgentResponse` where the message is not JSON. */
   constructor(message: Message) {
     super({ message });
     this.text = jsonOf(message, "turn.reply()", null);

@@ -169,7 +169,7 @@ export class Committer {
   }
 
   /**
-   * A store that throws what is no `A2AError` refuses something that an item has, and has stored nothing: the items then go by themselves,
+   * A store that throws what is no `A2AError` refuses something that an item has, and has stored nothing: the items then go on their own,
    * in their order, so that the others do not fail because of it.
    */
   async #alone(items: readonly AppendItem[], error: unknown): Promise<readonly Result[]> {

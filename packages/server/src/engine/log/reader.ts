@@ -71,7 +71,7 @@ export class LogReader {
     return undefined;
   }
 
-  /** The next records, or none where there are none yet. A promise only where the store is read. */
+  /** The next records, or none if there are none yet. A promise only where the store is read. */
   poll(): readonly LogRecord[] | Promise<readonly LogRecord[]> {
     if (this.#closed) return [];
     this.#seen = this.#live.notifications;

@@ -135,7 +135,7 @@ export function statusRecord(
   const { state, metadata } = init;
   if (!isTaskState(state))
     throw agentMistake(
-      `status.state ${JSON.stringify(state)} is no task state: use the builders of the turn, or a TaskState`,
+      `status.state ${JSON.stringify(state)} is not a task state: use the builders of the turn, or a TaskState`,
     );
   const message = init.message && agentMessage(init.message, { messageId, contextId, taskId });
   const status = { state, ...(message && { message }), timestamp: new Date(time).toISOString() };

@@ -14,7 +14,7 @@ export function isSuspect(run: StoredRun | null | undefined): run is StoredRun {
   return (run?.deaths ?? 0) > 0;
 }
 
-/** Whether a run that writes these has come further than the run that was lost. That a step has begun is no progress: it may be what crashes. */
+/** Whether a run that writes these has come further than the run that was lost. That a step has begun is not progress: it may be what crashes. */
 export function isProgress(records: readonly NewRecord[], effects: readonly TaskEffect[]): boolean {
   if (records.length > 0) return true;
   return effects.some(

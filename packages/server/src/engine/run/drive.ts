@@ -40,7 +40,7 @@ export async function drive(output: AgentOutput, run: Driven, context: ContextVi
     return;
   }
   try {
-    // It waits only where there is something to wait for: every chunk passes here.
+    // It waits only if there is something to wait for: every chunk passes here.
     for (let steps = 1; ; steps += 1) {
       const step = await output.next();
       const accepted = step.value === undefined ? !run.phase.stopped : run.accept(step.value, context);
@@ -66,7 +66,7 @@ export async function drive(output: AgentOutput, run: Driven, context: ContextVi
   else await output.throw(run.storeError);
 }
 
-/** Ends the function. A step in its `finally` does not begin where the turn resumes later, and says so: that is no error. */
+/** Ends the function. A step in its `finally` does not begin where the turn resumes later, and says so: that is not an error. */
 async function left(output: Extract<AgentOutput, AsyncGenerator<unknown, unknown, void>>): Promise<void> {
   try {
     await output.return();

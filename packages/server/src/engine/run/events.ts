@@ -166,7 +166,7 @@ export function recordOf(event: AgentEvent, place: EventPlace): NewRecord {
       throw agentMistake(
         typeof event === "object" && event !== null && Symbol.asyncIterator in event
           ? "it is a stream of events: write yield* turn.stream(…), with the star"
-          : "it is no event: yield what the builders of the turn give, turn.working() or turn.artifact()",
+          : "it is not an event: yield what the builders of the turn give, turn.working() or turn.artifact()",
       );
   }
 }

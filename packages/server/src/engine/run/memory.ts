@@ -270,7 +270,7 @@ function deleted(feature: string, key: string): FeatureEffect {
  * turn may have many steps.
  */
 
-/** Fewer bytes are not deleted by themselves. */
+/** Fewer bytes are not deleted on their own. */
 const minForgotten = 16 << 10;
 
 class Remembered {

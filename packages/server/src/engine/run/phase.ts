@@ -23,7 +23,7 @@ export interface RunDeps {
 export interface Phase {
   /** The fence of its lease; `undefined` before the task is stored. */
   readonly fence: number | undefined;
-  /** The task waits for its user or for an authorization: an agent that yields nothing is no sign of trouble. */
+  /** The task waits for its user or for an authorization: an agent that yields nothing is not a sign of trouble. */
   readonly isInterrupted: boolean;
   /** The turn has ended with the question of a delegation, and resumes with the answer. */
   readonly suspends: boolean;
@@ -32,7 +32,7 @@ export interface Phase {
   /** Nothing that the agent yields from now on is stored. */
   readonly stopped: boolean;
 
-  /** Takes events that the agent yielded together. Whether the turn continues; a promise only where there is a wait. */
+  /** Takes events that the agent yielded together. Whether the turn continues; a promise only if there is a wait. */
   accept(events: readonly AgentEvent[], context: ContextView): boolean | Promise<boolean>;
   /** Resolves once everything accepted so far is stored; rejects when it cannot be. */
   flush(): Promise<void>;
@@ -62,7 +62,7 @@ export interface Phase {
   clearCrashSuspicion(): void;
   /** The server stops: if it is killed before the run ends, that death does not count as a crash of the run. */
   excuse(): void;
-  /** Another run began while this one was tried alone: a crash from now on is no proof against this one. Resolves once that is stored. */
+  /** Another run began while this one was tried alone: a crash from now on is not proof against this one. Resolves once that is stored. */
   joined(): Promise<void>;
 }
 
@@ -105,7 +105,7 @@ export const safeSentences = {
   idle: "The agent gave no sign of life for too long.",
   late: "The agent did not finish in time.",
   lost: "The server was interrupted while it worked on this task, and the agent cannot resume it.",
-  unreadable: "The server could not go on with this task.",
+  unreadable: "The server could not continue with this task.",
   full: "The task has become larger than a task may be.",
   stopped: "The server was stopped while it worked on this task.",
   denied: "The authorization was refused.",

@@ -186,7 +186,7 @@ export class Recorder {
   }
 
   /**
-   * Records what came from another agent. It is no event of the function, so it is not compared with those of a lost run: the row says
+   * Records what came from another agent. It is not an event of the function, so it is not compared with those of a lost run: the row says
    * how far the delegation has come.
    */
   #takeDelegated({ key, row, event }: DelegatedEvent, state: TaskState): Recorded {

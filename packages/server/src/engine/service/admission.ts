@@ -97,7 +97,7 @@ export interface Admission {
   readonly answer: Promise<Accepted>;
 }
 
-/** The configs of webhooks. Rejects where there are none, whatever the card says. */
+/** The configs of webhooks. Rejects if there are none, whatever the card says. */
 export async function configsOf({ configs }: Pick<SendDeps, "configs">): Promise<PushConfigs> {
   if (configs === undefined) throw new A2AError("PushNotificationNotSupported");
   return configs();

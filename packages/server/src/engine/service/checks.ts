@@ -205,7 +205,7 @@ function checkedHeader(header: HeaderDeclarations[number], card: HostedAgent["ca
     ({ apiKeySecurityScheme: key }) => key?.location === "header" && key.name.toLowerCase() === name,
   );
   const problem = !/^[\w!#$%&'*+\-.^`|~]+$/.test(name)
-    ? "which is no name of a header (RFC 9110 §5.1)"
+    ? "which is not a name of a header (RFC 9110 §5.1)"
     : reserved.test(name) || isKey
       ? "which has credentials or belongs to A2A: authenticators, interceptors and `turn.call` have what may be read of it"
       : undefined;

@@ -176,7 +176,7 @@ const defaultTurnTimeout = 60 * 60_000;
 function endOverdueTurns(runs: Iterable<Run>, now: number): void {
   for (const run of runs) {
     const { idleTimeout = defaultIdleTimeout, turnTimeout = defaultTurnTimeout } = run.hosted.agent;
-    // It waits for another agent, whose silence is no fault of this one. Its client notices when that one is gone.
+    // It waits for another agent, whose silence is not a fault of this one. Its client notices when that one is gone.
     if (run.phase.resting) run.lastEventAt = now;
     if (turnTimeout !== false && now - run.startedAt >= turnTimeout) {
       const cause = new Error(`The turn went on for more than ${turnTimeout} ms`);

@@ -19,7 +19,7 @@ interface RemoteChangesDeps {
 
 /**
  * What other processes change, as the store tells it: readers read on, a run that has lost its task ends, and tasks in the queue begin
- * where there is room.
+ * if there is room.
  */
 export class RemoteChanges {
   readonly #deps: RemoteChangesDeps;

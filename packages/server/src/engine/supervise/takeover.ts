@@ -65,7 +65,7 @@ export class Takeover {
     this.#deps = deps;
   }
 
-  /** `undefined` where there is no room for it now, or another process has taken it over. `alone`: no other task is started with it. */
+  /** `undefined` if there is no room for it now, or another process has taken it over. `alone`: no other task is started with it. */
   async resume(hosted: HostedAgent, head: TaskHead, alone = false): Promise<Run | undefined> {
     const lost = head.run;
     if (lost === undefined || !this.#takeRoom(head)) return undefined;
@@ -75,7 +75,7 @@ export class Takeover {
     });
   }
 
-  /** Goes on with a task that waits. `waiting`: its run. `effects`: what else is stored with the lease. As `resume`, which has no room for it with `noRoom`. */
+  /** Continues with a task that waits. `waiting`: its run. `effects`: what else is stored with the lease. As `resume`, which has no room for it with `noRoom`. */
   async wake(
     hosted: HostedAgent,
     head: TaskHead,
@@ -205,7 +205,7 @@ export class Takeover {
       turn: next.turn,
       attempt: next.attempt,
     };
-    // A task without a run waited: its attempts are no sign of trouble, and there may be thousands in a second.
+    // A task without a run waited: its attempts are not a sign of trouble, and there may be thousands in a second.
     if (head.run === undefined) settings.logger.debug("Waiting task resumed", about);
     else if (next.attempt > 1) settings.logger.info("Task resumed", about);
     return run;
