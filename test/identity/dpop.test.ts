@@ -96,9 +96,9 @@ describe("a token that is bound to a key (DPoP)", () => {
     ["is for no token", { claims: { ath: undefined } }, "another token"],
     ["has no name", { claims: { jti: undefined } }, "no jti"],
     ["has a name that is a number", { claims: { jti: 1 } }, "no jti"],
-    ["has no time", { claims: { iat: undefined } }, "time of the proof"],
-    ["is old", { claims: { iat: Math.floor(Date.now() / 1000) - 3600 } }, "time of the proof"],
-    ["is of the future", { claims: { iat: Math.floor(Date.now() / 1000) + 3600 } }, "time of the proof"],
+    ["has no time", { claims: { iat: undefined } }, "too old, or from the future"],
+    ["is old", { claims: { iat: Math.floor(Date.now() / 1000) - 3600 } }, "too old, or from the future"],
+    ["is of the future", { claims: { iat: Math.floor(Date.now() / 1000) + 3600 } }, "too old, or from the future"],
     ["is a JWT of another kind", { header: { typ: "at+jwt" } }, "not valid"],
     ["has no key", { header: { jwk: undefined } }, "not valid"],
   ];

@@ -153,7 +153,7 @@ describe("a JWT that is not valid", () => {
       { header: { crit: ["x-new"], "x-new": true } },
       "not a JWT",
     ],
-    ["is bound in an unknown way", { claims: { cnf: { "x5u#S256": "x" } } }, "bound in a way"],
+    ["is bound in an unknown way", { claims: { cnf: { "x5u#S256": "x" } } }, "unknown kind of binding"],
     [
       "is bound to a key, and shown as a bearer token (RFC 9449 §7.2)",
       { claims: { cnf: { jkt: "x" } } },

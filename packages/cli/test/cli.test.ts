@@ -255,7 +255,7 @@ describe("parley watch, task, tasks, cancel", () => {
   test("an authorization that is missing names what comes after it", async () => {
     const { id } = await started("auth");
     const watching = start(["watch", url, id]);
-    await watching.until("err", /waits for an authorization[^]*parley watch/);
+    await watching.until("err", /waiting for an authorization[^]*parley watch/);
     await parleyHere(["cancel", url, id]);
     expect((await watching.done).out).toContain("Sign in at https://example.com");
   });
@@ -265,7 +265,7 @@ describe("parley watch, task, tasks, cancel", () => {
     const watching = start(["watch", url, id]);
     const [, link = ""] = await watching.until(
       "err",
-      /Give it at 127\.0\.0\.1:\d+, until \S+Z:\n {2}(http:\S+)\n[^]*parley watch/,
+      /Authorize it at 127\.0\.0\.1:\d+, until \S+Z:\n {2}(http:\S+)\n[^]*parley watch/,
     );
     const body = new URLSearchParams({ request: new URL(link).searchParams.get("request") ?? "", decision: "approve" });
     expect((await fetch(link, { method: "POST", body })).status).toBe(200);

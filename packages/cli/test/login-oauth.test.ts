@@ -196,7 +196,7 @@ describe("a login in the browser", () => {
     }
     const env = { XDG_CONFIG_HOME: folder, PATH: `${bin}:${process.env["PATH"] ?? ""}` };
     const running = start(["login", server.url, "--client-id", "native"], { env });
-    const [, printed = ""] = await running.until("err", /yourself:\n {2}(\S+)\n/);
+    const [, printed = ""] = await running.until("err", /visit:\n {2}(\S+)\n/);
     await expect.poll(() => readFile(opened, "utf8").catch(() => "")).toBe(printed);
     await visit(printed);
     expect(await running.done).toMatchObject({ code: 0 });

@@ -34,6 +34,7 @@ export const streamPolicy: RetryPolicy = { budget: 120_000, minDelay: 250, maxDe
 
 /** Where retries are reported, and what measures them. */
 interface RetryDeps {
+  /** Measures the delays. */
   readonly clock: Clock;
   /** Logs retries and reconnections. Default: nothing is logged. */
   readonly logger?: Logger | undefined;

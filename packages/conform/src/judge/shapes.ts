@@ -51,7 +51,7 @@ function parseShape(text: string, prefix: string): Shape {
 
 function fieldsIn(text: string): readonly Field[] {
   return Array.from(
-    text.matchAll(/([\w-]+)(\??): ([\w|-]+)(\[\]|\[1\+\]|\{\}|)/g),
+    text.matchAll(/(?<![\w-])([\w-]+)(\??): ([\w|-]+)(\[\]|\[1\+\]|\{\}|)/g),
     ([, name = "", optional, type = "", many = ""]) => ({
       name,
       type,

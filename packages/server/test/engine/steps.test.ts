@@ -251,7 +251,7 @@ describe("turn.step()", () => {
     expect(refused.slice(0, -1)).toEqual(
       bad.map(([, fault], at) => `turn.step(): the result of "bad ${at}" is not JSON: ${fault}; ${advice}`),
     );
-    expect(refused.at(-1)).toContain("takes 262146 bytes of at most 262144: keep it elsewhere");
+    expect(refused.at(-1)).toContain("takes 262146 bytes of at most 262144: store it elsewhere");
   });
 
   it("takes the answer of an SDK whose members may be anything, and gives it with its type", async () => {
