@@ -12,7 +12,7 @@ const agent = defineAgent({
     const [word, count] = turn.text.split(" ");
     if (word === "reply") return turn.reply("Forty-two, as it has been for a while now.");
     yield { kind: "artifact", artifact: { artifactId: "a", parts: [{ text: "0" }] } };
-    for (let n = 1; n < Number(count ?? 1); n += 1) yield turn.append("a", [{ text: "and so the tale continues" }]);
+    for (let n = 1; n < Number(count ?? 1); n += 1) yield turn.append("a", [{ text: "and so the tale goes on" }]);
     return undefined;
   },
 });
@@ -70,7 +70,7 @@ export async function operations(call) {
 }
 
 /**
- * The least of so many counts: what else a process does now and then is not part of an operation.
+ * The least of so many counts: what else a process does now and then is no part of an operation.
  * @param {number} rounds @param {() => Promise<number>} count
  */
 export async function minOf(rounds, count) {
