@@ -92,14 +92,14 @@ class MemoryStore implements Store {
     }
   }
 
-  async read(scope: Scope, taskId: string, options: ReadOptions): Promise<LogPage | undefined> {
+  read(scope: Scope, taskId: string, options: ReadOptions): Promise<LogPage | undefined> {
     return withRoom(options.room, (most) => {
       const task = this.#tables.find(scope, taskId);
       return task && readRecords(task, options, most);
     });
   }
 
-  async list(scope: Scope, query: ListQuery): Promise<TaskPage> {
+  list(scope: Scope, query: ListQuery): Promise<TaskPage> {
     return withRoom(query.room, (most) => this.#page(scope, query, most));
   }
 
