@@ -26,7 +26,7 @@ interface Asked {
   readonly headers?: Record<string, string>;
 }
 
-/** The digest of the longest base64 string of an answer, which is decoded as it comes. */
+/** The digest of the longest base64 string of an answer, which is decoded while it arrives. */
 async function fileIn(url: string, { path, version = "1.0", call, headers = {} }: Asked): Promise<string> {
   const response = await new Promise<AsyncIterable<Buffer>>((resolve, reject) => {
     const sent = request(`${url}${path}`, {

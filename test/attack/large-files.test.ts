@@ -81,7 +81,7 @@ describe("a file of 200 MiB", () => {
     expect(got.stdout).toBe(`large.bin ${await digest(mebibytes(size))}\n`);
   });
 
-  it("fails its task where limits.taskBytes is as it comes, and nothing of it is saved", async () => {
+  it("fails its task with the default limits.taskBytes, and nothing of it is saved", async () => {
     const server = await attacked.start({ mounts: [{ agent: "files" }] });
     const folder = await attacked.folder();
     const parley = fileURLToPath(new URL("../../packages/cli/dist/main.js", import.meta.url));

@@ -26,7 +26,7 @@ beforeAll(async () => {
 }, 120_000);
 afterAll(() => browser.close());
 
-/** A server as it comes, whose agent asks, and what the agent got. */
+/** A server with the defaults, whose agent asks, and what the agent got. */
 async function asking(ask: (turn: Turn) => AsyncGenerator<unknown, unknown, void>) {
   const got: unknown[] = [];
   const agent = defineAgent({

@@ -59,7 +59,7 @@ async function* linesOf(child: ChildProcess): AsyncGenerator<Said> {
 export interface ClientRun {
   /** A file with the certificate of a server that speaks TLS. */
   readonly certificate?: string;
-  /** Is told of each line as it comes. */
+  /** Is called for each line. */
   readonly heard?: (said: Said) => void;
 }
 

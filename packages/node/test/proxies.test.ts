@@ -208,7 +208,7 @@ describe("plain HTTP for other machines", () => {
     for (const peer of ["192.0.2.1", "::ffff:192.0.2.1", "2001:db8::1", "11.0.0.1"]) {
       expect(await status(peer), peer).toBe(403);
     }
-    // Once a minute, so that nobody can fill the log.
+    // Once a minute, or callers could fill the log.
     expect(lines).toEqual([expect.stringContaining("none of the proxies in `trustProxy` 192.0.2.1")]);
   });
 

@@ -55,7 +55,7 @@ async function untilServed(server: Server, certificate: Certificate): Promise<vo
   }
 }
 
-/** Replaces a file at once, so that nobody reads half of it. */
+/** Replaces a file at once, so no reader sees half of it. */
 async function replace(path: string, text: string): Promise<void> {
   await writeFile(`${path}.new`, text);
   await rename(`${path}.new`, path);

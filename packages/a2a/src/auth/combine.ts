@@ -7,7 +7,7 @@ import { vouched } from "./guarded.ts";
 /* How authenticators combine: `securityRequirements` of a card is a list of alternatives, each of them schemes that go together. */
 
 /**
- * Lets in whom one of the authenticators lets in. The card lists their requirements one after the other.
+ * Accepts a caller if one of the authenticators does. The card lists their requirements one after the other.
  *
  * Credentials that are wrong are refused even where `anyone()` is among them. If there are none, the answer has the challenges
  * of all.
@@ -118,7 +118,7 @@ function merged(refusals: readonly A2AError[]): A2AError {
 }
 
 /**
- * Lets in whom all of the authenticators let in. The first one names the caller; scopes and claims are joined. The card combines
+ * Accepts a caller only if every authenticator does. The first one names the caller; scopes and claims are joined. The card combines
  * each requirement of one with each of the others.
  *
  * @throws A2AError `InvalidParams` where two schemes have the same name.

@@ -40,7 +40,7 @@ function foreign(found: () => Principal): Authenticator {
 }
 
 describe("anyOf() (A2A 1.0 §4.5: one of the requirements)", () => {
-  test("lets in whom any of its members lets in, and says by which scheme", async () => {
+  test("accepts a caller that any of its members accepts, and names the scheme", async () => {
     const either = anyOf(key, token);
     expect(await answer(either, withKey())).toMatchObject({ subject: "app", schemes: { apiKey: ["use"] } });
     expect(await answer(either, withToken())).toMatchObject({ subject: "ada", schemes: { bearer: ["read"] } });

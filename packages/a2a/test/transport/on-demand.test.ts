@@ -145,7 +145,7 @@ describe("a handler with waitUntil", () => {
     await expect.poll(() => asked.mock.calls.length).toBe(1);
   });
 
-  test("renews leases while a request keeps the platform running, so that nobody takes the task over", async () => {
+  test("renews leases while a request keeps the platform running, so the task is not taken over", async () => {
     const clock = fakeClock();
     const store = memoryStore();
     const { agent, open, attempts } = gated();

@@ -62,7 +62,7 @@ export interface DpopOptions {
   /** How old a proof may be, in milliseconds. It may be as much newer than the clock of the server. Default 60 s. */
   readonly maxAge?: number;
   /**
-   * Whether proofs need a nonce of this server (RFC 9449 §9), so that nobody can make proofs in advance. The nonce changes every five
+   * Whether proofs need a nonce of this server (RFC 9449 §9), which prevents proofs made in advance. The nonce changes every five
    * minutes, and each change costs a client one repeated request. Processes that share callers need a common secret for it: a text.
    * Default false.
    */
