@@ -188,11 +188,8 @@ interface Kept extends Pick<CachedCard, "etag" | "lastModified"> {
   readonly staleAt: number;
 }
 
-/** Bounds of a cache: all cards in bytes, and how many of the newest are kept at least. */
-const bounds = { bytes: 16 << 20, entries: 200, bytesOf: (key: string, { json }: Kept) => memoryOf(key, json) };
-
 /** Maximum time for which a card is used without a request, whatever its server allows. */
-const maxFreshMs = 24 * 60 * 60_000;
+const maxFreshMs = 86_400_000;
 
 /** By the function that sends requests, then by the clock. Weak, so that user functions can be collected. */
 const caches = new WeakMap<object, WeakMap<Clock, BoundedMap<Kept>>>();
@@ -205,6 +202,8 @@ export function sharedCards(
 ): CardCache {
   const byClock = caches.get(fetch) ?? new WeakMap<Clock, BoundedMap<Kept>>();
   caches.set(fetch, byClock);
+  // All cards in bytes, and how many of the newest are kept at least.
+  const bounds = { bytes: 16 << 20, entries: 200, bytesOf: (key: string, { json }: Kept) => memoryOf(key, json) };
   const cards = byClock.get(clock) ?? new BoundedMap<Kept>(bounds);
   byClock.set(clock, cards);
   return {

@@ -49,7 +49,7 @@ export function eventProblems(returned: AppendedEvent): Problems {
   return [
     ...unknownIn(returned, own),
     ...(returned.kind === "status" && !isTaskState(state)
-      ? [{ field: "state", description: `is no state of a task: ${String(state)}` }]
+      ? [{ field: "state", description: `is not a state of a task: ${String(state)}` }]
       : []),
     // What the engine adds to a message before it is stored.
     ...(isObject(message)
@@ -94,7 +94,7 @@ function unknownIn(value: object, known: readonly string[]): Problems {
     .map((name) => ({ field: name, description: noMember }));
 }
 
-const noMember = "is no member that the protocol has: extensions put data into metadata and parts";
+const noMember = "is not a member of the protocol: extensions put data into metadata and parts";
 
 /** Members of a value that its copy does not have. Free JSON is the same in both, and is not looked at. */
 function added(value: unknown, copy: unknown, path: string): Problems {

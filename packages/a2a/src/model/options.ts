@@ -19,7 +19,7 @@ export function checkOptions(
   const names = Object.keys(known);
   for (const [field, value] of Object.entries(given)) {
     if (value !== undefined && !names.includes(field))
-      throw invalidParams([{ field, description: `is no option of ${of}${hint(field, names)}` }]);
+      throw invalidParams([{ field, description: `is not an option of ${of}${hint(field, names)}` }]);
   }
 }
 

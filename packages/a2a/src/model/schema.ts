@@ -328,7 +328,7 @@ export function list<T>(items: Schema<T>, nonEmpty?: string): Schema<readonly T[
   return (value, state) => {
     if (!Array.isArray(value)) return fail(state, "must be an array");
     if (value.length === 0 && nonEmpty !== undefined && state.mode !== "answer") return fail(state, nonEmpty);
-    const out: unknown[] = state.mode === "copy" ? [] : state.keeps ? [...(value as unknown[])] : value;
+    const out: unknown[] = state.mode === "copy" || state.keeps ? value.slice() : value;
     for (let i = 0; i < value.length && state.violations.length < state.max; i += 1) {
       const before = state.violations.length;
       const checked = items(value[i], state);

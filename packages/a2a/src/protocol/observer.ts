@@ -306,7 +306,7 @@ function resultOf<T>(work: () => T): () => T {
 export async function observe<T>(begun: Begun, work: () => Promise<T>): Promise<T> {
   const { run, end } = observationOf(begun);
   try {
-    const result = await (run === undefined ? work() : run(work));
+    const result = await (run ? run(work) : work());
     end?.();
     return result;
   } catch (thrown) {
