@@ -134,7 +134,7 @@ describe("a server whose answers never end", () => {
     [
       "events",
       (response) => endless(response, stream, "", `data: {"task":{"id":"t"}}\n\n`.repeat(2_000)),
-      /longer than|no JSON-RPC response|expected a Task, got nothing/,
+      /longer than|not a JSON-RPC response|expected a Task, got nothing/,
     ],
   ])("%s", async (_, answer, message) => {
     const server = await start(answer);

@@ -130,7 +130,7 @@ describe("a connection of the Node dialer", () => {
   it("does not keep the process alive while nobody uses it", async () => {
     const server = await listen(createServer(answering));
     const program = `
-      import { nodeDialer } from ${JSON.stringify(new URL("../dist/dialer.js", import.meta.url).href)};
+      import { nodeDialer } from ${JSON.stringify(new URL("../dist/index.js", import.meta.url).href)};
       const dialer = nodeDialer({ idleTimeout: 86_400_000 });
       const url = new URL("http://127.0.0.1:${server.port}/");
       const answer = await dialer.fetch(url, [{ address: "127.0.0.1", family: 4 }], {});

@@ -172,7 +172,7 @@ function rpcContent(raw: Json | undefined, what: string): { readonly value: Json
   const both = isMap(raw) && Object.hasOwn(raw, "result") && Object.hasOwn(raw, "error");
   if (member(raw, "jsonrpc") !== "2.0" || both) {
     throw new InvalidAnswer(
-      `${what} is not JSON-RPC response: ${(JSON.stringify(raw) ?? "it has no JSON").slice(0, 200)}`,
+      `${what} is not a JSON-RPC response: ${(JSON.stringify(raw) ?? "it has no JSON").slice(0, 200)}`,
     );
   }
   if (hasError(raw)) return { error: readError(raw, 200) };
