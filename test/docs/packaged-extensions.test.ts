@@ -27,7 +27,9 @@ const everywhere = "packages/a2a/src/extensions";
 const foldersIn = (parent: string): readonly string[] =>
   readdirSync(join(root, parent), { withFileTypes: true })
     .filter((entry) => entry.isDirectory())
-    .map(({ name }) => name);
+    .map(({ name }) => name)
+    // `shared` is not an extension.
+    .filter((name) => existsSync(join(root, parent, name, "README.md")));
 const placeOf = new Map([folder, everywhere].flatMap((parent) => foldersIn(parent).map((name) => [name, parent])));
 const packaged = [...placeOf.keys()].sort();
 const pageOf = (name: string): string => `${placeOf.get(name)}/${name}/README.md`;
