@@ -111,7 +111,7 @@ test("links between these pages and those of docs/ stay on the site, and others 
   expect(onSite("../timestamp", x402Page)).toBe("timestamp.md");
   expect(onSite(`${repository}/blob/main/docs/push.md#signatures`, x402Page)).toBe("../push.md#signatures");
   expect(onSite(`${repository}/blob/main/docs/decisions/README.md`, x402Page)).toBe("../decisions/index.md");
-  expect(onSite("./settle.ts", x402Page)).toBe(`${repository}/blob/main/${folder}/x402/settle.ts`);
+  expect(onSite("./types.ts", x402Page)).toBe(`${repository}/blob/main/${folder}/x402/types.ts`);
   expect(onSite(`${repository}/blob/main/SECURITY.md`, x402Page)).toBe(`${repository}/blob/main/SECURITY.md`);
   expect(onSite("../SECURITY.md", "push.md")).toBe(`${repository}/blob/main/SECURITY.md`);
   expect(onSite("README.md", "decisions/time.md")).toBe("index.md");
