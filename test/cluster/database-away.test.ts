@@ -165,7 +165,7 @@ describe.each(harms)("a database %s", (_what, leave, comeBack) => {
     expect(others.map(({ message }) => message).sort()).toEqual([
       "Database unavailable; resumable runs resume when it is back, tasks of other agents fail",
       "PostgreSQL: notifications do not arrive; readers poll until they do",
-      "The store cannot be used: the server is not ready",
+      "Store unavailable; server is not ready",
     ]);
   });
 });

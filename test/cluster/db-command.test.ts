@@ -47,7 +47,7 @@ describe("parley db", () => {
     const missing = await db(["status"]);
     expect(missing).toMatchObject({
       code: 1,
-      out: "There is no schema parley of Parley. parley db migrate creates it.\n",
+      out: "Parley has no schema parley. Create it with parley db migrate.\n",
     });
     expect(await db(["migrate"])).toEqual({
       code: 0,
@@ -71,7 +71,7 @@ describe("parley db", () => {
     await database().run("INSERT INTO newer.migrations (version) VALUES (99)");
     const status = await db(["status", "--schema", "newer"]);
     expect(status.code).toBe(1);
-    const own = `This release supports version ${newestVersion + 1} and earlier`;
+    const own = `This release supports up to version ${newestVersion + 1}. Upgrade this program.`;
     expect(status.out).toContain(`Schema newer has version 99. ${own}`);
     const migrated = await db(["migrate", "--schema", "newer"]);
     expect(migrated).toMatchObject({ code: 1, out: "" });
@@ -81,7 +81,7 @@ describe("parley db", () => {
   test("names tables of the next release, which this one works with", async () => {
     await db(["migrate", "--schema", "next"]);
     await database().run(`INSERT INTO next.migrations (version) VALUES (${newestVersion + 1})`);
-    const sentence = `Schema next has version ${newestVersion + 1} of the next release. This one, of version ${newestVersion}, works with it.\n`;
+    const sentence = `Schema next has version ${newestVersion + 1} of the next release. This release (version ${newestVersion}) works with it.\n`;
     expect(await db(["status", "--schema", "next"])).toEqual({ code: 0, out: sentence, err: "" });
     expect(await db(["migrate", "--schema", "next"])).toEqual({ code: 0, out: sentence, err: "" });
   });
@@ -90,7 +90,7 @@ describe("parley db", () => {
     const planned = await db(["migrate", "--dry-run", "--schema", "dry"]);
     expect(planned.code).toBe(0);
     expect(planned.out).toMatch(/^-- version 1 of schema dry\n/);
-    expect((await db(["status", "--schema", "dry"])).out).toContain("There is no schema dry");
+    expect((await db(["status", "--schema", "dry"])).out).toContain("Parley has no schema dry");
     await database().run(`CREATE SCHEMA dry; ${planned.out}`);
     const { rows } = await database().run(
       "SELECT count(*)::int AS n FROM information_schema.tables WHERE table_schema = 'dry'",
@@ -103,7 +103,7 @@ describe("parley db", () => {
 
   test("says what is missing or wrong, without the password", async () => {
     expect(await db(["status"], {})).toMatchObject({ code: 2, out: "" });
-    expect((await db(["status"], {})).err).toContain("no database: pass --database-url, or set DATABASE_URL");
+    expect((await db(["status"], {})).err).toContain("no database: pass --database-url or set DATABASE_URL");
     const wrong = new URL(database().url);
     wrong.password = "wrong-password-of-a-test";
     wrong.pathname = "/no_such_database";
@@ -131,7 +131,7 @@ describe("parley db", () => {
     expect(await db(args)).toMatchObject({
       code: 1,
       out: "1 task and 0 conversations without tasks deleted.\n",
-      err: expect.stringContaining("1 task left, which another process holds. Run the command again"),
+      err: expect.stringContaining("1 task left, locked by another process. Run the command again"),
     });
     const again = db(args);
     await new Promise((resolve) => setImmediate(resolve));

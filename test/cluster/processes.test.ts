@@ -159,7 +159,7 @@ describe("processes that serve", () => {
     const [victim = NaN, other = NaN] = serving(program);
     process.kill(victim, "SIGKILL");
     const restarts = (): readonly unknown[] =>
-      program.log.flatMap(({ message, restartIn }) => (message.includes("started again") ? [restartIn] : []));
+      program.log.flatMap(({ message, restartIn }) => (message.includes("; restarting") ? [restartIn] : []));
     await expect.poll(() => restarts().length, { interval: 20 }).toBeGreaterThan(2);
     expect(restarts().slice(0, 3)).toEqual([200, 400, 800]);
     const { artifacts } = await send(url, { chunks: 2, pause: 1 });
