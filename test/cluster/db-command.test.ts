@@ -51,7 +51,7 @@ describe("parley db", () => {
     });
     expect(await db(["migrate"])).toEqual({
       code: 0,
-      out: `Schema parley was created with version ${newestVersion}.\n`,
+      out: `Created schema parley with version ${newestVersion}.\n`,
       err: "",
     });
     expect(await db(["migrate", "--json"])).toMatchObject({
@@ -61,7 +61,7 @@ describe("parley db", () => {
     const status = await db(["status", "--database-url", database().url], {});
     expect(status).toEqual({
       code: 0,
-      out: `Schema parley has version ${newestVersion}, which is that of this release.\n`,
+      out: `Schema parley has version ${newestVersion}, the version of this release.\n`,
       err: "",
     });
   });
@@ -97,7 +97,7 @@ describe("parley db", () => {
     );
     expect((rows[0] as { n: number }).n).toBeGreaterThan(10);
     await db(["migrate", "--schema", "made"]);
-    const nothing = `-- nothing to do: schema made has version ${newestVersion}, and this release version ${newestVersion}\n`;
+    const nothing = `-- nothing to do: schema made has version ${newestVersion}, this release version ${newestVersion}\n`;
     expect((await db(["migrate", "--dry-run", "--schema", "made"])).out).toBe(nothing);
   });
 
