@@ -68,7 +68,7 @@ describe("a login if there is a keychain", () => {
   ])("has %s there, encrypted, until logout", async (_, options, secret, subject) => {
     const login = await run(["login", server.url, ...options], { stdin: `${secret}\n` });
     expect(login).toMatchObject({ code: 0, out: "" });
-    expect(login.err).toContain(`Logged in to ${server.url}. The secret is in the keychain.\n`);
+    expect(login.err).toContain(`Logged in to ${server.url}. Stored the secret in the keychain.\n`);
     expect(await files()).toContain(server.url);
     expect(await files()).not.toContain(secret.slice(0, 20));
     expect(await run(["send", server.url, "whoami"])).toMatchObject({ code: 0, out: `${subject}\n` });
@@ -81,13 +81,13 @@ describe("a login if there is a keychain", () => {
     await run(["login", server.url], { stdin: `${key}\n` });
     const { code, out, err } = await run(["send", server.url, "whoami"], { unlock: false });
     expect({ code, out }).toEqual({ code: 1, out: "" });
-    expect(err).toMatch(/keychain .*Log in again: .*\blogin/);
+    expect(err).toMatch(/keychain[^]*Log in again: .*\blogin/);
   });
 });
 
 test("a login in a session without a keychain is in a file, and says so", async () => {
   const { code, err } = await run(["login", server.url], { stdin: `${key}\n`, unlock: false });
   expect(code).toBe(0);
-  expect(err).toContain("which only you may read.\n");
+  expect(err).toContain("which only you can read.\n");
   expect(await run(["send", server.url, "whoami"], { unlock: false })).toMatchObject({ code: 0, out: "ada\n" });
 });
