@@ -138,8 +138,8 @@ describePeer({ ...adkForPython, name: `${adkForPython.name}, and a card that lis
     const refused = shown(await runClient(adkForPython, args), "hello.0");
     expect(refused).toMatch(new RegExp(`Agent card RPC URL must use https, or http on a loopback host: ${grpc}$`));
     const { stdout } = await doctor(served);
-    expect(stdout).toContain(`ADK for Python refuses this card (from 2.13 on): GRPC at ${grpc} is neither https`);
-    expect(stdout).toContain("→ Take gRPC off the card");
+    expect(stdout).toContain(`ADK for Python (from 2.13) rejects this card: GRPC at ${grpc} is neither https`);
+    expect(stdout).toContain("→ Remove gRPC from the card");
     expect(shown(await runClient(pythonSdk, args), "hello.0")).toBe("Hello, Ada!");
   });
 

@@ -10,7 +10,7 @@ beforeAll(async () => {
   // All of them at once are a lot of work for two cores, so the agents work longer than elsewhere.
   await Promise.all(
     configurations.map(async (configuration) => {
-      const server = await startParley(configuration, 10_000);
+      const server = await startParley(configuration, 8_000);
       servers.push(server);
       outcomes.set(
         configuration,
