@@ -65,7 +65,7 @@ describe("apiKey() (A2A 1.0 §4.5.2)", () => {
     expect(await asked({ cookie: "session" }, { headers: { cookie } })).toBe(found);
   });
 
-  test("in a cookie is of no use to pages of other origins, which browsers send cookies for", async () => {
+  test("in a cookie does not authenticate pages of other origins, for which browsers send cookies", async () => {
     const options = { cookie: "session" };
     const cookie = "session=k-1";
     const sent = (headers: Readonly<Record<string, string>>) => asked(options, { headers: { cookie, ...headers } });
@@ -100,12 +100,12 @@ describe("apiKey() (A2A 1.0 §4.5.2)", () => {
     [{ cookie: "a;b" }, /cookie is not a name/],
     [{ query: "" }, /query is not a name/],
     [{ header: "a", query: "b" }, /one of several places/],
-  ])("refuses a place that no request has: %j", (options, message) => {
+  ])("rejects a location that requests do not have: %j", (options, message) => {
     expect(() => apiKey({}, options)).toThrow(message);
   });
 });
 
-describe("a key that is stored as its hash", () => {
+describe("a key that is stored as a hash", () => {
   const key = "k-2GZ0nJ4rX3mY8tQ5vB7wA1";
 
   test("is found by the key, for API keys and for bearer tokens", async () => {
@@ -121,13 +121,13 @@ describe("a key that is stored as its hash", () => {
     expect(await bearer({ [hash]: ada }).authenticate(asToken, place)).toMatchObject(ada);
   });
 
-  test("is what other tools make of the key: SHA-256 in base64", async () => {
+  test("equals what other tools compute: SHA-256 in base64", async () => {
     const digest = await crypto.subtle.digest("SHA-256", new TextEncoder().encode(key));
     expect(await hashKey(key)).toBe(`sha256:${Buffer.from(digest).toString("base64")}`);
   });
 
   test.each(["sha256:", "sha256:AAAA", `sha256:${"A".repeat(44)}`, "sha256:!"])(
-    "is refused at the start where it is not a hash, and is not shown: %j",
+    "is rejected at startup if it is not a hash, and is not shown: %j",
     (bad) => {
       for (const make of [() => apiKey({ [bad]: ada }), () => bearer({ [bad]: ada })]) {
         expect(make).toThrow(/1 of the secrets cannot be used/);
@@ -139,7 +139,7 @@ describe("a key that is stored as its hash", () => {
 
 describe("a secret that was never set", () => {
   // What `{ [process.env.KEY]: … }` has where the variable is missing: everybody could guess it.
-  test.each(["undefined", "null"])("is refused at the start: %j", (secret) => {
+  test.each(["undefined", "null"])("is rejected at startup: %j", (secret) => {
     for (const make of [apiKey, bearer]) {
       expect(() => make({ [secret]: ada })).toThrow(/secret is \w+\. Is an environment variable not set\?/);
     }
@@ -148,13 +148,13 @@ describe("a secret that was never set", () => {
   test.each([
     ["", "empty"],
     [undefined, "undefined"],
-  ] as const)("has no hash: %j", async (secret, said) => {
+  ] as const)("cannot be hashed: %j", async (secret, said) => {
     await expect(hashKey(secret as string)).rejects.toThrow(`key is ${said}`);
     await expect(hashPassword(secret as string)).rejects.toThrow(`password is ${said}`);
   });
 });
 
-test.each([undefined, "ada", {}, { subject: "" }])("a secret without an owner is refused at the start: %j", (owner) => {
+test.each([undefined, "ada", {}, { subject: "" }])("a secret without an owner is rejected at startup: %j", (owner) => {
   for (const make of [apiKey, bearer]) {
     expect(() => make({ "key-1": owner as typeof ada })).toThrow(/owner of a secret must have a subject/);
     expect(() => make(undefined as never)).toThrow(/secrets are required/);

@@ -65,7 +65,7 @@ function recorded(options: Partial<HandlerOptions> = {}): { readonly ask: Ask; r
 const idOf = (answer: unknown): string => (answer as { readonly task: { readonly id: string } }).task.id;
 
 describe("the audit", () => {
-  test("has each caller who is not known, with its address and trace, and nothing of its token", async () => {
+  test("records each unknown caller, with its address and trace, and nothing of its token", async () => {
     const { ask, records } = recorded();
     expect((await ask(undefined, "GET", "/tasks"))[0]).toBe(401);
     expect((await ask("stolen-token", "GET", "/tasks"))[0]).toBe(401);
@@ -80,7 +80,7 @@ describe("the audit", () => {
     expect(records).toEqual([refused, refused]);
   });
 
-  test("has an authenticator that fails, so that its callers are not taken for intruders", async () => {
+  test("records an authenticator that fails, so its callers do not look like intruders", async () => {
     const { ask, records } = recorded({
       authenticator: bearer(() => {
         throw new Error("the directory is down");
@@ -91,7 +91,7 @@ describe("the audit", () => {
     expect(JSON.stringify(records)).not.toContain("directory");
   });
 
-  test.each(["deny", "hide"] as const)("has each call that the authorizer answers with %s", async (access) => {
+  test.each(["deny", "hide"] as const)("records each call that the authorizer answers with %s", async (access) => {
     const { ask, records } = recorded({ authorizer: () => access });
     expect((await ask("ada", "GET", "/tasks/t-1"))[0]).toBe(access === "deny" ? 403 : 404);
     expect(records).toEqual([
@@ -111,7 +111,7 @@ describe("the audit", () => {
     ]);
   });
 
-  test("has a task once it is stored, and each change of its state with who caused it", async () => {
+  test("records a task once it is stored, and each change of its state with who caused it", async () => {
     const { ask, records } = recorded({ ownerOf: byOrganization });
     const sent = (await ask("ada", "POST", "/message:send", send("ask")))[1];
     const taskId = idOf(sent);
@@ -129,7 +129,7 @@ describe("the audit", () => {
     ]);
   });
 
-  test("cuts what a caller may make as long as it likes", async () => {
+  test("truncates values whose length the caller chooses", async () => {
     const long = bearer(() => ({ subject: "x".repeat(100_000) }));
     const { ask, records } = recorded({ authenticator: long, authorizer: () => "deny" });
     await ask("any", "GET", "/tasks");
@@ -144,14 +144,14 @@ describe("the audit", () => {
       },
     ],
     ["rejects", () => Promise.reject(new Error("no room on the disk"))],
-  ])("that %s changes nothing, and the log says so", async (_, audit) => {
+  ])("that %s changes nothing, and the server logs it", async (_, audit) => {
     const logger = new LinesLogger();
     const { ask } = serving({ audit, logger });
     expect((await ask("ada", "POST", "/message:send", send("hi")))[0]).toBe(200);
     expect(logger.lines.map(({ message }) => message)).toContain("An audit record could not be written");
   });
 
-  test("is written as one line for each record by auditLog()", async () => {
+  test("is written as one line a record by auditLog()", async () => {
     const lines: (readonly [message: string, fields: LogFields | undefined])[] = [];
     const logger = { ...silentLogger, info: (...line: (typeof lines)[number]) => lines.push(line) };
     const { ask } = serving({ audit: auditLog(logger) });

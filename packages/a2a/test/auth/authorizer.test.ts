@@ -58,7 +58,7 @@ const writers: Authorizer = ({ operation, principal }) =>
   operation.startsWith("Get") || operation === "ListTasks" || principal.scopes?.includes("write") ? "allow" : "deny";
 
 describe("an authorizer (A2A 1.0 §7.5)", () => {
-  test("lets the calls through that it allows, and denies the others before any work", async () => {
+  test("allows calls, and denies the others before any work", async () => {
     const { ask } = serving(writers);
     expect((await ask("ada", "POST", "/message:send", send()))[0]).toBe(200);
     const [status, said] = await ask("bob", "POST", "/message:send", send());
@@ -73,7 +73,7 @@ describe("an authorizer (A2A 1.0 §7.5)", () => {
     expect(JSON.parse((await ask("bob", "GET", "/tasks"))[1])).toMatchObject({ tasks: [], totalSize: 0 });
   });
 
-  test("does not show whether a task exists: the answer is the same for one that does not", async () => {
+  test("does not reveal whether a task exists: the answer for a missing task is the same", async () => {
     const { ask } = serving(({ operation }) => (operation === "GetTask" ? "deny" : "allow"));
     const task = (JSON.parse((await ask("ada", "POST", "/message:send", send()))[1]) as { task: { id: string } }).task;
     const known = await ask("ada", "GET", `/tasks/${task.id}`);
@@ -81,7 +81,7 @@ describe("an authorizer (A2A 1.0 §7.5)", () => {
     expect(known[0]).toBe(403);
   });
 
-  test("is told the operation, the caller, the agent, and what the request names", async () => {
+  test("gets the operation, the caller, the agent, and what the request names", async () => {
     const asked: AuthorizerRequest[] = [];
     const { ask } = serving((request) => {
       asked.push(request);
@@ -114,7 +114,7 @@ describe("an authorizer (A2A 1.0 §7.5)", () => {
     }
   });
 
-  test("is told the webhook, the tasks that a message refers to, and its skill if the card has it", async () => {
+  test("gets the webhook, the tasks that a message refers to, and the skill if the card has it", async () => {
     const asked: AuthorizerRequest[] = [];
     const { ask } = serving((request) => {
       asked.push(request);
@@ -144,21 +144,24 @@ describe("an authorizer (A2A 1.0 §7.5)", () => {
     ["GET", "/tasks/{id}/pushNotificationConfigs/c"],
     ["DELETE", "/tasks/{id}/pushNotificationConfigs/c"],
     ["POST", "/tasks/{id}/pushNotificationConfigs", { url: "https://example.com/hook" }],
-  ] as const)("that hides a task answers %s %s like one that does not exist", async (method, path, body?: object) => {
-    const { ask } = serving(({ taskId }) => (taskId === undefined ? "allow" : "hide"));
-    const { id } = (JSON.parse((await ask("ada", "POST", "/message:send", send()))[1]) as { task: { id: string } })
-      .task;
-    const about = async (taskId: string): Promise<readonly [number, string]> => {
-      const filled = body && (JSON.parse(JSON.stringify(body).replaceAll("{id}", taskId)) as object);
-      const [status, said] = await ask("ada", method, path.replace("{id}", taskId), filled);
-      return [status, said.replaceAll(taskId, "{id}").replaceAll(/"timestamp":"[^"]*"/g, "")];
-    };
-    const hidden = await about(id);
-    expect(hidden).toEqual(await about("0195d6a4-0000-7000-8000-000000000000"));
-    expect(hidden[0]).toBe(404);
-  });
+  ] as const)(
+    "that hides a task answers %s %s as for a task that does not exist",
+    async (method, path, body?: object) => {
+      const { ask } = serving(({ taskId }) => (taskId === undefined ? "allow" : "hide"));
+      const { id } = (JSON.parse((await ask("ada", "POST", "/message:send", send()))[1]) as { task: { id: string } })
+        .task;
+      const about = async (taskId: string): Promise<readonly [number, string]> => {
+        const filled = body && (JSON.parse(JSON.stringify(body).replaceAll("{id}", taskId)) as object);
+        const [status, said] = await ask("ada", method, path.replace("{id}", taskId), filled);
+        return [status, said.replaceAll(taskId, "{id}").replaceAll(/"timestamp":"[^"]*"/g, "")];
+      };
+      const hidden = await about(id);
+      expect(hidden).toEqual(await about("0195d6a4-0000-7000-8000-000000000000"));
+      expect(hidden[0]).toBe(404);
+    },
+  );
 
-  test("that hides a call which names no task lets nothing happen", async () => {
+  test("that hides a call without a task has no side effect", async () => {
     const { ask } = serving(({ operation, contextId }) =>
       operation === "ListTasks" && contextId === undefined ? "allow" : "hide",
     );
@@ -177,7 +180,7 @@ describe("an authorizer (A2A 1.0 §7.5)", () => {
     expect((await ask("ada", "GET", "/tasks"))[0]).toBe(403);
   });
 
-  test("may throw an error of the protocol, which the caller gets", async () => {
+  test("may throw a protocol error, which the caller gets", async () => {
     const { ask } = serving(() => {
       throw new A2AError("PermissionDenied", "Ask the owner of the vault");
     });
@@ -185,7 +188,7 @@ describe("an authorizer (A2A 1.0 §7.5)", () => {
     expect([status, said]).toEqual([403, expect.stringContaining("Ask the owner of the vault")]);
   });
 
-  test("that fails denies with an internal error, and the log has the reason", async () => {
+  test("that fails denies with an internal error; the log has the reason", async () => {
     const { ask, logger } = serving(() => Promise.reject(new Error("ldap://10.0.0.7 is down")));
     const [status, said] = await ask("ada", "GET", "/tasks");
     expect(status).toBe(500);

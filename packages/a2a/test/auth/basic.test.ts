@@ -29,7 +29,7 @@ async function answer(authorization?: string, authenticator = users().then((all)
 }
 
 describe("basic() (RFC 7617)", () => {
-  test("finds a user by name and password, which may have colons and any letters", async () => {
+  test("finds a user by name and password, which may contain colons and any letters", async () => {
     expect(await answer(encode("ada:a:b c"))).toEqual({
       subject: "ada",
       organization: "acme",
@@ -40,7 +40,7 @@ describe("basic() (RFC 7617)", () => {
     expect(await answer(encode("jürgen:Straße").replace("Basic", "bASIC"))).toMatchObject({ subject: "user-7" });
   });
 
-  test("reads the same text in other code points (RFC 8265 §4.2)", async () => {
+  test("accepts the same text in other code points (RFC 8265 §4.2)", async () => {
     const hash = await hashPassword("é", { iterations: 10 });
     expect(await answer(encode("a:e\u0301"), Promise.resolve(basic({ a: { password: hash } })))).toMatchObject({
       subject: "a",
@@ -63,11 +63,11 @@ describe("basic() (RFC 7617)", () => {
     "Basic !!!",
     `Basic ${Buffer.from([0x61, 0x3a, 0xff]).toString("base64")}`,
     `${encode("ada:a:b c")}, ${encode("ada:a:b c")}`,
-  ])("refuses what is wrong: %j", async (header) => {
+  ])("rejects wrong credentials: %j", async (header) => {
     expect(await answer(header)).toEqual(["Unauthenticated", `${challenge}, error="invalid_token"`]);
   });
 
-  test("derives a password once, however many requests come with it, and never again when it was right", async () => {
+  test("derives a password once for concurrent requests, and never again once it was right", async () => {
     const authenticator = Promise.resolve(basic(await users()));
     const derive = vi.spyOn(crypto.subtle, "deriveBits");
     onTestFinished(() => derive.mockRestore());
@@ -81,7 +81,7 @@ describe("basic() (RFC 7617)", () => {
     expect(derive).toHaveBeenCalledTimes(3);
   });
 
-  test("does the work of a derivation for users who do not exist, so that the time does not tell who does", async () => {
+  test("derives a key for unknown users too, so timing does not reveal who exists", async () => {
     const authenticator = Promise.resolve(basic(await users()));
     const derive = vi.spyOn(crypto.subtle, "deriveBits");
     onTestFinished(() => derive.mockRestore());
@@ -89,7 +89,7 @@ describe("basic() (RFC 7617)", () => {
     expect(derive.mock.calls.map(([algorithm]) => (algorithm as { iterations: number }).iterations)).toEqual([10]);
   });
 
-  test("refuses more than a hundred guesses that wait, and continues when they are done", async () => {
+  test("rejects more than a hundred waiting guesses, and continues when they are done", async () => {
     const authenticator = Promise.resolve(basic(await users()));
     const guesses = Array.from({ length: 150 }, (_, n) => answer(encode(`ada:${n}`), authenticator));
     const codes = (await Promise.all(guesses)).map((found) => (found as readonly string[])[0]);
@@ -98,13 +98,13 @@ describe("basic() (RFC 7617)", () => {
     expect(await answer(encode("ada:a:b c"), authenticator)).toMatchObject({ subject: "ada" });
   });
 
-  test("is of no use to pages of other origins, which browsers send known passwords for", async () => {
+  test("does not authenticate pages of other origins, for which browsers send known passwords", async () => {
     const authenticator = basic(await users());
     const sent = withHeader(encode("ada:a:b c"), { origin: "https://evil.example" });
     await expect(authenticator.authenticate(sent, place)).rejects.toMatchObject({ code: "PermissionDenied" });
   });
 
-  test("takes a function that knows the users", async () => {
+  test("takes a function that looks up users", async () => {
     const found = (name: string, password: string): Principal | undefined =>
       password === `${name}!` ? { subject: name } : undefined;
     expect(await answer(encode("eve:eve!"), Promise.resolve(basic(found)))).toMatchObject({ subject: "eve" });
@@ -123,25 +123,25 @@ describe("basic() (RFC 7617)", () => {
     "pbkdf2-sha256$10$AAAA",
     "pbkdf2-sha256$0$x$y",
     "pbkdf2-sha256$99999999$AAAAAAAAAAAAAAAA$AAAA",
-  ])("refuses a hash that is none, and does not show it: %j", (password) => {
+  ])("rejects an invalid hash, and does not show it: %j", (password) => {
     expect(() => basic({ ada: { password } })).toThrow(/users\["ada"\] needs the hash of its password/);
     expect(() => basic({ ada: { password } })).not.toThrow(password || "never");
   });
 
-  test("refuses a password in place of a user, as JavaScript can pass it", () => {
+  test("rejects a password in place of a user, which JavaScript can pass", () => {
     expect(() => basic({ ada: "secret" as never })).toThrow(/users\["ada"\] needs the hash of its password/);
     expect(() => basic({ ada: {} as never })).toThrow(/users\["ada"\] needs the hash of its password/);
     expect(() => basic(undefined as never)).toThrow(/users are required/);
   });
 
-  test("refuses a name that cannot be sent", async () => {
+  test("rejects a name that cannot be sent", async () => {
     const password = await hashPassword("x", { iterations: 10 });
     expect(() => basic({ "a:b": { password } })).toThrow(/is not a name that can be sent/);
   });
 });
 
 describe("hashPassword()", () => {
-  test("has a salt of its own, and takes 600,000 iterations unless told otherwise", async () => {
+  test("uses its own salt, and 600,000 iterations by default", async () => {
     const [one, other] = await Promise.all([
       hashPassword("x", { iterations: 10 }),
       hashPassword("x", { iterations: 10 }),
@@ -154,8 +154,8 @@ describe("hashPassword()", () => {
   });
 });
 
-describe("the work for a password that is wrong", () => {
-  test("is the same for every user and for nobody, whatever the iterations of their hashes", async () => {
+describe("the work for a wrong password", () => {
+  test("is the same for known and unknown users, whatever the iterations of their hashes", async () => {
     const derivations: number[] = [];
     const derive = crypto.subtle.deriveBits.bind(crypto.subtle);
     const spy = vi.spyOn(crypto.subtle, "deriveBits").mockImplementation((algorithm, key, length) => {
@@ -185,7 +185,7 @@ describe("the work for a password that is wrong", () => {
   });
 });
 
-test("credentials in another spelling of the same bytes are refused (RFC 7617 §2, RFC 4648 §3.5)", async () => {
+test("rejects credentials in another spelling of the same bytes (RFC 7617 §2, RFC 4648 §3.5)", async () => {
   const all = basic({ eve: { password: await hashPassword("xyz", { iterations: 1 }) } });
   const right = encode("eve:xyz").slice("Basic ".length);
   expect(right).toMatch(/eg==$/);

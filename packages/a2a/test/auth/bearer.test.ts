@@ -21,7 +21,7 @@ async function refusal(authorization: string | undefined, authenticator = bearer
 }
 
 describe("bearer() with a list of tokens (RFC 6750)", () => {
-  test("finds the caller of a token, with the scheme in upper or lower case", async () => {
+  test("finds the caller of a token; the scheme may be in upper or lower case", async () => {
     const authenticator = bearer(tokens);
     for (const scheme of ["Bearer", "bearer", "BEARER", "Bearer "]) {
       const found = await authenticator.authenticate(withHeader(`${scheme} alices-token`), place);
@@ -32,7 +32,7 @@ describe("bearer() with a list of tokens (RFC 6750)", () => {
   });
 
   test.each([[undefined], [""], ["Basic YTpi"], ["Bearer"], ["Bearer "], ["alices-token"], ["Bearer:alices-token"]])(
-    "asks for a token if there is none: %j",
+    "asks for a token if the request has none: %j",
     async (authorization) => {
       expect(await refusal(authorization)).toMatchObject({ code: "Unauthenticated", challenge: "Bearer" });
     },
@@ -49,14 +49,14 @@ describe("bearer() with a list of tokens (RFC 6750)", () => {
     ["Bearer constructor"],
     ["Bearer __proto__"],
     ["Bearer grün"],
-  ])("refuses a wrong token as invalid: %j", async (authorization) => {
+  ])("rejects a wrong token as invalid: %j", async (authorization) => {
     expect(await refusal(authorization)).toMatchObject({
       code: "Unauthenticated",
       challenge: 'Bearer error="invalid_token"',
     });
   });
 
-  test("refuses a list with a token that cannot be sent", () => {
+  test("rejects a list with a token that cannot be sent", () => {
     for (const bad of ["", "two words", "grün", "a,b", "a=b"]) {
       expect(() => bearer({ [bad]: alice })).toThrow(/RFC 6750/);
     }
@@ -105,7 +105,7 @@ describe("bearer() with a function", () => {
     expect(asked).toBe(0);
   });
 
-  test("lets it refuse with an error of its own", async () => {
+  test("lets it reject with its own error", async () => {
     const authenticator = bearer(() => Promise.reject(new A2AError("PermissionDenied", "Not today")));
     expect(await refusal("Bearer x", authenticator)).toMatchObject({ code: "PermissionDenied", message: "Not today" });
   });

@@ -47,7 +47,7 @@ describe("anyOf() (A2A 1.0 §4.5: one of the requirements)", () => {
     expect(await answer(either, { ...withKey("wrong"), ...withToken() })).toMatchObject({ subject: "ada" });
   });
 
-  test("checks what else a caller shows only for schemes that are demanded, and adds those of the same caller alone", async () => {
+  test("checks further credentials only for required schemes, and adds only those of the same caller", async () => {
     const checked: string[] = [];
     const scheme = (name: string, principal: Principal): Authenticator =>
       defineScheme({
@@ -86,23 +86,23 @@ describe("anyOf() (A2A 1.0 §4.5: one of the requirements)", () => {
     expect(await found({ ...shown, "x-one": "wrong" }, ["one"])).toMatchObject({ schemes: { same: ["write"] } });
   });
 
-  test("lists the challenges of all if there are no credentials (RFC 9110 §11.6.1)", async () => {
+  test("lists all challenges if the request has no credentials (RFC 9110 §11.6.1)", async () => {
     expect(await answer(anyOf(key, token))).toEqual(["Unauthenticated", `${keyChallenge}, Bearer`]);
   });
 
-  test("answers for what was wrong, not for what was absent", async () => {
+  test("reports invalid credentials before missing ones", async () => {
     const either = anyOf(key, token);
     expect(await answer(either, withToken("x"))).toEqual(["Unauthenticated", 'Bearer error="invalid_token"']);
     expect(await answer(either, withKey("x"))).toEqual(["Unauthenticated", `${keyChallenge}, error="invalid_token"`]);
   });
 
-  test("writes a challenge once where two schemes share it", async () => {
+  test("writes a challenge that two schemes share once", async () => {
     const others = bearer({ other: { subject: "bob" } }, { name: "other" });
     expect(await answer(anyOf(token, others))).toEqual(["Unauthenticated", "Bearer"]);
     expect(await answer(anyOf(token, others), withToken("other"))).toMatchObject({ subject: "bob" });
   });
 
-  test("prefers credentials with the scopes that their scheme needs, and lets others in last", async () => {
+  test("prefers credentials with the scopes that their scheme needs, and accepts others last", async () => {
     const weak = bearer({ weak: { subject: "eve" } }, { scopes: ["read"] });
     expect(await answer(anyOf(weak, key), { ...withToken("weak"), ...withKey() })).toMatchObject({ subject: "app" });
     expect(await answer(anyOf(weak, key), withToken("weak"))).toMatchObject({
@@ -111,7 +111,7 @@ describe("anyOf() (A2A 1.0 §4.5: one of the requirements)", () => {
     });
   });
 
-  test("says that credentials could not be checked, rather than that others are absent or wrong", async () => {
+  test("reports that credentials could not be checked before that others are missing or wrong", async () => {
     const broken = bearer(() => Promise.reject(new A2AError("Unavailable", "The issuer does not answer")), {
       name: "b",
     });
@@ -121,17 +121,17 @@ describe("anyOf() (A2A 1.0 §4.5: one of the requirements)", () => {
     ]);
   });
 
-  test("says that a known caller may not call, rather than that others are wrong", async () => {
+  test("reports that a known caller may not call before that others are wrong", async () => {
     const closed = bearer(() => Promise.reject(new A2AError("PermissionDenied", "Not today")), { name: "closed" });
     expect(await answer(anyOf(token, closed), withToken("x"))).toEqual(["PermissionDenied", undefined]);
   });
 
-  test("passes on what an authenticator throws by mistake", async () => {
+  test("passes on an error that an authenticator throws by mistake", async () => {
     const failing = bearer(() => Promise.reject(new Error("a bug")));
     await expect(anyOf(failing, anyone()).authenticate(asked(withToken("x")), place)).rejects.toThrow("a bug");
   });
 
-  test("takes authenticators that do not tell what is absent", async () => {
+  test("accepts authenticators that do not report missing credentials", async () => {
     const own = foreign(() => {
       throw new A2AError("Unauthenticated", undefined, { challenge: "Own" });
     });
@@ -164,7 +164,7 @@ describe("anyOf() (A2A 1.0 §4.5: one of the requirements)", () => {
 });
 
 describe("anyone()", () => {
-  test("lets callers without credentials in, and no callers whose credentials are wrong", async () => {
+  test("accepts callers without credentials, and rejects callers with wrong ones", async () => {
     for (const open of [anyOf(token, key, anyone()), anyOf(anyone(), token, key), anyOf(anyOf(key, anyone()), token)]) {
       expect(await answer(open)).toBe(anonymous);
       expect(await answer(open, withToken("x"))).toEqual(["Unauthenticated", expect.stringContaining("invalid_token")]);
@@ -174,7 +174,7 @@ describe("anyone()", () => {
 });
 
 describe("allOf() (A2A 1.0 §4.5: schemes of one requirement go together)", () => {
-  test("needs all of them; the first one names the caller, and the others add to it", async () => {
+  test("requires all of them; the first names the caller, and the others add to it", async () => {
     expect(await answer(allOf(token, key), { ...withKey(), ...withToken() })).toEqual({
       subject: "ada",
       organization: "acme",
@@ -184,19 +184,19 @@ describe("allOf() (A2A 1.0 §4.5: schemes of one requirement go together)", () =
     });
   });
 
-  test("names what is absent", async () => {
+  test("names the missing credentials", async () => {
     expect(await answer(allOf(token, key))).toEqual(["Unauthenticated", `Bearer, ${keyChallenge}`]);
     expect(await answer(allOf(token, key), withToken())).toEqual(["Unauthenticated", keyChallenge]);
     expect(await answer(allOf(token, key), withKey())).toEqual(["Unauthenticated", "Bearer"]);
   });
 
-  test("answers for what is wrong, even where something is absent", async () => {
+  test("reports invalid credentials before missing ones", async () => {
     const wrong = ["Unauthenticated", 'Bearer error="invalid_token"'];
     expect(await answer(allOf(key, token), withToken("x"))).toEqual(wrong);
     expect(await answer(allOf(key, token), { ...withKey(), ...withToken("x") })).toEqual(wrong);
   });
 
-  test("is for the resources that all of its tokens are for", async () => {
+  test("covers the resources that all of its tokens cover", async () => {
     const named = (name: string, ...audience: readonly string[]) =>
       defineScheme({
         name,
@@ -233,13 +233,13 @@ describe("a combination", () => {
   test.each([
     ["anyOf", anyOf],
     ["allOf", allOf],
-  ])("of no members, or of two schemes with one name, is refused: %s()", (_, combine) => {
+  ])("of no members, or of two schemes with one name, is rejected: %s()", (_, combine) => {
     expect(() => combine()).toThrow(/at least one authenticator/);
     expect(() => combine(token, bearer({ x: { subject: "x" } }))).toThrow(/two schemes of the name "bearer"/);
     expect(() => combine(token, token)).not.toThrow();
   });
 
-  test("joins what its members say about tokens (RFC 9728 §2)", () => {
+  test("merges what its members declare about tokens (RFC 9728 §2)", () => {
     const of = (name: string, resource: Authenticator["resource"]): Authenticator => ({
       ...bearer({}, { name }),
       ...(resource !== undefined && { resource }),

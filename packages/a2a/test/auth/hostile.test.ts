@@ -58,8 +58,8 @@ const headerText = oneof(
   words.map((text) => `Basic ${Buffer.from(text).toString("base64")}`),
 );
 
-describe("whatever a request has (RFC 9110 §11)", () => {
-  test("it is a caller, or a refusal whose challenge can be sent and has nothing of the request", async () => {
+describe("any request (RFC 9110 §11)", () => {
+  test("yields a caller, or a rejection with a valid challenge that contains nothing of the request", async () => {
     const asked = record({
       headers: dictionary(
         constantFrom("authorization", "x-api-key", "cookie", "origin", "host", "sec-fetch-site"),
@@ -87,7 +87,7 @@ describe("whatever a request has (RFC 9110 §11)", () => {
     );
   });
 
-  test("a long header takes no longer for being nearly right", async () => {
+  test("a long header that is nearly valid takes no longer", async () => {
     const long = "a".repeat(60_000);
     for (const text of [
       `Bearer ${" ".repeat(60_000)}`,
@@ -106,7 +106,7 @@ describe("whatever a request has (RFC 9110 §11)", () => {
   });
 });
 
-describe("an authenticator that returns no caller", () => {
+describe("an authenticator that does not return a caller", () => {
   const agent = defineAgent({
     name: "A",
     description: "-",
@@ -125,7 +125,7 @@ describe("an authenticator that returns no caller", () => {
     ["apiKey()", (found) => apiKey((() => found) as VerifyToken)],
     ["anyOf()", (found) => anyOf(custom(found), bearer({}))],
     ["one of its own", custom],
-  ])("lets nobody in, and the log says why: %s", async (_, make) => {
+  ])("accepts nobody, and the log says why: %s", async (_, make) => {
     for (const found of [{}, { subject: "" }, { subject: 7 }, { id: "ada" }, true, "ada"]) {
       const logger = new LinesLogger();
       const handler = createHandler(agent, {

@@ -82,8 +82,8 @@ function serving(options: Partial<HandlerOptions> = {}) {
   return { clock, lines, ask, handler, refused: () => lines.filter(({ message }) => message === "Refused requests") };
 }
 
-describe("requests that are refused", () => {
-  test("are logged at warn without an option: the first one at once, with what is known of it", async () => {
+describe("rejected requests", () => {
+  test("are logged at warn by default: the first one at once, with what is known of it", async () => {
     const { ask, refused } = serving();
     expect(await ask({ token: "wrong-token-0123456789" })).toBe(401);
     const fields = {
@@ -96,7 +96,7 @@ describe("requests that are refused", () => {
     expect(refused()).toEqual([{ level: "warn", message: "Refused requests", fields }]);
   });
 
-  test("a flood is one line a minute, with counts", async () => {
+  test("in a flood are one line a minute, with counts", async () => {
     const { ask, clock, refused } = serving();
     for (let minute = 0; minute < 3; minute += 1) {
       for (let each = 0; each < 200; each += 1) await ask({});
@@ -114,7 +114,7 @@ describe("requests that are refused", () => {
     expect(refused()).toHaveLength(4);
   });
 
-  test("denials, limits and callers who are not known have counts of their own, and tell of the task", async () => {
+  test("are counted by denial, limit and unknown caller, and name the task", async () => {
     const { ask, clock, refused } = serving({
       authorizer: ({ operation }) => (operation === "GetTask" ? "deny" : "allow"),
       limits: { rate: { principal: { requests: 4, per: 60_000 } } },
@@ -142,7 +142,7 @@ describe("requests that are refused", () => {
     expect(callers).toContainEqual({ count: 1, event: "limit", code: "TooManyRequests", ...ada });
   });
 
-  test("any number of addresses, names and ids take neither lines nor memory", async () => {
+  test("from any number of addresses, names and ids do not add lines or memory", async () => {
     const { ask, clock, refused } = serving({ authorizer: () => "deny" });
     await ask({});
     const long = "x".repeat(5_000);
@@ -163,7 +163,7 @@ describe("requests that are refused", () => {
     expect(listed + Number(fields["others"])).toBe(fields["count"]);
   });
 
-  test("what is not logged yet is logged when the server closes", async () => {
+  test("that are not logged yet are logged when the server closes", async () => {
     const { ask, handler, refused } = serving();
     await ask({});
     await ask({});
@@ -172,14 +172,14 @@ describe("requests that are refused", () => {
     expect(refused().map(({ fields }) => fields["count"])).toEqual([1, 1]);
   });
 
-  test("right callers are not a line", async () => {
+  test("do not include accepted callers", async () => {
     const { ask, clock, lines } = serving();
     expect(await ask({ token: secret })).toBe(200);
     clock.advance(120_000);
     expect(lines).toEqual([]);
   });
 
-  test("no line has a credential", async () => {
+  test("do not show a credential", async () => {
     const { ask, clock, lines } = serving();
     const sent = ["wrong-secret-0123456789", "another-secret-0123456789"];
     for (const token of sent) await ask({ token, path: `/tasks?key=${token}`, headers: { "x-api-key": token } });
@@ -212,7 +212,7 @@ describe("a page whose origin CORS does not allow", () => {
     expect(refused().map(({ fields }) => fields["count"])).toEqual([1, 49]);
   });
 
-  test("an allowed page, a page of the server itself and a program are not a line", async () => {
+  test("an allowed page, a page of the server itself and a program are not logged", async () => {
     const { ask, clock, lines } = serving({ cors: { origins: [page] } });
     await ask({ token: secret, headers: { origin: page, "sec-fetch-site": "cross-site" } });
     await ask({ token: secret, headers: { origin: url, "sec-fetch-site": "same-origin" } });
@@ -221,7 +221,7 @@ describe("a page whose origin CORS does not allow", () => {
     expect(lines).toEqual([]);
   });
 
-  test("a host that the server does not have is logged with the option that allows it", async () => {
+  test("a host that the server does not serve is logged with the option that allows it", async () => {
     const { ask, refused } = serving({ allowedHosts: ["agents.example.com"] });
     expect(await ask({ token: secret, headers: { host: "evil.example" } })).toBeGreaterThanOrEqual(400);
     expect(refused()[0]?.fields).toMatchObject({ host: 1, option: "allowedHosts" });

@@ -111,7 +111,7 @@ describe("the requirements of a skill (A2A 1.0 §4.4.5)", () => {
     expect(await ask("/message:send", { token: "reader", body: send({}, "tell") })).toMatchObject({ status: 200 });
   });
 
-  test("are what an agent can ask about, also in a turn whose caller comes from the store", async () => {
+  test("can be read by the agent, also in a turn whose caller comes from the store", async () => {
     const ask = serving(tokens, [{ agent }]);
     for (const [token, pays] of [
       ["reader", false],
@@ -126,7 +126,7 @@ describe("the requirements of a skill (A2A 1.0 §4.4.5)", () => {
     }
   });
 
-  test("can be met by known callers alone, while anyone uses the other skills", async () => {
+  test("apply to known callers only, while anyone may use the other skills", async () => {
     const ask = serving(anyOf(tokens, anyone()), [{ agent }]);
     const pay = send({ metadata: { skillId: "pay" } });
     expect(await ask("/message:send", { body: send() })).toMatchObject({ status: 200 });
@@ -149,7 +149,7 @@ describe("the requirements of a card (A2A 1.0 §4.4.1)", () => {
     onMessage: (turn) => turn.reply("yes"),
   });
 
-  test("are those of the agent where it has its own", async () => {
+  test("are those of the agent if it has its own", async () => {
     const ask = serving(tokens, [{ agent: strict, path: "/strict" }, { agent }]);
     expect(await ask("/strict/message:send", { token: "reader", body: send() })).toMatchObject({ status: 403 });
     expect(await ask("/strict/tasks", { token: "reader" })).toMatchObject({ status: 403 });
@@ -157,7 +157,7 @@ describe("the requirements of a card (A2A 1.0 §4.4.1)", () => {
     expect(await ask("/tasks", { token: "reader" })).toMatchObject({ status: 200 });
   });
 
-  test("name the scheme that is missing, where the caller has used another one", async () => {
+  test("name the missing scheme if the caller used another one", async () => {
     const guest = defineScheme({
       name: "guest",
       scheme: { httpAuthSecurityScheme: { scheme: "Guest" } },
@@ -181,7 +181,7 @@ describe("the requirements of a card (A2A 1.0 §4.4.1)", () => {
     expect(await ask("/tasks", { headers: { "x-scope": "write" } })).toMatchObject({ status: 200 });
   });
 
-  test("are refused at the start where nobody checks them", () => {
+  test("are rejected at startup if no authenticator checks them", () => {
     const serve = (given: Partial<HandlerOptions>, one = strict) =>
       createHandler(one, { publicUrl: "http://localhost", store: memoryStore(), ...given });
     expect(() => serve({})).toThrow(/securityRequirements has the scheme "bearer", which the authenticator/);
@@ -190,7 +190,7 @@ describe("the requirements of a card (A2A 1.0 §4.4.1)", () => {
     expect(() => serve({ authenticator: other })).toThrow(/which the authenticator of this server does not check/);
   });
 
-  test("are refused at the start where they are written in another form, which would demand nothing (A2A 1.0 §4.5.2)", () => {
+  test("are rejected at startup in another form, which would require nothing (A2A 1.0 §4.5.2)", () => {
     const serve = (of: "agent" | "skill", member: object) => () =>
       createHandler(
         {
@@ -217,7 +217,7 @@ describe("the requirements of a card (A2A 1.0 §4.4.1)", () => {
   });
 });
 
-test("options about callers that are of another kind are refused at the start, and not at each call", () => {
+test("options about callers of another type are rejected at startup, not at each call", () => {
   const serve = (given: object) => () =>
     createHandler(agent, { publicUrl: "http://localhost", store: memoryStore(), authenticator: tokens, ...given });
   expect(serve({ authenticator: [tokens] })).toThrow(
@@ -231,7 +231,7 @@ test("options about callers that are of another kind are refused at the start, a
 });
 
 describe("the extended card (A2A 1.0 §3.1.11)", () => {
-  test("is for known callers, even where anyone may call", async () => {
+  test("is for authenticated callers, even if anyone may call", async () => {
     const extendedCard: AgentMount["extendedCard"] = (card, { subject }) => ({ ...card, name: `For ${subject}` });
     const ask = serving(anyOf(tokens, anyone()), [{ agent, extendedCard }]);
     expect(await ask("/extendedAgentCard")).toMatchObject({ status: 401, challenge: "Bearer" });
@@ -266,7 +266,7 @@ describe("agents as resources (RFC 8707, RFC 9728)", () => {
   const mounts: readonly AgentMount[] = [{ agent }, { agent: other, path: "/other" }];
   const server = "https://agents.example.com";
 
-  test("a token for one agent does not open another; one for the server opens all", async () => {
+  test("a token for one agent does not open another; a token for the server opens all", async () => {
     const ask = serving(forAudience(), mounts);
     expect(await ask("/other/tasks", { token: `${server}/other` })).toMatchObject({ status: 200 });
     expect(await ask("/other/tasks", { token: `${server}/other/` })).toMatchObject({ status: 200 });
@@ -279,7 +279,7 @@ describe("agents as resources (RFC 8707, RFC 9728)", () => {
     expect(await ask("/other/tasks", { token: "https://evil.example" })).toMatchObject({ status: 401 });
   });
 
-  test("agents that share an address by tenants share their tokens, and no others", async () => {
+  test("agents that share an address by tenant share tokens with each other only", async () => {
     const ask = serving(forAudience(), [
       { agent, tenant: "a", path: "/x" },
       { agent: other, tenant: "b", path: "/x" },
@@ -288,7 +288,7 @@ describe("agents as resources (RFC 8707, RFC 9728)", () => {
     expect(await ask("/x/b/tasks", { token: `${server}/y` })).toMatchObject({ status: 401 });
   });
 
-  test("the place of a request has the agents that its path can reach, and the URL that its sender sees", async () => {
+  test("the resource of a request has the agents that its path can reach, and the URL that the client sees", async () => {
     const seen: AuthenticationPlace[] = [];
     const ask = serving(forAudience(seen), mounts);
     await ask("/other/tasks?pageSize=1", { token: server });
@@ -336,13 +336,13 @@ describe("agents as resources (RFC 8707, RFC 9728)", () => {
     });
   });
 
-  test("have no metadata where no scheme has tokens of a known issuer", async () => {
+  test("have no metadata if no scheme has tokens of a known issuer", async () => {
     const ask = serving(tokens, mounts);
     expect(await ask("/.well-known/oauth-protected-resource", { token: "reader" })).toMatchObject({ status: 404 });
     expect((await ask("/tasks")).challenge).toBe("Bearer");
   });
 
-  test("below a path: the well-known path stands between host and path, and a proxy that changes paths reaches it below", async () => {
+  test("below a path: the well-known path comes between host and path, and works behind a proxy that changes paths", async () => {
     const publicUrl = `${server}/api`;
     const straight = serving(forAudience(), mounts, { publicUrl });
     expect((await straight("/api/other/tasks")).challenge).toContain(

@@ -28,7 +28,7 @@ describe.each([
   ["base64url", (from: Uint8Array) => Buffer.from(from).toString("base64url"), fromBase64Url],
   ["base64 with padding", (from: Uint8Array) => Buffer.from(from).toString("base64"), fromCanonicalBase64],
 ] as const)("canonical %s", (_name, write, read) => {
-  test("is read as Node writes it", () => {
+  test("is decoded as by Node", () => {
     fc.assert(
       fc.property(bytes, (given) => {
         expect(read(write(given))).toEqual(given);
@@ -37,7 +37,7 @@ describe.each([
     );
   });
 
-  test("whatever is changed in a text, it is refused or has other bytes", () => {
+  test("after any change is rejected, or has other bytes", () => {
     const holds = fc.property(bytes, change, (given, how) => {
       const text = changed(write(given), how);
       const found = read(text);
@@ -47,7 +47,7 @@ describe.each([
     fc.assert(holds, { numRuns: 5_000 });
   });
 
-  test("every last character but one is refused where bits are unused", () => {
+  test("is rejected with every last character whose unused bits are not zero", () => {
     for (const length of [1, 2, 4, 5, 16, 32, 64]) {
       const text = write(new Uint8Array(length).fill(0xa5));
       const body = text.replace(/=+$/, "");
@@ -60,7 +60,7 @@ describe.each([
   });
 });
 
-test("base64url is written as Node writes it", () => {
+test("base64url is encoded as by Node", () => {
   fc.assert(
     fc.property(bytes, (given) => {
       expect(toBase64Url(given)).toBe(Buffer.from(given).toString("base64url"));
@@ -68,7 +68,7 @@ test("base64url is written as Node writes it", () => {
   );
 });
 
-test("a compact JWS has three parts, each of which has one spelling", () => {
+test("a compact JWS has three parts, each with one valid spelling", () => {
   expect(["YQ.YQ.YQ", "YWI.YWJj.YQ"].filter((text) => !isCompactJws(text))).toEqual([]);
   const refused = ["", "YQ.YQ", "YQ.YQ.YQ.YQ", "YR.YQ.YQ", "YQ.YQ.YR", "YQ==.YQ.YQ", "YQ.YQ.YQ==", "YQ.YQ.Y"];
   expect(refused.filter(isCompactJws)).toEqual([]);

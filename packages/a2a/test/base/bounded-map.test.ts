@@ -6,7 +6,7 @@ function heldOf(map: BoundedMap<string>, names: readonly string[]): readonly str
 }
 
 describe("a bounded map", () => {
-  it("keeps the newest entries, and never more than its bytes", () => {
+  it("keeps the newest entries within its byte limit", () => {
     const map = new BoundedMap<string>({ bytes: 200_000, bytesOf: memoryOf });
     const names = Array.from({ length: 1000 }, (_, n) => `${n}`);
     for (const name of names) {
@@ -22,7 +22,7 @@ describe("a bounded map", () => {
     expect(heldOf(map, names)).toEqual([]);
   });
 
-  it("keeps at least the given number of newest entries, and at most twice as many", () => {
+  it("keeps at least the given number of the newest entries, and at most twice as many", () => {
     const map = new BoundedMap<string>({ bytes: Infinity, entries: 10, bytesOf: memoryOf });
     const names = Array.from({ length: 100 }, (_, n) => `${n}`);
     for (const [at, name] of names.entries()) {
@@ -40,7 +40,7 @@ describe("a bounded map", () => {
     expect([map.get("first"), map.get("same")]).toEqual([1, 999]);
   });
 
-  it("does not keep a value that takes more than half of its bytes, and drops the value before it", () => {
+  it("does not keep a value larger than half of its limit, and drops the previous value", () => {
     const map = new BoundedMap<string>({ bytes: 10_000, bytesOf: memoryOf });
     map.set("a", "small");
     map.set("b", "small");

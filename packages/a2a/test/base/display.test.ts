@@ -23,17 +23,17 @@ const hostile = fc
 /** The text without flags that are made of tags, which stay. */
 const withoutFlags = (text: string): string => text.replace(/\u{1f3f4}[\u{e0061}-\u{e007a}]{5}\u{e007f}/gu, "");
 
-describe("text of a stranger on a terminal", () => {
-  test("shows escape sequences, which then do nothing", () => {
+describe("untrusted text on a terminal", () => {
+  test("shows escape sequences as harmless text", () => {
     expect(plain("\u001b[2J\u001b]0;title\u0007red\u009b31m")).toBe("␛[2J␛]0;title␇red<U+009B>31m");
   });
 
-  test("a lone carriage return cannot overwrite a line, a Windows line break is a line break", () => {
+  test("does not let a carriage return overwrite a line; a Windows line break stays a line break", () => {
     expect(plain("safe\rhacked")).toBe("safe␍hacked");
     expect(plain("a\r\nb\tc\n")).toBe("a\nb\tc\n");
   });
 
-  test("shows marks that turn the direction of text", () => {
+  test("shows marks that change text direction", () => {
     expect(plain("a\u202egpj.exe")).toBe("a<U+202E>gpj.exe");
   });
 
@@ -51,7 +51,7 @@ describe("text of a stranger on a terminal", () => {
     expect(jsonLine(text)).toBe(`"${text}"`);
   });
 
-  test("has nothing that acts, whatever it was, and one line stays one line", () => {
+  test("contains no control character, whatever the input, and one line stays one line", () => {
     fc.assert(
       fc.property(hostile, (text) => {
         expect(withoutFlags(plain(text))).not.toMatch(acting);
@@ -64,15 +64,15 @@ describe("text of a stranger on a terminal", () => {
   });
 });
 
-describe("long text of a stranger", () => {
-  test("is cut, and how much is left out is said", () => {
+describe("long untrusted text", () => {
+  test("is truncated, and says how much is left out", () => {
     expect(plain("x".repeat(12), 10)).toBe("xxxxxxxxxx… (2 more characters)");
     expect(line("x".repeat(1001))).toBe(`${"x".repeat(1000)}… (1 more characters)`);
     expect(html("x".repeat(1001))).toBe(`${"x".repeat(1000)}… (1 more characters)`);
     expect(plain("x".repeat(10_000))).toHaveLength(10_000);
   });
 
-  test("is never cut inside of a character", () => {
+  test("is never cut inside a character", () => {
     expect(cut("a👩b", 2)).toBe("a… (3 more characters)");
     fc.assert(
       fc.property(fc.string({ unit: "grapheme" }), fc.nat(20), (text, limit) => {
@@ -84,7 +84,7 @@ describe("long text of a stranger", () => {
   });
 });
 
-test("a line of JSON has the same value, and nothing that acts", () => {
+test("a line of JSON keeps its value, and contains no control character", () => {
   fc.assert(
     fc.property(fc.jsonValue({ stringUnit: "binary" }), (value) => {
       const text = jsonLine(value);
@@ -96,14 +96,14 @@ test("a line of JSON has the same value, and nothing that acts", () => {
   expect(JSON.parse(jsonLine({ "\u{e0041}": "\u202e" }))).toEqual({ "\u{e0041}": "\u202e" });
 });
 
-describe("text of a stranger on a page", () => {
-  test("is no markup, in an element and in a quoted attribute", () => {
+describe("untrusted text on a page", () => {
+  test("is escaped, in an element and in a quoted attribute", () => {
     expect(html(`<img src=x onerror="alert('1')"> & more`)).toBe(
       "&lt;img src=x onerror=&quot;alert(&#39;1&#39;)&quot;&gt; &amp; more",
     );
   });
 
-  test("has no character that begins markup, whatever it was", () => {
+  test("has no character that begins markup, whatever the input", () => {
     fc.assert(
       fc.property(hostile, (text) => {
         expect(html(text)).not.toMatch(/[<>"']|&(?!(?:amp|lt|gt|quot|#39);)/);

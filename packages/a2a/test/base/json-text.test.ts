@@ -26,7 +26,7 @@ describe("members and elements", () => {
     );
   });
 
-  it("read escaped names, take the last of two with one name, and ignore brackets and quotes in strings", () => {
+  it("decode escaped names, use the last of two equal names, and ignore brackets and quotes in strings", () => {
     expect(membersOf(String.raw`{ "\u0061" : "}],{\"" , "b\\":[{"c":"\\"}], "a":2 }`)).toEqual(
       new Map([
         ["a", "2"],

@@ -8,8 +8,8 @@ function expected(prefix: Uint8Array, text: string): string {
   return String.fromCharCode(...Array.from({ length: 16 }, (_, at) => bytes.readUInt16BE(2 * at)));
 }
 
-describe("SHA-256 without waiting", () => {
-  it("gives what Node gives, for each length around the ends of blocks (FIPS 180-4)", () => {
+describe("synchronous SHA-256", () => {
+  it("equals Node's hash for each length around block boundaries (FIPS 180-4)", () => {
     const prefix = randomBytes(64);
     const hash = new Sha256(prefix);
     for (let length = 0; length < 200; length += 1) {
@@ -20,14 +20,14 @@ describe("SHA-256 without waiting", () => {
     expect(hash.digest(long)).toBe(expected(prefix, long));
   });
 
-  it("takes a key of one block, and bytes alone", () => {
+  it("takes a key of one block, and bytes only", () => {
     expect(() => new Sha256(new Uint8Array(32))).toThrow(RangeError);
     expect(() => new Sha256(new Uint8Array(64)).digest("\u0100")).toThrow(RangeError);
   });
 });
 
 describe("the digest of a secret", () => {
-  it("is the same for the same secret, and another one for any other, also in other letters", () => {
+  it("is equal for equal secrets only, in any letters", () => {
     const digest = secretDigest();
     const secrets = ["", "a", "ä", "\u00e4", "a\u0308", "\u{1F511}", "\u{1F512}", "\n", "\u0000", "x".repeat(5000)];
     const digests = new Map(secrets.map((secret) => [digest(secret), secret]));
@@ -35,7 +35,7 @@ describe("the digest of a secret", () => {
     for (const secret of secrets) expect(digests.get(digest(secret))).toBe(secret);
   });
 
-  it("is under a key of its own: no other digester, and nobody outside of the process, gets the same", () => {
+  it("uses its own key: another digester or process gets another digest", () => {
     expect(secretDigest()("a")).not.toBe(secretDigest()("a"));
     expect(secretDigest()("a")).not.toBe(expected(new Uint8Array(64), "a"));
   });

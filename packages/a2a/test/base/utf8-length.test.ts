@@ -4,7 +4,7 @@ import { utf8Length } from "../../src/base/index.ts";
 const encoder = new TextEncoder();
 
 it.each([0, 1, 3, 500, 1_023, 1_024, 1_025, 21_845, 70_000])(
-  "counts the bytes that the encoder makes of texts of %i characters of each kind",
+  "counts the UTF-8 bytes of texts of %i characters of each kind",
   (length) => {
     for (const sample of ["a", "\u0000", "ü", "字", "😀", "\ud800", "\udc00", "a😀", "\ud800a", "\udc00\ud800"]) {
       const text = sample.repeat(length);

@@ -36,7 +36,7 @@ async function usedOf(document: unknown): Promise<unknown> {
   }
 }
 
-describe("a signed card after one change anywhere is refused, or a client acts on the same (A2A 1.0 §8.4.3)", () => {
+describe("a signed card after any one change is rejected, or the client acts the same (A2A 1.0 §8.4.3)", () => {
   it.each(["1.0", "0.3", "both"] as const)("a card of %s", async (version) => {
     let trusted = 0;
     await fc.assert(
@@ -67,7 +67,7 @@ describe("a signed card after one change anywhere is refused, or a client acts o
     ["with all members", fullCard],
     ["with a requirement without scopes", keyCard],
     ["with empty members", emptyCard],
-  ])("a card %s, with the signatures that SDKs read as well", async (_name, card) => {
+  ])("a card %s, with the signatures that SDKs also accept", async (_name, card) => {
     const signed = await signCard(card, key);
     const original = canonicalJson(await usedOf(signed));
     await fc.assert(
@@ -109,7 +109,7 @@ describe("a signed card after one change anywhere is refused, or a client acts o
 });
 
 describe("members that the version of a card does not define", () => {
-  it("make the card untrusted where somebody added them, at any depth", async () => {
+  it("make the card untrusted if somebody added them, at any depth", async () => {
     const signed = await signCard(fullCard, key);
     const documents = [
       { ...signed, later: 1 },
@@ -123,7 +123,7 @@ describe("members that the version of a card does not define", () => {
     }
   });
 
-  it("are accepted where they are signed, as those of a later version, and changed in no way", async () => {
+  it("are accepted unchanged if they are signed, as those of a later version", async () => {
     const later = {
       ...copyOf(fullCard),
       laterMember: { level: 1 },
@@ -136,7 +136,7 @@ describe("members that the version of a card does not define", () => {
     expect((await verifyCard(without, trust)).trusted).toBe(false);
   });
 
-  it("make the card untrusted in the spelling of the proto, even where the signature covers them", async () => {
+  it("make the card untrusted in the proto spelling, even if the signature covers them", async () => {
     // JSON of A2A is in camelCase (§5.5). Readers disagree on what they take a member in two spellings for.
     for (const extra of [{ security_schemes: {} }, { capabilities: { extended_agent_card: true } }]) {
       const signed = await signCard({ ...copyOf(fullCard), ...extra }, key);
@@ -153,22 +153,32 @@ describe("members that the version of a card does not define", () => {
 describe("a card that is signed as one of a single version", () => {
   const evil = "https://evil.example/";
 
-  it.each(["1.0", "0.3"] as const)("is not trusted once it is also one of the other version: %s", async (version) => {
-    const newer = { ...copyOf(fullCard), url: undefined };
-    const { name, description, skills } = newer;
-    const older = { name, description, skills, version: "1", url: "https://agent.example/", protocolVersion: "0.3.0" };
-    const signed = await signCard(version === "1.0" ? newer : older, [key]);
-    expect((await verifyCard(signed, trust)).trusted).toBe(true);
-    const added =
-      version === "1.0"
-        ? { url: evil, preferredTransport: "JSONRPC", protocolVersion: "0.3.0" }
-        : { supportedInterfaces: [{ url: evil, protocolBinding: "JSONRPC", protocolVersion: "1.0" }] };
-    const verdict = await verifyCard({ ...signed, ...added }, trust);
-    expect(verdict.trusted).toBe(false);
-    expect(verdict.signatures.map(({ outcome }) => outcome)).not.toContain("valid");
-  });
+  it.each(["1.0", "0.3"] as const)(
+    "is not trusted after it becomes one of the other version too: %s",
+    async (version) => {
+      const newer = { ...copyOf(fullCard), url: undefined };
+      const { name, description, skills } = newer;
+      const older = {
+        name,
+        description,
+        skills,
+        version: "1",
+        url: "https://agent.example/",
+        protocolVersion: "0.3.0",
+      };
+      const signed = await signCard(version === "1.0" ? newer : older, [key]);
+      expect((await verifyCard(signed, trust)).trusted).toBe(true);
+      const added =
+        version === "1.0"
+          ? { url: evil, preferredTransport: "JSONRPC", protocolVersion: "0.3.0" }
+          : { supportedInterfaces: [{ url: evil, protocolBinding: "JSONRPC", protocolVersion: "1.0" }] };
+      const verdict = await verifyCard({ ...signed, ...added }, trust);
+      expect(verdict.trusted).toBe(false);
+      expect(verdict.signatures.map(({ outcome }) => outcome)).not.toContain("valid");
+    },
+  );
 
-  it("has no scheme that its signature does not cover, in the spelling of an SDK", async () => {
+  it("has no scheme that its signature does not cover, in an SDK's spelling", async () => {
     const own = { httpAuthSecurityScheme: { scheme: "Bearer" } };
     const signed = await signCard({ ...copyOf(fullCard), securitySchemes: { own } }, [key]);
     const tokenUrl = `${evil}token`;
@@ -183,7 +193,7 @@ describe("a card that is signed as one of a single version", () => {
 });
 
 describe("any JSON", () => {
-  it("can be verified and looked at without an error", async () => {
+  it("can be verified and inspected without an error", async () => {
     const around = fc.record(
       {
         supportedInterfaces: fc.jsonValue(),

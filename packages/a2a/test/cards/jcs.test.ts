@@ -41,7 +41,7 @@ describe("canonicalJson (RFC 8785)", () => {
     expect(canonicalJson(fromBits(bits))).toBe(text);
   });
 
-  it("writes values without spaces and escapes what must be escaped alone (§3.2.2)", () => {
+  it("writes values without spaces, and escapes only what must be escaped (§3.2.2)", () => {
     const value: unknown = JSON.parse(
       String.raw`{"numbers":[333333333.33333329,1E30,4.50,2e-3,0.000000000000000000000000001],` +
         String.raw`"string":"\u20ac$\u000F\u000aA'\u0042\u0022\u005c\\\"\/","literals":[null,true,false]}`,
@@ -65,7 +65,7 @@ describe("canonicalJson (RFC 8785)", () => {
     expect(canonicalJson([{ b: 1, a: [{ d: 1, c: 2 }] }, null])).toBe('[{"a":[{"c":2,"d":1}],"b":1},null]');
   });
 
-  it("keeps a member that is named like the prototype", () => {
+  it("keeps a member with the name of the prototype", () => {
     expect(canonicalJson(JSON.parse('{"__proto__":{"z":1},"a":1}'))).toBe('{"__proto__":{"z":1},"a":1}');
   });
 
@@ -77,7 +77,7 @@ describe("canonicalJson (RFC 8785)", () => {
     ["a function", { run: () => 1 }],
     ["a bigint", { count: 1n }],
     ["more levels than the stack holds", JSON.parse(`${"[".repeat(50_000)}${"]".repeat(50_000)}`) as unknown],
-  ])("refuses %s (§3.1)", (_name, value) => {
+  ])("rejects %s (§3.1)", (_name, value) => {
     expect(() => canonicalJson(value)).toThrow(/There is no canonical form/);
   });
 });

@@ -54,7 +54,7 @@ const signature = (header: object) => [
 ];
 
 describe("lintCard", () => {
-  it("has nothing to say about a card that is right, of 1.0, of 0.3, of both, and signed", async () => {
+  it("reports nothing for a valid card of 1.0, of 0.3, of both, and signed", async () => {
     expect(said(fullCard)).toEqual([]);
     expect(said(oldCard)).toEqual([]);
     const { flows } = fullCard.securitySchemes?.["oauth"]?.oauth2SecurityScheme ?? {};
@@ -256,13 +256,13 @@ describe("lintCard", () => {
         Object.keys({ ...fullCard, ...oldCard, signatures: 1 }).map((name) => [name, name === "url" ? "x" : 7]),
       ),
     ],
-  ])("says at most 100 things about a card with %s", (_name, card) => {
+  ])("reports at most 100 problems of a card with %s", (_name, card) => {
     const findings = lintCard(card);
     expect(findings.length).toBeGreaterThan(0);
     expect(findings.length).toBeLessThanOrEqual(100);
   });
 
-  it("checks a card of 0.3 to the letter: every member of a wrong type, and every one that is missing (0.3 §5.5)", () => {
+  it("checks a card of 0.3 strictly: every member of a wrong type, and every missing one (0.3 §5.5)", () => {
     const flow = { authorizationUrl: "https://a.example/a", tokenUrl: "https://a.example/t", scopes: { s: "S" } };
     const { authorizationUrl: _, ...atToken } = flow;
     const whole = {
@@ -333,7 +333,7 @@ describe("lintCard", () => {
     }
   });
 
-  it("lists every fault of a card, not the first ones alone, and says where it stops", () => {
+  it("lists every problem of a card, not only the first ones, and says where it stops", () => {
     const skills = Array.from({ length: 60 }, () => ({ id: 1 }));
     expect(fieldsOf({ ...oldCard, skills }).filter((field) => field.endsWith(".id")).length).toBeGreaterThan(20);
     const some = said({ ...oldCard, name: 1, skills: skills.slice(0, 12), defaultInputModes: 1, version: 1 });
@@ -341,7 +341,7 @@ describe("lintCard", () => {
     expect(said({ ...oldCard, skills }).at(-1)).toMatch(/Only the first 99 findings/);
   });
 
-  it("checks a card of both versions by both, and names a member in the spelling of the proto", () => {
+  it("checks a card of both versions against both, and names members in the proto spelling", () => {
     const both = {
       ...oldCard,
       ...fullCard,
@@ -357,7 +357,7 @@ describe("lintCard", () => {
     );
   });
 
-  it("says errors first", () => {
+  it("lists errors first", () => {
     const levels = lintCard({ ...fullCard, name: "\u0007", skills: [oneSkill, oneSkill] }).map(({ level }) => level);
     expect(levels).toEqual(["error", "warning"]);
   });

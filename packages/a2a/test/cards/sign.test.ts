@@ -22,7 +22,7 @@ const headerOf = (signature: AgentCardSignature | undefined): unknown =>
   JSON.parse(Buffer.from(signature?.protected ?? "", "base64url").toString());
 
 describe("the canonical form (A2A 1.0 §8.4.1)", () => {
-  it("is that of the example of the specification", () => {
+  it("equals the example of the specification", () => {
     // Its other required members are not in the example, so they are added here on both sides.
     const card = {
       name: "Example Agent",
@@ -76,7 +76,7 @@ describe("signCard and verifyCard (A2A 1.0 §8.4.2, §8.4.3)", () => {
     expect(signatures).toMatchObject([{ outcome: "valid", alg: algorithm, kid: key(algorithm).kid, reading: "exact" }]);
   });
 
-  it("publish no secret part of a key", async () => {
+  it("publish no private part of a key", async () => {
     const { keys: published } = await cardKeySet([key("RS256"), key("ES256"), key("EdDSA")]);
     expect(published.map((each) => Object.keys(each).toSorted())).toEqual([
       ["alg", "e", "kid", "kty", "n", "use"],
@@ -85,7 +85,7 @@ describe("signCard and verifyCard (A2A 1.0 §8.4.2, §8.4.3)", () => {
     ]);
   });
 
-  it("hold after the card was written by another serializer: other order, no empty lists", async () => {
+  it("hold after another serializer wrote the card: other order, no empty lists", async () => {
     const signed = await signCard({ ...fullCard, skills: [], defaultInputModes: [] }, key());
     const { skills: _, defaultInputModes: __, ...rest } = signed;
     const reordered = Object.fromEntries(Object.entries(rest).reverse());
@@ -126,7 +126,7 @@ describe("signCard and verifyCard (A2A 1.0 §8.4.2, §8.4.3)", () => {
         }),
     ],
   ];
-  test.each(changes)("fail where somebody changed %s", async (what, change) => {
+  test.each(changes)("fail after somebody changed %s", async (what, change) => {
     const signed = copyOf(await signCard(fullCard, key()));
     change(signed);
     const { trusted, signatures } = await verifyCard(signed, await trustIn(key()));
@@ -135,7 +135,7 @@ describe("signCard and verifyCard (A2A 1.0 §8.4.2, §8.4.3)", () => {
     expect(signatures[0]?.outcome).toBe(what.endsWith("needs nothing") ? "unsupported" : "invalid");
   });
 
-  it("have a signature for each reading where required members are empty, and each alone is enough", async () => {
+  it("have a signature for each reading of empty required members, and each alone suffices", async () => {
     const signed = await signCard(emptyCard, key());
     expect(signed.signatures).toHaveLength(2);
     const trust = await trustIn(key());
@@ -143,7 +143,7 @@ describe("signCard and verifyCard (A2A 1.0 §8.4.2, §8.4.3)", () => {
       expect((await verifyCard({ ...signed, signatures: [one] }, trust)).trusted).toBe(true);
   });
 
-  it("never take a signature that lacks a security requirement for one of the card", async () => {
+  it("never accept a signature that lacks a security requirement for one of the card", async () => {
     const trust = await trustIn(key());
     const plain = await signCard(keyCard, key(), { reduced: false });
     expect(plain.signatures).toHaveLength(1);
@@ -159,7 +159,7 @@ describe("signCard and verifyCard (A2A 1.0 §8.4.2, §8.4.3)", () => {
     expect(verdict.signatures.map(({ outcome }) => outcome)).toEqual(["invalid", "unsupported"]);
   });
 
-  it("say why a signature that SDKs make over less than the card proves nothing", async () => {
+  it("explain why a signature of an SDK over less than the card proves nothing", async () => {
     const { securityRequirements: _, ...lacking } = keyCard;
     const { signatures } = await signCard(lacking, key(), { reduced: false });
     const verdict = await verifyCard({ ...keyCard, signatures }, await trustIn(key()));
@@ -190,19 +190,19 @@ describe("signCard and verifyCard (A2A 1.0 §8.4.2, §8.4.3)", () => {
     ["a key of another curve", [{ kty: "EC", crv: "P-521", x: "a", y: "b", d: "the-secret" }]],
     ["a key that is broken", [{ kty: "EC", crv: "P-256", x: "a", y: "b", d: "the-secret" }]],
     ["null", [null]],
-  ])("refuse %s, without showing it", async (_name, given) => {
+  ])("reject %s, without showing it", async (_name, given) => {
     const error: unknown = await signCard(fullCard, given as never).catch((thrown: unknown) => thrown);
     expect(error).toMatchObject({ code: "InvalidParams" });
     expect(String(error)).not.toContain("the-secret");
   });
 
-  it("refuse what is not a card", async () => {
+  it("reject anything that is not a card", async () => {
     await expect(signCard({ hello: "world" }, key())).rejects.toThrow(/Not an agent card/);
   });
 });
 
 describe("a card of both versions", () => {
-  it("has a signature for each, and each holds for the card of that version alone", async () => {
+  it("has a signature for each, which holds for the card of that version only", async () => {
     const old = {
       protocolVersion: "0.3.0",
       url: "https://agents.example.com/weather",
@@ -226,8 +226,8 @@ describe("a card of both versions", () => {
   });
 });
 
-describe("what a card says about its keys is a hint (A2A 1.0 §8.4.3)", () => {
-  it("a signature by a stranger's key with a trusted name is not valid", async () => {
+describe("what a card says about its keys is only a hint (A2A 1.0 §8.4.3)", () => {
+  it("a signature by an unknown key under a trusted name is invalid", async () => {
     const stranger = { ...(await makeCardKey()), kid: key().kid ?? "" };
     const { trusted, signatures } = await verifyCard(await signCard(fullCard, stranger), await trustIn(key()));
     expect(trusted).toBe(false);
@@ -264,7 +264,7 @@ describe("what a card says about its keys is a hint (A2A 1.0 §8.4.3)", () => {
     expect(verdict.signatures[0]?.reason).toContain(reason);
   });
 
-  it("a key for one agent signs no card of another", async () => {
+  it("a key for one agent does not sign a card of another", async () => {
     const signed = await signCard(fullCard, key());
     const keySet = await cardKeySet([key()]);
     const trust = (origin: string) => ({ keys: [{ keySet, origins: [origin] }] });
@@ -287,7 +287,7 @@ describe("what a card says about its keys is a hint (A2A 1.0 §8.4.3)", () => {
   });
 });
 
-describe("signatures that a stranger wrote", () => {
+describe("signatures by an attacker", () => {
   const header = (value: unknown): string =>
     Buffer.from(typeof value === "string" ? value : JSON.stringify(value)).toString("base64url");
   const hostile: readonly (readonly [string, unknown])[] = [
@@ -310,12 +310,12 @@ describe("signatures that a stranger wrote", () => {
     ["bytes that are not UTF-8", { protected: Buffer.from([0x7b, 0xff, 0x7d]).toString("base64url"), signature: "AA" }],
     ["a header of a megabyte", { protected: header({ alg: "ES256", kid: "k".repeat(1 << 20) }), signature: "AA" }],
   ];
-  test.each(hostile)("are unsupported where they have %s", async (_name, signature) => {
+  test.each(hostile)("are unsupported if they have %s", async (_name, signature) => {
     const verdict = await verifyCard({ ...fullCard, signatures: [signature] }, await trustIn(key()));
     expect(verdict).toMatchObject({ trusted: false, signatures: [{ outcome: "unsupported" }] });
   });
 
-  it("are looked at up to 16", async () => {
+  it("are checked up to 16", async () => {
     const signatures = Array.from({ length: 10_000 }, () => ({
       protected: header({ alg: "ES256", kid: "a" }),
       signature: "AA",

@@ -40,7 +40,7 @@ async function bothClients(listener: Listener, options: ConnectOptions = {}): Pr
   return [await connect(cardOf([jsonRpcAt(url)]), once), await connect(cardOf([restAt(url)]), once)];
 }
 
-describe("what a send takes", () => {
+describe("what a send accepts", () => {
   const message = { messageId: expect.stringMatching(/^[0-9a-f-]{36}$/), role: "ROLE_USER", parts: [{ text: "hi" }] };
 
   test.each([
@@ -68,7 +68,7 @@ describe("what a send takes", () => {
     expect(server.calls[0]?.params).toEqual(request);
   });
 
-  test("gives each message an id of its own, from the given source", async () => {
+  test("gives each message an id from the given source", async () => {
     let last = 0;
     const { client, server } = await agent((call) => call.answer({ task: taskOf("TASK_STATE_COMPLETED") }), {
       ids: { next: () => `m${++last}` },
@@ -103,7 +103,7 @@ describe("service parameters (A2A 1.0 §3.2.6)", () => {
     });
   });
 
-  test("call the function for headers before each request, so that a token can be renewed", async () => {
+  test("call the function for headers before each request, so tokens can be renewed", async () => {
     let token = 0;
     const asked: string[] = [];
     const { client, server } = await agent(
@@ -150,7 +150,7 @@ describe("answers that do not follow the protocol", () => {
     }
   });
 
-  test("a redirect is not followed, because it would send the message to another address", async () => {
+  test("a redirect is not followed, because that would send the message to another address", async () => {
     let arrived = 0;
     const elsewhere = await listen((_, response) => {
       arrived++;
@@ -188,7 +188,7 @@ describe("answers that do not follow the protocol", () => {
     });
   });
 
-  test("an answer over the limit, of which the rest is not read", async () => {
+  test("an answer over the limit, whose rest is not read", async () => {
     for (const client of await bothClients(
       (_, response) => {
         response.writeHead(200, { "content-type": "application/json" });
@@ -211,7 +211,7 @@ describe("answers that do not follow the protocol", () => {
   });
 });
 
-describe("errors of HTTP", () => {
+describe("HTTP errors", () => {
   test.each([
     [
       401,
@@ -225,7 +225,7 @@ describe("errors of HTTP", () => {
     [415, "UnsupportedMediaType", {}, {}],
     [429, "TooManyRequests", { "retry-after": "120" }, { retryAfter: 120 }],
     [503, "Unavailable", { "retry-after": "3" }, { retryAfter: 3 }],
-  ] as const)("%i is %s on both bindings, with what its headers say", async (status, code, headers, rest) => {
+  ] as const)("%i is %s on both bindings, with the details of its headers", async (status, code, headers, rest) => {
     for (const body of ["", "<h1>no</h1>"]) {
       for (const client of await bothClients((_, response) => void response.writeHead(status, headers).end(body))) {
         expect(await errorOf(client.sendMessage("hi"))).toMatchObject({ code, ...rest });
@@ -249,7 +249,7 @@ describe("errors of HTTP", () => {
     });
   });
 
-  test("a date in Retry-After is counted from now", async () => {
+  test("a date in Retry-After is relative to the current time", async () => {
     const clock = new HandClock();
     const { client } = await agent(
       (call) => call.page(429, { "retry-after": new Date(clock.now() + 90_000).toUTCString() }, ""),
@@ -258,7 +258,7 @@ describe("errors of HTTP", () => {
     expect(await errorOf(client.getTask("t1"))).toMatchObject({ code: "TooManyRequests", retryAfter: 90 });
   });
 
-  test("an error of the protocol keeps its code and details under any status", async () => {
+  test("a protocol error keeps its code and details under any status", async () => {
     const data = [
       {
         "@type": "type.googleapis.com/google.rpc.ErrorInfo",
@@ -295,7 +295,7 @@ describe("errors of HTTP", () => {
 });
 
 describe("what the card does not declare (A2A 1.0 §3.3.4)", () => {
-  test("is refused with the error of an agent, before a request is sent", async () => {
+  test("is rejected with the error of an agent, before a request is sent", async () => {
     const { client, server } = await agent(() => undefined, {}, { streaming: false });
     const streams = [client.sendStreamingMessage("hi"), client.subscribeToTask("t1")];
     for (const stream of streams) {
@@ -315,7 +315,7 @@ describe("what the card does not declare (A2A 1.0 §3.3.4)", () => {
   });
 });
 
-describe("repeating calls", () => {
+describe("retries", () => {
   const failures: readonly [string, (call: RpcCall) => void][] = [
     ["a dropped connection", (call) => call.drop()],
     [
@@ -331,7 +331,7 @@ describe("repeating calls", () => {
     ["429", (call) => call.page(429, { "retry-after": "0" }, "")],
   ];
 
-  test.each(failures)("a harmless one is repeated after %s", async (_, fail) => {
+  test.each(failures)("a safe call is repeated after %s", async (_, fail) => {
     const { client, server } = await agent((call) =>
       call.number < 3 ? fail(call) : call.answer(taskOf("TASK_STATE_WORKING")),
     );
@@ -339,7 +339,7 @@ describe("repeating calls", () => {
     expect(server.calls).toHaveLength(3);
   });
 
-  test.each(failures.slice(0, 4))("a send is not, after %s, since it may have arrived", async (_, fail) => {
+  test.each(failures.slice(0, 4))("a send is not repeated after %s, because it may have arrived", async (_, fail) => {
     const { client, server } = await agent(fail);
     const error = await errorOf(client.sendMessage("hi"));
     expect(error).toMatchObject({ name: "A2AError" });
@@ -348,7 +348,7 @@ describe("repeating calls", () => {
     expect(server.calls).toHaveLength(2);
   });
 
-  test.each(failures)("a send is, after %s, where the card promises that it joins the first", async (_, fail) => {
+  test.each(failures)("a send is repeated after %s if the card promises to deduplicate it", async (_, fail) => {
     const { client, server } = await agent(
       (call) => (call.number < 3 ? fail(call) : call.answer({ task: taskOf("TASK_STATE_COMPLETED") })),
       {},
@@ -398,7 +398,7 @@ describe("repeating calls", () => {
     expect(await sending).toHaveProperty("task");
   });
 
-  test("uses the connections of earlier calls", async () => {
+  test("a call uses the connections of earlier calls", async () => {
     const sockets = new Set<unknown>();
     const { client } = await agent((call) => {
       sockets.add(call.response.socket);
@@ -409,13 +409,13 @@ describe("repeating calls", () => {
     expect(sockets.size).toBeLessThanOrEqual(2);
   });
 
-  test("errors of the protocol are not repeated", async () => {
+  test("protocol errors are not repeated", async () => {
     const { client, server } = await agent((call) => call.fail(-32603, "Internal error"));
     await errorOf(client.getTask("t1"));
     expect(server.calls).toHaveLength(1);
   });
 
-  test("waits as long as Retry-After says, up to the limit of the caller", async () => {
+  test("a retry waits as long as Retry-After says, up to the limit of the caller", async () => {
     const clock = new HandClock();
     const { client, server } = await agent(
       (call) =>
@@ -434,7 +434,7 @@ describe("repeating calls", () => {
   });
 
   test.each([-32602, -32001])(
-    "a message to a finished task is UnsupportedOperation where the peer says %i",
+    "a message to a finished task is UnsupportedOperation if the peer answers %i",
     async (code) => {
       const { client } = await agent((call) => {
         if (call.method === "GetTask") call.answer(taskOf("TASK_STATE_COMPLETED"));
@@ -452,7 +452,7 @@ describe("repeating calls", () => {
 });
 
 describe("limits of a call", () => {
-  test("the wait for the headers is limited, except of a send that waits for its task", async () => {
+  test("the wait for headers is limited, except for a send that waits for its task", async () => {
     const clock = new HandClock();
     const { client, server } = await agent(() => undefined, { clock, connectTimeout: 5_000, retry: false });
     const work = errorOf(client.getTask("t1"));
@@ -470,7 +470,7 @@ describe("limits of a call", () => {
     expect(await immediate).toMatchObject({ code: "Timeout" });
   });
 
-  test("a pause within the body is limited", async () => {
+  test("a pause within a body is limited", async () => {
     const clock = new HandClock();
     const { client } = await agent(
       ({ response }) => {
@@ -485,7 +485,7 @@ describe("limits of a call", () => {
     expect(await work).toMatchObject({ code: "Timeout" });
   });
 
-  test("the whole call with its retries is limited, and a call can have a limit of its own", async () => {
+  test("the whole call with its retries is limited, and a call can have its own limit", async () => {
     const clock = new HandClock();
     const unavailable = (call: RpcCall): void => call.page(503, { "retry-after": "20" }, "");
     const { client } = await agent(unavailable, { clock, timeout: 15_000, retry: {} });
@@ -524,7 +524,7 @@ describe("limits of a call", () => {
     },
   );
 
-  test("hold with a fetch that ignores its signal", async () => {
+  test("apply to a fetch that ignores its signal", async () => {
     const controller = new AbortController();
     const client = await connect(cardOf([jsonRpcAt("http://127.0.0.1:1")]), {
       fetch: () => new Promise<Response>(() => undefined),
@@ -541,7 +541,7 @@ describe("limits of a call", () => {
 });
 
 describe("REST", () => {
-  test("writes paths, queries and bodies as §11 says", async () => {
+  test("writes paths, queries and bodies as in §11", async () => {
     const seen: string[] = [];
     const url = await listen((request, response) => {
       void bodyOf(request).then((body) => {
@@ -562,27 +562,24 @@ describe("REST", () => {
     ]);
   });
 
-  test.each([405, 404])(
-    "subscribes with the other method where a server answers %i to the first, and remembers it",
-    async (status) => {
-      const methods: string[] = [];
-      const url = await listen((request, response) => {
-        methods.push(request.method as string);
-        if (request.method === "POST")
-          return void response.writeHead(status, { "content-type": "text/html" }).end("Cannot POST");
-        response.writeHead(200, { "content-type": "text/event-stream" });
-        response.end(`data: ${JSON.stringify(taskEvent("TASK_STATE_COMPLETED"))}\n\n`);
-      });
-      const client = await connect(cardOf([restAt(url)]));
-      for (let round = 0; round < 2; round++) {
-        for await (const event of client.subscribeToTask("t1"))
-          expect(event.task?.status.state).toBe("TASK_STATE_COMPLETED");
-      }
-      expect(methods).toEqual(["POST", "GET", "GET"]);
-    },
-  );
+  test.each([405, 404])("subscribes with the other method after %i to the first, and remembers it", async (status) => {
+    const methods: string[] = [];
+    const url = await listen((request, response) => {
+      methods.push(request.method as string);
+      if (request.method === "POST")
+        return void response.writeHead(status, { "content-type": "text/html" }).end("Cannot POST");
+      response.writeHead(200, { "content-type": "text/event-stream" });
+      response.end(`data: ${JSON.stringify(taskEvent("TASK_STATE_COMPLETED"))}\n\n`);
+    });
+    const client = await connect(cardOf([restAt(url)]));
+    for (let round = 0; round < 2; round++) {
+      for await (const event of client.subscribeToTask("t1"))
+        expect(event.task?.status.state).toBe("TASK_STATE_COMPLETED");
+    }
+    expect(methods).toEqual(["POST", "GET", "GET"]);
+  });
 
-  test("recognizes errors in a stream by their body, with `event: error` and without", async () => {
+  test("recognizes stream errors by their body, with `event: error` and without", async () => {
     const error = {
       error: {
         code: 500,
@@ -617,7 +614,7 @@ describe("REST", () => {
 });
 
 describe("interceptors", () => {
-  test("wrap every request that is sent, and the first is the outermost", async () => {
+  test("wrap every request that is sent; the first is the outermost", async () => {
     const seen: string[] = [];
     const note =
       (name: string): Interceptor =>
@@ -706,7 +703,7 @@ describe("interceptors", () => {
   test.each([
     ["are no function", "log"],
     ["return no service", () => undefined],
-  ])("that %s are refused by connect()", async (_, interceptor) => {
+  ])("that %s are rejected by connect()", async (_, interceptor) => {
     const interceptors = [interceptor as unknown as Interceptor];
     const error = await errorOf(connect(cardOf([jsonRpcAt(await deadUrl())]), { interceptors }));
     expect(error).toMatchObject({ code: "InvalidParams", fields: [{ field: "interceptors[0]" }] });
@@ -727,7 +724,7 @@ describe("interceptors", () => {
 test.each([
   ["of a server", serverBinding(), /this JSONRPC is not one/],
   ["null", null, /bindings must be bindings of a client/],
-])("connect() refuses a binding that is %s", async (_, binding, words) => {
+])("connect() rejects a binding that is %s", async (_, binding, words) => {
   const options = { bindings: [binding] } as unknown as ConnectOptions;
   await expect(connect("http://127.0.0.1:1", options)).rejects.toThrow(words);
 });

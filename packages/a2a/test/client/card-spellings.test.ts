@@ -7,7 +7,7 @@ import { cardOf, jsonRpcAt } from "./support.ts";
 const read = async (more: object) => (await connect({ ...cardOf([jsonRpcAt("https://a.example.com")]), ...more })).card;
 
 describe("the card of a server", () => {
-  it("on the SDK for JavaScript 1.3 has unions as they are in its memory", async () => {
+  it("of the JavaScript SDK 1.3 has unions as in its memory", async () => {
     const flow = { tokenUrl: "https://login.example.com/token", refreshUrl: "", scopes: { chat: "Talk" } };
     const union = ($case: string, value: object) => ({ $case, value });
     const { securitySchemes } = await read({
@@ -28,7 +28,7 @@ describe("the card of a server", () => {
     });
   });
 
-  it("on the SDK for Go 2.3 has scopes without the member `list`, of the card and of its skills", async () => {
+  it("of the Go SDK 2.3 has scopes without the member `list`, in the card and its skills", async () => {
     const securityRequirements = [{ schemes: { login: ["chat", "admin"], key: [] } }];
     const skill = { id: "s", name: "S", description: "d", tags: [], securityRequirements };
     const card = await read({ securityRequirements, skills: [skill] });
@@ -36,7 +36,7 @@ describe("the card of a server", () => {
     expect([card.securityRequirements, card.skills[0]?.securityRequirements]).toEqual([right, right]);
   });
 
-  it("on the SDK for Go 2.3 with both shapes has schemes that only the older shape tells", async () => {
+  it("of the Go SDK 2.3 with both shapes has schemes that only the older shape declares", async () => {
     const card = await read({
       url: "https://a.example.com/0.3",
       protocolVersion: "0.3",
@@ -55,7 +55,7 @@ describe("the card of a server", () => {
     expect(card.supportedInterfaces.map(({ protocolVersion }) => protocolVersion)).toEqual(["1.0", "0.3"]);
   });
 
-  it("of nobody is still refused where it is not a card", async () => {
+  it("of an unknown SDK is still rejected if it is invalid", async () => {
     for (const securityRequirements of ["x", [1], [{ schemes: "x" }], [{ schemes: { key: "x" } }]]) {
       await expect(read({ securityRequirements })).rejects.toMatchObject({ code: "InvalidResponse" });
     }

@@ -21,7 +21,7 @@ async function agent(...states: (TaskState | Message)[]) {
 }
 
 describe("a conversation (A2A 1.0 §3.4)", () => {
-  test("begins without ids, continues a task that asks, and later names the finished task", async () => {
+  test("begins without ids, continues a task that asks, and later refers to the finished task", async () => {
     const { client, sent } = await agent("TASK_STATE_INPUT_REQUIRED", "TASK_STATE_COMPLETED", "TASK_STATE_COMPLETED");
     const conversation = client.conversation();
     await conversation.send("one");
@@ -54,7 +54,7 @@ describe("a conversation (A2A 1.0 §3.4)", () => {
     ]);
   });
 
-  test("keeps the context of a direct message, and the task of one that belongs to it", async () => {
+  test("keeps the context of a direct message, and the task that it belongs to", async () => {
     const answer: Message = { messageId: "m", role: "ROLE_AGENT", parts: [{ text: "hm" }], contextId: "c1" };
     const { client, sent } = await agent(
       answer,
@@ -74,7 +74,7 @@ describe("a conversation (A2A 1.0 §3.4)", () => {
     ]);
   });
 
-  test("continues an earlier conversation, and keeps ids that a message has itself", async () => {
+  test("continues an earlier conversation, and keeps ids that a message already has", async () => {
     const { client, sent } = await agent("TASK_STATE_WORKING", "TASK_STATE_WORKING", "TASK_STATE_WORKING");
     await client.conversation({ contextId: "c9", taskId: "t9" }).send("more");
     await client.conversation({ contextId: "c9", taskId: "t9" }).send({ parts: [{ text: "x" }], taskId: "t8" });
@@ -97,7 +97,7 @@ describe("a conversation (A2A 1.0 §3.4)", () => {
   });
 });
 
-describe("the task that the events of a stream describe", () => {
+describe("the task that a stream describes", () => {
   test("grows with each chunk, and is replaced by a snapshot", () => {
     const view = new TaskView();
     expect(view.task).toBeUndefined();
@@ -112,7 +112,7 @@ describe("the task that the events of a stream describe", () => {
     });
   });
 
-  test("is complete where a server leaves out the first event of the task or of an artifact", () => {
+  test("is complete if a server leaves out the first event of the task or of an artifact", () => {
     const view = new TaskView();
     view.apply(chunkEvent("a"));
     view.apply(chunkEvent("b"));

@@ -20,7 +20,7 @@ const onPage = (origin: string): void => void vi.stubGlobal("location", { origin
 afterEach(() => void vi.unstubAllGlobals());
 
 describe("a page whose request fails without a reason", () => {
-  test("is told which option of the server lets it in, when it connects", async () => {
+  test("learns which server option allows it, when it connects", async () => {
     onPage("https://app.example");
     const error = await errorOf(connect(agent, blocked));
     expect(error).toMatchObject({ code: "ConnectionFailed", cause: expect.any(TypeError) });
@@ -31,25 +31,25 @@ describe("a page whose request fails without a reason", () => {
   test.each([
     ["JSON-RPC", jsonRpcAt(agent)],
     ["REST", restAt(agent)],
-  ])("is told so by calls and streams over %s", async (_, at) => {
+  ])("learns it from calls and streams over %s", async (_, at) => {
     onPage("https://app.example");
     const client = await connect(cardOf([at]), { ...blocked, reconnect: false });
     expect((await errorOf(client.getTask("t1"))).message).toContain(hint);
     expect((await errorOf(client.sendStreamingMessage("hi").opened())).message).toContain(hint);
   });
 
-  test("is not told so of its own origin, which CORS does not apply to", async () => {
+  test("learns nothing of the kind for its own origin, which CORS does not apply to", async () => {
     onPage(agent);
     expect((await errorOf(connect(agent, blocked))).message).not.toContain("CORS");
   });
 });
 
 describe("programs that are not pages", () => {
-  test("are not told about CORS", async () => {
+  test("get no hint about CORS", async () => {
     expect((await errorOf(connect(agent, blocked))).message).not.toContain("CORS");
   });
 
-  test("get the reason that their runtime knows, also where it has a location", async () => {
+  test("get the reason that their runtime knows, even with a location", async () => {
     onPage("https://app.example");
     const error = await errorOf(connect(await deadUrl(), { retry: false }));
     expect(error.message).toContain("ECONNREFUSED");

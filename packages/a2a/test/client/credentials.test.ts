@@ -41,7 +41,7 @@ describe("headers", () => {
     expect(sent(elsewhere.calls)).toEqual([[undefined, undefined]]);
   });
 
-  test("of single calls and of interceptors are held back too, and the function for headers is not called", async () => {
+  test("of single calls and interceptors are withheld too, and the function for headers is not called", async () => {
     const { url, elsewhere } = await apart();
     const asked: string[] = [];
     const sign: Interceptor = (next) => ({
@@ -113,7 +113,7 @@ describe("headers", () => {
     ]);
   });
 
-  test("with invalid origins are refused", async () => {
+  test("with invalid origins are rejected", async () => {
     expect(await errorOf(connect("http://good.example", { credentialOrigins: ["good.example"] }))).toMatchObject({
       code: "InvalidParams",
       message: expect.stringContaining("good.example"),
@@ -121,7 +121,7 @@ describe("headers", () => {
   });
 });
 
-describe("a refusal because headers are missing", () => {
+describe("a rejection because headers are missing", () => {
   const refuse = (call: RpcCall): void =>
     call.page(401, { "www-authenticate": "Bearer" }, call.method === "GetTask" ? "" : "<p>no");
 

@@ -58,13 +58,13 @@ describe("finding the card (A2A 1.0 §8.2)", () => {
     expect(paths).toEqual(["/cards/one.json?v=2"]);
   });
 
-  test("uses a card at the root only where it names the address that was asked for", async () => {
+  test("uses a card at the root only if it names the requested address", async () => {
     const { url } = await site((base) => ({ [wellKnown]: cardOf([jsonRpcAt(`${base}/a2a/v1`)]) }));
     expect((await connect(`${url}/a2a/v1`)).chosen.url).toBe(`${url}/a2a/v1`);
     expect(await refused(`${url}/typo`)).toMatchObject({ code: "InvalidResponse", metadata: { httpStatus: "404" } });
   });
 
-  test("explains what is wrong with an address, a page, a card", async () => {
+  test("explains what is wrong with an address, a page or a card", async () => {
     expect(await refused("localhost")).toMatchObject({
       code: "InvalidParams",
       message: expect.stringContaining("localhost"),
@@ -83,7 +83,7 @@ describe("finding the card (A2A 1.0 §8.2)", () => {
     });
   });
 
-  test("throws the failure of the connection, and the demand for credentials", async () => {
+  test("throws the connection error, and the demand for credentials", async () => {
     expect(await refused(await deadUrl())).toMatchObject({ code: "ConnectionFailed" });
     const { url } = await site(
       () => ({}),
@@ -92,7 +92,7 @@ describe("finding the card (A2A 1.0 §8.2)", () => {
     expect(await refused(url)).toMatchObject({ code: "Unauthenticated", challenge: 'Bearer realm="agents"' });
   });
 
-  test("tries again while the host is starting", async () => {
+  test("retries while the host is starting", async () => {
     let asked = 0;
     const { url } = await site(
       (base) => ({ [wellKnown]: cardOf([jsonRpcAt(base)]) }),
@@ -127,7 +127,7 @@ describe("finding the card (A2A 1.0 §8.2)", () => {
 });
 
 describe("keeping the card (A2A 1.0 §8.6.2)", () => {
-  test("sends no request while the card is fresh, and then asks only whether it changed", async () => {
+  test("sends no request while the card is fresh, then only revalidates it", async () => {
     const clock = new HandClock();
     const { url, headers } = await site(
       (base) => ({ [wellKnown]: cardOf([jsonRpcAt(base)]) }),
@@ -150,7 +150,7 @@ describe("keeping the card (A2A 1.0 §8.6.2)", () => {
     expect(headers).toHaveLength(2);
   });
 
-  test("uses the date if there is no ETag, and uses a new card", async () => {
+  test("uses the date if there is no ETag, and takes a new card", async () => {
     let name = "old";
     const { url, headers } = await site(
       (base) => ({ [wellKnown]: cardOf([jsonRpcAt(base)], { name }) }),
@@ -163,7 +163,7 @@ describe("keeping the card (A2A 1.0 §8.6.2)", () => {
     expect(headers[1]?.["if-modified-since"]).toBe("Thu, 01 Jan 2026 00:00:00 GMT");
   });
 
-  test("does not keep a card with no-store, and checks one with no-cache", async () => {
+  test("does not keep a card with no-store, and revalidates one with no-cache", async () => {
     let control = "no-store, max-age=60";
     const { url, headers } = await site(
       (base) => ({ [wellKnown]: cardOf([jsonRpcAt(base)]) }),
@@ -218,7 +218,7 @@ describe("choosing an interface (A2A 1.0 §8.3.2)", () => {
     });
   });
 
-  test("says which bindings were not asked for", async () => {
+  test("says which bindings it did not try", async () => {
     const card = cardOf([{ url: "grpc.example:443", protocolBinding: "GRPC", protocolVersion: "1.0" }]);
     expect(await refused(card, { binding: "grpc" })).toMatchObject({
       message: expect.stringContaining('GRPC 1.0 at "grpc.example:443" was not asked for'),
@@ -252,14 +252,14 @@ describe("choosing an interface (A2A 1.0 §8.3.2)", () => {
     expect(plain.paths).toEqual(["GET /a%2F%20b/tasks/t%2F1"]);
   });
 
-  test("sends no tenant where the interface has none", async () => {
+  test("sends no tenant if the interface has none", async () => {
     const rpc = await agent();
     const client = await connect(cardOf([jsonRpcAt(rpc.url)]));
     await client.getTask({ id: "t1", tenant: "made up" });
     expect(rpc.calls[0]?.params).toEqual({ id: "t1" });
   });
 
-  test("goes to the next interface where one does not answer, and keeps the one that answers", async () => {
+  test("tries the next interface if one does not answer, and keeps the one that answers", async () => {
     const plain = await rest();
     const told: string[] = [];
     const logger = { ...silentLogger, warn: (text: string) => told.push(text) };
@@ -273,7 +273,7 @@ describe("choosing an interface (A2A 1.0 §8.3.2)", () => {
   });
 
   test.each([404, 405])(
-    "leaves an interface that HTTP does not know (%i): nothing there took the message",
+    "leaves an interface that does not exist (%i): the message was not processed",
     async (status) => {
       const lost = await listen((_, response) =>
         response.writeHead(status, { "content-type": "text/html" }).end("nothing"),
@@ -288,7 +288,7 @@ describe("choosing an interface (A2A 1.0 §8.3.2)", () => {
   test.each([
     ["500", (_: unknown, response: import("node:http").ServerResponse) => void response.writeHead(500).end("oops")],
     ["a dropped connection", (request: import("node:http").IncomingMessage) => void request.socket.destroy()],
-  ])("never sends a message twice that %s may have taken, but the next one goes elsewhere", async (_, listener) => {
+  ])("never resends a message that %s may have taken, but sends the next one elsewhere", async (_, listener) => {
     let taken = 0;
     const broken = await listen((request, response) => {
       taken++;
@@ -303,7 +303,7 @@ describe("choosing an interface (A2A 1.0 §8.3.2)", () => {
     expect(plain.paths).toHaveLength(1);
   });
 
-  test("repeats a request that is safe to repeat at the next interface at once", async () => {
+  test("repeats a safe request at the next interface at once", async () => {
     const broken = await listen((request) => void request.socket.destroy());
     const plain = await rest();
     const client = await connect(cardOf([jsonRpcAt(broken), restAt(plain.url)]), soon);
@@ -311,7 +311,7 @@ describe("choosing an interface (A2A 1.0 §8.3.2)", () => {
     expect(plain.paths).toEqual(["GET /tasks/t1"]);
   });
 
-  test("does not go to an older version where the server does not answer: it would keep that", async () => {
+  test("does not fall back to an older version when the server does not answer: it would keep that version", async () => {
     const versions: unknown[] = [];
     const starting = await listen((request, response) => {
       versions.push(request.headers["a2a-version"]);
@@ -330,7 +330,7 @@ describe("choosing an interface (A2A 1.0 §8.3.2)", () => {
     expect(versions).toEqual(["1.0", "1.0"]);
   });
 
-  test("goes to the next interface where one speaks another protocol in JSON, or has no such method", async () => {
+  test("tries the next interface if one speaks another JSON protocol, or lacks the method", async () => {
     const foreign = { error: { code: 404, status: "NOT_FOUND", message: "no such path" } };
     for (const [status, body] of [
       [404, foreign],
@@ -346,7 +346,7 @@ describe("choosing an interface (A2A 1.0 §8.3.2)", () => {
     }
   });
 
-  test("goes to the next interface where one refuses the version of the card", async () => {
+  test("tries the next interface if one rejects the version of the card", async () => {
     const rpc = await rpcServer((call) => call.fail(-32009, "0.3 only"));
     const plain = await rest();
     const client = await connect(cardOf([jsonRpcAt(rpc.url), restAt(plain.url)]), soon);
@@ -354,7 +354,7 @@ describe("choosing an interface (A2A 1.0 §8.3.2)", () => {
     expect(plain.paths).toHaveLength(1);
   });
 
-  test("stays with an interface that has answered, also with an error of the protocol", async () => {
+  test("keeps an interface that has answered, even with a protocol error", async () => {
     let up = true;
     const rpc = await rpcServer((call) => (up ? call.fail(-32001, "no") : call.page(500, {}, "down")));
     const plain = await rest();

@@ -128,7 +128,7 @@ describe("client.download()", () => {
     },
   );
 
-  test("gives the chunks while the task still runs", async () => {
+  test("yields chunks while the task still runs", async () => {
     const { client, taskId } = await begun("slow", {}, true);
     let seen = 0;
     for await (const file of client.download({ taskId, artifactId: "it" })) {
@@ -142,7 +142,7 @@ describe("client.download()", () => {
     expect(seen).toBe(whole.length);
   });
 
-  test("joins the chunks of an artifact that is there already, and of the client without the method", async () => {
+  test("joins the chunks of a complete artifact, also without the method of the client", async () => {
     const { client, task, taskId, handler } = await begun("file");
     const [artifact] = task.artifacts ?? [];
     if (artifact === undefined) throw new Error("no artifact");
@@ -154,7 +154,7 @@ describe("client.download()", () => {
     expect(() => small.download({ taskId })).toThrow(expect.objectContaining({ code: "UnsupportedOperation" }));
   });
 
-  test("gives each file of an artifact: text as one, data as JSON, URLs by the fetch that is given", async () => {
+  test("returns each file of an artifact: text as one, data as JSON, URLs through the given fetch", async () => {
     const { client, taskId } = await begun("many");
     const fetch = (url: string): Promise<Response> => Promise.resolve(new Response(`of ${url}`));
     expect(await all(client.download({ taskId }, { fetch, extensionOf: (type) => type.split("/")[1] }))).toEqual([
@@ -169,7 +169,7 @@ describe("client.download()", () => {
     expect(error).toMatchObject({ code: "UnsupportedOperation", metadata: { url: "https://example.com/x.csv" } });
   });
 
-  test("gives all artifacts of a task, also those that grew at the same time, and skips what is not read", async () => {
+  test("returns all artifacts of a task, also those that grew at the same time, and skips unread ones", async () => {
     const { client, taskId } = await begun("mixed");
     expect(await all(client.download({ taskId }))).toEqual([
       ["a.txt", "a1a2"],
@@ -183,7 +183,7 @@ describe("client.download()", () => {
     expect(await all(client.download({ taskId, artifactId: "b" }))).toEqual([["b.txt", "b1b2"]]);
   });
 
-  test("continues where the task is read meanwhile and has its texts in one part, but not where they were replaced", async () => {
+  test("continues if the task is now stored with merged texts, but not if they were replaced", async () => {
     const { client } = await begun("many");
     const ids = { taskId: "t", contextId: "c" };
     const chunk = (words: string, append: boolean): StreamResponse => ({
@@ -212,7 +212,7 @@ describe("client.download()", () => {
     }
   });
 
-  test("refuses an artifact that the task does not have, and more bytes than maxBytes", async () => {
+  test("rejects an artifact that the task does not have, and more bytes than maxBytes", async () => {
     const { client, taskId } = await begun("file");
     expect(await errorOf(all(client.download({ taskId, artifactId: "other" })))).toMatchObject({
       code: "InvalidParams",
@@ -224,7 +224,7 @@ describe("client.download()", () => {
     expect(await all(client.download({ taskId }, { maxBytes: 50_000 }))).toHaveLength(1);
   });
 
-  test("fails where the task fails before the file is complete: half a file is not a file", async () => {
+  test("fails if the task fails before the file is complete", async () => {
     const { client, taskId } = await begun("broken");
     expect(await errorOf(all(client.download({ taskId })))).toMatchObject({
       code: "InvalidResponse",

@@ -116,7 +116,7 @@ describe.each(["JSONRPC", "HTTP+JSON"])("our own server over %s", (binding) => {
     );
   });
 
-  test("a send whose answer is lost is sent again and joins the first: one task, one run", async () => {
+  test("a send whose answer is lost is repeated and deduplicated: one task, one run", async () => {
     const handler = host();
     let lost = 0;
     const losing: FetchLike = async (url, init) => {
@@ -152,7 +152,7 @@ describe.each(["JSONRPC", "HTTP+JSON"])("our own server over %s", (binding) => {
     expect(await glances(first.subscribeToTask(taskId))).toEqual(["task COMPLETED"]);
   });
 
-  test("an error of a stream is the same, whether it comes as an event or as JSON", async () => {
+  test("a stream error is the same as an event and as JSON", async () => {
     const handler = host();
     const plain = await client(handler);
     const strict = await client(handler, { fetch: eventsAlone(fetchOf(handler)) });
@@ -203,7 +203,7 @@ describe.each(["JSONRPC", "HTTP+JSON"])("our own server over %s", (binding) => {
     expect(message).toMatchObject({ contextId: task?.contextId, parts: [{ text: "You said thanks" }] });
   });
 
-  test("the text of an answer to a question begins after what the task had before", async () => {
+  test("the text of an answer to a question begins after the earlier text of the task", async () => {
     const dinner = defineAgent({
       name: "Cook",
       description: "Cooks",
@@ -227,7 +227,7 @@ describe.each(["JSONRPC", "HTTP+JSON"])("our own server over %s", (binding) => {
     expect(texts).toEqual(["soup\nFor how many?", " for four"]);
   });
 
-  test("a waiting reader sees the cancel of another one", async () => {
+  test("a waiting reader sees a cancel by another caller", async () => {
     const handler = host();
     const [reader, other] = [await client(handler), await client(handler)];
     const { task } = await reader.sendMessage({ message: "hold", configuration: { returnImmediately: true } });
@@ -272,7 +272,7 @@ describe.each(["JSONRPC", "HTTP+JSON"])("our own server over %s", (binding) => {
     expect(await errorOf(stranger.getTask("none"))).toMatchObject({ code: "TaskNotFound" });
   });
 
-  test("the card is requested once, and then only checked for changes", async () => {
+  test("the card is requested once, then only revalidated", async () => {
     const handler = host();
     const asked: number[] = [];
     const watching: FetchLike = async (url, init) => {

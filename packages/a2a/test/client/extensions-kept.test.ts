@@ -57,7 +57,7 @@ test("in what is delegated (turn.delegate)", async () => {
   expect(task?.status.message?.parts).toEqual([{ text: `${stamp.uri} "noon"` }]);
 });
 
-test("in answers that an interceptor has made of text, whose values are frozen", async () => {
+test("in answers that an interceptor made of text, whose values are frozen", async () => {
   const frozen: Interceptor = (next) => ({
     async call(operation, request, context) {
       const reply = await next.call(operation, request, context);
@@ -82,7 +82,7 @@ test("in answers that an interceptor has made of text, whose values are frozen",
   for await (const event of client.sendStreamingMessage("Go")) expect(event.ext(stamp)).toBeDefined();
 });
 
-test("but not where the client asks for nothing", async () => {
+test("but not if the client does not ask for the extension", async () => {
   const client = await serving(stamping).client();
   const { task } = await client.sendMessage("Go");
   expect(task?.artifacts?.[0]?.parts).toEqual([{ text: "" }]);

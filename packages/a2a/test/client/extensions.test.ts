@@ -71,7 +71,7 @@ const echo = (call: RpcCall, ...uris: readonly string[]): void => void call.resp
 const done = (metadata?: JsonObject) => taskOf("TASK_STATE_COMPLETED", metadata && { metadata });
 
 describe("what a client reads (A2A 1.0 §4.6)", () => {
-  test("an answer, an event and a task have `ext`, which is in no JSON", async () => {
+  test("an answer, an event and a task have `ext`, which is not in the JSON", async () => {
     const task = done({ [at]: "noon" });
     const { client } = await agent([uri], [stamp], (call) => {
       echo(call, uri);
@@ -96,7 +96,7 @@ describe("what a client reads (A2A 1.0 §4.6)", () => {
     expect(read.map((each) => JSON.stringify(each))).toEqual(read.map(() => JSON.stringify(task)));
   });
 
-  test("each artifact has `ext`, in an event, a task and a list: what was put into it alone", async () => {
+  test("each artifact has its own `ext`, in an event, a task and a list", async () => {
     const graded = defineExtension({ uri, metadata: { artifact: { at: z.string() } } });
     const seen: string[] = [];
     const counting = defineExtension({
@@ -145,14 +145,14 @@ describe("what a client reads (A2A 1.0 §4.6)", () => {
     expect(streamed).toEqual([[], "midnight", ["noon", "midnight"]]);
   });
 
-  test("it is undefined where the server has not activated the extension, and for one that the client does not have", async () => {
+  test("`ext` is undefined if the server did not activate the extension, or the client does not have it", async () => {
     const { client } = await agent([uri], [stamp], (call) => call.answer({ task: done({ [at]: "noon" }) }));
     const { task } = await client.sendMessage("Go");
     expect(task?.ext(stamp)).toBeUndefined();
     expect(task?.ext(defineExtension({ uri: "urn:other" }) as never)).toBeUndefined();
   });
 
-  test("it is refused where a value is in place of the list", async () => {
+  test("the client rejects a value in place of the list", async () => {
     const wrong = agent([uri], stamp as never, (call) => call.answer({ task: done() }));
     await expect(wrong).rejects.toMatchObject({
       code: "InvalidParams",
@@ -174,14 +174,14 @@ describe("what a client asks for (A2A 1.0 §3.2.6, §4.6)", () => {
   const a = defineExtension({ uri: "urn:a", requires: ["urn:b"] });
   const b = defineExtension({ uri: "urn:b", requires: ["urn:c", "urn:a"] });
 
-  test("what it requires, directly or not, also where extensions require each other", async () => {
+  test("extensions that it requires, directly or not, also if extensions require each other", async () => {
     const { client, asked } = await agent(["urn:a", "urn:b", "urn:c"], [a, b], (call) => call.answer({ task: done() }));
     await client.sendMessage("Go");
     await client.getTask("t1").catch(() => {});
     expect(asked()).toEqual(["urn:a,urn:b,urn:c", "urn:a,urn:b,urn:c"]);
   });
 
-  test("nothing that the card does not declare, nor what requires it, unless it is given as a URI", async () => {
+  test("only what the card declares, with its requirements, unless it is given as a URI", async () => {
     const { client, asked, log } = await agent(["urn:a", "urn:b", uri], [a, b, stamp, "urn:z"], (call) =>
       call.answer({ task: done() }),
     );
@@ -193,7 +193,7 @@ describe("what a client asks for (A2A 1.0 §3.2.6, §4.6)", () => {
     ]);
   });
 
-  test("what the extended card declares, once it was read (A2A 1.0 §3.1.11)", async () => {
+  test("what the extended card declares, after it was read (A2A 1.0 §3.1.11)", async () => {
     const { client, asked } = await agent([], [stamp], (call) => {
       const { capabilities, ...card } = cardOf([jsonRpcAt("http://127.0.0.1:1")]);
       call.answer(
@@ -206,7 +206,7 @@ describe("what a client asks for (A2A 1.0 §3.2.6, §4.6)", () => {
     expect(asked()).toEqual([undefined, undefined, uri]);
   });
 
-  test("the same in retries and in connections of a stream that is resumed", async () => {
+  test("the same in retries and in connections of a resumed stream", async () => {
     const { client, asked } = await agent([uri], [stamp], (call) => {
       if (call.method === "GetTask" && call.number === 1) return call.drop();
       echo(call, uri);
@@ -233,7 +233,7 @@ describe("hooks of a client", () => {
       for (const state of ["WORKING", "COMPLETED"]) call.events.send(statusEvent(`TASK_STATE_${state}` as TaskState));
   };
 
-  test("`onRequest` changes what is sent, once for each call, and knows the operation, the card and its params", async () => {
+  test("`onRequest` changes what is sent, once a call, and gets the operation, the card and its params", async () => {
     const seen: unknown[] = [];
     const signing = defineExtension({
       uri,
@@ -260,7 +260,7 @@ describe("hooks of a client", () => {
     ]);
   });
 
-  test("`onEvent` reads each event once, also where nobody asks, and `ext` gives what it returned", async () => {
+  test("`onEvent` reads each event once, even if unused, and `ext` has its result", async () => {
     const seen: string[] = [];
     const counting = defineExtension({
       uri,
@@ -278,7 +278,7 @@ describe("hooks of a client", () => {
     expect(seen).toEqual(["TASK_STATE_WORKING", "TASK_STATE_COMPLETED"]);
   });
 
-  test("`onEvent` gets a copy: what it deletes, replaces and adds in the event is in no event of the program", async () => {
+  test("`onEvent` gets a copy: its changes are not in the events of the program", async () => {
     const meddling = defineExtension({
       uri,
       onEvent(event, reads) {
@@ -301,7 +301,7 @@ describe("hooks of a client", () => {
     );
   });
 
-  test("they do not run where the extension is not asked for, or was not activated", async () => {
+  test("hooks do not run if the extension was not requested or not activated", async () => {
     const never = (): never => {
       throw new Error("not this one");
     };
@@ -315,7 +315,7 @@ describe("hooks of a client", () => {
     expect([task?.ext(one), task?.ext(two)]).toEqual([undefined, undefined]);
   });
 
-  describe.each(["data", "profile"] as const)("of kind %s, where they fail", (kind) => {
+  describe.each(["data", "profile"] as const)("of kind %s, when they fail", (kind) => {
     const failing = (hooks: Partial<AnyExtension>) => agent([uri], [{ uri, kind, ...hooks } as AnyExtension], mirror);
 
     test.each([
@@ -369,7 +369,7 @@ describe("hooks of a client", () => {
       }
     });
 
-    test("`onEvent` that throws: events before it arrive", async () => {
+    test("`onEvent` that throws: earlier events still arrive", async () => {
       const { client, log } = await failing({
         onEvent: (event: StreamResponse) => {
           if (event.statusUpdate?.status.state === "TASK_STATE_COMPLETED") throw new Error("no key");
@@ -393,7 +393,7 @@ describe("hooks of a client", () => {
       }
     });
 
-    test("an error of the protocol is the caller's, as it is", async () => {
+    test("the caller gets a protocol error unchanged", async () => {
       const onRequest = (): never => {
         throw new A2AError("Unauthenticated", "The wallet is closed");
       };
@@ -403,7 +403,7 @@ describe("hooks of a client", () => {
     });
   });
 
-  test("a promise of `onEvent` that is rejected, and that nobody waits for, is a line in the log", async () => {
+  test("a rejected promise of `onEvent` that nothing awaits is logged", async () => {
     const late = defineExtension({ uri, onEvent: () => Promise.reject<number>(new Error("late")) });
     const { client, log } = await agent([uri], [late], mirror);
     const { message } = await client.sendMessage("Go");
@@ -411,7 +411,7 @@ describe("hooks of a client", () => {
     expect(log).toMatchObject([{ uri, hook: "onEvent" }]);
   });
 
-  test("`onRequest` may give a promise of any library", async () => {
+  test("`onRequest` may return a promise of any library", async () => {
     // It is not an instance of `Promise`.
     const foreign = runInNewContext("Promise") as PromiseConstructor;
     const thenable = defineExtension({ uri, onRequest: (request) => foreign.resolve(request) });
@@ -419,7 +419,7 @@ describe("hooks of a client", () => {
     expect((await client.sendMessage("Go")).message?.parts).toEqual([{ text: "Go" }]);
   });
 
-  test("an `onRequest` of kind data that never answers is left out after 30 seconds, with a line in the log", async () => {
+  test("a data extension whose `onRequest` never settles is left out after 30 seconds, and logged", async () => {
     const clock = fakeClock();
     let asked = false;
     const onRequest = (): Promise<never> => {
@@ -437,7 +437,7 @@ describe("hooks of a client", () => {
     expect(log).toMatchObject([{ uri, hook: "onRequest" }]);
   });
 
-  test("a schema of kind data that answers by a promise fails no call, and its params are not read", async () => {
+  test("an async schema of a data extension does not fail a call, and its params are not read", async () => {
     // It is known only by the value that it is asked about.
     const validate = (value: unknown) =>
       JSON.stringify(value).includes("later") ? Promise.reject(new Error("late")) : { issues: [{ message: "no" }] };
@@ -459,7 +459,7 @@ describe("hooks of a client", () => {
 });
 
 describe("untrusted input", () => {
-  test("params that do not fit are absent, and a line in the log", async () => {
+  test("params that do not match are absent, and logged", async () => {
     const given: unknown[] = [];
     const picky = defineExtension({
       uri,
@@ -476,7 +476,7 @@ describe("untrusted input", () => {
     ]);
   });
 
-  test("what does not fit in what comes is absent, and a line in the log, once for each field", async () => {
+  test("incoming values that do not match are absent, and logged once a field", async () => {
     const { client, log } = await agent([uri], [stamp], (call) => {
       echo(call, uri);
       call.answer({ task: taskOf("TASK_STATE_COMPLETED", { metadata: { [at]: 5 } }) });
@@ -488,7 +488,7 @@ describe("untrusted input", () => {
     expect(log).toEqual([expect.objectContaining({ uri, field: "task.metadata.at" })]);
   });
 
-  test("what does not fit in what goes out is refused before it is sent", async () => {
+  test("outgoing values that do not match are rejected before they are sent", async () => {
     const { client, server } = await agent([uri], [stamp], (call) => call.answer({ task: done() }));
     const parts = [{ data: { a: "secret" }, mediaType: "application/vnd.form" }];
     const wrong = client.sendMessage({ parts, metadata: { [at]: 5 } });
@@ -512,7 +512,7 @@ describe("untrusted input", () => {
 });
 
 describe("an extension that the card requires, and the client lacks (A2A 1.0 §4.6.1)", () => {
-  test("the server decides, and the error names the extension", async () => {
+  test("is left to the server, whose error names it", async () => {
     const script = (call: RpcCall): void => {
       if (call.method === "GetTask") call.answer(done());
       else call.fail(-32008, "Not without it");
@@ -553,7 +553,7 @@ describe("`client.ext()`", () => {
   });
 });
 
-test("a URI that is none, or two in one text, is refused before anything is sent (A2A 1.0 §4.6)", async () => {
+test("an invalid URI, or two in one text, is rejected before anything is sent (A2A 1.0 §4.6)", async () => {
   for (const wrong of ["drafts", "urn:a,urn:b", "urn:a:b c", "", "urn:a:b\r\nx-other: 1"]) {
     const outcomes = [[wrong], [stamp, wrong]].map((extensions) => errorOf(agent([], extensions, () => {})));
     for (const [at, error] of (await Promise.all(outcomes)).entries()) {
@@ -566,7 +566,7 @@ test("a URI that is none, or two in one text, is refused before anything is sent
   }
 });
 
-test("two values with one URI, and what is not an extension, are refused", async () => {
+test("two values with one URI, and values that are not extensions, are rejected", async () => {
   for (const wrong of [[stamp, stamp], [{}], [null], [5]]) {
     const error = await errorOf(agent([], wrong as never, () => {}));
     expect(error).toBeInstanceOf(A2AError);

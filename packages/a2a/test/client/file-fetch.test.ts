@@ -25,7 +25,7 @@ async function reading(at: string, credentialOrigins: readonly string[] = []) {
 }
 
 describe(`links of an agent (FUZZ_SEED=${seed})`, () => {
-  test("are read by the client where their origin is the one that the user named, whatever their spelling, and nowhere else", async () => {
+  test("are read by the client only if their origin is the one that the user named, in any spelling", async () => {
     const part = fc.constantFrom(
       "agent.example",
       "AGENT.example",
@@ -63,7 +63,7 @@ describe(`links of an agent (FUZZ_SEED=${seed})`, () => {
     );
   });
 
-  test("are not followed to an origin that the card alone names", async () => {
+  test("are not followed to an origin that only the card names", async () => {
     const { others, own, read } = await reading("https://agent.example");
     expect(await read("https://elsewhere.example/file")).toBe("other");
     expect([own.length, others.length]).toEqual([0, 1]);
@@ -71,14 +71,14 @@ describe(`links of an agent (FUZZ_SEED=${seed})`, () => {
     expect(await named.read("https://elsewhere.example/file")).toBe("own");
   });
 
-  test("to this machine have one origin under all of its names, but not on another port", async () => {
+  test("to this machine share one origin under all of its names, but not on another port", async () => {
     const { own, others, read } = await reading("http://127.0.0.1:4000");
     for (const host of ["localhost", "[::1]", "127.0.0.1"]) expect(await read(`http://${host}:4000/f`)).toBe("own");
     expect(await read("http://localhost:4001/f")).toBe("other");
     expect([own.length, others.length]).toEqual([3, 1]);
   });
 
-  test("that redirect are not followed", async () => {
+  test("are not followed when they redirect", async () => {
     const card = cardOf([jsonRpcAt("https://agent.example/a2a")]);
     const fetch: FetchLike = (url) =>
       Promise.resolve(url.endsWith(".json") ? Response.json(card) : Response.redirect("http://169.254.169.254/", 302));

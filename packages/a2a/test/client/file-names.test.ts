@@ -36,14 +36,14 @@ const hostile = [
 ];
 
 describe("the name of a file", () => {
-  test.each(hostile)("%j is made one harmless segment", (name) => {
+  test.each(hostile)("%j becomes one harmless path segment", (name) => {
     const safe = safeFileName(name);
     expect(safe).toMatch(/^[^./\\:\p{Cc}\p{Cf}-][^/\\:\p{Cc}\p{Cf}]*$/u);
     expect(safe).not.toMatch(/^(?:con|prn|aux|nul|conin\$|conout\$|com[\d¹²³]|lpt[\d¹²³]) *(?:\.|$)/i);
     expect(Buffer.byteLength(safe)).toBeLessThanOrEqual(201);
   });
 
-  test("no name at all leaves the folder", () => {
+  test("cannot leave the folder", () => {
     fc.assert(
       fc.property(fc.string({ unit: "binary" }), (name) => {
         const path = join("/base", safeFileName(name));
@@ -54,7 +54,7 @@ describe("the name of a file", () => {
     );
   });
 
-  test("an ordinary name stays as it is", () => {
+  test("stays as it is if it is ordinary", () => {
     expect(["chart.svg", "Bericht 2026 – März.pdf", "a.tar.gz"].map((name) => safeFileName(name))).toEqual([
       "chart.svg",
       "Bericht 2026 – März.pdf",

@@ -34,7 +34,7 @@ describe("an error page", () => {
     ["of scripts that never end", "<script ".repeat(120_000)],
     ["of spaces", " ".repeat(1_000_000)],
     ["of tags that never end", "<a ".repeat(300_000)],
-  ])("%s is shown at the cost of its length", async (_, page) => {
+  ])("%s costs no more than its length to show", async (_, page) => {
     const url = await listen((_request, response) =>
       response.writeHead(500, { "content-type": "text/html" }).end(page),
     );
@@ -51,7 +51,7 @@ describe("a card (A2A 1.0 §4.4.1)", () => {
   const many = (count: number): AgentCard =>
     cardOf(Array.from({ length: count }, (_, at) => jsonRpcAt(`http://h${at}.example`)));
 
-  test("over its limit is refused, also where other answers may be larger", async () => {
+  test("over its limit is rejected, even if other answers may be larger", async () => {
     const text = JSON.stringify(many(300_000));
     const asked = await errorOf(connect(await cardServer(text), { retry: false }));
     expect(asked).toMatchObject({ code: "InvalidResponse", message: expect.stringContaining("1048576 bytes") });
@@ -76,7 +76,7 @@ describe("a card (A2A 1.0 §4.4.1)", () => {
     });
   });
 
-  test("that is given as a value and nests too deeply is InvalidResponse", async () => {
+  test("passed as a value that nests too deeply is InvalidResponse", async () => {
     let deep: unknown = [];
     for (let level = 0; level < 20_000; level++) deep = [deep];
     const card = { ...cardOf([jsonRpcAt("http://good.example")]), capabilities: { extensions: deep } } as AgentCard;
@@ -174,7 +174,7 @@ describe("the timeout of connect", () => {
   });
 });
 
-describe("when no interface works", () => {
+describe("when all interfaces fail", () => {
   test("the error lists each interface with its error, and the card", async () => {
     const dead = await deadUrl();
     const page = await listen((_, response) => response.writeHead(404, { "content-type": "text/html" }).end("<p>lost"));

@@ -30,7 +30,7 @@ async function outage(retryAfter: readonly number[] = [], options: ConnectOption
 }
 
 describe("the retry budget", () => {
-  test("is 30 s for a call: delays double from 0.2 s to 5 s, half of each is random, and the last attempt is at its end", async () => {
+  test("is 30 s a call: delays double from 0.2 s to 5 s, half of each is random, and the last attempt is at its end", async () => {
     const { client, retries, attempts } = await outage();
     const error = await errorOf(client.getTask("t1"));
     for (const [at, { delay, attempt, elapsed, operation, error: cause }] of retries.entries()) {
@@ -54,7 +54,7 @@ describe("the retry budget", () => {
     });
   });
 
-  test("waits as long as Retry-After says, within the budget, and gives up at once beyond it", async () => {
+  test("waits as long as Retry-After says, within the budget, and fails at once beyond it", async () => {
     const { client, attempts } = await outage([12, 3, 16]);
     const error = await errorOf(client.getTask("t1"));
     expect(attempts).toEqual([0, 12_000, 15_000]);
@@ -67,7 +67,7 @@ describe("the retry budget", () => {
     });
   });
 
-  test("covers connect(), which tells the observer of the request for the card", async () => {
+  test("covers connect(), which reports the request for the card to the observer", async () => {
     const clock = new HandClock();
     const retries: ObservedRetry[] = [];
     const url = await listen((_, response) => void response.writeHead(502).end());
@@ -112,7 +112,7 @@ describe("the retry budget", () => {
     expect(held.attempts).toHaveLength(1);
   });
 
-  test("replaces the count of attempts, and from JavaScript too the error says so", async () => {
+  test("replaces the count of attempts, and a JavaScript caller gets an error that says so", async () => {
     const retry = { attempts: 5 } as object;
     expect(await errorOf(connect("https://agent.example", { retry }))).toMatchObject({
       code: "InvalidParams",
@@ -120,7 +120,7 @@ describe("the retry budget", () => {
     });
   });
 
-  test("is not spent on what no retry mends: `false` and errors of a certificate fail at once", async () => {
+  test("is not spent on permanent failures: `false` and certificate errors fail at once", async () => {
     const { client, attempts } = await outage([], { retry: false });
     expect(await errorOf(client.getTask("t1"))).toMatchObject({
       message: expect.not.stringContaining("gave up") as string,

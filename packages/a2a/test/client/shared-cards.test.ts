@@ -43,7 +43,7 @@ async function serving(headers: Record<string, string> = { etag: '"v1"', "cache-
 }
 
 describe("clients of the same fetch", () => {
-  it("ask for a card once while it is fresh, then whether it has changed", async () => {
+  it("request a card once while it is fresh, then revalidate it", async () => {
     const [server, clock] = [await serving(), fakeClock()];
     const options = { ...once, fetch: server.fetch, clock };
     const first = await connect(origin, options);
@@ -63,7 +63,7 @@ describe("clients of the same fetch", () => {
     expect((await connect(origin, options)).card.name).toBe("New");
   });
 
-  it("measure by the monotonic clock: somebody may set the other one", async () => {
+  it("use the monotonic clock, because the wall clock may jump", async () => {
     const [server, time, wall] = [await serving(), fakeClock(), { shift: 0 }];
     const clock = { ...time, now: () => time.now() + wall.shift };
     const options = { ...once, fetch: server.fetch, clock };
@@ -92,13 +92,13 @@ describe("clients of the same fetch", () => {
     expect(varying.asked.map((each) => each["if-none-match"])).toEqual([undefined, undefined]);
   });
 
-  it("ask each time with `cardCache: false`", async () => {
+  it("request it each time with `cardCache: false`", async () => {
     const server = await serving();
     for (let i = 0; i < 2; i++) await connect(origin, { ...once, fetch: server.fetch, cardCache: false });
     expect(server.asked.map((each) => each["if-none-match"])).toEqual([undefined, undefined]);
   });
 
-  it("read the card by the versions that each of them speaks", async () => {
+  it("read the card in the versions that each of them speaks", async () => {
     const server = await serving();
     server.card = { ...cardOf([jsonRpcAt(origin)]), url: `${origin}/old`, protocolVersion: "0.3.0" };
     const interfaces = [...cardOf([jsonRpcAt(origin)]).supportedInterfaces];
@@ -113,7 +113,7 @@ describe("clients of the same fetch", () => {
   });
 });
 
-test("on loopback a card is revalidated at each use: its port may be another server's by now", async () => {
+test("revalidate a loopback card at each use: its port may now belong to another server", async () => {
   const server = await serving();
   for (let i = 0; i < 3; i++) await connect(server.url, once);
   expect(server.asked.map((each) => each["if-none-match"])).toEqual([undefined, '"v1"', '"v1"']);
@@ -123,7 +123,7 @@ test("on loopback a card is revalidated at each use: its port may be another ser
 });
 
 describe("a card is not shared", () => {
-  it("with clients that send other headers, or another fetch", async () => {
+  it("with clients that send other headers, or use another fetch", async () => {
     const server = await serving();
     const as = (token: string): ConnectOptions => ({
       ...once,
@@ -144,7 +144,7 @@ describe("a card is not shared", () => {
     expect(server.asked).toHaveLength(4);
   });
 
-  it("where the server gave it to credentials of the client (D18)", async () => {
+  it("if the server served it to credentials of the client (D18)", async () => {
     const server = await serving({
       etag: '"v1"',
       "cache-control": "max-age=60",
@@ -169,7 +169,7 @@ describe("a card is not shared", () => {
 });
 
 describe("with `trust`", () => {
-  it("a card out of the cache is verified at each use, and one that is refused is asked for again", async () => {
+  it("a cached card is verified at each use, and requested again if it is rejected", async () => {
     const key = await makeCardKey("EdDSA");
     const trust = trustCards({ keys: [{ keySet: await cardKeySet([key]) }] });
     const server = await serving();
@@ -192,7 +192,7 @@ describe("with `trust`", () => {
   });
 });
 
-test("the cache is bounded: thousands of large cards are forgotten, the newest last", async () => {
+test("the cache is bounded: it forgets thousands of large cards, oldest first", async () => {
   const server = await serving();
   server.card = {
     ...cardOf([jsonRpcAt(origin)]),

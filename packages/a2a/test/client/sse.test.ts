@@ -69,7 +69,7 @@ const stream = fc
   .map(([mark, lines, rest]) => new TextEncoder().encode(mark + lines.flat().join("") + rest));
 
 describe("an event stream (HTML Living Standard §9.2)", () => {
-  test("gives the same events however its bytes are cut, also inside characters and line ends", () => {
+  test("yields the same events however its bytes are split, also inside characters and line ends", () => {
     fc.assert(
       fc.property(stream, fc.array(fc.nat(), { maxLength: 40 }), (bytes, cuts) => {
         expect(inPieces(bytes, cuts)).toEqual(reference(bytes));
@@ -78,7 +78,7 @@ describe("an event stream (HTML Living Standard §9.2)", () => {
     );
   });
 
-  test("gives the same events byte by byte", () => {
+  test("yields the same events byte by byte", () => {
     fc.assert(
       fc.property(stream, (bytes) => {
         expect(inPieces(bytes, [...bytes.keys()])).toEqual(reference(bytes));
@@ -101,13 +101,13 @@ describe("an event stream (HTML Living Standard §9.2)", () => {
     expect(parse(": keep-alive\n\nfoo: bar\n\nid: 1\0\ndata: x\n\nid: 9\n\n")).toEqual([{ data: "x" }]);
   });
 
-  test("keeps the last whole number of retry", () => {
+  test("keeps the last integer of retry", () => {
     const parser = new SseParser();
     parser.push("retry: 1500\nretry: soon\nretry: 1e3\n");
     expect(parser.retry).toBe(1500);
   });
 
-  test("refuses an event over the limit, in one line or many, before it has ended", () => {
+  test("rejects an event over the limit, in one line or many, before it ends", () => {
     const long = new SseParser(10);
     expect(() => long.push("data: 0123456789abcdef")).toThrow(expect.objectContaining({ code: "InvalidResponse" }));
     const many = new SseParser(40);
@@ -131,7 +131,7 @@ describe("an event stream (HTML Living Standard §9.2)", () => {
     }
   });
 
-  test("counts each event separately, also within one piece", () => {
+  test("counts each event separately, also within one chunk", () => {
     const parser = new SseParser(20);
     for (let count = 0; count < 100; count++) {
       expect(parser.push("data: 012345678\n\ndata: 9\n\nda", 32)).toHaveLength(2);
@@ -139,7 +139,7 @@ describe("an event stream (HTML Living Standard §9.2)", () => {
     }
   });
 
-  test("holds an event of very many lines, or in very many pieces, in little more than its own size", () => {
+  test("holds an event of very many lines or chunks in little more than its own size", () => {
     const held = (feed: (parser: SseParser) => void): number => {
       const parser = new SseParser();
       globalThis.gc?.();
@@ -166,7 +166,7 @@ describe("an event stream (HTML Living Standard §9.2)", () => {
     ).toBeLessThan(16 << 20);
   });
 
-  test("takes a long line in many pieces at the cost of its length", () => {
+  test("parses a long line in many chunks in linear time", () => {
     const parser = new SseParser();
     const piece = "x".repeat(1024);
     expect(parser.push("data: ")).toEqual([]);

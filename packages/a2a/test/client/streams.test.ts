@@ -41,7 +41,7 @@ async function failure(stream: AsyncIterable<StreamResponse>): Promise<{ seen: s
 }
 
 describe("the end of a stream (A2A 1.0 §3.1.2)", () => {
-  test("is a terminal state, even where the server leaves the connection open", async () => {
+  test("is a terminal state, even if the server leaves the connection open", async () => {
     const { client } = await agent(({ events }) => {
       events.send(taskEvent());
       events.send(chunkEvent("a", false));
@@ -72,7 +72,7 @@ describe("the end of a stream (A2A 1.0 §3.1.2)", () => {
     expect(await glances(client.sendStreamingMessage("go"))).toEqual(["task INPUT_REQUIRED", "WORKING", "COMPLETED"]);
   });
 
-  test("is auth-required where the server closes there, as some do (§11.7)", async () => {
+  test("is auth-required if the server closes there, as some do (§11.7)", async () => {
     const { client, server } = await agent(({ events }) => {
       events.send(taskEvent());
       events.send(statusEvent("TASK_STATE_AUTH_REQUIRED"));
@@ -91,7 +91,7 @@ describe("the end of a stream (A2A 1.0 §3.1.2)", () => {
     expect(await glances(client.subscribeToTask("t1"))).toEqual(["task INPUT_REQUIRED", "WORKING", "COMPLETED"]);
   });
 
-  test("of a finished task is its final state, whatever code the server refuses with", async () => {
+  test("of a finished task is its final state, whatever code the server rejects with", async () => {
     for (const code of [-32004, -32602, -32001]) {
       const { client } = await agent((call) => {
         if (call.method === "GetTask") call.answer(taskOf("TASK_STATE_FAILED"));
@@ -101,7 +101,7 @@ describe("the end of a stream (A2A 1.0 §3.1.2)", () => {
     }
   });
 
-  test("of a finished task is its final state also where the server closes without an event", async () => {
+  test("of a finished task is its final state, even if the server closes without an event", async () => {
     const { client, server } = await agent((call) => {
       if (call.method === "GetTask") return call.answer(taskOf("TASK_STATE_COMPLETED"));
       call.events.open();
@@ -111,7 +111,7 @@ describe("the end of a stream (A2A 1.0 §3.1.2)", () => {
     expect(server.methods()).toEqual(["SubscribeToTask", "GetTask"]);
   });
 
-  test("stays an error where the task is not finished, or does not exist", async () => {
+  test("stays an error if the task is not finished, or does not exist", async () => {
     const working = await agent((call) => {
       if (call.method === "GetTask") call.answer(taskOf("TASK_STATE_WORKING"));
       else call.fail(-32004, "no streams");
@@ -122,7 +122,7 @@ describe("the end of a stream (A2A 1.0 §3.1.2)", () => {
   });
 });
 
-describe("a stream that breaks, where the card promises replay", () => {
+describe("a stream that breaks, if the card promises replay", () => {
   const log: StreamResponse[] = [
     taskEvent(),
     chunkEvent("a", false),
@@ -161,7 +161,7 @@ describe("a stream that breaks, where the card promises replay", () => {
     expect(await glances(client.sendStreamingMessage("go"))).toEqual(["task WORKING", "a", "b", "c", "COMPLETED"]);
   });
 
-  test("drops events that a server sends twice", async () => {
+  test("drops duplicate events of the server", async () => {
     const { client } = await agent((call) => {
       if (call.method === "SendStreamingMessage") {
         for (const seq of [1, 2, 2, 1]) call.events.send(log[seq - 1] as StreamResponse, seq);
@@ -173,7 +173,7 @@ describe("a stream that breaks, where the card promises replay", () => {
     expect(await glances(client.sendStreamingMessage("go"))).toEqual(["task WORKING", "a", "b", "c", "COMPLETED"]);
   });
 
-  test("continues from the current task where the server cannot continue after the event", async () => {
+  test("continues from the current task if the server cannot continue after the event", async () => {
     const { client, server } = await agent((call) => {
       if (call.method === "SendStreamingMessage") {
         replay(call, 3);
@@ -195,7 +195,7 @@ describe("a stream that breaks, where the card promises replay", () => {
     expect(server.calls[2]?.headers["last-event-id"]).toBe("2");
   });
 
-  test("reads on while the task of a subscription is interrupted", async () => {
+  test("continues while the task of a subscription is interrupted", async () => {
     const { client, server } = await agent((call) => {
       if (call.number === 1) {
         call.events.send(taskEvent("TASK_STATE_INPUT_REQUIRED"), 4);
@@ -213,7 +213,7 @@ describe("a stream that breaks, where the card promises replay", () => {
   });
 });
 
-describe("a stream that breaks, where the card promises no replay", () => {
+describe("a stream that breaks, if the card does not promise replay", () => {
   test("continues with the current task, and does not use event ids", async () => {
     const { client, server } = await agent((call) => {
       if (call.method === "SendStreamingMessage") {
@@ -233,7 +233,7 @@ describe("a stream that breaks, where the card promises no replay", () => {
     expect(server.calls[2]?.headers["last-event-id"]).toBeUndefined();
   });
 
-  test.each([-32004, -32602, -32001])("gives the final task where it ended meanwhile (%i)", async (code) => {
+  test.each([-32004, -32602, -32001])("yields the final task if it ended meanwhile (%i)", async (code) => {
     const { client } = await agent((call) => {
       if (call.method === "SendStreamingMessage") {
         call.events.send(taskEvent());
@@ -244,7 +244,7 @@ describe("a stream that breaks, where the card promises no replay", () => {
     expect(await glances(client.sendStreamingMessage("go"))).toEqual(["task WORKING", "task COMPLETED"]);
   });
 
-  test("ends with a snapshot in a state where a send ends", async () => {
+  test("ends with a snapshot in a state that ends a send", async () => {
     const { client } = await agent((call) => {
       call.events.send(
         taskEvent(call.method === "SubscribeToTask" ? "TASK_STATE_INPUT_REQUIRED" : "TASK_STATE_WORKING"),
@@ -266,7 +266,7 @@ describe("a stream that breaks, where the card promises no replay", () => {
     expect(error.code).toBe("TaskNotFound");
   });
 
-  test("throws ConnectionLost when its budget is spent, never an error of the runtime", async () => {
+  test("throws ConnectionLost when its budget is spent, never a runtime error", async () => {
     const { client, server } = await agent(
       (call) => {
         if (call.method === "SendStreamingMessage") call.events.send(taskEvent());
@@ -284,7 +284,7 @@ describe("a stream that breaks, where the card promises no replay", () => {
     expect(error.message).toMatch(new RegExp(`gave up after ${server.calls.length} attempts in \\d`));
   });
 
-  test("throws ConnectionLost where a stream closes at an active task and must not reconnect", async () => {
+  test("throws ConnectionLost if a stream closes at an active task and must not reconnect", async () => {
     const { client } = await agent(
       ({ events }) => {
         events.send(taskEvent());
@@ -317,7 +317,7 @@ describe("a stream that breaks, where the card promises no replay", () => {
 });
 
 describe("a send whose stream breaks before its first event", () => {
-  test("is not sent again, because it may have arrived", async () => {
+  test("is not repeated, because it may have arrived", async () => {
     for (const how of ["drop", "end"] as const) {
       const { client, server } = await agent(({ events }) => {
         events.open();
@@ -329,7 +329,7 @@ describe("a send whose stream breaks before its first event", () => {
     }
   });
 
-  test("is sent again under the same messageId where the card promises that it joins the first", async () => {
+  test("is repeated under the same messageId if the card promises to deduplicate it", async () => {
     const { client, server } = await agent(({ number, events }) => {
       if (number < 3) {
         if (number === 2) events.open();
@@ -344,7 +344,7 @@ describe("a send whose stream breaks before its first event", () => {
 });
 
 describe("errors in the middle of a stream", () => {
-  test("keep their code, and events before them are delivered", async () => {
+  test("keep their code, and earlier events are delivered", async () => {
     const { client } = await agent(({ events }) => {
       events.send(taskEvent());
       const error = {
@@ -395,7 +395,7 @@ describe("errors in the middle of a stream", () => {
 });
 
 describe("a server that asks the client to wait", () => {
-  test("is not asked earlier than Retry-After and the retry field of its stream say", async () => {
+  test("is not asked earlier than Retry-After and the retry field of its stream allow", async () => {
     const clock = new HandClock();
     const { client, server } = await agent(
       (call) => {
@@ -434,7 +434,7 @@ describe("a server that asks the client to wait", () => {
 });
 
 describe("a connection without traffic (three limits)", () => {
-  test("is replaced where it is half-open, and the stream continues", async () => {
+  test("is replaced if it is half-open, and the stream continues", async () => {
     const clock = new HandClock();
     const { client, server } = await agent(
       (call) => {
@@ -458,7 +458,7 @@ describe("a connection without traffic (three limits)", () => {
     expect(server.calls).toHaveLength(2);
   });
 
-  test("is kept where the server sends keep-alive comments", async () => {
+  test("is kept if the server sends keep-alive comments", async () => {
     const clock = new HandClock();
     const { client, server } = await agent(
       ({ events }) => {
@@ -486,7 +486,7 @@ describe("a connection without traffic (three limits)", () => {
     expect(server.calls).toHaveLength(1);
   });
 
-  test("is Timeout where the server does not answer within connectTimeout", async () => {
+  test("is Timeout if the server does not answer within connectTimeout", async () => {
     const clock = new HandClock();
     const { client, server } = await agent(() => undefined, {}, { clock, connectTimeout: 5_000 });
     const failed = failure(client.sendStreamingMessage("go"));
@@ -496,7 +496,7 @@ describe("a connection without traffic (three limits)", () => {
     expect(clock.waiting).toBe(0);
   });
 
-  test("is not what the total limit is about: it ends a stream with events too", async () => {
+  test("is separate from the total limit, which ends a stream with events too", async () => {
     const clock = new HandClock();
     const { client } = await agent(({ events }) => events.send(taskEvent()), {}, { clock });
     const stream = client.sendStreamingMessage("go", { timeout: 77_000 });
@@ -511,7 +511,7 @@ describe("a connection without traffic (three limits)", () => {
 });
 
 describe("reading a stream with next()", () => {
-  test("answers concurrent reads in their order", async () => {
+  test("answers concurrent reads in order", async () => {
     const { client } = await agent(({ events }) => {
       events.send(taskEvent());
       events.send(chunkEvent("a"));
@@ -528,7 +528,7 @@ describe("reading a stream with next()", () => {
     ]);
   });
 
-  test("throws a failure once, and then is over", async () => {
+  test("throws a failure once, then is done", async () => {
     const { client } = await agent(({ fail }) => fail(-32603, "Out of order"), {}, { reconnect: false });
     const stream = client.sendStreamingMessage("go");
     const [first, second] = await Promise.allSettled([stream.next(), stream.next()]);
@@ -585,7 +585,7 @@ describe("closing a stream", () => {
     expect(await stream.next()).toEqual({ done: true, value: undefined });
   });
 
-  test("ends a read that waits", async () => {
+  test("ends a pending read", async () => {
     const { client } = await agent(({ events }) => events.send(taskEvent()));
     const stream = client.sendStreamingMessage("go");
     const seen: string[] = [];

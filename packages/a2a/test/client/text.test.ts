@@ -35,7 +35,7 @@ const printed = (read: readonly TextPiece[]): string =>
   read.map(({ text, reset }) => (reset ? `<${text}` : text)).join("");
 
 describe(`the text of a stream (FUZZ_SEED=${seed})`, () => {
-  test("is printed once where a stream continues with the task, whose texts are one part then", async () => {
+  test("is printed once if a stream continues with the task, whose texts are merged by then", async () => {
     const merged = taskEvent("TASK_STATE_WORKING", {
       artifacts: [{ artifactId: "a", parts: [{ text: "It is sunny" }] }],
     });
@@ -46,7 +46,7 @@ describe(`the text of a stream (FUZZ_SEED=${seed})`, () => {
     expect(read.at(-1)).toEqual({ text: "It is sunny", reset: true, artifactId: "a" });
   });
 
-  test("is what the artifacts say at the end, whatever is appended and replaced, and resets only where texts differ", async () => {
+  test("equals the artifacts at the end after appends and replacements, and resets only if texts differ", async () => {
     const update = fc.record({
       id: fc.constantFrom("a", "b"),
       text: fc.stringMatching(/^[xy]{0,3}$/),
@@ -71,7 +71,7 @@ describe(`the text of a stream (FUZZ_SEED=${seed})`, () => {
     );
   });
 
-  test("of an artifact that is written again in smaller chunks has nothing twice", async () => {
+  test("of an artifact that is rewritten in smaller chunks has no repetition", async () => {
     const read = await pieces([
       chunkEvent("It is certain", false),
       chunkEvent("It ", false),
@@ -92,7 +92,7 @@ describe(`the text of a stream (FUZZ_SEED=${seed})`, () => {
     expect(printed(read)).toBe("It is so");
   });
 
-  test("sets several artifacts apart, and leaves out progress, data and files", async () => {
+  test("separates artifacts, and leaves out progress, data and files", async () => {
     const read = await pieces([
       said("TASK_STATE_WORKING", "Thinking"),
       artifact("a", "one"),
@@ -122,7 +122,7 @@ describe(`the text of a stream (FUZZ_SEED=${seed})`, () => {
     expect(printed(await pieces([artifact("a", "menu"), said("TASK_STATE_COMPLETED", "menu")]))).toBe("menu");
   });
 
-  test("of an answer to a question begins after what the task had", async () => {
+  test("of an answer to a question begins after the earlier text of the task", async () => {
     const task = taskEvent("TASK_STATE_INPUT_REQUIRED", {
       artifacts: [{ artifactId: "a", parts: [{ text: "menu" }] }],
       status: {
@@ -136,7 +136,7 @@ describe(`the text of a stream (FUZZ_SEED=${seed})`, () => {
     expect(printed(await pieces([task]))).toBe("menu\n?");
   });
 
-  test("a text that ends shorter than it was is a reset at its end", () => {
+  test("resets at the end if the final text is shorter", () => {
     const text = new GrowingText();
     expect(text.add("It is certain", false)).toEqual({ text: "It is certain", reset: false });
     expect(text.add("It is", false)).toBeUndefined();

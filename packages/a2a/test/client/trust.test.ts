@@ -72,7 +72,7 @@ const onlyKey = async (more: Partial<CardTrust> = {}): Promise<CardTrust> => ({
 });
 
 describe("the policy `require`", () => {
-  it("takes a card that a trusted key has signed", async () => {
+  it("accepts a card that a trusted key has signed", async () => {
     const agent = await agentWith((card) => signCard(card, key));
     const client = await connect(agent.url, { ...once, trust: trustCards(await onlyKey()) });
     expect(client.card.name).toBe("Stranger");
@@ -92,7 +92,7 @@ describe("the policy `require`", () => {
       async (card) => signCard(card, { ...stranger, kid: key.kid ?? "" }),
     ],
   ];
-  test.each(refused)("refuses a card that %s, and sends nothing to its agent", async (_name, reason, sign) => {
+  test.each(refused)("rejects a card that %s, and sends nothing to its agent", async (_name, reason, sign) => {
     const agent = await agentWith(sign);
     const { said: _, ...options } = warnings();
     const trust = trustCards(await onlyKey());
@@ -103,14 +103,14 @@ describe("the policy `require`", () => {
     expect(agent.asked.filter((each) => each !== `GET ${wellKnown}`)).toEqual([]);
   });
 
-  it("refuses a card that is given and not signed", async () => {
+  it("rejects a card that is passed in unsigned", async () => {
     const card = cardOf([jsonRpcAt("https://agents.example.com")]);
     const trust = trustCards(await onlyKey());
     await expect(connect(card, { trust })).rejects.toMatchObject({ code: "InvalidResponse" });
     expect((await connect(await signCard(card, key), { trust })).card.name).toBe("Stranger");
   });
 
-  it("reads the signature of a card of 0.3 as it came", async () => {
+  it("verifies the signature of a card of 0.3 as received", async () => {
     const old = {
       protocolVersion: "0.3.0",
       name: "Old",
@@ -135,7 +135,7 @@ describe("the policy `require`", () => {
 });
 
 describe("the policies `prefer` and `ignore`", () => {
-  it("prefer: takes an unsigned card and one of a stranger, with a warning", async () => {
+  it("prefer: accepts an unsigned card and one with an unknown key, with a warning", async () => {
     const trust = trustCards(await onlyKey({ policy: "prefer" }));
     for (const sign of [(card: object) => card, (card: object) => signCard(card, stranger)]) {
       const agent = await agentWith(sign);
@@ -145,13 +145,13 @@ describe("the policies `prefer` and `ignore`", () => {
     }
   });
 
-  it("prefer: refuses a card that names a trusted key and was changed", async () => {
+  it("prefer: rejects a card that names a trusted key and was changed", async () => {
     const agent = await agentWith(async (card) => ({ ...(await signCard(card, key)), version: "2" }));
     const trust = trustCards(await onlyKey({ policy: "prefer" }));
     await expect(connect(agent.url, { ...once, trust })).rejects.toMatchObject({ code: "InvalidResponse" });
   });
 
-  it("ignore: looks at nothing", async () => {
+  it("ignore: checks nothing", async () => {
     const agent = await agentWith(async (card) => ({ ...(await signCard(card, key)), version: "2" }));
     const { said, ...options } = warnings();
     await connect(agent.url, { ...options, trust: trustCards(await onlyKey({ policy: "ignore" })) });
@@ -160,7 +160,7 @@ describe("the policies `prefer` and `ignore`", () => {
 });
 
 describe("key sets", () => {
-  it("are read at their URL, and again where a signature names a new key, but not for every stranger", async () => {
+  it("are fetched from their URL, and again when a signature names a new key, but not for every unknown key", async () => {
     const keys = await site();
     const next = await makeCardKey();
     keys.serve("/keys", await cardKeySet([key]));
@@ -186,7 +186,7 @@ describe("key sets", () => {
     await expect(connect(await signCard(card, key), { trust })).rejects.toMatchObject({ code: "InvalidResponse" });
   });
 
-  it("that cannot be read make the call worth repeating", async () => {
+  it("that cannot be fetched make the call worth repeating", async () => {
     const keys = await site();
     const trust = trustCards({ keys: [{ keySet: `${keys.url}/keys` }] });
     const card = await signCard(cardOf([jsonRpcAt("https://agents.example.com")]), key);
@@ -208,8 +208,8 @@ describe("key sets", () => {
   });
 });
 
-describe("the header `jku` is a hint", () => {
-  it("is called only at an origin that the user named", async () => {
+describe("the header `jku` is only a hint", () => {
+  it("is fetched only from an origin that the user named", async () => {
     const [keys, other] = [await site(), await site()];
     const set: CardKeySet = await cardKeySet([key]);
     for (const each of [keys, other]) each.serve("/keys.json", set);
@@ -231,7 +231,7 @@ describe("the header `jku` is a hint", () => {
     expect(other.asked).toEqual([]);
   });
 
-  it("is not called at an address of this machine, unless that is allowed", async () => {
+  it("is not fetched from an address of this machine, unless that is allowed", async () => {
     const keys = await site();
     keys.serve("/keys.json", await cardKeySet([key]));
     const trust = trustCards({ jku: [keys.url] });
@@ -244,7 +244,7 @@ describe("the header `jku` is a hint", () => {
 });
 
 describe("a shared cache of cards", () => {
-  it("does not let a card pass that a client without `trust` has taken", async () => {
+  it("does not pass on a card that a client without `trust` accepted", async () => {
     const agent = await agentWith((card) => card);
     const cardCache = new Map<string, CachedCard>();
     await connect(agent.url, { ...once, cardCache });
@@ -252,7 +252,7 @@ describe("a shared cache of cards", () => {
     await expect(connect(agent.url, { ...once, cardCache, trust })).rejects.toMatchObject({ code: "InvalidResponse" });
   });
 
-  it("serves clients with another trust, who check the card again", async () => {
+  it("serves clients with other trust settings, who verify the card again", async () => {
     const agent = await agentWith((card) => signCard({ ...card, memberOfLater: 1 }, key));
     const cardCache = new Map<string, CachedCard>();
     const trust = trustCards(await onlyKey());
@@ -267,7 +267,7 @@ describe("a shared cache of cards", () => {
 });
 
 describe("the extended card (A2A 1.0 §3.1.11)", () => {
-  it("replaces the card where it is trusted, and else nobody gets it", async () => {
+  it("replaces the card if it is trusted; otherwise the call fails", async () => {
     const agent = await agentWith((card) => signCard(card, key));
     const client = await connect(agent.url, { ...once, trust: trustCards(await onlyKey()) });
     const extended = { ...client.card, name: "Extended", signatures: [] };
@@ -280,7 +280,7 @@ describe("the extended card (A2A 1.0 §3.1.11)", () => {
   });
 });
 
-describe("an option that is wrong", () => {
+describe("an invalid option", () => {
   test.each([
     ["the policy", { policy: "sometimes" }, "trust.policy"],
     ["a key", { keys: ["key"] }, "trust.keys[0]"],

@@ -45,7 +45,7 @@ function served(options: Partial<HandlerOptions> = {}, instead: Answer = () => u
 const jsonOf = (value: unknown): Response =>
   new Response(JSON.stringify(value), { headers: { "content-type": "application/json" } });
 
-describe("the choice", () => {
+describe("the choice of a version", () => {
   test.each<[HandlerOptions["versions"], ConnectOptions, string, string]>([
     [["1.0", "0.3"], {}, "JSONRPC", "1.0"],
     [["0.3", "1.0"], {}, "JSONRPC", "1.0"],
@@ -64,14 +64,14 @@ describe("the choice", () => {
     expect(await glances(client.subscribeToTask(task?.id as string))).toEqual(["task COMPLETED"]);
   });
 
-  test("of a version that the card does not have says which ones it has", async () => {
+  test("of a version that the card does not have lists those that it has", async () => {
     await expect(served({ versions: ["1.0"] }).connect({ version: "0.3" })).rejects.toMatchObject({
       code: "InvalidResponse",
       message: expect.stringContaining('JSONRPC 1.0 at "https://agents.example/echo" was not asked for') as string,
     });
   });
 
-  test("goes to 0.3 where no interface of 1.0 answers", async () => {
+  test("falls back to 0.3 if no interface of 1.0 answers", async () => {
     const dead: Answer = (request) =>
       request.method === "POST" && request.headers.get("a2a-version") === "1.0"
         ? new Response("gone", { status: 404 })
@@ -82,7 +82,7 @@ describe("the choice", () => {
     expect(client.chosen).toMatchObject({ protocolBinding: "JSONRPC", protocolVersion: "0.3" });
   });
 
-  test("goes to another binding of 0.3 where one does not answer", async () => {
+  test("tries another binding of 0.3 if one does not answer", async () => {
     const dead: Answer = (request) =>
       request.method === "POST" && new URL(request.url).pathname === "/echo"
         ? new Response("gone", { status: 404 })
@@ -124,7 +124,7 @@ describe("the card", () => {
     expect(seen).toHaveLength(count);
   });
 
-  test("with the shapes of both versions gets the interfaces of both", async () => {
+  test("with the shapes of both versions has the interfaces of both", async () => {
     const both = {
       ...card({ supportedInterfaces: [{ url: `${base}/new`, protocolBinding: "JSONRPC", protocolVersion: "1.0" }] }),
       ...old,
@@ -149,7 +149,7 @@ describe("the card", () => {
       { ...old, url: undefined, supportedInterfaces: 7 },
       "supportedInterfaces must be an array",
     ],
-  ])("%s says what is wrong with it", async (_, value, message) => {
+  ])("%s: the error says what is wrong", async (_, value, message) => {
     await expect(served({}, cards("/echo/.well-known/agent-card.json", value)).connect()).rejects.toMatchObject({
       code: "InvalidResponse",
       message: expect.stringContaining(message) as string,
@@ -194,14 +194,14 @@ describe("streams of 0.3", () => {
     expect(await stream(status("auth-required", true))).toEqual(["AUTH_REQUIRED"]);
   });
 
-  test("end with the task where `final` is missing", async () => {
+  test("end with the task if `final` is missing", async () => {
     expect(await stream(status("completed", false), status("working", false))).toEqual(["COMPLETED"]);
   });
 
   test.each([
     ["on its own, as JavaScript's server over REST does", "event: error\ndata: ", { code: -32004, message: "no" }],
     ["in a member", "data: ", { error: { code: 501, status: "UNIMPLEMENTED", message: "no" } }],
-  ])("say what went wrong %s", async (_, field, error) => {
+  ])("report what went wrong %s", async (_, field, error) => {
     const failing: Answer = (request) =>
       request.method === "GET"
         ? undefined
@@ -236,7 +236,7 @@ test("activated extensions are read from either header", async () => {
 });
 
 describe("answers of 0.3", () => {
-  test("may have the media type of plain text, which is the default in Go", async () => {
+  test("may have the media type text/plain, which is the default in Go", async () => {
     const task = { kind: "task", id: "t", contextId: "c", status: { state: "completed" } };
     const instead: Answer = (request) =>
       request.method === "GET"
@@ -251,7 +251,7 @@ describe("answers of 0.3", () => {
   test.each([
     ["refused with the first event", { error: { code: -32602, message: "Task is in terminal state" } }],
     ["broken off", undefined],
-  ])("a subscription to a finished task that is %s gives the task", async (_, answer) => {
+  ])("a subscription to a finished task that is %s yields the task", async (_, answer) => {
     const task = { kind: "task", id: "t", contextId: "c", status: { state: "completed" } };
     const instead: Answer = async (request) => {
       if (request.method === "GET") return undefined;
@@ -311,7 +311,7 @@ describe("the extended card of an agent of 0.2, which has no method for it", () 
     expect(seen.at(-1)?.headers.get("authorization")).toBe("Bearer token");
   });
 
-  test("is refused without credentials as any request is", async () => {
+  test("is rejected without credentials like any request", async () => {
     const client = await served({}, agentOf02("/agent/authenticatedExtendedCard", 401)).connect();
     await expect(client.getExtendedAgentCard()).rejects.toMatchObject({ code: "Unauthenticated", challenge: "Bearer" });
   });

@@ -76,7 +76,7 @@ describe("waiting for a task that streams", () => {
     ).rejects.toMatchObject({ code: "UnsupportedOperation", message: expect.stringContaining("TASK_STATE_CANCELED") });
   });
 
-  test.each([-32004, -32602])("asks again and again where the agent has no stream of it (%i)", async (code) => {
+  test.each([-32004, -32602])("polls if the agent has no stream of the task (%i)", async (code) => {
     const clock = new HandClock();
     const { client } = await agent(
       (call) => {

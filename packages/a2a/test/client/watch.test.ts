@@ -29,7 +29,7 @@ async function agent(
 const stateOf = ({ getSnapshot }: WatchedTask): string | undefined => getSnapshot().task?.status.state;
 
 describe("client.watch() (A2A 1.0 §3.1.6)", () => {
-  test("polls where the agent does not stream, less and less often, until the task ends", async () => {
+  test("polls with growing delays if the agent does not stream, until the task ends", async () => {
     const clock = new HandClock();
     let state: "TASK_STATE_WORKING" | "TASK_STATE_COMPLETED" = "TASK_STATE_WORKING";
     const { client, server } = await agent((call) => call.answer(taskOf(state)), false, { clock });
@@ -50,7 +50,7 @@ describe("client.watch() (A2A 1.0 §3.1.6)", () => {
     expect(clock.waiting).toBe(0);
   });
 
-  test("polls where the card promises streams that there are none of", async () => {
+  test("polls if the card promises streams that the server does not have", async () => {
     const { client, server } = await agent((call) => {
       if (call.method === "SubscribeToTask") return call.fail(-32004, "No streams here");
       call.answer(taskOf("TASK_STATE_COMPLETED"));
@@ -62,7 +62,7 @@ describe("client.watch() (A2A 1.0 §3.1.6)", () => {
     expect(server.methods().slice(-1)).toEqual(["GetTask"]);
   });
 
-  test("follows on after a stream that ended at a question", async () => {
+  test("continues after a stream that ended at a question", async () => {
     const clock = new HandClock();
     const { client } = await agent(
       (call) => {
@@ -81,7 +81,7 @@ describe("client.watch() (A2A 1.0 §3.1.6)", () => {
     expect(stateOf(watched)).toBe("TASK_STATE_COMPLETED");
   });
 
-  test("has a task that it was given as its first snapshot, and keeps what the agent repeats", async () => {
+  test("starts with the task that it was given, and ignores what the agent repeats", async () => {
     const { client } = await agent((call) => {
       call.events.send(taskEvent("TASK_STATE_WORKING", { metadata: JSON.parse('{ "__proto__": {}, "a": [1] }') }));
       call.events.send(statusEvent("TASK_STATE_COMPLETED"));
@@ -99,7 +99,7 @@ describe("client.watch() (A2A 1.0 §3.1.6)", () => {
     expect(client.watch(taskOf("TASK_STATE_FAILED")).getSnapshot().ended).toBe(true);
   });
 
-  test("tells of events that came together once, and of a direct end of the signal as an error", async () => {
+  test("reports events that arrive together once, and an abort as an error", async () => {
     const { client } = await agent((call) => {
       call.events.open();
       const events = [taskEvent(), chunkEvent("a", false), ...Array.from("bcdefgh", (text) => chunkEvent(text))];
@@ -117,7 +117,7 @@ describe("client.watch() (A2A 1.0 §3.1.6)", () => {
     expect(watched.getSnapshot().error).toMatchObject({ code: "Aborted" });
   });
 
-  test("calls the other listeners after one that throws, whose error is one of the program", async () => {
+  test("calls the other listeners after one throws, and reports the error as the program's", async () => {
     const thrown: unknown[] = [];
     const others = process.listeners("uncaughtException");
     process.removeAllListeners("uncaughtException");
@@ -140,7 +140,7 @@ describe("client.watch() (A2A 1.0 §3.1.6)", () => {
     expect(watched.getSnapshot().error).toBeUndefined();
   });
 
-  test("is not there for clients that stay small", async () => {
+  test("is not bundled into clients that do not use it", async () => {
     const card = cardOf([jsonRpcAt("http://127.0.0.1:9")]);
     const client = await connectJsonRpc(card);
     expect(() => client.watch("t1")).toThrow(expect.objectContaining({ code: "UnsupportedOperation" }));

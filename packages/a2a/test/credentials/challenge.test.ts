@@ -16,12 +16,12 @@ describe("challengesOf() (RFC 9110 §11.6.1)", () => {
     expect(parameterOf(challengesOf(header), "constructor")).toBeUndefined();
   });
 
-  it("takes an unquoted URL, as some servers send it", () => {
+  it("accepts an unquoted URL, as some servers send it", () => {
     const [one] = challengesOf("Bearer resource_metadata=https://a.example.com/.well-known/x");
     expect(one?.parameters["resource_metadata"]).toBe("https://a.example.com/.well-known/x");
   });
 
-  it("reads anything without an error, and long headers in linear time", () => {
+  it("parses anything without an error, and long headers in linear time", () => {
     fc.assert(
       fc.property(fc.string({ unit: "binary", maxLength: 300 }), (text) => {
         for (const { scheme, parameters } of challengesOf(text))

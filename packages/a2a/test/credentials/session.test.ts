@@ -35,7 +35,7 @@ describe("credentials are sent", () => {
     expect([sent, error.message.includes(secret)]).toEqual([[], false]);
   });
 
-  it.each([undefined, "", 7])("never if there are none: %j is refused before anything is sent", async (unset) => {
+  it.each([undefined, "", 7])("never if there are none: %j is rejected before anything is sent", async (unset) => {
     const agent = await agentWith(bearerScheme, (_, response) => refuse(response, "Bearer"));
     const given = unset as string;
     for (const credential of [bearerToken(given), bearerToken(async () => given)]) {
@@ -110,7 +110,7 @@ describe("credentials are sent", () => {
     ]);
   });
 
-  it("not where they would end a header or a cookie, and the error does not have them", async () => {
+  it("not if they would end a header or a cookie, and the error does not show them", async () => {
     for (const [location, key] of [
       ["header", `${secret}\r\nx: y`],
       ["header", `${secret}λ`],
@@ -127,7 +127,7 @@ describe("credentials are sent", () => {
   });
 });
 
-describe("a refusal", () => {
+describe("a rejection", () => {
   it("is final if there are no other credentials, and is not asked for twice", async () => {
     const agent = await agentWith(bearerScheme, (_, response) => refuse(response, 'Bearer error="invalid_token"'));
     const client = await connect(agent.url, { credentials: [bearerToken(secret)] });
@@ -135,7 +135,7 @@ describe("a refusal", () => {
     expect(agent.calls).toHaveLength(1);
   });
 
-  it("makes a function for the secret be called again, for all calls that were refused together", async () => {
+  it("calls the function for the secret again, once for all calls rejected together", async () => {
     let current = "one";
     const agent = await agentWith(bearerScheme, (request, response) => {
       if (request.headers.authorization === "Bearer two") return false;
@@ -156,7 +156,7 @@ describe("a refusal", () => {
     expect(agent.calls).toHaveLength(2);
   });
 
-  it("of a card that asks for nothing chooses by its challenge", async () => {
+  it("of a card without requirements chooses by its challenge", async () => {
     const agent = await agentWith(
       {},
       (request, response) => request.headers.authorization === undefined && refuse(response, 'Basic realm="x", Bearer'),
@@ -167,7 +167,7 @@ describe("a refusal", () => {
     expect(agent.calls.map(({ headers }) => headers.authorization)).toEqual([undefined, `Bearer ${secret}`]);
   });
 
-  it("of a 403 without a scope is no reason for other credentials (RFC 6750 §3.1)", async () => {
+  it("of a 403 without a scope does not select other credentials (RFC 6750 §3.1)", async () => {
     const agent = await agentWith(bearerScheme, (_, response) => refuse(response, "Bearer", 403));
     let count = 0;
     const client = await connect(agent.url, { credentials: [bearerToken(async () => `token-${count++}`)] });
@@ -175,7 +175,7 @@ describe("a refusal", () => {
     expect(agent.calls).toHaveLength(1);
   });
 
-  it("of a provider itself is told as it is, and ends nothing else", async () => {
+  it("of a provider is passed on unchanged, and ends nothing else", async () => {
     const agent = await agentWith(bearerScheme);
     let fail = true;
     const token = async () => {
@@ -210,7 +210,7 @@ describe("an extended card (A2A 1.0 §3.1.11)", () => {
     return [client.card.capabilities, agent.calls.at(-1)?.headers] as const;
   };
 
-  it("takes the place of the card, and says how to authenticate", async () => {
+  it("replaces the card, and says how to authenticate", async () => {
     const key = { apiKeySecurityScheme: { location: "header", name: "x-other" } };
     const [capabilities, headers] = await extended({
       capabilities: { pushNotifications: true },
@@ -222,7 +222,7 @@ describe("an extended card (A2A 1.0 §3.1.11)", () => {
     expect(headers).not.toHaveProperty("authorization");
   });
 
-  it("that asks for nothing, or for what nobody has, leaves what works", async () => {
+  it("without requirements, or with ones that cannot be met, leaves what works", async () => {
     for (const name of ["none", "mtls"]) {
       const schemes = name === "none" ? {} : { securitySchemes: { mtls: { mtlsSecurityScheme: {} } } };
       const securityRequirements = name === "none" ? [] : [{ schemes: { mtls: { list: [] } } }];
@@ -232,7 +232,7 @@ describe("an extended card (A2A 1.0 §3.1.11)", () => {
   });
 });
 
-describe("a stranger's card", () => {
+describe("an untrusted card", () => {
   it("with names of objects, unknown schemes and thousands of requirements is read", async () => {
     const schemes = JSON.parse('{"__proto__":{"httpAuthSecurityScheme":{"scheme":"Bearer"}}}') as typeof bearerScheme;
     const many = Array.from({ length: 5_000 }, (_, at) => ({ schemes: { [`s${at}`]: { list: [] } } }));
@@ -245,7 +245,7 @@ describe("a stranger's card", () => {
     }
   });
 
-  it("cannot have a key sent as a header that no client may set", async () => {
+  it("cannot make the client send a key as a forbidden header", async () => {
     for (const name of ["x\r\ny", "", "a b", "ü"]) {
       const agent = await agentWith({ key: { apiKeySecurityScheme: { location: "header", name } } }, (_, response) =>
         refuse(response, "Bearer"),

@@ -12,7 +12,7 @@ const token = "token-of-a-test-0123456789";
 const client: OAuthOptions = { clientId: "app", clientSecret: secret };
 
 describe("a login whose request is pushed (RFC 9126)", () => {
-  it("opens a page with the state, by which the redirect knows the answer", async () => {
+  it("opens a page with the state, which the redirect has to match", async () => {
     const server = await authorizationServer((path, _form, issuer) => {
       if (path === "/par")
         return (to: ServerResponse) =>
@@ -48,7 +48,7 @@ describe("a login whose request is pushed (RFC 9126)", () => {
 });
 
 describe("a card that names endpoints of several servers", () => {
-  it("gets neither a code nor a secret sent to any of them (RFC 9700 §4.4)", async () => {
+  it("does not get a code or a secret sent to any of them (RFC 9700 §4.4)", async () => {
     const evil = await authorizationServer(() => ({ access_token: token, token_type: "bearer" }));
     const own = await authorizationServer(() => ({ access_token: token, token_type: "bearer", refresh_token: token }));
     const opened: string[] = [];
@@ -118,7 +118,7 @@ describe("the user of a login (onUser)", () => {
   const jwt = (claims: object): string =>
     [{ alg: "none" }, claims].map((part) => Buffer.from(JSON.stringify(part)).toString("base64url")).join(".") + ".";
 
-  it("is told from the ID token, and asked for (OpenID Connect Core §5.4)", async () => {
+  it("comes from the ID token, which the login requests (OpenID Connect Core §5.4)", async () => {
     const { users, scope, issuer } = await logIn((iss) => jwt({ ...good, iss }));
     expect(users).toEqual([{ subject: "ada", issuer, name: "Ada Lovelace" }]);
     expect(scope).toBe("chat openid email");
@@ -133,12 +133,12 @@ describe("the user of a login (onUser)", () => {
     ["that cannot be read", () => "x.y"],
     ["that is not text", () => ({ sub: "ada" })],
     ["that is missing", () => undefined],
-  ])("is nobody by an ID token %s (§3.1.3.7), and the login holds", async (_, idToken) => {
+  ])("is unknown with an ID token %s (§3.1.3.7), and the login holds", async (_, idToken) => {
     expect((await logIn(idToken)).users).toEqual([]);
   });
 
   it.each([[["chat"]], ["openid"], [undefined]])(
-    "is not asked for where the server knows the scopes %j",
+    "is not requested if the server knows the scopes %j",
     async (known) => {
       expect((await logIn((iss) => jwt({ ...good, iss }), known ?? null)).scope).toBe("chat");
     },

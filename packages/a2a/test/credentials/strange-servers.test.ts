@@ -75,7 +75,7 @@ describe("an answer of a token endpoint", () => {
     ["that breaks off", (to: ServerResponse) => void to.destroy()],
     ["of HTTP 500", (to: ServerResponse) => to.writeHead(500).end(secret)],
   ];
-  it.each(answers)("%s is told in a short, safe sentence", async (_what, answer) => {
+  it.each(answers)("%s is reported in a short, safe sentence", async (_what, answer) => {
     const server = await authorizationServer((path) => (path === "/token" ? answer : undefined));
     const agent = await agentWith({ oauth: clientFlow(`${server.issuer}/token`) });
     const error = await failure(agent.url, [clientCredentials(client)]);
@@ -86,7 +86,7 @@ describe("an answer of a token endpoint", () => {
     expect(agent.calls).toEqual([]);
   });
 
-  it("that never comes ends with the call, and with a timeout of its own", async () => {
+  it("that never arrives ends with the call, and with its own timeout", async () => {
     const server = await authorizationServer(() => () => undefined);
     const agent = await agentWith({ oauth: clientFlow(`${server.issuer}/token`) });
     const clock = fakeClock();
@@ -122,7 +122,7 @@ describe("a card", () => {
     expectNoSecret(error);
   });
 
-  it("that names other metadata gets nothing where the user has named the issuer", async () => {
+  it("that names other metadata has no effect if the user named the issuer", async () => {
     const evil = await authorizationServer(() => ({ access_token: token, token_type: "bearer" }));
     const own = await authorizationServer((path, _form, issuer) => {
       if (path === "/token") return { access_token: token, token_type: "Bearer", expires_in: 60 };
@@ -137,7 +137,7 @@ describe("a card", () => {
     expect(own.asked.at(-1)).toContain(`scope=chat&resource=${encodeURIComponent(agent.url)}`);
   });
 
-  it("whose metadata are of another issuer is refused (RFC 8414 §3.3)", async () => {
+  it("whose metadata belongs to another issuer is rejected (RFC 8414 §3.3)", async () => {
     const server = await authorizationServer((path) =>
       path.startsWith("/.well-known")
         ? { issuer: "https://login.example.com", token_endpoint: "https://login.example.com/token" }
@@ -155,7 +155,7 @@ describe("a card", () => {
     expect(server.asked.filter((one) => one.startsWith("/token"))).toEqual([]);
   });
 
-  it("of which the 401 names the metadata of another resource is refused (RFC 9728 §3.3)", async () => {
+  it("whose 401 names the metadata of another resource is rejected (RFC 9728 §3.3)", async () => {
     const server = await authorizationServer((path, _form, issuer) => {
       if (path === "/token") return { access_token: token, token_type: "Bearer" };
       if (path === "/resource") return { resource: "https://other.example.com", authorization_servers: [issuer] };
@@ -169,7 +169,7 @@ describe("a card", () => {
     expect(server.asked).toEqual(["/resource"]);
   });
 
-  it("cannot have a page opened that is not a page of the web", async () => {
+  it("cannot make the client open a URL that is not a web page", async () => {
     const opened: string[] = [];
     const redirect = {
       begin: async () => ({
@@ -193,7 +193,7 @@ describe("a card", () => {
     expect(opened).toEqual([]);
   });
 
-  it("cannot have a user sent to a page that is none, nor make the client ask without a pause", async () => {
+  it("cannot send a user to an invalid page, nor make the client poll without a pause", async () => {
     const clock = fakeClock();
     const shown: unknown[] = [];
     let page = "javascript:alert(1)";
@@ -256,7 +256,7 @@ describe("tokens", () => {
     expect(await sent()).toBe("-3");
   });
 
-  it("of a store that fails are no reason to call without them, and of another process are used", async () => {
+  it("from a store that fails are required all the same, and those of another process are used", async () => {
     const server = await issuing(600);
     let refused = "";
     const agent = await agentWith({ oauth: clientFlow(`${server.issuer}/token`) }, (request, response) =>
@@ -278,7 +278,7 @@ describe("tokens", () => {
     expect(server.asked).toHaveLength(2);
   });
 
-  it("that are asked for by many calls are asked for once", async () => {
+  it("that many calls need are requested once", async () => {
     const server = await issuing(600);
     const agent = await agentWith({ oauth: clientFlow(`${server.issuer}/token`) });
     const connected = await connect(agent.url, { credentials: [clientCredentials(client)] });

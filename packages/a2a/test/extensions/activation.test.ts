@@ -29,7 +29,7 @@ async function activeIn(made: Harness, asked: readonly string[]): Promise<readon
 const refusedFor = (extensions: string) => ({ code: "ExtensionSupportRequired", metadata: { extensions } });
 
 describe("activation (A2A 1.0 §4.6)", () => {
-  test("is off unless asked for, ignores what is unknown, and never takes another version", async () => {
+  test("is off by default, ignores unknown extensions, and never takes another version", async () => {
     const made = serving({ uri: "https://example.com/ext/v1" }, { uri: two });
     expect(await activeIn(made, [])).toEqual([]);
     expect(
@@ -42,7 +42,7 @@ describe("activation (A2A 1.0 §4.6)", () => {
     expect(made.log).toEqual([]);
   });
 
-  test("refuses every call that has not asked for a required one", async () => {
+  test("rejects every call that did not ask for a required extension", async () => {
     const made = serving({ uri: one, required: true }, { uri: two });
     await expect(activeIn(made, [two])).rejects.toMatchObject(refusedFor(one));
     await expect(made.get("task")).rejects.toMatchObject(refusedFor(one));
@@ -52,7 +52,7 @@ describe("activation (A2A 1.0 §4.6)", () => {
 });
 
 describe("an extension that requires others", () => {
-  test("is inactive without them, with all that require it, and a log line says why", async () => {
+  test("is inactive without them, with all that require it; the server logs why", async () => {
     const made = serving({ uri: one }, { uri: two, requires: [one] }, { uri: three, requires: [two] });
     expect(await activeIn(made, [two, three])).toEqual([]);
     expect(made.log.map(({ level, extension, requires }) => [level, extension, requires])).toEqual([
@@ -63,7 +63,7 @@ describe("an extension that requires others", () => {
     expect(await activeIn(made, [one])).toEqual([one]);
   });
 
-  test("is refused without them where it is required itself (ExtensionSupportRequired)", async () => {
+  test("is rejected without them if it is required itself (ExtensionSupportRequired)", async () => {
     const made = serving({ uri: one }, { uri: two, requires: [one], required: true });
     await expect(activeIn(made, [two])).rejects.toMatchObject(refusedFor(one));
     expect(await activeIn(made, [one, two])).toEqual([one, two]);
@@ -71,7 +71,7 @@ describe("an extension that requires others", () => {
 });
 
 describe("onActivate", () => {
-  test("sees the call, and leaves the extension out of it with `false`, with those that require it", async () => {
+  test("sees the call; `false` leaves out the extension and those that require it", async () => {
     const calls: ActivatingCall[] = [];
     const made = serving(
       {
@@ -99,7 +99,7 @@ describe("onActivate", () => {
     expect(calls).toHaveLength(2);
   });
 
-  test("refuses the call with `false` where the extension is required", async () => {
+  test("rejects the call with `false` if the extension is required", async () => {
     const made = serving({ uri: one, required: true, onActivate: () => false });
     await expect(activeIn(made, [one])).rejects.toMatchObject(refusedFor(one));
   });
@@ -124,7 +124,7 @@ describe("onActivate", () => {
     ["returns what is neither true nor false", () => "yes", { code: "InternalError" }, {}],
     ["returns a promise that rejects", () => Promise.reject(new Error("late")), { code: "InternalError" }, {}],
   ])(
-    "that %s refuses the call; of the kind data it only leaves the extension out",
+    "that %s rejects the call; of a data extension it only leaves the extension out",
     async (_, onActivate, error, more) => {
       const agree = onActivate as () => boolean;
       await expect(activeIn(serving({ uri: one, onActivate: agree }), [one])).rejects.toMatchObject({

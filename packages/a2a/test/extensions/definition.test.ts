@@ -28,7 +28,7 @@ function refusal(definition: object): Readonly<Record<string, string>> {
 }
 
 describe("defineExtension() (A2A 1.0 §4.6)", () => {
-  test("takes what is right, as it is, and nobody can change it", () => {
+  test("accepts a valid definition unchanged, and freezes it", () => {
     const onAppend = <E>(event: E): E => event;
     const definition = {
       uri: "urn:example:ext:v1",
@@ -62,7 +62,7 @@ describe("defineExtension() (A2A 1.0 §4.6)", () => {
     ["one with a character that is not ASCII", "https://example.com/ä"],
     ["one with half an escape", "https://example.com/%2"],
     ["one that is too long for a header", `https://example.com/${"a".repeat(2048)}`],
-  ])("refuses as URI: %s", (_, wrong) => {
+  ])("rejects as URI: %s", (_, wrong) => {
     expect(Object.keys(refusal({ uri: wrong }))).toEqual(["uri"]);
   });
 
@@ -176,7 +176,7 @@ describe("defineExtension() (A2A 1.0 §4.6)", () => {
       { methods: { "notes/find": method({ jsonrpc: "rpc.find" }) } },
       'methods["notes/find"].jsonrpc',
     ],
-  ])("refuses %s, and names the field", (_, wrong, field) => {
+  ])("rejects %s, and names the field", (_, wrong, field) => {
     expect(Object.keys(refusal({ uri, ...wrong }))).toEqual([field]);
   });
 
@@ -194,26 +194,26 @@ describe("defineExtension() (A2A 1.0 §4.6)", () => {
       'methods["notes/find"].oncall',
       "onCall",
     ],
-  ])("refuses a misspelt member %s, with the name that was meant", (_, wrong, field, meant) => {
+  ])("rejects a misspelt member %s, and suggests the right name", (_, wrong, field, meant) => {
     expect(refusal({ uri, ...wrong })).toEqual({ [field]: `is unknown: did you mean ${meant}?` });
   });
 
-  test("refuses a member that is like no other", () => {
+  test("rejects an unknown member that resembles no other", () => {
     expect(refusal({ uri, colour: "blue" })).toEqual({ colour: "is not a member of a definition" });
   });
 
-  test("says where a method without `rest` has to say it is", () => {
+  test("explains how a method without `rest` must say so", () => {
     expect(refusal({ uri, methods: { "notes/find": method({ rest: undefined }) } })).toEqual({
       'methods["notes/find"].rest':
         'must say where the method is over HTTP+JSON, such as { method: "POST", path: "/tasks:search" }',
     });
   });
 
-  test("refuses what is not an object at all", () => {
+  test("rejects what is not an object at all", () => {
     expect(Object.keys(refusal(null as never))).toEqual(["uri"]);
   });
 
-  test("says everything that is wrong at once", () => {
+  test("lists everything that is wrong at once", () => {
     expect(() => defineExtension({ uri: "a b", kind: "x" } as never)).toThrow(
       "The extension a b is invalid: uri must be an absolute URI without commas and spaces; kind must be one of data, profile, method, state",
     );
@@ -246,7 +246,7 @@ describe("the extensions of a server", () => {
   const base: AnyExtension = { uri: "urn:example:base", description: "Base", params: { a: 1 } };
   const above: AnyExtension = { uri: "urn:example:above", requires: [base.uri], required: true };
 
-  test("are on the cards of the agents that have them, once, and those of the server on all cards", () => {
+  test("are on the cards of their agents, once, and those of the server on all cards", () => {
     const shown = { uri: base.uri, description: "Base", params: { a: 1 } };
     expect(serve([[base], []])).toEqual([[shown], []]);
     expect(serve([[base], []], [base])).toEqual([[shown], [shown]]);
@@ -292,7 +292,7 @@ describe("the extensions of a server", () => {
       [],
       /must not require each other: urn:a requires urn:b requires urn:a$/,
     ],
-  ])("are refused when the server is made: %s", (_, of, all, message) => {
+  ])("are rejected when the server is created: %s", (_, of, all, message) => {
     expect(() => serve(of, all)).toThrow(message);
   });
 
@@ -300,7 +300,7 @@ describe("the extensions of a server", () => {
     expect(serve([[above]], [], [base.uri])[0]?.map((each) => each.uri)).toEqual([base.uri, above.uri]);
   });
 
-  test("have a cycle only where one leads back to itself, however many share what they require", () => {
+  test("have a cycle only if one leads back to itself, however many share a requirement", () => {
     const chain = Array.from({ length: 200 }, (_, at) => ({
       uri: `urn:e:${at}`,
       requires: Array.from({ length: at }, (__, before) => `urn:e:${before}`),

@@ -17,7 +17,7 @@ const notes: Extension = {
   onAppend: (event) => (event.kind === "artifact" ? { ...event, metadata: { note: "n".repeat(3_000) } } : event),
 };
 
-test("events whose additions the task had no room for are recognized when a resumed run repeats them", async () => {
+test("a resumed run recognizes repeated events whose additions did not fit into the task", async () => {
   const clock = fakeClock();
   const shared = memoryStore();
   let alive = true;

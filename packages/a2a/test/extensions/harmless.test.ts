@@ -63,7 +63,7 @@ const returned: Readonly<Record<string, (event: AppendedEvent) => unknown>> = {
   }),
 };
 
-describe("what onAppend of kind data cannot add is left out, with a log line", () => {
+describe("what onAppend of a data extension cannot add is left out and logged", () => {
   test.each(Object.entries(returned))("%s", async (_name, onAppend) => {
     const made = extended(result, { onAppend: onAppend as never }, { eventBytes: 4096 });
     const task = await made.send("go", active);
@@ -80,7 +80,7 @@ describe("what onAppend of kind data cannot add is left out, with a log line", (
       expect(made.log.filter(({ level }) => level === "warn").map(({ extension }) => extension)).toContain(uri);
     },
   );
-  test("what it changes in the event itself, before it throws", async () => {
+  test("its changes to the event itself, before it throws", async () => {
     const made = extended(result, {
       onAppend(event) {
         Object.assign(event, { state: "TASK_STATE_FAILED", metadata: { big: 1n } });
@@ -92,7 +92,7 @@ describe("what onAppend of kind data cannot add is left out, with a log line", (
     expect([task.status.state, task.artifacts?.[0]?.parts[0]?.text]).toEqual(["TASK_STATE_COMPLETED", "result"]);
   });
 
-  test("what the task has no room for", async () => {
+  test("what does not fit into the task", async () => {
     const made = extended(
       async function* (turn) {
         for (let at = 0; at < 6; at += 1) {
@@ -110,7 +110,7 @@ describe("what onAppend of kind data cannot add is left out, with a log line", (
     ).toBe(true);
   });
 
-  test("rows that the task has no room for", async () => {
+  test("rows that do not fit into the task", async () => {
     const made = extended(
       async function* (turn) {
         for (let at = 0; at < 4; at += 1) yield turn.artifact({ artifactId: `a${at}`, parts: [{ text: "x" }] });
@@ -128,7 +128,7 @@ describe("what onAppend of kind data cannot add is left out, with a log line", (
   });
 });
 
-describe("what onFinish cannot add is left out, with a log line", () => {
+describe("what onFinish cannot add is left out and logged", () => {
   test.each(
     Object.entries({ bigint: 1n, circle, nested: nested(100_000), deep: nested(500), large: "x".repeat(20_000_000) }),
   )("%s", async (_name, value) => {
@@ -142,8 +142,8 @@ describe("what onFinish cannot add is left out, with a log line", () => {
 /** What is not JSON. */
 const noJson = { bigint: 1n, circle, nested: nested(100_000), deep: nested(500) };
 
-describe("what onAccept returns and is not JSON", () => {
-  test.each(Object.entries(noJson))("%s: is left out, with a log line", async (_name, value) => {
+describe("what onAccept returns that is not JSON", () => {
+  test.each(Object.entries(noJson))("%s: is left out and logged", async (_name, value) => {
     const made = extended(result, {
       onAccept: ({ message }) => ({ message: { ...message, metadata: { value } as never } }),
     });
@@ -152,7 +152,7 @@ describe("what onAccept returns and is not JSON", () => {
     expect(made.log).toMatchObject([{ level: "warn", extension: uri, hook: "onAccept" }]);
   });
 
-  test.each(Object.entries(noJson))("%s: refuses the message, of another kind", async (_name, value) => {
+  test.each(Object.entries(noJson))("%s: rejects the message, of another kind", async (_name, value) => {
     const made = extended(result, {
       kind: "profile",
       onAccept: ({ message }) => ({ message: { ...message, metadata: { value } as never } }),
@@ -160,7 +160,7 @@ describe("what onAccept returns and is not JSON", () => {
     await expect(made.send("go", active)).rejects.toMatchObject({ code: "InternalError" });
   });
 
-  test("too many bytes of the kind data are left out", async () => {
+  test("too many bytes of a data extension are left out", async () => {
     const made = extended(result, {
       onAccept: ({ message }) => ({ message: { ...message, metadata: { value: "x".repeat(40 << 20) } } }),
     });
@@ -181,8 +181,8 @@ describe("what onAccept returns and is not JSON", () => {
   });
 });
 
-describe("what onDeliver of kind data returns and is not JSON", () => {
-  test.each(Object.entries(noJson))("%s: is left out, with a log line", async (_name, value) => {
+describe("what onDeliver of a data extension returns that is not JSON", () => {
+  test.each(Object.entries(noJson))("%s: is left out and logged", async (_name, value) => {
     const made = extended(result, {
       onDeliver: (event) =>
         event.task === undefined ? event : { task: { ...event.task, metadata: { value } as never } },
@@ -193,7 +193,7 @@ describe("what onDeliver of kind data returns and is not JSON", () => {
   });
 });
 
-describe("a failure of the kind data that repeats with each event", () => {
+describe("a data extension that fails at each event", () => {
   const many: OnMessage = async function* (turn) {
     for (let at = 0; at < 50; at += 1) {
       yield turn.artifact({ artifactId: `a${at}`, parts: [{ text: "x" }], metadata: { k: 1 } });
@@ -218,7 +218,7 @@ describe("a failure of the kind data that repeats with each event", () => {
     ["a schema that refuses everything", broken(() => ({ issues: [{ message: "no" }] }) as never)],
     ["onAppend", { onAppend: throwing }],
     ["onDeliver", { onDeliver: throwing }],
-  ])("is told once for a task: %s", async (_name, extension) => {
+  ])("is logged once a task: %s", async (_name, extension) => {
     const made = extended(many, extension);
     const reading = await made.stream("go", active);
     const events = await reading.all();
@@ -228,14 +228,14 @@ describe("a failure of the kind data that repeats with each event", () => {
     expect(lines()).toBe(2);
   });
 
-  test("and what a task has no room for is told once", async () => {
+  test("is logged once a task if the task has no room", async () => {
     const made = extended(many, { onAppend: (event) => adding(event, "x".repeat(5000)) }, { eventBytes: 4096 });
     await made.send("go", active);
     expect(made.log.filter(({ limit }) => limit === "limits.eventBytes")).toHaveLength(1);
   });
 });
 
-test("what onDeliver of another kind returns and is not JSON fails the answer, and the log names the extension", async () => {
+test("what onDeliver of another kind returns that is not JSON fails the answer, and the log names the extension", async () => {
   const made = extended(result, {
     kind: "profile",
     onDeliver: (event) =>

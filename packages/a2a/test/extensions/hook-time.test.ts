@@ -42,7 +42,7 @@ async function pass({ clock, timers }: { readonly clock: { advance(ms: number): 
 }
 
 describe("onAccept that never settles", () => {
-  test("of the kind data is left out, with a log line", async () => {
+  test("of a data extension is left out and logged", async () => {
     const made = hanging("data", { onAccept: () => never });
     const sent = made.send("go", active);
     await pass(made);
@@ -51,7 +51,7 @@ describe("onAccept that never settles", () => {
     expect(made.log).toMatchObject([{ level: "warn", extension: uri, hook: "onAccept" }]);
   });
 
-  test("of another kind refuses the message, as one that throws", async () => {
+  test("of another kind rejects the message, like one that throws", async () => {
     const made = hanging("profile", { onAccept: () => never });
     const sent = made.send("go", active).catch((error: unknown) => error);
     await pass(made);
@@ -61,7 +61,7 @@ describe("onAccept that never settles", () => {
     });
   });
 
-  test("sets no rows after its time is over", async () => {
+  test("does not set rows after its timeout", async () => {
     let late: unknown;
     let go = (): void => {};
     const made = hanging("data", {
@@ -84,7 +84,7 @@ describe("onAccept that never settles", () => {
     expect(await made.store.features({ agent: "agent", owner: '[null,"anonymous"]' }, id, uri)).toEqual([]);
   });
 
-  test("has 30 seconds by default, and no limit with Infinity", async () => {
+  test("times out after 30 seconds by default, and never with Infinity", async () => {
     const byDefault = hanging("data", { onAccept: () => never }, {} as never);
     let done = false;
     const sent = byDefault.send("go", active).then(() => (done = true));
@@ -99,13 +99,13 @@ describe("onAccept that never settles", () => {
   });
 });
 
-describe("what onTurnStart waits for, and never settles", () => {
+describe("a promise of onTurnStart that never settles", () => {
   const onTurnStart = (turn: ExtensionTurn): object => {
     turn.waitFor(never);
     return {};
   };
 
-  test("of the kind data: the agent is called without the extension, with a log line", async () => {
+  test("of a data extension: the agent is called without the extension, with a log line", async () => {
     const ended: string[] = [];
     const hook = { onTurnStart, onFinish: () => ({ finished: true }), onTurnEnd: () => void ended.push("end") };
     const made = hanging("data", hook);
@@ -118,7 +118,7 @@ describe("what onTurnStart waits for, and never settles", () => {
     expect(ended).toEqual(["end"]);
   });
 
-  test("of another kind: the task fails, as where the hook throws", async () => {
+  test("of another kind: the task fails, as if the hook had thrown", async () => {
     const made = hanging("profile", { onTurnStart });
     const sent = made.send("go", active);
     await pass(made);
@@ -130,7 +130,7 @@ describe("what onTurnStart waits for, and never settles", () => {
   });
 });
 
-test.each(["data", "profile"] as const)("onTurnEnd that never settles, of kind %s, is a log line", async (kind) => {
+test.each(["data", "profile"] as const)("onTurnEnd that never settles, of kind %s, is logged", async (kind) => {
   const made = hanging(kind, { onTurnEnd: () => never });
   expect(await made.send("go", active)).toMatchObject({ status: { state: "TASK_STATE_COMPLETED" } });
   await pass(made);
@@ -138,7 +138,7 @@ test.each(["data", "profile"] as const)("onTurnEnd that never settles, of kind %
   expect(made.log).toMatchObject([{ extension: uri, hook: "onTurnEnd" }]);
 });
 
-test("hooks that give no promise have no timer", async () => {
+test("hooks that do not return a promise have no timer", async () => {
   const made = hanging("profile", {
     onActivate: () => true,
     onAccept: (input) => input,
@@ -163,14 +163,14 @@ describe("promises of other libraries", () => {
   /** It is not an instance of `Promise`. */
   const foreign = runInNewContext("Promise") as PromiseConstructor;
 
-  test("onAccept: what it gives later is taken", async () => {
+  test("onAccept: its later result is used", async () => {
     const made = hanging("profile", {
       onAccept: ({ message }) => foreign.resolve({ message: { ...message, metadata: { later: true } } }) as never,
     });
     expect((await made.send("go", active)).history?.[0]?.metadata).toEqual({ later: true });
   });
 
-  test.each(["onAppend", "onDeliver"] as const)("%s: takes none, and the log says so", async (hook) => {
+  test.each(["onAppend", "onDeliver"] as const)("%s: rejects promises, and logs it", async (hook) => {
     const made = hanging("data", { [hook]: (event: object) => foreign.resolve(event) });
     expect((await made.send("go", active)).status.state).toBe("TASK_STATE_COMPLETED");
     expect(String(made.log[0]?.["cause"])).toContain("It returned a promise in place of an event");

@@ -52,7 +52,7 @@ function toy(vault: Map<string, string> = new Map()): Extension {
 }
 
 describe("a toy extension with all three hooks", () => {
-  test("keeps a secret out of the store, stamps what is stored, and changes what its readers get", async () => {
+  test("redacts a secret before it is stored, stamps what is stored, and changes what readers get", async () => {
     const vault = new Map<string, string>();
     const { send, get, store } = extended(echo, [toy(vault)]);
     const task = await send("card 123456", active);
@@ -74,7 +74,7 @@ describe("a toy extension with all three hooks", () => {
     expect([texts(task.artifacts?.[0]?.parts), task.metadata, vault.size]).toEqual([["card 123456"], undefined, 0]);
   });
 
-  test("is declared by the card of a server, where the agent does not do so itself", async () => {
+  test("is declared by the card of a server, if the agent does not declare it", async () => {
     const own = { uri: "urn:own", description: "In the agent's words" };
     const agent = defineAgent({
       name: "Echo",
@@ -97,7 +97,7 @@ describe("a toy extension with all three hooks", () => {
 });
 
 describe("onAccept", () => {
-  test("runs for the first of repeated sends alone, which join it by what they said themselves", async () => {
+  test("runs for the first of repeated sends only; the others join by their original content", async () => {
     const vault = new Map<string, string>();
     const { send } = extended(echo, [toy(vault)]);
     const message = { messageId: "once" };
@@ -110,7 +110,7 @@ describe("onAccept", () => {
     expect(vault.size).toBe(1);
   });
 
-  test("may take its time, and runs for messages to a task as well; each hook sees what the one before it left", async () => {
+  test("may take its time, and runs for messages to a task too; each hook sees the result of the previous one", async () => {
     const append = (more: string): Extension => ({
       uri: `urn:${more}`,
       onAccept: async ({ message }, { principal }) => {
@@ -145,7 +145,7 @@ describe("onAccept", () => {
     ["returns nothing", () => undefined as never, "It returned an invalid message"],
     ["returns another message", ({ message }) => ({ message: { ...message, messageId: "x" } }), "It changed messageId"],
     ["returns what cannot be stored", ({ message }) => ({ message: { ...message, parts: [] } }), "parts"],
-  ])("that %s refuses the message: nothing is stored, and the same send may come again", async (_, onAccept, told) => {
+  ])("that %s rejects the message: nothing is stored, and the send may be repeated", async (_, onAccept, told) => {
     let broken = true;
     const hook: Extension = { uri, onAccept: (input, call) => (broken ? onAccept(input, call) : input) };
     const { ask, send, service, store } = extended(echo, [hook]);
@@ -162,7 +162,7 @@ describe("onAccept", () => {
     expect(service).toBeDefined();
   });
 
-  test("may refuse in the protocol's own words", async () => {
+  test("may reject with a protocol error", async () => {
     const refusing: Extension = {
       uri,
       onAccept() {
@@ -175,7 +175,7 @@ describe("onAccept", () => {
 });
 
 describe("onAppend", () => {
-  test("sees each event of the agent once, and none of the engine's own; a direct answer too", async () => {
+  test("sees each event of the agent once, and none of the engine; a direct answer too", async () => {
     const seen: unknown[] = [];
     const watching: Extension = {
       uri,
@@ -200,7 +200,7 @@ describe("onAppend", () => {
     expect(seen).toEqual([told("status", "work"), told("artifact", "work"), told("reply", "hello", "undefined")]);
   });
 
-  test("changes a direct answer before it is given and kept", async () => {
+  test("changes a direct answer before it is sent and stored", async () => {
     const signing: Extension = {
       uri,
       onAppend: (event) =>
@@ -263,7 +263,7 @@ describe("onDeliver", () => {
     return { seen, extension: { uri, onDeliver } };
   }
 
-  test("runs once for an event, however many read it, and stored events stay as they are", async () => {
+  test("runs once an event, for any number of readers, and stored events stay unchanged", async () => {
     const { extension, seen } = counting();
     const { send, subscribe } = extended(echo, [extension]);
     const { id } = await send("hi");
@@ -311,7 +311,7 @@ describe("onDeliver", () => {
     ["returns an event without content", () => ({ task: null }) as never],
     ["returns a promise", () => Promise.resolve({ task: {} }) as never],
     ["returns a promise that rejects", () => Promise.reject(new Error("late")) as never],
-  ])("that %s fails that answer alone; the task and other readers are untouched", async (_, onDeliver) => {
+  ])("that %s fails only that answer; the task and other readers are unaffected", async (_, onDeliver) => {
     const { send, get, subscribe } = extended(echo, [{ uri, onDeliver }]);
     const { id } = await send("hi");
     const failure = { code: "InternalError", message: "Internal error" };
@@ -325,7 +325,7 @@ test.each<[string, readonly Extension[]]>([
   ["without a URI", [{} as Extension]],
   ["with an empty URI", [{ uri: "" }]],
   ["with the URI of another", [{ uri }, { uri }]],
-])("an extension %s is refused at the start", (_, extensions) => {
+])("an extension %s is rejected at startup", (_, extensions) => {
   const agent = defineAgent({ name: "Echo", description: "Echo", version: "1", skills: [], onMessage: echo });
   const make = () => createHandler(agent, { publicUrl: "https://a.example", store: memoryStore(), extensions });
   expect(make).toThrow(

@@ -40,14 +40,14 @@ const warnings = (made: Harness): unknown[] =>
 test.each<[string, () => Promise<unknown>]>([
   ["rejects", () => Promise.reject(new Error("no"))],
   ["gives metadata", () => Promise.resolve({ "urn:added": true })],
-])("onFinish that %s later adds nothing, with a log line", async (_, onFinish) => {
+])("onFinish that %s later adds nothing, and is logged", async (_, onFinish) => {
   const [made, state, metadata] = await sent({ uri, onFinish: onFinish as never });
   expect([state, metadata]).toEqual(["TASK_STATE_COMPLETED", undefined]);
   expect(warnings(made)).toEqual([[uri, "onFinish"]]);
   expect(unhandled).toEqual([]);
 });
 
-test("onTurnStart may give a promise, which the agent gets, and its rejection is a log line", async () => {
+test("onTurnStart may return a promise, which the agent gets; its rejection is logged", async () => {
   const onTurnStart: Extension["onTurnStart"] = () => Promise.reject(new Error("no"));
   const [made, state] = await sent({ uri, onTurnStart });
   expect(state).toBe("TASK_STATE_COMPLETED");
@@ -55,7 +55,7 @@ test("onTurnStart may give a promise, which the agent gets, and its rejection is
   expect(unhandled).toEqual([]);
 });
 
-test("what the agent was to wait for, and nobody does, since another extension has failed the task", async () => {
+test("a promise that the agent would await, but another extension failed the task", async () => {
   const waiting: AnyExtension = {
     uri,
     onTurnStart: (turn: ExtensionTurn) => turn.waitFor(Promise.reject(new Error("no"))),
@@ -71,7 +71,7 @@ test("what the agent was to wait for, and nobody does, since another extension h
   expect(unhandled).toEqual([]);
 });
 
-test("what nobody waits for any more, since the turn has begun", async () => {
+test("a promise that nothing awaits after the turn has begun", async () => {
   let ended = false;
   const [, state] = await sent({
     uri,
@@ -88,7 +88,7 @@ test("what nobody waits for any more, since the turn has begun", async () => {
 test.each<[string, NonNullable<Extension["onDelegate"]>]>([
   ["onDelegate that rejects", () => Promise.reject(new Error("no")) as never],
   ["a watch that rejects", () => ({ onEnd: () => Promise.reject(new Error("no")) as never })],
-])("%s: the delegation continues, with a log line", async (_, onDelegate) => {
+])("%s: the delegation continues, and it is logged", async (_, onDelegate) => {
   const other = serving(agentOf(async (turn) => turn.reply("done")));
   const client = await other.client();
   const first = serving(

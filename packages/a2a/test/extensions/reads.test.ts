@@ -73,7 +73,7 @@ describe("turn.ext() (A2A 1.0 §4.6)", () => {
     },
   });
 
-  test("has the values of the message, its request and its parts, typed, and writes those of the agent", async () => {
+  test("reads the values of the message, its request and its parts, typed, and writes those of the agent", async () => {
     const { engine, service, card } = inProcess(agent);
     expect(card.capabilities.extensions).toEqual([{ uri }]);
     const { payload } = await service.call(
@@ -103,7 +103,7 @@ describe("turn.ext() (A2A 1.0 §4.6)", () => {
     await engine.close();
   });
 
-  test("is undefined where the caller has not asked for the extension: its metadata is then nobody's", async () => {
+  test("is undefined if the caller did not ask for the extension: its metadata is then ignored", async () => {
     const { engine, service } = inProcess(agent);
     const { payload } = await service.call(
       "SendMessage",
@@ -116,8 +116,8 @@ describe("turn.ext() (A2A 1.0 §4.6)", () => {
   });
 });
 
-describe("what is read of a stranger's input", () => {
-  test("leaves out what is missing or does not fit, and never throws", () => {
+describe("reading untrusted input", () => {
+  test("leaves out what is missing or does not match, and never throws", () => {
     const hostile = messageWith({
       metadata: JSON.parse(`{"__proto__": {"x": 1}, "example.com/at": "yesterday", "${uri}/mood": {"a": [[[]]]}}`),
       parts: [
@@ -133,12 +133,12 @@ describe("what is read of a stranger's input", () => {
     expect(reads.data).toEqual({ form: [], tagged: [] });
   });
 
-  test("takes the value under another key where that under the first one does not fit", () => {
+  test("uses the value under another key if the one under the first key does not match", () => {
     const metadata = { "example.com/at": 5, "example.com/former/at": at };
     expect(turnReads(notes, messageWith({ metadata })).message).toEqual({ at });
   });
 
-  test("is absent where a schema or `matches` throws, or a schema changes what it checks", () => {
+  test("is absent if a schema or `matches` throws, or a schema changes what it checks", () => {
     const message = messageWith({ metadata: { [`${uri}/a`]: { b: 1 } }, parts: [{ data: { c: 1 } }] });
     const throwing = schemaOf(() => {
       throw new Error("no");
@@ -161,7 +161,7 @@ describe("what is read of a stranger's input", () => {
     expect(message.metadata).toEqual({ [`${uri}/a`]: { b: 1 } });
   });
 
-  test("cannot be read by a schema that answers by a promise, and the error says so", () => {
+  test("an async schema cannot read, and the error says so", () => {
     const schema = schemaOf(() => Promise.reject(new Error("late")));
     const reads = turnReads(
       { uri, metadata: { message: { a: schema } } },
@@ -173,7 +173,7 @@ describe("what is read of a stranger's input", () => {
   });
 });
 
-describe("a schema of the kind data that answers by a promise", () => {
+describe("an async schema of a data extension", () => {
   const asks: unknown[] = [];
   // It is known only by the value that it is asked about.
   const schema = schemaOf((value) => {
@@ -193,7 +193,7 @@ describe("a schema of the kind data that answers by a promise", () => {
   const logger = { debug: quiet, info: quiet, error: quiet, warn: (text: string) => void warned.push(text) };
   const part = { data: "later", mediaType: "application/x-form" };
 
-  test("fails no call and no task: what it cannot check is not read, is written as it is, and is a log line", async () => {
+  test("fails no call and no task: values are not read, are written unchecked, and are logged", async () => {
     const read: unknown[] = [];
     const agent = defineAgent({
       name: "Notes",
@@ -235,7 +235,7 @@ describe("a schema of the kind data that answers by a promise", () => {
     ]);
   });
 
-  test("is refused by the definition, where it does so for any plain value", () => {
+  test("is rejected by the definition if it is async for any plain value", () => {
     const wrong = schemaOf(async (value) => ({ value }));
     const refine = z.string().refine(async () => true);
     for (const each of [wrong, refine]) {
@@ -311,7 +311,7 @@ describe("event.ext()", () => {
   });
 });
 
-describe("what is read, printed by console.log and JSON.stringify", () => {
+describe("values that were read, printed by console.log and JSON.stringify", () => {
   test("of a message: its values by place", () => {
     const reads = turnReads(
       notes,
@@ -326,7 +326,7 @@ describe("what is read, printed by console.log and JSON.stringify", () => {
     expect(inspect({ reads }, { depth: null })).toBe(inspect({ reads: values }, { depth: null }));
   });
 
-  test("of an event: its values by place, and its sub-state where it has one", () => {
+  test("of an event: its values by place, and its sub-state if it has one", () => {
     const artifact: Artifact = { artifactId: "a", parts: [{ text: "x" }], metadata: { [`${uri}/draft`]: true } };
     const none = { message: {}, task: {}, statusUpdate: {}, artifactUpdate: {}, data: { form: [], tagged: [] } };
     const reads = eventReads(artifact);
@@ -337,17 +337,17 @@ describe("what is read, printed by console.log and JSON.stringify", () => {
     expect(inspect(eventReads({ statusUpdate: working }))).toContain("subState: 'drawing'");
   });
 
-  test("of a trace: what is in the event", () => {
+  test("of a trace: the values of the event", () => {
     const event = { task: { id: "t", status: { state: "TASK_STATE_COMPLETED" } } } as const;
     const { onEvent } = traceability as unknown as { onEvent(event: StreamResponse): unknown };
     expect(inspect(onEvent(event))).toBe("{ trace: undefined }");
   });
 });
 
-describe("what is written", () => {
+describe("written values", () => {
   const writes = new ExtensionReader(notes).writes();
 
-  test("has the first key of a field, and is checked", () => {
+  test("have the first key of a field, and are checked", () => {
     expect(writes.metadata("message" as never, { at, mood: undefined } as never)).toEqual({ "example.com/at": at });
     expect(() => writes.metadata("message" as never, { mood: "glad" } as never)).toThrow(
       /^message\.metadata\.mood does not fit/,
@@ -358,13 +358,13 @@ describe("what is written", () => {
     expect(() => writes.metadata("part" as never, { mood: "calm" } as never)).toThrow(/has no mood in part\.metadata$/);
   });
 
-  test("is a part that is read again, or an error", () => {
+  test("are a part that can be read again, or an error", () => {
     expect(writes.part("tagged", { tag: "a" })).toEqual({ data: { tag: "a" } });
     expect(() => writes.part("form", { amount: "7" })).toThrow(/^form\.amount does not fit/);
     expect(() => writes.part("none", 1)).toThrow(/has no data parts named none$/);
   });
 
-  test("annotates a state with a sub-state", () => {
+  test("annotate a state with a sub-state", () => {
     expect(writes.subState("drawing")).toEqual({ "generating-image": true });
     expect(writes.subState("paying")).toEqual({ payment: "required" });
     expect(() => writes.subState("toString")).toThrow(/has no sub-state toString$/);

@@ -45,7 +45,7 @@ async function keysOf({ store }: Pick<Harness, "store">, taskId: string, feature
 }
 
 describe("rows that an extension keeps with a task", () => {
-  test("are stored with the message and with the events that they go with, each extension's apart", async () => {
+  test("are stored with their message and events, separately for each extension", async () => {
     const made = extended(
       async function* (turn) {
         yield turn.artifact({ artifactId: "a", parts: [{ text: turn.text }] });
@@ -107,7 +107,7 @@ describe("rows that an extension keeps with a task", () => {
     expect(await made.store.features(scope, id, uri)).toEqual([{ key: "count", value: "2" }]);
   });
 
-  test("are not kept for a direct answer, which makes no task", async () => {
+  test("are not kept for a direct answer, which does not make a task", async () => {
     const seen: unknown[] = [];
     const watching: Extension = {
       uri,
@@ -126,7 +126,7 @@ describe("rows that an extension keeps with a task", () => {
     expect(await store.dueFeatures({ feature: uri, agents: ["agent"], now: 9, limit: 9 })).toEqual([]);
   });
 
-  test("are not kept where the message is refused or the event is not stored", async () => {
+  test("are not kept if the message is rejected or the event is not stored", async () => {
     const made = extended(
       async function* (turn) {
         yield turn.artifact({ artifactId: "a", parts: [{ text: "small" }] });
@@ -148,7 +148,7 @@ describe("rows that an extension keeps with a task", () => {
     expect(await made.store.dueFeatures({ feature: uri, agents: ["agent"], now: 9, limit: 9 })).toHaveLength(1);
   });
 
-  test("fail the task, or refuse the message, where the store would not accept them; and come too late after the hook", async () => {
+  test("fail the task, or reject the message, if the store would reject them; after the hook they are too late", async () => {
     let late: TaskRows | undefined;
     const wrong: Extension = {
       uri,
@@ -245,7 +245,7 @@ describe("a feature that works through events on several nodes", () => {
     for (const text of ["one", "two", "three"]) yield turn.artifact({ parts: [{ text }] });
   }
 
-  test("delivers each record in order, after an error again, and rests until there is more", async () => {
+  test("delivers each record in order, retries after an error, and rests until there is more", async () => {
     const store = memoryStore();
     const clock = fakeClock();
     const now = clock.now();
@@ -282,7 +282,7 @@ describe("a feature that works through events on several nodes", () => {
     expect(seen).toEqual([6, 7, 8, 9, 10, 11]);
   });
 
-  test("follows a task that never had the extension's rows at no cost, and one that the server ends to its end", async () => {
+  test("follows a task without rows of the extension at no cost, and one that the server ends to its end", async () => {
     const store = memoryStore();
     const clock = fakeClock();
     const { send, cancel } = harness(
@@ -302,7 +302,7 @@ describe("a feature that works through events on several nodes", () => {
     expect(seen).toEqual([`${id} 3`]);
   });
 
-  test("two nodes that look at the same time deliver a record once; one that dies is followed by another", async () => {
+  test("delivers a record once if two nodes look at the same time, and survives the death of a node", async () => {
     const shared = memoryStore();
     const clock = fakeClock();
     const now = clock.now();
@@ -337,7 +337,7 @@ describe("a feature that works through events on several nodes", () => {
 });
 
 describe("a clock that is set back (docs/decisions/feature-effects.md)", () => {
-  test("leaves a claim to the node that has it, and its row is found although it is due an hour later", async () => {
+  test("does not take a claim from its node; its row is found although it is due an hour later", async () => {
     const store = memoryStore();
     const clock = fakeClock();
     const card = { capabilities: { streaming: true, extensions: [{ uri }] } };
@@ -366,7 +366,7 @@ describe("a clock that is set back (docs/decisions/feature-effects.md)", () => {
   });
 });
 
-describe("a task that has no room for the rows of an extension (docs/extension-api.md: its hook fails as one that throws)", () => {
+describe("a task without room for the rows of an extension (docs/extension-api.md: its hook fails as one that throws)", () => {
   const failed = "The agent failed and could not complete this task.";
   /** Sets `300` rows for the text or the artifact "many", 200 for "some", and one for any other. */
   const sets = (of: string, rows: Pick<TaskRows, "set"> | undefined, by = ""): void => {
@@ -389,7 +389,7 @@ describe("a task that has no room for the rows of an extension (docs/extension-a
   const artifactsOf = (task: { artifacts?: readonly { artifactId: string }[] }) =>
     (task.artifacts ?? []).map(({ artifactId }) => artifactId);
 
-  test("a message that would make it is refused, and no other task is disturbed", async () => {
+  test("rejects a message that would create it, and other tasks are unaffected", async () => {
     const { ask, send, store } = extended(
       async function* (turn) {
         yield artifact(turn, "a");
@@ -406,7 +406,7 @@ describe("a task that has no room for the rows of an extension (docs/extension-a
     expect((await store.list({ agent: "agent" }, { limit: 9, artifacts: false })).total).toBe(1);
   });
 
-  test("a message for it is refused as the hook's failure, and the task continues waiting", async () => {
+  test("rejects a message to it as the hook's failure, and keeps waiting", async () => {
     const made = extended(
       async function* (turn) {
         yield turn.inputRequired("More?");
@@ -426,7 +426,7 @@ describe("a task that has no room for the rows of an extension (docs/extension-a
   });
 
   test.each(["flushed", "at once", "in one array"])(
-    "it fails at the event whose rows do not fit, and what came before stays with its rows: %s",
+    "fails at the event whose rows do not fit, and keeps what came before with its rows: %s",
     async (how) => {
       const ids = ["a", "b", "c", "some", "d"];
       const made = extended(
@@ -456,7 +456,7 @@ describe("a task that has no room for the rows of an extension (docs/extension-a
     },
   );
 
-  test("events that fit into the task keep their rows where a later one of the same array does not fit", async () => {
+  test("keeps the rows of events that fit if a later one of the same array does not", async () => {
     const made = extended(
       async function* (turn) {
         yield [artifact(turn, "a"), artifact(turn, "b"), artifact(turn, "c", "x".repeat(20_000)), artifact(turn, "d")];
@@ -469,7 +469,7 @@ describe("a task that has no room for the rows of an extension (docs/extension-a
     expect(await keysOf(made, task.id)).toEqual(["message go 0", "a 0", "b 0"]);
   });
 
-  test("it fails whatever room is left in bytes: rows are dropped until they fit, and its end stays", async () => {
+  test("fails however few bytes are left: rows are dropped until its end fits", async () => {
     const hundred: Extension = {
       uri,
       onAppend(event, { rows }) {
@@ -495,7 +495,7 @@ describe("a task that has no room for the rows of an extension (docs/extension-a
     expect([...seen]).toEqual(["a,b true"]);
   });
 
-  test("a hook that sets the same row again and again keeps one change of it", async () => {
+  test("keeps one change of a row that a hook sets again and again", async () => {
     let effects = 0;
     const shared = memoryStore();
     const store: Store = {

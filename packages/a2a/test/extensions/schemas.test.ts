@@ -24,14 +24,14 @@ const validate = <T>(schema: StandardSchema<T>, value: unknown): SchemaResult<T>
 };
 
 describe("schemas of packaged extensions, as Standard Schemas", () => {
-  test("what fits is copied, without members that the schema does not know, and the value stays as it is", () => {
+  test("a valid value is copied, without unknown members, and stays unchanged", () => {
     const value = { to: "Oslo", stops: [{ km: 1.5, other: 1 }], other: true };
     const before = structuredClone(value);
     expect(validate(trip, value)).toEqual({ value: { to: "Oslo", stops: [{ km: 1.5 }] } });
     expect(value).toEqual(before);
   });
 
-  test("what does not fit is named with its path, in members and in lists", () => {
+  test("an invalid value is named with its path, in members and in lists", () => {
     const { issues } = validate(trip, { to: "oslo", stops: [{ km: 1 }, { km: -1 }, {}], notes: { a: 1 } });
     expect(issues).toEqual([
       { message: "must be the name of a place", path: ["to"] },
@@ -41,7 +41,7 @@ describe("schemas of packaged extensions, as Standard Schemas", () => {
     ]);
   });
 
-  test("a value of another type, and no value, are issues and never thrown", () => {
+  test("a value of another type, and undefined, yield issues and never throw", () => {
     for (const value of [undefined, null, 5, "x", [], () => 1, new Date()]) {
       expect(validate(trip, value).issues?.length, String(value)).toBe(1);
     }

@@ -19,7 +19,7 @@ function host() {
 }
 
 describe("names that an extension claims for a turn", () => {
-  test("belong to one turn, whoever owns its task, and a run that resumes the turn has them still", async () => {
+  test("belong to one turn, whoever owns its task; a run that resumes the turn still has them", async () => {
     const { clock, rowsOf } = host();
     const until = clock.now() + 1000;
     expect(await rowsOf("one", "ada").claim("nonce", until)).toBe(true);
@@ -40,7 +40,7 @@ describe("names that an extension claims for a turn", () => {
     expect(await later.claim("nonce", until)).toBe(true);
   });
 
-  test("are claimed once, also where many turns want one at the same time", async () => {
+  test("are claimed once, even if many turns claim one at the same time", async () => {
     const { clock, rowsOf } = host();
     const wanted = Array.from({ length: 20 }, (_, at) =>
       rowsOf(`task ${at}`, "ada").claim("nonce", clock.now() + 1000),
@@ -48,7 +48,7 @@ describe("names that an extension claims for a turn", () => {
     expect((await Promise.all(wanted)).filter(Boolean)).toEqual([true]);
   });
 
-  test("may be taken again after their time, and not before", async () => {
+  test("can be claimed again after they expire, and not before", async () => {
     const { clock, rowsOf } = host();
     expect(await rowsOf("one", "ada").claim("nonce", clock.now() + 1000)).toBe(true);
     clock.advance(999);
@@ -57,7 +57,7 @@ describe("names that an extension claims for a turn", () => {
     expect(await rowsOf("two", "ada").claim("nonce", clock.now() + 1000)).toBe(true);
   });
 
-  test("are claimed for a task that is stored, since after a crash nobody else could use them", async () => {
+  test("are claimed for a stored task, because nothing else could use them after a crash", async () => {
     const store = memoryStore();
     const owner = '[null,"anonymous"]';
     const tasks: boolean[] = [];

@@ -18,7 +18,7 @@ function ext(turn: Parameters<OnMessage>[0], of = uri): unknown {
 }
 
 describe("onTurnStart and onTurnEnd", () => {
-  test("frame the turn: what the first returns is what turn.ext() gives, and onAppend and onTurnEnd see it", async () => {
+  test("frame the turn: turn.ext() returns the result of the first; onAppend and onTurnEnd see it", async () => {
     const seen: unknown[] = [];
     const extension: Extension = {
       uri,
@@ -114,7 +114,7 @@ describe("onTurnStart and onTurnEnd", () => {
     expect(started).toEqual(["two"]);
   });
 
-  test("keep the activation of a turn that another process resumes, where no call has come yet", async () => {
+  test("keep the activation of a turn that another process resumes before any call", async () => {
     const attempts: number[] = [];
     const store = memoryStore();
     const extension: AnyExtension = {
@@ -143,7 +143,7 @@ describe("onTurnStart and onTurnEnd", () => {
     expect(attempts).toEqual([1, 2]);
   });
 
-  test("onTurnEnd is told what the agent has thrown, and what it throws itself is a log line", async () => {
+  test("onTurnEnd gets what the agent has thrown; what it throws itself is logged", async () => {
     const ends: TurnEnd[] = [];
     const made = extended(
       async function* (turn) {
@@ -165,7 +165,7 @@ describe("onTurnStart and onTurnEnd", () => {
     expect(made.log.find(({ hook }) => hook === "onTurnEnd")).toMatchObject({ level: "error", extension: uri });
   });
 
-  test("onTurnStart that throws fails the task; of the kind data it is a log line, and the turn continues without", async () => {
+  test("onTurnStart that throws fails the task; of a data extension it is logged, and the turn continues without", async () => {
     let later = 0;
     const onAppend: Extension["onAppend"] = (event) => {
       later += 1;
@@ -202,7 +202,7 @@ describe("onTurnStart and onTurnEnd", () => {
   });
 });
 
-describe("a failing extension of the kind data never fails a task or a call", () => {
+describe("a failing data extension never fails a task or a call", () => {
   const agent: OnMessage = async function* (turn) {
     yield turn.artifact({ artifactId: "a", parts: [{ text: turn.text }] });
   };
@@ -241,7 +241,7 @@ describe("a failing extension of the kind data never fails a task or a call", ()
   });
 });
 
-describe("what a hook returns may put data into metadata and parts, and nothing else (A2A 1.0, topic Extensions)", () => {
+describe("hooks may only add data to metadata and parts (A2A 1.0, topic Extensions)", () => {
   const agent: OnMessage = async function* (turn) {
     if (turn.text === "direct") return turn.reply("hi");
     yield turn.working("at it");
@@ -289,7 +289,7 @@ describe("what a hook returns may put data into metadata and parts, and nothing 
     ["a field of a part", ({ message }) => ({ message: { ...message, parts: [part] } }), "message.parts[0].mood"],
     ["a field of the request", (input) => ({ ...input, mood: "calm" }) as never, "mood"],
     ["a role", ({ message }) => ({ message: { ...message, role: "ROLE_SYSTEM" as never } }), "message.role"],
-  ])("onAccept may not add %s: the message is refused", async (_, onAccept, field) => {
+  ])("onAccept may not add %s: the message is rejected", async (_, onAccept, field) => {
     const made = extended(agent, { uri, onAccept });
     await expect(made.send("hi", active)).rejects.toMatchObject({
       code: "InternalError",
@@ -365,7 +365,7 @@ describe("what a hook returns may put data into metadata and parts, and nothing 
       "a field of an artifact",
       (event) => (event.task ? { task: { ...event.task, artifacts: [{ artifactId: "a", parts: [part] }] } } : event),
     ],
-  ])("onDeliver may not add %s: the answer fails, and the task is untouched", async (_, onDeliver) => {
+  ])("onDeliver may not add %s: the answer fails, and the task is unaffected", async (_, onDeliver) => {
     const made = extended(agent, { uri, onDeliver });
     const { id } = await made.send("hi");
     await expect(made.get(id, active)).rejects.toMatchObject({ code: "InternalError" });
@@ -373,7 +373,7 @@ describe("what a hook returns may put data into metadata and parts, and nothing 
   });
 });
 
-describe("metadata and data that break their schemas", () => {
+describe("metadata and data that do not match their schemas", () => {
   const fields = {
     metadata: {
       message: { at: z.iso.datetime() },
@@ -404,7 +404,7 @@ describe("metadata and data that break their schemas", () => {
   const context = { principal: { subject: "anonymous" }, version: "1.0", extensions: [uri] };
   const text = { defaultInputModes: ["*/*"] };
 
-  test("refuse a message as InvalidParams that names each of them, and not its values", async () => {
+  test("reject a message as InvalidParams that names each of them, and not its values", async () => {
     const made = harness(agent, { extensions: [profile], behaviour: text });
     const refused = await made.service
       .call("SendMessage", request, context)
@@ -428,7 +428,7 @@ describe("metadata and data that break their schemas", () => {
     expect(payload.value.task?.status.state).toBe("TASK_STATE_COMPLETED");
   });
 
-  test("of the kind data are left out, with a log line", async () => {
+  test("of a data extension are left out and logged", async () => {
     const made = harness(agent, { extensions: [{ ...profile, kind: "data" }], behaviour: text });
     const { payload } = await made.service.call("SendMessage", request, context);
     expect(payload.value.task?.artifacts?.[0]?.parts[0]?.text).toBe("{}");
@@ -441,7 +441,7 @@ describe("metadata and data that break their schemas", () => {
     expect(JSON.stringify(made.log)).not.toContain("yesterday");
   });
 
-  test("of an agent fail its task, and the log names the event; of the kind data they are a log line", async () => {
+  test("of an agent fail its task, and the log names the event; of a data extension they are logged", async () => {
     const writing: OnMessage = async function* (turn) {
       yield turn.working("at it", { metadata: { [`${uri}/step`]: 1.5 } });
       yield turn.artifact({ parts: [{ text: "x" }], metadata: { [`${uri}/draft`]: "yes" } });
@@ -461,7 +461,7 @@ describe("metadata and data that break their schemas", () => {
     ]);
   });
 
-  test("of an agent that yields no event at all are its mistake, and not one of the extension", async () => {
+  test("of an agent that yields no event at all are its mistake, not the extension's", async () => {
     const made = harness(
       async function* () {
         yield { kind: "artifact", artifact: null } as never;
@@ -472,7 +472,7 @@ describe("metadata and data that break their schemas", () => {
     expect(made.log.map(({ cause }) => String(cause)).join()).not.toContain(uri);
   });
 
-  test("that a schema answers for by a promise: the call is refused, and the log says whose mistake it is", async () => {
+  test("with an async schema: the call is rejected, and the log says whose mistake it is", async () => {
     // It is known only by the value that it is asked about.
     const validate = (value: unknown) =>
       value === "noon" ? Promise.reject(new Error("late")) : { issues: [{ message: "no" }] };

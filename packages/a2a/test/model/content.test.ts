@@ -81,7 +81,7 @@ test("guards tell parts apart by the member that is present", () => {
   if (isFilePart(part)) expectTypeOf(part).toEqualTypeOf<RawPart | UrlPart>();
 });
 
-test("the text parts of a message are joined by line breaks, those of an artifact by nothing", () => {
+test("text parts are joined by line breaks in a message, and without a separator in an artifact", () => {
   const parts: readonly Part[] = [{ text: "one" }, { url: "u" }, { text: "two" }];
   expect(textOf({ messageId: "m", parts })).toBe("one\ntwo");
   expect(textOf({ artifactId: "a", parts })).toBe("onetwo");
@@ -115,7 +115,7 @@ function reversed(value: unknown): unknown {
   );
 }
 
-test("the content hash of a message does not depend on the order of members, nor on whether an absent list is written as an empty one", () => {
+test("the content hash of a message ignores the order of members, and treats an absent list like an empty one", () => {
   fc.assert(
     fc.property(messageOf("Message"), (original) => {
       const hash = contentHash(original);
@@ -161,7 +161,7 @@ test("different messages have different content hashes", () => {
   expect(new Set(near).size).toBe(near.length);
 });
 
-test("one changed letter, anywhere, changes about half of the bits of a content hash", () => {
+test("changing any one letter changes about half of the bits of a content hash", () => {
   const base = "The quick brown fox jumps over the lazy dog";
   const bits = (letters: string): bigint =>
     BigInt(`0x${contentHash({ messageId: "m", role: "ROLE_USER", parts: [{ text: letters }] })}`);

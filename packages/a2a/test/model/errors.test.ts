@@ -28,7 +28,7 @@ describe("an A2AError is printed short", () => {
     expect(String(error)).toBe(lines.join("\n"));
   });
 
-  test("with five frames at most, and a cause that says something new in one line; the cause stays reachable", () => {
+  test("with at most five frames, and the cause in one line if it adds something; the cause stays reachable", () => {
     const cause = new Error("connect ECONNREFUSED 127.0.0.1:1");
     const wrapped = new A2AError("ConnectionFailed", "No answer", { cause });
     expect(printed(wrapped)).toEqual(["A2AError [ConnectionFailed]: No answer", `    cause: ${String(cause)}`]);
@@ -45,7 +45,7 @@ describe("an A2AError is printed short", () => {
     expect(inspect(again)).toContain("errors.test.ts");
   });
 
-  test("where nobody caught it, without members that have no value", () => {
+  test("when uncaught, without members that have no value", () => {
     // Node prints an error that ends a process without the inspector of its class.
     const uncaught = (error: unknown): string => inspect(error, { customInspect: false });
     expect(uncaught(new A2AError("TaskNotFound"))).toMatch(/\{\n {2}code: 'TaskNotFound'\n\}$/);

@@ -93,7 +93,7 @@ const textOf = ({ parts }: Artifact): string => parts.map(({ text = "\0" }) => t
 const others = ({ parts }: Artifact): readonly Part[] => parts.filter((each) => plainType(each) === undefined);
 
 describe(`adjacent text parts of an artifact (FUZZ_SEED=${seed})`, () => {
-  test("are one part: text and order are the same, files and data untouched, the log is what it was", () => {
+  test("become one part: text and order stay, files and data are untouched, the log is unchanged", () => {
     fc.assert(
       fc.property(fc.array(update, { maxLength: 12 }), (updates) => {
         const log = logOf(eventsOf(updates));
@@ -113,7 +113,7 @@ describe(`adjacent text parts of an artifact (FUZZ_SEED=${seed})`, () => {
     );
   });
 
-  test("are merged once: what was merged stays, the fold has the same, and so has a compacted log", () => {
+  test("are merged once: merging, folding or compacting again changes nothing", () => {
     fc.assert(
       fc.property(fc.array(update, { maxLength: 12 }), (updates) => {
         const log = logOf(eventsOf(updates));
@@ -143,7 +143,7 @@ describe(`adjacent text parts of an artifact (FUZZ_SEED=${seed})`, () => {
     );
   });
 
-  test("a reader who begins with a merged task, and gets the events after it, has the task as it is read", () => {
+  test("a reader who begins with a merged task and the events after it has the same task", () => {
     fc.assert(
       fc.property(fc.array(update, { maxLength: 12 }), fc.nat(12), (updates, cut) => {
         const events = eventsOf(updates);
@@ -156,7 +156,7 @@ describe(`adjacent text parts of an artifact (FUZZ_SEED=${seed})`, () => {
     );
   });
 
-  test("content that was taken is found again in what was merged, wherever it ended", () => {
+  test("content that was read is found again in the merged text, wherever it ended", () => {
     fc.assert(
       fc.property(fc.array(update, { minLength: 1, maxLength: 12 }), fc.nat(11), (updates, cut) => {
         const events = eventsOf(updates.map((each) => ({ ...each, artifactId: "a", append: true })));
@@ -170,7 +170,7 @@ describe(`adjacent text parts of an artifact (FUZZ_SEED=${seed})`, () => {
     );
   });
 
-  test("of a task of megabytes are merged in pieces, which are never joined", () => {
+  test("of a task of megabytes are merged in pieces that are never joined", () => {
     const text = '"é\\🙂'.repeat(1000);
     const events = eventsOf(
       Array.from({ length: 400 }, () => ({ artifactId: "a", parts: [{ text }], append: true, name: undefined })),

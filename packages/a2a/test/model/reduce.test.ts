@@ -68,7 +68,7 @@ describe("artifacts", () => {
     ]);
   });
 
-  test("take a new name, merge metadata and unite extensions", () => {
+  test("take a new name, and merge metadata and extensions", () => {
     const fold = foldOf(
       chunk({ name: "draft", description: "d", metadata: { a: 1, b: 1 }, extensions: ["x:1"] }),
       chunk({ append: true, name: "final", metadata: { b: 2, c: 2 }, extensions: ["x:2", "x:1"] }),
@@ -83,7 +83,7 @@ describe("artifacts", () => {
     });
   });
 
-  test("are replaced by an update without append, at the same place, and opened again", () => {
+  test("are replaced by an update without append, at the same place, and reopened", () => {
     const fold = foldOf(
       chunk({ name: "old", last: true }),
       chunk({ artifactId: "b" }),
@@ -107,7 +107,7 @@ describe("artifacts", () => {
 });
 
 describe("history (A2A 1.0 §3.7)", () => {
-  test("has the messages of the user, those of interrupted and terminal statuses, and kept progress, in the order of the log", () => {
+  test("has the user's messages, those of interrupted and terminal statuses, and kept progress, in log order", () => {
     const fold = new TaskFold();
     const log: readonly (readonly [LogEvent, boolean?])[] = [
       [{ task: { ...begun, history: [say("ask", "ROLE_USER")] } }],
@@ -149,7 +149,7 @@ describe("a task", () => {
     expect(metadata?.["evil"]).toBeUndefined();
   });
 
-  test("that is over accepts no more events (§3.1.1)", () => {
+  test("that is terminal does not accept further events (§3.1.1)", () => {
     for (const state of taskStates.filter(isTerminal)) {
       const fold = foldOf(chunk({}), status(state));
       const before = fold.snapshot();
@@ -161,7 +161,7 @@ describe("a task", () => {
     }
   });
 
-  test("is the first event of its log, once, and events of other tasks are refused", () => {
+  test("must be the first event of its log, once; events of other tasks are rejected", () => {
     expect(new TaskFold().apply(status("TASK_STATE_WORKING"))).toBe("noTask");
     expect(() => new TaskFold().snapshot()).toThrow(TypeError);
     expect(foldOf().apply({ task: begun })).toBe("taskExists");
@@ -171,7 +171,7 @@ describe("a task", () => {
     expect(foldOf().apply(strange)).toBe("otherTask");
   });
 
-  test("counts creation, status and artifact events in its generation, and no messages of the user (1.1 draft)", () => {
+  test("counts creation, status and artifact events in its generation, and not the user's messages (1.1 draft)", () => {
     expect(foldOf(status("TASK_STATE_WORKING"), { message: say("m") }, chunk({})).generation).toBe(3);
     const kinds: readonly RecordKind[] = ["task", "message", "statusUpdate", "artifactUpdate"];
     expect(kinds.filter(countsInGeneration)).toEqual(["task", "statusUpdate", "artifactUpdate"]);
@@ -216,7 +216,7 @@ describe("snapshots", () => {
   });
 });
 
-test("reduce returns the next task and does not change the one before", () => {
+test("reduce returns the next task and does not change the previous one", () => {
   const task: Task = { ...begun, artifacts: [{ artifactId: "a", parts: [{ text: "x" }] }] };
   const before = structuredClone(task);
   const reduced = reduce(task, chunk({ append: true }));
@@ -327,7 +327,7 @@ const event: fc.Arbitrary<LogEvent> = fc.oneof(
 const log = fc.array(fc.tuple(event, fc.boolean()), { maxLength: 60 });
 
 describe("any sequence of events", () => {
-  test("is folded as by the obvious fold, problems included", () => {
+  test("is folded like the naive fold, problems included", () => {
     fc.assert(
       fc.property(log, (events) => {
         const fold = new TaskFold();
@@ -362,7 +362,7 @@ describe("any sequence of events", () => {
     );
   });
 
-  test("makes the same artifact of pieces as of the whole", () => {
+  test("makes the same artifact from pieces as from the whole", () => {
     const parts = fc.array(
       fc.string().map((text) => ({ text })),
       { minLength: 1, maxLength: 20 },

@@ -68,7 +68,7 @@ describe.each(messageNames)("%s and the official codec", (name) => {
   });
 });
 
-test("a data part with null, which the official codec loses, is read as one", () => {
+test("a data part with null, which the official codec loses, is read as a data part", () => {
   const lost = official("Part").toJSON(official("Part").fromJSON({ data: null, filename: "a.json" }));
   expect(lost).toEqual({ filename: "a.json" });
   expect(checked("Part", lost, "answer")).toEqual({ data: null, filename: "a.json" });

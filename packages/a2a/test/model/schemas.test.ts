@@ -82,7 +82,7 @@ function sampleOf(name: MessageName, field?: string): Record<string, unknown> {
   return sample as unknown as Record<string, unknown>;
 }
 
-describe.each(messageNames)("%s: a wrong value is refused with its path", (name) => {
+describe.each(messageNames)("%s: a wrong value is rejected with its path", (name) => {
   test.each(["text", 1, true, null, undefined, []])("as the message itself: %j", (value) => {
     expect(verdict(name, value)).toEqual([""]);
   });
@@ -97,7 +97,7 @@ describe.each(messageNames)("%s: a wrong value is refused with its path", (name)
     }
   });
 
-  test.each(fieldsOf(name))("where %s is absent, null or empty, as the proto says (A2A 1.0 §5.7)", (field, kind) => {
+  test.each(fieldsOf(name))("if %s is absent, null or empty, as the proto says (A2A 1.0 §5.7)", (field, kind) => {
     const { [field]: _, ...others } = sampleOf(name, field);
     const inOneOf = oneOfOf(name)?.of.includes(field) === true;
     const absent = kind.required ? [field] : inOneOf ? [""] : others;
@@ -108,8 +108,8 @@ describe.each(messageNames)("%s: a wrong value is refused with its path", (name)
   });
 });
 
-describe("input that may be written in several ways", () => {
-  test("an empty optional identifier is an absent one", () => {
+describe("input with several spellings", () => {
+  test("an empty optional identifier counts as absent", () => {
     const message = { messageId: "m", role: "ROLE_USER", parts: [{ text: "" }] };
     expect(verdict("Message", { ...structuredClone(message), contextId: "", taskId: "" })).toEqual(message);
     expect(verdict("ListTasksRequest", { tenant: "", contextId: "", pageToken: "" })).toEqual({});
@@ -212,7 +212,7 @@ describe("unknown members", () => {
     expect(verdict("Task", structuredClone(task), "answer")).toEqual(task);
   });
 
-  test("with the name __proto__ change no prototype", () => {
+  test("with the name __proto__ do not change a prototype", () => {
     const text = `{"id":"t","status":{"state":"TASK_STATE_WORKING"},"__proto__":{"evil":1},"metadata":{"__proto__":{"evil":1}}}`;
     for (const mode of ["request", "copy", "answer"] as const) {
       const value = verdict("Task", JSON.parse(text), mode) as Record<string, unknown>;
@@ -324,7 +324,7 @@ describe("violations", () => {
     expect(check(taskSchema, { id: "t", status: { state: name } }, "request").ok).toBe(false);
   });
 
-  test("a page of 100 tasks is the largest (A2A 1.0 §3.1.4)", () => {
+  test("a page has at most 100 tasks (A2A 1.0 §3.1.4)", () => {
     expect(check(listTasksRequestSchema, { pageSize: 100 }, "request").ok).toBe(true);
     expect(check(listTasksRequestSchema, { pageSize: 101 }, "request")).toMatchObject({
       violations: [{ field: "pageSize", description: "must be a whole number from 1 to 100" }],

@@ -52,14 +52,14 @@ type Branches<T, Member extends PropertyKey> = T extends unknown
   : never;
 
 describe("types of the model", () => {
-  test("have the fields of the proto, required and optional as it says (A2A 1.0 §5.7)", () => {
+  test("have the fields of the proto, required and optional as it declares (A2A 1.0 §5.7)", () => {
     expectTypeOf<Different>().toEqualTypeOf<never>();
     expectTypeOf<Flat<Models["AgentInterface"]>>().toExtend<Described<Proto["AgentInterface"]>>();
     expectTypeOf<keyof Models["AgentInterface"]>().toEqualTypeOf<keyof Proto["AgentInterface"]>();
     expect(messageNames).toHaveLength(44);
   });
 
-  test("have one branch for each member of a oneof, and no other", () => {
+  test("have exactly one branch for each member of a oneof", () => {
     expectTypeOf<Branches<Models["Part"], keyof Proto["Part"]>>().toEqualTypeOf<"text" | "raw" | "url" | "data">();
     expectTypeOf<keyof Models["Part"]>().toEqualTypeOf<keyof Proto["Part"]>();
     expectTypeOf<Branches<Models["StreamResponse"], keyof Proto["StreamResponse"]>>().toEqualTypeOf<

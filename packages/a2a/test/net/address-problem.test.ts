@@ -9,7 +9,7 @@ function dialerTo(...found: readonly string[]): Dialer {
   };
 }
 
-describe("the check of an address without a call", () => {
+describe("checking an address without a call", () => {
   it.each([
     ["https://example.com/", undefined],
     ["https://example.com:8443/a?b#c", undefined],
@@ -17,11 +17,11 @@ describe("the check of an address without a call", () => {
     ["gopher://example.com/", "gopher: is not allowed"],
     ["http://10.0.0.1/", "10.0.0.1 is a private address"],
     ["http://router.local/", "router.local is a name of an internal network"],
-  ])("says of %s: %s", async (address, problem) => {
+  ])("reports for %s: %s", async (address, problem) => {
     expect(await addressProblem(address)).toBe(problem);
   });
 
-  it("looks at each address that the name has", async () => {
+  it("checks each address of the name", async () => {
     const refused = "example.com resolves to an address that is not public";
     expect(await addressProblem("https://example.com/", {}, dialerTo("8.8.8.8", "10.0.0.1"))).toBe(refused);
     expect(await addressProblem("https://example.com/", {}, dialerTo("8.8.8.8", "2606:4700::1111"))).toBeUndefined();
@@ -30,7 +30,7 @@ describe("the check of an address without a call", () => {
     ).toBeUndefined();
   });
 
-  it("takes a name without an address, and one whose look-up does not end in time", async () => {
+  it("accepts a name without an address, and one whose look-up times out", async () => {
     expect(await addressProblem("https://example.com/", {}, dialerTo())).toBeUndefined();
     const failing: Dialer = { ...dialerTo(), resolve: () => Promise.reject(new Error("ENOTFOUND")) };
     expect(await addressProblem("https://example.com/", {}, failing)).toBeUndefined();
@@ -64,11 +64,11 @@ describe("a policy that allows loopback addresses", () => {
     "http://169.254.169.254/",
     "http://router.local/",
     "http://intranet/",
-  ])("refuses %s as before", async (address) => {
+  ])("rejects %s as before", async (address) => {
     expect(await addressProblem(address, policy, dialerTo("127.0.0.1"))).toBeTypeOf("string");
   });
 
-  it("refuses localhost where it resolves to another machine", async () => {
+  it("rejects localhost if it resolves to another machine", async () => {
     const problem = await addressProblem("http://localhost:8080/", policy, dialerTo("10.0.0.1"));
     expect(problem).toBe("localhost resolves to an address that is not public");
   });

@@ -113,13 +113,13 @@ describe("addressKind", () => {
     return allocated.check(address, "ipv6") && !special.check(address, "ipv6");
   }
 
-  it("finds an IPv4 address global exactly where an independent list does", () => {
+  it("classifies IPv4 addresses as global exactly like an independent list", () => {
     const byte = fc.integer({ min: 0, max: 255 });
     const passed = fc.sample(fc.tuple(byte, byte, byte, byte), 5000).map((bytes) => bytes.join("."));
     expect(passed.filter((text) => (addressKind(text) === "global") !== isPublic(text))).toEqual([]);
   });
 
-  it("finds an IPv6 address global exactly where an independent list does, in any spelling", () => {
+  it("classifies IPv6 addresses as global exactly like an independent list, in any spelling", () => {
     const heads = [0x2000, 0x2001, 0x2002, 0x3fff, 0x64, 0x100, 0xfc00, 0xfe80, 0xff02, 0];
     const group = fc.oneof(fc.constantFrom(0, 0xffff, 0xff9b, 0xdb8, 1, 0x7f00), fc.integer({ min: 0, max: 0xffff }));
     const first = fc.oneof(fc.constantFrom(...heads), fc.integer({ min: 0, max: 0xffff }));

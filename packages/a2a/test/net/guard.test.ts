@@ -47,7 +47,7 @@ async function serverOn(listener: RequestListener): Promise<string> {
 
 const near: NetPolicy = { allowPrivate: true };
 
-describe("an address is refused", () => {
+describe("an address is rejected", () => {
   it.each([
     ["not a URL", "not a url", "not an absolute URL"],
     ["empty", "", "not an absolute URL"],
@@ -116,7 +116,7 @@ describe("an address is refused", () => {
     expect((await errorOf(fetch("https://example.com:8443/"))).message).toContain("port 8443");
   });
 
-  it("when it is a multicast address, even where loopback, private and link-local addresses are allowed", async () => {
+  it("when it is a multicast address, even if loopback, private and link-local addresses are allowed", async () => {
     const error = await errorOf(guardedFetch(near, noDialer)("http://224.0.0.1/"));
     expect(error.message).toContain("multicast");
   });
@@ -157,7 +157,7 @@ describe("an address passes", () => {
   });
 });
 
-describe("a header is refused", () => {
+describe("a header is rejected", () => {
   it.each([
     ["x-token", "secret\r\nx-evil: 1"],
     ["x-token", "secret\nx-evil: 1"],
@@ -201,7 +201,7 @@ describe("a guarded call", () => {
     expect([answer.status, asked]).toEqual([302, 1]);
   });
 
-  it("refuses an answer whose content-length is too large", async () => {
+  it("rejects an answer whose content-length is too large", async () => {
     const url = await serverOn((_request, response) => response.end("x".repeat(2000)));
     const error = await errorOf(guardedFetch({ ...near, maxBytes: 1000 })(url));
     expect(error.code).toBe("InvalidResponse");

@@ -21,19 +21,19 @@ async function refusalOf(work: Promise<unknown>): Promise<A2AError> {
   throw new Error(`not refused: ${String(error)}`);
 }
 
-describe("a URL of a stranger", () => {
-  it("is one of at least 200", () => {
+describe("an untrusted URL", () => {
+  it("is tested in at least 200 variants", () => {
     expect(new Set(hostileUrls.map(([, url]) => url)).size).toBeGreaterThanOrEqual(200);
   });
 
-  test.each(hostileUrls)("is refused before anything is resolved or called: %s", async (_name, url) => {
+  test.each(hostileUrls)("is rejected before anything is resolved or called: %s", async (_name, url) => {
     for (const dialer of [untouched, undefined]) {
       expect((await refusalOf(guardedFetch({}, dialer)(url))).code).toBe("InvalidParams");
     }
     expect(await addressProblem(url, {}, untouched)).toBeTypeOf("string");
   });
 
-  it("is refused on a port that another protocol listens on", async () => {
+  it("is rejected on a port that another protocol listens on", async () => {
     const fetch = guardedFetch({}, untouched);
     for (let port = 1; port < 1024; port += 1) {
       if (port === 80 || port === 443) continue;
@@ -42,8 +42,8 @@ describe("a URL of a stranger", () => {
   });
 });
 
-describe("a name of a stranger", () => {
-  test.each(hostileAnswers)("is refused where it resolves to %j, alone or among others", async (answer) => {
+describe("an untrusted host name", () => {
+  test.each(hostileAnswers)("is rejected if it resolves to %j, alone or among others", async (answer) => {
     const family = answer.includes(":") ? 6 : 4;
     for (const answers of [[answer], ["8.8.8.8", answer], [answer, "2606:4700::1111"]]) {
       const resolve: Dialer["resolve"] = async () => answers.map((address) => ({ address, family }));
@@ -53,7 +53,7 @@ describe("a name of a stranger", () => {
     }
   });
 
-  it("is called at the addresses that were checked, however often its answers change (DNS rebinding)", async () => {
+  it("is called at the checked addresses, however often its answers change (DNS rebinding)", async () => {
     const anyAddress = fc.oneof(
       fc.constantFrom(...hostileAnswers),
       fc.constantFrom("8.8.8.8", "1.1.1.1", "2606:4700::1111"),
@@ -86,7 +86,7 @@ describe("a name of a stranger", () => {
 describe("a redirect", () => {
   const locations = ["http://127.0.0.1/", "http://[::ffff:a9fe:a9fe]/", "//localhost/", "/again", "file:///etc/passwd"];
   test.each(locations.flatMap((to) => [301, 302, 303, 307, 308].map((status) => [status, to] as const)))(
-    "with %i to %s is an answer, and not followed",
+    "with %i to %s is returned as an answer, and not followed",
     async (status, location) => {
       const called: string[] = [];
       const fetch = guardedFetch(
@@ -106,7 +106,7 @@ describe("a redirect", () => {
 });
 
 describe("a key set that a card names", () => {
-  it("is not read where the name resolves to another place by then (A2A 1.0 §8.4.3)", async () => {
+  it("is not read if the name resolves elsewhere by then (A2A 1.0 §8.4.3)", async () => {
     const key = await makeCardKey();
     const set = JSON.stringify(await cardKeySet([key]));
     const clock = fakeClock();

@@ -38,7 +38,7 @@ function answering(answer: (reply: object) => unknown): Interceptor {
   };
 }
 
-describe("an interceptor that is none is refused when the handler is made", () => {
+describe("an invalid interceptor is rejected when the handler is created", () => {
   test.each([
     ["no function", undefined],
     ["a function that returns nothing", () => undefined],
@@ -88,8 +88,8 @@ function unhandledRejections(): () => Promise<number> {
   };
 }
 
-describe("an interceptor that returns no reply", () => {
-  test.each(replies)("%s: an InternalError, which names it to the operator alone", async (_, answer, told) => {
+describe("an interceptor that does not return a reply", () => {
+  test.each(replies)("%s: an InternalError that names it only to the operator", async (_, answer, told) => {
     const logger = new LinesLogger();
     const service = intercept(new ScriptedService(), [none, answering(answer), none]);
     const handler = serveAlone(service, { logger });
@@ -109,13 +109,13 @@ describe("an interceptor that returns no reply", () => {
 const stream = (interceptor: Interceptor, service = new ScriptedService()) =>
   intercept(service, [none, interceptor, none]).stream("SubscribeToTask", { id: "t1" }, context);
 
-describe("an interceptor that returns no stream", () => {
+describe("an interceptor that does not return a stream", () => {
   test.each<[string, (reply: object) => unknown, string]>([
     ["nothing", () => undefined, "returned undefined in place of a stream"],
     ["a reply", () => ({ payload: new Payload(task) }), "returned a stream whose batches are not an async iterable"],
     ["a list", () => ({ batches: [[]] }), "returned a stream whose batches are not an async iterable"],
     ["other extensions", (reply) => ({ ...reply, extensions: 1 }), "returned a stream whose extensions are not a list"],
-  ])("%s: an InternalError, which names it to the operator alone", async (_, answer, told) => {
+  ])("%s: an InternalError that names it only to the operator", async (_, answer, told) => {
     const error = await stream(answering(answer)).catch((thrown: unknown) => thrown);
     expect(error).toMatchObject({ code: "InternalError", message: "Internal error" });
     expect(String((error as Error).cause)).toBe(`TypeError: interceptors[1] (meddler) ${told}, for SubscribeToTask`);
@@ -138,7 +138,7 @@ describe("an interceptor that returns no stream", () => {
       [{ ...item, generation: 0.5 }],
       "gave an item whose generation is not an integer",
     ],
-  ])("%s: what came before is delivered, then an InternalError ends the stream", async (_, batch, told) => {
+  ])("%s: earlier events are delivered, then an InternalError ends the stream", async (_, batch, told) => {
     const service = new ScriptedService();
     const { batches: given } = await stream(
       answering((reply) => ({ ...reply, batches: wrong(reply as { batches: Feed }, [[item], batch]) })),
@@ -178,7 +178,7 @@ describe("an interceptor that returns no stream", () => {
     await expect(given[Symbol.asyncIterator]().next()).rejects.toMatchObject({ code: "InternalError", cause });
   });
 
-  test("an iterator that cannot be closed either: the cause is what it gave first", async () => {
+  test("an iterator that cannot be closed either: the cause is its first error", async () => {
     const iterator = { next: async () => ({ done: false, value: 7 }), return: rejected };
     const { batches: given } = await stream(
       answering((reply) => ({ ...reply, batches: { [Symbol.asyncIterator]: () => iterator } })),
@@ -187,7 +187,7 @@ describe("an interceptor that returns no stream", () => {
     await expect(given[Symbol.asyncIterator]().next()).rejects.toMatchObject({ code: "InternalError", cause });
   });
 
-  test("an async change of items: an InternalError, and no rejection that nobody handles", async () => {
+  test("an async change of items: an InternalError, without an unhandled rejection", async () => {
     const unhandled = unhandledRejections();
     const { batches: given } = await stream(
       answering((reply) => ({ ...reply, batches: wrong(reply as never, [[rejected()]]) })),
@@ -197,7 +197,7 @@ describe("an interceptor that returns no stream", () => {
     expect(await unhandled()).toBe(0);
   });
 
-  test("a batch that a filter left empty is skipped: readers never see one", async () => {
+  test("a batch that a filter emptied is skipped: readers never see it", async () => {
     const { batches: given } = await stream(
       answering((reply) => ({ ...reply, batches: wrong(reply as never, [[], [item], []]) })),
     );
@@ -207,8 +207,8 @@ describe("an interceptor that returns no stream", () => {
   });
 });
 
-describe("a stream that interceptors hand on", () => {
-  test("is the very stream of the service: nothing stands in its way", async () => {
+describe("a stream that interceptors pass on", () => {
+  test("is the service's own stream, unwrapped", async () => {
     const service = new ScriptedService();
     const reply = await stream(
       answering((each) => ({ ...each })),
@@ -217,7 +217,7 @@ describe("a stream that interceptors hand on", () => {
     expect(reply.batches).toBe(service.feed);
   });
 
-  test("is let go of through one that changes it", async () => {
+  test("is closed through an interceptor that changes it", async () => {
     const service = new ScriptedService();
     const { batches: given } = await stream(
       (next) => ({
@@ -239,7 +239,7 @@ describe("a stream that interceptors hand on", () => {
 });
 
 /** What an interceptor does with an answer reaches nobody but the caller. */
-test("a direct answer is frozen: an interceptor that changes it fails, and a repeated send gets it whole", async () => {
+test("a direct answer is frozen: an interceptor that changes it fails, and a repeated send gets it unchanged", async () => {
   const { service } = harness((turn) => turn.reply("Hello"));
   const vandal: Interceptor = (next) => ({
     stream: (...asked) => next.stream(...asked),
@@ -256,7 +256,7 @@ test("a direct answer is frozen: an interceptor that changes it fails, and a rep
   expect(again.payload.value.message?.parts).toEqual([{ text: "Hello" }]);
 });
 
-test("what an interceptor is given is made of text, whatever the service made it of", async () => {
+test("an interceptor gets values parsed from text, however the service made them", async () => {
   const seen: unknown[] = [];
   const look: Interceptor = (next) => ({
     stream: (...asked) => next.stream(...asked),
@@ -270,7 +270,7 @@ test("what an interceptor is given is made of text, whatever the service made it
   expect(seen).toEqual([true, true]);
 });
 
-test("a context continues whole where it is spread, with a signal that is made only when asked for", async () => {
+test("a spread context stays complete, and its signal is created lazily", async () => {
   const controller = new AbortController();
   let made = 0;
   /** As a server has it: the signal by a getter of its class. */

@@ -15,7 +15,7 @@ const payloads: readonly [name: string, make: () => Payload<Note>][] = [
   ["of a text in pieces", () => new TextPayload<Note>([json.slice(0, 9), json.slice(9)])],
 ];
 
-test.each(payloads)("a payload %s gives each form, and the same each time", (_, make) => {
+test.each(payloads)("a payload %s returns each form, and the same each time", (_, make) => {
   const payload = make();
   expect(payload.json).toBe(json);
   expect(payload.read()).toEqual(note());
@@ -24,7 +24,7 @@ test.each(payloads)("a payload %s gives each form, and the same each time", (_, 
   expect(payload.json).toBe(json);
 });
 
-test.each(payloads)("`map` makes another payload of one %s and leaves it as it was", (_, make) => {
+test.each(payloads)("`map` makes another payload from one %s and does not change it", (_, make) => {
   const payload = make();
   const redacted = payload.map(({ tags }) => ({ text: "[gone]", tags }));
   expect(JSON.parse(redacted.json)).toEqual({ text: "[gone]", tags: ["a"] });
@@ -42,7 +42,7 @@ const mutations: readonly [name: string, mutate: (payload: Payload<Note>) => voi
 ];
 
 test.each(payloads.flatMap(([name, make]) => mutations.map(([what, mutate]) => [what, name, make, mutate] as const)))(
-  "who changes %s, of a payload %s, makes no second truth",
+  "changing %s of a payload %s does not make its forms differ",
   (_what, _name, make, mutate) => {
     for (const before of [() => undefined, (each: Payload<Note>) => each.json, (each: Payload<Note>) => each.value]) {
       const payload = make();
@@ -58,7 +58,7 @@ test.each(payloads.flatMap(([name, make]) => mutations.map(([what, mutate]) => [
   },
 );
 
-test("a value that was parsed is frozen to its depth, and stands apart from what an encoder reads", () => {
+test("a parsed value is deeply frozen, and separate from what an encoder reads", () => {
   const payload = new TextPayload<Note>(json);
   const { value } = payload;
   expect(() => (value.text = "changed")).toThrow(TypeError);
@@ -67,7 +67,7 @@ test("a value that was parsed is frozen to its depth, and stands apart from what
   expect(other.read()).not.toBe(other.read());
 });
 
-test("text is parsed when the value is asked for, once, and not to be written", () => {
+test("text is parsed once, when the value is asked for, and not for writing", () => {
   const parse = vi.spyOn(JSON, "parse");
   const write = vi.spyOn(JSON, "stringify");
   const whole = new TextPayload<Note>(json);
@@ -84,7 +84,7 @@ test("text is parsed when the value is asked for, once, and not to be written", 
   ]);
 });
 
-test("shows nobody what is in it: neither a copy, nor a line of a log", () => {
+test("does not show its content in a copy or a log line", () => {
   for (const [, make] of payloads) {
     expect(Object.entries(make())).toEqual([]);
     expect(JSON.stringify({ reply: make() })).toBe('{"reply":{}}');

@@ -53,22 +53,22 @@ describe("bodies", () => {
     ],
     ["an event under a name of Object.prototype", '{"__proto__":{"task":{}}}', 400],
     ["nested a hundred thousand times", "[".repeat(100_000), 400],
-  ])("a signed body that is %s is refused with %i", async (_name, body, expected) => {
+  ])("a signed body that is %s is rejected with %i", async (_name, body, expected) => {
     const { send, events } = receive();
     expect((await send(body)).status).toBe(expected);
     expect(events).toEqual([]);
   });
 
-  test.each(["text/plain", "application/x-www-form-urlencoded"])("%s is refused with 415", async (contentType) => {
+  test.each(["text/plain", "application/x-www-form-urlencoded"])("%s is rejected with 415", async (contentType) => {
     const { send } = receive();
     expect((await send(event, { contentType })).status).toBe(415);
   });
 });
 
-describe("bodies whose sender is not proved yet", () => {
+describe("bodies whose sender is not verified yet", () => {
   const large = "x".repeat(400 << 10);
 
-  test("take no more than `pendingBytes` while a key set hangs, and small ones still wait", async () => {
+  test("take at most `pendingBytes` while a key set hangs, and small ones still wait", async () => {
     const { promise, reject } = deferred<Response>();
     const keySet = "https://agents.example.com/.well-known/jwks.json";
     const mebi = 1 << 20;
@@ -90,26 +90,26 @@ describe("bodies whose sender is not proved yet", () => {
 });
 
 describe("requests", () => {
-  test("other paths are not answered, so that a framework may answer them", async () => {
+  test("at other paths are left to a framework", async () => {
     const { receiver, send } = receive();
     expect([receiver.answers("/hooks/a2a"), receiver.answers("/hooks/a2a?x=1")]).toEqual([true, true]);
     expect(["/hooks", "/hooks/a2a/", "/"].map(receiver.answers)).toEqual([false, false, false]);
     expect((await send(event, { path: "/hooks" })).status).toBe(404);
   });
 
-  test("`path` is what the host sees, where a proxy changes the path of `url`", async () => {
+  test("match `path` as the host sees it, if a proxy changes the path of `url`", async () => {
     const { receiver, send } = receive({ path: "/inside" });
     expect(receiver.config().url).toBe(url);
     expect((await send(event, { path: "/inside" })).status).toBe(204);
     expect((await send(event)).status).toBe(404);
   });
 
-  test("other methods are refused with 405 and Allow", async () => {
+  test("with other methods are rejected with 405 and Allow", async () => {
     const response = await receive().send(event, { method: "GET" });
     expect([response.status, response.headers.get("allow")]).toEqual([405, "POST"]);
   });
 
-  test("a task that is not expected is refused with 404 (A2A 1.0 §4.3.3)", async () => {
+  test("for an unexpected task are rejected with 404 (A2A 1.0 §4.3.3)", async () => {
     const { send, events } = receive({ expects: (taskId) => Promise.resolve(taskId === "t1") });
     expect((await send(event)).status).toBe(204);
     expect((await send(status("TASK_STATE_WORKING", "t2"))).status).toBe(404);
@@ -121,26 +121,26 @@ describe("challenges", () => {
   const challenge = { challenge: "a random text <script>" };
   const token = { "x-a2a-notification-token": "s3cret" };
 
-  test("are answered with the same, as JSON, without a signature", async () => {
+  test("are echoed as JSON, without a signature", async () => {
     const response = await receive().send(challenge, { key: undefined });
     expect([response.status, response.headers.get("content-type")]).toEqual([200, "application/json"]);
     expect(await response.json()).toEqual(challenge);
   });
 
-  test("need the token, where the receiver has one", async () => {
+  test("need the token, if the receiver has one", async () => {
     const { send } = receive({ token: "s3cret" });
     expect((await send(challenge, { key: undefined, headers: token })).status).toBe(200);
     const refused = await send(challenge, { key: undefined });
     expect([refused.status, await reasonOf(refused)]).toEqual([401, "The challenge has no valid token"]);
   });
 
-  test("of more than a kilobyte are none", async () => {
+  test("of more than a kilobyte are not echoed", async () => {
     expect((await receive().send({ challenge: "x".repeat(2000) }, { key: undefined })).status).toBe(401);
   });
 });
 
 describe("subscriptions", () => {
-  test("have a token of their own, whose deliveries go to their listener", async () => {
+  test("have their own token, whose deliveries go to their listener", async () => {
     const { receiver, send, events } = receive();
     const seen: string[] = [];
     const subscription = receiver.subscribe((_event, { taskId }) => void seen.push(taskId));
@@ -156,7 +156,7 @@ describe("subscriptions", () => {
     expect([seen, events]).toEqual([["t1"], []]);
   });
 
-  test("of another process are answered with 410, so that the sender ends its config (Standard Webhooks)", async () => {
+  test("of another process are answered with 410, so the sender ends its config (Standard Webhooks)", async () => {
     const { token = "" } = receive()
       .receiver.subscribe(() => undefined)
       .config();
@@ -166,12 +166,12 @@ describe("subscriptions", () => {
     expect(events).toEqual([]);
   });
 
-  test("are all there is where no `onEvent` is given", async () => {
+  test("are the only source without `onEvent`", async () => {
     const { send } = receive({ onEvent: undefined as never });
     expect((await send(event)).status).toBe(404);
   });
 
-  test("of a receiver that believes tokens alone are proved by their token", async () => {
+  test("of a receiver that accepts tokens only are authenticated by their token", async () => {
     const { receiver, send } = receive({ accept: { tokenOnly: true }, onEvent: undefined as never });
     let seen = 0;
     const { token = "" } = receiver.subscribe(() => void (seen += 1)).config();

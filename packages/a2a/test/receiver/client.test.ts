@@ -83,7 +83,7 @@ describe("waiting by webhook", () => {
     expect((await client.waitFor("t1", { webhook: receive().receiver })).status.state).toBe("TASK_STATE_FAILED");
   });
 
-  test("throws where the task ends before `until` is true", async () => {
+  test("throws if the task ends before `until` is true", async () => {
     const { own, client } = await agent();
     own.state = "TASK_STATE_CANCELED";
     const waiting = client.waitFor("t1", { webhook: receive().receiver, until: () => false });
@@ -106,7 +106,7 @@ describe("waiting by webhook", () => {
     await expect(waiting).rejects.toMatchObject({ code: "Timeout" });
   });
 
-  test("polls while no webhook comes, less and less often, and after each webhook from the beginning again", async () => {
+  test("polls with growing delays while no webhook comes, and starts over after each webhook", async () => {
     const { own, client, methods } = await agent();
     const polls = (): number => methods().filter((method) => method === "GetTask").length;
     const clock = fakeClock();
@@ -136,7 +136,7 @@ describe("waiting by webhook", () => {
     await expect.poll(() => clock.next()).toBeUndefined();
   });
 
-  test("needs an agent that has push notifications on its card", async () => {
+  test("requires an agent with push notifications on its card", async () => {
     const server = await rpcServer((call) => call.answer(taskOf("TASK_STATE_WORKING")));
     const client = await connect(cardOf([jsonRpcAt(server.url)]));
     const waiting = client.waitFor("t1", { webhook: receive().receiver });
@@ -167,7 +167,7 @@ describe("extensions of a client that waits by webhook (A2A 1.0 §4.6)", () => {
     expect(methods().filter((method) => method === "GetTask")).toHaveLength(1);
   });
 
-  test("so does the task that is read after a delivery, as its answer says", async () => {
+  test("a task that is read after a delivery has `ext` as its answer says", async () => {
     const stamp = stampOf();
     const { own, client, methods } = await agent([stamp], [stampUri]);
     const received = receive();
@@ -178,7 +178,7 @@ describe("extensions of a client that waits by webhook (A2A 1.0 §4.6)", () => {
     expect((await waiting).ext(stamp)?.task.at).toBe("read");
   });
 
-  test("a hook that throws ends the wait, as it ends a call, and the sender does not repeat the delivery", async () => {
+  test("a hook that throws ends the wait like a call, and the sender does not repeat the delivery", async () => {
     const stamp = defineExtension({
       uri: stampUri,
       onEvent: () => {
@@ -197,7 +197,7 @@ describe("extensions of a client that waits by webhook (A2A 1.0 §4.6)", () => {
 });
 
 describe("a conversation that is reported by webhook", () => {
-  test("gives each new task a webhook, once, and hands over its events", async () => {
+  test("registers a webhook once for each new task, and passes on its events", async () => {
     const { own, client } = await agent();
     const received = receive();
     const conversation = client.conversation();
@@ -217,7 +217,7 @@ describe("a conversation that is reported by webhook", () => {
     expect(received.events).toEqual([]);
   });
 
-  test("adds no second webhook to a task that continues, and none to a message that has its own", async () => {
+  test("does not add a second webhook to a continued task, nor to a message that has its own", async () => {
     const { own, client } = await agent();
     own.state = "TASK_STATE_INPUT_REQUIRED";
     const received = receive();
@@ -234,7 +234,7 @@ describe("a conversation that is reported by webhook", () => {
     expect(own.configs[1]).toEqual(taskPushNotificationConfig);
   });
 
-  test("a late event of an earlier task does not end the present one", async () => {
+  test("a late event of an earlier task does not end the current one", async () => {
     const { own, client } = await agent();
     const received = receive();
     const conversation = client.conversation();
@@ -248,7 +248,7 @@ describe("a conversation that is reported by webhook", () => {
     expect(conversation.taskId).toBe("t2");
   });
 
-  test("ends with close(): later messages have no webhook, and later events get a 410", async () => {
+  test("ends with close(): later messages have no webhook, and later events get 410", async () => {
     const { own, client } = await agent();
     const received = receive();
     const conversation = client.conversation();

@@ -7,7 +7,7 @@ import { receive, secret, status, textLogger, url } from "./support.ts";
 
 const event = status("TASK_STATE_WORKING");
 
-describe("options that are wrong are refused by their names, before a delivery comes", () => {
+describe("invalid options are rejected by name, before a delivery comes", () => {
   test.each<[string, object, string]>([
     ["no accept", { accept: undefined }, "accept must name who is trusted"],
     ["no url", { url: undefined }, "url must be an absolute URL"],
@@ -22,7 +22,7 @@ describe("options that are wrong are refused by their names, before a delivery c
   });
 });
 
-test("a webhook at another path is refused; the log names the path, and the sender is not told", async () => {
+test("a webhook at another path is rejected; the log names the path, the answer does not", async () => {
   const { logger, text } = textLogger();
   const response = await receive({ logger }).send(event, { path: "/elsewhere" });
   expect(response.status).toBe(404);
@@ -30,7 +30,7 @@ test("a webhook at another path is refused; the log names the path, and the send
   expect(text()).toContain(`The path of this receiver is ${new URL(url).pathname}. Where a proxy changes the path`);
 });
 
-test("a key set that cannot be read is named in the log, and not to the sender", async () => {
+test("a key set that cannot be read is named in the log, not in the answer", async () => {
   const { logger, text } = textLogger();
   const keySet = "https://agents.example.com/.well-known/jwks.json";
   const down = (): Promise<Response> => Promise.reject(new Error("down"));
@@ -40,7 +40,7 @@ test("a key set that cannot be read is named in the log, and not to the sender",
   expect(text()).toContain(`${keySet} cannot be read`);
 });
 
-test("where a framework has read the body, the sender tries again, and the log says where to mount the receiver", async () => {
+test("if a framework has read the body, the sender retries, and the log says where to mount the receiver", async () => {
   const { logger, text } = textLogger();
   const { receiver } = receive({ logger });
   const headers = { "content-type": "application/a2a+json" };

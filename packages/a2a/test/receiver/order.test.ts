@@ -24,7 +24,7 @@ function client(answer: () => Promise<Task> = () => Promise.resolve(task)) {
 }
 
 describe("order", () => {
-  test("the next event of a task waits until the code has handled the one before; other tasks do not wait", async () => {
+  test("the next event of a task waits until the code handled the previous one; other tasks do not wait", async () => {
     const gate = deferred<void>();
     const seen: string[] = [];
     const { send } = receive({
@@ -43,7 +43,7 @@ describe("order", () => {
     expect(seen.at(-1)).toBe("t1 TASK_STATE_COMPLETED");
   });
 
-  test("an event that the code refuses is answered with 500 and handled when it comes again, without a gap", async () => {
+  test("an event that the code rejects is answered with 500, and handled in order when it comes again", async () => {
     let failures = 2;
     const { logger, text } = textLogger();
     const seen: string[] = [];
@@ -65,7 +65,7 @@ describe("order", () => {
     expect(text()).toContain("The database is away");
   });
 
-  test("a failure of one event does not keep the next one of its task back", async () => {
+  test("a failed event does not hold up the next one of its task", async () => {
     const { send, events } = receive({
       onEvent(event) {
         if (event.statusUpdate?.status.state === "TASK_STATE_WORKING") throw new Error("no");
@@ -80,14 +80,14 @@ describe("order", () => {
 });
 
 describe("repetitions", () => {
-  test("a delivery that was handled is answered with 204 and not handed over again", async () => {
+  test("a handled delivery is answered with 204 and not passed on again", async () => {
     const { send, events } = receive();
     expect((await send(working, { sequence: 1 })).status).toBe(204);
     expect((await send(working, { sequence: 1 })).status).toBe(204);
     expect(events).toHaveLength(1);
   });
 
-  test("one that comes while the first is handled gets the same answer", async () => {
+  test("a repetition during handling gets the same answer", async () => {
     const both = deferred<void>();
     let arrived = 0;
     const { send, events } = receive({
@@ -109,7 +109,7 @@ describe("repetitions", () => {
     expect(events).toHaveLength(1);
   });
 
-  test("two receivers that share a memory do not take each other's deliveries for their own", async () => {
+  test("two receivers that share a memory do not confuse their deliveries", async () => {
     const memory = webhookMemory();
     const one = receive({ memory });
     const other = receive({ memory, url: "https://app.example.com/other" });
@@ -118,7 +118,7 @@ describe("repetitions", () => {
     expect(other.events).toHaveLength(1);
   });
 
-  test("where the memory fails, the sender tries again", async () => {
+  test("if the memory fails, the sender retries", async () => {
     const memory: WebhookMemory = {
       recall: () => Promise.resolve({ seen: false }),
       remember: () => Promise.reject(new Error("The disk is full")),
@@ -128,7 +128,7 @@ describe("repetitions", () => {
     expect(events).toHaveLength(1);
   });
 
-  test("the memory stays within its bytes, and forgets what was remembered first", async () => {
+  test("the memory stays within its byte limit, and forgets the oldest first", async () => {
     const memory = webhookMemory({ bytes: 64 << 10 });
     const id = (at: number): string => `${"x".repeat(100)}-${at}`;
     for (let at = 0; at < 2000; at += 1) await memory.remember({ receiver: "r", sender: "s", id: id(at), at });
@@ -146,7 +146,7 @@ describe("repetitions", () => {
   });
 });
 
-describe("events that did not come", () => {
+describe("missed events", () => {
   test("are replaced by the task, read with the client", async () => {
     const reader = client();
     const { send, events, deliveries } = receive({ client: reader });
@@ -165,7 +165,7 @@ describe("events that did not come", () => {
     expect(deliveries.map(({ missed }) => missed)).toEqual([undefined, 1]);
   });
 
-  test("and come late are not handed over after the task that holds them", async () => {
+  test("that come late are not passed on after the task that contains them", async () => {
     const { send, events } = receive({ client: client() });
     await send(working, { sequence: 1 });
     await send(completed, { sequence: 3 });
@@ -173,7 +173,7 @@ describe("events that did not come", () => {
     expect(events).toEqual([working, { task }]);
   });
 
-  test("under the last number, with another id, report more than the first time, and are handed over", async () => {
+  test("under the last number with another id that report more than the first time are passed on", async () => {
     const reader = client();
     const { send, events } = receive({ client: reader });
     await send(working, { sequence: 1, seq: 2 });
@@ -184,7 +184,7 @@ describe("events that did not come", () => {
     expect(reader.reads).toEqual([]);
   });
 
-  test("where the task cannot be read now, the sender tries again, and nothing is lost", async () => {
+  test("are not lost if the task cannot be read now: the sender retries", async () => {
     let down = true;
     const reader = client(() => (down ? Promise.reject(new A2AError("ConnectionFailed")) : Promise.resolve(task)));
     const { send, events } = receive({ client: reader });
@@ -194,7 +194,7 @@ describe("events that did not come", () => {
     expect(events).toEqual([{ task }]);
   });
 
-  test("where the task is gone, the event itself is handed over", async () => {
+  test("are passed on as such if the task is gone", async () => {
     const { send, events, deliveries } = receive({
       client: client(() => Promise.reject(new A2AError("TaskNotFound"))),
     });
@@ -204,14 +204,14 @@ describe("events that did not come", () => {
     expect(deliveries[0]).not.toHaveProperty("fetched");
   });
 
-  test("a config that is registered again is counted from 1", async () => {
+  test("of a config that is registered again are counted from 1", async () => {
     const { send, deliveries } = receive();
     await send(working, { stream: "first", sequence: 1 });
     await send(working, { stream: "second", sequence: 1 });
     expect(deliveries.map(({ missed }) => missed)).toEqual([undefined, undefined]);
   });
 
-  test("the number in a header that no signature protects is not believed", async () => {
+  test("are not counted by a number in a header that the signature does not cover", async () => {
     const { send, deliveries } = receive();
     await send(working, { id: "msg", headers: { "parley-sequence": "900" } });
     expect(deliveries[0]).not.toHaveProperty("missed");
@@ -235,7 +235,7 @@ describe("references", () => {
     expect(deliveries[0]).toMatchObject({ fetched: "reference" });
   });
 
-  test("are handed over as they are, if there is no client", async () => {
+  test("are passed on as they are, if there is no client", async () => {
     const { send, events } = receive();
     await send(reference, { sequence: 1 });
     expect(events).toEqual([reference]);
@@ -243,7 +243,7 @@ describe("references", () => {
 });
 
 describe("bounds", () => {
-  test("bodies that wait for the code are bounded in bytes: more get a 503 and come again", async () => {
+  test("waiting bodies are bounded in bytes: further ones get 503 and are sent again", async () => {
     const gate = deferred<void>();
     const large = (taskId: string): StreamResponse => ({
       statusUpdate: {
@@ -274,12 +274,12 @@ describe("bounds", () => {
     expect(begun).toBe(2);
   });
 
-  test("a body beyond the limit is refused with 413", async () => {
+  test("a body over the limit is rejected with 413", async () => {
     const { send } = receive({ bodyBytes: 1000 });
     expect((await send("x".repeat(1001))).status).toBe(413);
   });
 
-  test("after close(), deliveries get a 503, and close() waits for those under way", async () => {
+  test("after close(), deliveries get 503, and close() waits for those under way", async () => {
     const gate = deferred<void>();
     const order: string[] = [];
     const { receiver, send } = receive({

@@ -48,7 +48,7 @@ describe("Standard Webhooks v1", () => {
     ]);
   });
 
-  test("a delivery says which extensions were active when its webhook was registered, under either name of the header", async () => {
+  test("a delivery says which extensions were active when its webhook was registered, under either header name", async () => {
     const { send, deliveries } = receive();
     const [one, two] = ["https://example.com/extensions/one/v1", "https://example.com/extensions/two/v1"];
     await send(event, { id: "a", sequence: 1, headers: { "a2a-extensions": `${one}, ${two}, ${one}` } });
@@ -67,7 +67,7 @@ describe("Standard Webhooks v1", () => {
     ["another timestamp than was signed", { headers: { "webhook-timestamp": String(now + 1) }, timestamp: now }],
     ["a signature that is not base64", { headers: { "webhook-signature": "v1,%%%" } }],
     ["a thousand signatures", { headers: { "webhook-signature": `v1,${"A".repeat(43)}= `.repeat(1000) } }],
-  ])("a delivery with %s is refused with 401", async (_name, sent) => {
+  ])("a delivery with %s is rejected with 401", async (_name, sent) => {
     const { send, events } = receive();
     expect((await send(event, sent)).status).toBe(401);
     expect(events).toEqual([]);
@@ -82,14 +82,14 @@ describe("Standard Webhooks v1", () => {
 });
 
 describe("Standard Webhooks v1a", () => {
-  test("a signature by the public key is accepted, one by another key is not", async () => {
+  test("a signature by the public key is accepted, one by another key is rejected", async () => {
     const [ours, other] = [await pair(), await pair()];
     const { send } = receive({ accept: { publicKey: ours.whpk } });
     expect((await send(event, { key: ours.whsk })).status).toBe(204);
     expect((await send(event, { key: other.whsk })).status).toBe(401);
   });
 
-  test("the keys of a key set are read once, and again for a key that is new", async () => {
+  test("the keys of a key set are read once, and again for a new key", async () => {
     const [first, second] = [await pair(), await pair()];
     const clock = fakeClock();
     const server = keySets([{ kty: "RSA" }, first.jwk]);
@@ -111,7 +111,7 @@ describe("Standard Webhooks v1a", () => {
     expect((await send(event, { key: (await pair()).whsk, timestamp })).status).toBe(401);
   });
 
-  test("a key that was taken out of the key set is not accepted after ten minutes", async () => {
+  test("a key that was removed from the key set is rejected after ten minutes", async () => {
     const [first, second] = [await pair(), await pair()];
     const clock = fakeClock();
     const server = keySets([first.jwk]);
@@ -122,7 +122,7 @@ describe("Standard Webhooks v1a", () => {
     expect((await send(event, { key: first.whsk, timestamp: Math.floor(clock.now() / 1000) })).status).toBe(401);
   });
 
-  test("a key set that hangs delays a delivery less than its sender waits, and the last keys hold", async () => {
+  test("a key set that hangs delays a delivery less than its sender waits, and the last keys stay valid", async () => {
     const { jwk, whsk } = await pair();
     const clock = fakeClock();
     const server = keySets([jwk]);
@@ -144,7 +144,7 @@ describe("Standard Webhooks v1a", () => {
     expect((await late).status).toBe(204);
   });
 
-  test("while the key set cannot be read, the last keys hold for a day, and without keys it is a 503", async () => {
+  test("while the key set cannot be read, the last keys stay valid for a day; without keys the answer is 503", async () => {
     const ours = await pair();
     const clock = fakeClock();
     const server = keySets([ours.jwk]);
@@ -168,7 +168,7 @@ describe("Standard Webhooks v1a", () => {
     ["a list", () => Response.json([])],
     ["keys that are not objects", () => Response.json({ keys: [null, 1, "x"] })],
     ["a key that is too short", () => Response.json({ keys: [{ kty: "OKP", crv: "Ed25519", x: "AAAA" }] })],
-  ])("a key set that is %s accepts nothing", async (_name, answer) => {
+  ])("a key set that is %s makes the receiver reject everything", async (_name, answer) => {
     const { send, events } = receive({ accept: { keySet: keySetUrl }, fetch: async () => answer() });
     const response = await send(event, { key: (await pair()).whsk });
     expect([401, 503]).toContain(response.status);
@@ -191,7 +191,7 @@ describe("JWT", () => {
     return { ...received, sent: { key: undefined, headers: { authorization: `Bearer ${token}` } } };
   }
 
-  test("a JWT of the server for this receiver, task and body is accepted, and its jti is the id", async () => {
+  test("a JWT of the server for this receiver, task and body is accepted; its jti is the id", async () => {
     const { send, sent, deliveries } = await setting();
     expect((await send(event, sent)).status).toBe(204);
     expect(deliveries).toEqual([{ id: "config_1_1", taskId: "t1", trust: accept, sequence: 1 }]);
@@ -207,7 +207,7 @@ describe("JWT", () => {
     ["time", { timestamp: timestamp - 3600 }],
     ["task", { taskId: "t2" }],
     ["body", { body: "{}" }],
-  ])("a JWT with another %s is refused with 401", async (_name, claims) => {
+  ])("a JWT with another %s is rejected with 401", async (_name, claims) => {
     const { send, sent, events } = await setting(claims);
     expect((await send(event, sent)).status).toBe(401);
     expect(events).toEqual([]);
@@ -221,14 +221,14 @@ describe("JWT", () => {
       "alg none",
       `Bearer ${btoa('{"alg":"none"}')}.${btoa(JSON.stringify({ iss: issuer, aud: url, taskId: "t1" })).replaceAll("=", "")}.`,
     ],
-  ])("Authorization with %s is refused with 401", async (_name, authorization) => {
+  ])("Authorization with %s is rejected with 401", async (_name, authorization) => {
     const { send } = await setting();
     const headers = authorization === undefined ? {} : { authorization };
     expect((await send(event, { key: undefined, headers })).status).toBe(401);
   });
 });
 
-describe("token only, as other SDKs send", () => {
+describe("token only, as other SDKs send it", () => {
   const accept = { tokenOnly: true } as const;
 
   test.each(["x-a2a-notification-token", "a2a-notification-token"])("the token in %s is accepted", async (name) => {
@@ -238,7 +238,7 @@ describe("token only, as other SDKs send", () => {
   });
 
   test.each([[{}], [{ "x-a2a-notification-token": "s3cre" }], [{ "x-a2a-notification-token": "x".repeat(10_000) }]])(
-    "a missing or wrong token is refused with 401: %o",
+    "a missing or wrong token is rejected with 401: %o",
     async (headers) => {
       const { send, events } = receive({ accept, token: "s3cret" });
       expect((await send(event, { key: undefined, headers })).status).toBe(401);
@@ -246,7 +246,7 @@ describe("token only, as other SDKs send", () => {
     },
   );
 
-  test("Authorization is accepted where the config asks for it, with the token or without it", async () => {
+  test("Authorization is accepted if the config asks for it, with the token or without it", async () => {
     const authentication = { scheme: "Bearer", credentials: "abc" };
     const { receiver, send } = receive({ accept: { ...accept, authentication }, token: "s3cret" });
     expect(receiver.config({ taskId: "t1" })).toEqual({ taskId: "t1", url, token: "s3cret", authentication });
@@ -275,7 +275,7 @@ describe("a token beside a signature", () => {
   });
 });
 
-test("no answer and no log line has a secret, a token or a signature in it", async () => {
+test("no answer and no log line contains a secret, a token or a signature", async () => {
   const { logger, text } = textLogger();
   const { send } = receive({ token: "s3cret-token", logger });
   const headers = { "x-a2a-notification-token": "guessed-token", authorization: "Bearer guessed-bearer" };
@@ -286,7 +286,7 @@ test("no answer and no log line has a secret, a token or a signature in it", asy
   expect(text()).toContain("Webhook rejected");
 });
 
-describe("options that cannot work are refused at once", () => {
+describe("options that cannot work are rejected at once", () => {
   const wrong: readonly (readonly [string, Partial<WebhookReceiverOptions>])[] = [
     ["url", { url: "/hooks" }],
     ["accept", { accept: [] }],

@@ -58,25 +58,22 @@ const bindings = [
 
 /** The memory that answers hold until their readers have taken them. */
 describe("large answers", () => {
-  test.each(bindings)(
-    "over %s wait, before they are loaded, until a reader has taken the one before",
-    async (...of) => {
-      const [, asked, resultOf] = of;
-      const { handler, service, answers } = serving();
-      const first = await open(handler, asked(), true);
-      const second = open(handler, asked());
-      await settled();
-      expect([service.loaded, answers.waiting]).toEqual([1, 1]);
-      // A character of JSON takes up to two bytes.
-      expect(answers.used).toBe(2 * bytes);
-      first.sink.drain();
-      await first.done;
-      const { sink, done } = await second;
-      await done;
-      expect([service.loaded, answers.waiting, answers.used]).toEqual([2, 0, 0]);
-      expect(resultOf(sink.text)).toBe(json);
-    },
-  );
+  test.each(bindings)("over %s wait, before they are loaded, until a reader took the previous one", async (...of) => {
+    const [, asked, resultOf] = of;
+    const { handler, service, answers } = serving();
+    const first = await open(handler, asked(), true);
+    const second = open(handler, asked());
+    await settled();
+    expect([service.loaded, answers.waiting]).toEqual([1, 1]);
+    // A character of JSON takes up to two bytes.
+    expect(answers.used).toBe(2 * bytes);
+    first.sink.drain();
+    await first.done;
+    const { sink, done } = await second;
+    await done;
+    expect([service.loaded, answers.waiting, answers.used]).toEqual([2, 0, 0]);
+    expect(resultOf(sink.text)).toBe(json);
+  });
 
   test("are written in pieces of 64 KiB that split no character, each when there is room for it", async () => {
     const { handler } = serving();
@@ -100,7 +97,7 @@ describe("large answers", () => {
     expect(answers.used).toBe(0);
   });
 
-  test("are aborted where their reader takes no piece for ten seconds and others wait for room", async () => {
+  test("are aborted if their reader takes no piece for ten seconds while others wait for memory", async () => {
     const { handler, service, answers, clock } = serving();
     const slow = await open(handler, get("slow"), true);
     const failure = slow.done.catch((thrown: unknown) => thrown);
@@ -114,7 +111,7 @@ describe("large answers", () => {
     expect([service.loaded, next.sink.text, answers.used]).toEqual([2, json, 0]);
   });
 
-  test("continue where their reader takes a piece in time, also while others wait", async () => {
+  test("continue if their reader takes a piece in time, even while others wait", async () => {
     const { handler, answers, clock } = serving();
     const slow = await open(handler, get("slow"), true);
     await settled();
@@ -130,7 +127,7 @@ describe("large answers", () => {
     ).done;
   });
 
-  test("are refused with Retry-After after ten seconds without room, and hold nothing afterwards", async () => {
+  test("are rejected with Retry-After after ten seconds without memory, and hold nothing afterwards", async () => {
     const { handler, service, answers, clock } = serving();
     const first = await handler(get());
     const refused = ask(handler, get());
@@ -146,7 +143,7 @@ describe("large answers", () => {
     expect(typeof first.body).toBe("function");
   });
 
-  test("stop waiting for room when their caller leaves", async () => {
+  test("stop waiting for memory when their caller leaves", async () => {
     const { handler, answers, clock } = serving();
     await handler(get());
     const leaving = new AbortController();
@@ -158,7 +155,7 @@ describe("large answers", () => {
     expect([answers.waiting, clock.timers, answers.used]).toEqual([0, 0, 2 * bytes]);
   });
 
-  test("of one caller take half of the room at most", async () => {
+  test("of one caller take at most half of the memory", async () => {
     const { handler, service, answers } = serving(2_000 * kib);
     await handler(get("greedy"));
     const waits = handler(get("greedy"));
@@ -193,7 +190,7 @@ describe("large answers", () => {
     expect(answers.used).toBe(0);
   });
 
-  test("of 0.3 count as they are while they are converted, and then by their size", async () => {
+  test("of 0.3 count as they are during conversion, then by their size", async () => {
     const { handler, answers, service } = serving(4_000 * kib);
     let most = 0;
     const load = service.script;
@@ -225,7 +222,7 @@ describe("a large event of a stream", () => {
       () => request("POST", "/", { body: rpc("SubscribeToTask", { id: "t1" }) }),
       `{"jsonrpc":"2.0","id":1,"result":${event}}`,
     ],
-  ] as const)("over %s leaves piece by piece, and holds its room until it is taken", async (_name, asked, said) => {
+  ] as const)("over %s is sent in pieces, and holds its memory until it is read", async (_name, asked, said) => {
     const { handler, service, answers, clock } = serving();
     const { sink, done } = await open(handler, asked());
     await settled();

@@ -65,7 +65,7 @@ describe("a custom binding", () => {
     expect((await ask(handle, request("GET", "/own/acme"))).json.tenants).toEqual([null, "acme"]);
   });
 
-  test("may claim everything below a path, and the longest path counts", async () => {
+  test("may claim everything below a path; the longest path takes precedence", async () => {
     const { handle, answers } = router([
       named("urn:all", { below: "", reserves: () => false }),
       named("urn:deep", { below: "/deep", owns: (path) => path === "/deep/here" }),
@@ -82,7 +82,7 @@ describe("a custom binding", () => {
     expect(router([own]).find("/elsewhere")).toBeUndefined();
   });
 
-  test("gets no request that is not admitted, and writes that error itself", async () => {
+  test("does not get a rejected request, and writes that error itself", async () => {
     const admit = () => {
       throw new A2AError("PermissionDenied");
     };
@@ -92,7 +92,7 @@ describe("a custom binding", () => {
     expect((await ask(handle, request("GET", "/nowhere"))).json).toMatchObject({ error: { code: 403 } });
   });
 
-  test("may be the only one: other paths are a 404 as the version writes it", async () => {
+  test("may be the only one: other paths get a 404 in the form of the version", async () => {
     const { handle } = router([own]);
     for (const url of ["/", "/tasks/t1"]) {
       expect(await ask(handle, request("GET", url))).toMatchObject({ status: 404, json: { error: { code: 404 } } });
@@ -112,7 +112,7 @@ test("a binding without an entry in a version does not speak it, and the shapes 
   expect(refused.json.error).toMatchObject({ code: -32009 });
 });
 
-describe("refused when the server is created:", () => {
+describe("rejected when the server is created:", () => {
   const exact = (name: string, path: string) => named(name, { paths: [{ path }] });
   const cases: readonly [string, readonly ServerBinding[], ServiceMount[]?][] = [
     ["bindings must have at least one binding, such as jsonRpcBinding()", []],
@@ -211,12 +211,12 @@ describe("a custom binding that fails when a server is created is named:", () =>
     expect(() => router([own({ claim }) as ServerBinding])).toThrow("No tenants here");
   });
 
-  test("no error where no card names the binding, which claims nothing at this base", () => {
+  test("no error if no card names the binding, which claims nothing at this base", () => {
     expect(() => router([jsonRpcBinding(), own({ claim: () => ({}) }) as ServerBinding])).not.toThrow();
   });
 });
 
-test("what is not a binding is named also where a handler makes the card of its agent first", () => {
+test("an invalid binding is named also if a handler makes the card of its agent first", () => {
   const agent = defineAgent({
     name: "a",
     description: "a",

@@ -68,7 +68,7 @@ describe("chunks of one artifact", () => {
     ["what is not JSON", [chunk("a"), chunk("b").replace('"b"', '"b'), chunk("c").replace('"c"', "")]],
     ["an event of another kind", [chunk("a"), '{"message":{"messageId":"m","role":"ROLE_AGENT","parts":[]}}']],
     ["white space", [chunk("a").replaceAll(":", " : "), chunk("b").replaceAll(":", " : "), ` ${chunk("b")}`]],
-  ])("come out as they would alone: %s", (_, events) => {
+  ])("decode as they would alone: %s", (_, events) => {
     const { chunks } = counting();
     for (const data of [...events, ...events]) expect(outcome(() => chunks(data))).toEqual(outcome(() => plain(data)));
   });
@@ -119,7 +119,7 @@ describe("bytes that are split anywhere", () => {
   /** Leaves out a character that the end of the stream cuts. */
   const whole = (bytes: Uint8Array): string => new TextDecoder().decode(bytes, { stream: true });
 
-  test("become their text", () => {
+  test("decode to their text", () => {
     fc.assert(
       fc.property(fc.string({ unit: "binary" }), fc.array(fc.nat()), (text, places) => {
         const bytes = new TextEncoder().encode(text);
@@ -128,7 +128,7 @@ describe("bytes that are split anywhere", () => {
     );
   });
 
-  test("become replacement characters where they are not UTF-8, as many as in one piece", () => {
+  test("become replacement characters if they are not UTF-8, as many as in one piece", () => {
     const byte = fc.constantFrom(0x41, 0x80, 0xbf, 0xc2, 0xe2, 0x82, 0xed, 0xa0, 0xef, 0xbb, 0xf0, 0x9f, 0xf8, 0xff);
     fc.assert(
       fc.property(fc.array(byte), fc.array(fc.nat()), (values, places) => {

@@ -27,7 +27,7 @@ describe("the card's endpoint (A2A 1.0 §8.2, §8.6)", () => {
     expect(await tag("a")).not.toBe(await tag("b"));
   });
 
-  test("answers 304 without a body where the client has the card", async () => {
+  test("answers 304 without a body if the client has the card", async () => {
     const handler = serveAlone(service);
     const etag = (await ask(handler, request("GET", path))).headers["etag"] ?? "";
     for (const known of [etag, `W/${etag}`, `"x", ${etag}`, "*"]) {
@@ -58,7 +58,7 @@ describe("the card's endpoint (A2A 1.0 §8.2, §8.6)", () => {
     expect(await ask(handler, request("GET", path))).toMatchObject({ status: 200 });
   });
 
-  test("sends Vary where the answer depends on the version of the request", async () => {
+  test("sends Vary if the answer depends on the version of the request", async () => {
     const later = { ...codecV1, version: "9.1", encodeCard: () => ({ later: true }) };
     const handler = serveAlone(service, { codecs: [codecV1, later] });
     const plain = await ask(handler, request("GET", path));
@@ -72,7 +72,7 @@ describe("the card's endpoint (A2A 1.0 §8.2, §8.6)", () => {
     expect((await ask(handler, request("GET", path, { headers: { "a2a-version": "5.0" } }))).text).toBe(plain.text);
   });
 
-  test("merges the cards of all versions for a request that names none; the first version counts", async () => {
+  test("merges the cards of all versions for a request without a version; the first version takes precedence", async () => {
     const forms = [
       { name: "one", schemes: { key: { a: 1 } }, skills: [{ id: "s", a: 1 }], list: [1] },
       { name: "two", schemes: { key: { b: 2 }, more: {} }, skills: [{ id: "t", b: 2 }], list: [2, 3], url: "x" },

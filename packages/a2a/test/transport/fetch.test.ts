@@ -34,7 +34,7 @@ describe("requests", () => {
     });
   });
 
-  test("have the host of their URL if there is no header, as over HTTP/2 (RFC 9113 §8.3.1)", async () => {
+  test("take the host from their URL without a Host header, as over HTTP/2 (RFC 9113 §8.3.1)", async () => {
     await seen(new Request("https://evil.example:8443/x"), (request) =>
       expect(request.header("host")).toBe("evil.example:8443"),
     );
@@ -82,7 +82,7 @@ describe("requests", () => {
     expect(canceled).toBe(true);
   });
 
-  test("refuse a body by its announced length without reading it", async () => {
+  test("reject a body by its announced length without reading it", async () => {
     const init = { method: "POST", body: "x".repeat(50), headers: { "content-length": "5000" } };
     await seen(new Request(url, init), async (request) => {
       await expect(request.text(1000)).rejects.toMatchObject({ code: "RequestTooLarge" });
@@ -92,20 +92,20 @@ describe("requests", () => {
   test.each([
     ["in the middle", [0x7b, 0xff, 0x7d]],
     ["cut off", [0x7b, 0xc3]],
-  ])("refuse what is not UTF-8 (%s)", async (_, bytes) => {
+  ])("reject what is not UTF-8 (%s)", async (_, bytes) => {
     await seen(new Request(url, { method: "POST", body: Uint8Array.from(bytes) }), async (request) => {
       await expect(request.text(100)).rejects.toMatchObject({ code: "ParseError" });
     });
   });
 
-  test("refuse a body that breaks off", async () => {
+  test("reject a body that breaks off", async () => {
     const body = new ReadableStream<Uint8Array>({ pull: (controller) => controller.error(new Error("reset")) });
     await seen(new Request(url, { method: "POST", body, duplex: "half" }), async (request) => {
       await expect(request.text(100)).rejects.toMatchObject({ code: "InvalidRequest" });
     });
   });
 
-  test("report when the client is gone", async () => {
+  test("report that the client disconnected", async () => {
     const leaving = new AbortController();
     await seen(new Request(url, { signal: leaving.signal }), (request) => {
       const { signal } = request;
@@ -195,7 +195,7 @@ describe("answers", () => {
   test.each([
     ["cancels the body", "cancel"],
     ["aborts the request", "abort"],
-  ])("tell the writer that the peer is gone when it %s", async (_, how) => {
+  ])("tell the writer that the client disconnected when it %s", async (_, how) => {
     const { response, sink, leaving, end } = await openSink();
     let left = 0;
     sink.onClose(() => left++);

@@ -49,7 +49,7 @@ describe("createHandler", () => {
     );
   });
 
-  test("leaves the store alone where an option is wrong", async () => {
+  test("does not touch the store if an option is invalid", async () => {
     const store = memoryStore();
     const asked = vi.spyOn(store, "claimable");
     const interceptors = ["log" as unknown as Interceptor];
@@ -91,7 +91,7 @@ describe("createHandler", () => {
     expect(text).toContain("TASK_STATE_COMPLETED");
   });
 
-  test.each(["rest", "jsonrpc"])("continues after Last-Event-ID, also when the task has ended: %s", async (binding) => {
+  test.each(["rest", "jsonrpc"])("continues after Last-Event-ID, also after the task ended: %s", async (binding) => {
     const handler = serve(
       agent({
         async *onMessage(turn) {
@@ -135,7 +135,7 @@ describe("createHandler", () => {
     "https://a.example/?x=1",
     "https://a.example/#x",
     "https://u:p@a.example",
-  ])("refuses to be created with the publicUrl %j, and says what it needs", (publicUrl) => {
+  ])("rejects the publicUrl %j, and says what it needs", (publicUrl) => {
     expect(() => serve(agent(), { publicUrl: publicUrl as string })).toThrow(
       /publicUrl is (required|not valid)\. .*https:\/\/agents\.example/,
     );
@@ -146,7 +146,7 @@ describe("createHandler", () => {
     ["a value that defineAgent() did not return", { name: "Echo", onMessage: () => undefined }],
     ["a list of agents", [agent()]],
     ["a mount without an agent", [{ path: "/echo" }]],
-  ])("refuses to serve %s, and says what it needs", (_, agents) => {
+  ])("rejects serving %s, and says what it needs", (_, agents) => {
     expect(() => serve(agents as never)).toThrow(
       "agent must be an agent, as defineAgent() returns it, or a list of mounts",
     );
@@ -157,13 +157,13 @@ describe("createHandler", () => {
     ["bodyBytes", Number.NaN],
     ["totalBytes", 0],
     ["pageBytes", "8MB" as never],
-  ])("refuses a value that is not a valid limit: limits.%s of %s", (name, value) => {
+  ])("rejects an invalid limit: limits.%s of %s", (name, value) => {
     expect(() => serve(agent(), { limits: { [name]: value } })).toThrow(
       `limits.${name} must be a number of at least 1`,
     );
   });
 
-  test("refuses a limit that does not exist, which would limit nothing", () => {
+  test("rejects an unknown limit, which would limit nothing", () => {
     const serving = (limits: object) => () => serve(agent(), { limits });
     expect(serving({ streamPerCaller: 5 })).toThrow(
       /limits\.streamPerCaller is not a limit\. There are .*streamsPerCaller/,
@@ -188,7 +188,7 @@ describe("createHandler", () => {
     });
   });
 
-  test("expects the path of publicUrl in requests, or basePath where a proxy changes it", async () => {
+  test("expects the path of publicUrl in requests, or basePath if a proxy changes it", async () => {
     const publicUrl = "https://agents.example/a2a";
     const plain = serve(agent(), { publicUrl });
     expect((await send(plain, "http://inside/a2a/message:send")).status).toBe(200);
@@ -206,7 +206,7 @@ describe("createHandler", () => {
     expect(urisOf(serve(agent({ capabilities: { streaming: false } }), { dedupe: false }))).toBeUndefined();
   });
 
-  test("serves callers that the authenticator accepts, and tells the card and the agent", async () => {
+  test("serves callers that the authenticator accepts, and passes them to the card and the agent", async () => {
     const who = agent({ onMessage: (turn) => turn.reply(turn.principal.subject) });
     const handler = serve(who, { authenticator: bearer({ "s3cret-token": { subject: "alice" } }) });
     const url = "https://agents.example/message:send";
@@ -226,7 +226,7 @@ describe("createHandler", () => {
     expect(await answer.json()).toMatchObject({ message: { parts: [{ text: "anonymous" }] } });
   });
 
-  test("does not accept an authenticator that returns no caller", async () => {
+  test("rejects an authenticator that does not return a caller", async () => {
     const nobody: Authenticator = {
       authenticate: () => undefined as unknown as Principal,
       securitySchemes: {},
@@ -339,7 +339,7 @@ describe("createHandler", () => {
     }
   });
 
-  test("refuses two agents at one address, and two with one id", () => {
+  test("rejects two agents at one address, and two with one id", () => {
     const one = agent();
     expect(() =>
       serve([
@@ -355,7 +355,7 @@ describe("createHandler", () => {
     ).toThrow(/two agents/);
   });
 
-  test("refuses an agent that declares webhooks, which are not supported", () => {
+  test("rejects an agent that declares webhooks, which are not supported", () => {
     // @ts-expect-error The types refuse it, too.
     const declared: NonNullable<AgentDefinition["capabilities"]> = { pushNotifications: true };
     expect(() => serve(agent({ capabilities: declared }))).toThrow(/pushNotifications/);

@@ -58,7 +58,7 @@ const texts = (raw: string): string[] => [
 ];
 
 describe("large files in JSON text", () => {
-  it("are taken out wherever a version has them, and nothing else changes, in pieces of any size", async () => {
+  it("are extracted wherever a version has them, in pieces of any size, and nothing else changes", async () => {
     for (const size of [1, 2, 3, 7, 64, 100_000]) {
       for (const text of texts(base64)) {
         const got = await read(text, size);
@@ -72,7 +72,7 @@ describe("large files in JSON text", () => {
     }
   });
 
-  it("are read with the escapes that writers of JSON use, in both alphabets, with and without padding", async () => {
+  it("are decoded with the escapes of JSON, in both alphabets, with and without padding", async () => {
     const forms = [
       base64.replaceAll("/", "\\/"),
       base64.replaceAll("+", "\\u002B").replaceAll("=", "\\u003d").replaceAll("/", "\\u002f"),
@@ -90,7 +90,7 @@ describe("large files in JSON text", () => {
     }
   });
 
-  it("stay where they are short, elsewhere, or no base64 from their beginning on", async () => {
+  it("stay in place if they are short, elsewhere, or do not begin as base64", async () => {
     const same = [
       `{"message":{"parts":[{"raw":"${base64.slice(0, inlineLength)}"}]}}`,
       `{"message":{"parts":[{"r\\u0061w":"${base64}"},{"text":"${base64}"},{"data":{"raw":"${base64}"}}]}}`,
@@ -114,7 +114,7 @@ describe("large files in JSON text", () => {
     expect(pushed.mock.calls.length).toBeLessThan(8);
   });
 
-  it("are refused where they are not base64, broken off, or the rest is too large", async () => {
+  it("are rejected if they are not base64, break off, or the rest is too large", async () => {
     const part = (raw: string): string => `{"message":{"parts":[{"text":"a"},{"raw":"${raw}`;
     const long = "A".repeat(80);
     for (const bad of ["*", "=A", "\\n", "\\u0041\\u00e9", "-+", "A===", "A"]) {

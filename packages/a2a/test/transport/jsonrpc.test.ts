@@ -40,7 +40,7 @@ describe("the JSON-RPC envelope (A2A 1.0 §9.3)", () => {
     ["an array", []],
     ["a boolean", true],
     ["beyond exact integers", 2 ** 60],
-  ])("refuses an id that is %s", async (_, id) => {
+  ])("rejects an id that is %s", async (_, id) => {
     const { handler, service } = withService();
     const answer = await post(handler, rpc("GetTask", { id: "t1" }, id));
     expect(answer).toMatchObject({ status: 200, json: { id: null, error: { code: -32600 } } });
@@ -89,7 +89,7 @@ describe("the JSON-RPC envelope (A2A 1.0 §9.3)", () => {
     }
   });
 
-  test("answers -32602 to wrong params, naming every field (§9.5)", async () => {
+  test("answers -32602 to invalid params, naming every field (§9.5)", async () => {
     const { handler, service } = withService();
     const { status, json } = await post(handler, rpc("SendMessage", { message: { role: "ROLE_CAT", parts: [] } }));
     expect(status).toBe(200);
@@ -219,7 +219,7 @@ describe("JSON-RPC over HTTP", () => {
     ["PermissionDenied", 403, {}, {}],
     ["TooManyRequests", 429, { retryAfter: 1.2 }, { "retry-after": "2" }],
     ["Unavailable", 503, { retryAfter: 5 }, { "retry-after": "5" }],
-  ] as const)("says %s by HTTP too, since JSON-RPC has no code for it", async (code, status, options, headers) => {
+  ] as const)("reports %s by HTTP too, because JSON-RPC has no code for it", async (code, status, options, headers) => {
     const { handler, service } = withService();
     service.script = () => {
       throw new A2AError(code, undefined, options);
@@ -266,7 +266,7 @@ describe("JSON-RPC over HTTP", () => {
     expect(logger.lines).toMatchObject([{ level: "error", fields: { method: "GetTask", cause } }]);
   });
 
-  test("answers with an internal error where a proxy loses its connection", async () => {
+  test("answers with an internal error if a proxy loses its connection", async () => {
     const { handler, service } = withService();
     service.script = () => {
       throw new A2AError("ConnectionLost", "10.0.0.7:4000 went away");
@@ -311,7 +311,7 @@ describe("an error of a streaming call (§9.4.2, §9.5)", () => {
   test.each([
     ["SendStreamingMessage", send],
     ["SubscribeToTask", subscribe],
-  ])("is the only event of %s for who accepts events alone, with code, details and id", async (_, body) => {
+  ])("is the only event of %s for a client that accepts only events, with code, details and id", async (_, body) => {
     const handler = refusing(new A2AError("TaskNotFound", "There is no task t1", { metadata: { taskId: "t1" } }));
     const plain = await post(handler, body);
     for (const accept of ["text/event-stream", "*/*, text/event-stream", "text/event-stream;q=0.9"]) {
@@ -321,7 +321,7 @@ describe("an error of a streaming call (§9.4.2, §9.5)", () => {
     }
   });
 
-  test("is the only event too where the request itself is wrong, or of no known method", async () => {
+  test("is the only event also if the request itself is invalid, or its method unknown", async () => {
     const { handler, service } = withService();
     for (const [body, id, code] of [
       [rpc("SendStreamingMessage", { message: {} }, 7), 7, -32602],
@@ -336,7 +336,7 @@ describe("an error of a streaming call (§9.4.2, §9.5)", () => {
     expect(service.calls).toEqual([]);
   });
 
-  test("is JSON for who accepts JSON, or says nothing", async () => {
+  test("is JSON for a client that accepts JSON, or has no Accept header", async () => {
     const handler = refusing(new A2AError("TaskNotFound"));
     for (const accept of [undefined, "*/*", "application/json", "text/event-stream, application/json"]) {
       const answer = await post(handler, subscribe, accept === undefined ? {} : { accept });
@@ -345,7 +345,7 @@ describe("an error of a streaming call (§9.4.2, §9.5)", () => {
     }
   });
 
-  test("is JSON where the call has no stream, whatever it accepts", async () => {
+  test("is JSON if the call has no stream, whatever it accepts", async () => {
     const answer = await post(refusing(new A2AError("TaskNotFound")), rpc("GetTask", { id: "t1" }), events);
     expect(answer).toMatchObject({ status: 200, headers: { "content-type": "application/json" } });
   });
@@ -355,13 +355,13 @@ describe("an error of a streaming call (§9.4.2, §9.5)", () => {
     ["PermissionDenied", 403, {}, {}],
     ["TooManyRequests", 429, { retryAfter: 1.2 }, { "retry-after": "2" }],
     ["Unavailable", 503, { retryAfter: 5 }, { "retry-after": "5" }],
-  ] as const)("that is one of HTTP stays one: %s", async (code, status, options, headers) => {
+  ] as const)("of HTTP stays an HTTP error: %s", async (code, status, options, headers) => {
     const answer = await post(refusing(new A2AError(code, undefined, options)), send, events);
     expect(answer).toMatchObject({ status, headers: { "content-type": "application/json", ...headers } });
     expect(answer.json).toMatchObject({ id: "s-1", error: {} });
   });
 
-  test("keeps when to try again (RFC 9110 §10.2.3)", async () => {
+  test("keeps when to retry (RFC 9110 §10.2.3)", async () => {
     const again = new A2AError("UnsupportedOperation", undefined, { retryAfter: 3 });
     const answer = await askFor(refusing(again), send, events);
     expect(onlyEvent(answer)).toMatchObject({ error: { code: -32004 } });
@@ -406,7 +406,7 @@ describe("tenants", () => {
     return { acme, plain, handler };
   };
 
-  test("are told apart by params.tenant; an empty one counts as absent", async () => {
+  test("are distinguished by params.tenant; an empty one counts as absent", async () => {
     const { acme, plain, handler } = two();
     await post(handler, rpc("GetTask", { id: "t1", tenant: "acme" }));
     await post(handler, rpc("GetTask", { id: "t1", tenant: "" }));
@@ -427,7 +427,7 @@ describe("tenants", () => {
   });
 });
 
-test("fields that an interceptor refuses are named like all others", async () => {
+test("fields that an interceptor rejects are named like all others", async () => {
   const { handler, service } = withService();
   service.script = () => {
     throw invalidParams([{ field: "message.parts[0].url", description: "is not allowed" }]);

@@ -30,36 +30,33 @@ function room(): { clock: StillClock; receiving: (payer: string, bytes: number) 
   return { clock, receiving };
 }
 
-describe("the room of large messages", () => {
+describe("the memory of large messages", () => {
   it.each([
     ["sends nothing", true, 0, true],
     ["sends less than its room needs", true, 9 * kib, true],
     ["sends enough", true, 11 * kib, false],
     ["is not waited for", false, 0, false],
-  ])(
-    "is taken from a sender that %s only where others wait for it",
-    async (_what, isAwaited, eachSecond, isRefused) => {
-      const { clock, receiving } = room();
-      const refused: Error[] = [];
-      const first = await receiving("one", 10 * mib);
-      first.watch({ isAwaited, refuse: (error) => void refused.push(error) });
-      const seconds = async (count: number): Promise<void> => {
-        for (let at = 0; at < count; at += 1) {
-          await first.came(eachSecond);
-          clock.advance(1000);
-        }
-      };
-      await seconds(5);
-      expect(refused).toEqual([]);
-      const second = receiving("two", 5 * mib);
-      second.catch(() => {});
-      await seconds(4);
-      expect(refused.map((error) => (error as A2AError).code)).toEqual(isRefused ? ["Unavailable"] : []);
-      first.received();
-      await (await second).close();
-      expect(clock.timers).toBe(0);
-    },
-  );
+  ])("is taken from a sender that %s only if others wait for it", async (_what, isAwaited, eachSecond, isRefused) => {
+    const { clock, receiving } = room();
+    const refused: Error[] = [];
+    const first = await receiving("one", 10 * mib);
+    first.watch({ isAwaited, refuse: (error) => void refused.push(error) });
+    const seconds = async (count: number): Promise<void> => {
+      for (let at = 0; at < count; at += 1) {
+        await first.came(eachSecond);
+        clock.advance(1000);
+      }
+    };
+    await seconds(5);
+    expect(refused).toEqual([]);
+    const second = receiving("two", 5 * mib);
+    second.catch(() => {});
+    await seconds(4);
+    expect(refused.map((error) => (error as A2AError).code)).toEqual(isRefused ? ["Unavailable"] : []);
+    first.received();
+    await (await second).close();
+    expect(clock.timers).toBe(0);
+  });
 });
 
 describe("a large body without a length", () => {
@@ -77,7 +74,7 @@ describe("a large body without a length", () => {
     return readLargeText({ request }, receiver, limits, { bytes: undefined } as FileSender, 256 * kib);
   }
 
-  it("is counted while it waits for room, and let go of as soon as others need its place", async () => {
+  it("is counted while it waits for memory, and released as soon as others need its place", async () => {
     const clock = new StillClock();
     const unfinished = new Unfinished(mib, 256 * kib, clock);
     let closed = 0;
@@ -100,7 +97,7 @@ describe("a large body without a length", () => {
     expect(closed).toBe(1);
   });
 
-  it("is counted until it is read again, and then takes what it needs", async () => {
+  it("is counted until it is read again, then takes what it needs", async () => {
     const unfinished = new Unfinished(mib, 256 * kib, new StillClock());
     const source = new BodyPieces();
     source.place = unfinished.enter(source);
@@ -124,7 +121,7 @@ describe("a large body without a length", () => {
 });
 
 describe("pieces that are in memory already", () => {
-  it("are read in parts, and other work gets its turn meanwhile", async () => {
+  it("are read in parts, so other work gets its turn", async () => {
     const source = new BodyPieces();
     source.from({ pause() {}, resume: () => source.chunk(new Uint8Array(4 * mib)) });
     let turns = 0;

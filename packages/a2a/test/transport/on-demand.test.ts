@@ -83,7 +83,7 @@ function platform() {
 const settle = (): Promise<unknown> => new Promise((resolve) => setTimeout(resolve, 20));
 
 describe("a handler with waitUntil", () => {
-  test("keeps the platform running until the task is over, after an answer with returnImmediately (A2A 1.0 §3.2.2)", async () => {
+  test("keeps the platform running until the task ends, after an answer with returnImmediately (A2A 1.0 §3.2.2)", async () => {
     const { waitUntil, passed, over } = platform();
     const { agent, open } = gated();
     const handler = serve(agent, { waitUntil });
@@ -122,7 +122,7 @@ describe("a handler with waitUntil", () => {
     await expect.poll(over).toBe(1);
   });
 
-  test("lets it go at once where nothing runs after the answer", async () => {
+  test("releases it at once if nothing runs after the answer", async () => {
     const { waitUntil, over } = platform();
     const handler = serve(gated().agent, { waitUntil });
     await (await handler.fetch(request("/message:send", "hello"))).json();
@@ -132,7 +132,7 @@ describe("a handler with waitUntil", () => {
     await expect.poll(over).toBe(2);
   });
 
-  test("asks the store for nothing, and starts no timer, before its first request", async () => {
+  test("does not query the store or start a timer before its first request", async () => {
     const clock = fakeClock();
     const store = memoryStore();
     const asked = vi.spyOn(store, "claimable");
@@ -188,7 +188,7 @@ describe("wake", () => {
     expect(await stateOf(second, id)).toBe("TASK_STATE_COMPLETED");
   });
 
-  test("waits no longer than it was told", async () => {
+  test("does not wait longer than told", async () => {
     const { agent } = gated();
     const handler = serve(agent, { waitUntil: () => {} });
     await begin(handler);
@@ -196,7 +196,7 @@ describe("wake", () => {
     expect(next).toBeGreaterThan(Date.now());
   });
 
-  test("deletes what is too old, although no minute has passed since the start", async () => {
+  test("deletes expired data, although no minute has passed since the start", async () => {
     const clock = fakeClock();
     const store = memoryStore();
     const { agent, open } = gated();
@@ -210,15 +210,15 @@ describe("wake", () => {
     expect((await store.list({ agent: "/" }, { limit: 1, artifacts: false })).total).toBe(0);
   });
 
-  test("is refused after close", async () => {
+  test("is rejected after close", async () => {
     const handler = serve(gated().agent, { waitUntil: () => {} });
     await handler.close();
     await expect(handler.wake()).rejects.toMatchObject({ code: "Unavailable" });
   });
 });
 
-describe("a store that only one process can have open", () => {
-  test("has its lost runs taken over at once, and lowers the limits of the server to the largest record", async () => {
+describe("a store that only one process can open", () => {
+  test("takes over lost runs at once, and lowers the server's limits to the largest record", async () => {
     const store = Object.assign(memoryStore(), { exclusive: true, recordBytes: 4_000 });
     const clock = fakeClock();
     const frozen = { ...clock, after: () => () => {} };
@@ -232,7 +232,7 @@ describe("a store that only one process can have open", () => {
   });
 });
 
-test("a signal stores its event, and begins no run that the platform would freeze: the next wake() continues with it", async () => {
+test("a signal stores its event, and does not begin a run that the platform would freeze: the next wake() continues with it", async () => {
   const calls: number[] = [];
   const agent = defineAgent({
     name: "Waiter",

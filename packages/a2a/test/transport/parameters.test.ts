@@ -55,7 +55,7 @@ describe("the version of a request (A2A 1.0 §3.6)", () => {
   );
 
   test.each([["0.3"], ["1.1"], ["2.0"], ["10.0"], ["1"], ["v1.0"], ["1.0-beta"], ["1.0, 1.0"], ["latest"]])(
-    "%j is VersionNotSupported, which names what is supported",
+    "%j is VersionNotSupported, which names the supported ones",
     async (version) => {
       const { both, service } = bindings();
       for (const [, send] of both) {
@@ -104,7 +104,7 @@ describe("the version of a request (A2A 1.0 §3.6)", () => {
     }
   });
 
-  test("is that of the header where the query names another one", async () => {
+  test("is that of the header if the query names another one", async () => {
     const { both } = bindings();
     for (const [, send] of both)
       expect(codeOf(await send({ "a2a-version": "1.0" }, "?A2A-Version=7.0"))).toBeUndefined();
@@ -145,7 +145,7 @@ describe("other service parameters (A2A 1.0 §3.2.6)", () => {
     }
   });
 
-  test("A2A-Extensions may have thousands of URIs, and is refused as too large beyond 64 Ki characters, never cut", async () => {
+  test("A2A-Extensions may have thousands of URIs; beyond 64 Ki characters it is rejected, never cut", async () => {
     const { both, service } = bindings();
     for (const [binding, send] of both) {
       const many = Array.from({ length: 2_000 }, (_, at) => `urn:x:${at}`);
@@ -159,7 +159,7 @@ describe("other service parameters (A2A 1.0 §3.2.6)", () => {
     }
   });
 
-  test("activated extensions are in the response header, which is absent when there are none", async () => {
+  test("activated extensions are in the response header, which is absent without any", async () => {
     const { both, service } = bindings();
     for (const [, send] of both) {
       service.extensions = ["https://x.example/a", "urn:c"];

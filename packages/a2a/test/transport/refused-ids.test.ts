@@ -41,7 +41,7 @@ describe.each([
     ["with an id of another type", rpc("GetTask", {}, {})],
     ["nested too deep", rpc("GetTask", JSON.parse("[".repeat(100) + "]".repeat(100)), 7)],
     ["over 64 KiB", padded(64 * 1024 + 1)],
-  ])("has no id where the body is %s", async (_, body) => {
+  ])("has no id if the body is %s", async (_, body) => {
     const { handler } = refusing(code);
     expect(await ask(handler, request("POST", "/", { body }))).toMatchObject({ status, json: { id: null } });
   });
@@ -54,7 +54,7 @@ describe.each([
     });
   });
 
-  test("has no id where the body does not come within 5 s", async () => {
+  test("has no id if the body does not arrive within 5 s", async () => {
     const clock = new StillClock();
     const { handler } = refusing(code, { clock });
     const slow = { ...request("POST", "/", { body: rpc("GetTask") }), text: () => new Promise<string>(() => {}) };
@@ -73,7 +73,7 @@ describe.each([
   test.each([
     ["is not JSON", { "content-type": "text/plain" }],
     ["waits for 100 Continue", { expect: "100-continue" }],
-  ])("reads nothing of a body that %s", async (_, headers) => {
+  ])("does not read a body that %s", async (_, headers) => {
     const { handler } = refusing(code);
     const asked = request("POST", "/", { body: rpc("GetTask"), headers });
     let read = false;
@@ -83,7 +83,7 @@ describe.each([
   });
 });
 
-test("a request to a host that the server does not have is refused with its id", async () => {
+test("a request to a host that the server does not serve is rejected with its id", async () => {
   const admit = (): never => {
     throw new A2AError("PermissionDenied");
   };
@@ -94,7 +94,7 @@ test("a request to a host that the server does not have is refused with its id",
   });
 });
 
-test("a caller who was let in, and may not do this, gets the id of a body of any size", async () => {
+test("an authenticated caller who may not do this gets the id of a body of any size", async () => {
   const { handler, service } = refusing("PermissionDenied", { authenticate: () => ({ subject: "ann" }) });
   service.script = () => {
     throw new A2AError("PermissionDenied");

@@ -114,7 +114,7 @@ describe("REST routes (A2A 1.0 §11.3)", () => {
     });
   });
 
-  test("names the field where the id is empty or cannot be decoded", async () => {
+  test("names the field if the id is empty or cannot be decoded", async () => {
     const { handler, service } = withService();
     for (const [method, path] of [
       ["GET", "/tasks/"],
@@ -162,7 +162,7 @@ describe("REST routes (A2A 1.0 §11.3)", () => {
     });
   });
 
-  test("refuses a body whose id differs from the path", async () => {
+  test("rejects a body whose id differs from the path", async () => {
     const { handler, service } = withService();
     const answer = await ask(handler, request("POST", "/tasks/t1:cancel", { body: '{"id":"t2"}' }));
     expect(answer).toMatchObject({
@@ -217,7 +217,7 @@ describe("query parameters (A2A 1.0 §11.5)", () => {
     ["statusTimestampAfter=yesterday", "statusTimestampAfter"],
     ["pageSize=1&pageSize=2", "pageSize"],
     ["contextId=a&contextId=b", "contextId"],
-  ])("that are bad (%s) are InvalidParams and name the field", async (query, field) => {
+  ])("that are invalid (%s) are InvalidParams and name the field", async (query, field) => {
     const { handler, service } = withService();
     const answer = await ask(handler, request("GET", `/tasks?${query}`));
     expect(answer).toMatchObject({ status: 400, json: { error: { status: "INVALID_ARGUMENT" } } });
@@ -236,7 +236,7 @@ describe("REST bodies", () => {
     },
   );
 
-  test("of another media type, or without one, are 415; an empty body needs none", async () => {
+  test("of another media type, or without one, get 415; an empty body needs none", async () => {
     const { handler, service } = withService();
     for (const type of ["text/plain", "application/x-www-form-urlencoded", ""]) {
       const asked = request("POST", "/message:send", { body: send, headers: { "content-type": type } });
@@ -259,7 +259,7 @@ describe("REST bodies", () => {
     expect(service.calls).toEqual([]);
   });
 
-  test("beyond the limit are 413, nested too deeply 400", async () => {
+  test("over the limit get 413, nested too deeply 400", async () => {
     const { handler } = withService();
     const long = await ask(handler, request("POST", "/message:send", { body: `{"x":"${"x".repeat(2000)}"}` }));
     expect(long).toMatchObject({ status: 413, json: { error: { code: 413 } } });

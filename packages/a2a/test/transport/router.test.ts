@@ -44,7 +44,7 @@ describe("several agents behind one handler", () => {
   });
 
   test.each(["/", "/weatherman/tasks/t1", "/weathe", "", "/.well-known/agent-card.json", "/%77eather/tasks"])(
-    "answer %j, where nobody is, with 404 in the words of the protocol",
+    "answer %j, where there is no agent, with a 404 of the protocol",
     async (url) => {
       const answer = await ask(serveMounts([mount("/weather")]), request("GET", url));
       expect(answer).toMatchObject({
@@ -77,13 +77,13 @@ describe("several agents behind one handler", () => {
     ["a path with a blank", [mount("/a b")]],
     ["a path with dots", [mount("/a/../b")]],
     ["a path with an empty segment", [mount("/a//b")]],
-  ])("refuse %s when they are put together", (_, mounts) => {
+  ])("reject %s when they are combined", (_, mounts) => {
     expect(() => serveMounts(mounts)).toThrow(A2AError);
     expect(() => serveMounts(mounts)).toThrow(/cannot be served/);
   });
 });
 
-test("reports which URLs it serves, for frameworks that serve the others", () => {
+test("report which URLs they serve, for frameworks that serve the others", () => {
   const knows = createRouter([mount("/a"), mount("/a", "acme"), mount("/b")], routerOptions()).answers;
   const own = [
     "/a",
@@ -177,7 +177,7 @@ describe("CORS", () => {
     ["https://App.example:443", 'Write "https://app.example"'],
     ["app.example", 'Write "https://app.example"'],
     ["*", 'Set cors.origins to "*", not to a list'],
-  ])("refuses %s in its list, which no browser sends", (origin, cure) => {
+  ])("rejects %s in its list, which no browser sends", (origin, cure) => {
     expect(() => serveMounts([mount("")], { cors: { origins: [origin] } })).toThrow(cure);
   });
 

@@ -79,7 +79,7 @@ describe.each(streams)("a stream on %s", (binding, subscribe, broken) => {
     await done;
   });
 
-  test("has the HTTP status of an error where the request is refused", async () => {
+  test("has the HTTP status of an error if the request is rejected", async () => {
     const { service, handler } = withService();
     service.script = () => {
       throw new A2AError("UnsupportedOperation");
@@ -126,7 +126,7 @@ describe.each(streams)("a stream on %s", (binding, subscribe, broken) => {
     expect(dataOf(sink.text)).toEqual([{ task }, working.payload.value, completed.payload.value].map(wrap));
   });
 
-  test("waits for a client that is behind, and reads no further events meanwhile", async () => {
+  test("waits for a slow client, and reads no further events meanwhile", async () => {
     const { service, handler } = withService();
     const { sink, done } = await open(handler, subscribe());
     sink.full = true;
@@ -233,7 +233,7 @@ describe.each(streams)("a stream on %s", (binding, subscribe, broken) => {
     expect(service.feed.returned).toBe(40);
   });
 
-  test("sends comments that no reader takes for an event, also readers that dispatch at each blank line", async () => {
+  test("sends comments that no reader takes for an event, even one that dispatches at each blank line", async () => {
     const clock = new StillClock();
     const { service, handler } = withService({ clock, keepAlive: 15_000 });
     const { sink, done } = await open(handler, subscribe());
@@ -255,7 +255,7 @@ describe.each(streams)("a stream on %s", (binding, subscribe, broken) => {
     expect(official).toEqual(events);
   });
 
-  test("gets no comments while its client is behind, and gets them again afterwards", async () => {
+  test("sends no comments while its client is behind, and sends them again afterwards", async () => {
     const clock = new StillClock();
     const { service, handler } = withService({ clock, keepAlive: 15_000 });
     const { sink, done } = await open(handler, subscribe());

@@ -39,7 +39,7 @@ describe("the bytes of a body", () => {
     }
   });
 
-  test("are copied only a few times, also where more come than were announced", () => {
+  test("are copied only a few times, even if more arrive than announced", () => {
     const bytes = new GrowingBytes(10);
     const capacities = new Set<number>();
     for (let count = 0; count < 100_000; count++) {
@@ -61,7 +61,7 @@ describe("the bytes of a body", () => {
     expect(whole.take().buffer).toBe(slab.buffer);
   });
 
-  test("are refused beyond the limit, announced or not", () => {
+  test("are rejected over the limit, announced or not", () => {
     expect(() => new BodyBytes(10, 11).begin()).toThrow(expect.objectContaining({ code: "RequestTooLarge" }));
     const body = new BodyBytes(10, undefined);
     body.push(new Uint8Array(10));
@@ -70,7 +70,7 @@ describe("the bytes of a body", () => {
 });
 
 describe("the memory of all unfinished bodies", () => {
-  test("is limited: beyond the limit large bodies wait for room before anything of them is read", () => {
+  test("is limited: beyond the limit large bodies wait for memory before any of them is read", () => {
     const { budget } = budgetOf(8 * mib);
     const all = Array.from({ length: 200 }, () => new Sending(budget, 950 * kib));
     const begun = all.filter(({ body }) => body.begin());
@@ -99,7 +99,7 @@ describe("the memory of all unfinished bodies", () => {
     expect([large.resumed, middle.resumed]).toEqual([0, 1]);
   });
 
-  test("includes the queue, where bodies of unknown size wait with the bytes that have come", () => {
+  test("includes the queue, in which bodies of unknown size wait with the bytes that have arrived", () => {
     const { budget } = budgetOf(2 * mib);
     const all = Array.from({ length: 20 }, () => new Sending(budget, undefined));
     const ends = all.map(({ body }) => {
@@ -114,7 +114,7 @@ describe("the memory of all unfinished bodies", () => {
     expect(budget.used).toBeLessThanOrEqual(2 * mib);
   });
 
-  test("is taken from slow senders only where others wait", () => {
+  test("is taken from slow senders only if others wait", () => {
     const { budget, clock } = budgetOf(2 * mib);
     const stalled = new Sending(budget, mib);
     stalled.body.begin();
@@ -137,7 +137,7 @@ describe("the memory of all unfinished bodies", () => {
     expect(third.resumed).toBe(1);
   });
 
-  test("is waited for for a limited time", () => {
+  test("is waited for only for a limited time", () => {
     const { budget, clock } = budgetOf(2 * mib);
     const busy = new Sending(budget, mib);
     busy.body.begin();
@@ -151,7 +151,7 @@ describe("the memory of all unfinished bodies", () => {
     expect(clock.timers).toBe(0);
   });
 
-  test("also limits how many bodies wait, although none of their bytes have come", () => {
+  test("also limits how many bodies wait, although none of their bytes have arrived", () => {
     const { budget } = budgetOf(2 * mib);
     const outcomes = Array.from({ length: 1_000 }, () => {
       try {

@@ -203,13 +203,13 @@ describe("the version of a request (A2A 1.0 §3.6)", () => {
     ["message/send", "0.3"],
     ["message/send", "0.3.0"],
     ["message/send", "0.2.5"],
-  ])("%s with version %j is of 0.3", async (method, version) => {
+  ])("%s with version %j uses 0.3", async (method, version) => {
     const headers = version === undefined ? {} : { "a2a-version": version };
     const { result } = await rpc(serve(), method, user("direct"), { headers });
     expect(result).toMatchObject({ kind: "message" });
   });
 
-  test.each([undefined, "", "1.0", "1.0.1"])("SendMessage with version %j is of 1.0", async (version) => {
+  test.each([undefined, "", "1.0", "1.0.1"])("SendMessage with version %j uses 1.0", async (version) => {
     const headers = version === undefined ? {} : { "a2a-version": version };
     const { result } = await rpc(serve(), "SendMessage", user10, { headers });
     expect(result).toMatchObject({ message: { role: "ROLE_AGENT" } });
@@ -232,7 +232,7 @@ describe("the version of a request (A2A 1.0 §3.6)", () => {
     ["tasks/list", "No protocol version that is spoken here (1.0, 0.3, 1.1) has a method of that name"],
     ["NoSuchMethod", "No protocol version that is spoken here (1.0, 0.3, 1.1) has a method of that name"],
     ["message/send", "Protocol version 1.0 has no method of that name"],
-  ])("an error about %s names the versions that were looked in", async (method, message) => {
+  ])("an error about %s names the versions that were searched", async (method, message) => {
     const headers: Record<string, string> = method === "message/send" ? { "a2a-version": "1.0" } : {};
     expect((await rpc(serve(), method, {}, { headers })).error).toMatchObject({ code: -32601, message });
   });
@@ -254,7 +254,7 @@ describe("the version of a request (A2A 1.0 §3.6)", () => {
     expect(await rest.json()).toMatchObject({ error: { status: "UNIMPLEMENTED" } });
   });
 
-  test("a version that is not served is refused, and named in the error", async () => {
+  test("a version that is not served is rejected, and named in the error", async () => {
     const only = serve(agent(), { versions: ["1.0"] });
     expect((await rpc(only, "message/send", user("direct"))).error.code).toBe(-32601);
     const asked = { headers: { "a2a-version": "0.3" } };
@@ -278,7 +278,7 @@ describe("the version of a request (A2A 1.0 §3.6)", () => {
     expect(await status(tenants, "/v3/tasks/nope")).toBe("INVALID_ARGUMENT");
   });
 
-  test("no agent is mounted where another one's /v1 is", () => {
+  test("no agent can be mounted at /v1 of another one", () => {
     const both: readonly AgentMount[] = [{ agent: agent() }, { agent: agent(), path: "/v1" }];
     expect(() => serve(both)).toThrow("/v1 conflicts with an address of the agent");
     expect(() => serve(both, { versions: ["1.0"] })).not.toThrow();
@@ -340,7 +340,7 @@ describe("REST of 0.3", () => {
       }),
     );
 
-  test("a message in the JSON of the text is read, and answered in it (0.3 §6.4, §7.1)", async () => {
+  test("a message in the JSON of the specification is read, and answered in it (0.3 §6.4, §7.1)", async () => {
     const handler = serve(agent({ defaultInputModes: ["text/plain", "image/png", "application/json"] }));
     const parts = [
       { kind: "text", text: "hello" },
@@ -362,7 +362,7 @@ describe("REST of 0.3", () => {
     expect(await direct.json()).toMatchObject({ message: { kind: "message", role: "agent", parts: text("directly") } });
   });
 
-  test("a stream in the JSON of the text (0.3 §7.2)", async () => {
+  test("a stream in the JSON of the specification (0.3 §7.2)", async () => {
     const seen = await events(await sent(serve(), "/v1/message:stream", user("hello")));
     expect(seen).toMatchObject([
       { task: { kind: "task", history: [{ role: "user", parts: text("hello") }] } },
@@ -377,14 +377,14 @@ describe("REST of 0.3", () => {
     [{ message: { role: "user", messageId: "m" } }, "message.parts"],
     [{ message: { role: "user", parts: text("x") } }, "message.messageId"],
     [{ message: { role: "ROLE_USER", messageId: "m" } }, "message.content"],
-  ])("an error names the field as its sender writes it: %j", async (body, field) => {
+  ])("an error names the field in the sender's spelling: %j", async (body, field) => {
     const response = await sent(serve(), "/v1/message:send", body);
     expect(response.status).toBe(400);
     const { error } = (await response.json()) as { error: { details: { fieldViolations?: { field: string }[] }[] } };
     expect(error.details[0]?.fieldViolations).toMatchObject([{ field }]);
   });
 
-  test("a webhook in the JSON of the text is answered in it, and one in ProtoJSON in that (0.3 §7.5)", async () => {
+  test("a webhook in the JSON of the specification is answered in it, and one in ProtoJSON in ProtoJSON (0.3 §7.5)", async () => {
     const handler = serve(agent(), { push: { keys: ["A".repeat(43) + "="] } });
     const { result } = await rpc(handler, "message/send", user("ask"));
     const taskId = String(result["id"]);
@@ -423,7 +423,7 @@ describe("REST of 0.3", () => {
     expect(last.tasks[0]).not.toHaveProperty("artifacts");
   });
 
-  test("our client turns the pages of a list", async () => {
+  test("our client follows the pages of a list", async () => {
     const handler = serve();
     for (const words of ["one", "two", "three"]) await rpc(handler, "message/send", user(words));
     const card = (await (await handler.fetch(new Request(`${base}/.well-known/agent-card.json`))).json()) as AgentCard;
@@ -525,7 +525,7 @@ describe("the card", () => {
     expect(old).not.toHaveProperty("supportedInterfaces");
   });
 
-  test("has an address of its own for each tenant, because 0.3 has no field for it", async () => {
+  test("has its own address for each tenant, because 0.3 has no field for it", async () => {
     const handler = serve([
       { agent: agent(), path: "/shop", tenant: "one & only" },
       { agent: agent(), path: "/shop", tenant: "other" },
@@ -585,7 +585,7 @@ describe("the extended card", () => {
     });
   });
 
-  test("is not found where two agents could have it", async () => {
+  test("is not found if two agents could have it", async () => {
     const handler = serve([mount("/one"), mount("/two")], { authenticator });
     expect((await handler.fetch(new Request(`${base}/agent/authenticatedExtendedCard`, { headers }))).status).toBe(404);
     const own = await handler.fetch(new Request(`${base}/two/agent/authenticatedExtendedCard`, { headers }));

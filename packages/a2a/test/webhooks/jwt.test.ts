@@ -57,7 +57,7 @@ describe("the JWT of a webhook, as the guide of A2A describes it (docs/topics/st
     expect(await verifyWebhookToken(token, keySet, expected)).toEqual({ id: content.id, taskId: content.taskId });
   });
 
-  test("one that node:crypto signs is verified", async () => {
+  test("a JWT that node:crypto signs is verified", async () => {
     expect(await verifyWebhookToken(forged(header, claims), keySet, expected)).toMatchObject({ taskId: "task-1" });
   });
 
@@ -72,7 +72,7 @@ describe("the JWT of a webhook, as the guide of A2A describes it (docs/topics/st
   });
 });
 
-describe("verifyWebhookToken() refuses a JWT", () => {
+describe("verifyWebhookToken() rejects a JWT", () => {
   const refused = async (token: string, options: Partial<typeof expected> = {}, set: typeof keySet = keySet) => {
     await expect(verifyWebhookToken(token, set, { ...expected, ...options })).rejects.toMatchObject({
       code: "Unauthenticated",
@@ -96,7 +96,7 @@ describe("verifyWebhookToken() refuses a JWT", () => {
     await refused(forged(header, { ...claims, ...changed }));
   });
 
-  test("whose body was changed on its way", async () => {
+  test("whose body was changed in transit", async () => {
     await refused(await signWebhookToken(key, jwk.kid, content), { body: `${content.body} ` });
   });
 
@@ -106,7 +106,7 @@ describe("verifyWebhookToken() refuses a JWT", () => {
     await refused(`${forged(header, claims).split(".").slice(0, 2).join(".")}.`);
   });
 
-  test("of an unknown key", async () => {
+  test("with an unknown key", async () => {
     const other = await publicJwk(new Uint8Array(32).fill(9));
     await refused(forged(header, claims), {}, { keys: [other] });
     await refused(forged({ ...header, kid: "unknown" }, claims));
@@ -114,7 +114,7 @@ describe("verifyWebhookToken() refuses a JWT", () => {
   });
 
   test.each([[""], ["a"], ["a.b.c"], ["é.é.é"], [".".repeat(10_000)], ["A".repeat(100_000)]])(
-    "that is none: %.20j",
+    "that is malformed: %.20j",
     async (text) => refused(text),
   );
 });

@@ -80,7 +80,7 @@ describe("a subscription that does not begin with the task", () => {
     expect(inner.feed.returned).toBe(1);
   });
 
-  test("keeps its last event where the task has an older state or cannot be read", async () => {
+  test("keeps its last event if the task has an older state or cannot be read", async () => {
     const behind = given(taskWith("TASK_STATE_WORKING", "a"), taskWith("TASK_STATE_WORKING", "a"));
     behind.inner.feed.push(status("TASK_STATE_WORKING", 1));
     behind.inner.feed.push(status("TASK_STATE_CANCELED", 2));
@@ -93,13 +93,13 @@ describe("a subscription that does not begin with the task", () => {
     expect(await seen(await gone.subscribe())).toEqual(["x", "CANCELED"]);
   });
 
-  test("throws Aborted where its caller aborts", async () => {
+  test("throws Aborted if its caller aborts", async () => {
     const { inner, subscribe } = given(new A2AError("Aborted"));
     inner.feed.push(chunk("x"));
     await expect(subscribe().then(seen)).rejects.toMatchObject({ code: "Aborted" });
   });
 
-  test("is unchanged where it continues after an event", async () => {
+  test("is unchanged if it continues after an event", async () => {
     const { inner, service } = given();
     inner.feed.push(chunk("x"));
     inner.feed.push(status("TASK_STATE_COMPLETED", 2));

@@ -39,7 +39,7 @@ describe("subscribing to a finished task", () => {
     expect(inner.last).toMatchObject({ operation: "GetTask", request: { id: "t1" } });
   });
 
-  test("is refused where the agent does not stream", async () => {
+  test("is rejected if the agent does not stream", async () => {
     const { inner, service } = given();
     inner.script = () => {
       throw new A2AError("UnsupportedOperation", "This agent does not stream");
@@ -70,7 +70,7 @@ describe("a stream", () => {
     expect(inner.feed.returned).toBe(1);
   });
 
-  test("stays open at auth-required, because the authorization may be given in another way", async () => {
+  test("stays open at auth-required, because the authorization may come another way", async () => {
     const { inner, service } = given();
     inner.feed.push(status("TASK_STATE_AUTH_REQUIRED", 1));
     inner.feed.push(status("TASK_STATE_COMPLETED", 2));
@@ -95,7 +95,7 @@ describe("getting a webhook config without its id", () => {
   test.each([
     [["a", "t1", "b"], "t1"],
     [["a", "b"], "b"],
-  ])("gives of %j the one of the task's id, else the newest", async (ids, expected) => {
+  ])("returns for %j the one with the task's id, else the newest", async (ids, expected) => {
     const { inner, service } = given();
     inner.script = () => ({ payload: new Payload({ configs: ids.map(config) }) });
     const reply = await service.call("GetTaskPushNotificationConfig", { taskId: "t1", id: "" }, context);
@@ -124,7 +124,7 @@ test("an extended card that does not exist has one error code (0.3 §8.2)", asyn
   });
 });
 
-describe("what is wrong in a webhook has the name of 0.3 (0.3 §6.8)", () => {
+describe("an error of a webhook has the name of 0.3 (0.3 §6.8)", () => {
   const wrong =
     (...fields: readonly string[]) =>
     () => {
@@ -134,7 +134,7 @@ describe("what is wrong in a webhook has the name of 0.3 (0.3 §6.8)", () => {
   const request = { message, configuration: { taskPushNotificationConfig: { url: "x" } } };
   const path = "configuration.taskPushNotificationConfig";
 
-  test("where it is registered apart", async () => {
+  test("if it is registered separately", async () => {
     const { inner, service } = given();
     inner.script = wrong("taskId", "url", "authentication.scheme");
     const error: unknown = await service
@@ -145,7 +145,7 @@ describe("what is wrong in a webhook has the name of 0.3 (0.3 §6.8)", () => {
     expect(String(error)).toContain("taskId is wrong (and 2 more)");
   });
 
-  test("where it comes with a message, on a stream too", async () => {
+  test("if it comes with a message, on a stream too", async () => {
     const { inner, service } = given();
     inner.script = wrong(path, `${path}.token`, "message.parts");
     const names = [

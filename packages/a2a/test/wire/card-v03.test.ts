@@ -23,7 +23,7 @@ const encode = (more: Partial<AgentCard> = {}): Record<string, unknown> =>
   codecV03.encodeCard(card(more)) as Record<string, unknown>;
 
 describe("interfaces", () => {
-  test("the main interface is the first, and no interface is there twice", () => {
+  test("the main interface is the first, and each interface is listed once", () => {
     const read = decode({
       preferredTransport: "HTTP+JSON",
       url: "https://old.example/v1",
@@ -50,7 +50,7 @@ describe("interfaces", () => {
     });
   });
 
-  test("as many as a server likes take time in proportion to their number", () => {
+  test("converting any number of them takes linear time", () => {
     // A comparison of each with each would exceed the time limit of the test many times over.
     const additionalInterfaces = Array.from({ length: 300_000 }, (_, at) => ({ url: `u${at}`, transport: "GRPC" }));
     expect(decode({ additionalInterfaces }).supportedInterfaces).toHaveLength(300_001);
@@ -188,7 +188,7 @@ test("all other members are the same in 0.3 and 1.0", () => {
   expect(encode(more)).toMatchObject(more);
 });
 
-test("an invalid card is refused with the names of the fields, and not changed", () => {
+test("an invalid card is rejected with the names of the fields, and not changed", () => {
   const value = { supportedInterfaces: [], skills: null };
   expect(() => codecV03.decodeCard(value)).toThrow("url is required");
   expect(value).toEqual({ supportedInterfaces: [], skills: null });

@@ -126,7 +126,7 @@ describe("parts (0.3 §6.5)", () => {
     ["an empty file", { kind: "file", file: {} }, "file"],
     ["a file with two contents", { kind: "file", file: { bytes: "", uri: "u:v" } }, "file"],
     ["bytes that are not base64", { kind: "file", file: { bytes: "?" } }, "file.bytes"],
-  ])("%s is refused, and the error names the field", (_, part, field) => {
+  ])("%s is rejected, and the error names the field", (_, part, field) => {
     expect(refusal(() => partFrom03(part))).toEqual(["InvalidParams", [`message.parts[0].${field}`]]);
   });
 
@@ -134,7 +134,7 @@ describe("parts (0.3 §6.5)", () => {
     expect(refusal(() => partFrom03(part))[0]).toBe("InvalidParams");
   });
 
-  test("the kind of a received part is derived from its content where it is missing", () => {
+  test("the kind of a received part is derived from its content if it is missing", () => {
     const parts = [{ text: "a" }, { data: {} }, { file: { uri: "u:v" } }];
     expect(wire.decodeEvent({ messageId: "m", role: "agent", parts }).message?.parts).toEqual([
       { text: "a" },
@@ -330,7 +330,7 @@ describe("tasks (0.3 §6.1, §6.3)", () => {
     expect(refusal(() => readState("TASK_STATE_WORKING"))[0]).toBe("InvalidResponse");
   });
 
-  test("the spelling cancelled is understood", () => {
+  test("the spelling cancelled is accepted", () => {
     expect(readState("cancelled")).toBe("TASK_STATE_CANCELED");
   });
 
@@ -401,7 +401,7 @@ describe("events (0.3 §7.2)", () => {
     expect(wire.decodeEvent(plain(old))).toEqual({ artifactUpdate });
   });
 
-  test("the kind of an event is derived from its members where it is missing", () => {
+  test("the kind of an event is derived from its members if it is missing", () => {
     const status = { state: "working" };
     expect(wire.decodeEvent({ id: "t", status })).toHaveProperty("task");
     expect(wire.decodeEvent({ taskId: "t", contextId: "c", status })).toHaveProperty("statusUpdate");
@@ -607,7 +607,7 @@ describe("arbitrary JSON", () => {
     }
   };
 
-  test("is valid or refused: InvalidParams for a request, InvalidResponse for an answer, an event or a card", () => {
+  test("is valid or rejected: InvalidParams for a request, InvalidResponse for an answer, an event or a card", () => {
     fc.assert(
       fc.property(value, fc.constantFrom(...operations), (sent, operation) => {
         const fresh = (): unknown => structuredClone(sent);

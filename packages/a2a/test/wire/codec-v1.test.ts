@@ -66,7 +66,7 @@ describe.each(names)("%s", (name) => {
     );
   });
 
-  test("an answer that already is JSON text is not serialized again", () => {
+  test("an answer that is already JSON text is not serialized again", () => {
     expect(rest.encodeResponse(name, { payload: new TextPayload('{"at":"hand"}') })).toBe('{"at":"hand"}');
   });
 
@@ -140,7 +140,7 @@ function send(change: {
   return { message, ...(configuration !== undefined && { configuration }) };
 }
 
-describe("an invalid request is refused:", () => {
+describe("an invalid request is rejected:", () => {
   test.each<[string, unknown, string]>([
     ["no role", send({ message: { role: undefined } }), "message.role"],
     ["an unknown role", send({ message: { role: "user" } }), "message.role"],
@@ -178,14 +178,14 @@ describe("an invalid request is refused:", () => {
   });
 });
 
-test("unknown members of a request are not sent, because some servers refuse them", () => {
+test("unknown members of a request are not sent, because some servers reject them", () => {
   const request = { id: "t", historyLength: 2, generation: "4" };
   expect(rest.encodeRequest("GetTask", request)).toEqual({ id: "t", historyLength: 2 });
   expect(request).toEqual({ id: "t", historyLength: 2, generation: "4" });
 });
 
 describe("answers of a peer", () => {
-  test("are InvalidResponse with the path of the field where they are not valid", () => {
+  test("are InvalidResponse with the path of the field if they are invalid", () => {
     expect(refusal(() => rest.decodeResponse("GetTask", { id: "t", status: {} }))).toEqual([
       "InvalidResponse",
       ["status.state"],

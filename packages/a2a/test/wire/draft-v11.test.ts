@@ -95,7 +95,7 @@ describe.each(["JSONRPC", "HTTP+JSON"])("the draft of 1.1 over %s", (binding) =>
     expect((await ended).status.state).toBe("TASK_STATE_CANCELED");
   });
 
-  test("has the timeline of a task: what its user said and the statuses that it had, in order (§3.2.8)", async () => {
+  test("has the timeline of a task: its user's messages and its statuses, in order (§3.2.8)", async () => {
     const { agent, id } = await canceled(binding);
     const read = await agent.getTask(id);
     const entries = (timelineOf(read) ?? []).map(
@@ -146,7 +146,7 @@ describe.each(["JSONRPC", "HTTP+JSON"])("the draft of 1.1 over %s", (binding) =>
     expect(spans.get("growing")).toEqual({ start: generations.get("growing")?.[0], end: undefined });
   });
 
-  test("leaves a timeline out that would be larger than a page, and reads none that is not valid", async () => {
+  test("leaves out a timeline larger than a page, and reads none that is invalid", async () => {
     const agent = defineAgent({
       name: "Talker",
       description: "Talks.",
@@ -173,7 +173,7 @@ describe.each(["JSONRPC", "HTTP+JSON"])("the draft of 1.1 over %s", (binding) =>
     }
   });
 
-  test("refuses a message whose ifGenerationMatch is not the generation of the task, with both numbers (§3.2.2)", async () => {
+  test("rejects a message whose ifGenerationMatch is not the generation of the task, with both numbers (§3.2.2)", async () => {
     const { handler } = stepping();
     const agent = await client(handler, { binding, version: "1.1" });
     const { task } = await agent.sendMessage({ message: "Go", configuration: { ifGenerationMatch: 77 } });

@@ -172,13 +172,13 @@ describe.each([
     ],
     ["no role", { ...protoMessage, role: "ROLE_UNSPECIFIED" }, "message.role"],
     ["no id", { ...protoMessage, messageId: "" }, "message.messageId"],
-  ])("a message with %s is refused, and the error names the field", (_what, wrong, field) => {
+  ])("a message with %s is rejected, and the error names the field", (_what, wrong, field) => {
     expect(() => shapes.decodeRequest("SendMessage", { message: clone(wrong) })).toThrow(
       expect.objectContaining({ code: "InvalidParams", fields: [expect.objectContaining({ field })] }),
     );
   });
 
-  test("a negative historyLength is refused", () => {
+  test("a negative historyLength is rejected", () => {
     expect(() => shapes.decodeRequest("GetTask", { id: "t", historyLength: -1 })).toThrow("historyLength");
   });
 
