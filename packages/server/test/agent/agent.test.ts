@@ -5,7 +5,7 @@ import type { AgentEvent } from "@parley/a2a/internal/protocol/index";
 import { eventually, harness } from "../engine/support.ts";
 
 describe("defineAgent", () => {
-  it("refuses a definition without the required members of a card, with the names of all of them", () => {
+  it("rejects a definition without the required members of a card, and names all of them", () => {
     const wrong = { name: "", description: "d" } as unknown as Parameters<typeof defineAgent>[0];
     expect(() => defineAgent(wrong)).toThrow(
       expect.objectContaining({
@@ -19,7 +19,7 @@ describe("defineAgent", () => {
 });
 
 describe("a writer of artifacts", () => {
-  it("puts many tokens into few chunks, by size and by time, and loses none", async () => {
+  it("groups many tokens into few chunks, by size and by time, and loses none", async () => {
     const clock = fakeClock();
     const chunks: AgentEvent[] = [];
     const { send } = harness(

@@ -69,7 +69,7 @@ async function refusal(client: Client, parts: readonly Part[]): Promise<A2AError
 const secret = "secret-of-ada-0123456789";
 
 describe.each(Object.entries(libraries))("turn.data() with %s", (_, schema) => {
-  it("gives the data of the message, with its type", async () => {
+  it("returns the data of the message, with its type", async () => {
     const { client } = await given(reader(schema));
     const { message: reply } = await client.sendMessage([
       { text: "Here" },
@@ -78,7 +78,7 @@ describe.each(Object.entries(libraries))("turn.data() with %s", (_, schema) => {
     expect(reply?.parts).toEqual([{ text: "5 for a train" }]);
   });
 
-  it("refuses other data as InvalidParams before there is a task, with the path of each field (A2A 1.0 §3.3.2, §11.6)", async () => {
+  it("rejects other data as InvalidParams before there is a task, with the path of each field (A2A 1.0 §3.3.2, §11.6)", async () => {
     const { client } = await given(reader(schema));
     const error = await refusal(client, [{ text: "Here" }, { data: { amount: "5", purpose: 7 } }]);
     expect(error).toMatchObject({ code: "InvalidParams" });
@@ -90,7 +90,7 @@ describe.each(Object.entries(libraries))("turn.data() with %s", (_, schema) => {
     expect((await client.listTasks()).tasks).toEqual([]);
   });
 
-  it("repeats no text of the data, however it is written", async () => {
+  it("does not repeat text of the data, in any encoding", async () => {
     const { client } = await given(reader(schema));
     for (const value of [secret, `"${secret}"`, `${secret}" x "${secret}`, `\\"${secret}\n`]) {
       for (const sent of [
@@ -110,19 +110,19 @@ describe.each(Object.entries(libraries))("turn.data() with %s", (_, schema) => {
 describe("turn.data()", () => {
   const expense = libraries["zod"]!;
 
-  it("leaves the words of the schema whole where a text of the data is a single letter of them", async () => {
+  it("keeps words of the schema intact even if a text of the data is a single letter", async () => {
     const { client } = await given(reader(expense));
     const error = await refusal(client, [{ data: { amount: "x", purpose: "a" } }]);
     expect(error.fields[0]?.description).toMatch(/expected number, received string/);
   });
 
-  it("takes the first value that fits, of several parts", async () => {
+  it("takes the first value that matches, of several parts", async () => {
     const { client } = await given(reader(expense));
     const parts = [{ data: 1 }, { data: { amount: 1, purpose: "a" } }, { data: { amount: 2, purpose: "b" } }];
     expect((await client.sendMessage(parts)).message?.parts).toEqual([{ text: "1 for a" }]);
   });
 
-  it("takes texts and files whose media type is JSON, and guesses at no others", async () => {
+  it("accepts texts and files whose media type is JSON, and guesses at no others", async () => {
     const { client } = await given(reader(expense));
     const json = JSON.stringify({ amount: 3, purpose: "tea" });
     for (const mediaType of ["application/json", "application/JSON; charset=utf-8", "application/vnd.form+json"]) {
@@ -149,7 +149,7 @@ describe("turn.data()", () => {
     }
   });
 
-  it("says at most 32 things, each of them short and safe to show", async () => {
+  it("reports at most 32 problems, each short and safe to show", async () => {
     const text = `${"x".repeat(5000)}\u001b[2J\u202e`;
     const many = Array.from({ length: 100 }, () => ({ message: text, path: Array.from({ length: 100 }, () => text) }));
     const schema: StandardSchema<Expense> = {
@@ -167,7 +167,7 @@ describe("turn.data()", () => {
     for (const sign of ["\u001b", "\u202e"]) expect(error.message).not.toContain(sign);
   });
 
-  it("names members by their path: lists by number, and no name that may hold anything", async () => {
+  it("names members by their path: lists by number, and no name with unsafe content", async () => {
     const rows = z.object({ rows: z.array(z.object({ "a b": z.number(), n: z.number() })) });
     const { client } = await given({ onMessage: async (turn) => turn.reply(data(await turn.data(rows))) });
     const error = await refusal(client, [
@@ -186,7 +186,7 @@ describe("turn.data()", () => {
     ]);
   });
 
-  it("asks again within a task, and takes the next message of it (A2A 1.0 §3.4.3)", async () => {
+  it("asks again within a task, and takes its next message (A2A 1.0 §3.4.3)", async () => {
     const { client } = await given({
       async *onMessage(turn) {
         if (turn.number === 1) {
@@ -209,7 +209,7 @@ describe("turn.data()", () => {
     expect(done?.status).toMatchObject({ state: "TASK_STATE_COMPLETED", message: { parts: [{ text: "4 back" }] } });
   });
 
-  it("asks in the agent's own words with `ask`, also where there was no task: a form in one line", async () => {
+  it("asks in the agent's own words with `ask`, even without a task: a form in one line", async () => {
     const { client } = await given(reader(expense, "Please send amount and purpose"));
     const conversation = client.conversation();
     const { task } = await conversation.send("I want money back");
@@ -227,7 +227,7 @@ describe("turn.data()", () => {
     expect(done?.status).toMatchObject({ state: "TASK_STATE_COMPLETED", message: { parts: [{ text: "4 for tea" }] } });
   });
 
-  it("attaches the JSON Schema of the form to the question, of each library that gives it (Standard JSON Schema)", async () => {
+  it("attaches the JSON Schema of the form to the question, from each library that provides it (Standard JSON Schema)", async () => {
     const form = {
       type: "object",
       properties: { amount: { type: "number", exclusiveMinimum: 0 }, purpose: { type: "string", maxLength: 10 } },
@@ -247,7 +247,7 @@ describe("turn.data()", () => {
     }
   });
 
-  it("leaves a question as it is that has data of its own, and where the schema or the client cannot have a form", async () => {
+  it("does not change a question with its own data, or if the schema or the client has no form support", async () => {
     const cases: readonly (readonly [why: string, schema: StandardSchema<unknown>, ask: Content, modes?: string[]])[] =
       [
         ["data of its own", expense, [{ text: "Fill in" }, { data: { form: {} } }]],
@@ -272,7 +272,7 @@ describe("turn.data()", () => {
     }
   });
 
-  it("with `ask` takes a text that is one whole JSON object: many clients can send text alone", async () => {
+  it("with `ask` accepts a text that is one whole JSON object, because many clients can only send text", async () => {
     const { client } = await given(reader(expense, "Please send amount and purpose"));
     const conversation = client.conversation();
     const { task } = await conversation.send("I want money back");
@@ -289,7 +289,7 @@ describe("turn.data()", () => {
     expect(reply?.parts).toEqual([{ text: "5 for tea" }]);
   });
 
-  it("with `ask` takes no other text, and data before a text", async () => {
+  it("with `ask` accepts no other text, and prefers data to text", async () => {
     const { client } = await given(reader(expense, "Please send amount and purpose"));
     const whole = '{"amount": 4, "purpose": "tea"}';
     const others: readonly (readonly Part[])[] = [
@@ -310,13 +310,13 @@ describe("turn.data()", () => {
     expect(both.message?.parts).toEqual([{ text: "6 for data" }]);
   });
 
-  it("without `ask` guesses at no text, in a task neither", async () => {
+  it("without `ask` does not parse text, not even within a task", async () => {
     const { client } = await given(reader(expense));
     const error = await refusal(client, [{ text: '{"amount": 4, "purpose": "tea"}' }]);
     expect(error.fields).toEqual([{ field: "message.parts", description: "has no data part" }]);
   });
 
-  it("refuses the first event of a stream in the same way (A2A 1.0 §3.1.2)", async () => {
+  it("rejects the first event of a stream in the same way (A2A 1.0 §3.1.2)", async () => {
     const { client } = await given(reader(expense));
     const read = async (): Promise<void> => {
       for await (const event of client.sendStreamingMessage([{ data: {} }])) expect.unreachable(JSON.stringify(event));
@@ -324,13 +324,13 @@ describe("turn.data()", () => {
     await expect(read()).rejects.toMatchObject({ code: "InvalidParams" });
   });
 
-  it("asks where the task was made before the agent had read the message (A2A 1.0 §3.2.2)", async () => {
+  it("asks if the task was created before the agent read the message (A2A 1.0 §3.2.2)", async () => {
     const { client } = await given({ ...reader(expense), mayReplyDirectly: false });
     const { task } = await client.sendMessage([{ data: {} }]);
     expect(task?.status.state).toBe("TASK_STATE_INPUT_REQUIRED");
   });
 
-  it("leaves a question open that the agent has asked before", async () => {
+  it("leaves an earlier question of the agent open", async () => {
     const { client } = await given({
       async *onMessage(turn) {
         yield turn.inputRequired("First question");
@@ -359,7 +359,7 @@ describe("turn.data()", () => {
     expect(ended).toEqual(["ended"]);
   });
 
-  it("asks once where a crash comes after the question", async () => {
+  it("asks once if a crash comes after the question", async () => {
     const agent = await given({
       resumable: true,
       async *onMessage(turn) {
@@ -375,7 +375,7 @@ describe("turn.data()", () => {
     expect(after.history?.filter(({ role }) => role === "ROLE_AGENT")).toHaveLength(1);
   });
 
-  it("fails the task, and says nothing, where the schema itself throws", async () => {
+  it("fails the task without details if the schema itself throws", async () => {
     const schema: StandardSchema<Expense> = {
       "~standard": {
         version: 1,
@@ -391,7 +391,7 @@ describe("turn.data()", () => {
     expect(JSON.stringify(task)).not.toContain(secret);
   });
 
-  it("lets an agent refuse a message by a rule of its own", async () => {
+  it("lets an agent reject a message by its own rule", async () => {
     const { client } = await given({
       onMessage() {
         return Promise.reject(
@@ -405,7 +405,7 @@ describe("turn.data()", () => {
     });
   });
 
-  it("does not blame the caller for what another agent refuses", async () => {
+  it("does not blame the caller for what another agent rejects", async () => {
     const other = await given(reader(expense));
     const { client } = await given({
       async *onMessage(turn) {
@@ -419,7 +419,7 @@ describe("turn.data()", () => {
 });
 
 describe("StandardSchema", () => {
-  it("is the interface of the standard, in both directions", () => {
+  it("is the standard's interface, in both directions", () => {
     const theirs: StandardSchemaV1<unknown, Expense> = libraries["zod"]!;
     const ours: StandardSchema<Expense> = theirs;
     expect(ours["~standard"].version).toBe(1);
@@ -460,13 +460,13 @@ describe("dataOf()", () => {
     artifacts: [1, 2].map((amount) => ({ artifactId: String(amount), parts: [{ data: { ...good, amount } }] })),
   };
 
-  it("takes of a task the newest artifact that fits, and then the message of its status", async () => {
+  it("takes the newest matching artifact of a task, then the message of its status", async () => {
     expect((await dataOf(task, expense)).amount).toBe(2);
     expect((await dataOf({ ...task, artifacts: [] }, expense)).amount).toBe(3);
     expect((await dataOf(task, z.object({ amount: z.literal(1) }))).amount).toBe(1);
   });
 
-  it("says what is wrong as InvalidResponse, with the path in the answer, and without the values", async () => {
+  it("reports errors as InvalidResponse, with the path in the answer, and without the values", async () => {
     const artifacts = [{ artifactId: "1", parts: [{ text: "x" }, { data: { amount: secret, purpose: "tea" } }] }];
     const wrong = dataOf({ task: { ...task, artifacts, status: { state: "TASK_STATE_COMPLETED" } } }, expense);
     const error = await wrong.catch((thrown: A2AError) => thrown);
@@ -481,18 +481,18 @@ describe("dataOf()", () => {
   });
 });
 
-describe("a schema of a stranger", () => {
+describe("a third-party schema", () => {
   const schema = (validate: unknown): StandardSchema<Expense> =>
     ({ "~standard": { version: 1, vendor: "test", validate } }) as StandardSchema<Expense>;
 
-  it("that changes the value in place changes no message", async () => {
+  it("that changes the value in place does not change the message", async () => {
     const sets = schema((value: { amount: number }) => ({ value: Object.assign(value, { amount: 7 }) }));
     const part = message({ data: { amount: 1, purpose: "tea" } });
     expect(await dataOf(part, sets)).toEqual({ amount: 7, purpose: "tea" });
     expect(part.parts[0]?.data).toEqual({ amount: 1, purpose: "tea" });
   });
 
-  it("that gives no reason refuses the value all the same", async () => {
+  it("that gives no reason rejects the value all the same", async () => {
     const { client } = await given(reader(schema(() => ({ issues: [] }))));
     const { fields } = await refusal(client, [data({ amount: 1 })]);
     expect(fields).toEqual([
@@ -500,7 +500,7 @@ describe("a schema of a stranger", () => {
     ]);
   });
 
-  it("that is none, or answers nothing, is named in the log", async () => {
+  it("that is invalid, or returns nothing, is named in the log", async () => {
     const wrong: readonly unknown[] = [
       undefined,
       { type: "object" },

@@ -55,7 +55,7 @@ describe("turn.file()", () => {
     expect(sent[0]?.bytes).toBe(10_000);
   });
 
-  it("opens, appends and closes: the last event alone has lastChunk, also where the size is a multiple of a chunk", async () => {
+  it("opens, appends and closes: only the last event has lastChunk, also if the size is a multiple of a chunk", async () => {
     const { stream } = harness(async function* (turn) {
       yield* turn.file(bytes(6000), { name: "a.bin", chunkBytes: 3001 });
     });
@@ -77,7 +77,7 @@ describe("turn.file()", () => {
     expect(received(task)).toEqual({ chunks: [0], whole: Buffer.alloc(0) });
   });
 
-  it("closes the source when the task is canceled: a generator between two pieces, a Node stream also while it waits", async () => {
+  it("closes the source when the task is canceled: a generator between two pieces, a Node stream even while it waits", async () => {
     let closed = false;
     async function* endless(): AsyncGenerator<Uint8Array> {
       try {
@@ -110,7 +110,7 @@ describe("turn.file()", () => {
     await eventually(() => closed);
   });
 
-  it("fails the task where the source fails, or gives something else than bytes, or the file has no name", async () => {
+  it("fails the task if the source fails or yields anything but bytes, or the file has no name", async () => {
     const broken = sends(() =>
       (async function* () {
         yield bytes(10);
@@ -125,7 +125,7 @@ describe("turn.file()", () => {
     expect((await sends(() => 7 as never).send("Go")).status.state).toBe("TASK_STATE_FAILED");
   });
 
-  it.each([undefined, null, "text"])("says what a source may be: not %s", async (source) => {
+  it.each([undefined, null, "text"])("rejects as a source: %s", async (source) => {
     const { send, log } = harness(async function* (turn) {
       yield* turn.file(source as never, { name: "a.bin" });
     });
@@ -133,7 +133,7 @@ describe("turn.file()", () => {
     expect(String(log[0]?.["cause"])).toMatch("the bytes of a file must come from an async iterable");
   });
 
-  it("ends where closing the source throws", async () => {
+  it("ends if closing the source throws", async () => {
     const source = {
       [Symbol.asyncIterator]: () => ({
         next: () => new Promise<never>(() => {}),
@@ -169,7 +169,7 @@ describe("turn.files()", () => {
     return files;
   }
 
-  it("has the bytes of parts, those that came in pieces joined, under names that are safe", async () => {
+  it("returns the bytes of parts, with chunks joined, under safe names", async () => {
     const raw = (text: string): string => Buffer.from(text).toString("base64");
     const files = await seen([
       { text: "Read these" },
@@ -190,7 +190,7 @@ describe("turn.files()", () => {
     ]);
   });
 
-  it("reads a URL with the fetch that it is given, and with none otherwise", async () => {
+  it("reads a URL only with the fetch that it is given", async () => {
     const parts = [{ url: "https://example.com/x/a%20b.csv?c" }, { url: "https://example.com/gone" }];
     expect(await seen(parts)).toMatchObject([
       {

@@ -29,7 +29,7 @@ test.each(["working", "inputRequired", "authRequired"] as const)(
   },
 );
 
-test("messageMetadata without a content is an error that says what is missing", async () => {
+test("messageMetadata without content throws an error that says what is missing", async () => {
   const { updates, problems } = await events(async function* (turn) {
     yield turn.working(undefined, { messageMetadata: { drawing: true } });
   });

@@ -121,7 +121,7 @@ describe("mirrorArtifactText", () => {
     expect(await shown({ onMessage, mirrorArtifactText: undefined as never })).toBeUndefined();
   });
 
-  it("is the same after a crash: what the lost run had stored is not said again by the one that continues", async () => {
+  it("is the same after a crash: the resumed run does not repeat what the lost run stored", async () => {
     const attempts: number[] = [];
     const agent = await given({
       resumable: true,
@@ -157,7 +157,7 @@ describe("mirrorArtifactText", () => {
     expect(agent.problems).toEqual([]);
   });
 
-  it("repeats the artifacts of its own turn, and a question of an earlier one stays a question", async () => {
+  it("repeats only the artifacts of its own turn, and leaves an earlier question a question", async () => {
     const { client } = await given({
       async *onMessage(turn) {
         yield turn.artifact({ parts: [text(`Answer ${turn.number}`)] });
@@ -171,7 +171,7 @@ describe("mirrorArtifactText", () => {
     expect(done?.status.message?.parts).toEqual([{ text: "Answer 2" }]);
   });
 
-  it("is said once in the conversation that a model reads", async () => {
+  it("appears once in the conversation that a model reads", async () => {
     const read: (readonly HistoryEntry[])[] = [];
     const { client } = await given({
       async *onMessage(turn) {

@@ -42,6 +42,6 @@ async function* uses(turn: Turn) {
   expectTypeOf(late).toEqualTypeOf<JsonValue | undefined>();
 }
 
-test("steps and waits have the types of their results, and refuse what is not JSON", () => {
+test("steps and waits have the types of their results, and reject what is not JSON", () => {
   expect(defineAgent({ name: "a", description: "a", version: "1", skills: [], onMessage: uses }).name).toBe("a");
 });

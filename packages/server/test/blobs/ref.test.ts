@@ -9,7 +9,7 @@ function refWith(about: string, of = key): ReturnType<typeof refOf> {
   return refOf(`parley-blob:a.1/${of}:${Buffer.from(about).toString("base64url")}`);
 }
 
-it("a reference has the key of a file of a server, and says something of it in an object", () => {
+it("a reference holds the key of a stored file, and describes it in an object", () => {
   expect(refWith("{}")).toMatchObject({ key, size: 1 });
   for (const about of ["null", "1", '"a"', "{"]) expect(refWith(about)).toBeUndefined();
   for (const of of [
@@ -25,7 +25,7 @@ it("a reference has the key of a file of a server, and says something of it in a
   }
 });
 
-it("what a reference says of its file goes into no link where it is malformed", () => {
+it("a malformed description in a reference does not get into a link", () => {
   const about = refWith(String.raw`{"filename":"\ud800","mediaType":"a\r\nb"}`)?.about ?? {};
   expect(aboutOf(about).mediaType).toBeUndefined();
   expect(dispositionOf(aboutOf(about).filename)).toMatch(/^attachment/);

@@ -18,14 +18,14 @@ function uploading(uploads: Uploads) {
   };
 }
 
-describe("files that are stored at one time", () => {
-  it("are as many as there is memory for, and one at least", () => {
+describe("concurrent uploads", () => {
+  it("are as many as fit into memory, and at least one", () => {
     const [some, one] = [uploading(new Uploads(100, 25, fakeClock(0))), uploading(new Uploads(1, 25, fakeClock(0)))];
     for (const { store } of [some, one]) for (let at = 0; at < 9; at += 1) void store("ada");
     expect([some.begun.length, one.begun.length]).toEqual([4, 1]);
   });
 
-  it("wait in their order, but nobody with half of the memory is before another one", async () => {
+  it("wait in order, except that a caller with half of the memory goes last", async () => {
     const { begun, store, end } = uploading(new Uploads(100, 25, fakeClock(0)));
     for (const owner of ["ada", "ada", "ada", "ada", "ada", "ada", "bob", "eve"]) void store(owner);
     await end();
@@ -35,7 +35,7 @@ describe("files that are stored at one time", () => {
     expect(begun.slice(6)).toEqual(["ada"]);
   });
 
-  it("give their room back when they fail, and tell meanwhile that they wait", async () => {
+  it("release their memory when they fail, and report that they wait", async () => {
     const clock = fakeClock(0);
     const uploads = new Uploads(1, 1, clock);
     const { begun, store } = uploading(uploads);

@@ -46,14 +46,14 @@ async function delegating(options: DelegateOptions = {}, more: Parameters<typeof
   return { served, main, id };
 }
 
-describe("the task of the other agent", () => {
+describe("the other agent's task", () => {
   test("is canceled with this one", async () => {
     const { served, main, id } = await delegating();
     await (await main.client()).cancelTask(id);
     await becomes(served, "CANCELED");
   });
 
-  test("is canceled although the first tries fail, while this process lives", async () => {
+  test("is canceled although the first attempts fail, while this process lives", async () => {
     const { served, begun } = worker();
     const client = await served.client();
     let tries = 0;
@@ -127,7 +127,7 @@ describe("the task of the other agent", () => {
     expect(served.requests).not.toContain("CancelTask");
   });
 
-  test("continues when another process has taken this one over", async () => {
+  test("continues when another process has taken over this task", async () => {
     const store = memoryStore();
     const { served } = await delegating({}, { store });
     const client = await served.client();
@@ -146,7 +146,7 @@ describe("the task of the other agent", () => {
     expect(served.requests).not.toContain("CancelTask");
   });
 
-  test("is canceled where this one is canceled while it asks the question, and so are those beside it", async () => {
+  test("is canceled if this task is canceled while it asks the question, and so are parallel ones", async () => {
     const hotel = serving(
       agentOf(async function* (turn) {
         yield turn.inputRequired("Which dates?");
@@ -174,7 +174,7 @@ describe("the task of the other agent", () => {
     await becomes(beside, "CANCELED");
   });
 
-  test("stays where this one is canceled after a restart, while it asks the question", async () => {
+  test("remains if this task is canceled after a restart, while it asks the question", async () => {
     const hotel = serving(
       agentOf(async function* (turn) {
         yield turn.inputRequired("Which dates?");
@@ -194,7 +194,7 @@ describe("the task of the other agent", () => {
     expect(hotel.requests).not.toContain("CancelTask");
   });
 
-  test("is canceled where the function fails beside it", async () => {
+  test("is canceled if the function throws meanwhile", async () => {
     const { served, begun } = worker();
     const client = await served.client();
     const main = serving(
@@ -215,7 +215,7 @@ describe("the task of the other agent", () => {
   });
 });
 
-test("an error of the other agent that nobody catches fails the task with its name and words", async () => {
+test("an uncaught error of the other agent fails the task with its name and message", async () => {
   for (const [state, sentence] of [
     ["failed", "Clerk could not do its part: No paper"],
     ["rejected", "Clerk refused its part: No paper"],
@@ -240,7 +240,7 @@ test("an error of the other agent that nobody catches fails the task with its na
   }
 });
 
-test("an agent that cannot be reached, or refuses the message, fails the task without its error", async () => {
+test("an agent that cannot be reached, or rejects the message, fails the task without its error", async () => {
   const clerk = serving(
     agentOf(async function* (turn) {
       yield turn.artifact({ parts: [text("x")] });

@@ -5,7 +5,7 @@ import type { DelegateOptions, Delegated } from "@parley/a2a/internal/protocol/i
 import { agentOf, gists, serving, type OnMessage } from "./support.ts";
 
 describe("turn.delegate()", () => {
-  test("shows progress, takes artifacts over chunk by chunk, and returns the result", async () => {
+  test("shows progress, passes on artifacts chunk by chunk, and returns the result", async () => {
     const writer = serving(
       agentOf(async function* (turn) {
         yield turn.working("Thinking");
@@ -36,7 +36,7 @@ describe("turn.delegate()", () => {
     expect(results).toEqual([["Roses are red", 1, "TASK_STATE_COMPLETED", undefined]]);
   });
 
-  test("passes a question up and the answer down, in one turn of the function", async () => {
+  test("passes a question up and the answer down, within one turn of the function", async () => {
     const hotel = serving(
       agentOf(async function* (turn) {
         if (turn.number === 1) return yield turn.inputRequired(`Which dates for ${turn.text}?`);
@@ -108,7 +108,7 @@ describe("the result", () => {
     await expect(result.data(z.object({ rain: z.string() }))).rejects.toMatchObject({ code: "InvalidResponse" });
   });
 
-  test("does not hold more than resultBytes, and what is larger passes through", async () => {
+  test("holds at most resultBytes, and what is larger passes through", async () => {
     const { result, events } = await through(
       async function* (turn) {
         yield turn.artifact({ artifactId: "big", parts: [text("x".repeat(50))], open: true });
@@ -124,7 +124,7 @@ describe("the result", () => {
   });
 });
 
-describe("what is shown of the other agent", () => {
+describe("what callers see of the other agent", () => {
   const chatty: OnMessage = async function* (turn) {
     yield turn.working("One");
     yield turn.artifact({ artifactId: "a", name: "A", parts: [text("a")] });
@@ -132,13 +132,13 @@ describe("what is shown of the other agent", () => {
     yield turn.working("Two");
   };
 
-  test("is nothing with progress: false and artifacts: false, and the result has it all", async () => {
+  test("is nothing with progress: false and artifacts: false, and the result is complete", async () => {
     const { events, result } = await through(chatty, { progress: false, artifacts: false });
     expect(events).toEqual(["task SUBMITTED", "COMPLETED"]);
     expect(result.artifacts.map(({ artifactId }) => artifactId)).toEqual(["a", "b"]);
   });
 
-  test("is what functions return", async () => {
+  test("is what the functions return", async () => {
     const { events } = await through(chatty, {
       progress: ({ parts }) => (parts[0]?.text === "One" ? undefined : `Clerk: ${parts[0]?.text}`),
       artifacts: ({ artifactId, ...rest }) => (artifactId === "a" ? undefined : { ...rest, parts: [text("B")] }),
@@ -166,7 +166,7 @@ describe("what is shown of the other agent", () => {
 });
 
 describe("the conversation with the other agent", () => {
-  test("is one for each conversation of this agent, and a new one with contextId: false", async () => {
+  test("is one per conversation of this agent, and a new one with contextId: false", async () => {
     const contexts: string[] = [];
     const client = await serving(
       agentOf(async function* (turn) {
@@ -207,7 +207,7 @@ describe("the conversation with the other agent", () => {
     expect(traces).toEqual([trace]);
   });
 
-  test("ends where agents call each other in a circle", async () => {
+  test("ends if agents call each other in a circle", async () => {
     let calls = 0;
     const self = serving(
       agentOf(
@@ -225,7 +225,7 @@ describe("the conversation with the other agent", () => {
   });
 });
 
-test("a key names a delegation for the whole task: a later turn gets the same result, and sends nothing", async () => {
+test("a key names a delegation for the whole task: a later turn gets the same result and sends nothing", async () => {
   let asked = 0;
   const client = await serving(
     agentOf(async function* (turn) {

@@ -45,7 +45,7 @@ async function answerTo(client: DelegateClient) {
 }
 
 describe("the ids of another agent", () => {
-  test("may be long, as far as they are kept", async () => {
+  test("may be long, as long as they are stored", async () => {
     const many = Array.from({ length: 150 }, (_, at) => artifact(`${"i".repeat(250)}${at}`));
     const long = status("WORKING", "m".repeat(40_000));
     const task = await answerTo(sending([long, ...many, status("COMPLETED", "end")]));
@@ -56,7 +56,7 @@ describe("the ids of another agent", () => {
   test.each([
     ["task", "t".repeat(40_000), "c"],
     ["context", "t", "c".repeat(40_000)],
-  ])("fail the delegation where they do not fit: %s", async (_, taskId, contextId) => {
+  ])("fail the delegation if they are too long: %s", async (_, taskId, contextId) => {
     const task = await answerTo(sending([status("WORKING", "1", taskId, contextId)]));
     expect(task?.status.state).toBe("TASK_STATE_FAILED");
     expect(task?.status.message?.parts[0]?.text).toBe("Odd could not do its part (InvalidResponse).");
@@ -123,7 +123,7 @@ describe("after a restart, a delegation", () => {
   }
 
   test.each(["in", "after"] as const)(
-    "sends nothing twice where the agent has another address: %s its work",
+    "sends nothing twice if the agent has another address: %s its work",
     async (moment) => {
       const { served, wait, got } = worker("done");
       const client = await served.client();
@@ -135,7 +135,7 @@ describe("after a restart, a delegation", () => {
     },
   );
 
-  test("takes agents with the same name and message for what they are", async () => {
+  test("distinguishes agents with the same name and message", async () => {
     const [one, two] = [worker("one"), worker("two")];
     const clients = [await one.served.client(), await two.served.client()];
     two.wait.open();
@@ -145,7 +145,7 @@ describe("after a restart, a delegation", () => {
     expect([one.got, two.got]).toEqual([["Go"], ["Go"]]);
   });
 
-  test("finds each of two with one message where the agent has another address", async () => {
+  test("finds each of two with the same message if the agent has another address", async () => {
     const { served, wait, got } = worker("done");
     const client = await served.client();
     const other = at(client, "https://elsewhere.example.com");

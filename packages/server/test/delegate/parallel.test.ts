@@ -26,7 +26,7 @@ const failing = (words: string) =>
   );
 
 describe("turn.all()", () => {
-  test("merges events in the order in which they come, and returns results in the order given", async () => {
+  test("merges events in the order of arrival, and returns results in the order given", async () => {
     const [fast, slow] = [counter(5), counter(5)];
     const [a, b] = [await slow.served.client(), await fast.served.client()];
     const results: string[] = [];
@@ -106,7 +106,7 @@ describe("turn.all()", () => {
     expect(attempts).toEqual([1, 2, 3]);
   });
 
-  test("takes an answer that comes before the turn of the question has ended", async () => {
+  test("takes an answer that arrives before the question's turn has ended", async () => {
     const asking = serving(
       agentOf(async function* (turn) {
         if (turn.number < 6) return yield turn.inputRequired(`Question ${turn.number}`);
@@ -140,7 +140,7 @@ describe("turn.all()", () => {
     expect(said?.toSorted()).toEqual(["Answer 1", "Answer 2", "Answer 3", "Answer 4", "Answer 5", "Go"]);
   });
 
-  test("ends the others where one fails", async () => {
+  test("ends the others if one fails", async () => {
     const stopped = gate();
     const other = serving(
       agentOf(async function* (turn) {
@@ -183,7 +183,7 @@ describe("turn.all()", () => {
     expect(seen).toEqual([expect.stringContaining("could not do its part: No"), "0,1,2"]);
   });
 
-  test("runs many at the same time, with the same message too, as delegations of their own", async () => {
+  test("runs many at the same time, even with the same message, as separate delegations", async () => {
     const { served } = counter(2);
     const client = await served.client();
     const main = serving(

@@ -59,7 +59,7 @@ const reachedBy = (client: Client, getTask: DelegateClient["getTask"]): Delegate
 });
 
 describe("an agent without streams", () => {
-  test("is sent to once, and read until its task is over: progress, and artifacts once and whole", async () => {
+  test("gets one send, and is polled until its task ends: progress, and artifacts once and complete", async () => {
     const { served, wait } = poet();
     const clock = fakeClock();
     const main = serving(editing(await served.client()), { clock });
@@ -114,7 +114,7 @@ describe("an agent without streams", () => {
     }, patient);
   });
 
-  test("is read on after a restart, and nothing is taken twice", async () => {
+  test("is polled again after a restart, and nothing is taken twice", async () => {
     const { served, wait } = poet();
     const agent = editing(await served.client());
     const store = memoryStore();
@@ -135,7 +135,7 @@ describe("an agent without streams", () => {
     expect(served.requests.filter((each) => each.startsWith("Send"))).toHaveLength(1);
   });
 
-  test("may be gone for some time, as while it restarts", async () => {
+  test("may be unavailable for some time, for example during its restart", async () => {
     const { served, wait } = poet();
     const client = await served.client({ retry: false });
     let failures = 0;
@@ -150,7 +150,7 @@ describe("an agent without streams", () => {
     expect(failures).toBe(8);
   });
 
-  test("that stays away fails this task, and is told to stop once it can be reached", async () => {
+  test("that stays unavailable fails this task, and is canceled once it can be reached", async () => {
     const { served } = poet();
     const client = await served.client({ retry: false });
     const away = reachedBy(client, nothingListens);

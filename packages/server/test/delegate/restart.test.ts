@@ -96,7 +96,7 @@ describe("a delegation", () => {
     },
   );
 
-  test("continues after a process is gone, again and again", async () => {
+  test("continues after each of several process deaths", async () => {
     const { served, wait, turns } = poet();
     const { agent, attempts } = editor(await served.client(), false);
     const store = memoryStore();
@@ -123,7 +123,7 @@ describe("a delegation", () => {
     expect(await logOf(last, taskId)).toEqual(whole);
   });
 
-  test("that is over has the same result in a later attempt, without a call", async () => {
+  test("that is finished returns the same result in a later attempt, without a call", async () => {
     const { served, wait } = poet();
     wait.open();
     const client = await served.client();
@@ -173,7 +173,7 @@ describe("a delegation", () => {
     await ended(second, sent.task?.id ?? "", "TASK_STATE_FAILED");
   });
 
-  test("that failed fails again in a later attempt, also where the function had caught it", async () => {
+  test("that failed fails again in a later attempt, even if the function caught it", async () => {
     const sub = serving(
       agentOf(async function* (turn) {
         yield turn.failed("Out of ink");
@@ -349,7 +349,7 @@ function dying(client: Client, without: readonly string[] = []): DelegateClient 
   };
 }
 
-describe("a send of which it is not known whether it arrived", () => {
+describe("a send that may or may not have arrived", () => {
   async function afterCrash(without: readonly string[], options: object = {}, lists = true) {
     const { served, wait, turns } = poet();
     wait.open();
@@ -369,19 +369,19 @@ describe("a send of which it is not known whether it arrived", () => {
     return { second, id: sent.task?.id ?? "", client, turns };
   }
 
-  test("is sent again where the agent promises that it joins the first one", async () => {
+  test("is repeated if the agent promises to deduplicate it", async () => {
     const { second, id, client, turns } = await afterCrash([]);
     await ended(second, id);
     expect([client.sends, turns.length]).toEqual([2, 1]);
   });
 
-  test("is looked for where it does not, and followed", async () => {
+  test("is searched for if the agent does not, and followed", async () => {
     const { second, id, client, turns } = await afterCrash(["idempotent-send"]);
     await ended(second, id);
     expect([client.sends, turns.length]).toEqual([1, 1]);
   });
 
-  test("fails where it cannot be found, and says so", async () => {
+  test("fails if it cannot be found, and says so", async () => {
     const { second, id, client } = await afterCrash(["idempotent-send"], {}, false);
     await ended(second, id, "TASK_STATE_FAILED");
     const { status } = await (await second.client()).getTask(id);
@@ -389,14 +389,14 @@ describe("a send of which it is not known whether it arrived", () => {
     expect(client.sends).toBe(1);
   });
 
-  test("is sent again with onUncertain: resend", async () => {
+  test("is repeated with onUncertain: resend", async () => {
     const { second, id, client } = await afterCrash(["idempotent-send"], { onUncertain: "resend" }, false);
     await ended(second, id);
     expect(client.sends).toBe(2);
   });
 });
 
-describe("agents with the same name that are asked the same", () => {
+describe("two agents with the same name and message", () => {
   /** An agent that says a word once `wait` is open. `got`: what it was asked. */
   function worker(says: string, replies = false) {
     const wait = gate();
@@ -484,7 +484,7 @@ describe("agents with the same name that are asked the same", () => {
     return withCard(client, { supportedInterfaces: urls.map((url) => ({ url, ...more })) });
   }
 
-  test("are not taken for each other while one works, where their order changes", async () => {
+  test("are not confused while one works, if their order changes", async () => {
     const [one, two] = [worker("one"), worker("two")];
     const [a, b] = [await one.served.client(), await two.served.client()];
     two.wait.open();
@@ -494,7 +494,7 @@ describe("agents with the same name that are asked the same", () => {
     expect([one.got, two.got]).toEqual([["Go"], ["Go"]]);
   });
 
-  test("are not taken for each other once one is done, where their order changes", async () => {
+  test("are not confused once one is done, if their order changes", async () => {
     const [one, two] = [worker("one"), worker("two")];
     const [a, b] = [await one.served.client(), await two.served.client()];
     one.wait.open();
@@ -503,35 +503,32 @@ describe("agents with the same name that are asked the same", () => {
     expect([one.got, two.got]).toEqual([["Go"], ["Go"]]);
   });
 
-  test.each([true, false])(
-    "are not taken for each other where it is not known whether one has its message (it joins repeated ones: %s)",
-    async (joins) => {
-      const [one, two] = [worker("one"), worker("two")];
-      const without = joins ? [] : ["idempotent-send"];
-      const [a, b] = [dying(await one.served.client(), without), await two.served.client()];
-      const { capabilities } = b.card;
-      const other = joins ? b : withCard(b, { capabilities: { ...capabilities, extensions: [] } });
-      one.wait.open();
-      two.wait.open();
-      const sent = async () => expect(one.got).toHaveLength(1);
-      // The other one may be the same agent with another address, whose list of tasks is not complete yet: it is not asked.
-      const said = await asking({ first: [a], second: [other, a], until: sent });
-      expect(said).toBe(joins ? "two and one" : "uncertain and one");
-      expect([one.got, two.got]).toEqual([["Go"], joins ? ["Go"] : []]);
-    },
-  );
+  test.each([true, false])("are not confused if one may have its message (it deduplicates: %s)", async (joins) => {
+    const [one, two] = [worker("one"), worker("two")];
+    const without = joins ? [] : ["idempotent-send"];
+    const [a, b] = [dying(await one.served.client(), without), await two.served.client()];
+    const { capabilities } = b.card;
+    const other = joins ? b : withCard(b, { capabilities: { ...capabilities, extensions: [] } });
+    one.wait.open();
+    two.wait.open();
+    const sent = async () => expect(one.got).toHaveLength(1);
+    // The other one may be the same agent with another address, whose list of tasks is not complete yet: it is not asked.
+    const said = await asking({ first: [a], second: [other, a], until: sent });
+    expect(said).toBe(joins ? "two and one" : "uncertain and one");
+    expect([one.got, two.got]).toEqual([["Go"], joins ? ["Go"] : []]);
+  });
 
   test.each([
     ["nothing is sent", {}, "uncertain and one", []],
     ["the other one is asked with onUncertain: resend", { onUncertain: "resend" }, "two and one", ["Go"]],
-  ] as const)("where one has replied without a task: %s", async (_, options, heard, got) => {
+  ] as const)("if one has replied without a task: %s", async (_, options, heard, got) => {
     const [one, two] = [worker("one", true), worker("two", true)];
     const [a, b] = [await one.served.client(), await two.served.client()];
     expect(await asking({ first: [a], second: [b, a], until: has("delegation.over"), options })).toBe(heard);
     expect([one.got, two.got]).toEqual([["Go"], got]);
   });
 
-  test("are one agent where the card has its addresses in another order", async () => {
+  test("are one agent if the card lists its addresses in another order", async () => {
     const one = worker("one", true);
     const client = await one.served.client();
     const [a, b] = [
@@ -542,7 +539,7 @@ describe("agents with the same name that are asked the same", () => {
     expect(one.got).toEqual(["Go"]);
   });
 
-  test("are two where they share an address and differ by tenant", async () => {
+  test("are two if they share an address and differ by tenant", async () => {
     const [one, two] = [worker("one"), worker("two")];
     const urls = ["https://shared.example"];
     const [a, b] = [at(await one.served.client(), urls, "one"), at(await two.served.client(), urls, "two")];

@@ -56,7 +56,7 @@ async function minutes(clock: ReturnType<typeof fakeClock>, count: number): Prom
 }
 
 describe("a turn that waits for another agent", () => {
-  test("is not ended by idleTimeout, however long that one says nothing", async () => {
+  test("is not ended by idleTimeout, however long the other agent is silent", async () => {
     const { clock, wait, status } = await delegating();
     await minutes(clock, 60);
     expect((await status()).state).toBe("TASK_STATE_WORKING");
@@ -64,7 +64,7 @@ describe("a turn that waits for another agent", () => {
     await vi.waitFor(async () => expect(await status()).toMatchObject({ state: "TASK_STATE_COMPLETED" }), patient);
   });
 
-  test("has its whole idleTimeout after that, and not more", async () => {
+  test("has its full idleTimeout after that, and no more", async () => {
     const after = gate();
     const { clock, wait, status } = await delegating(async () => {
       after.open();
@@ -152,7 +152,7 @@ test("a question that waits in turn.all() while another delegation fails is not 
 });
 
 test.each([0, 1])(
-  "an agent that is away when this one has restarted is tried again, and asked once (after event %s)",
+  "an agent that is unavailable when this one has restarted is retried, and asked once (after event %s)",
   async (stored) => {
     const wait = gate();
     const reached = gate();

@@ -10,7 +10,7 @@ describe("limits.taskBytes", () => {
   const limits = { taskBytes: 64 * kib };
   const long = "x".repeat(20 * kib);
 
-  it("accepts follow-ups that fit, and refuses the others with the name of the field (A2A 1.0 §3.3.2)", async () => {
+  it("accepts follow-ups that fit, and rejects the others with the name of the field (A2A 1.0 §3.3.2)", async () => {
     const { opened, open } = gate();
     const { stream, send, get, store } = harness(
       async function* (turn) {
@@ -39,7 +39,7 @@ describe("limits.taskBytes", () => {
     expect(head?.bytes).toBeLessThan(limits.taskBytes);
   });
 
-  it("refuses a message to a task that waits for its user, and the task continues waiting", async () => {
+  it("rejects a message to a task that waits for its user, and the task keeps waiting", async () => {
     const { send, get } = harness(
       async function* (turn) {
         yield turn.inputRequired("And?");
@@ -53,7 +53,7 @@ describe("limits.taskBytes", () => {
     expect((await send("short", { message: { taskId: id } })).status.state).toBe("TASK_STATE_INPUT_REQUIRED");
   });
 
-  it("refuses a message that is too large to make a task, and stores nothing", async () => {
+  it("rejects a message that is too large to create a task, and stores nothing", async () => {
     const { send, store } = harness((turn) => Promise.resolve(turn.completed("ok")), { limits });
     await expect(send("x".repeat(80 * kib))).rejects.toMatchObject({ fields: [{ field: "message.parts" }] });
     await expect(send("é".repeat(44 * kib))).rejects.toMatchObject({ fields: [{ field: "message.parts" }] });
@@ -86,7 +86,7 @@ describe("limits.taskBytes", () => {
         yield turn.completed("done");
       },
     ],
-  ])("an agent that says more than fits, %s, fails with a reason; what fitted stays", async (_how, onMessage) => {
+  ])("fails an agent that yields more than fits, %s, with a reason; what fits stays", async (_how, onMessage) => {
     const { stream, get, log, store } = harness(onMessage, { limits });
     const reading = await stream("Go");
     const events = (await reading.all()).map(({ payload }) => payload.value);
@@ -101,7 +101,7 @@ describe("limits.taskBytes", () => {
     expect((await store.head({ agent: "agent" }, id))?.bytes).toBeLessThan(limits.taskBytes);
   });
 
-  it("replaces a final status that does not fit by a reason, and leaves room for the end of a full task", async () => {
+  it("replaces a final status that does not fit by a reason, and reserves space for the end of a full task", async () => {
     const { send, log } = harness(
       async function* (turn) {
         yield turn.artifact({ artifactId: "a", parts: [{ text: "x".repeat(63 * kib) }] });
@@ -116,7 +116,7 @@ describe("limits.taskBytes", () => {
   });
 });
 
-describe("the limits of what an agent keeps", () => {
+describe("the limits of stored agent state", () => {
   it("fail the task for a checkpoint that is too large, with the name of the method in the log", async () => {
     const { send, log } = harness(
       async function* (turn) {
@@ -172,7 +172,7 @@ describe("the limits of what an agent keeps", () => {
     expect(runs).toBe(15);
   });
 
-  it("allow many checkpoints at once, of which only the last one is stored", async () => {
+  it("allow many checkpoints at once, and store only the last one", async () => {
     const inner = memoryStore();
     let most = 0;
     const append = inner.append.bind(inner);
@@ -203,7 +203,7 @@ async function sizes(reading: Reading): Promise<number[][]> {
 }
 
 describe("large answers", () => {
-  it("end the page of a list early, with a token, and no task is skipped (§3.1.4)", async () => {
+  it("end a list page early, with a token, and skip no task (§3.1.4)", async () => {
     const { send, service } = harness(
       async function* (turn) {
         yield turn.artifact({ parts: [{ text: "x".repeat(10 * kib) }] });
@@ -245,7 +245,7 @@ describe("large answers", () => {
     }
   });
 
-  it("do not keep two waiting messages, which no page holds together, from being answered", async () => {
+  it("do not prevent an answer to two waiting messages that do not fit into one page", async () => {
     const { opened, open } = gate();
     const { stream, send, get } = harness(async function* (turn) {
       yield turn.artifact({ artifactId: `turn-${turn.number}`, parts: [{ text: turn.text.slice(0, 1) }] });

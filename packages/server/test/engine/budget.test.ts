@@ -102,7 +102,7 @@ describe("the byte budget of running tasks", () => {
 });
 
 describe("direct replies in memory", () => {
-  it("are counted once in a conversation that grows, and do not displace other conversations", async () => {
+  it("count once in a conversation that grows, and do not displace other conversations", async () => {
     const texts: string[][] = [];
     const { ask } = harness(
       async (turn) => {

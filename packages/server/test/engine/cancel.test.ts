@@ -3,7 +3,7 @@ import { memoryStore } from "../../src/store/index.ts";
 import { eventually, gate, gist, harness } from "./support.ts";
 
 describe("CancelTask (A2A 1.0 §3.1.5)", () => {
-  it("cancels the task at once where the agent ignores the signal, and accepts no later event", async () => {
+  it("cancels the task at once if the agent ignores the signal, and accepts no later event", async () => {
     const { opened, open } = gate();
     let aborted = false;
     let ended = false;
@@ -60,7 +60,7 @@ describe("CancelTask (A2A 1.0 §3.1.5)", () => {
     await eventually(() => ended);
   });
 
-  it("makes one CANCELED event where two calls race, and refuses later calls (-32002)", async () => {
+  it("produces one CANCELED event for two concurrent calls, and rejects later calls (-32002)", async () => {
     const { opened, open } = gate();
     const { stream, cancel } = harness(async function* (turn) {
       yield turn.working();
@@ -80,7 +80,7 @@ describe("CancelTask (A2A 1.0 §3.1.5)", () => {
     open();
   });
 
-  it("cancels a task that waits for its user, and refuses the next message", async () => {
+  it("cancels a task that waits for its user, and rejects the next message", async () => {
     const { send, cancel } = harness(async function* (turn) {
       yield turn.inputRequired("Which?");
     });
@@ -105,7 +105,7 @@ describe("CancelTask (A2A 1.0 §3.1.5)", () => {
     open();
   });
 
-  it("ends a run on another node: its later events are refused, and its readers get the event", async () => {
+  it("ends a run on another node: its later events are rejected, and its readers get the event", async () => {
     const { opened, open } = gate();
     const store = memoryStore();
     let ended = false;

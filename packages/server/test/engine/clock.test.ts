@@ -23,7 +23,7 @@ describe("the fake clock", () => {
   });
 });
 
-describe("a wall clock that is set", () => {
+describe("a jump of the wall clock", () => {
   it("does not end an idle timeout: a task that was silent for three seconds continues after a jump of ten minutes", async () => {
     const clock = fakeClock();
     const { opened, open } = gate();
@@ -141,7 +141,7 @@ async function tick(clock: ReturnType<typeof fakeClock>): Promise<void> {
   for (let turns = 0; turns < 5; turns += 1) await new Promise((resolve) => setTimeout(resolve, 0));
 }
 
-describe("leases while the wall clock is set", () => {
+describe("leases while the wall clock jumps", () => {
   it.each([
     ["while the survivor runs", true],
     ["before the survivor starts", false],
@@ -182,7 +182,7 @@ describe("leases while the wall clock is set", () => {
   });
 
   it.each([10 * minute, -10 * minute])(
-    "a survivor whose wall clock is off by %i ms leaves a lease that is renewed, and takes over one that is not",
+    "a survivor whose wall clock is off by %i ms leaves a renewed lease, and takes over an expired one",
     async (skew) => {
       const nodes = twoNodes();
       const survivor = nodes.second(skew);

@@ -27,7 +27,7 @@ function counting() {
 }
 
 describe(`a stream of ${chunks} small chunks`, () => {
-  it("is stored chunk by chunk, is read from memory only, and lets other callers be answered", async () => {
+  it("is stored chunk by chunk, is read only from memory, and lets other callers be answered", async () => {
     const { store, work } = counting();
     let running = true;
     const { stream, get } = harness(
@@ -72,7 +72,7 @@ function slowClock() {
 }
 
 describe("many agents at full speed", () => {
-  it("leave a turn of the event loop after a millisecond of all of them together", async () => {
+  it("yield to the event loop after a millisecond of all of them together", async () => {
     const agents = 16;
     const each = 50;
     const { stream } = harness(
@@ -98,7 +98,7 @@ describe("many agents at full speed", () => {
 });
 
 describe("a short answer", () => {
-  it("takes one commit and no read of the store, also when other agents have used up the time slice", async () => {
+  it("takes one commit and does not read the store, even when other agents have used up the time slice", async () => {
     const { store, work } = counting();
     const append = store.append.bind(store);
     const records: number[] = [];

@@ -3,7 +3,7 @@ import type { DedupeOptions } from "../../src/engine/index.ts";
 import { fakeClock, callContext } from "@parley/testing";
 import { gate, gist, harness, messageOf } from "./support.ts";
 
-describe("a message that is sent again (A2A 1.0 §3.3.1)", () => {
+describe("a repeated message (A2A 1.0 §3.3.1)", () => {
   function counting(dedupe: DedupeOptions = {}) {
     let turns = 0;
     const made = harness(
@@ -30,7 +30,7 @@ describe("a message that is sent again (A2A 1.0 §3.3.1)", () => {
     expect(turns()).toBe(1);
   });
 
-  it("continues its stream after the event that the reader saw last", async () => {
+  it("continues its stream after the last event that the reader saw", async () => {
     const { stream, turns } = counting();
     const message = { messageId: "m1" };
     const all = await (await stream("Go", { message })).all();
@@ -43,7 +43,7 @@ describe("a message that is sent again (A2A 1.0 §3.3.1)", () => {
     expect(turns()).toBe(1);
   });
 
-  it("is answered while a later turn of its task runs: its own is over (§3.2.2)", async () => {
+  it("is answered while a later turn of its task runs: its own turn is over (§3.2.2)", async () => {
     const hold = gate();
     const { send } = harness(async function* (turn) {
       yield turn.working("Thinking");
@@ -114,7 +114,7 @@ describe("a message that is sent again (A2A 1.0 §3.3.1)", () => {
     expect(await ask("Go", { message: { messageId: "m2" } })).not.toEqual(kept);
   });
 
-  it("gets a direct reply again from another process, where the store keeps replies", async () => {
+  it("gets a direct reply again from another process, if the store keeps replies", async () => {
     const agent = (turn: Parameters<Parameters<typeof harness>[0]>[0]) => turn.reply(crypto.randomUUID());
     const first = harness(agent, { conversations: "store" });
     const message = { messageId: "m1", contextId: "c" };
@@ -124,7 +124,7 @@ describe("a message that is sent again (A2A 1.0 §3.3.1)", () => {
     expect(await second.ask("Go", { message })).toEqual(answer);
   });
 
-  it("is a new message where its content differs, and each content has its own task", async () => {
+  it("is a new message if its content differs, and each content has its own task", async () => {
     const { ask, turns } = counting();
     const message = { messageId: "m1" };
     const contents = ["one", "two", "direct", "one more"];
@@ -150,7 +150,7 @@ describe("a message that is sent again (A2A 1.0 §3.3.1)", () => {
     expect(turns()).toBe(3);
   });
 
-  it("is refused with the name of the field where its content differs and onConflict is refuse", async () => {
+  it("is rejected with the name of the field if its content differs and onConflict is refuse", async () => {
     const { send, turns } = counting({ onConflict: "refuse" });
     await send("Go", { message: { messageId: "m1" } });
     await expect(send("Something else", { message: { messageId: "m1" } })).rejects.toMatchObject({
@@ -160,7 +160,7 @@ describe("a message that is sent again (A2A 1.0 §3.3.1)", () => {
     expect(turns()).toBe(1);
   });
 
-  it("is a new message where deduplication is off", async () => {
+  it("is a new message if deduplication is off", async () => {
     const { send } = harness(
       async function* (turn) {
         yield turn.artifact({ parts: [{ text: turn.text }] });
@@ -182,7 +182,7 @@ describe("a message that is sent again (A2A 1.0 §3.3.1)", () => {
     expect(turns()).toBe(2);
   });
 
-  it("creates one task, also where two processes on one store get it at once", async () => {
+  it("creates one task, even if two processes on one store receive it at once", async () => {
     const first = counting();
     const second = harness(
       async function* (turn) {

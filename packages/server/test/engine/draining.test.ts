@@ -52,7 +52,7 @@ async function taskOf({ service }: Node, id: string): Promise<Task> {
 
 const stopping = { code: "Unavailable" };
 
-describe("an engine that stops", () => {
+describe("a stopping engine", () => {
   it("ends the streams of tasks that run elsewhere at once, and those of its own with their turns", async () => {
     const gates = { own: gate(), other: gate() };
     const [one, two] = twoNodes(async function* (turn) {
@@ -82,7 +82,7 @@ describe("an engine that stops", () => {
     await expect(waiting).rejects.toMatchObject(stopping);
   });
 
-  it("leaves its tasks to another one, which continues with them at once, and takes none itself", async () => {
+  it("leaves its tasks to another engine, which continues with them at once, and takes none itself", async () => {
     const { opened, open } = gate();
     const [one, two] = twoNodes(async function* (turn) {
       yield turn.artifact({ artifactId: "first", parts: [{ text: "first" }] });

@@ -5,8 +5,8 @@ import { immediately, keysOf, over, waits } from "./waiting.ts";
 
 /** Events of `signal()` that come together, or beside changes of their task: docs/decisions/waiting.md. */
 
-describe("events that come together", () => {
-  it("are 32 at most, whoever sends them", async () => {
+describe("concurrent events", () => {
+  it("are at most 32, whoever sends them", async () => {
     const on = harness(async function* (turn) {
       yield turn.working();
       yield* turn.waitFor("begin");
@@ -29,7 +29,7 @@ describe("events that come together", () => {
     await on.cancel(id);
   });
 
-  it("are taken in their order, also where they take the places of others that this run has taken", async () => {
+  it("are taken in order, also in place of others that this run has taken", async () => {
     const on = harness(async function* (turn) {
       yield turn.working();
       const got: unknown[] = [];
@@ -50,7 +50,7 @@ describe("events that come together", () => {
 });
 
 describe("an event of a task that ends at the same time", () => {
-  it("is refused, and not accepted and dropped", async () => {
+  it("is rejected, not accepted and dropped", async () => {
     const shared = memoryStore();
     let between = (): Promise<unknown> => Promise.resolve();
     const store: Store = {

@@ -1,8 +1,8 @@
 import { describe, expect, it } from "vitest";
 import { gate, gist, harness } from "./support.ts";
 
-describe("messages to a task that a run works on", () => {
-  it("get turns of their own after the current one, in order, in one run, with one COMPLETED", async () => {
+describe("messages to a task with a run", () => {
+  it("get their own turns after the current one, in order, in one run, with one COMPLETED", async () => {
     const { opened, open } = gate();
     const running: string[] = [];
     let together = 0;
@@ -53,7 +53,7 @@ describe("messages to a task that a run works on", () => {
     expect((await second.all()).map(({ payload }) => gist(payload.value)).slice(-2)).toEqual(tail);
   });
 
-  it("get turns of their own after a turn that yields more after its question", async () => {
+  it("get their own turns after a turn that yields more after its question", async () => {
     const { opened, open } = gate();
     const { stream, send } = harness(async function* (turn) {
       if (turn.number === 1) {
@@ -77,7 +77,7 @@ describe("messages to a task that a run works on", () => {
     expect(task.artifacts?.map(({ parts }) => parts[0]?.text)).toEqual(["answer to two", "answer to three"]);
   });
 
-  it("get turns of their own after a question, which does not answer their senders", async () => {
+  it("get their own turns after a question, which does not answer their senders", async () => {
     const { opened, open } = gate();
     const { stream, send } = harness(async function* (turn) {
       if (turn.number === 1) {
@@ -102,7 +102,7 @@ describe("messages to a task that a run works on", () => {
     expect((await reading.all()).map(({ payload }) => gist(payload.value))).toEqual(["input_required"]);
   });
 
-  it("end the interrupted state when they are accepted, so that no waiting send returns because of it", async () => {
+  it("end the interrupted state when they are accepted, so no waiting send returns because of it", async () => {
     const { opened, open } = gate();
     const { send } = harness(async function* (turn) {
       if (turn.number === 1) return yield turn.inputRequired("Which one?");
@@ -118,7 +118,7 @@ describe("messages to a task that a run works on", () => {
     expect((await waiting).status.state).toBe("TASK_STATE_COMPLETED");
   });
 
-  it("get a turn each where several come at once to a task that waits", async () => {
+  it("get a turn each if several arrive at once for a waiting task", async () => {
     const turns: string[] = [];
     const { send, get } = harness(async function* (turn) {
       turns.push(turn.text);
@@ -132,7 +132,7 @@ describe("messages to a task that a run works on", () => {
     expect(task.history?.filter(({ role }) => role === "ROLE_USER")).toHaveLength(5);
   });
 
-  it("do not wait for agents where returnImmediately is set: 200 at once are answered (§3.2.2)", async () => {
+  it("do not wait for agents if returnImmediately is set: 200 at once are answered (§3.2.2)", async () => {
     const { opened, open } = gate();
     const { send, get } = harness(async function* (turn) {
       yield turn.working();

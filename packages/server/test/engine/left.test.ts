@@ -13,7 +13,7 @@ describe("a run that ended because its append failed, in a process that lives on
   it.each([
     { resumable: false, state: "TASK_STATE_FAILED", attempts: [1] },
     { resumable: true, state: "TASK_STATE_COMPLETED", attempts: [1, 2] },
-  ])("is over within lease.ttl and one scan, where resumable is $resumable", async ({ resumable, state, attempts }) => {
+  ])("is over within lease.ttl and one scan, if resumable is $resumable", async ({ resumable, state, attempts }) => {
     const clock = fakeClock();
     const { shared } = counted(memoryStore(), clock);
     let isAway = false;
@@ -56,7 +56,7 @@ describe("processes with the same host name on two machines", () => {
     await new Promise((resolve) => turn.signal.addEventListener("abort", resolve));
   }
 
-  it("do not take each other for gone while both beat, and do once one says nothing", async () => {
+  it("do not take each other for dead while both beat, and do once one stops", async () => {
     const clock = fakeClock();
     const { shared, silent } = counted(memoryStore(), clock);
     // Each asks its own machine for the other's process, and finds none.
@@ -81,7 +81,7 @@ describe("processes with the same host name on two machines", () => {
 });
 
 describe("a store that counts its processes", () => {
-  it("has the next work due after lease.ttl while a run continues, and not when its lease ends", async () => {
+  it("has the next work due after lease.ttl while a run continues, not when its lease ends", async () => {
     const clock = fakeClock();
     const { shared } = counted(memoryStore(), clock);
     const { send, engine } = harness(
@@ -97,7 +97,7 @@ describe("a store that counts its processes", () => {
   });
 });
 
-describe("a process that beats again while its tasks are being taken over", () => {
+describe("a process that resumes its heartbeats while its tasks are being taken over", () => {
   it("keeps those that were not taken over yet", async () => {
     const clock = fakeClock();
     const { shared, silent } = counted(memoryStore(), clock);
@@ -186,7 +186,7 @@ describe("the tasks of a dead process among those of many that live", () => {
 });
 
 describe("a task that is canceled just after its lease was taken", () => {
-  it("is not given to its agent again, and nothing is logged of a failure", async () => {
+  it("is not given to its agent again, and no failure is logged", async () => {
     const clock = fakeClock();
     const shared: Store = { ...bound(memoryStore()), close: async () => {} };
     const attempts: number[] = [];

@@ -23,7 +23,7 @@ describe("the life of a task (A2A 1.0 §3.1.1, §4.1.3)", () => {
     expect(task.history?.map(({ parts }) => parts[0]?.text)).toEqual(["Will it work?"]);
   });
 
-  it("answers with a Message, and makes no task, when the agent replies first (§3.1.1)", async () => {
+  it("answers with a Message, and creates no task, when the agent replies first (§3.1.1)", async () => {
     const { ask, service } = harness((turn) => turn.reply("Hello"));
     const { message, task } = await ask("Hi");
     expect(task).toBeUndefined();
@@ -36,7 +36,7 @@ describe("the life of a task (A2A 1.0 §3.1.1, §4.1.3)", () => {
     expect(value.totalSize).toBe(0);
   });
 
-  it("completes the task with a reply that comes after it was made", async () => {
+  it("completes the task with a reply that comes after the task was created", async () => {
     const { send } = harness(async function* (turn) {
       yield turn.working();
       return turn.reply("Done after all");
@@ -63,7 +63,7 @@ describe("the life of a task (A2A 1.0 §3.1.1, §4.1.3)", () => {
     await expect.poll(async () => (await get(task.id)).status.state).toBe("TASK_STATE_COMPLETED");
   });
 
-  it("bounds the wait for an agent that may reply directly, then makes the task and answers with it", async () => {
+  it("bounds the wait for a direct reply, then creates the task and answers with it", async () => {
     const { opened, open } = gate();
     const { ask, get } = harness(
       async (turn) => {
@@ -85,7 +85,7 @@ describe("the life of a task (A2A 1.0 §3.1.1, §4.1.3)", () => {
     expect(message?.parts).toEqual([{ text: "quick" }]);
   });
 
-  it("keeps its context where a message names the task only, and refuses another context (§3.4.3)", async () => {
+  it("keeps its context if a message names only the task, and rejects another context (§3.4.3)", async () => {
     const { send } = harness(async function* (turn) {
       if (turn.number === 1) yield turn.inputRequired("Which one?");
       else yield turn.artifact({ parts: [{ text: turn.text }] });
@@ -105,14 +105,14 @@ describe("the life of a task (A2A 1.0 §3.1.1, §4.1.3)", () => {
     expect(second.history?.map(({ parts }) => parts[0]?.text)).toEqual(["Chart it", "Which one?", "The left one"]);
   });
 
-  it("keeps a context id that the client made (§3.4.1)", async () => {
+  it("keeps a context id that the client chose (§3.4.1)", async () => {
     const { send } = harness(async function* (turn) {
       yield turn.working();
     });
     expect((await send("x", { message: { contextId: "mine" } })).contextId).toBe("mine");
   });
 
-  it("refuses messages to a task that is over, and to an unknown one (§3.1.1)", async () => {
+  it("rejects messages to a terminal task, and to an unknown one (§3.1.1)", async () => {
     const { send } = harness(async function* (turn) {
       yield turn.working();
     });
@@ -121,7 +121,7 @@ describe("the life of a task (A2A 1.0 §3.1.1, §4.1.3)", () => {
     await expect(send("more", { message: { taskId: "nobody" } })).rejects.toMatchObject({ code: "TaskNotFound" });
   });
 
-  it("has in its history the messages that stop the task, and progress only where the agent says keep (§3.7)", async () => {
+  it("keeps messages that stop the task in its history, and progress only if the agent asks for it (§3.7)", async () => {
     const { send } = harness(async function* (turn) {
       yield turn.working("a step");
       yield turn.working("a step worth keeping", { keep: true });
@@ -171,7 +171,7 @@ describe("the life of a task (A2A 1.0 §3.1.1, §4.1.3)", () => {
   });
 });
 
-describe("an agent with a mistake", () => {
+describe("a faulty agent", () => {
   async function failure(onMessage: Parameters<typeof harness>[0]) {
     const { send, log, get } = harness(onMessage);
     const task = await send("Go");
@@ -196,7 +196,7 @@ describe("an agent with a mistake", () => {
     expect(task.artifacts).toHaveLength(1);
   });
 
-  it("that throws before its first event, or is not a generator at all", async () => {
+  it("that throws before its first event, or is not a generator", async () => {
     expect(
       (
         await failure(() => {
@@ -207,7 +207,7 @@ describe("an agent with a mistake", () => {
     expect((await failure(() => Promise.reject(new Error("later")))).state).toBe("failed");
   });
 
-  it("that yields nothing fails as an invalid response, and no caller waits on", async () => {
+  it("that yields nothing fails as an invalid response, and no caller keeps waiting", async () => {
     const { state, said, cause } = await failure(async function* () {});
     expect([state, said]).toEqual(["failed", "The agent gave no answer."]);
     expect(cause).toBeInstanceOf(A2AError);
@@ -390,15 +390,12 @@ describe("an agent with a mistake", () => {
     ],
     ["nothing at all", "return turn.reply(…), or yield an event", async function* () {}],
   ];
-  it.each(mistakes)(
-    "that yields %s: the log names the event and how it is written right",
-    async (_name, text, agent) => {
-      const { state, said, cause } = await failure(agent);
-      expect(state).toBe("failed");
-      expect(said).toMatch(/^The agent gave (no|an invalid) answer\.$/u);
-      expect((cause as Error).message).toContain(text);
-    },
-  );
+  it.each(mistakes)("that yields %s: the log names the event and the correct form", async (_name, text, agent) => {
+    const { state, said, cause } = await failure(agent);
+    expect(state).toBe("failed");
+    expect(said).toMatch(/^The agent gave (no|an invalid) answer\.$/u);
+    expect((cause as Error).message).toContain(text);
+  });
 
   it.each<readonly [name: string, text: string, agent: OnMessage]>([
     [
@@ -432,7 +429,7 @@ describe("an agent with a mistake", () => {
     expect((cause as Error).message).toContain(said);
   });
 
-  it("and not data that nests 400 levels deep", async () => {
+  it("does not include data that nests 400 levels deep", async () => {
     const { send } = harness(async function* (turn) {
       yield turn.completed([{ data: nested(400) }]);
     });
@@ -491,7 +488,7 @@ describe("an agent with a mistake", () => {
     expect((await send("Go")).artifacts?.[0]?.parts).toEqual([{ text: "as yielded" }]);
   });
 
-  it("whose values a caller in the same process gets does not let the caller change them", async () => {
+  it("cannot have its values changed by a caller in the same process", async () => {
     const { stream, get } = harness(async function* (turn) {
       yield turn.artifact({ parts: [{ text: "mine" }] });
     });
@@ -505,10 +502,10 @@ describe("an agent with a mistake", () => {
   });
 });
 
-describe("a call is refused before any work (§3.3.4)", () => {
+describe("a call is rejected before any work (§3.3.4)", () => {
   const reply = harness.bind(undefined, (turn) => turn.reply("ok"));
 
-  it("for a stream, where the card does not declare streaming", async () => {
+  it("for a stream, if the card does not declare streaming", async () => {
     const { stream, subscribe } = reply({ card: { capabilities: { streaming: false } } });
     await expect(stream("x")).rejects.toMatchObject({ code: "UnsupportedOperation" });
     await expect(subscribe("x")).rejects.toMatchObject({ code: "UnsupportedOperation" });
@@ -529,7 +526,7 @@ describe("a call is refused before any work (§3.3.4)", () => {
     await expect(service.call("DeleteTaskPushNotificationConfig", key, context)).rejects.toMatchObject(refused);
   });
 
-  it("for the extended card: unsupported where it is not declared, not configured where it is missing", async () => {
+  it("for the extended card: unsupported if not declared, not configured if missing", async () => {
     const undeclared = reply();
     await expect(undeclared.service.call("GetExtendedAgentCard", {}, callContext())).rejects.toMatchObject({
       code: "UnsupportedOperation",
@@ -540,7 +537,7 @@ describe("a call is refused before any work (§3.3.4)", () => {
     });
   });
 
-  it("where a required extension is not requested (§4.6)", async () => {
+  it("if a required extension is not requested (§4.6)", async () => {
     const extensions = [{ uri: "urn:example:needed", required: true }, { uri: "urn:example:other" }];
     const { ask, service } = reply({ card: { capabilities: { streaming: true, extensions } } });
     await expect(ask("x")).rejects.toMatchObject({ code: "ExtensionSupportRequired" });

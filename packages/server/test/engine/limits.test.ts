@@ -138,7 +138,7 @@ describe("a store that fails", () => {
     return { store, state };
   }
 
-  it("answers each caller with an error that says so, and serves again once it works", async () => {
+  it("answers each caller with an error that says so, and works again once the store does", async () => {
     const { store, state } = failing();
     const clock = fakeClock();
     const { send, get, service, stream } = harness(
@@ -203,7 +203,7 @@ describe("a store that fails", () => {
 });
 
 describe("retention", () => {
-  it("deletes terminal tasks after their time, compacts their logs before, and leaves other tasks unchanged", async () => {
+  it("deletes terminal tasks when they expire, compacts their logs before, and leaves other tasks unchanged", async () => {
     const clock = fakeClock();
     const { send, get, subscribe } = harness(
       async function* (turn) {
@@ -235,7 +235,7 @@ describe("retention", () => {
 describe("limits.tasksPerCaller", () => {
   const limits = { tasksPerCaller: 2 };
 
-  it("refuses a message that would begin a further task, until one of them is over", async () => {
+  it("rejects a message that would create another task, until one of them ends", async () => {
     const { opened, open } = gate();
     const { stream, ask, send } = harness(
       async function* (turn) {
@@ -252,7 +252,7 @@ describe("limits.tasksPerCaller", () => {
     for (let at = 0; at < 5; at++) expect((await send(`next ${at}`, { subject: "ada" })).id).toBeDefined();
   });
 
-  it("counts direct replies while the agent works on them, and refuses no retry of a message that it has", async () => {
+  it("counts direct replies while the agent works on them, and does not reject a retry of a known message", async () => {
     const { opened, open } = gate();
     const { ask } = harness(
       async (turn) => {
@@ -269,7 +269,7 @@ describe("limits.tasksPerCaller", () => {
     expect((await ask("four")).message?.parts).toEqual([{ text: "four" }]);
   });
 
-  it("counts no task that waits for its caller, and a follow-up begins a turn like a first message", async () => {
+  it("does not count a task that waits for its caller; a follow-up starts a turn like a first message", async () => {
     const { opened, open } = gate();
     const { ask, send, stream } = harness(
       async function* (turn) {
@@ -290,7 +290,7 @@ describe("limits.tasksPerCaller", () => {
     expect((await send("continue", answer(2))).status.state).toBe("TASK_STATE_COMPLETED");
   });
 
-  it("holds for messages that come at the same time", async () => {
+  it("holds for concurrent messages", async () => {
     const { opened, open } = gate();
     const { ask } = harness(
       async (turn) => {

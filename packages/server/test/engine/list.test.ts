@@ -22,7 +22,7 @@ function listing() {
 }
 
 describe("ListTasks (A2A 1.0 §3.1.4)", () => {
-  it("lists the newest status first, artifacts only where asked for, and every member of an empty list", async () => {
+  it("lists the newest status first, artifacts only if requested, and every member of an empty list", async () => {
     const { list, sendLater } = listing();
     expect(await list()).toEqual({ tasks: [], nextPageToken: "", pageSize: 50, totalSize: 0 });
     const first = await sendLater("one");
@@ -35,7 +35,7 @@ describe("ListTasks (A2A 1.0 §3.1.4)", () => {
     expect((await list({ historyLength: 0 })).tasks[0]).not.toHaveProperty("history");
   });
 
-  it("filters by context, by state and by time, inclusively, and counts what matches", async () => {
+  it("filters by context, by state and by time, inclusively, and counts matches", async () => {
     const { list, sendLater } = listing();
     const asked = await sendLater("ask", { message: { contextId: "c1" } });
     const done = await sendLater("two", { message: { contextId: "c1" } });
@@ -51,7 +51,7 @@ describe("ListTasks (A2A 1.0 §3.1.4)", () => {
     expect(await ids({ status: "TASK_STATE_CANCELED" })).toEqual([]);
   });
 
-  it("lists each task once over all pages, also while a task at the cursor changes its state", async () => {
+  it("lists each task once over all pages, even while a task at the cursor changes its state", async () => {
     const { list, sendLater, send } = listing();
     const made = [];
     for (let n = 0; n < 10; n += 1) made.push((await sendLater(n % 3 === 0 ? "ask" : "x")).id);
@@ -69,7 +69,7 @@ describe("ListTasks (A2A 1.0 §3.1.4)", () => {
     expect(seen).toEqual([...made].reverse());
   });
 
-  it("refuses invalid page tokens, tokens of other filters and invalid page sizes, with the name of the field", async () => {
+  it("rejects invalid page tokens, tokens of other filters and invalid page sizes, with the name of the field", async () => {
     const { list, sendLater } = listing();
     for (let n = 0; n < 3; n += 1) await sendLater("x");
     const { nextPageToken } = await list({ pageSize: 1 });

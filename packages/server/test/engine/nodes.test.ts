@@ -69,7 +69,7 @@ function cluster() {
 }
 
 describe("a process whose heartbeats are not answered", () => {
-  it("knows that it is cut off once `lease.ttl` is over since its last answered one was sent, and not before", async () => {
+  it("knows that it is cut off `lease.ttl` after its last answered heartbeat, and not before", async () => {
     const { database, cutOff, pass, clock } = cluster();
     await pass(4 * ttl, true);
     expect(cutOff).toEqual([]);
@@ -88,8 +88,8 @@ describe("a process whose heartbeats are not answered", () => {
   });
 });
 
-describe("a process that says nothing any more", () => {
-  it("is gone after lease.ttl, and its tasks are looked for a second time after four times that", async () => {
+describe("a silent process", () => {
+  it("counts as dead after lease.ttl, and its tasks are searched a second time after four times that", async () => {
     const { gone, pass, diedAt, nodes } = cluster();
     await pass(1_500, true);
     await pass(2_400, false);
@@ -104,7 +104,7 @@ describe("a process that says nothing any more", () => {
     expect(nodes.silence("b")).toBeGreaterThan(4 * ttl);
   });
 
-  it("is not gone where it was only blocked for two seconds", async () => {
+  it("is not dead if it was only blocked for two seconds", async () => {
     const { gone, pass } = cluster();
     for (let times = 0; times < 3; times += 1) {
       await pass(1_500, true);
@@ -114,7 +114,7 @@ describe("a process that says nothing any more", () => {
     expect(gone).toEqual([]);
   });
 
-  it("is gone after lease.ttl where a failover has emptied the table, too, and who is back in it is not", async () => {
+  it("is dead after lease.ttl also if a failover emptied the table, and alive once it is back in it", async () => {
     const { gone, pass, database, nodes, rows, clock } = cluster();
     await pass(1_500, true);
     database.isAway = true;
@@ -147,7 +147,7 @@ describe("a process that says nothing any more", () => {
 });
 
 describe("a database whose answers all take longer than half of lease.ttl", () => {
-  it("does not keep a process alive that says nothing, and makes none dead that beats", async () => {
+  it("does not keep a silent process alive, and does not make a beating one dead", async () => {
     const { gone, pass, database, diedAt } = cluster();
     await pass(1_500, true);
     database.latency = 1_400;
@@ -163,7 +163,7 @@ describe("a database whose answers all take longer than half of lease.ttl", () =
 });
 
 describe("a process that has not looked for half of lease.ttl", () => {
-  it("does not say how long others have been silent: they may have said something since", async () => {
+  it("does not say how long others have been silent: they may have beaten since", async () => {
     const { clock, pass, nodes, database } = cluster();
     await pass(1_500, true);
     await pass(4_000, false);
@@ -177,8 +177,8 @@ describe("a process that has not looked for half of lease.ttl", () => {
   });
 });
 
-describe("what makes nobody dead", () => {
-  it("a clock of the database that jumps, forward and back", async () => {
+describe("what does not make a process dead", () => {
+  it("a clock jump of the database, forward and back", async () => {
     const { gone, pass, database, diedAt } = cluster();
     await pass(1_500, true);
     database.jump = 3_600_000;
@@ -193,7 +193,7 @@ describe("what makes nobody dead", () => {
     expect((gone[0] ?? 0) - diedAt()).toBeLessThan(ttl + interval + 50);
   });
 
-  it("a database that was away, and a pause of the process that looks: it counts anew", async () => {
+  it("an outage of the database, and a pause of the observing process: it counts anew", async () => {
     const { clock, gone, absent, pass, database } = cluster();
     await pass(1_500, true);
     database.isAway = true;

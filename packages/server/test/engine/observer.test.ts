@@ -90,7 +90,7 @@ describe("an observer", () => {
     expect(commits.filter((line) => line.endsWith("begins"))).toHaveLength(commits.length / 2);
   });
 
-  test("is told why a call and a turn failed", async () => {
+  test("learns why a call and a turn failed", async () => {
     const { observer, lines } = noting();
     const { client } = await connected(observer);
     await client.getTask("unknown").catch(() => undefined);
@@ -99,7 +99,7 @@ describe("an observer", () => {
     expect(lines).toContain("toy turn 1/1 InternalError");
   });
 
-  test("is told of a stream when it is over, and when its reader leaves", async () => {
+  test("learns of the end of a stream, and of its reader leaving", async () => {
     const { observer, lines } = noting();
     const { client } = await connected(observer);
     const told = () => lines.filter((line) => line.includes("SendStreamingMessage"));
@@ -131,7 +131,7 @@ describe("an observer", () => {
     ]);
   });
 
-  test("sees each request for a card, also those that find none, and none where the card is known", async () => {
+  test("sees each request for a card, also failed ones, and none if the card is cached", async () => {
     const { observer, lines } = noting();
     const { handler } = await connected(undefined);
     const fetch = (url: string, init: RequestInit): Promise<Response> => handler.fetch(new Request(url, init));
@@ -151,7 +151,7 @@ describe("an observer", () => {
     expect(lines).toEqual([`${card} begins`, `${card} ends`]);
   });
 
-  test("of deliveries is given their results, and may throw", () => {
+  test("of deliveries gets their results, and may throw", () => {
     const seen: unknown[] = [];
     const attempt = {
       agent: "toy",
@@ -181,7 +181,7 @@ describe("an observer", () => {
     expect(logger.lines.map(({ message }) => message)).toEqual(["An observer failed"]);
   });
 
-  test("that throws is a line in the log, and disturbs nothing", async () => {
+  test("that throws is logged, and disturbs nothing", async () => {
     const broken = (): never => {
       throw new Error("no collector");
     };
@@ -208,7 +208,7 @@ describe("an observer that fails (observer.ts: an observer changes nothing)", ()
   test.each([
     ["that rejects", rejecting],
     ["whose end rejects", () => rejecting],
-  ])("on a server: one %s is a line in the log, and no unhandled rejection", async (_, member) => {
+  ])("on a server: one %s is logged, without an unhandled rejection", async (_, member) => {
     const unhandled = vi.fn<() => void>();
     process.on("unhandledRejection", unhandled);
     onTestFinished(() => void process.off("unhandledRejection", unhandled));
@@ -225,7 +225,7 @@ describe("an observer that fails (observer.ts: an observer changes nothing)", ()
     ["whose end throws", () => broken],
     ["that rejects", rejecting],
     ["whose end rejects", () => rejecting],
-  ])("at a client: one %s is told to the client's logger, and no call fails", async (_, member) => {
+  ])("at a client: one %s is logged by the client's logger, and no call fails", async (_, member) => {
     const unhandled = vi.fn<() => void>();
     process.on("unhandledRejection", unhandled);
     onTestFinished(() => void process.off("unhandledRejection", unhandled));
@@ -251,7 +251,7 @@ describe("an observer that fails (observer.ts: an observer changes nothing)", ()
   });
 });
 
-describe("where nobody observes", () => {
+describe("without an observer", () => {
   /** Promises that are made while an agent answers a message in this process; the second time, when all is set up. */
   async function promisesOf(observer: Observer | undefined): Promise<number> {
     const { service } = harness(counting, observer === undefined ? {} : { observer });
@@ -266,7 +266,7 @@ describe("where nobody observes", () => {
     return promises;
   }
 
-  test("a message costs no promise and no service more, and with an observer of turns it does", async () => {
+  test("a message costs no extra promise or service, and with an observer of turns it does", async () => {
     const unobserved = await promisesOf(undefined);
     expect(await promisesOf({})).toBe(unobserved);
     expect(await promisesOf({ turn: () => undefined })).toBeGreaterThan(unobserved);
@@ -280,7 +280,7 @@ describe("where nobody observes", () => {
     expect(await around({ call: () => undefined })).not.toEqual(plain);
   });
 
-  test("a member that is absent is looked up when the handler is made, and never again", async () => {
+  test("a missing member is looked up when the handler is created, and never again", async () => {
     let reads = 0;
     const observer: Observer = {
       get turn() {
@@ -311,7 +311,7 @@ describe("an observer that is not an object", () => {
   const observer = (() => undefined) as unknown as Observer;
   const refused = { code: "InvalidParams", fields: [expect.objectContaining({ field: "observer" })] };
 
-  test("is refused when the handler is made", () => {
+  test("is rejected when the handler is created", () => {
     const agent = agentOf(counting);
     const publicUrl = "http://127.0.0.1";
     expect(() => createHandler(agent, { publicUrl, store: memoryStore(), observer })).toThrow(
@@ -319,12 +319,12 @@ describe("an observer that is not an object", () => {
     );
   });
 
-  test("is refused by connect()", async () => {
+  test("is rejected by connect()", async () => {
     await expect(connect("http://127.0.0.1:1", { observer })).rejects.toMatchObject(refused);
   });
 });
 
-describe("what an observer opens", () => {
+describe("the context that an observer opens", () => {
   const spans = (name: string, storage: AsyncLocalStorage<string>) => {
     let count = 0;
     return ({ trace }: { readonly trace: string | undefined }): Observation => {
@@ -379,7 +379,7 @@ describe("what an observer opens", () => {
 });
 
 describe("gauges", () => {
-  test("say what a process does and what waits in the store, and end with the server", async () => {
+  test("report what a process does and what waits in the store, and end with the server", async () => {
     let gauges: Gauges | undefined;
     let closed = 0;
     const release = new Map<string, () => void>();

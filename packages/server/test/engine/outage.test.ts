@@ -76,8 +76,8 @@ async function states({ get }: Harness, ids: readonly string[]): Promise<Readonl
   return new Set((await Promise.all(ids.map((id) => get(id)))).map(({ status }) => status.state));
 }
 
-describe("a database that is unavailable", () => {
-  it("is one line with the number of runs, and one when it is back; the same process resumes them, however long its leases last", async () => {
+describe("an unavailable database", () => {
+  it("is logged once with the number of runs, and once when it is back; the same process resumes them, however long its leases last", async () => {
     const clock = fakeClock();
     const { store, state } = failing();
     const { onMessage, seen, waiting, write, active, finish } = worker();
@@ -124,7 +124,7 @@ describe("a database that is unavailable", () => {
     expect(back?.["outageMs"]).toBeGreaterThanOrEqual(60_000);
   });
 
-  it("fails the tasks of agents that cannot resume, as its line says, and does not let them wait for their leases", async () => {
+  it("fails the tasks of agents that cannot resume, as logged, without waiting for their leases", async () => {
     const clock = fakeClock();
     const { store, state } = failing();
     const { onMessage, seen, waiting, write, active } = worker();
@@ -183,7 +183,7 @@ describe("a database that is unavailable", () => {
     expect([attempts, most]).toEqual([[1, 2], 1]);
   });
 
-  it("which fails again in the same moment is the same outage, and is tried at most every five seconds", async () => {
+  it("that fails again in the same moment is the same outage, and is retried at most every five seconds", async () => {
     const clock = fakeClock();
     const { store, state } = failing(false);
     let calls = 0;
@@ -211,7 +211,7 @@ describe("a database that is unavailable", () => {
     expect(severe(node.log)).toHaveLength(1);
   });
 
-  it("does not keep the tasks of a queue waiting longer: they begin when it is back, without a line for each", async () => {
+  it("does not delay queued tasks further: they begin when it is back, without a log line each", async () => {
     const clock = fakeClock();
     const { store, state } = failing();
     const { onMessage, waiting, write, active, finish } = worker();

@@ -3,7 +3,7 @@ import { callContext } from "@parley/testing";
 import { harness } from "./support.ts";
 
 describe("data of an owner (A2A 1.0 §13.1)", () => {
-  it("is hidden from other principals: their answers are those for an unknown id", async () => {
+  it("is hidden from other principals: they get the answers for an unknown id", async () => {
     const { send, get, cancel, subscribe, service } = harness(async function* (turn) {
       yield turn.inputRequired(`for ${turn.principal.subject}`);
     });
@@ -39,7 +39,7 @@ describe("data of an owner (A2A 1.0 §13.1)", () => {
     expect((await get(hers.id, { subject: "ada" })).status.state).toBe("TASK_STATE_INPUT_REQUIRED");
   });
 
-  it("is that of one organization: the same subject in another one, or a subject that imitates both, is another owner", async () => {
+  it("belongs to one organization: the same subject in another one, or a subject that imitates both, is another owner", async () => {
     const { ask, service } = harness(async function* (turn) {
       yield turn.working();
     });

@@ -4,7 +4,7 @@ import { Pace } from "../../src/engine/run/drive.ts";
 
 const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
-describe("the pace of agents", () => {
+describe("the time slice of agents", () => {
   it("lets all of them run for a millisecond of a turn of the event loop, then lets them wait for the next turn", async () => {
     const clock = fakeClock();
     const pace = new Pace(clock);

@@ -54,8 +54,8 @@ function agent(ends: Promise<unknown>): OnMessage {
 
 const atOnce = Promise.resolve();
 
-describe.each(["slow", "away"] as const)("where the store is %s after the lease was taken", (of) => {
-  it("a task of the queue keeps its place in it", async () => {
+describe.each(["slow", "away"] as const)("if the store is %s after the lease was taken", (of) => {
+  it("a queued task keeps its place in the queue", async () => {
     const shared: Store = { ...bound(memoryStore()), close: async () => {} };
     const { store, trouble, open } = troubled(shared);
     const first = gate();
@@ -78,7 +78,7 @@ describe.each(["slow", "away"] as const)("where the store is %s after the lease 
     await eventually(async () => (await next.get(id)).status.state === "TASK_STATE_COMPLETED");
   });
 
-  it("an answer that begins a turn is accepted, and its turn begins later", async () => {
+  it("an answer that starts a turn is accepted, and its turn begins later", async () => {
     const shared: Store = { ...bound(memoryStore()), close: async () => {} };
     const { store, trouble, open } = troubled(shared);
     const { send, engine, get } = harness(agent(atOnce), { store });
@@ -100,7 +100,7 @@ describe.each(["slow", "away"] as const)("where the store is %s after the lease 
     expect((await next.get(id)).artifacts?.[0]?.parts[0]?.text).toBe("done: answer");
   });
 
-  it("an answer to the question of a lost run begins its turn later", async () => {
+  it("an answer to the question of a lost run starts its turn later", async () => {
     const shared: Store = { ...bound(memoryStore()), close: async () => {} };
     const lost = harness(agent(new Promise(() => {})), { store: shared, lease: { holder: "dead" } });
     const { id } = await lost.send("ask and wait", immediately);
@@ -124,7 +124,7 @@ describe.each(["slow", "away"] as const)("where the store is %s after the lease 
   });
 });
 
-it("a task that is put back into the queue stays in it, where another process has just seen that it was begun", async () => {
+it("a task that returns to the queue stays in it, even if another process has just seen it begin", async () => {
   const shared: Store = { ...bound(memoryStore()), close: async () => {} };
   const { store, trouble, open } = troubled(shared);
   const first = gate();

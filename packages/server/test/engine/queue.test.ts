@@ -32,7 +32,7 @@ function holding() {
 }
 
 describe("tasks beyond limits.runs", () => {
-  it("are stored as SUBMITTED without a run or a lease, and begin in the order of their arrival", async () => {
+  it("are stored as SUBMITTED without a run or a lease, and begin in the order of arrival", async () => {
     const store = memoryStore();
     const { begun, next, onMessage } = holding();
     const { send, get } = harness(onMessage, { store, limits: { runs: 1 } });
@@ -59,7 +59,7 @@ describe("tasks beyond limits.runs", () => {
     for (const id of ids) expect(await store.features({ agent: "agent" }, id, queueFeature)).toEqual([]);
   });
 
-  it("take turns between their owners: 200 of one delay the first of another by one place", async () => {
+  it("alternate between their owners: 200 of one delay the first of another by one place", async () => {
     const store = memoryStore();
     const { begun, next, onMessage } = holding();
     const { send } = harness(onMessage, { store, limits: { runs: 1 } });
@@ -81,7 +81,7 @@ describe("tasks beyond limits.runs", () => {
   });
 });
 
-describe("a task in the queue", () => {
+describe("a queued task", () => {
   it("is canceled like any other, and its agent is never called", async () => {
     const { begun, next, onMessage } = holding();
     const { send, cancel, get, store } = harness(onMessage, { limits: { runs: 1 } });
@@ -96,7 +96,7 @@ describe("a task in the queue", () => {
     expect(begun).toEqual(["one", "three"]);
   });
 
-  it("keeps messages that come while it waits: each gets a turn of its own, after its first", async () => {
+  it("keeps messages that arrive while it waits: each gets its own turn, after the first", async () => {
     const { begun, next, onMessage } = holding();
     const { send, get } = harness(onMessage, { limits: { runs: 1 } });
     await send("one", immediately);
@@ -111,7 +111,7 @@ describe("a task in the queue", () => {
     expect(begun).toEqual(["one", "two", "more"]);
   });
 
-  it("is seen to begin by its streams and by sends that wait for it", async () => {
+  it("starts visibly for its streams and for sends that wait for it", async () => {
     const { next, onMessage } = holding();
     const { send, stream, subscribe } = harness(onMessage, { limits: { runs: 1 } });
     await send("one", immediately);
@@ -130,7 +130,7 @@ describe("a task in the queue", () => {
     expect((await waiting).status.state).toBe("TASK_STATE_COMPLETED");
   });
 
-  it("is the same for a message that is sent again", async () => {
+  it("is the same for a repeated message", async () => {
     const { next, onMessage, begun } = holding();
     const { send } = harness(onMessage, { limits: { runs: 1 } });
     await send("one", immediately);
@@ -181,7 +181,7 @@ describe("a task in the queue", () => {
 });
 
 describe("limits.runs", () => {
-  it("makes a task of a message whose agent would reply directly, and its reply completes it", async () => {
+  it("creates a task for a message whose agent would reply directly, and its reply completes it", async () => {
     const { opened, open } = gate();
     const { ask } = harness(
       async (turn) => {
@@ -201,7 +201,7 @@ describe("limits.runs", () => {
     await eventually(async () => (await ask("three")).message !== undefined);
   });
 
-  it("holds for each process: another one with room takes the next task, and both end all of them", async () => {
+  it("holds for each process: another one with capacity takes the next task, and both end all of them", async () => {
     const store = memoryStore();
     const listeners = new Set<(taskId?: string) => void>();
     /** Processes on one store, which tell each other what they change. */
@@ -258,7 +258,7 @@ describe("limits.runs", () => {
     expect((await rest(events)).at(-1)).toBe("COMPLETED");
   });
 
-  it("lets a lost task wait for room, and takes it before those of the queue", async () => {
+  it("lets a lost task wait for capacity, and takes it before queued ones", async () => {
     const store = memoryStore();
     const shared: Store = { ...bound(store), close: async () => {} };
     const lost = holding();
@@ -279,7 +279,7 @@ describe("limits.runs", () => {
 });
 
 describe("a queue of 2,000 tasks of one owner", () => {
-  it("delays the first task of another owner by one place, and the next start of each process reads none of the others", async () => {
+  it("delays the first task of another owner by one place, and each process start reads none of the others", async () => {
     const store = memoryStore();
     const time = Date.now();
     // As a process stores them (`queueMessage`), a thousand in each transaction.
@@ -328,7 +328,7 @@ function queued(owner: string, text: string, due: number, time: number): TaskApp
 }
 
 describe("a caller with many submitted tasks", () => {
-  it("keeps its place in the queue behind others of its own, however many of its tasks run and have said nothing yet", async () => {
+  it("keeps its place in the queue behind its own other tasks, however many of them run without output yet", async () => {
     const store = memoryStore();
     const begun: string[] = [];
     const silent = async function* (turn: Parameters<OnMessage>[0]) {
@@ -350,7 +350,7 @@ describe("a caller with many submitted tasks", () => {
     expect(begun).not.toContain("waiting");
   });
 
-  it("gets TooManyRequests beyond limits.queuedPerCaller, and others do not; a message that is repeated joins its task", async () => {
+  it("gets TooManyRequests beyond limits.queuedPerCaller, and others do not; a repeated message joins its task", async () => {
     const { onMessage, next, begun } = holding();
     const { service } = harness(onMessage, { limits: { runs: 1, queuedPerCaller: 2 } });
     const send = (subject: string, text: string, message = messageOf(text)) =>

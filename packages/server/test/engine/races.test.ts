@@ -8,7 +8,7 @@ import { bound, eventually, gate, harness, messageOf } from "./support.ts";
 const owner = { agent: "agent", owner: JSON.stringify([null, "anonymous"]) };
 
 describe("a change by another process between a read and an append", () => {
-  it("keeps a task that ended its turn from being failed by a process that thought its run lost", async () => {
+  it("does not let a process fail a task that ended its turn, because it thought the run lost", async () => {
     const store = memoryStore();
     const clock = fakeClock();
     let stale: TaskHead | undefined;
@@ -40,7 +40,7 @@ describe("a change by another process between a read and an append", () => {
     expect((await get(id)).status.state).toBe("TASK_STATE_INPUT_REQUIRED");
   });
 
-  it("refuses one of two messages with the same id and different content, where onConflict is refuse", async () => {
+  it("rejects one of two messages with the same id and different content, if onConflict is refuse", async () => {
     const store = memoryStore();
     const dedupe = { onConflict: "refuse" } as const;
     const agent = defineAgent({
@@ -64,7 +64,7 @@ describe("a change by another process between a read and an append", () => {
     expect(refused?.reason).toMatchObject({ code: "InvalidParams", fields: [{ field: "message.messageId" }] });
   });
 
-  it("makes one direct reply of two, where the store keeps replies", async () => {
+  it("makes one direct reply of two, if the store keeps replies", async () => {
     const store = memoryStore();
     let turns = 0;
     const agent = defineAgent({
@@ -88,7 +88,7 @@ describe("a change by another process between a read and an append", () => {
 });
 
 describe("a direct reply that is not stored yet", () => {
-  it("is the answer, and directReplyWithin makes no task beside it", async () => {
+  it("is the answer, and directReplyWithin does not create a task for it", async () => {
     const clock = fakeClock();
     const shared = memoryStore();
     const { opened, open } = gate();

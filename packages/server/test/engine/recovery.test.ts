@@ -50,58 +50,55 @@ describe("a task that was read as lost", () => {
   it.each([
     { says: "said something", speaks: true },
     { says: "said nothing yet", speaks: false },
-  ])(
-    "is not taken over with its old turn, where its run is at the next one meanwhile, and has $says",
-    async ({ speaks }) => {
-      const shared = memoryStore();
-      const [answered, scanned] = [gate(), gate()];
-      const definition = { name: "test", description: "a test", version: "1", skills: [], resumable: true };
-      const calls: string[] = [];
-      const agent = (node: string) =>
-        defineAgent({
-          ...definition,
-          async *onMessage(turn) {
-            calls.push(`${node}: turn ${turn.number}, attempt ${turn.attempt}`);
-            if (speaks || turn.number === 1) yield turn.working();
-            if (turn.number === 1) await answered.opened;
-            else await new Promise((resolve) => turn.signal.addEventListener("abort", resolve));
-          },
-        });
-      const first = inProcess(agent("first"), { store: shared, lease: { ttl: 200 } });
-      onTestFinished(() => void first.engine.close());
-      const { id } = await begin({ first });
-
-      // The second node believes that the first one is gone, and is slow after it has read what is lost.
-      let reads = 0;
-      const slow: Store = {
-        ...bound(shared),
-        async claimable(query) {
-          const page = await shared.claimable(query);
-          if (page.heads.length > 0 && (reads += 1) === 1) await scanned.opened;
-          return page;
+  ])("is not taken over with its old turn if its run has reached the next one, and has $says", async ({ speaks }) => {
+    const shared = memoryStore();
+    const [answered, scanned] = [gate(), gate()];
+    const definition = { name: "test", description: "a test", version: "1", skills: [], resumable: true };
+    const calls: string[] = [];
+    const agent = (node: string) =>
+      defineAgent({
+        ...definition,
+        async *onMessage(turn) {
+          calls.push(`${node}: turn ${turn.number}, attempt ${turn.attempt}`);
+          if (speaks || turn.number === 1) yield turn.working();
+          if (turn.number === 1) await answered.opened;
+          else await new Promise((resolve) => turn.signal.addEventListener("abort", resolve));
         },
-      };
-      const second = inProcess(agent("second"), { store: slow, lease: { ttl: 200, isGone: () => true } });
-      onTestFinished(() => void second.engine.close());
-      await eventually(() => reads > 0);
-      const message = messageOf("more", { taskId: id });
-      await first.service.call("SendMessage", { message, configuration: { returnImmediately: true } }, callContext());
-      answered.open();
-      await eventually(async () => (await shared.head({ agent: "agent" }, id))?.run?.turn === 2);
-      await eventually(() => calls.length === 2);
-      scanned.open();
-      await eventually(() => calls.length > 2);
-      expect(calls.slice(0, 3)).toEqual([
-        "first: turn 1, attempt 1",
-        "first: turn 2, attempt 1",
-        "second: turn 2, attempt 2",
-      ]);
-    },
-  );
+      });
+    const first = inProcess(agent("first"), { store: shared, lease: { ttl: 200 } });
+    onTestFinished(() => void first.engine.close());
+    const { id } = await begin({ first });
+
+    // The second node believes that the first one is gone, and is slow after it has read what is lost.
+    let reads = 0;
+    const slow: Store = {
+      ...bound(shared),
+      async claimable(query) {
+        const page = await shared.claimable(query);
+        if (page.heads.length > 0 && (reads += 1) === 1) await scanned.opened;
+        return page;
+      },
+    };
+    const second = inProcess(agent("second"), { store: slow, lease: { ttl: 200, isGone: () => true } });
+    onTestFinished(() => void second.engine.close());
+    await eventually(() => reads > 0);
+    const message = messageOf("more", { taskId: id });
+    await first.service.call("SendMessage", { message, configuration: { returnImmediately: true } }, callContext());
+    answered.open();
+    await eventually(async () => (await shared.head({ agent: "agent" }, id))?.run?.turn === 2);
+    await eventually(() => calls.length === 2);
+    scanned.open();
+    await eventually(() => calls.length > 2);
+    expect(calls.slice(0, 3)).toEqual([
+      "first: turn 1, attempt 1",
+      "first: turn 2, attempt 1",
+      "second: turn 2, attempt 2",
+    ]);
+  });
 });
 
-describe("a run that is lost", () => {
-  it("fails with the reason where its agent cannot resume", async () => {
+describe("a lost run", () => {
+  it("fails with the reason if its agent cannot resume", async () => {
     const { opened } = gate();
     const nodes = twoNodes(async function* (turn) {
       yield turn.artifact({ parts: [{ text: "half" }] });
@@ -119,7 +116,7 @@ describe("a run that is lost", () => {
     expect(task.artifacts).toHaveLength(1);
   });
 
-  it("sends a file again from its beginning, and what was stored of it is not stored twice", async () => {
+  it("sends a file again from its beginning, and stored parts are not stored twice", async () => {
     const bytes = Uint8Array.from({ length: 10_000 }, (_, at) => at % 251);
     const { opened } = gate();
     async function* source(attempt: number): AsyncGenerator<Uint8Array> {
@@ -147,7 +144,7 @@ describe("a run that is lost", () => {
     expect(Buffer.compare(Buffer.concat(pieces), bytes)).toBe(0);
   });
 
-  it("is resumed after its last checkpoint: no event is stored twice, and the task is that of an undisturbed run", async () => {
+  it("resumes after its last checkpoint: no event is stored twice, and the task equals that of an undisturbed run", async () => {
     const attempts: unknown[] = [];
     const { opened, open } = gate();
     const agent = (stopAt: number): OnMessage =>
@@ -188,7 +185,7 @@ describe("a run that is lost", () => {
     open();
   });
 
-  it("stores the new events where the resumed agent does something else than before", async () => {
+  it("stores the new events if the resumed agent does something else than before", async () => {
     const { opened } = gate();
     const nodes = twoNodes(
       async function* (turn) {
@@ -245,7 +242,7 @@ describe("a run that is lost", () => {
     expect(fold.snapshot().artifacts).toEqual(artifacts);
   });
 
-  it("stores no event twice that a checkpoint covers, where it is lost again after it yielded something else", async () => {
+  it("stores no event twice that a checkpoint covers, if it is lost again after it yielded something else", async () => {
     const { opened } = gate();
     const nodes = twoNodes(
       async function* (turn) {
@@ -314,7 +311,7 @@ describe("a run that is lost", () => {
     expect(payload.value.status.state).not.toBe("TASK_STATE_FAILED");
   });
 
-  it("cannot write any more where its process was only thought dead", async () => {
+  it("cannot write any more if its process was wrongly considered dead", async () => {
     const { opened, open } = gate();
     let wrote = 0;
     const nodes = twoNodes(
@@ -400,8 +397,8 @@ describe("a run that is lost", () => {
   });
 });
 
-describe("an engine that is closed", () => {
-  it("lets turns end within the grace time, and refuses new messages", async () => {
+describe("a closed engine", () => {
+  it("lets turns end within the grace time, and rejects new messages", async () => {
     const { opened, open } = gate();
     const { stream, engine, send } = harness(async function* (turn) {
       yield turn.working();
@@ -417,7 +414,7 @@ describe("an engine that is closed", () => {
     await closed;
   });
 
-  it("ends streams and sends that wait, also those that begin to wait later", async () => {
+  it("ends streams and waiting sends, including those that start to wait later", async () => {
     const { stream, subscribe, engine, ask } = harness(async function* (turn) {
       yield turn.inputRequired("?");
     });

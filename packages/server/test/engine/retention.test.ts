@@ -42,7 +42,7 @@ describe("retention", () => {
     expect(await made.after(4)).toEqual(["FAILED", "INPUT_REQUIRED"]);
   });
 
-  it("keeps the tasks of an agent, and so of a tenant, for times of its own", async () => {
+  it("keeps the tasks of an agent, and so of a tenant, for its own times", async () => {
     const made = kept({
       terminal: 9 * day,
       failed: day,
@@ -53,7 +53,7 @@ describe("retention", () => {
     expect(await made.after(1.1)).toEqual(["INPUT_REQUIRED"]);
   });
 
-  it("cancels tasks that nobody answers in time, with a message that says so, and then deletes them as canceled ones", async () => {
+  it("cancels tasks that nobody answers in time, with a message that says so, then deletes them as canceled ones", async () => {
     const made = kept({ inputRequired: 7 * day, canceled: day });
     const asked = await made.send("ask");
     const stream = await made.subscribe(asked.id);
@@ -76,7 +76,7 @@ describe("retention", () => {
     expect(await made.after(2)).toEqual(["CANCELED"]);
   });
 
-  it("deletes and cancels nothing while the wall clock is a month ahead for a while, and continues by the time before", async () => {
+  it("deletes and cancels nothing while the wall clock is temporarily a month ahead", async () => {
     const made = kept({ terminal: 3 * day, inputRequired: 7 * day });
     await some(made);
     await made.after(1);
@@ -90,7 +90,7 @@ describe("retention", () => {
     expect(await made.after(1)).toEqual(["INPUT_REQUIRED"]);
   });
 
-  it("deletes by a clock that was set right, after an hour where it was behind", async () => {
+  it("deletes by a corrected clock an hour after it was behind", async () => {
     const made = kept({ terminal: 3 * day });
     await some(made);
     made.clock.jump(-9 * day);
@@ -100,7 +100,7 @@ describe("retention", () => {
     expect(await made.after(0.05)).toEqual(["INPUT_REQUIRED"]);
   });
 
-  it("refuses times that are none, which would keep tasks for ever", () => {
+  it("rejects invalid times, which would keep tasks for ever", () => {
     expect(() => kept({ terminal: Number("x") })).toThrow("retention.terminal is milliseconds");
     expect(() => kept({ failed: -1 })).toThrow(
       "retention.failed is milliseconds, 0 or more, or false, and cannot be -1",
@@ -109,7 +109,7 @@ describe("retention", () => {
     expect(() => kept({ completed: false, failed: 0, rejected: Infinity })).not.toThrow();
   });
 
-  it("refuses times of states and agents with a store that would not keep them", () => {
+  it("rejects times of states and agents with a store that would ignore them", () => {
     const { upkeep: _, ...store } = bound(memoryStore());
     const keeping = (retention: TaskTimes | { readonly agents: Readonly<Record<string, TaskTimes>> }) => () =>
       harness((turn) => Promise.resolve(turn.reply("hello")), { store, retention });

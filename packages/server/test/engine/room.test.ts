@@ -28,7 +28,7 @@ function counting() {
 }
 
 describe("limits.runs", () => {
-  it("holds where 50 answers to 50 questions come together", async () => {
+  it("holds if 50 answers to 50 questions arrive together", async () => {
     const { seen, onMessage } = counting();
     const { send } = harness(onMessage, { limits: { runs: 2 } });
     const ids: string[] = [];
@@ -38,7 +38,7 @@ describe("limits.runs", () => {
     expect(seen).toEqual({ most: 2, ended: 50 });
   });
 
-  it("holds where the queue, lost tasks and answers are looked at together, when a process starts", async () => {
+  it("holds if a starting process handles the queue, lost tasks and answers together", async () => {
     const store = memoryStore();
     const shared: Store = { ...bound(store), close: async () => {} };
     const behaviour = { resumable: true };
@@ -65,7 +65,7 @@ describe("limits.runs", () => {
 });
 
 describe("a task that this process is about to begin", () => {
-  it("is not taken over by it, however long its task takes to be read", async () => {
+  it("is not taken over by it, however long reading the task takes", async () => {
     const clock = fakeClock();
     const store = memoryStore();
     const slow = gate();

@@ -139,7 +139,7 @@ describe("turn.signal fires with the reason", () => {
     expect(told).toEqual([isOf("storeFailed")]);
   });
 
-  it("`failed`: the agent threw, while work that it had started went on", async () => {
+  it("`failed`: the agent threw, while work that it had started continued", async () => {
     const told: unknown[] = [];
     const { send } = harness(async function* (turn) {
       turn.signal.addEventListener("abort", () => told.push(turn.signal.reason));

@@ -30,7 +30,7 @@ async function result({ client }: Pick<TestAgent, "client">, taskId: string): Pr
 }
 
 describe("turn.step()", () => {
-  it("is called once, and gives its result again after a crash", async () => {
+  it("calls its function once, and returns its result again after a crash", async () => {
     let booked = 0;
     const before = gate();
     const on = await resumable(async function* (turn) {
@@ -50,7 +50,7 @@ describe("turn.step()", () => {
     expect(booked).toBe(1);
   });
 
-  it("is called again with the same key where it was not known how it ended, and is told so", async () => {
+  it("calls it again with the same key if its outcome is unknown, and says so", async () => {
     const calls: Pick<StepCall, "key" | "uncertain" | "attempt">[] = [];
     const inside = gate();
     const on = await resumable(async function* (turn) {
@@ -77,7 +77,7 @@ describe("turn.step()", () => {
     ]);
   });
 
-  it("has the task stored before it is called, and its result before it continues", async () => {
+  it("stores the task before the call, and the result before it continues", async () => {
     const seen: string[] = [];
     const on = harness(async function* (turn) {
       const of = async (): Promise<string> =>
@@ -131,7 +131,7 @@ describe("turn.step()", () => {
     expect(rows.map(({ key }) => key).toSorted()).toEqual(["2.0", "task.0"]);
   });
 
-  it("refuses a name that is used twice in a turn, at the same time too", async () => {
+  it("rejects a name that is used twice in a turn, also at the same time", async () => {
     for (const twice of [
       async (turn: Turn) => {
         await turn.step("book", () => 1);
@@ -148,7 +148,7 @@ describe("turn.step()", () => {
     }
   });
 
-  it("refuses names that are empty or too long, and what is not a function", async () => {
+  it("rejects names that are empty or too long, and what is not a function", async () => {
     const texts: string[] = [];
     const on = harness(async function* (turn) {
       yield turn.working();
@@ -178,7 +178,7 @@ describe("turn.step()", () => {
     expect(history?.map(({ parts }) => parts[0]?.text)).toEqual(["Go", "Error: no room", "true"]);
   });
 
-  it("is tried again as its options say, after longer and longer times", async () => {
+  it("retries as its options say, with growing delays", async () => {
     const clock = fakeClock();
     const calls: (readonly [number, boolean, number])[] = [];
     const start = clock.now();
@@ -216,7 +216,7 @@ describe("turn.step()", () => {
     expect(times.map((time, at) => time - (times[at - 1] ?? time))).toEqual([0, 1000, 2000, 3000]);
   });
 
-  it("refuses results that are not JSON, and larger than a result may be", async () => {
+  it("rejects results that are not JSON, and larger than a result may be", async () => {
     const circle: Record<string, unknown> = { list: [{}] };
     (circle["list"] as Record<string, unknown>[])[0] = { own: circle };
     let deep: unknown = [];
@@ -254,7 +254,7 @@ describe("turn.step()", () => {
     expect(refused.at(-1)).toContain("takes 262146 bytes of at most 262144: store it elsewhere");
   });
 
-  it("takes the answer of an SDK whose members may be anything, and gives it with its type", async () => {
+  it("accepts the answer of an SDK whose members may be anything, and returns it with its type", async () => {
     interface Answer {
       readonly id: string;
       readonly raw: { readonly [name: string]: unknown };
@@ -274,7 +274,7 @@ describe("turn.step()", () => {
     expect(seen).toEqual([answer, [1, 2]]);
   });
 
-  it("remembers all that JSON can hold, and nothing, as they were", async () => {
+  it("remembers every JSON value, and undefined, unchanged", async () => {
     const values = [
       null,
       false,
@@ -305,7 +305,7 @@ describe("turn.step()", () => {
     expect(stored[1]).toEqual(values);
   });
 
-  it("gives a copy, so that what is done to it is not remembered", async () => {
+  it("returns a copy, so changes to it are not remembered", async () => {
     const own = { list: [1] };
     const on = harness(async function* (turn) {
       const got = await turn.step("x", () => own, { scope: "task" });
@@ -318,7 +318,7 @@ describe("turn.step()", () => {
     expect(own).toEqual({ list: [1] });
   });
 
-  it("remembers hundreds of steps of a turn in few rows, and refuses what is more than a turn may have", async () => {
+  it("remembers hundreds of steps of a turn in few rows, and rejects more than a turn may have", async () => {
     const quotes = '"'.repeat(100_000);
     const got: unknown[] = [];
     const over = gate();
@@ -365,7 +365,7 @@ describe("turn.step()", () => {
     expect(calls).toBe(2);
   });
 
-  it("that nobody waits for ends no process when its task is canceled", async () => {
+  it("that nothing awaits does not end the process when its task is canceled", async () => {
     const begun = gate();
     const aborted = gate();
     const unhandled: unknown[] = [];
@@ -394,7 +394,7 @@ describe("turn.step()", () => {
     }
   });
 
-  it("is given up where its task is canceled: its result is not stored, and the function is told", async () => {
+  it("is abandoned when its task is canceled: its result is not stored, and the function is told", async () => {
     const inside = gate();
     const ended: unknown[] = [];
     const on = harness(async function* (turn) {
@@ -454,7 +454,7 @@ describe("turn.step()", () => {
     expect(errors).toEqual(["first leaseLost"]);
   });
 
-  it("is progress: a process may die after each step, and the attempts are counted anew", async () => {
+  it("counts as progress: a process may die after each step, and attempts are counted anew", async () => {
     const steps = 12;
     let called = 0;
     const on = await resumable(async function* (turn) {
@@ -476,7 +476,7 @@ describe("turn.step()", () => {
     expect(called).toBe(steps);
   });
 
-  it("that ends the process each time it is called suspends its task, after the attempts that were set", async () => {
+  it("that ends the process on each call suspends its task, after the configured attempts", async () => {
     let called = 0;
     const on = await resumable(async function* (turn) {
       await turn.step("fine", () => 1);

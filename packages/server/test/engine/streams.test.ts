@@ -59,7 +59,7 @@ describe("streams", () => {
     expect(await (await subscribe(id, { after: 11 })).all()).toEqual([]);
   });
 
-  it("begin with the Task for a cursor above the head, and are refused for a finished task without a cursor (§3.1.6)", async () => {
+  it("begin with the Task for a cursor above the head, and are rejected for a finished task without a cursor (§3.1.6)", async () => {
     const { opened, open } = gate();
     const { stream, subscribe } = harness(async function* (turn) {
       yield turn.working();
@@ -131,7 +131,7 @@ describe("streams", () => {
     ]);
   });
 
-  it("stay open at auth-required, where the agent may continue on its own (§7.6.1)", async () => {
+  it("stay open at auth-required, because the agent may continue on its own (§7.6.1)", async () => {
     const { opened, open } = gate();
     const { stream, send } = harness(async function* (turn) {
       yield turn.authRequired("Log in there");
@@ -175,7 +175,7 @@ describe("streams", () => {
     expect(none?.payload.value.task).not.toHaveProperty("history");
   });
 
-  it("put the events that come while their reader is busy into one batch", async () => {
+  it("put the events that arrive while their reader is busy into one batch", async () => {
     const { stream } = harness(async function* (turn) {
       yield { kind: "artifact", artifact: { artifactId: "a", parts: [{ text: "0" }] } };
       for (let n = 1; n < 100; n += 1) yield turn.append("a", [{ text: String(n) }]);

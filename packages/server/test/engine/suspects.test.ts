@@ -96,7 +96,7 @@ describe("tasks of a process that crashed", () => {
     { count: 7, poisons: 7 },
     { count: 1, poisons: 1 },
     { count: 120, poisons: 5 },
-  ])("fail where they crash every process, and no other does: $poisons of $count", async ({ count, poisons }) => {
+  ])("fail if they crash every process, and no other does: $poisons of $count", async ({ count, poisons }) => {
     const random = chance(count + poisons);
     const ids = Array.from({ length: count }, (_, id) => id).sort(() => random() - 0.5);
     const poison = new Set(ids.slice(0, poisons));
@@ -113,8 +113,8 @@ describe("tasks of a process that crashed", () => {
   });
 });
 
-describe("a death by a kill from outside", () => {
-  it("is no crash of the task, and counts for lease.maxAttempts all the same", () => {
+describe("a kill from outside", () => {
+  it("is not a crash of the task, and counts for lease.maxAttempts all the same", () => {
     let run: StoredRun = { turn: 1, attempt: 1, input: 1 };
     for (let kills = 1; kills <= 9; kills += 1) {
       const crashes = crashesOf({ run, holder: "killed" }, self);
@@ -126,7 +126,7 @@ describe("a death by a kill from outside", () => {
     expect(crashesOf({ run, holder: "gone" }, self)).toMatchObject({ all: 9, count: 1 });
   });
 
-  it("takes back what was counted of a trial alone, and not the crash before it", () => {
+  it("undoes only what was counted for the trial, not the earlier crash", () => {
     const run: StoredRun = { turn: 1, attempt: 3, input: 1, deaths: 2, alone: true };
     expect(crashesOf({ run, holder: "gone" }, self)).toEqual({ all: 2, count: 2, alone: true });
     expect(crashesOf({ run, holder: "killed" }, self)).toEqual({ all: 2, count: 1, alone: false });

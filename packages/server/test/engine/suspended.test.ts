@@ -109,7 +109,7 @@ describe("a task that makes its process crash when it is resumed", () => {
     ]);
   });
 
-  it("is counted by the log of each process that starts later: the one that suspended it may have died before it could say so", async () => {
+  it("is counted by the log of each process that starts later, because the one that suspended it may have died before logging", async () => {
     const { log, start, shared } = processes(async function* (turn) {
       yield turn.working();
       await never;
@@ -137,7 +137,7 @@ describe("a task that makes its process crash when it is resumed", () => {
     expect(told()).toEqual([expect.objectContaining(line)]);
   });
 
-  it("is resumed with few others that have stored nothing since a crash either: first one of them, then two", async () => {
+  it("resumes with few others that also stored nothing since a crash: first one of them, then two", async () => {
     let begun = 0;
     let together = 0;
     const sizes: number[] = [];
@@ -168,7 +168,7 @@ describe("a task that makes its process crash when it is resumed", () => {
     expect(sizes).toEqual([1, 1, 2, 1]);
   });
 
-  it("is not taken for a crash that a task of the queue causes: that one begins when the trial is over", async () => {
+  it("is not blamed for a crash that a queued task causes: that one begins when the trial is over", async () => {
     const begun: string[] = [];
     const { start, clock, shared } = processes(async function* (turn, die) {
       begun.push(`${turn.text} ${turn.attempt}`);
@@ -206,7 +206,7 @@ describe("a task that makes its process crash when it is resumed", () => {
     expect(await stateOf()).toBe("TASK_STATE_COMPLETED");
   });
 
-  it("is not suspended for deaths while its server stops, and resumes where an operator says so", async () => {
+  it("is not suspended for deaths while its server stops, and resumes if an operator says so", async () => {
     const { start, shared } = processes(async function* (turn) {
       yield turn.working();
       await never;
@@ -239,7 +239,7 @@ describe("a task that makes its process crash when it is resumed", () => {
     expect((await runOf())?.deaths).toBeUndefined();
   });
 
-  it("is not suspended while others begin beside it, or each attempt gets further than the one before", async () => {
+  it("is not suspended while others begin beside it, or each attempt gets further than the previous one", async () => {
     const { start, shared } = processes(async function* (turn, die) {
       if (turn.text === "crash") {
         die();
@@ -298,7 +298,7 @@ describe("a task that makes its process crash when it is resumed", () => {
     expect((await headOf())?.run?.suspended === true).toBe(!moves);
   });
 
-  it("is cleared of crashes when something new of it is stored, and of one when it is released in good order", async () => {
+  it("is cleared of crashes when something new of it is stored, and of one when it is released normally", async () => {
     const { start, shared, clock } = processes(async function* (turn, die) {
       yield turn.working();
       if (turn.attempt === 2) yield turn.working("something new");
@@ -337,7 +337,7 @@ describe("a task that makes its process crash when it is resumed", () => {
     });
   });
 
-  it("that is quiet is never on trial where it outlives each start, and is suspended after ten of them", async () => {
+  it("that is quiet is never on trial if it outlives each start, and is suspended after ten of them", async () => {
     const { start, shared, clock } = processes(async function* (turn) {
       yield turn.working();
       await never;
@@ -361,7 +361,7 @@ describe("a task that makes its process crash when it is resumed", () => {
     await eventually(async () => (await runs()).every((run) => run?.suspended === true));
   });
 
-  it("outlives its start also if there is no room for another one that is lost", async () => {
+  it("outlives its start also without capacity for another lost one", async () => {
     const { start, shared, clock } = processes(async function* (turn) {
       yield turn.working();
       await never;
@@ -377,7 +377,7 @@ describe("a task that makes its process crash when it is resumed", () => {
     });
   });
 
-  it("that cannot be taken over is logged once and tried after longer and longer pauses, and other tasks continue", async () => {
+  it("that cannot be taken over is logged once and retried with growing pauses, and other tasks continue", async () => {
     const { start, clock, log } = processes(async function* (turn) {
       yield turn.working();
       if (turn.attempt === 1) await never;
@@ -409,7 +409,7 @@ describe("a task that makes its process crash when it is resumed", () => {
     expect(lines).toMatchObject([{ level: "error", taskId: broken }]);
   });
 
-  it("whose log cannot be read is given up and logged", async () => {
+  it("whose log cannot be read is suspended and logged", async () => {
     const { start, log } = processes(async function* (turn) {
       yield turn.working();
       if (turn.attempt === 1) await never;
@@ -475,7 +475,7 @@ describe("lost tasks of agents that are not hosted", () => {
 describe("limits.totalBytes", () => {
   const large = 256 << 10;
 
-  it("lets recovery resume as many tasks as fit, and in the end all of them", async () => {
+  it("lets recovery resume as many tasks as fit, and eventually all of them", async () => {
     const waiting: (() => void)[] = [];
     let most = 0;
     const { start, clock } = processes(async function* (turn) {
@@ -501,7 +501,7 @@ describe("limits.totalBytes", () => {
     expect(most).toBeLessThanOrEqual(3);
   });
 
-  it("makes messages beyond it wait and then refuses them, while small ones and other owners are served", async () => {
+  it("makes messages beyond it wait and then rejects them, while small ones and other owners are served", async () => {
     const done: (() => void)[] = [];
     const { start, clock } = processes(async function* (turn) {
       yield turn.working();

@@ -8,7 +8,7 @@ import { immediately, keysOf, macrotasks, minute, over, waits } from "./waiting.
 
 const week = 7 * 24 * 60 * minute;
 
-describe("waits in turn.all() that come in another order after a restart", () => {
+describe("waits in turn.all() in another order after a restart", () => {
   /** The step of one generator takes longer in the first attempt. Later all steps are remembered. */
   function racing(other: (turn: Turn) => AsyncGenerator<AgentYield, void, void>) {
     const slow = gate();
@@ -32,7 +32,7 @@ describe("waits in turn.all() that come in another order after a restart", () =>
     return { on, clock, slow };
   }
 
-  it("are not taken for one another: a week is not over after a minute", async () => {
+  it("are not confused: a week is not over after a minute", async () => {
     const { on, clock, slow } = racing((turn) => turn.sleep(week));
     const { id } = await on.send("Go", immediately);
     await eventually(async () => (await keysOf(on, id)).length === 1);
@@ -49,7 +49,7 @@ describe("waits in turn.all() that come in another order after a restart", () =>
     expect((await on.get(id)).history?.map(({ parts }) => parts[0]?.text)).toEqual(["Go", "Reminder", "Too late"]);
   });
 
-  it("have a row each, and no other, after each time the function is called", async () => {
+  it("have one row each after each call of the function", async () => {
     const { on, clock, slow } = racing(async function* (turn) {
       yield* turn.waitFor("approved");
     });
@@ -63,7 +63,7 @@ describe("waits in turn.all() that come in another order after a restart", () =>
     clock.advance(minute);
   });
 
-  it("need a key where their times are computed, and are found by it", async () => {
+  it("need a key if their times are computed, and are found by it", async () => {
     const clock = fakeClock();
     const on = harness(
       async function* (turn) {
@@ -96,7 +96,7 @@ describe("waits in turn.all() that come in another order after a restart", () =>
     ]);
   });
 
-  it("begin anew where their times are computed without a key, with a word in the log", async () => {
+  it("start over if their times are computed without a key, and the log says so", async () => {
     const clock = fakeClock();
     const on = harness(
       async function* (turn) {
@@ -119,8 +119,8 @@ describe("waits in turn.all() that come in another order after a restart", () =>
   });
 });
 
-describe("which wait is which", () => {
-  it("is told by their order outside of turn.all(), so that a computed time is not counted again", async () => {
+describe("waits are matched", () => {
+  it("by their order outside of turn.all(), so a computed time is not counted again", async () => {
     const clock = fakeClock();
     const on = harness(
       async function* (turn) {
@@ -140,7 +140,7 @@ describe("which wait is which", () => {
     expect(await over(on, id)).toBe("COMPLETED attempt 3");
   });
 
-  it("is told from where the function begins to wait, so that a checkpoint before it changes nothing", async () => {
+  it("from where the function begins to wait, so an earlier checkpoint changes nothing", async () => {
     const clock = fakeClock();
     const on = harness(
       async function* (turn) {
@@ -157,7 +157,7 @@ describe("which wait is which", () => {
     expect(await over(on, id)).toBe("COMPLETED attempt 2");
   });
 
-  it("continues from a checkpoint that was saved in turn.all()", async () => {
+  it("after a checkpoint that was saved in turn.all()", async () => {
     const clock = fakeClock();
     const on = harness(
       async function* (turn) {
@@ -186,7 +186,7 @@ describe("which wait is which", () => {
     expect(await over(on, id)).toBe("COMPLETED attempt 5");
   });
 
-  it("refuses a key that is used twice, and one that is too long", async () => {
+  it("by a key, which is rejected if used twice or too long", async () => {
     for (const [keys, said] of [
       [["a", "a"], "a wait with the key"],
       [["x".repeat(257)], "1 to 256 bytes"],
@@ -201,8 +201,8 @@ describe("which wait is which", () => {
   });
 });
 
-describe("a wait that the function does not come to any more", () => {
-  it("is forgotten, wakes nobody, and takes no room", async () => {
+describe("a wait that the function no longer reaches", () => {
+  it("is forgotten, wakes nothing, and takes no space", async () => {
     const clock = fakeClock();
     let calls = 0;
     const on = harness(
@@ -265,7 +265,7 @@ describe("a wait after a question", () => {
         yield turn.rejected("Too late.");
       },
     ],
-  ])("%s is refused with an error in the log, so that the answer begins the next turn", async (_, asks) => {
+  ])("%s is rejected with an error in the log, and the answer starts the next turn", async (_, asks) => {
     const on = harness(async function* (turn) {
       if (turn.number === 1) yield* asks(turn);
       else yield turn.completed(`turn ${turn.number}: ${turn.text}`);

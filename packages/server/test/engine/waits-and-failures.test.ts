@@ -34,7 +34,7 @@ function lives(onMessage: Parameters<typeof harness>[0], behaviour: { resumable?
 }
 
 describe("a step that is under way", () => {
-  it("is waited for where the turn begins to wait, and its result is stored", async () => {
+  it("is awaited if the turn begins to wait, and its result is stored", async () => {
     const clock = fakeClock();
     const slow = gate();
     const begun = gate();
@@ -89,7 +89,7 @@ describe("a step that is under way", () => {
     expect(await over(on, id)).toContain("FAILED");
   });
 
-  it("does not begin in a finally where the turn waits, which is told as TurnAborted and is not a failure", async () => {
+  it("does not begin in a finally if the turn waits, which is TurnAborted and not a failure", async () => {
     const clock = fakeClock();
     const released: string[] = [];
     const on = harness(
@@ -134,7 +134,7 @@ describe("what a later attempt does not repeat", () => {
     expect(await said(on, id)).toEqual(["Go", "x", "y"]);
   });
 
-  it("is not stored again where generators race, nor are chunks that replaced others", async () => {
+  it("is not stored again if generators race, nor are chunks that replaced others", async () => {
     const clock = fakeClock();
     const on = harness(
       async function* (turn) {
@@ -189,7 +189,7 @@ describe("what a later attempt does not repeat", () => {
 
 describe("a store that cannot be read for a moment", () => {
   it.each(["step", "wait", "repeated event", "history", "history, and throws an error of its own"])(
-    "does not fail a task whose woken function comes to a %s",
+    "does not fail a task whose woken function reaches a %s",
     async (kind) => {
       const clock = fakeClock();
       const shared = memoryStore();
@@ -240,7 +240,7 @@ describe("a store that cannot be read for a moment", () => {
   );
 });
 
-describe("a store that cannot be read where a turn ends", () => {
+describe("a store that cannot be read at the end of a turn", () => {
   it("does not fail a task whose next message waits: its turn comes later", async () => {
     const clock = fakeClock();
     const shared = memoryStore();
@@ -278,7 +278,7 @@ describe("a store that cannot be read where a turn ends", () => {
 });
 
 describe("a stop of the server", () => {
-  it("hands a task over that was woken and has not come to its wait, although its agent is not resumable", async () => {
+  it("hands over a task that was woken and has not reached its wait, although its agent is not resumable", async () => {
     const hangs = gate();
     const { clock, start, gone } = lives(async function* (turn) {
       if (turn.attempt === 2) {
@@ -300,7 +300,7 @@ describe("a stop of the server", () => {
 });
 
 describe("a crash", () => {
-  it("of a turn after one with a wait that is left over fails a task whose agent is not resumable", async () => {
+  it("of a turn after one with a leftover wait fails a task whose agent is not resumable", async () => {
     let calls = 0;
     const working = gate();
     const { clock, start, gone } = lives(async function* (turn) {
@@ -367,7 +367,7 @@ describe("a task on trial, which may have caused a crash", () => {
 });
 
 describe("a long loop of waits with checkpoints", () => {
-  it("keeps no result that it does not come to any more", async () => {
+  it("does not keep a result that it no longer reaches", async () => {
     const events = 200;
     let most = 0;
     const on = harness(async function* (turn) {
@@ -412,7 +412,7 @@ describe("a long loop of waits with checkpoints", () => {
 });
 
 describe("the result of a step", () => {
-  it("is refused where it has holes, which would come back as null", async () => {
+  it("is rejected if it has holes, which would come back as null", async () => {
     const on = harness(async function* (turn) {
       yield turn.working();
       // oxlint-disable-next-line no-sparse-arrays

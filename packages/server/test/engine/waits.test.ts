@@ -10,8 +10,8 @@ import { immediately, minute, over, waits } from "./waiting.ts";
 
 /** `turn.sleep()` and `turn.waitFor()`: docs/decisions/waiting.md. */
 
-describe("a task that is woken", () => {
-  it("does not run in the async context of whoever tells it of an event", async () => {
+describe("a woken task", () => {
+  it("does not run in the async context of the sender of the event", async () => {
     const storage = new AsyncLocalStorage<string>();
     const seen: (string | undefined)[] = [];
     const on = harness(async function* (turn) {
@@ -28,7 +28,7 @@ describe("a task that is woken", () => {
 });
 
 describe("turn.sleep()", () => {
-  it("ends the function, and calls it again when the time has come, with what it has yielded stored once", async () => {
+  it("ends the function, and calls it again when the time has come, with its events stored once", async () => {
     const clock = fakeClock();
     const calls: number[] = [];
     let cleanedUp = 0;
@@ -62,7 +62,7 @@ describe("turn.sleep()", () => {
     expect(on.log.filter(({ level }) => level === "error" || level === "warn")).toEqual([]);
   });
 
-  it("sleeps one after the other, and does not begin a sleep again", async () => {
+  it("sleeps one after the other, and does not start a finished sleep again", async () => {
     const clock = fakeClock();
     const on = harness(
       async function* (turn) {
@@ -84,7 +84,7 @@ describe("turn.sleep()", () => {
     expect(history?.map(({ parts }) => parts[0]?.text)).toEqual(["Go", "Day 1", "Day 2", "Day 3"]);
   });
 
-  it("does not wait for a time that is over", async () => {
+  it("does not wait for a time that has passed", async () => {
     const on = harness(async function* (turn) {
       yield turn.working();
       yield* turn.sleep(0);
@@ -123,7 +123,7 @@ describe("turn.sleep()", () => {
     expect(asked).toEqual(["1: 1", "2: 1", "2: 2", "3: 2", "3: 3", "4: 3"]);
   });
 
-  it("is no idle turn, and no long one", async () => {
+  it("does not count as an idle turn, nor as a long one", async () => {
     const clock = fakeClock();
     const on = harness(
       async function* (turn) {
@@ -142,7 +142,7 @@ describe("turn.sleep()", () => {
 });
 
 describe("turn.waitFor()", () => {
-  it("continues with the data of an event that comes from outside", async () => {
+  it("continues with the data of an external event", async () => {
     const on = harness(async function* (turn) {
       yield turn.working("Waiting for approval");
       const approval = yield* turn.waitFor("approved");
@@ -155,7 +155,7 @@ describe("turn.waitFor()", () => {
     expect(await over(on, id)).toBe('COMPLETED {"by":"ada"}');
   });
 
-  it("takes an event that came before, and each event once, in their order", async () => {
+  it("takes earlier events too, each once, in order", async () => {
     const clock = fakeClock();
     const first = gate();
     const on = harness(
@@ -177,7 +177,7 @@ describe("turn.waitFor()", () => {
     expect(await over(on, id)).toBe('COMPLETED ["one","two","three"]');
   });
 
-  it("gives undefined where nothing came in time, also when it is asked again", async () => {
+  it("returns undefined if nothing came in time, also when it is asked again", async () => {
     const clock = fakeClock();
     const on = harness(
       async function* (turn) {
@@ -221,7 +221,7 @@ describe("turn.waitFor()", () => {
   });
 
   it.each(["支".repeat(67), "x".repeat(201), "\uD800", "a\0b", ""])(
-    "refuses the id %j of an event, and fails nothing else with it",
+    "rejects the id %j of an event, and fails nothing else with it",
     async (event) => {
       const on = harness(async function* (turn) {
         yield turn.completed(JSON.stringify(yield* turn.waitFor("go")));
@@ -237,7 +237,7 @@ describe("turn.waitFor()", () => {
     },
   );
 
-  it("refuses events of unknown and ended tasks, too many of them, and data that is large or no JSON", async () => {
+  it("rejects events of unknown and terminal tasks, too many of them, and data that is large or not JSON", async () => {
     const on = harness(async function* (turn) {
       yield turn.working();
       yield* turn.waitFor("end");
@@ -255,8 +255,8 @@ describe("turn.waitFor()", () => {
   });
 });
 
-describe("a task that waits", () => {
-  it("answers its message when its turn is over, also where it waits in the commit that makes it (A2A 1.0 §3.2.2)", async () => {
+describe("a waiting task", () => {
+  it("answers its message when its turn ends, also if it waits in the commit that creates it (A2A 1.0 §3.2.2)", async () => {
     const on = harness(async function* (turn) {
       if (turn.text === "say") yield turn.working("One moment");
       yield* turn.sleep(20);
@@ -317,7 +317,7 @@ describe("a task that waits", () => {
     expect(artifacts?.map(({ parts }) => parts[0]?.text)).toEqual(["1: one", "2: two", "3: three"]);
   });
 
-  it("continues in another process, where its time is over while none runs", async () => {
+  it("continues in another process, if its time passes while none runs", async () => {
     const clock = fakeClock();
     const store = memoryStore();
     const function_ = async function* (turn: Parameters<Parameters<typeof harness>[0]>[0]) {
@@ -371,7 +371,7 @@ describe("a task that waits", () => {
   });
 });
 
-describe("a task that waits, and processes that die", () => {
+describe("a waiting task, and processes that die", () => {
   /** An agent whose process can be crashed. */
   async function crashing(isResumable: boolean, onMessage: Parameters<typeof harness>[0]): Promise<TestAgent> {
     const base = { name: "test", description: "a test", version: "1", skills: [] };
@@ -385,7 +385,7 @@ describe("a task that waits, and processes that die", () => {
     return task?.id ?? "";
   }
 
-  it("is woken again where its process died before the wait was over, although its agent is not resumable", async () => {
+  it("wakes again if its process died before the wait was over, although its agent is not resumable", async () => {
     let attempts = 0;
     const on = await crashing(false, async function* (turn) {
       attempts += 1;
@@ -404,7 +404,7 @@ describe("a task that waits, and processes that die", () => {
     expect(attempts).toBe(3);
   });
 
-  it("is suspended after its attempts where it ends each process that wakes it", async () => {
+  it("is suspended after its attempts if it ends each process that wakes it", async () => {
     let attempts = 0;
     const on = await crashing(true, async function* (turn) {
       attempts += 1;
@@ -424,7 +424,7 @@ describe("a task that waits, and processes that die", () => {
     expect(attempts).toBe(4);
   });
 
-  it("drops an event that does not fit its schema, with an error in the log, and waits on", async () => {
+  it("drops an event that does not match its schema, with an error in the log, and keeps waiting", async () => {
     const on = await crashing(false, async function* (turn) {
       const { by } = yield* turn.waitFor("approved", { schema: z.object({ by: z.string() }) });
       yield* turn.sleep(minute);
@@ -446,7 +446,7 @@ describe("a task that waits, and processes that die", () => {
 });
 
 describe("turn.all() with waits", () => {
-  it("lets go of the process once all wait, and continues with each in its time", async () => {
+  it("releases the process once all wait, and continues with each in its time", async () => {
     const clock = fakeClock();
     const on = harness(
       async function* (turn) {
@@ -471,7 +471,7 @@ describe("turn.all() with waits", () => {
     expect(await over(on, id)).toBe('COMPLETED ["hello",null]');
   });
 
-  it("continues with a wait that is over while another generator works", async () => {
+  it("continues with a finished wait while another generator works", async () => {
     const clock = fakeClock();
     const work = gate();
     const on = harness(
@@ -507,7 +507,7 @@ describe("turn.all() with waits", () => {
     expect(status.message?.parts[0]?.text).toBe("attempt 1");
   });
 
-  it("forgets a wait where another generator throws", async () => {
+  it("forgets a wait if another generator throws", async () => {
     const clock = fakeClock();
     const on = harness(
       async function* (turn) {

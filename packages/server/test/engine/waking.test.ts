@@ -14,7 +14,7 @@ async function* sleeps(turn: Turn) {
   yield turn.completed(`attempt ${turn.attempt}`);
 }
 
-describe("tasks whose time is over", () => {
+describe("tasks whose time has come", () => {
   it("are woken together: 64 take few commits, and each log is read twice", async () => {
     const clock = fakeClock();
     const store = memoryStore();
@@ -38,7 +38,7 @@ describe("tasks whose time is over", () => {
     expect(asked.read).toBeLessThanOrEqual(2 * ids.length);
   });
 
-  it("cost no commit while there is no room for them, and are woken once there is", async () => {
+  it("cost no commit while there is no capacity for them, and are woken once there is", async () => {
     const clock = fakeClock();
     const shared = memoryStore();
     let commits = 0;
@@ -115,7 +115,7 @@ describe("tasks whose time is over", () => {
     expect(await over(on, late)).toBe("COMPLETED");
   });
 
-  it("are named in the log where no agent of this server has them", async () => {
+  it("are named in the log if no agent of this server has them", async () => {
     const clock = fakeClock();
     const store = memoryStore();
     const first = harness(sleeps, { clock, store });
@@ -162,7 +162,7 @@ function renamedScope(store: Store): Store {
   };
 }
 
-describe("an event that comes while a run lets go", () => {
+describe("an event that arrives while a run releases its task", () => {
   it("is taken soon although the store cannot be read at that moment", async () => {
     const clock = fakeClock();
     const shared = memoryStore();
@@ -210,7 +210,7 @@ describe("an event that comes while a run lets go", () => {
 });
 
 describe("tasks that crash the process that wakes them", () => {
-  it("do not make another task fail that was working", async () => {
+  it("do not make another working task fail", async () => {
     const shared = memoryStore();
     const clock = fakeClock();
     const dead = new Set<string>();

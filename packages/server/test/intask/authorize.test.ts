@@ -20,7 +20,7 @@ const reasonOf = async (client: Client, taskId: string): Promise<string | undefi
   (await client.getTask(taskId)).status.message?.parts[0]?.text;
 
 describe("turn.authorize() (A2A 1.0 §7.6)", () => {
-  test("asks with a link, keeps the stream open, and gives the secret to the agent and to nobody else", async () => {
+  test("asks with a link, keeps the stream open, and gives the secret only to the agent", async () => {
     let got: string | undefined;
     const served = serving(
       agentOf(async function* (turn) {
@@ -56,7 +56,7 @@ describe("turn.authorize() (A2A 1.0 §7.6)", () => {
     expect(page).not.toContain("<script>");
   });
 
-  test("fails the task with a sentence where the person refuses", async () => {
+  test("fails the task with a sentence if the person refuses", async () => {
     const served = serving(agentOf((turn) => asking(turn)));
     const client = await served.client();
     const events = begin(client);
@@ -83,7 +83,7 @@ describe("turn.authorize() (A2A 1.0 §7.6)", () => {
     expect(await rest(events)).toEqual(["COMPLETED"]);
   });
 
-  test("ends when its time is over, however the wall clock is set, and then the link is dead", async () => {
+  test("expires regardless of wall clock jumps, and then the link is invalid", async () => {
     for (const jump of [0, -3_600_000, 3_600_000]) {
       const clock = fakeClock();
       const served = serving(
@@ -106,7 +106,7 @@ describe("turn.authorize() (A2A 1.0 §7.6)", () => {
     }
   });
 
-  test("takes what another service posts as JSON, at the URL that the agent passed on", async () => {
+  test("accepts JSON that another service posts to the URL that the agent passed on", async () => {
     let given: unknown;
     let passed = "";
     const served = serving(
@@ -131,13 +131,13 @@ describe("turn.authorize() (A2A 1.0 §7.6)", () => {
     expect(given).toEqual({ mandate: secret });
   });
 
-  test("begins with a task, also as the first thing of an agent that may reply directly (§7.6.1)", async () => {
+  test("begins with a task, even as the first action of an agent that may reply directly (§7.6.1)", async () => {
     const served = serving(agentOf((turn) => turn.authorize({ form: "approval", reason: "Pay?" }) as never));
     const { task } = await (await served.client()).sendMessage("Buy");
     expect(task?.status.state).toBe("TASK_STATE_AUTH_REQUIRED");
   });
 
-  test("asks again for each authorization: one does not stand for the next (§7.6.4)", async () => {
+  test("asks again for each authorization: one does not replace the next (§7.6.4)", async () => {
     const served = serving(
       agentOf(async function* (turn) {
         yield* asking(turn);
@@ -154,7 +154,7 @@ describe("turn.authorize() (A2A 1.0 §7.6)", () => {
     expect(await rest(events)).toEqual(["WORKING", "paid", "COMPLETED"]);
   });
 
-  test("asks again for the next message, under the same id as well (§7.6.4)", async () => {
+  test("asks again for the next message, even under the same id (§7.6.4)", async () => {
     const served = serving(
       agentOf(async function* (turn) {
         yield* asking(turn, { form: "approval", reason: "Pay?", id: "payment" });
@@ -177,7 +177,7 @@ describe("turn.authorize() (A2A 1.0 §7.6)", () => {
     expect((await client.getTask(first.taskId)).artifacts).toHaveLength(1);
   });
 
-  test("does not take the state for an authorization: it continues with an answer alone (§7.6.4)", async () => {
+  test("does not treat the state as an authorization: it continues only with an answer (§7.6.4)", async () => {
     const served = serving(agentOf((turn) => (turn.number === 1 ? asking(turn) : asking(turn))));
     const client = await served.client();
     const events = begin(client);
@@ -187,7 +187,7 @@ describe("turn.authorize() (A2A 1.0 §7.6)", () => {
     expect(task?.artifacts ?? []).toEqual([]);
   });
 
-  test("ends the turn for another message, which begins the next one (§7.6.1)", async () => {
+  test("ends the turn for another message, which starts the next one (§7.6.1)", async () => {
     const served = serving(
       agentOf((turn) => (turn.number === 1 ? asking(turn) : turn.completed(`Not with ${turn.text}`))),
     );
@@ -225,14 +225,14 @@ describe("turn.authorize() (A2A 1.0 §7.6)", () => {
     ["id", { form: "approval", reason: "x", id: "a/b" }],
     ["link", { form: "callback", reason: "x", link: () => "http://bank.example/" }],
     ["link", { form: "callback", reason: "x", link: () => "javascript:alert(1)" }],
-  ])("refuses what is wrong in %s (%#)", async (says, init) => {
+  ])("rejects what is wrong in %s (%#)", async (says, init) => {
     const served = serving(agentOf((turn) => asking(turn, init as never)));
     const { task } = await (await served.client()).sendMessage("Buy");
     expect(task?.status.state).toBe("TASK_STATE_FAILED");
     expect(served.log.find((line) => line.startsWith("error"))).toContain(says);
   });
 
-  test("needs a key where others reach the server, and makes one for a server on this machine", async () => {
+  test("requires a key if others reach the server, and generates one for a server on this machine", async () => {
     const agent = agentOf((turn) => asking(turn));
     const send = async (served: Served) => (await (await served.client()).sendMessage("Buy")).task?.status.state;
     const open = serving(agent, { authorization: {} });
@@ -247,7 +247,7 @@ describe("a credential in a message (A2A 1.0 §7.6.3, 0.3 §4.5)", () => {
     yield turn.artifact({ parts: [text(token === secret ? "bought" : "wrong")] });
   });
 
-  test("is taken out before anything is stored, and the turn that waits continues with it", async () => {
+  test("is taken out before anything is stored, and the waiting turn continues with it", async () => {
     const served = serving(inMessage);
     const client = await served.client();
     const events = begin(client);
@@ -261,7 +261,7 @@ describe("a credential in a message (A2A 1.0 §7.6.3, 0.3 §4.5)", () => {
     expect(task?.history?.map(({ parts: [first] }) => first?.text)).toContain("Here it is");
   });
 
-  test("may come again, and another one may not take its place", async () => {
+  test("may be repeated, and another one does not replace it", async () => {
     const served = serving(inMessage);
     const client = await served.client();
     const { request, taskId } = await asked(begin(client));
@@ -283,7 +283,7 @@ describe("a credential in a message (A2A 1.0 §7.6.3, 0.3 §4.5)", () => {
     expect(task?.status).toMatchObject({ state: "TASK_STATE_FAILED" });
   });
 
-  test("is refused, and not stored, where the agent did not say that it takes one", async () => {
+  test("is rejected, and not stored, if the agent did not say that it accepts one", async () => {
     const served = serving(agentOf((turn) => asking(turn, { form: "secret", reason: "The key" })));
     const client = await served.client();
     const { request, taskId } = await asked(begin(client));

@@ -41,7 +41,7 @@ async function answerOf(
 }
 
 describe("the callback", () => {
-  test("takes one answer, of two at once, and none again", async () => {
+  test("takes one of two concurrent answers, and none again", async () => {
     const { served, request, events } = await waiting();
     const answers = await Promise.all(
       Array.from({ length: 10 }, async () => (await posted(served, request, approve)).status),
@@ -52,7 +52,7 @@ describe("the callback", () => {
     expect((await posted(served, request, approve)).status).toBe(410);
   });
 
-  test("refuses forged links without a look at the store, and answers them like those that were used", async () => {
+  test("rejects forged links without reading the store, and answers them like used ones", async () => {
     const store = memoryStore();
     const { served, request, client, taskId } = await waiting({ store, pollInterval: 3_600_000 });
     const features = vi.spyOn(store, "features");
@@ -85,13 +85,13 @@ describe("the callback", () => {
     expect(await answerOf(served, request)).toBe(gone);
   });
 
-  test("does not take a link whose task was made by somebody else since, under the same key", async () => {
+  test("does not accept a link whose task somebody else has recreated under the same key", async () => {
     const { request } = await waiting();
     const fresh = serving(agent, { store: memoryStore() });
     expect((await posted(fresh, request, approve)).status).toBe(410);
   });
 
-  test("changes nothing when the link is opened, as programs do that look at links", async () => {
+  test("changes nothing when the link is opened, as link scanners do", async () => {
     const { served, request, client, taskId } = await waiting();
     for (const method of ["GET", "HEAD", "GET"]) {
       expect((await served.fetch(request.url ?? "", { method })).status).toBe(200);
@@ -103,7 +103,7 @@ describe("the callback", () => {
     expect((await client.getTask(taskId)).status.state).toBe("TASK_STATE_AUTH_REQUIRED");
   });
 
-  test("refuses the credentials of another principal, and credentials that are wrong", async () => {
+  test("rejects the credentials of another principal, and wrong credentials", async () => {
     const { served, request, events } = await waiting();
     const gone = await answerOf(served, withToken(request, "a.b.c"));
     for (const token of ["bob", "nobody"]) {
@@ -115,7 +115,7 @@ describe("the callback", () => {
     expect((await rest(events)).at(-1)).toBe("COMPLETED");
   });
 
-  test("asks the host who has opened the link, where the host knows", async () => {
+  test("asks the host who opened the link, if the host knows", async () => {
     const identify: NonNullable<HandlerOptions["authorization"]>["identify"] = (request) => {
       const user = /session=(\w+)/.exec(request.header("cookie") ?? "")?.[1];
       if (user === "broken") throw new Error("The session store is down");
@@ -130,7 +130,7 @@ describe("the callback", () => {
     expect((await posted(served, request, approve, { headers: { cookie: "session=ada" } })).status).toBe(200);
   });
 
-  test("takes no answer of another form, and none that is too large", async () => {
+  test("accepts no answer of another form, and none that is too large", async () => {
     const { served, request, client, taskId } = await waiting();
     for (const form of [{}, { decision: "give", secret: "x" }, { decision: "continue" }, { decision: "approved" }]) {
       expect((await posted(served, request, form as Record<string, string>)).status).toBe(400);
@@ -154,7 +154,7 @@ describe("the callback", () => {
     expect((await json(`{"credential":true}`)).status).toBe(200);
   });
 
-  test("takes no form of a page of another origin, which nobody has read (Fetch Metadata, RFC 6454 §7)", async () => {
+  test("rejects a form from a page of another origin, which nobody has read (Fetch Metadata, RFC 6454 §7)", async () => {
     const { served, request, client, taskId } = await waiting();
     const { origin } = new URL(request.url ?? "");
     for (const decision of ["approve", "deny", "continue"]) {
@@ -173,7 +173,7 @@ describe("the callback", () => {
     expect((await posted(served, request, approve, { headers: own })).status).toBe(200);
   });
 
-  test("takes no redirect for a request that has none", async () => {
+  test("accepts no redirect for a request that has none", async () => {
     const { served, request } = await waiting();
     const url = new URL(request.url ?? "");
     const state = url.searchParams.get("request") ?? "";
@@ -187,7 +187,7 @@ describe("the callback", () => {
     }
   });
 
-  test("tells nothing of owners and tasks in a link", async () => {
+  test("reveals nothing of owners and tasks in a link", async () => {
     const { request, taskId } = await waiting();
     const bytes = tokenOf(request)
       .split(".")
@@ -197,7 +197,7 @@ describe("the callback", () => {
 });
 
 describe("the audit", () => {
-  test("has a record of each answer and each refusal, and none of them has a secret", async () => {
+  test("records each answer and each rejection, without a secret", async () => {
     const records: AuditRecord[] = [];
     const { served, request, events, taskId } = await waiting({ audit: (record) => records.push(record) });
     await posted(served, request, approve, { headers: { authorization: "Bearer bob" } });
@@ -217,7 +217,7 @@ describe("the audit", () => {
   });
 });
 
-test("the callback shares the memory for bodies that are being received: anybody may send one", async () => {
+test("the callback shares the memory for bodies that are being received, because anybody may send one", async () => {
   const kib = 1024;
   const served = serving(agent, { limits: { bodyBytes: 64 * kib, unfinishedBytes: 512 * kib } });
   const open = new Set<() => void>();

@@ -26,7 +26,7 @@ const value = fc.oneof(
 );
 const pairs = fc.array(fc.tuple(name, value), { maxLength: 6 });
 
-test("is answered without an error of the server, and changes nothing", async () => {
+test("is answered without a server error, and changes nothing", async () => {
   const served = serving(
     agentOf(async function* (turn) {
       yield* turn.authorize({ form: "secret", reason: "The key" });

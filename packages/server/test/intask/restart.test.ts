@@ -41,7 +41,7 @@ const completed = (served: Served, taskId: string) =>
   vi.waitFor(async () => expect(await stateOf(served, taskId)).toBe("TASK_STATE_COMPLETED"));
 
 describe("a wait for an authorization", () => {
-  test.each([false, true])("survives a server that stops, with the same link (resumable: %s)", async (resumable) => {
+  test.each([false, true])("survives a stop of the server, with the same link (resumable: %s)", async (resumable) => {
     const { agent, got, attempts } = shop(resumable);
     const store = memoryStore();
     const first = serving(agent, { store });
@@ -62,7 +62,7 @@ describe("a wait for an authorization", () => {
     expect(statuses?.map(({ state }) => state).filter((state) => state === "TASK_STATE_AUTH_REQUIRED")).toHaveLength(1);
   });
 
-  test("survives a process that is gone, again and again, and only one process gets the credential", async () => {
+  test("survives repeated process deaths, and only one process gets the credential", async () => {
     const { agent, got } = shop();
     const store = memoryStore();
     const lease = { isGone: () => true };
@@ -82,7 +82,7 @@ describe("a wait for an authorization", () => {
     expect(got).toEqual([secret]);
   });
 
-  test("continues in another process, where the one that waited stops before it knows of the credential", async () => {
+  test("continues in another process if the waiting one stops before it knows of the credential", async () => {
     const { agent, got } = shop();
     const store = memoryStore();
     const first = serving(agent, { store, pollInterval: 3_600_000 });
@@ -96,7 +96,7 @@ describe("a wait for an authorization", () => {
     expect(got).toEqual([secret]);
   });
 
-  test("ends in the process that waits, whichever process took the answer", async () => {
+  test("ends in the waiting process, whichever process took the answer", async () => {
     const { agent, got, attempts } = shop();
     const store = memoryStore();
     const options: Partial<HandlerOptions> = { store, pollInterval: 5 };
@@ -107,7 +107,7 @@ describe("a wait for an authorization", () => {
     expect([got, attempts]).toEqual([[secret], [1]]);
   });
 
-  test("costs one query for each look, however many turns wait, and none once nobody does", async () => {
+  test("costs one query a poll, however many turns wait, and none without a waiting turn", async () => {
     const { agent } = shop();
     const store = memoryStore();
     const clock = fakeClock();
@@ -132,7 +132,7 @@ describe("a wait for an authorization", () => {
     expect(calls()).toBe(0);
   });
 
-  test("ends for a message that came at another process, also after a restart", async () => {
+  test("ends for a message that arrived at another process, also after a restart", async () => {
     const { agent, attempts } = shop();
     const store = memoryStore();
     const first = serving(agent, { store, pollInterval: 3_600_000 });
@@ -164,7 +164,7 @@ describe("a wait for an authorization", () => {
     await vi.waitFor(async () => expect(await stateOf(second, task?.id ?? "")).toBe("TASK_STATE_FAILED"));
   });
 
-  test("works with each key of the server, the old ones too, and with no other", async () => {
+  test("works with each key of the server, including old ones, and with no other", async () => {
     const { agent } = shop();
     const store = memoryStore();
     const first = serving(agent, { store });

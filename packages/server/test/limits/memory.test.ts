@@ -4,7 +4,7 @@ import { addressBlock, callerKey } from "../../src/limits/callers.ts";
 import { memoryRateLimiter } from "../../src/limits/memory.ts";
 
 describe("memoryRateLimiter()", () => {
-  test("gives all requests at once, and then one after the other, evenly", () => {
+  test("allows a burst of all requests, then one after the other, evenly", () => {
     const clock = fakeClock();
     const limiter = memoryRateLimiter({ requests: 3, per: 900 }, clock);
     const taken = Array.from({ length: 4 }, () => limiter.take("ada", 1));
@@ -19,7 +19,7 @@ describe("memoryRateLimiter()", () => {
     expect(Array.from({ length: 4 }, () => limiter.take("ada", 1).ok)).toEqual([true, true, true, false]);
   });
 
-  test("takes nothing where it is not enough, and counts each caller alone", () => {
+  test("takes nothing if the budget is too small, and counts each caller separately", () => {
     const limiter = memoryRateLimiter({ requests: 3, per: 1000 }, fakeClock());
     expect(limiter.take("ada", 2).ok).toBe(true);
     expect(limiter.take("ada", 2).ok).toBe(false);
@@ -27,7 +27,7 @@ describe("memoryRateLimiter()", () => {
     expect(limiter.take("bob", 3).ok).toBe(true);
   });
 
-  test("gives nothing back when the wall clock is set", () => {
+  test("refunds nothing after a wall clock jump", () => {
     const clock = fakeClock();
     const limiter = memoryRateLimiter({ requests: 1, per: 60_000 }, clock);
     limiter.take("ada", 1);
@@ -37,7 +37,7 @@ describe("memoryRateLimiter()", () => {
     }
   });
 
-  test("remembers a bounded number of callers: of a million addresses the newest", () => {
+  test("remembers a bounded number of callers: the newest of a million addresses", () => {
     const limiter = memoryRateLimiter({ requests: 1, per: 60_000 }, fakeClock(), 1 << 20);
     const count = 1_000_000;
     for (let at = 0; at < count; at++) limiter.take(`address ${at}`, 1);

@@ -58,7 +58,7 @@ function serving(options: Partial<HandlerOptions>) {
 const minute = 60_000;
 
 describe("limits.rate.principal", () => {
-  test("limits each caller on its own, whatever its address is", async () => {
+  test("limits each caller separately, whatever its address is", async () => {
     const clock = fakeClock();
     const rate = { principal: { requests: 2, per: minute } };
     const { list, send } = serving({ authenticator: names(), clock, limits: { rate } });
@@ -87,7 +87,7 @@ describe("limits.rate.principal", () => {
 });
 
 describe("limits.rate.address", () => {
-  test("refuses before anyone is authenticated", async () => {
+  test("rejects before authentication", async () => {
     const authenticator = names();
     const rate = { address: { requests: 2, per: minute } };
     const { list } = serving({ authenticator, clock: fakeClock(), limits: { rate } });
@@ -96,7 +96,7 @@ describe("limits.rate.address", () => {
     expect(await list("bob", "192.0.2.2")).toBe(200);
   });
 
-  test("counts nothing where the host tells no addresses", async () => {
+  test("does not count if the host does not report addresses", async () => {
     const { handler } = serving({ limits: { rate: { address: { requests: 1, per: minute } } } });
     const silent = createHandler(agent, {
       publicUrl: "https://agents.example.com",
@@ -114,7 +114,7 @@ describe("limits.rate.address", () => {
 describe("limits.rate.failures", () => {
   const limits = { rate: { failures: { requests: 3, per: minute } } };
 
-  test("stops an address that guesses, with right credentials too, until time has passed", async () => {
+  test("blocks an address that guesses, even with valid credentials, until time has passed", async () => {
     const clock = fakeClock();
     const authenticator = names();
     const { list, send } = serving({ authenticator, clock, limits });
@@ -127,12 +127,12 @@ describe("limits.rate.failures", () => {
     expect([await list("ada"), await list(), await list("ada")]).toEqual([200, 401, 429]);
   });
 
-  test("counts no success, and no caller that is known and not allowed", async () => {
+  test("counts neither successes nor known callers without permission", async () => {
     const { list } = serving({ authenticator: names(), clock: fakeClock(), limits });
     for (let at = 0; at < 10; at++) expect([await list("ada"), await list("banned")]).toEqual([200, 403]);
   });
 
-  test("lets no more guesses through at the same time than one after the other", async () => {
+  test("lets no more concurrent guesses through than sequential ones", async () => {
     const later = deferred<void>();
     const authenticator = names(later.promise);
     const { list } = serving({ authenticator, clock: fakeClock(), limits });
@@ -144,7 +144,7 @@ describe("limits.rate.failures", () => {
     expect(authenticator.asked).toBe(3);
   });
 
-  test("refuses nobody who is right, however many come at the same time", async () => {
+  test("rejects no valid credentials, however many arrive at the same time", async () => {
     const later = deferred<void>();
     const authenticator = names(later.promise);
     const { list } = serving({ authenticator, clock: fakeClock(), limits });
@@ -175,7 +175,7 @@ describe("limits.rate.failures", () => {
       return { audits, list };
     }
 
-    test("counts guesses of a caller beside its own credentials, and audits them", async () => {
+    test("counts a caller's guesses beside its own credentials, and audits them", async () => {
       const { audits, list } = await several();
       const guess = (password: string): Promise<number> =>
         list({ authorization: passwordOf(password), "x-api-key": "key-of-eve" });
@@ -186,7 +186,7 @@ describe("limits.rate.failures", () => {
       expect(audits.slice(0, 3)).toEqual([1, 2, 3].map(() => expect.objectContaining(wrong) as unknown));
     });
 
-    test("counts guesses beside credentials that are refused before they are checked", async () => {
+    test("counts guesses beside credentials that are rejected before they are checked", async () => {
       const { list } = await several();
       const guess = (key: string): Promise<number> =>
         list({ authorization: passwordOf("x"), "sec-fetch-site": "cross-site", "x-api-key": key });
@@ -195,7 +195,7 @@ describe("limits.rate.failures", () => {
       ]);
     });
 
-    test("does not count a token that is right for another scheme than the first", async () => {
+    test("does not count a token that is valid for another scheme than the first", async () => {
       const { audits, list } = await several();
       for (let at = 0; at < 10; at++) {
         expect(await list({ authorization: "Bearer token-of-bob" })).toBe(200);
@@ -218,7 +218,7 @@ describe("limits.rate.failures", () => {
   });
 });
 
-describe("a limiter of one's own", () => {
+describe("a custom limiter", () => {
   /** Keeps what is taken. */
   function spent(answer: Awaited<ReturnType<RateLimiter["take"]>>): RateLimiter & { readonly keys: string[] } {
     const keys: string[] = [];
@@ -231,7 +231,7 @@ describe("a limiter of one's own", () => {
     };
   }
 
-  test("is asked with the caller, and its answer is waited for", async () => {
+  test("gets the caller, and the server awaits its answer", async () => {
     const principal = spent({ ok: false, retryAfter: 1500 });
     const address = spent({ ok: true, retryAfter: 0 });
     const { send } = serving({ authenticator: names(), limits: { rate: { principal, address } } });
@@ -248,7 +248,7 @@ describe("a limiter of one's own", () => {
       },
     ],
     ["rejects", () => Promise.reject(new Error("no store"))],
-  ] as const)("that %s limits nothing, and is in the log once a minute", async (_how, take) => {
+  ] as const)("that %s limits nothing, and is logged once a minute", async (_how, take) => {
     const clock = fakeClock();
     const errors: string[] = [];
     const quiet = (): void => {};
@@ -269,11 +269,11 @@ test.each([
   [{ principal: { requests: 1, per: Infinity } }, "limits.rate.principal.per"],
   [{ address: { requests: "many", per: 1 } as never }, "limits.rate.address.requests"],
   [{ shared: "no" as never }, "limits.rate.shared"],
-])("a server refuses %j at start", (rate, field) => {
+])("a server rejects %j at startup", (rate, field) => {
   expect(() => serving({ limits: { rate } })).toThrow(field);
 });
 
-test("what a limit refuses is audited, with the address and without credentials", async () => {
+test("requests that a limit rejects are audited, with the address and without credentials", async () => {
   const records: unknown[] = [];
   const rate = { principal: { requests: 1, per: minute }, failures: { requests: 1, per: minute } };
   const audit = (record: unknown): void => void records.push(record);

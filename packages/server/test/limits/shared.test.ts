@@ -74,7 +74,7 @@ async function settled(): Promise<void> {
 }
 
 describe("limits.rate.principal over several servers", () => {
-  test("100 a minute hold, but for a fiftieth for each server, and what was too much is paid back", async () => {
+  test("100 a minute hold, except for a fiftieth a server, and the excess is paid back", async () => {
     const { clock, list } = cluster({ principal: hundred });
     const first = count(await list(200), 200);
     expect(first).toBeGreaterThanOrEqual(100);
@@ -90,12 +90,12 @@ describe("limits.rate.principal over several servers", () => {
     expect(all).toBeLessThanOrEqual(604);
   });
 
-  test("a limit below 50 holds exactly: each request is asked for", async () => {
+  test("a limit below 50 holds exactly: each request asks the store", async () => {
     const { list } = cluster({ principal: { requests: 10, per: minute } }, 3);
     expect(count(await list(90), 200)).toBe(10);
   });
 
-  test("a caller within its limit waits for no answer of the store, and one that comes once costs no call", async () => {
+  test("a caller within its limit does not wait for the store, and a single request costs no call", async () => {
     const { clock, rates, list } = cluster({ principal: { requests: 600, per: minute } }, 1);
     expect(await list(1)).toEqual([200]);
     clock.advance(100);
@@ -119,7 +119,7 @@ describe("limits.rate.principal over several servers", () => {
     expect(rates.calls.length).toBeLessThanOrEqual(21);
   });
 
-  test("a caller who is over the limit costs the store nothing", async () => {
+  test("a caller over the limit costs the store nothing", async () => {
     const { rates, list } = cluster({ principal: hundred }, 1);
     await list(150);
     rates.calls.length = 0;
@@ -127,7 +127,7 @@ describe("limits.rate.principal over several servers", () => {
     expect(rates.calls).toEqual([]);
   });
 
-  test("while the store fails, each server limits on its own, and the log says so once; then all of it counts", async () => {
+  test("while the store fails, each server limits on its own and logs it once; then all of it counts", async () => {
     const { clock, rates, log, list } = cluster({ principal: hundred });
     rates.before = () => Promise.reject(new A2AError("Unavailable"));
     expect(count(await list(300), 200)).toBe(200);
@@ -143,7 +143,7 @@ describe("limits.rate.principal over several servers", () => {
     expect(count(await list(100), 200)).toBeGreaterThan(10);
   });
 
-  test("a store that does not answer holds a request up for a second, and others not at all", async () => {
+  test("a store that does not answer delays a request by a second, and others not at all", async () => {
     const { clock, rates, list } = cluster({ principal: hundred }, 1);
     const gate = deferred<void>();
     rates.before = () => gate.promise;
@@ -178,7 +178,7 @@ describe("limits.rate.principal over several servers", () => {
 });
 
 describe("limits.rate.failures over several servers", () => {
-  test("100 guesses a minute hold, however many come at once, but for a tenth for each server", async () => {
+  test("100 guesses a minute hold, however many arrive at once, except for a tenth a server", async () => {
     const shared = cluster({ failures: hundred });
     const statuses = await shared.list(400, "wrong");
     expect(count(statuses, 401)).toBeGreaterThanOrEqual(100);
@@ -198,7 +198,7 @@ describe("limits.rate.failures over several servers", () => {
     expect(failed).toBeLessThanOrEqual(12);
   });
 
-  test("an address whose credentials are right asks nothing of the store, and is never refused", async () => {
+  test("an address with valid credentials asks nothing of the store, and is never rejected", async () => {
     const shared = cluster({ failures: { requests: 20, per: minute } });
     let most = 0;
     let running = 0;
@@ -220,7 +220,7 @@ describe("limits.rate.failures over several servers", () => {
     expect(shared.checks).toBe(200);
   });
 
-  test("a store that does not answer holds guesses up for a second", async () => {
+  test("a store that does not answer delays guesses by a second", async () => {
     const shared = cluster({ failures: hundred }, 1);
     const gate = deferred<void>();
     shared.rates.before = () => gate.promise;
@@ -235,7 +235,7 @@ describe("limits.rate.failures over several servers", () => {
   });
 });
 
-test("of more callers than can be reported, each is limited here, and none waits in memory", async () => {
+test("with more callers than can be reported, each is limited locally, and none waits in memory", async () => {
   const clock = fakeClock();
   const rates = testRates(clock);
   const gate = deferred<void>();
@@ -275,7 +275,7 @@ describe("a request that waits for a shared limit", () => {
     return { clock, rates, limiter, advance };
   }
 
-  test("goes before five thousand reports that nobody waits for", async () => {
+  test("precedes five thousand reports that nothing waits for", async () => {
     const { rates, limiter, advance } = slow(400);
     const reported = limiter(100);
     for (let at = 0; at < 10_000; at += 1) void reported.take(`network ${at >> 1}`, 1);
@@ -291,7 +291,7 @@ describe("a request that waits for a shared limit", () => {
     expect(rates.calls[1]?.[0]).toMatchObject({ used: 0, wanted: 1 });
   });
 
-  test("waits a second at most, also behind a call that is slow, and counts once", async () => {
+  test("waits a second at most, even behind a slow call, and counts once", async () => {
     const { rates, limiter, advance } = slow(900);
     const { take } = limiter(10);
     const answered: string[] = [];

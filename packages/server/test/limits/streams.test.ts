@@ -46,7 +46,7 @@ function serving() {
   return { handler, send };
 }
 
-test("limits.streamsPerCaller refuses further streams of a caller until one of them is over", async () => {
+test("limits.streamsPerCaller rejects further streams of a caller until one of them ends", async () => {
   const { send } = serving();
   const [first, second] = [await send("ada", "1"), await send("ada", "2", "192.0.2.2")];
   const third = await send("ada", "3");
@@ -61,7 +61,7 @@ test("limits.streamsPerCaller refuses further streams of a caller until one of t
   expect([fourth.status, (await send("ada", "6")).status]).toEqual([200, 429]);
 });
 
-test("a stream that is refused for another reason does not count", async () => {
+test("a stream that is rejected for another reason does not count", async () => {
   const { handler, send } = serving();
   const ask = (): Promise<Response> =>
     handler.fetch(

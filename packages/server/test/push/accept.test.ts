@@ -103,7 +103,7 @@ describe("a config with a wrong member gets InvalidParams, and nothing is stored
     },
   );
 
-  test("all of them are named at once", async () => {
+  test("the error names all of them at once", async () => {
     const { create } = await tries(setup(), { token: "\n", ...bearer("\n") });
     await expect(create()).rejects.toMatchObject({
       fields: [{ field: "token" }, { field: "authentication.credentials" }],
@@ -143,7 +143,7 @@ describe("a config is accepted", () => {
     await next();
   });
 
-  test("with MutualTLS, where the server has a client certificate, for https alone", async () => {
+  test("with MutualTLS, if the server has a client certificate, only for https", async () => {
     const mutual = { authentication: { scheme: "MutualTLS" } };
     const dialer = dialerTo("93.184.215.14");
     const options = { mutualTls: dialer, dialer };
@@ -158,7 +158,7 @@ describe("a config is accepted", () => {
 
 describe("the address of a config (§13.2)", () => {
   test.each(["10.0.0.1", "127.0.0.1", "169.254.169.254", "::1", "fd00::1"])(
-    "is refused where its name resolves to %s",
+    "is rejected if its name resolves to %s",
     async (address) => {
       const { create } = await tries(setup({ dialer: dialerTo(address) }), {});
       const error: unknown = await create().catch((thrown: unknown) => thrown);
@@ -168,12 +168,12 @@ describe("the address of a config (§13.2)", () => {
     },
   );
 
-  test("is accepted where its name has no address now: each delivery looks again", async () => {
+  test("is accepted if its name has no address now: each delivery checks again", async () => {
     const dialer: Dialer = { ...dialerTo("10.0.0.1"), resolve: () => Promise.reject(new Error("ENOTFOUND")) };
     await (await tries(setup({ dialer }), {})).create();
   });
 
-  test("does not hold the call up where the resolver never answers", async () => {
+  test("does not delay the call if the resolver never answers", async () => {
     const clock = fakeClock();
     let asked = (): void => {};
     const resolving = new Promise<void>((resolve) => (asked = resolve));
@@ -196,7 +196,7 @@ describe("the address of a config (§13.2)", () => {
     ["http://localhost:4000", true],
     ["http://127.0.0.1:4000", true],
     ["https://agents.example.com", false],
-  ])("may be of this machine for a server at %s: %s", async (publicUrl, allowed) => {
+  ])("may be on this machine for a server at %s: %s", async (publicUrl, allowed) => {
     expect(isLoopback(new URL(publicUrl).hostname)).toBe(allowed);
     const push = pushSettingsOf({ keys: [testKey], dialer: dialerTo("127.0.0.1") }, publicUrl, silentLogger);
     if (push === undefined) throw new Error("Push is on");
@@ -234,12 +234,12 @@ describe("the challenge", () => {
     ["an error", (challenge: string) => Response.json({ challenge }, { status: 500 })],
     ["a redirect", () => Response.redirect("http://10.0.0.1/", 307)],
     ["a megabyte", (challenge: string) => Response.json({ challenge, more: "x".repeat(1 << 20) })],
-  ])("that gets %s refuses the config", async (_what, answer) => {
+  ])("that gets %s rejects the config", async (_what, answer) => {
     const { create } = await tries(setup({ challenge: true, dialer: answering(answer) }), {});
     await expect(create()).rejects.toMatchObject({ code: "InvalidParams", fields: [{ field: "url" }] });
   });
 
-  test("has no secret: it may reach somebody else", async () => {
+  test("contains no secret, because it may reach somebody else", async () => {
     const bodies: string[] = [];
     const plain = dialerTo("93.184.215.14");
     const dialer: Dialer = {
@@ -258,7 +258,7 @@ describe("the challenge", () => {
     expect(bodies.join()).not.toMatch(/the-token|the-credentials/);
   });
 
-  test("is sent to so many receivers at a time as the server posts to", async () => {
+  test("is sent to at most as many receivers at a time as the server posts to", async () => {
     let release = (): void => {};
     const held = new Promise<void>((resolve) => (release = resolve));
     const dialer: Dialer = {
@@ -275,7 +275,7 @@ describe("the challenge", () => {
     expect((await Promise.allSettled(calls)).filter(({ status }) => status === "fulfilled")).toHaveLength(2);
   });
 
-  test("is not sent for the task of somebody else", async () => {
+  test("is not sent for somebody else's task", async () => {
     const asked: string[] = [];
     const dialer = answering((challenge) => {
       asked.push(challenge);

@@ -52,7 +52,7 @@ async function arrived({ row, received, clock }: Awaited<ReturnType<typeof deliv
   expect(gists(received).slice(0, -1)).not.toContain("completed");
 }
 
-describe("an attempt that fails is repeated", () => {
+describe("a failed attempt is repeated", () => {
   it.each([500, 502, 503, 504, 408, 425, 429])("after the status %i, with the same id and number", async (code) => {
     const given = await delivering((_request, count) => (count === 0 ? code : 204));
     await given.failed(1);
@@ -109,7 +109,7 @@ describe("an attempt that fails is repeated", () => {
     expect(given.received.map(({ headers }) => headers["webhook-id"])).toEqual(["n-c_1_2", "n-c_1_2", "n-c_2_3"]);
   });
 
-  it("after a connection that was closed without an answer, and if there is no server", async () => {
+  it("after a connection that was closed without an answer, and without a server", async () => {
     const given = await delivering((_request, count, response) => {
       if (count > 0) return 204;
       response.socket?.destroy();
@@ -127,7 +127,7 @@ describe("an attempt that fails is repeated", () => {
   it.each([
     ["a length", (size: number) => ({ "content-length": String(size) })],
     ["no length", () => ({})],
-  ])("after an answer of a gigabyte with %s, of which no more than the limit is read", async (_name, headers) => {
+  ])("after an answer of a gigabyte with %s, of which at most the limit is read", async (_name, headers) => {
     let sent = 0;
     const given = await delivering((_request, count, response) => {
       if (count > 0) return 204;
@@ -149,7 +149,7 @@ describe("an attempt that fails is repeated", () => {
     expect(sent).toBeLessThan(2 ** 29);
   });
 
-  it("after a name that resolved to another address than before, and the reason tells no address", async () => {
+  it("after a name that resolved to another address than before; the reason reveals no address", async () => {
     const looks = ["203.0.113.7", "127.0.0.1", "10.1.2.3"];
     const dialed: string[] = [];
     const dialer: Dialer = {
@@ -181,7 +181,7 @@ describe("an attempt that fails is repeated", () => {
 });
 
 describe("retries", () => {
-  it("come early after 1, 5, 15 and 60 seconds, and then over three days as Standard Webhooks says; then the config is parked with the reason until an operator says so", async () => {
+  it("come early after 1, 5, 15 and 60 seconds, then over three days as in Standard Webhooks; then the config is parked with the reason until an operator says so", async () => {
     let code = 500;
     const late = [5 * minute, 30 * minute, 2 * hour, 5 * hour, 10 * hour, 14 * hour, 20 * hour, 24 * hour];
     const waits = [1_000, 5_000, 15_000, minute, ...late];
@@ -241,7 +241,7 @@ describe("retries", () => {
     ["-5", 0],
     ["soon", 0],
     ["9".repeat(400), 24 * hour],
-  ])("wait for a day at most, and ignore a Retry-After that is none: %s", async (header, least) => {
+  ])("wait for a day at most, and ignore an invalid Retry-After: %s", async (header, least) => {
     const given = await delivering((_request, _count, response) => {
       response.setHeader("retry-after", header);
       return 503;
@@ -254,7 +254,7 @@ describe("retries", () => {
   });
 });
 
-describe("an event that is refused", () => {
+describe("an event that the receiver rejects", () => {
   it.each([400, 401, 404, 413, 422])("with %i is kept with the reason, and the next one is delivered", async (code) => {
     const given = await delivering((_request, count) => (count === 0 ? code : 204));
     await until(async () => expect((await given.row("t"))?.config.delivered).toBe(1));
@@ -266,7 +266,7 @@ describe("an event that is refused", () => {
     });
   });
 
-  it("is logged without its address, since nothing will repeat it", async () => {
+  it("is logged without its address, because nothing will repeat it", async () => {
     const given = await delivering((_request, count) => (count === 0 ? 404 : 204));
     await until(async () => expect((await given.row("t"))?.config.delivered).toBe(1));
     const logged = given.log.filter(({ level }) => level === "info");
@@ -275,7 +275,7 @@ describe("an event that is refused", () => {
     expect(JSON.stringify(logged)).not.toContain("/hook");
   });
 
-  it("with a redirect is one too. It is not followed", async () => {
+  it("with a redirect counts as rejected; the server does not follow it", async () => {
     const target = await receiver();
     const given = await delivering((_request, count, response) => {
       if (count > 0) return 204;
@@ -288,7 +288,7 @@ describe("an event that is refused", () => {
     expect(target.received).toEqual([]);
   });
 
-  it("is tried again where an operator wants it, before the others, under its old id and number", async () => {
+  it("is retried if an operator says so, before the others, under its old id and number", async () => {
     let code = 400;
     const given = await delivering(() => code);
     await until(async () => expect((await given.row("t"))?.config.refused).toHaveLength(2));
@@ -314,7 +314,7 @@ describe("an event that is refused", () => {
     ]);
   });
 
-  it(`is the last one that nobody looked at, after ${maxRefused}: then the config is parked`, async () => {
+  it(`is the last one after ${maxRefused} unattended ones: then the config is parked`, async () => {
     const given = await delivering(() => 400);
     const statuses = Array.from({ length: maxRefused }, (_, at) =>
       status("u", at % 2 ? "TASK_STATE_WORKING" : "TASK_STATE_INPUT_REQUIRED"),

@@ -13,7 +13,7 @@ function answering(): Origin<string> {
 }
 
 describe("requests to an origin", () => {
-  it("that were under way together and fail together, as when it starts again, are one failure", () => {
+  it("that were concurrent and fail together, for example during a restart, are one failure", () => {
     const origin = answering();
     for (let at = 0; at < most; at += 1)
       origin.ended({ health: "dead", took: 5 }, { since: 1_000 + at, most, elapsed: 1_100 + at, wall: 1_100, random });
@@ -31,7 +31,7 @@ describe("requests to an origin", () => {
     expect(closed).toEqual([0, 0, 0, 0, 10_000, 20_000, 40_000]);
   });
 
-  it("that a process found unanswered when it went on, after it stood still for eight seconds, put off no event for long", () => {
+  it("that a process found unanswered after it was paused for eight seconds, defer no event for long", () => {
     const origin = answering();
     origin.running.push(1_000);
     origin.waiting.push(...Array.from({ length: 300 }, String));
@@ -42,7 +42,7 @@ describe("requests to an origin", () => {
     expect(origin.deferralMs(9_000, random)).toBeLessThan(10_000);
   });
 
-  it("that take longer than before, one after the other, are believed", () => {
+  it("that take longer than before, one after the other, update the estimate", () => {
     const origin = answering();
     for (let at = 0; at < 12; at += 1)
       origin.ended({ health: "alive", took: 8_000 }, { since: at, most, elapsed: at, wall: at, random });
@@ -69,7 +69,7 @@ describe("what another process has learned of an origin", () => {
     return known;
   }
 
-  it("holds for a process that knows nothing: the pause, its rest, and the requests at a time", () => {
+  it("applies to a fresh process: the pause, its remainder, and the concurrency", () => {
     const fresh = new Origin<string>("https://receiver.example.com");
     fresh.learn(told(failing(), 6_000), { wall: 7_000, elapsed: 0 }, most);
     expect(fresh.openForMs(0)).toBe(8_000);
@@ -102,7 +102,7 @@ describe("what another process has learned of an origin", () => {
     }
   });
 
-  it("changes nothing where this process has learned something since, and no pause lasts longer than the longest", () => {
+  it("changes nothing if this process has learned something since; no pause exceeds the maximum", () => {
     const origin = answering();
     origin.learn({ ...told(failing(), 6_000), at: 10 }, { wall: 6_000, elapsed: 6_000 }, most);
     expect([origin.trusted, origin.allowed]).toEqual([true, most]);
@@ -113,7 +113,7 @@ describe("what another process has learned of an origin", () => {
     expect(fresh.allowed).toBe(1);
   });
 
-  it("is told when it changes, and else once in a while", () => {
+  it("is published when it changes, and otherwise once in a while", () => {
     const origin = answering();
     expect(origin.news({ wall: 100, elapsed: 100 }, repeat)).toMatchObject({ allowed: most, failures: 0 });
     expect(origin.news({ wall: 200, elapsed: 200 }, repeat)).toBeUndefined();

@@ -42,7 +42,7 @@ function setup(options: PushOptions = {}, store: Store = memoryStore(), clock = 
 const secrets = { token: "the-token", authentication: { scheme: "Bearer", credentials: "the-credentials" } };
 
 describe("CreateTaskPushNotificationConfig (A2A 1.0 §3.1.7)", () => {
-  test("answers with the id that the server made, and without secrets", async () => {
+  test("answers with the id that the server generated, and without secrets", async () => {
     const { send, create } = setup();
     const { id: taskId } = await send("hi", { subject: "ada" });
     const made = await create({ taskId, ...secrets });
@@ -54,7 +54,7 @@ describe("CreateTaskPushNotificationConfig (A2A 1.0 §3.1.7)", () => {
     });
   });
 
-  test("stores secrets sealed: no row, and no answer, has them in clear", async () => {
+  test("stores secrets sealed: no row and no answer contains them in clear", async () => {
     const { send, create, store, service, settings, key } = setup();
     const { id: taskId } = await send("hi", { subject: "ada" });
     const { id = "" } = await create({ taskId, ...secrets });
@@ -71,7 +71,7 @@ describe("CreateTaskPushNotificationConfig (A2A 1.0 §3.1.7)", () => {
     expect(JSON.stringify([got.payload.value, listed.payload.value])).not.toMatch(/the-token|the-credentials/);
   });
 
-  test("begins after the events that the task has, and is due, so that none in between is lost", async () => {
+  test("begins after the existing events of the task, and is due, so none in between is lost", async () => {
     const { send, create, store, key } = setup();
     const { id: taskId } = await send("hi", { subject: "ada" });
     const head = await store.head(key(taskId), taskId);
@@ -82,14 +82,14 @@ describe("CreateTaskPushNotificationConfig (A2A 1.0 §3.1.7)", () => {
     expect(due).toHaveLength(1);
   });
 
-  test("takes several for a task, and keeps their order", async () => {
+  test("accepts several for a task, and keeps their order", async () => {
     const { send, create, list } = setup();
     const { id: taskId } = await send("hi", { subject: "ada" });
     for (const id of ["c", "a", "b"]) await create({ taskId, id });
     expect(await list(taskId)).toEqual(["c", "a", "b"]);
   });
 
-  test("replaces the config with the same id by one for another address, and keeps its place alone", async () => {
+  test("replaces the config with the same id by one for another address, and keeps only its place", async () => {
     const { send, create, list, store, key } = setup();
     const { id: taskId } = await send("hi", { subject: "ada" });
     await create({ taskId, id: "a", ...secrets });
@@ -111,7 +111,7 @@ describe("CreateTaskPushNotificationConfig (A2A 1.0 §3.1.7)", () => {
     });
   });
 
-  test("continues where the config with the same id stopped, so that no event is lost that waits for its receiver", async () => {
+  test("continues where the config with the same id stopped, so no waiting event is lost", async () => {
     const { send, create, store, key } = setup();
     const { id: taskId } = await send("hi", { subject: "ada" });
     await create({ taskId, id: "a", ...secrets });
@@ -135,7 +135,7 @@ describe("CreateTaskPushNotificationConfig (A2A 1.0 §3.1.7)", () => {
     expect(other).not.toHaveProperty("refused");
   });
 
-  test("takes as many at once as the limit allows", async () => {
+  test("accepts as many concurrent configs as the limit allows", async () => {
     const { send, create, list } = setup({ configsPerTask: 5 });
     const { id: taskId } = await send("hi", { subject: "ada" });
     await Promise.all(["a", "b", "c", "d", "e"].map((id) => create({ taskId, id })));
@@ -154,7 +154,7 @@ describe("CreateTaskPushNotificationConfig (A2A 1.0 §3.1.7)", () => {
     expect(await list(taskId)).toEqual(["a", "b"]);
   });
 
-  test("keeps the order of creation where the clock is set back", async () => {
+  test("keeps the order of creation after a backward clock jump", async () => {
     const clock = fakeClock();
     const { send, create, list } = setup({}, memoryStore(), clock);
     const { id: taskId } = await send("hi", { subject: "ada" });
@@ -164,7 +164,7 @@ describe("CreateTaskPushNotificationConfig (A2A 1.0 §3.1.7)", () => {
     expect(await list(taskId)).toEqual(["b", "a"]);
   });
 
-  test("accepts a task that is over", async () => {
+  test("accepts a terminal task", async () => {
     const { create, send, cancel, list } = setup();
     const { id: taskId } = await send("hi", { subject: "ada" });
     await cancel(taskId, { subject: "ada" });
@@ -172,7 +172,7 @@ describe("CreateTaskPushNotificationConfig (A2A 1.0 §3.1.7)", () => {
     expect(await list(taskId)).toEqual(["a"]);
   });
 
-  test("refuses more than the limit, names the field, and still replaces", async () => {
+  test("rejects more than the limit, names the field, and still replaces", async () => {
     const { send, create, list } = setup({ configsPerTask: 2 });
     const { id: taskId } = await send("hi", { subject: "ada" });
     await create({ taskId, id: "a" });
@@ -185,7 +185,7 @@ describe("CreateTaskPushNotificationConfig (A2A 1.0 §3.1.7)", () => {
     expect(await list(taskId)).toEqual(["a", "b"]);
   });
 
-  test("holds the limit where many calls come at once", async () => {
+  test("holds the limit for many concurrent calls", async () => {
     const { send, create, list } = setup({ configsPerTask: 3 });
     const { id: taskId } = await send("hi", { subject: "ada" });
     const calls = await Promise.allSettled(Array.from({ length: 40 }, () => create({ taskId })));
@@ -197,7 +197,7 @@ describe("CreateTaskPushNotificationConfig (A2A 1.0 §3.1.7)", () => {
 });
 
 describe("GetTaskPushNotificationConfig (§3.1.8)", () => {
-  test("rejects with TaskNotFound where the task has no such config", async () => {
+  test("rejects with TaskNotFound if the task has no such config", async () => {
     const { send, service } = setup();
     const { id: taskId } = await send("hi", { subject: "ada" });
     for (const id of ["none", "x".repeat(1024)]) {
@@ -208,7 +208,7 @@ describe("GetTaskPushNotificationConfig (§3.1.8)", () => {
 });
 
 describe("ListTaskPushNotificationConfigs (§3.1.9)", () => {
-  test("gives pages that neither repeat nor skip a config, also where the one at their end is deleted", async () => {
+  test("gives pages that neither repeat nor skip a config, even if the one at their end is deleted", async () => {
     const { send, create, service } = setup();
     const { id: taskId } = await send("hi", { subject: "ada" });
     for (const id of ["a", "b", "c", "d", "e.1 / ?"]) await create({ taskId, id });
@@ -229,7 +229,7 @@ describe("ListTaskPushNotificationConfigs (§3.1.9)", () => {
     expect(seen).toEqual(["a", "b", "c", "d", "e.1 / ?"]);
   });
 
-  test("has no token where the page is the last one", async () => {
+  test("has no token on the last page", async () => {
     const { send, create, service } = setup();
     const { id: taskId } = await send("hi", { subject: "ada" });
     await create({ taskId, id: "a" });
@@ -244,7 +244,7 @@ describe("ListTaskPushNotificationConfigs (§3.1.9)", () => {
   });
 
   test.each(["nonsense", "0000000000000000.1.a", `${"f".repeat(16)}.${"9".repeat(16)}.`, "1".repeat(100_000)])(
-    "refuses a token that the list did not give out (%#)",
+    "rejects a token that the list did not issue (%#)",
     async (pageToken) => {
       const { send, create, service } = setup();
       const { id: taskId } = await send("hi", { subject: "ada" });
@@ -254,7 +254,7 @@ describe("ListTaskPushNotificationConfigs (§3.1.9)", () => {
     },
   );
 
-  test("refuses the token of another task", async () => {
+  test("rejects another task's token", async () => {
     const { send, create, service } = setup();
     const [one, other] = [await send("1", { subject: "ada" }), await send("2", { subject: "ada" })];
     for (const { id: taskId } of [one, other]) for (const id of ["a", "b"]) await create({ taskId, id });
@@ -277,7 +277,7 @@ describe("DeleteTaskPushNotificationConfig (§3.1.10)", () => {
     expect(await rowsOf(store, key(taskId))).toHaveLength(1);
   });
 
-  test("deletes a config that is parked", async () => {
+  test("deletes a parked config", async () => {
     const { send, create, list, service, store, key } = setup();
     const { id: taskId } = await send("hi", { subject: "ada" });
     await create({ taskId, id: "a" });
@@ -287,7 +287,7 @@ describe("DeleteTaskPushNotificationConfig (§3.1.10)", () => {
     expect(await rowsOf(store, key(taskId), "push.parked")).toEqual([]);
   });
 
-  test("takes an id that no config can have", async () => {
+  test("accepts an id that no config can have", async () => {
     const { send, service } = setup();
     const { id: taskId } = await send("hi", { subject: "ada" });
     const { payload } = await service.call("DeleteTaskPushNotificationConfig", { taskId, id: "x".repeat(1024) }, ada);
@@ -303,7 +303,7 @@ describe("the configs of somebody else's task (§13.1)", () => {
     ["ListTaskPushNotificationConfigs", {}],
     ["ListTaskPushNotificationConfigs", { pageToken: "wrong" }],
     ["DeleteTaskPushNotificationConfig", { id: "a" }],
-  ] as const)("%s %j answers as if there were no task, and changes nothing", async (operation, request) => {
+  ] as const)("%s %j answers as for a missing task, and changes nothing", async (operation, request) => {
     const { send, create, service, store, key } = setup();
     const { id: taskId } = await send("hi", { subject: "ada" });
     await create({ taskId, id: "a" });

@@ -26,7 +26,7 @@ const get = (handler: ReturnType<typeof serving>, path: string, init?: RequestIn
   handler.fetch(new Request(new URL(path, "https://agents.example.com"), init));
 
 describe("the key set of a server (RFC 7517)", () => {
-  test("has the public keys of all its keys, and is found where the card says", async () => {
+  test("has the public keys of all its keys, and is at the URL that the card declares", async () => {
     const handler = serving();
     const extension = handler.agents[0]?.card.capabilities.extensions?.find(({ uri = "" }) => uri.includes("webhooks"));
     expect(extension).toEqual({
@@ -44,7 +44,7 @@ describe("the key set of a server (RFC 7517)", () => {
     expect(await answer.json()).toEqual(await keySetOf(pushKeyring(bytes)));
   });
 
-  test("is what the libraries of other receivers verify a JWT with, from before a rotation and after it", async () => {
+  test("verifies a JWT in the libraries of other receivers, from before a rotation and after it", async () => {
     const handler = serving();
     const keySet = createRemoteJWKSet(new URL(`${publicUrl}/.well-known/jwks.json`), {
       [customFetch]: async (url) => handler.fetch(new Request(url)),
@@ -58,7 +58,7 @@ describe("the key set of a server (RFC 7517)", () => {
     }
   });
 
-  test("is kept by clients as long as a card, and is not sent again to a client that has it", async () => {
+  test("is cached by clients as long as a card, and is not sent again to a client that has it", async () => {
     const handler = serving({ cardMaxAge: 60 });
     const answer = await get(handler, "/all/.well-known/jwks.json");
     expect(answer.headers.get("cache-control")).toBe("public, max-age=60");
@@ -77,7 +77,7 @@ describe("the key set of a server (RFC 7517)", () => {
     expect([written.status, written.headers.get("allow")]).toEqual([405, "GET, HEAD"]);
   });
 
-  test("is at one path alone: below the base path, not at the root of the host, and not below an agent", async () => {
+  test("is at one path only: below the base path, not at the root of the host, and not below an agent", async () => {
     const handler = serving({}, [
       { agent, path: "/one" },
       { agent, path: "/two", tenant: "berlin" },
@@ -95,7 +95,7 @@ describe("the key set of a server (RFC 7517)", () => {
     }
   });
 
-  test("is not there where webhooks are off: the path may belong to another part of the application", async () => {
+  test("does not exist if webhooks are off: the path may belong to another part of the application", async () => {
     const handler = serving({ push: false });
     expect(handler.answers("/all/.well-known/jwks.json")).toBe(false);
     expect((await get(handler, "/all/.well-known/jwks.json")).status).toBe(404);
@@ -114,7 +114,7 @@ describe("the key set of a server (RFC 7517)", () => {
 });
 
 describe("the extension for signed webhooks", () => {
-  test("names the client certificate where the dialer has one", () => {
+  test("names the client certificate if the dialer has one", () => {
     const params = (push: PushOptions) =>
       serving({ push }).agents[0]?.card.capabilities.extensions?.find(({ uri = "" }) => uri.includes("webhooks"))
         ?.params;

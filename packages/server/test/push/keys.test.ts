@@ -36,7 +36,7 @@ describe("keys of a server (RFC 5869, RFC 8037)", () => {
     expect(await keySetOf(pushKeyring([one, two]))).toEqual({ keys });
   });
 
-  test("the key set has public keys alone, by their thumbprints (RFC 7638)", async () => {
+  test("are published in the key set as public keys only, by their thumbprints (RFC 7638)", async () => {
     const { keys } = await keySetOf(pushKeyring([one]));
     const x = expectedKey(one);
     const thumbprint = createHash("sha256").update(`{"crv":"Ed25519","kty":"OKP","x":"${x}"}`).digest("base64url");
@@ -44,12 +44,12 @@ describe("keys of a server (RFC 5869, RFC 8037)", () => {
     expect(keys).toEqual([{ kty: "OKP", crv: "Ed25519", x, kid: thumbprint, use: "sig", alg: "EdDSA", whpk }]);
   });
 
-  test("the secret keys cannot be exported", async () => {
+  test("cannot be exported if they are secret", async () => {
     const [{ seal, sign }] = await pushKeyring([one])();
     expect([seal.extractable, sign.extractable]).toEqual([false, false]);
   });
 
-  test("what one key sealed no other opens", async () => {
+  test("open only what they sealed themselves", async () => {
     const [first, second] = await pushKeyring([one, two])();
     const iv = new Uint8Array(12);
     const sealed = await crypto.subtle.encrypt({ name: "AES-GCM", iv }, first.seal, one);
@@ -61,7 +61,7 @@ describe("keys of a server (RFC 5869, RFC 8037)", () => {
 });
 
 describe("the signer of a server", () => {
-  test("signs v1a with each of its keys, so that either public key verifies during a rotation (Standard Webhooks)", async () => {
+  test("signs v1a with each of its keys, so either public key verifies during a rotation (Standard Webhooks)", async () => {
     const keyring = pushKeyring([two, one]);
     const signature = await createSigner(keyring, issuer).signature(signed);
     const { keys } = await keySetOf(keyring);
@@ -75,7 +75,7 @@ describe("the signer of a server", () => {
     }
   });
 
-  test("signs v1 too where the config has a secret, which the library of Standard Webhooks verifies", async () => {
+  test("signs v1 too if the config has a secret, which the library of Standard Webhooks verifies", async () => {
     const secret = `whsec_${Buffer.alloc(32, 9).toString("base64")}`;
     const at = Math.floor(Date.now() / 1000);
     const signature = await createSigner(pushKeyring([one]), issuer).signature({ ...signed, timestamp: at }, secret);

@@ -22,7 +22,7 @@ function withHolders(isLost: (holder: string) => boolean, fresh = Infinity) {
 }
 
 describe("a claim of a process", () => {
-  it("that is gone when the server starts is nobody's, however many rows it has claimed", async () => {
+  it("that is dead when the server starts is released, however many rows it has claimed", async () => {
     const { url } = await receiver();
     const { clock, store, outbox } = withHolders((holder) => holder === "other");
     // More than a page, and two at a time are due at the same time.
@@ -35,7 +35,7 @@ describe("a claim of a process", () => {
     await until(async () => expect(await claims()).toBe(0));
   });
 
-  it("that is gone is found behind five thousand rows that were put off, and so is that of one which is gone meanwhile", async () => {
+  it("that is dead is found behind five thousand deferred rows, and so is that of one that dies meanwhile", async () => {
     const { url, received } = await receiver();
     const lost = new Set(["other"]);
     const { clock, store, outbox } = withHolders((holder) => lost.has(holder));
@@ -59,7 +59,7 @@ describe("a claim of a process", () => {
     await until(() => expect(received.map(({ path }) => path).sort()).toEqual(["/first", "/last"]));
   });
 
-  it("lasts until it ends, where the process may live, is not known, or has no name", async () => {
+  it("lasts until it expires, if the process may live, is unknown, or has no name", async () => {
     const { url, received } = await receiver();
     const lost = new Set<string>();
     const { clock, store, outbox, row } = withHolders((holder) => lost.has(holder));
@@ -82,7 +82,7 @@ describe("a claim of a process", () => {
     await until(() => expect(received).toHaveLength(2));
   });
 
-  it("names the process while it delivers, and is extended before a request where the process stood still", async () => {
+  it("names the process while it delivers, and is extended before a request if the process was paused", async () => {
     const held: string[] = [];
     const sent: number[] = [];
     const { url } = await receiver(() => {

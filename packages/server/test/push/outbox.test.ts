@@ -9,7 +9,7 @@ import { gists, harness, receiver, until } from "./support.ts";
 const input = (taskId: string) => status(taskId, "TASK_STATE_INPUT_REQUIRED");
 
 describe("deliveries of a config", () => {
-  it("come one after the other, with their ids, numbers and generations (A2A 1.0 §4.3.3)", async () => {
+  it("arrive one after the other, with their ids, numbers and generations (A2A 1.0 §4.3.3)", async () => {
     const { url, received } = await receiver();
     const { task, append, outbox, row } = harness();
     await task("t", { c: `${url}/hook?secret` });
@@ -77,7 +77,7 @@ describe("deliveries of a config", () => {
     });
   });
 
-  it("wait where the config asks for a client certificate that the server has no more", async () => {
+  it("wait if the config asks for a client certificate that the server no longer has", async () => {
     const { url, received } = await receiver();
     const { task, append, outbox, row } = harness();
     await task("t", { c: { url, scheme: "MutualTLS" } });
@@ -127,7 +127,7 @@ describe("deliveries of a config", () => {
     expect(headersAt("/tls")).not.toHaveProperty("authorization");
   });
 
-  it("are recorded where a credential was sent, without the credential", async () => {
+  it("are recorded if a credential was sent, without the credential", async () => {
     const { url, received } = await receiver(({ path }) => (path === "/refuses" ? 400 : 204));
     const records: AuditRecord[] = [];
     const { task, append, outbox } = harness({ audit: (record) => records.push(record) });
@@ -146,7 +146,7 @@ describe("deliveries of a config", () => {
     expect(JSON.stringify(records)).not.toMatch(/the-secret|the-token/);
   });
 
-  it("are reported to the observer, each attempt for itself", async () => {
+  it("are reported to the observer, each attempt separately", async () => {
     const { url } = await receiver((_request, count) => (count === 0 ? 503 : 204));
     const clock = fakeClock();
     const seen: unknown[] = [];
@@ -193,7 +193,7 @@ describe("which events are delivered", () => {
     });
   });
 
-  it("an artifact that was begun again has only its new chunks", async () => {
+  it("an artifact that was started again has only its new chunks", async () => {
     const { url, received } = await receiver();
     const { task, append, outbox } = harness();
     await task("t", { c: url });
@@ -203,7 +203,7 @@ describe("which events are delivered", () => {
     await until(() => expect(gists(received)).toEqual(["a: newend"]));
   });
 
-  it("`all`: every event as the agent made it, and no message of the user", async () => {
+  it("`all`: every event as the agent yielded it, and no message of the user", async () => {
     const { url, received } = await receiver();
     const { task, append, outbox } = harness({ settings: { events: "all" } });
     await task("t", { c: url });
@@ -212,7 +212,7 @@ describe("which events are delivered", () => {
     await until(() => expect(gists(received)).toEqual(["task submitted", "working", "a: 1", "a: 2"]));
   });
 
-  it("a function chooses. Where it fails, the event is sent", async () => {
+  it("a function chooses; if it fails, the event is sent", async () => {
     const { url, received } = await receiver();
     const events = ({ statusUpdate, artifactUpdate }: { statusUpdate?: unknown; artifactUpdate?: unknown }) => {
       if (artifactUpdate !== undefined) throw new Error("no");
@@ -271,8 +271,8 @@ describe("which events are delivered", () => {
   });
 });
 
-describe("a log that was compacted", () => {
-  it("is delivered as the task, in place of the events that are gone", async () => {
+describe("a compacted log", () => {
+  it("is delivered as the task, in place of the compacted events", async () => {
     const clock = fakeClock();
     const { url, received } = await receiver();
     const { task, append, outbox, store, row } = harness({ clock });
@@ -290,7 +290,7 @@ describe("a log that was compacted", () => {
 });
 
 describe("a config of 0.3", () => {
-  it("gets the task as it is now, and several waiting events as one delivery (0.3 §9.5)", async () => {
+  it("gets the current task, and several waiting events as one delivery (0.3 §9.5)", async () => {
     const { url, received } = await receiver();
     const { task, append, outbox, row } = harness();
     await task("t", { c: { url, version: "0.3" } });

@@ -36,7 +36,7 @@ async function fill(store: Store, count: number, urlOf: (at: number) => string):
 }
 
 describe("a receiver that does not answer delays no other", () => {
-  it("ten thousand rows of one that hangs do not hide a living one, and it gets one request at a time", async () => {
+  it("ten thousand rows of one that hangs do not hide a working one, and it gets one request at a time", async () => {
     const dead = await holding();
     const alive = await receiver();
     const clock = fakeClock();
@@ -51,7 +51,7 @@ describe("a receiver that does not answer delays no other", () => {
     expect(dead.received).toHaveLength(1);
   });
 
-  it("an origin that refuses connections gets a few attempts, and then none for a while", async () => {
+  it("an origin that refuses connections gets a few attempts, then none for a while", async () => {
     const alive = await receiver();
     const clock = fakeClock();
     const { outbox, store, task, append, row, log } = harness({ clock });
@@ -109,7 +109,7 @@ describe("a receiver that does not answer delays no other", () => {
     return { asked, dialer };
   }
 
-  it("two thousand origins that hang leave room to one that has answered before", async () => {
+  it("two thousand origins that hang leave capacity to one that has answered before", async () => {
     const { asked, dialer } = manyHosts();
     const clock = fakeClock();
     const { outbox, store, task, append, row } = harness({ clock, settings: { dialer } });
@@ -124,7 +124,7 @@ describe("a receiver that does not answer delays no other", () => {
     expect(asked.filter((each) => each !== "alive.example.com").length).toBeLessThanOrEqual(32);
   });
 
-  it("two thousand origins of one owner that hang leave turns to the new receiver of another owner", async () => {
+  it("two thousand hanging origins of one owner leave turns to a new receiver of another owner", async () => {
     const { asked, dialer } = manyHosts();
     const clock = fakeClock();
     const { outbox, store } = harness({ clock, settings: { dialer, concurrency: 4 } });
@@ -149,7 +149,7 @@ describe("a receiver that does not answer delays no other", () => {
     expect(asked.filter((each) => each !== "alive.example.com").length).toBeLessThanOrEqual(4);
   });
 
-  it("a thousand rows of one living origin all arrive, no more than its limit at a time", async () => {
+  it("a thousand rows of one working origin all arrive, within its concurrency limit", async () => {
     let running = 0;
     let most = 0;
     const alive = await receiver((_request, _count, response) => {
@@ -199,7 +199,7 @@ describe("several processes on one store", () => {
     }
   });
 
-  it("one that was suspended during a request does no more when its claim is over", async () => {
+  it("do nothing more after one of them was paused during a request, once its claim expires", async () => {
     const slow = await holding();
     const store = memoryStore();
     const clocks = [fakeClock(), fakeClock()] as const;
@@ -226,7 +226,7 @@ describe("several processes on one store", () => {
     expect(config).not.toHaveProperty("problem");
   });
 
-  it("one that was suspended between its claim and its request sends nothing", async () => {
+  it("send nothing after one of them was paused between its claim and its request", async () => {
     const { url, received } = await receiver();
     const store = memoryStore();
     const clocks = [fakeClock(), fakeClock()] as const;
@@ -259,8 +259,8 @@ describe("several processes on one store", () => {
   });
 });
 
-describe("a wall clock that is set", () => {
-  it("back by a part of a millisecond too is made up for in whole milliseconds, also where the store fails first", async () => {
+describe("a jump of the wall clock", () => {
+  it("back by a fraction of a millisecond is corrected in whole milliseconds, even if the store fails first", async () => {
     const { url } = await receiver();
     const clock = fakeClock();
     const store = memoryStore();
@@ -322,7 +322,7 @@ describe("a wall clock that is set", () => {
     expect(await row("soon")).toMatchObject({ due: soon });
   });
 
-  it("forward during a request ends no claim of a process that continues, and repeats nothing", async () => {
+  it("forward during a request ends no claim of a running process, and repeats nothing", async () => {
     const slow = await holding();
     const clock = fakeClock();
     const { outbox, task, append, row } = harness({ clock });
@@ -341,7 +341,7 @@ describe("a wall clock that is set", () => {
 });
 
 describe("the end of a process", () => {
-  it("lets a request end within the grace, stores its result, and begins no other", async () => {
+  it("lets a request end within the grace, stores its result, and starts no other", async () => {
     const slow = await holding();
     const clock = fakeClock();
     const { outbox, task, append, row } = harness({ clock });
@@ -357,7 +357,7 @@ describe("the end of a process", () => {
     expect((await row("t"))?.config).not.toHaveProperty("claim");
   });
 
-  it("aborts a request after the grace, and its row is due at once, without an attempt that counts", async () => {
+  it("aborts a request after the grace, and its row is due at once, without a counted attempt", async () => {
     const slow = await holding();
     const clock = fakeClock();
     const { outbox, task, append, row, store } = harness({ clock });
@@ -379,7 +379,7 @@ describe("the end of a process", () => {
     await until(async () => expect(await row("t")).not.toHaveProperty("due"));
   });
 
-  it("without a grace stops at once, also where it has not begun", async () => {
+  it("without a grace stops at once, even before it has begun", async () => {
     const { outbox } = harness();
     await outbox.stop(0);
     outbox.start();
@@ -421,7 +421,7 @@ describe("a store", () => {
     expect(ids.indexOf("n-c_2_3")).toBe(ids.lastIndexOf("n-c_1_2") + 1);
   });
 
-  it("with a row that is not a config says so, and delivers the others", async () => {
+  it("with a row that is not a config logs it, and delivers the others", async () => {
     const { url, received } = await receiver();
     const { outbox, store, task, append, log } = harness();
     const broken = { effect: "feature", op: "set", feature: "push", key: "c", value: '{"url":5}', due: 1 } as const;
@@ -439,7 +439,7 @@ describe("a store", () => {
 });
 
 describe("an operator", () => {
-  it("may change a row while it is delivered: the result is stored in it, and what the operator wants is done", async () => {
+  it("may change a row while it is delivered: the result is stored in it, and the operator's change applies", async () => {
     const codes = [400, 204, 204];
     const slow = await holding();
     const clock = fakeClock();

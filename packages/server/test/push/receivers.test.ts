@@ -67,7 +67,7 @@ async function giveUp(made: Harness, clock: FakeClock, asked: readonly string[])
 }
 
 describe("a fresh process", () => {
-  it("sends nothing to a receiver that is known to be down, until it is to be tried again, and then one request", async () => {
+  it("sends nothing to a receiver that is known to be down until its next attempt, then one request", async () => {
     const [store, clock] = [memoryStore(), fakeClock()];
     const { asked, dialerOf } = receiving(() => 503);
     const old = starting(store, clock, dialerOf("old"));
@@ -87,7 +87,7 @@ describe("a fresh process", () => {
     await fresh.outbox.stop(0);
   });
 
-  it("begins with as many requests at a time as a receiver is known to take", async () => {
+  it("begins with as many requests at a time as a receiver is known to accept", async () => {
     const [store, clock] = [memoryStore(), fakeClock()];
     const gate = deferred<number>();
     const { open, asked, dialerOf } = receiving((process) => (process === "old" ? 204 : gate.promise));
@@ -110,7 +110,7 @@ describe("a fresh process", () => {
     ["that fail", { read: () => Promise.reject(new Error("away")), write: () => Promise.reject(new Error("away")) }],
     ["that are not JSON", { read: async (keys) => new Map(keys.map((key) => [key, "]"])), write: async () => {} }],
     ["of another form", { read: async (keys) => new Map(keys.map((key) => [key, '{"at":0}'])), write: async () => {} }],
-  ])("delivers without notes, and no more than a debug line, if there are notes %s", async (_which, notes) => {
+  ])("delivers without notes, and logs at most at debug, if there are notes %s", async (_which, notes) => {
     const clock = fakeClock();
     const { asked, dialerOf } = receiving(() => 204);
     const made = starting({ ...bound(memoryStore()), notes }, clock, dialerOf("a"));
@@ -122,7 +122,7 @@ describe("a fresh process", () => {
 });
 
 describe("a process that has asked a receiver itself", () => {
-  it("lets one more request decide where another one failed: it answers, and a fresh process knows", async () => {
+  it("decides with one more request if another one failed: it answers, and a fresh process knows", async () => {
     const [store, clock] = [memoryStore(), fakeClock()];
     const { asked, open, dialerOf } = receiving((process) => (process === "cut off" ? 503 : 204));
     const able = harness({ store, clock, settings: { dialer: dialerOf("able") }, pollInterval: 3_600_000 });
@@ -150,8 +150,8 @@ describe("a process that has asked a receiver itself", () => {
   });
 });
 
-describe("what is told", () => {
-  it("names no host, and costs a few notes, however much is delivered", async () => {
+describe("published notes", () => {
+  it("name no host, and are few, however much is delivered", async () => {
     const [inner, clock] = [memoryStore(), fakeClock()];
     const written: string[] = [];
     let reads = 0;

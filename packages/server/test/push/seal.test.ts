@@ -21,7 +21,7 @@ describe("sealed secrets of webhooks", () => {
     }
   });
 
-  test("are different each time, so that equal secrets cannot be told", async () => {
+  test("are different each time, so equal secrets cannot be recognized", async () => {
     const sealer = sealerOf(1);
     expect(await sealer.seal(secrets, task, "c-1")).not.toBe(await sealer.seal(secrets, task, "c-1"));
   });
@@ -57,13 +57,13 @@ describe("sealed secrets of webhooks", () => {
   });
 
   test.each(["", ".AAAA.AAAA", "..", "key.?.?", "key"])(
-    "that are damaged (%j) reject with an error, and nothing else happens",
+    "that are damaged (%j) reject with an error, without other effects",
     async (text) => {
       await expect(sealerOf(1).open(text, task, "c-1")).rejects.toThrow(Error);
     },
   );
 
-  test("are opened once for the events of a config, and again where they were sealed again or did not open", async () => {
+  test("are opened once for the events of a config, and again if they were sealed again or did not open", async () => {
     const sealer = sealerOf(1);
     const opened: string[] = [];
     let fails = true;

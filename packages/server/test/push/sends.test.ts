@@ -42,7 +42,7 @@ function setup(onMessage: OnMessage = asks, options: Parameters<typeof harness>[
 }
 
 describe("a webhook with the first message of a task", () => {
-  test("is stored in the append that makes the task, before all of its events", async () => {
+  test("is stored in the append that creates the task, before all of its events", async () => {
     const { send, items, store } = setup();
     const { id } = await send("hi", { subject: "ada", configuration: webhook({ id: "w" }) });
     expect(items).toHaveLength(1);
@@ -52,7 +52,7 @@ describe("a webhook with the first message of a task", () => {
     expect((await storedOf(store, key(id)))[0]?.state).toBeUndefined();
   });
 
-  test("is due at once, so that the events in its own append are delivered", async () => {
+  test("is due at once, so the events in its own append are delivered", async () => {
     const { send, store } = setup();
     await send("hi", { subject: "ada", configuration: webhook() });
     expect(await store.dueFeatures({ feature: "push", now: Infinity, limit: 9 })).toHaveLength(1);
@@ -66,7 +66,7 @@ describe("a webhook with the first message of a task", () => {
     expect(JSON.stringify(await rowsOf(store, key(id)))).not.toContain("the-token");
   });
 
-  test("is not in the task, its history or its log, and so are its secrets not", async () => {
+  test("is not in the task, its history or its log, nor are its secrets", async () => {
     const { send, get, store } = setup();
     const { id } = await send("hi", { subject: "ada", configuration: webhook({ token: "the-token" }) });
     const page = await store.read(key(id), id, { after: 0, limit: 99 });
@@ -74,7 +74,7 @@ describe("a webhook with the first message of a task", () => {
     expect(all).not.toMatch(/the-token|hooks\.example/);
   });
 
-  test("belongs to the owner of the task, and to nobody else", async () => {
+  test("belongs only to the owner of the task", async () => {
     const { send, service } = setup();
     const { id: taskId } = await send("hi", { subject: "ada", configuration: webhook({ id: "w" }) });
     const eve = callContext({ subject: "eve" });
@@ -83,7 +83,7 @@ describe("a webhook with the first message of a task", () => {
     });
   });
 
-  test("is stored by SendStreamingMessage too, and a wrong one refuses the call before its stream", async () => {
+  test("is stored by SendStreamingMessage too, and an invalid one rejects the call before its stream", async () => {
     const { stream, store, service } = setup();
     const reading = await stream("hi", { subject: "ada", configuration: webhook() });
     const id = (await reading.next())?.payload.value.task?.id ?? "";
@@ -95,7 +95,7 @@ describe("a webhook with the first message of a task", () => {
     });
   });
 
-  test("is stored where the agent fails at once, and is told of it", async () => {
+  test("is stored if the agent fails at once, and gets that event", async () => {
     const { send, store } = setup(() => {
       throw new Error("broken");
     });
@@ -104,14 +104,14 @@ describe("a webhook with the first message of a task", () => {
     expect(await storedOf(store, key(id))).toMatchObject([{ cursor: 0 }]);
   });
 
-  test("is not stored at all where the agent answers directly", async () => {
+  test("is not stored at all if the agent answers directly", async () => {
     const { ask, items } = setup((turn) => turn.reply("Hello"));
     const { message } = await ask("hi", { subject: "ada", configuration: webhook() });
     expect(message?.parts).toEqual([{ text: "Hello" }]);
     expect(items).toEqual([]);
   });
 
-  test("that names a task is refused, because the message makes a new one", async () => {
+  test("that names a task is rejected, because the message creates a new one", async () => {
     const { send, items } = setup();
     const call = send("hi", { subject: "ada", configuration: webhook({ taskId: "other" }) });
     await expect(call).rejects.toMatchObject({
@@ -143,7 +143,7 @@ describe("a webhook with a repeated message (§3.3.1)", () => {
     expect(await rowsOf(store, key(id))).toHaveLength(1);
   });
 
-  test("changes nothing where the caller has deleted it meanwhile", async () => {
+  test("changes nothing if the caller has deleted it meanwhile", async () => {
     const { send, store, service } = setup();
     const init = { subject: "ada", message: repeated, configuration: webhook({ id: "w" }) };
     const { id: taskId } = await send("hi", init);
@@ -166,7 +166,7 @@ describe("a webhook with a message for a task (§3.4.3)", () => {
     ]);
   });
 
-  test("is stored with a message that waits for the turn that runs", async () => {
+  test("is stored with a message that waits for the running turn", async () => {
     let finish = (): void => {};
     const held = new Promise<void>((resolve) => (finish = resolve));
     const { send, stream, items, store } = setup(async function* (turn) {
@@ -193,7 +193,7 @@ describe("a webhook with a message for a task (§3.4.3)", () => {
     expect(stored[0]?.sealed).toBeUndefined();
   });
 
-  test("beyond the limit refuses the message", async () => {
+  test("beyond the limit rejects the message", async () => {
     const { send, get } = setup(asks, { push: settingsOf({ configsPerTask: 1 }) });
     const { id } = await send("hi", { subject: "ada", configuration: webhook() });
     const call = send("Oslo", { subject: "ada", message: { taskId: id }, configuration: webhook() });
@@ -204,7 +204,7 @@ describe("a webhook with a message for a task (§3.4.3)", () => {
     expect((await get(id, { subject: "ada" })).history).toHaveLength(2);
   });
 
-  test("that does not fit, because extensions keep all rows that the task may have, refuses the message", async () => {
+  test("that does not fit beside the rows of extensions rejects the message", async () => {
     const { send, get, store, service } = setup();
     const { id: taskId } = await send("hi", { subject: "ada" });
     const row = { effect: "feature", op: "set", feature: "urn:other", value: "1" } as const;
@@ -221,7 +221,7 @@ describe("a webhook with a message for a task (§3.4.3)", () => {
     expect((await get(taskId, { subject: "ada" })).history).toHaveLength(2);
   });
 
-  test("holds the limit where many messages come at once", async () => {
+  test("holds the limit for many concurrent messages", async () => {
     const { send, store } = setup(asks, { push: settingsOf({ configsPerTask: 3 }) });
     const { id } = await send("hi", { subject: "ada" });
     const message = { taskId: id };
@@ -233,7 +233,7 @@ describe("a webhook with a message for a task (§3.4.3)", () => {
     expect(length).toBeLessThanOrEqual(3);
   });
 
-  test("for the task of somebody else, or one that is over, is refused as without it", async () => {
+  test("for somebody else's task, or a terminal one, is rejected as without it", async () => {
     const { send, cancel, items } = setup();
     const { id } = await send("hi", { subject: "ada" });
     const configuration = webhook();
@@ -247,7 +247,7 @@ describe("a webhook with a message for a task (§3.4.3)", () => {
 });
 
 describe("without push", () => {
-  test("each operation and each message with a webhook is refused (§3.3.4), also where the card says otherwise", async () => {
+  test("each operation and each message with a webhook is rejected (§3.3.4), even if the card says otherwise", async () => {
     const capabilities = { streaming: true, pushNotifications: true };
     for (const card of [{}, { capabilities }]) {
       const { service, send } = harness(asks, { card });

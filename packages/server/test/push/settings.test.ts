@@ -8,12 +8,12 @@ const publicUrl = "https://agents.example.com/all";
 const settings = (options: PushOptions) => pushSettingsOf({ keys: [testKey], ...options }, publicUrl, silentLogger);
 
 describe("the option push", () => {
-  test("is off where it is absent or false", () => {
+  test("is off if it is absent or false", () => {
     expect(pushSettingsOf(undefined, publicUrl, silentLogger)).toBeUndefined();
     expect(pushSettingsOf(false, publicUrl, silentLogger)).toBeUndefined();
   });
 
-  test("has defaults: a public address alone, 10 s, 64 KiB of an answer, retries over three days", () => {
+  test("has defaults: only a public address, 10 s, 64 KiB of an answer, retries over three days", () => {
     const { keys, retryAfter = [], ...rest } = settings({}) ?? {};
     expect(keys?.map(({ length }) => length)).toEqual([32]);
     const day = 24 * 60 * 60_000;
@@ -56,7 +56,7 @@ describe("the option push", () => {
     ["push.retryAfter", { retryAfter: 5_000 }],
     ["push.events", { events: "some" }],
     ["push.mutualTls", { mutualTls: true }],
-  ])("refuses at start what is wrong in %s (%#)", (field, option) => {
+  ])("rejects at startup what is wrong in %s (%#)", (field, option) => {
     const given = typeof option === "object" && option !== null ? { keys: [testKey], ...option } : option;
     expect(() => pushSettingsOf(given as PushOptions, publicUrl, silentLogger)).toThrow(
       expect.objectContaining({ code: "InvalidParams", fields: [expect.objectContaining({ field })] }),

@@ -39,16 +39,16 @@ describe("createHandler()", () => {
       'replay is not an option of retention.agents["/a"]. There are terminal, ',
     ],
     [{ signCards: { key: [] } }, "key is not an option of signCards: keys is meant"],
-  ])("refuses %j", (options, message) => {
+  ])("rejects %j", (options, message) => {
     expect(() => handler(options)).toThrow(message);
   });
 
-  test("refuses a member that a mount does not have", () => {
+  test("rejects a member that a mount does not have", () => {
     const mount = { agent, paths: "/weather" };
     expect(() => createHandler([mount], given)).toThrow("paths is not an option of a mount: path is meant");
   });
 
-  test("takes options that are undefined", async () => {
+  test("accepts options that are undefined", async () => {
     await handler({ limit: undefined, cors: undefined, push: undefined, lease: { tll: undefined } }).close();
   });
 });
@@ -58,7 +58,7 @@ test.each([
   [{ resumeable: true }, "resumeable is not an option of defineAgent(): resumable is meant"],
   [{ onmessage() {} }, "onmessage is not an option of defineAgent(): onMessage is meant"],
   [{ supportedInterfaces: [] }, "supportedInterfaces is not an option of defineAgent(). There are "],
-])("defineAgent() refuses %j", (more, message) => {
+])("defineAgent() rejects %j", (more, message) => {
   expect(() => defineAgent({ ...definition, ...more })).toThrow(message);
 });
 
@@ -69,7 +69,7 @@ describe("connect()", () => {
     [{ header: {} }, "header is not an option of connect(): headers is meant"],
     [{ interceptor: [] }, "interceptor is not an option of connect(): interceptors is meant"],
     [{ apiKey: "k" }, "apiKey is not an option of connect(). There are binding, "],
-  ])("refuses %j, and says what there is", async (more, message) => {
+  ])("rejects %j, and lists the valid ones", async (more, message) => {
     const [name] = Object.keys(more);
     await expect(connect(card, more as ConnectOptions)).rejects.toMatchObject({
       code: "InvalidParams",
@@ -79,7 +79,7 @@ describe("connect()", () => {
   });
 
   test.each([{ contextId: "c" }, { metadata: {} }, { timeOut: 5 }])(
-    "a call refuses %j, and sends nothing",
+    "a call rejects %j, and sends nothing",
     async (wrong) => {
       const more = wrong as CallOptions;
       const [name] = Object.keys(more);

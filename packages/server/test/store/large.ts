@@ -50,7 +50,7 @@ function folded(id: string, records: readonly NewRecord[]): unknown {
 export function largeTasks(create: (bounds: StoreBounds) => Promise<Store>): void {
   const text = "x".repeat(10_000);
 
-  it("refuses a task beyond what one text may have, and gives what of it is small", async () => {
+  it("rejects a task larger than one text may be, and returns its small members", async () => {
     const store = await create(bounds);
     const artifacts = Array.from({ length: 15 }, (_, n) => chunk("big", "a", text, n > 0));
     await put(store, "big", [said("m", "continue"), ...artifacts, done("big")]);
@@ -78,7 +78,7 @@ export function largeTasks(create: (bounds: StoreBounds) => Promise<Store>): voi
     await store.close();
   });
 
-  it("counts of a history what was asked for", async () => {
+  it("counts only as much of a history as was requested", async () => {
     const store = await create(bounds);
     await put(store, "t", [...Array.from({ length: 15 }, (_, n) => said(`m${n}`, text)), said("last", "short")]);
     await expect(store.load(owner, "t", all)).rejects.toMatchObject({ code: "UnsupportedOperation" });
@@ -89,7 +89,7 @@ export function largeTasks(create: (bounds: StoreBounds) => Promise<Store>): voi
     await store.close();
   });
 
-  it("leaves a task alone that is too large to be compacted, and does not try again", async () => {
+  it("leaves a task alone that is too large to compact, and does not try again", async () => {
     const store = await create(bounds);
     const records = Array.from({ length: 15 }, (_, n) => chunk("big", "a", text, n > 0));
     const few = [chunk("few", "a", "1", false), chunk("few", "a", "2", true)];
@@ -106,7 +106,7 @@ export function largeTasks(create: (bounds: StoreBounds) => Promise<Store>): voi
     await store.close();
   });
 
-  it("gives a large task in pieces, which are its text and none of them much longer than a record", async () => {
+  it("returns a large task in pieces that form its text, none much longer than a record", async () => {
     const store = await create({ text: 10 << 20, compaction: 10 << 20 });
     const part = "ö😀".repeat(50_000);
     const records = [
@@ -136,7 +136,7 @@ export function largeTasks(create: (bounds: StoreBounds) => Promise<Store>): voi
     await store.close();
   });
 
-  it("lists large tasks page by page without putting more of them together than a page may have", async () => {
+  it("lists large tasks page by page within the limit of a page", async () => {
     const store = await create(bounds);
     for (let n = 0; n < 12; n += 1) {
       const id = `t${n}`;

@@ -39,7 +39,7 @@ async function searched(most?: number) {
 }
 
 describe("a search in memory", () => {
-  it("lets others have their turn, the first time and when the words are known", async () => {
+  it("yields to other work, on the first search and with an existing index", async () => {
     const store = memoryStore();
     await store.search?.use(true);
     for (let at = 0; at < 30; at += 1) await append(store, making(`t${at}`, { text: words(at * 9000 + 50_000, 9000) }));
@@ -54,7 +54,7 @@ describe("a search in memory", () => {
     expect(second.turns).toBeLessThan(first.turns);
   });
 
-  it("lets others have their turn if there are very many small tasks", async () => {
+  it("yields to other work if there are very many small tasks", async () => {
     const { tables, find } = await searched();
     for (let at = 0; at < 4000; at += 1) stored(tables, `t${at}`, "boat");
     const { turns, value } = await turnsOf(find("boat"));
@@ -62,7 +62,7 @@ describe("a search in memory", () => {
     expect(turns).toBeGreaterThan(2);
   });
 
-  it("finds a task that was added, and none that was deleted or has another state, while it was read", async () => {
+  it("finds a task that was added, and none that was deleted or changed its state, during the search", async () => {
     const { tables, search } = await searched();
     const tasks = Array.from({ length: 8 }, (_, at) => stored(tables, `t${at}`, `boat ${words(0, 9000)}`));
     const found = search.find(alice, { terms: searchTerms("boat"), state: "TASK_STATE_SUBMITTED", limit: 99 });
@@ -78,7 +78,7 @@ describe("a search in memory", () => {
     expect((await search.find(alice, { terms: searchTerms("boat"), limit: 99 })).total).toBe(7);
   });
 
-  it("keeps at most so many bytes of words, those that were searched last, and finds what it does not keep", async () => {
+  it("keeps a bounded number of bytes of words, the most recently searched, and finds what it does not keep", async () => {
     const { tables, search, find } = await searched(100_000);
     for (let at = 0; at < 20; at += 1) stored(tables, `t${at}`, `boat number${at} ${words(50_000, 3000)}`);
     for (let turn = 0; turn < 2; turn += 1) {
@@ -93,7 +93,7 @@ describe("a search in memory", () => {
     expect(search.bytes).toBeLessThanOrEqual(100_000);
   });
 
-  it("keeps no words of a task that was deleted, and none when it is switched off", async () => {
+  it("keeps no words of a deleted task, and none when it is switched off", async () => {
     const { tables, search, find } = await searched();
     const tasks = ["one", "two"].map((id) => stored(tables, id, "boat"));
     await find("boat");

@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 import { SortedList } from "../../src/store/memory/lists.ts";
 
 describe("SortedList", () => {
-  it("does what a sorted array does (property)", () => {
+  it("equals a sorted array (property)", () => {
     const operation = fc.tuple(fc.constantFrom("add", "add", "add", "delete"), fc.integer({ min: 0, max: 5000 }));
     fc.assert(
       fc.property(

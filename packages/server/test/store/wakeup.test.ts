@@ -67,12 +67,12 @@ describe("the contract of wake-ups fails", () => {
     { open: async () => spoil(await open()) },
   );
 
-  it("where listeners stay after they ended", async () => {
+  it("if listeners stay after they ended", async () => {
     spoil = (wakeup) => over(wakeup, { subscribe: (listener) => (wakeup.subscribe(listener), () => undefined) });
     await expect(cases.get("end with the subscription")?.()).rejects.toThrow("Not equal");
   });
 
-  it("where each change is told", async () => {
+  it("if each change is published", async () => {
     spoil = (wakeup) =>
       over(wakeup, {
         subscribe: (listener) => wakeup.subscribe((taskId) => Array.from({ length: 200 }, () => listener(taskId))),
@@ -80,7 +80,7 @@ describe("the contract of wake-ups fails", () => {
     await expect(cases.get("are fewer than the changes, where a task changes often")?.()).rejects.toThrow("Not equal");
   });
 
-  it("where a closed node counts as connected", async () => {
+  it("if a closed node counts as connected", async () => {
     spoil = (wakeup) => over(wakeup, {}, true);
     await expect(cases.get("are sent before the node is closed, and not after that")?.()).rejects.toThrow("Not equal");
   });
@@ -126,7 +126,7 @@ describe("a batch of wake-ups", () => {
 
   const flush = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
-  it("sends the first at once, with what is published before the next await", async () => {
+  it("sends the first at once, with everything published before the next await", async () => {
     const { batch, ids } = batchOf(fakeClock());
     batch.add(["a"]);
     batch.add(["b", "a"]);
@@ -135,7 +135,7 @@ describe("a batch of wake-ups", () => {
     expect(ids()).toEqual([["a", "b"]]);
   });
 
-  it("waits for the call before, and for the interval after its beginning", async () => {
+  it("waits for the previous call, and for the interval after its start", async () => {
     const clock = fakeClock();
     const { batch, ids, done } = batchOf(clock);
     batch.add(["a"]);
@@ -157,7 +157,7 @@ describe("a batch of wake-ups", () => {
     expect(ids()).toEqual([["a"], ["b"], ["c"]]);
   });
 
-  it("splits what one message cannot hold, and loses nothing", async () => {
+  it("splits what does not fit into one message, and loses nothing", async () => {
     const { batch, calls, ids } = batchOf(fakeClock(), { messageBytes: 100 });
     const many = Array.from({ length: 50 }, (_, at) => `${"é".repeat(at % 7)}${at}`);
     batch.add(many);
@@ -167,7 +167,7 @@ describe("a batch of wake-ups", () => {
     for (const message of calls[0] ?? []) expect(Buffer.byteLength(message)).toBeLessThanOrEqual(100);
   });
 
-  it("keeps a bounded number of bytes: with more, any task may have changed", async () => {
+  it("keeps a bounded number of bytes: beyond it, any task may have changed", async () => {
     const { batch, ids, done } = batchOf(fakeClock(), { pendingBytes: 1000 });
     batch.add(Array.from({ length: 10_000 }, (_, at) => `task ${at}`));
     await flush();
@@ -181,7 +181,7 @@ describe("a batch of wake-ups", () => {
     expect(ids()).toEqual([[undefined], [undefined]]);
   });
 
-  it("drops what could not be sent, and then says that any task may have changed", async () => {
+  it("drops what could not be sent, then says that any task may have changed", async () => {
     const clock = fakeClock();
     const { batch, ids, errors, done } = batchOf(clock);
     batch.add(["lost"]);
