@@ -76,7 +76,7 @@ async function post(
 }
 
 describe.each(ways)("%s", (_, version, way) => {
-  test.each(["a2a-extensions", "x-a2a-extensions"])("echoes what %s has activated, and nothing else", async (name) => {
+  test.each(["a2a-extensions", "x-a2a-extensions"])("echoes only what %s has activated", async (name) => {
     const server = await start([first, second]);
     const asked = `urn:unknown, ${second.uri},${first.uri},${first.uri}/, ,not a uri, ${first.uri}`;
     const { headers, text } = await post(server, way, { "a2a-version": version, [name]: asked });
@@ -87,7 +87,7 @@ describe.each(ways)("%s", (_, version, way) => {
     expect([plain.headers.get("a2a-extensions"), plain.headers.get("x-a2a-extensions")]).toEqual([null, null]);
   });
 
-  test("leaves out what lacks its dependency, and refuses what lacks a required extension", async () => {
+  test("leaves out an extension without its dependency, and rejects a call without a required extension", async () => {
     const lax = await start([first, second]);
     const { headers } = await post(lax, way, { "a2a-version": version, "a2a-extensions": second.uri });
     expect(headers.get("a2a-extensions")).toBeNull();
@@ -147,7 +147,7 @@ test.each(["JSONRPC", "HTTP+JSON", "GRPC"])("a client may ask for hundreds of ex
   expect(task?.status.message?.parts[0]?.text).toBe(first.uri);
 });
 
-test("a client that asks for more than a server of HTTP/1.1 takes is told so, and by no other interface", async () => {
+test("a client that asks for more than an HTTP/1.1 server accepts gets an error, and is not sent to another interface", async () => {
   const server = await start([first]);
   const client = await connect(server.url, { extensions: strangers(1000) });
   await expect(client.sendMessage("hi")).rejects.toMatchObject({

@@ -91,7 +91,7 @@ describe("the collector of files", () => {
     expect(await keysOf(files)).toHaveLength(1);
   });
 
-  it("deletes nothing after the wall clock was set, until `keepUnused` has passed on the monotonic clock", async () => {
+  it("deletes nothing after a wall clock jump, until `keepUnused` has passed on the monotonic clock", async () => {
     // Half a day behind the times of the files: they are not old until it is set.
     const clock = fakeClock(Date.now() - 12 * 60 * minute);
     const { files, searches } = counted(fileBlobs(await folderOfTest()));
@@ -107,7 +107,7 @@ describe("the collector of files", () => {
     await expect.poll(passes).not.toContain(left);
   });
 
-  it("nor after it was set while the collector was at work", async () => {
+  it("nor after a jump while the collector was working", async () => {
     const files = fileBlobs(await folderOfTest());
     const clock = fakeClock(Date.now() - 12 * 60 * minute);
     let jumps = 0;
@@ -128,7 +128,7 @@ describe("the collector of files", () => {
     expect(await keysOf(files)).toContain(left);
   });
 
-  it("leaves alone what is not a file of a server, and continues after it", async () => {
+  it("keeps anything that is not a file of a server, and continues after it", async () => {
     const folder = await folderOfTest();
     const files = fileBlobs(folder);
     const foreign = ["a/b/c/d.txt", "a/b/c/d", "lost+found/x/y/z", ".git/a/b/c", "note"];
@@ -160,14 +160,14 @@ describe("the collector of files", () => {
     await expect.poll(async () => (await passes(), keysOf(files))).toEqual([left]);
   });
 
-  it("has to leave files alone for a minute at least: a server with less is refused", async () => {
+  it("must keep files for a minute at least: a server with less is rejected", async () => {
     const blobs = { store: fileBlobs(await folderOfTest()), keepUnused: 0 };
     const started = serveOne(agent, { store: memoryStore(), blobs });
     await expect(started).rejects.toThrow("blobs.keepUnused");
   });
 });
 
-it("a store that lists the same page again and again ends the search, and the next one looks again", async () => {
+it("ends the search if a store lists the same page again and again, and the next search starts over", async () => {
   const files = fileBlobs(join(await folderOfTest(), "blobs"));
   let lists = 0;
   const list: BlobStore["list"] = async (query) => {

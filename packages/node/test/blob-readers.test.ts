@@ -21,7 +21,7 @@ const agent = defineAgent({
   },
 });
 
-it("a link that nobody reads at is closed when others wait, which limits.answerBytes has room for", async () => {
+it("a link that nobody reads is closed when others wait for memory of limits.answerBytes", async () => {
   const folder = await mkdtemp(join(tmpdir(), "blobs-"));
   const clock = fakeClock(Date.now());
   const blobs = { store: fileBlobs(folder) };

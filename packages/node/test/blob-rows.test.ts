@@ -43,7 +43,7 @@ const echo = agentOf(async function* (turn) {
 });
 
 describe("the rows of files", () => {
-  it("are those of files that the server has stored: what a message says of files changes nothing", async () => {
+  it("are those of files that the server has stored: a message's claims about files change nothing", async () => {
     const store = await storeOfTest();
     const blobs = { store: fileBlobs(await folderOfTest()) };
     const client = await start(echo, { store, blobs });
@@ -91,8 +91,8 @@ async function* bytesOf(text: string): AsyncGenerator<Uint8Array<ArrayBuffer>> {
 }
 
 /* In memory alone: a crash is told by a clock of the test, and on PostgreSQL by that of the database. */
-describe("a run that was lost", () => {
-  it("has no second share of `blobs.taskBytes`: the run after it takes the files that are there", async () => {
+describe("a lost run", () => {
+  it("has no second share of `blobs.taskBytes`: the next run reuses the stored files", async () => {
     const store = memoryStore();
     const files = fileBlobs(await folderOfTest());
     const sending = (wait: () => Promise<void>): Agent =>
@@ -155,7 +155,7 @@ async function refusalOf(message: object): Promise<string> {
   return JSON.stringify(answer.error);
 }
 
-describe("a message that has large files", () => {
+describe("a message with large files", () => {
   it("takes its part of `limits.totalBytes` while they are stored", async () => {
     const files = fileBlobs(await folderOfTest());
     let [now, most] = [0, 0];
@@ -172,7 +172,7 @@ describe("a message that has large files", () => {
     expect(most).toBe(1);
   });
 
-  it("and is refused stores none of them: the caller has too many tasks, or the task is over", async () => {
+  it("that is rejected stores none of them: the caller has too many tasks, or the task is terminal", async () => {
     const files = fileBlobs(await folderOfTest());
     const [{ waits: works, halt: arrived }, { waits: goes, halt: go }] = [halted(), halted()];
     const agent = agentOf(async function* (turn) {
@@ -195,14 +195,14 @@ describe("a message that has large files", () => {
   });
 });
 
-describe("a message that makes no record", () => {
+describe("a message without a record", () => {
   const direct = agentOf(async (turn) => {
     const history = await turn.context.history({ bytes: 4 << 20 });
     const said = history.flatMap(({ parts }) => parts.map(({ raw, url, text }) => raw?.length ?? url ?? text));
     return turn.reply([{ text: JSON.stringify(said) }, ...turn.message.parts.filter(({ url }) => url !== undefined)]);
   });
 
-  it("but a direct reply leaves no file: conversation and reply have its bytes", async () => {
+  it("but with a direct reply leaves no file: conversation and reply have its bytes", async () => {
     const files = fileBlobs(await folderOfTest());
     const client = await start(direct, { store: await storeOfTest(), blobs: { store: files } });
     const { message: reply } = await client.sendMessage({ message: message(file("a")) });
@@ -214,7 +214,7 @@ describe("a message that makes no record", () => {
     await expect.poll(() => keysOf(files)).toEqual([]);
   });
 
-  it("since it is refused, or was sent before, leaves no file", async () => {
+  it("because it is rejected, or was sent before, leaves no file", async () => {
     const files = fileBlobs(await folderOfTest());
     const asking = agentOf(async function* (turn) {
       yield turn.text === "end" ? turn.completed() : turn.inputRequired("More?");

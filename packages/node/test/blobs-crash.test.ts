@@ -36,7 +36,7 @@ function sending(wait: () => Promise<void>): Agent {
   });
 }
 
-it("a run that is lost and resumed stores the same files once", async () => {
+it("a lost run that resumes stores the same files once", async () => {
   const folder = await mkdtemp(join(tmpdir(), "blobs-"));
   onTestFinished(() => rm(folder, { recursive: true, force: true }));
   let arrived: () => void = () => {};
@@ -63,7 +63,7 @@ it("a run that is lost and resumed stores the same files once", async () => {
   expect(all).toHaveLength(2);
 });
 
-it("links lead to the bucket, with a signature that ends, or to the server where it is told so", async () => {
+it("links lead to the bucket, with a signature that expires, or to the server if configured", async () => {
   const bucket = await openBucket();
   onTestFinished(() => bucket.close());
   const task = async (links: "store" | "server"): Promise<Task> => {

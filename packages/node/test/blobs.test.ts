@@ -169,7 +169,7 @@ describe("files over `blobs.inlineBytes` (A2A 1.0 §4.1.6)", () => {
     expect(partsOf(draft, "large")[0]?.url).toMatch(isLink);
   });
 
-  it("are bytes in the parts where a request has the extension, over JSON-RPC and REST, in each version", async () => {
+  it("are bytes in the parts if a request has the extension, over JSON-RPC and REST, in each version", async () => {
     const { server } = await start();
     const task = await send(server, { asks: true });
     const check = (found: Task): void => {
@@ -208,7 +208,7 @@ describe("files over `blobs.inlineBytes` (A2A 1.0 §4.1.6)", () => {
     expect((await bytesAt(message?.parts[1])).equals(large)).toBe(true);
   });
 
-  it("of a message that is sent again join the first one, and are stored once", async () => {
+  it("of a repeated message join the first one, and are stored once", async () => {
     const { server, folder } = await start();
     const message = messageOf({ raw: largeBase64 });
     const one = await rpc<{ task: Task }>(server.url, "SendMessage", message);
@@ -235,7 +235,7 @@ interface OldTask {
 }
 
 describe("a link to a file", () => {
-  it("is read without credentials, whole or in ranges (RFC 9110 §14), and no browser runs it", async () => {
+  it("is read without credentials, whole or in ranges (RFC 9110 §14), and no browser executes it", async () => {
     const { server } = await start();
     const [part] = partsOf(await send(server), "large");
     const url = part?.url ?? "";
@@ -265,7 +265,7 @@ describe("a link to a file", () => {
     expect((await fetch(url, { method: "POST" })).status).toBe(405);
   });
 
-  it("cannot be changed, and ends: a new one comes with the next answer", async () => {
+  it("cannot be changed, and expires: the next answer has a new one", async () => {
     const clock = fakeClock();
     const { server } = await start({ clock });
     const sending = send(server);
@@ -297,7 +297,7 @@ describe("a link to a file", () => {
     expect((await bytesAt(partsOf(again, "large")[0])).equals(large)).toBe(true);
   });
 
-  it("shows no key of a blob and no owner, and nobody gets one for the file of another owner", async () => {
+  it("shows no key of a blob and no owner, and nobody gets one for another owner's file", async () => {
     const tokens = { ada: "secret-of-ada-0123456789", bob: "secret-of-bob-0123456789" };
     // No random id has such a name in it.
     const subject = "ada@example.com";
@@ -344,7 +344,7 @@ describe("a link to a file", () => {
   });
 });
 
-describe("files that no task has", () => {
+describe("files without a task", () => {
   it("are deleted after `keepUnused`, and those of a deleted task with it; those of a task stay", async () => {
     const folder = await folderOfTest();
     const clock = fakeClock(Date.now());
@@ -422,7 +422,7 @@ describe("files of an owner whose data is exported", () => {
 });
 
 describe("a blob store that fails", () => {
-  it("fails the turn that has a file, and refuses the message that has one, and no record refers to nothing", async () => {
+  it("fails the turn that has a file, and rejects the message that has one, and no record refers to a missing file", async () => {
     const folder = await folderOfTest();
     const files = fileBlobs(folder);
     const put = (): Promise<never> => Promise.reject(new A2AError("Unavailable"));
@@ -433,7 +433,7 @@ describe("a blob store that fails", () => {
     await expect(send(server, {}, { raw: largeBase64 })).rejects.toThrow("UNAVAILABLE");
   });
 
-  it("that lost a file has no bytes for its part, the rest of the answer stays, and the links are 404", async () => {
+  it("that lost a file returns no bytes for its part, the rest of the answer stays, and the links are 404", async () => {
     const { server, folder } = await start();
     const task = await send(server);
     const [part] = partsOf(task, "large");

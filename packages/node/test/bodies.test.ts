@@ -83,7 +83,7 @@ it("a body in one-byte frames takes little more memory than its size (HTTP/2)", 
   expect(held() - before).toBeLessThan(4 * mib);
 });
 
-it("answers others while 200 large bodies are unfinished, and reads waiting bodies when stalled ones are refused", async () => {
+it("answers others while 200 large bodies are unfinished, and reads waiting bodies when stalled ones are rejected", async () => {
   await using server = await serving({ bodyBytes: mib, unfinishedBytes: 8 * mib });
   const before = held();
   const body = Buffer.alloc(0.95 * mib, " ");
@@ -143,7 +143,7 @@ it("stops reading a connection whose request is not read (HTTP/1.1)", async () =
   await client.until((text) => text.endsWith(String(8 * mib)));
 });
 
-it("refuses a body by its announced length before it is sent (HTTP/2)", async () => {
+it("rejects a body by its announced length before it is sent (HTTP/2)", async () => {
   await using server = await serving({ bodyBytes: mib });
   using client = await Http2Client.to(server.origin);
   const headers = { ":method": "POST", "content-type": "application/json", "content-length": 2 * mib };

@@ -74,7 +74,7 @@ describe("agents of an engine", () => {
     expect((await client.getTask(task?.id ?? "")).status.message?.parts[0]?.text).toBe("A is done");
   });
 
-  it("are replaced while a turn runs: the turn ends as it began, and the next one is of the other", async () => {
+  it("are replaced while a turn runs: the turn finishes with the old agent, and the next one uses the new one", async () => {
     const gate = deferred();
     const server = await start([{ agent: working("Old", gate.promise), path: "/a" }]);
     const client = await connect(`${server.url}/a`);
@@ -86,7 +86,7 @@ describe("agents of an engine", () => {
     expect(await textOf(client)).toBe("New is done");
   });
 
-  it("have no extension that the server does not know", async () => {
+  it("cannot have an extension that the server does not know", async () => {
     const server = await start([{ agent: working("A"), path: "/a" }]);
     const drafts = defineExtension({ uri: "https://example.com/drafts/v1", description: "Drafts", kind: "data" });
     const agent = { ...working("B"), extensions: [drafts] };
@@ -154,10 +154,10 @@ async function raw(port: number, path: string, headers = ""): Promise<string> {
   return text;
 }
 
-describe("paths that are written in another way", () => {
+describe("paths in other spellings", () => {
   const tricks = ["/..", "/%2e%2e", "/.%2E", "/a/../..", "/..%2f", "\\..", "/..\\x", "/.", "/;/..", "//.."];
 
-  it("reach no route from outside, and lead out of none", async () => {
+  it("reach no route from outside, and do not leave one", async () => {
     const seen: string[] = [];
     const server = await start([{ agent: working("A"), path: "/a" }], {
       authenticator: apiKey({ "the-key-of-ada": { subject: "ada" } }, { header: "x-key" }),

@@ -26,7 +26,7 @@ async function temporaryFolder(): Promise<string> {
 const modeOf = async (path: string): Promise<string> => ((await stat(path)).mode & 0o777).toString(8);
 
 describe("the file of the key", () => {
-  it("is made once, for its user alone, with nothing left beside it", async () => {
+  it("is created once, readable only by its user, and leaves no other file", async () => {
     const folder = join(await temporaryFolder(), "made", ".parley");
     const key = await developmentKey(folder);
     expect(Buffer.from(key, "base64")).toHaveLength(32);
@@ -37,14 +37,14 @@ describe("the file of the key", () => {
     expect(await readFile(join(folder, "development-key"), "utf8")).toBe(`${key}\n`);
   });
 
-  it("is the same for all who make it at once", async () => {
+  it("is the same for all who create it at once", async () => {
     const folder = join(await temporaryFolder(), ".parley");
     const keys = await Promise.all(Array.from({ length: 50 }, () => developmentKey(folder)));
     expect(new Set(keys).size).toBe(1);
     expect(await readdir(folder)).toEqual(["development-key"]);
   });
 
-  it.each([0o640, 0o604, 0o620, 0o601])("is refused where others have rights to it: %o", async (mode) => {
+  it.each([0o640, 0o604, 0o620, 0o601])("is rejected if others have rights to it: %o", async (mode) => {
     const folder = await temporaryFolder();
     const key = await developmentKey(folder);
     const path = join(folder, "development-key");
@@ -61,7 +61,7 @@ describe("the file of the key", () => {
     ["another text", "secret-of-development: yes"],
     ["bytes", "\0\u0001\u0002\n".repeat(40)],
     ["megabytes", "A".repeat(4 << 20)],
-  ])("with %s is refused, kept, and not repeated in the error", async (_what, content) => {
+  ])("with %s is rejected, kept, and not repeated in the error", async (_what, content) => {
     const folder = await temporaryFolder();
     const path = join(folder, "development-key");
     await writeFile(path, content, { mode: 0o600 });
@@ -72,7 +72,7 @@ describe("the file of the key", () => {
     expect(await readFile(path, "utf8")).toBe(content);
   });
 
-  it("that cannot be read is refused, and so is one of another user", async () => {
+  it("that cannot be read is rejected, and so is one of another user", async () => {
     const folder = await temporaryFolder();
     await developmentKey(folder);
     const path = join(folder, "development-key");
@@ -80,7 +80,7 @@ describe("the file of the key", () => {
     await expect(developmentKey(folder)).rejects.toThrow(/set PARLEY_KEYS, or `developmentKey: false`/);
   });
 
-  it("that is a folder or a pipe is refused, without waiting for it", async () => {
+  it("that is a folder or a pipe is rejected, without waiting for it", async () => {
     const folder = await temporaryFolder();
     await mkdir(join(folder, "development-key"), { mode: 0o700 });
     await expect(developmentKey(folder)).rejects.toThrow("must be a file");
@@ -90,7 +90,7 @@ describe("the file of the key", () => {
     await expect(developmentKey(other)).rejects.toThrow("must be a file");
   });
 
-  it("that cannot be made is not a key: the server does without", async () => {
+  it("that cannot be created is skipped: the server continues without a key", async () => {
     const folder = await temporaryFolder();
     await writeFile(join(folder, "file"), "");
     await expect(developmentKey(join(folder, "file", ".parley"))).rejects.toBeInstanceOf(CannotMakeKey);
@@ -98,7 +98,7 @@ describe("the file of the key", () => {
 });
 
 describe("links and folders of others", () => {
-  it("a key that is a link is not followed, neither to a file nor to where none is", async () => {
+  it("a key that is a link is not followed, to a file or to a missing one", async () => {
     const [folder, elsewhere] = [await temporaryFolder(), await temporaryFolder()];
     const target = join(elsewhere, "target");
     await symlink(target, join(folder, "development-key"));
@@ -109,7 +109,7 @@ describe("links and folders of others", () => {
     expect(await readFile(target, "utf8")).toBe("a".repeat(43) + "=");
   });
 
-  it("a folder that is a link of the user's own is followed", async () => {
+  it("a folder that is a link of the same user is followed", async () => {
     const folder = await temporaryFolder();
     await mkdir(join(folder, "disk"), { mode: 0o700 });
     await symlink(join(folder, "disk"), join(folder, ".parley"));
@@ -117,7 +117,7 @@ describe("links and folders of others", () => {
     expect(await readFile(join(folder, "disk", "development-key"), "utf8")).toBe(`${key}\n`);
   });
 
-  it("a folder that leads to another user's, or to nowhere, gets no key", async () => {
+  it("a folder that leads to another user's, or to a missing one, gets no key", async () => {
     const folder = await temporaryFolder();
     const other = join(folder, "theirs");
     await mkdir(other, { mode: 0o755 });
@@ -134,7 +134,7 @@ describe("links and folders of others", () => {
   });
 
   it.each([0o777, 0o1777, 0o702])(
-    "a folder in which all may write gets no key, and none of it is used: %o",
+    "a folder in which all may write gets no key, and none in it is used: %o",
     async (mode) => {
       const folder = join(await temporaryFolder(), ".parley");
       await mkdir(folder);
@@ -148,7 +148,7 @@ describe("links and folders of others", () => {
     },
   );
 
-  it("what others have put beside it, such as the half of a key, is neither used nor in the way", async () => {
+  it("what others put beside it, such as half of a key, is neither used nor in the way", async () => {
     const folder = await temporaryFolder();
     await writeFile(join(folder, "development-key.0123456789abcdef.new"), "x");
     await symlink("/etc/passwd", join(folder, "development-key.fedcba9876543210.new"));
@@ -221,7 +221,7 @@ describe("a server in development", () => {
     expect(second.log()).not.toContain("ends with this process");
   });
 
-  it("has the key of the others that start at once", async () => {
+  it("uses the key of servers that start at the same time", async () => {
     const folder = await temporaryFolder();
     const servers = [start(folder), start(folder), start(folder)];
     const sets = await Promise.all(servers.map(async ({ url }) => keySetOf(await url)));
@@ -233,7 +233,7 @@ describe("a server in development", () => {
     ["with the option off", { developmentKey: false }, {}],
     ["with a store in memory", { inMemory: true }, {}],
     ["with keys", {}, { PARLEY_KEYS: Buffer.alloc(32, 1).toString("base64") }],
-  ])("makes no file %s", async (_when, options, env) => {
+  ])("creates no file %s", async (_when, options, env) => {
     const folder = await temporaryFolder();
     const { url, log } = start(folder, options, env);
     await url;
@@ -241,7 +241,7 @@ describe("a server in development", () => {
     expect(log().includes("ends with this process")).toBe(!("PARLEY_KEYS" in env));
   });
 
-  it("does not start where the file cannot be used, nor behind a proxy without keys, and says what to do", async () => {
+  it("does not start if the file cannot be used, nor behind a proxy without keys, and says what to do", async () => {
     const folder = await temporaryFolder();
     await mkdir(join(folder, ".parley"), { mode: 0o700 });
     await expect(start(folder, { publicUrl: "https://agents.example.com" }).url).rejects.toThrow("push.keys");

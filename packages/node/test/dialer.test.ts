@@ -27,7 +27,7 @@ const sayHost: RequestListener = (request, response) => response.end(request.hea
 const codeOf = (error: unknown): unknown => (error instanceof A2AError ? error.code : error);
 
 describe("the Node dialer", () => {
-  it("connects to the addresses that were checked, also where the name resolves to others by then (DNS rebinding)", async () => {
+  it("connects to the checked addresses, even if the name now resolves to others (DNS rebinding)", async () => {
     const port = await portOf(createServer(sayHost));
     const asked: string[] = [];
     const resolve: Dialer["resolve"] = async (name) => {
@@ -42,7 +42,7 @@ describe("the Node dialer", () => {
     expect(asked).toEqual(["rebinding.example"]);
   });
 
-  it("is not called for a name that resolves to this machine", async () => {
+  it("does not call a name that resolves to this machine", async () => {
     let reached = false;
     const port = await portOf(createServer(() => (reached = true)));
     const fetch = guardedFetch({}, nodeDialer({ resolve: toHere }));
@@ -67,13 +67,13 @@ describe("the Node dialer", () => {
     expect(await answer.text()).toBe(`127.0.0.1:${port}`);
   });
 
-  it("resolves names with the resolver of the system", async () => {
+  it("resolves names with the system resolver", async () => {
     const port = await portOf(createServer(sayHost));
     const answer = await guardedFetch({ allow: ["localhost"] }, nodeDialer())(`http://localhost:${port}/`);
     expect(await answer.text()).toBe(`localhost:${port}`);
   });
 
-  it("returns status, headers and body, and follows no redirect", async () => {
+  it("returns status, headers and body, and does not follow redirects", async () => {
     const port = await portOf(
       createServer((_request, response) => {
         response.setHeader("x-many", ["a", "b"]);
@@ -84,7 +84,7 @@ describe("the Node dialer", () => {
     expect([answer.status, answer.headers.get("x-many"), await answer.text()]).toEqual([307, "a, b", "moved"]);
   });
 
-  it.each([204, 304])("gives back a status %i, which has no body", async (status) => {
+  it.each([204, 304])("returns a status %i, which has no body", async (status) => {
     const port = await portOf(createServer((_request, response) => response.writeHead(status).end()));
     const answer = await guardedFetch({ allowPrivate: true }, nodeDialer())(`http://127.0.0.1:${port}/`);
     expect([answer.status, answer.body]).toEqual([status, null]);

@@ -65,7 +65,7 @@ function shown(certificate: Certificate, authorized: boolean, ...names: readonly
   };
 }
 
-it("tells no header that was not sent, such as those with the names of members of every object", async () => {
+it("reports no header that was not sent, such as names of members of every object", async () => {
   const names = ["constructor", "__proto__", "tostring", "hasOwnProperty", "x-sent"];
   const seen: (string | undefined)[][] = [];
   const handle: UniversalHandler = (request) => {
@@ -108,7 +108,7 @@ describe("the facts of a request", () => {
     expect(seen.map(({ certificate }) => certificate)).toEqual([ours, theirs, undefined, ours]);
   });
 
-  it("have one name where a name of a certificate contains the text of another one", async () => {
+  it("have one name if a name of a certificate contains the text of another one", async () => {
     const { handle, seen } = noting();
     const server = await certificateFor("127.0.0.1");
     const known = await certificateFor("agent-7.example", 'urn:x", DNS:admin.example', "urn:a, DNS:admin.example");
@@ -121,7 +121,7 @@ describe("the facts of a request", () => {
     ]);
   });
 
-  it("have the user of Express and of Fastify, found when it is read", async () => {
+  it("have the user of Express and of Fastify, looked up when it is read", async () => {
     const { handle, seen } = noting();
     const handler = { handle, answers: () => true };
     const user = { id: "ada" };
@@ -181,7 +181,7 @@ function known(
 const list = "/tasks";
 
 describe("an authenticator that reads facts", () => {
-  it("accepts a client by its certificate, and refuses clients without a checked one (A2A 1.0 §4.5.6)", async () => {
+  it("accepts a client by its certificate, and rejects clients without a verified one (A2A 1.0 §4.5.6)", async () => {
     const { handle } = known((facts) => (facts?.certificate?.authorized ? facts.certificate.fingerprint : undefined));
     const [server, ours, stranger] = await Promise.all(
       ["127.0.0.1", "a.example", "b.example"].map((name) => certificateFor(name)),

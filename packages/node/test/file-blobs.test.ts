@@ -26,7 +26,7 @@ describe("blobs in a folder", () => {
     expect((await stat(join(own, "deep", "er", "a"))).mode & 0o777).toBe(0o700);
   });
 
-  it("leave no empty folders behind, and take a blob while the folder of its task is removed", async () => {
+  it("leave no empty folders behind, and accept a blob while the folder of its task is removed", async () => {
     const own = await mkdtemp(join(folder, ".empty-"));
     const store = fileBlobs(own);
     await store.put("agent/owner/task/one", one("1"));
@@ -39,7 +39,7 @@ describe("blobs in a folder", () => {
     expect(await readdir(join(own, ".unfinished"))).toEqual([]);
   });
 
-  it("are not what an upload left that died with its process, and that is deleted after a day", async () => {
+  it("exclude partial uploads of dead processes, which are deleted after a day", async () => {
     const own = await mkdtemp(join(folder, ".left-"));
     const store = fileBlobs(own);
     await mkdir(join(own, ".unfinished"), { recursive: true });

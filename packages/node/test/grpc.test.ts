@@ -92,7 +92,7 @@ describe("serve with the option grpc", () => {
   it.each([
     ["the option", { grpc: { port: 0 } }],
     ["a binding", { bindings: [jsonRpcBinding(), restBinding(), { binding: grpcServerBinding(), port: 0 }] }],
-  ])("may have a second port for gRPC alone, by %s", async (_, options: ServeOptions) => {
+  ])("may have a second port only for gRPC, by %s", async (_, options: ServeOptions) => {
     const server = await start(echoAgent(), options);
     const { GRPC: port = 0 } = server.ports;
     expect([0, server.port]).not.toContain(port);
@@ -106,7 +106,7 @@ describe("serve with the option grpc", () => {
     await expect(fetch(`http://127.0.0.1:${port}/`)).rejects.toThrow("fetch failed");
   });
 
-  it("closes the first port where the second one is taken", async () => {
+  it("closes the first port if the second one is taken", async () => {
     const other = await start(echoAgent());
     const refused = start(echoAgent(), { grpc: { port: other.port } });
     await expect(refused).rejects.toThrow("another process uses this port");
@@ -130,7 +130,7 @@ describe("serve with the option grpc", () => {
     expect(status).toBe(404);
   });
 
-  it("refuses grpc beside bindings, and what is not an option of it", async () => {
+  it("rejects grpc beside bindings, and unknown options of it", async () => {
     const bindings = [jsonRpcBinding()];
     await expect(start(echoAgent(), { bindings, grpc: true })).rejects.toThrow(
       "The options `bindings` and `grpc` exclude each other: add grpcBinding() to `bindings`",
@@ -179,7 +179,7 @@ describe("serve with the option grpc", () => {
 });
 
 describe("connect in Node", () => {
-  it("speaks gRPC where the options choose it, otherwise the first interface of the card", async () => {
+  it("speaks gRPC if the options choose it, otherwise the first interface of the card", async () => {
     const server = await start(echoAgent());
     const asked = await connectInNode(server.url, { binding: "GRPC" });
     expect((await asked.sendMessage("hi")).task?.artifacts?.[0]?.parts).toEqual([{ text: "Echo: hi" }]);
@@ -188,7 +188,7 @@ describe("connect in Node", () => {
     expect(names).toEqual(["GRPC", "JSONRPC", "HTTP+JSON"]);
   });
 
-  it("continues with another binding and version where an interface does not answer (A2A 1.0 §8.3.2)", async () => {
+  it("continues with another binding and version if an interface does not answer (A2A 1.0 §8.3.2)", async () => {
     const server = await start(echoAgent());
     const grpc = { url: `127.0.0.1:${server.port}`, protocolBinding: "GRPC" };
     const rpc = { url: server.url, protocolBinding: "JSONRPC" };

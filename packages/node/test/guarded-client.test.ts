@@ -81,7 +81,7 @@ describe("a client with a guard", () => {
     expect(reached).toEqual([]);
   });
 
-  it("follows no redirect of a card to this machine", async () => {
+  it("does not follow a redirect of a card to this machine", async () => {
     const reached: string[] = [];
     const inside = await listen((request, response) => {
       reached.push(request.url ?? "");

@@ -101,7 +101,7 @@ function storeWith(head: (store: Store) => Store["head"]): Store {
 }
 
 describe("the probes of a server", () => {
-  it("answer GET and HEAD with one word that nobody keeps, and no other method", async () => {
+  it("answer GET and HEAD with one word that must not be cached, and no other method", async () => {
     const server = await start();
     for (const [path, word] of [
       ["/healthz", "ok"],
@@ -124,7 +124,7 @@ describe("the probes of a server", () => {
     }
   });
 
-  it("answer whatever host and page a request names, and tell them nothing else: no card, no name (DNS rebinding)", async () => {
+  it("answer any host and page, and reveal nothing else: no card, no name (DNS rebinding)", async () => {
     const server = await start();
     for (const host of ["10.1.2.3:4000", "evil.example", "a b", "[::ffff:10.0.0.1]"]) {
       const headers = { host, origin: "https://evil.example" };
@@ -138,7 +138,7 @@ describe("the probes of a server", () => {
     expect((await fetch(`${server.url}/healthz`)).headers.get("access-control-allow-origin")).toBeNull();
   });
 
-  it("need no credentials, and are not counted by limits of rates", async () => {
+  it("need no credentials, and do not count for rate limits", async () => {
     const limits = { rate: { address: { requests: 1, per: 3_600_000 } } };
     const server = await start({ authenticator: bearer({ "token-of-ada-0123456789": { subject: "ada" } }), limits });
     for (let count = 0; count < 20; count += 1) expect(await probe(server, "/readyz")).toEqual(ready);
@@ -147,7 +147,7 @@ describe("the probes of a server", () => {
     expect(await probe(server, "/healthz")).toEqual(alive);
   });
 
-  it("come past the proxies of a server without TLS, which answers nothing else to their sender", async () => {
+  it("are answered behind the proxies of a server without TLS, which answers nothing else to their sender", async () => {
     const { handle, isProbe } = handlerWith({ health: true });
     const guarded = underRule(handle, plainRule(new Proxies(["10.0.0.0/8"]), silentLogger), isProbe);
     const ask = async (url: string) => {
@@ -196,7 +196,7 @@ describe("the probes of a server", () => {
     ["no path", [{ agent: echoAgent() }], { live: "healthz" }, "health.live"],
     ["a path with a query", [{ agent: echoAgent() }], { live: "/healthz?a" }, "health.live"],
     ["a path that leads up", [{ agent: echoAgent() }], { live: "/a/../b" }, "health.live"],
-  ])("refuse %s when the server is created", async (_name, agents, health, problem) => {
+  ])("reject %s when the server is created", async (_name, agents, health, problem) => {
     await expect(
       serve(agents, { port: 0, signals: false, logger: false, store: memoryStore(), health }),
     ).rejects.toThrow(problem);
@@ -237,7 +237,7 @@ describe("readiness", () => {
     expect(lines).toEqual(["Store unavailable; server is not ready", "Store available again; server is ready"]);
   });
 
-  it("costs one read a second, however many ask, and one in all while the store hangs", async () => {
+  it("costs one read a second, for any number of probes, and one in all while the store hangs", async () => {
     const clock = fakeClock();
     let reads = 0;
     let hang = false;
@@ -264,7 +264,7 @@ describe("readiness", () => {
     expect(reads).toBe(2);
   });
 
-  it("says what the last check has found while the next one takes long, and nothing good before the first one", async () => {
+  it("returns the last result while the next check takes long, and never success before the first one", async () => {
     const clock = fakeClock();
     const waiting: (() => void)[] = [];
     const store = storeWith((own) => async (scope, id) => {
@@ -287,7 +287,7 @@ describe("readiness", () => {
     waiting.shift()?.();
   });
 
-  it("is what the store says of itself, in words that everybody may read: no reason, and no word of its own", async () => {
+  it("is the store's own status in words that everybody may read: no reason, and no text of the store", async () => {
     const clock = fakeClock();
     const lines: unknown[] = [];
     const logger: Logger = { ...silentLogger, warn: (_, fields) => void lines.push(fields) };
@@ -312,7 +312,7 @@ describe("readiness", () => {
     expect(await ask({ writable: true })).toEqual(ready);
   });
 
-  it("fails where SQLite is closed, and is read from the file otherwise", async () => {
+  it("fails if SQLite is closed, and is read from the file otherwise", async () => {
     const folder = await mkdtemp(join(tmpdir(), "parley-health-"));
     onTestFinished(() => rm(folder, { recursive: true }));
     const store = await sqliteStore({ path: join(folder, "tasks.db") });
@@ -382,7 +382,7 @@ describe("readiness", () => {
     expect(await probe(next, "/readyz")).toEqual(ready);
   });
 
-  it("answers a connection whose first request comes after the port has closed, over HTTP/1.1 and HTTP/2, and says that it was the last", async () => {
+  it("answers a connection whose first request arrives after the port closed, over HTTP/1.1 and HTTP/2, and says that it was the last", async () => {
     const server = await start();
     const socket = netConnect(server.port, "127.0.0.1");
     const session = http2Connect(server.url);
@@ -403,7 +403,7 @@ describe("readiness", () => {
     expect(goaway).toBe(true);
   });
 
-  it("is told by gRPC as well, to any host (grpc.health.v1)", async () => {
+  it("is reported by gRPC as well, to any host (grpc.health.v1)", async () => {
     const clock = fakeClock();
     let broken = false;
     const store = storeWith(
@@ -420,7 +420,7 @@ describe("readiness", () => {
 });
 
 describe("the probes of a handler on another host", () => {
-  it("are off, and are answered where they are on", async () => {
+  it("are off by default, and are answered if they are on", async () => {
     for (const health of [undefined, true]) {
       const app = express().use(expressMount(handlerWith({ ...(health !== undefined && { health }) })));
       app.get("/healthz", (_request, response) => void response.send("the application"));

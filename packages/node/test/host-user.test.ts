@@ -141,7 +141,7 @@ describe("the user of Express", () => {
     expect(await ask(url, forged)).toEqual([401, challenge]);
   });
 
-  it("of a session is not a caller where a page of another origin sends the cookie, whatever it sends beside it", async () => {
+  it("of a session is not a caller if a page of another origin sends the cookie, whatever else it sends", async () => {
     const url = await application(handlerOf({ scheme }));
     const cookie = cookieOf(await fetch(`${url}/login`, { method: "POST" }));
     const evil = { cookie, origin: "https://evil.example", "sec-fetch-site": "cross-site" };
@@ -154,7 +154,7 @@ describe("the user of Express", () => {
     ]);
   });
 
-  it("may be missing where anyone may call", async () => {
+  it("may be missing if anyone may call", async () => {
     const handler = handlerOf({ scheme }, { authenticator: anyOf(hostUser({ scheme }), anyone()) });
     const url = await application(handler);
     const cookie = cookieOf(await fetch(`${url}/login`, { method: "POST" }));
@@ -162,7 +162,7 @@ describe("the user of Express", () => {
     expect(await ask(url, { cookie: "connect.sid=s%3Aold.session" })).toEqual(["anonymous", null, null]);
   });
 
-  it("that middleware like Passport sets is found by a promise, once for a request", async () => {
+  it("that middleware like Passport sets is looked up by a promise, once a request", async () => {
     let lookups = 0;
     type Request = ExpressRequest & { readonly user?: { readonly id: string } };
     const app = express().use((request, _response, next) => {
@@ -185,7 +185,7 @@ describe("the user of Express", () => {
     expect(await ask(url)).toEqual([401, "Bearer"]);
   });
 
-  it("that cannot be looked up is an error of the server, and lets nobody in", async () => {
+  it("that cannot be looked up is a server error, and authenticates nobody", async () => {
     const failing = [
       () => Promise.reject(new Error("The users are away: MARK-users-0815")),
       (): never => {
@@ -202,7 +202,7 @@ describe("the user of Express", () => {
     }
   });
 
-  it("tells nobody where the mount has no option for it, even with a user of that shape", async () => {
+  it("is ignored if the mount has no option for it, even with a user of that shape", async () => {
     const app = express().use((request, _response, next) => {
       Object.assign(request, { user: { subject: "ada" }, principal: { subject: "ada" } });
       next();
@@ -252,7 +252,7 @@ describe("the user of Fastify", () => {
   });
 });
 
-describe("the user of a framework of the Fetch API", () => {
+describe("the user of a Fetch API framework", () => {
   it("of Hono is the caller, from the context and its types", async () => {
     const secret = "MARK-of-the-token-0815";
     interface Env {
@@ -279,7 +279,7 @@ describe("the user of a framework of the Fetch API", () => {
     expect(await ask(url, { authorization: "Bearer wrong" })).toEqual([401, expect.any(String)]);
   });
 
-  it("as Next.js has it is looked up by a promise, and handler.fetch alone knows no user", async () => {
+  it("of Next.js is looked up by a promise, and handler.fetch alone knows no user", async () => {
     const handler = handlerOf({ scheme: { cookie: "authjs.session-token" } });
     const auth = async (request: Request): Promise<{ user: { email: string } } | null> =>
       request.headers.get("cookie") === "authjs.session-token=good" ? { user: { email: "ada@example.com" } } : null;
@@ -303,7 +303,7 @@ describe("the user of a framework of the Fetch API", () => {
   });
 });
 
-describe("the user of a server of Node", () => {
+describe("the user of a Node server", () => {
   const principal = ({ headers }: Pick<IncomingMessage, "headers">) =>
     headers.authorization === "Bearer good" && { subject: "ada" };
 
@@ -352,7 +352,7 @@ describe("the card with hostUser()", () => {
     });
   });
 
-  it("is refused by serve(), which has no framework that knows users", async () => {
+  it("is rejected by serve(), which has no framework that knows users", async () => {
     const byHost = hostUser({ scheme: "bearer" });
     for (const authenticator of [byHost, anyOf(byHost, anyone()), allOf(byHost)]) {
       const served = serve(mirror, { port: 0, store: memoryStore(), authenticator });
@@ -360,7 +360,7 @@ describe("the card with hostUser()", () => {
     }
   });
 
-  it("needs a scheme, since no client can guess what the framework reads", () => {
+  it("needs a scheme, because no client can guess what the framework reads", () => {
     expect(() => hostUser({} as HostUserOptions)).toThrow("The option scheme of hostUser() is required");
   });
 });

@@ -46,7 +46,7 @@ describe.concurrent("the client", () => {
     ["a stream", (client) => client.subscribeToTask("t")[Symbol.asyncIterator]().next()],
   ];
 
-  it.for(strange)("lives with %s, for a card and over each binding", async ([, misbehave], context) => {
+  it.for(strange)("survives %s, for a card and over each binding", async ([, misbehave], context) => {
     const { expect } = context;
     const server = await serve(misbehave, context);
     expect(await outcome(connect(server.url, limits))).toMatch(/^[A-Z]/);

@@ -39,7 +39,7 @@ describe("the pinned dialer", () => {
     await answer.arrayBuffer();
   }
 
-  it.each(strange)("lives with %s", async (_name, misbehave) => {
+  it.each(strange)("survives %s", async (_name, misbehave) => {
     const server = await serve(misbehave);
     expect(["answered", "ConnectionFailed"]).toContain(await outcome(read(server.url, 60_000)));
     await closed(server);
@@ -53,12 +53,15 @@ describe("the pinned dialer", () => {
     await closed(server);
   });
 
-  it.each(["999 Odd", "600 Odd", "101 Odd", "099 Odd"])("takes no %s for an answer (RFC 9110 §15)", async (line) => {
-    const server = await serve((socket) => void socket.end(`HTTP/1.1 ${line}\r\nContent-Length: 0\r\n\r\n`));
-    expect(await outcome(read(server.url, 60_000))).toBe("ConnectionFailed");
-  });
+  it.each(["999 Odd", "600 Odd", "101 Odd", "099 Odd"])(
+    "does not accept %s as an answer (RFC 9110 §15)",
+    async (line) => {
+      const server = await serve((socket) => void socket.end(`HTTP/1.1 ${line}\r\nContent-Length: 0\r\n\r\n`));
+      expect(await outcome(read(server.url, 60_000))).toBe("ConnectionFailed");
+    },
+  );
 
-  it("lets few bytes wait for a reader who does not read", async () => {
+  it("buffers few bytes for a reader who does not read", async () => {
     let sent = 0;
     const server = await serve((socket) => {
       socket.write("HTTP/1.1 200 OK\r\n\r\n");

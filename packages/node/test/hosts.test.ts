@@ -119,7 +119,7 @@ describe.each(Object.entries(ways))("a server on loopback without an authenticat
     }
   });
 
-  it("refuses every other host with an error of the binding", async () => {
+  it("rejects every other host with an error of the binding", async () => {
     const { port } = await start({ publicUrl: "https://agents.example.com/" });
     for (const host of ["evil.example", `evil.example:${port}`, "localhost.evil.example", "127.0.0.1.evil.example"]) {
       const { status, text } = await ask(port, host);
@@ -131,7 +131,7 @@ describe.each(Object.entries(ways))("a server on loopback without an authenticat
     }
   });
 
-  it("refuses pages of other origins that cors does not allow", async () => {
+  it("rejects pages of other origins that cors does not allow", async () => {
     const { port } = await start({ cors: { origins: ["https://app.example.com"] } });
     const from = async (origin: string): Promise<number> => (await ask(port, `127.0.0.1:${port}`, { origin })).status;
     expect(await from("https://app.example.com")).toBe(200);
@@ -188,12 +188,12 @@ it.each([
   "localhost,evil.example",
   "[::1",
   "0.0.0.0",
-])("takes the host %j for none of its own (RFC 9110 §7.2)", async (host) => {
+])("accepts the host %j as none of its own (RFC 9110 §7.2)", async (host) => {
   const { port } = await start();
   expect(await rawStatus(port, host)).toBe(403);
 });
 
-it("refuses at start a name that is not a host name", async () => {
+it("rejects at startup an invalid host name", async () => {
   await expect(start({ allowedHosts: ["http://agents.example"] })).rejects.toThrow(
     /allowedHosts has .* which is not a host/,
   );

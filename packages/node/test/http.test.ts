@@ -107,7 +107,7 @@ describe("a request", () => {
 describe("a body over the limit", () => {
   const big = "x".repeat(4_000_000);
 
-  it("is refused by its announced length before it is read, and the client gets the answer", async () => {
+  it("is rejected by its announced length before it is read, and the client gets the answer", async () => {
     await using server = await host(echo(1000));
     const { status, body, message } = await answerOf(server.url, {
       method: "POST",
@@ -117,7 +117,7 @@ describe("a body over the limit", () => {
     expect([status, body, message.headers.connection]).toEqual([413, '"RequestTooLarge"', "close"]);
   });
 
-  it("is refused while it is read where no length was announced", async () => {
+  it("is rejected while it is read if no length was announced", async () => {
     await using server = await host(echo(1000));
     using client = await RawClient.to(server.port);
     client.socket.write("POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n");
@@ -140,7 +140,7 @@ describe("a body over the limit", () => {
     expect(await (await fetch(server.url, { method: "POST", body: "ok" })).text()).toBe("ok");
   });
 
-  it("of a client that leaves in the middle is not a server error", async () => {
+  it("of a client that disconnects in the middle is not a server error", async () => {
     const told = deferred<string>();
     await using server = await host(async (request) => {
       const code = await request.text(1000).catch((error: unknown) => (error as A2AError).code);
@@ -210,7 +210,7 @@ describe("an answer", () => {
     expect(text.indexOf("</1>")).toBeLessThan(text.indexOf("</2>"));
   });
 
-  it("is a plain 500 where the handler throws, and the cause is only logged", async () => {
+  it("is a plain 500 if the handler throws, and the cause is only logged", async () => {
     const lines: unknown[] = [];
     const logger: Logger = {
       debug() {},
@@ -228,7 +228,7 @@ describe("an answer", () => {
     expect(lines).toEqual([cause]);
   });
 
-  it("with a line break in a header is refused", async () => {
+  it("with a line break in a header is rejected", async () => {
     await using server = await host(() => ({ status: 200, headers: { "x-evil": "a\r\nset-cookie: b=c" } }));
     const answer = await fetch(server.url);
     expect([answer.status, answer.headers.get("set-cookie")]).toEqual([500, null]);
@@ -252,7 +252,7 @@ describe("a stream that cannot begin", () => {
 });
 
 describe("the signal of a request", () => {
-  it("is aborted when the client leaves", async () => {
+  it("is aborted when the client disconnects", async () => {
     const aborted = deferred();
     const arrived = deferred();
     await using server = await host((request) => {
@@ -315,7 +315,7 @@ describe("a stream", () => {
     expect(await answer.text()).toBe("data: 1\n\n");
   });
 
-  it("is aborted when its writer fails, so that the client sees that it is incomplete", async () => {
+  it("is aborted when its writer fails, so the client sees that it is incomplete", async () => {
     const fail = deferred();
     await using server = await host(() => ({
       status: 200,
@@ -357,7 +357,7 @@ describe("a stream", () => {
     expect(again).toBe(true);
   });
 
-  it("waits for a slow reader with little memory, and is aborted where the reader takes nothing", async () => {
+  it("waits for a slow reader with little memory, and is aborted if the reader takes nothing", async () => {
     const chunk = "x".repeat(1024);
     let written = 0;
     let fullest = 0;

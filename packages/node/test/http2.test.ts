@@ -107,7 +107,7 @@ describe("a body over the limit over HTTP/2", () => {
   it.each([
     ["announced", { "content-length": String(big.length) }],
     ["not announced", {}],
-  ])("is refused before it is read whole, and the client sees the answer: %s", async (_name, length) => {
+  ])("is rejected before it is read whole, and the client sees the answer: %s", async (_name, length) => {
     await using server = await openPort(echo(1000));
     using client = await Http2Client.to(server.origin);
     const stream = client.begin("/", { ":method": "POST", ...length }, big);
@@ -167,7 +167,7 @@ describe("an answer over HTTP/2", () => {
     expect((await answerOf(stream)).status).toBe(401);
   });
 
-  it("is a plain 500 where the handler throws, and the cause is only logged", async () => {
+  it("is a plain 500 if the handler throws, and the cause is only logged", async () => {
     const lines: unknown[] = [];
     const logger: Logger = {
       debug() {},
@@ -186,7 +186,7 @@ describe("an answer over HTTP/2", () => {
     expect(lines).toEqual([cause]);
   });
 
-  it("with a line break in a header is refused", async () => {
+  it("with a line break in a header is rejected", async () => {
     await using server = await openPort(() => ({ status: 200, headers: { "x-evil": "a\r\nset-cookie: b=c" } }));
     using client = await Http2Client.to(server.origin);
     const { status, headers } = await client.get("/");
@@ -300,7 +300,7 @@ describe("a stream over HTTP/2", () => {
     expect((await answer).body).toBe("data: 1\n\n");
   });
 
-  it("is aborted when its writer fails, so that the client sees that it is incomplete", async () => {
+  it("is aborted when its writer fails, so the client sees that it is incomplete", async () => {
     const fail = deferred();
     await using server = await openPort(() => ({
       status: 200,
@@ -342,7 +342,7 @@ describe("a stream over HTTP/2", () => {
     await sink.ready();
   });
 
-  it("waits for a slow reader with little memory, and is aborted where the reader takes nothing", async () => {
+  it("waits for a slow reader with little memory, and is aborted if the reader takes nothing", async () => {
     const chunk = "x".repeat(1024);
     let written = 0;
     const over = deferred();
@@ -432,14 +432,14 @@ describe("a stream over HTTP/2", () => {
 });
 
 describe("a session", () => {
-  it("that is idle gets GOAWAY, and is closed also where its client does not answer", async () => {
+  it("that is idle gets GOAWAY, and is closed even if its client does not answer", async () => {
     await using server = await openPort(echo(), { keepAliveTimeout: 50, headersTimeout: 50 });
     using client = await RawClient.to(server.port);
     client.socket.write(preface);
     expect(await client.ended()).toContain(goaway);
   });
 
-  it("that is quiet with an open stream gets a ping, and stays open where its client answers", async () => {
+  it("that is quiet with an open stream gets a ping, and stays open if its client answers", async () => {
     const go = deferred();
     await using server = await openPort(
       async () => {
@@ -512,7 +512,7 @@ describe("a flood over HTTP/2", () => {
     expect(await client.ended()).toContain(goaway);
   });
 
-  it("of headers is refused", async () => {
+  it("of headers is rejected", async () => {
     await using server = await openPort(echo());
     using client = await Http2Client.to(server.origin);
     const headers = Object.fromEntries(Array.from({ length: 200 }, (_, at) => [`x-${at}`, "v"]));

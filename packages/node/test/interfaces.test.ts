@@ -60,7 +60,7 @@ const addresses = (url: string): readonly string[] => [
   `0.3 HTTP+JSON ${url}/rest`,
 ];
 
-describe("interfaces at paths of their own", () => {
+describe("interfaces at their own paths", () => {
   it("are on the card, and share the tasks of the agent", async () => {
     const server = await start([mount]);
     expect(await useAll(server.url)).toEqual(addresses(server.url));
@@ -130,7 +130,7 @@ describe("interfaces at paths of their own", () => {
   });
 });
 
-describe("two claims for one address are refused at start", () => {
+describe("two claims for one address are rejected at startup", () => {
   const { agent } = mount;
   const cases: readonly (readonly [string, readonly AgentMount[]])[] = [
     [
@@ -168,7 +168,7 @@ describe("two claims for one address are refused at start", () => {
     expect(make).toThrow(says);
   });
 
-  it("other addresses are not refused", () => {
+  it("other addresses are accepted", () => {
     const mounts = [mount, { agent, path: "/tasks" }, { agent, path: "/weather" }];
     const handler = createHandler(mounts, { store: memoryStore(), publicUrl: "http://127.0.0.1" });
     expect(handler.answers("/tasks/tasks")).toBe(true);

@@ -50,7 +50,7 @@ describe("a connection of the Node dialer", () => {
     ["an answer with a body", "200 {}", answering],
     ["204", "204 ", (_request, response) => response.writeHead(204).end()],
     ["an empty answer", "202 ", (_request, response) => response.writeHead(202).end()],
-  ])("is used again for the same origin at the same addresses, after %s", async (_what, expected, listener) => {
+  ])("is reused for the same origin at the same addresses, after %s", async (_what, expected, listener) => {
     const server = await listen(createServer(listener));
     const call = calling();
     for (let at = 0; at < 3; at++) {
@@ -59,7 +59,7 @@ describe("a connection of the Node dialer", () => {
     expect(server.accepted()).toBe(1);
   });
 
-  it("is not used again where the name resolves to another set of addresses by then", async () => {
+  it("is not reused if the name now resolves to another set of addresses", async () => {
     const server = await listen(
       createServer((request, response) => response.end(request.socket.localAddress)),
       "0.0.0.0",
@@ -76,7 +76,7 @@ describe("a connection of the Node dialer", () => {
     expect([reached.slice(0, 3), server.accepted()]).toEqual([["127.0.0.1", "127.0.0.2", "127.0.0.1"], 3]);
   });
 
-  it("is not used again for another name or another port at the same address", async () => {
+  it("is not reused for another name or another port at the same address", async () => {
     const [one, two] = [await listen(createServer(answering)), await listen(createServer(answering))];
     const call = calling();
     for (const name of ["a", "b", "a", "b"]) await call(`http://${name}.example:${one.port}/`);
@@ -84,7 +84,7 @@ describe("a connection of the Node dialer", () => {
     expect([one.accepted(), two.accepted()]).toEqual([2, 1]);
   });
 
-  it("is not shared by dialers with different TLS options, and a client certificate goes to its own alone", async () => {
+  it("is not shared by dialers with different TLS options, and a client certificate is used only by its own", async () => {
     const [certificate, client] = [await certificateFor("a.example"), await certificateFor("sender.example")];
     const tls = createTlsServer({ ...certificate, ca: client.cert, requestCert: true, rejectUnauthorized: false });
     tls.on("request", (request, response) => {
@@ -100,7 +100,7 @@ describe("a connection of the Node dialer", () => {
     expect([names, server.accepted()]).toEqual([[known, unknown, known, unknown], 2]);
   });
 
-  it("ends when nobody uses it, and is one of a few that wait for the same origin", async () => {
+  it("ends when it is idle, and is one of a few idle ones for the same origin", async () => {
     const waiting: (() => void)[] = [];
     const server = await listen(
       createServer((_request, response) => {
@@ -114,7 +114,7 @@ describe("a connection of the Node dialer", () => {
     await vi.waitFor(() => expect(server.open.size).toBe(0), { timeout: 60_000, interval: 5 });
   });
 
-  it("is one of 256 that wait, whatever the number of origins", async () => {
+  it("is one of 256 idle ones, whatever the number of origins", async () => {
     const waiting: (() => void)[] = [];
     const server = await listen(
       createServer({ keepAliveTimeout: 0 }, (_request, response) => {
@@ -127,7 +127,7 @@ describe("a connection of the Node dialer", () => {
     await vi.waitFor(() => expect(server.open.size).toBe(256), { timeout: 60_000, interval: 5 });
   });
 
-  it("does not keep the process alive while nobody uses it", async () => {
+  it("does not keep the process alive while it is idle", async () => {
     const server = await listen(createServer(answering));
     const program = `
       import { nodeDialer } from ${JSON.stringify(new URL("../dist/index.js", import.meta.url).href)};
@@ -140,14 +140,14 @@ describe("a connection of the Node dialer", () => {
     expect([code, server.accepted()]).toEqual([0, 1]);
   });
 
-  it("is not used again by a dialer that keeps none", async () => {
+  it("is not reused by a dialer that keeps none", async () => {
     const server = await listen(createServer(answering));
     const call = calling([here], { idleTimeout: 0 });
     for (let at = 0; at < 3; at++) await call(`http://a.example:${server.port}/`);
     expect(server.accepted()).toBe(3);
   });
 
-  it("is not used again when its body was not read to the end", async () => {
+  it("is not reused when its body was not read to the end", async () => {
     const server = await listen(createServer((_request, response) => response.end("x".repeat(1 << 22))));
     const resolve: Dialer["resolve"] = async () => [here];
     const fetch = guardedFetch({ allowPrivate: true, maxBytes: 1 << 23 }, nodeDialer({ resolve }));
@@ -156,7 +156,7 @@ describe("a connection of the Node dialer", () => {
   });
 });
 
-describe("a server that closes a kept connection when the next request comes", () => {
+describe("a server that closes a kept connection when the next request arrives", () => {
   /** Answers the first request of each connection. Returns the methods that it got. */
   async function closing(last: (socket: Socket) => unknown) {
     const got: string[] = [];
@@ -176,7 +176,7 @@ describe("a server that closes a kept connection when the next request comes", (
   const codeOf = (work: Promise<unknown>) => work.catch((thrown: unknown) => (thrown as { code?: string }).code);
 
   it.each(["GET", "HEAD"])(
-    "gets a %s again on a new connection, since it changes nothing (RFC 9110 §9.2.2)",
+    "gets a %s again on a new connection, because it changes nothing (RFC 9110 §9.2.2)",
     async (method) => {
       const server = await closing((socket) => socket.destroy());
       const call = calling();
@@ -186,7 +186,7 @@ describe("a server that closes a kept connection when the next request comes", (
     },
   );
 
-  it("does not get a POST again: it may have acted on it", async () => {
+  it("does not get a POST again, because it may have processed it", async () => {
     const server = await closing((socket) => socket.destroy());
     const call = calling();
     const url = `http://a.example:${server.port}/`;
@@ -231,7 +231,7 @@ describe("a server that closes a kept connection when the next request comes", (
   });
 });
 
-it("never takes bytes that a server sent after an answer for the next answer", async () => {
+it("never has bytes that it sent after an answer taken for the next answer", async () => {
   const answer = (text: string) => `HTTP/1.1 200 OK\r\nContent-Length: ${text.length}\r\n\r\n${text}`;
   const server = await listen(
     createTcpServer((socket) => {

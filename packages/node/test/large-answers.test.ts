@@ -62,7 +62,7 @@ describe("an answer with a large task", () => {
     ).toBe(`c${megabyte}`);
   });
 
-  it("is complete where the task is small", async () => {
+  it("is complete if the task is small", async () => {
     const { length } = await ask("1.0", "/tasks?pageSize=1");
     expect(Number(length)).toBeGreaterThan(100);
   });

@@ -55,7 +55,7 @@ function* zeros(pieces: number): Generator<string, void, void> {
   for (let at = 0; at < pieces; at += 1) yield "A".repeat(40_000);
 }
 
-it("gets to the agent, and is read to its end", async () => {
+it("reaches the agent, and is read to its end", async () => {
   const { handler, files } = await start();
   const { request, seen } = streamed(message(zeros(10)));
   const response = await handler.fetch(request);
@@ -64,7 +64,7 @@ it("gets to the agent, and is read to its end", async () => {
   expect(await keysOf(files)).toHaveLength(1);
 });
 
-it("that is too large is refused while it comes, the runtime is told to receive no more of it, and nothing of it stays", async () => {
+it("that is too large is rejected while it arrives, the runtime stops receiving it, and nothing of it stays", async () => {
   const { handler, files } = await start();
   const { request, seen } = streamed(message(zeros(Infinity)));
   const response = await handler.fetch(request);

@@ -53,7 +53,7 @@ function open(server: Server, length: number): ClientRequest {
   return sent.on("error", () => {});
 }
 
-it("is free again once a message is received, while the agent works on it", async () => {
+it("is released once a message is received, while the agent works on it", async () => {
   const files = fileBlobs(await folderOfTest());
   const server = await serveOne(agent, {
     store: await storeOfTest(),
@@ -69,7 +69,7 @@ it("is free again once a message is received, while the agent works on it", asyn
   expect((await first)[1]).toContain("sizes 300000");
 });
 
-it("is waited for: a message that finds none is not read before there is some", async () => {
+it("is waited for: a message without memory is not read before there is some", async () => {
   const files = fileBlobs(await folderOfTest());
   const server = await serveOne(agent, {
     store: await storeOfTest(),
@@ -91,7 +91,7 @@ it("is waited for: a message that finds none is not read before there is some", 
   expect(await next).toContain("sizes 300000");
 });
 
-it("of files that are stored again, where the store moves nothing, is that of uploads", async () => {
+it("of files that are stored again, if the store cannot move them, is that of uploads", async () => {
   const { move: _, ...files } = fileBlobs(await folderOfTest());
   let [copies, most] = [0, 0];
   const put: BlobStore["put"] = async (key, body) => {

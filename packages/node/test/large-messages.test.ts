@@ -106,7 +106,7 @@ async function isEmpty(files: BlobStore): Promise<boolean> {
 describe("a message with a large file", () => {
   const bindings = ["JSONRPC", "HTTP+JSON", "GRPC"] as const;
   const versions = ["1.0", "0.3"] as const;
-  it("reaches the agent by every binding and version, and is found again when it is repeated by another one", async () => {
+  it("reaches the agent by every binding and version, and is deduplicated when another one repeats it", async () => {
     const { server, files } = await start();
     const message = messageOf([{ text: "Look" }, { ...part, mediaType: "application/octet-stream" }]);
     const tasks = new Set<string>();
@@ -133,7 +133,7 @@ describe("a message with a large file", () => {
     await expect.poll(async () => (await keysOf(files)).length).toBe(6 * 2 + 1);
   });
 
-  it("is the same message where a body is small enough to be in memory", async () => {
+  it("is the same message if a body is small enough to be in memory", async () => {
     const store = await storeOfTest();
     const files = fileBlobs(await folderOfTest());
     const message = messageOf([part]);
@@ -146,7 +146,7 @@ describe("a message with a large file", () => {
     expect(tasks.size).toBe(1);
   });
 
-  it("comes in a body without Content-Length, and in a stream and a follow-up", async () => {
+  it("arrives in a body without Content-Length, and in a stream and a follow-up", async () => {
     const { server, files } = await start();
     const body = JSON.stringify({ message: messageOf([{ text: "ask" }, part]) });
     const [, answer] = await post(server, new Blob([body]).stream());
@@ -164,7 +164,7 @@ describe("a message with a large file", () => {
     expect(keys).toHaveLength(3);
   });
 
-  it("gets to the agent that its tenant names, whose files are its own", async () => {
+  it("reaches the agent that its tenant names, whose files are its own", async () => {
     const mounts = ["one", "two"].map((tenant) => ({ agent, tenant }));
     const { server, files } = await start({}, mounts);
     const [, answer] = await post(server, JSON.stringify({ tenant: "two", message: messageOf([part]) }));
@@ -176,7 +176,7 @@ describe("a message with a large file", () => {
   });
 });
 
-describe("files of messages that are refused", () => {
+describe("files of rejected messages", () => {
   it.each([
     ["JSON that is broken after the file", `{"message":{"messageId":"b","parts":[{"raw":"${base64}"}]`, "INVALID"],
     ["a message that is not valid", JSON.stringify({ message: { ...messageOf([part]), role: "X" } }), "role"],
@@ -219,14 +219,14 @@ describe("files of messages that are refused", () => {
     await until(() => isEmpty(files));
   });
 
-  it.each([1e5, 1e7])("are too large for the client, also where bodies are whole up to %i bytes", async (bodyBytes) => {
+  it.each([1e5, 1e7])("are too large for the client, also if bodies are whole up to %i bytes", async (bodyBytes) => {
     const few = { fileBytes: 200_000 } as ServeOptions["blobs"] & object;
     const { server } = await start({ limits: { bodyBytes }, blobs: few });
     const [status, text] = await post(server, JSON.stringify({ message: messageOf([part]) }));
     expect([status, text]).toEqual([413, expect.stringContaining("200000")]);
   });
 
-  it("are deleted: an operation that takes no files, where what stands for them would be read as something else", async () => {
+  it("are deleted: an operation without files, in which a placeholder would be read as something else", async () => {
     const { server, files } = await start();
     const params = { id: "x", message: { parts: [part] } };
     const body = JSON.stringify({ jsonrpc: "2.0", id: 1, method: "GetTask", params });
@@ -234,14 +234,14 @@ describe("files of messages that are refused", () => {
     await until(() => isEmpty(files));
   });
 
-  it("are what is refused there: a body as large without any is read like others up to `limits.bodyBytes`", async () => {
+  it("are what is rejected there: an equally large body without any is read like others up to `limits.bodyBytes`", async () => {
     const { server } = await start({ limits: { bodyBytes: 12 << 20 } });
     const params = { id: "x", note: "a".repeat(11 << 20) };
     const body = JSON.stringify({ jsonrpc: "2.0", id: 1, method: "GetTask", params });
     expect((await post(server, body, { path: "/" }))[1]).toContain("TASK_NOT_FOUND");
   });
 
-  it("are deleted: a client that leaves in the middle of the file, or after it", async () => {
+  it("are deleted: a client that disconnects in the middle of the file, or after it", async () => {
     const { server, files } = await start();
     const body = JSON.stringify({ message: messageOf([part, { text: "end" }]) });
     for (const end of [200_000, body.length - 5]) {
@@ -256,7 +256,7 @@ describe("files of messages that are refused", () => {
     expect((await post(server, body))[1]).toContain(digest);
   });
 
-  it("are never stored where the caller is refused, and nothing of the body is read", async () => {
+  it("are never stored if the caller is rejected, and nothing of the body is read", async () => {
     const { server, files } = await start({ authenticator: bearer(() => undefined) });
     const sent = open(server, 1_000_000);
     const status = new Promise((resolve) => sent.on("response", ({ statusCode }) => resolve(statusCode)));

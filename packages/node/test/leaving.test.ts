@@ -64,7 +64,7 @@ it.each(Object.keys(ways))("a caller who leaves a waiting send is not an error: 
   expect(lines.filter(({ level }) => level === "error" || level === "warn")).toEqual([]);
 });
 
-it("a server that stops is alive for the others until the last webhook that it has claimed is over", async () => {
+it("a stopping server stays alive for the others until its last claimed webhook is done", async () => {
   const order: string[] = [];
   let beats = 0;
   let answer = (): void => {};

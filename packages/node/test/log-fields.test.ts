@@ -58,8 +58,8 @@ const broken = defineExtension({
   },
 });
 
-describe("a line about a task", () => {
-  it("has the task, its context and the trace: of the agent, of its mistakes, of extensions and of what failed", async () => {
+describe("a log line about a task", () => {
+  it("has the task, its context and the trace: from the agent, its mistakes, extensions and failures", async () => {
     const agent = defineAgent({
       ...about,
       extensions: [broken],
@@ -87,7 +87,7 @@ describe("a line about a task", () => {
     }
   });
 
-  it("has them where a request failed, on every binding", async () => {
+  it("has them if a request failed, on every binding", async () => {
     const agent = defineAgent({
       ...about,
       async *onMessage(turn) {
@@ -113,7 +113,7 @@ describe("a line about a task", () => {
     }
   });
 
-  it("has them where a webhook is refused and parked", async () => {
+  it("has them if a webhook is rejected and parked", async () => {
     const receiver = createServer((_incoming, response) => response.writeHead(400).end());
     await new Promise<void>((resolve) => receiver.listen(0, "127.0.0.1", resolve));
     onTestFinished(() => void receiver.close());
@@ -136,7 +136,7 @@ describe("a line about a task", () => {
     expect(logged("Webhook receiver rejected event")[0]).toMatchObject(own);
   });
 
-  it("has them where another process resumes the task", async () => {
+  it("has them if another process resumes the task", async () => {
     const path = await folder();
     let begun: () => void = () => {};
     const waits = new Promise<void>((resolve) => (begun = resolve));

@@ -36,7 +36,7 @@ function nested(depth: number): object {
 }
 
 describe("the standard logger", () => {
-  it("writes lines of JSON where the stream is not a terminal", () => {
+  it("writes lines of JSON if the stream is not a terminal", () => {
     const { logger, records } = recorded();
     logger.info("Hello", { taskId: "t1", turn: 2, nothing: undefined });
     logger.warn("Careful");
@@ -64,7 +64,7 @@ describe("the standard logger", () => {
     expect(said({ format: "json" })).toMatch(/^\{.*\}$/);
   });
 
-  it("leaves out records below its level, and refuses unknown levels", () => {
+  it("leaves out records below its level, and rejects unknown levels", () => {
     const { logger, records } = recorded({ level: "warn" });
     for (const level of ["debug", "info", "warn", "error"] as const) logger[level](level);
     expect(records().map(({ level }) => level)).toEqual(["warn", "error"]);
@@ -191,7 +191,7 @@ describe("the standard logger", () => {
     await new Promise((done) => stream.once("close", done).resume());
   });
 
-  it("leaves out records that would wait for a slow reader, and counts them", () => {
+  it("drops records that would wait for a slow reader, and counts them", () => {
     let said = "";
     const stream = { writableLength: 0, write: (words: string) => (said += words) };
     const logger = standardLogger({ stream });

@@ -68,7 +68,7 @@ const post = (url: string, body: string, type = "application/json"): Promise<Res
 const deep = `${"[".repeat(100_000)}${"]".repeat(100_000)}`;
 
 describe("in Express", () => {
-  it("agents answer below their path, also where Express removes a prefix", async () => {
+  it("agents answer below their path, even if Express removes a prefix", async () => {
     for (const app of [express().use(expressMount(handler)), express().use("/agents", expressMount(handler))]) {
       const url = await listen(app);
       expect(await (await fetch(`${url}/agents/tasks/a%20b?x=1`)).text()).toBe("GET /agents/tasks/a%20b?x=1 ");
@@ -101,14 +101,14 @@ describe("in Express", () => {
     expect((await post(`${url}/agents`, big)).status).toBe(413);
   });
 
-  it("a parsed body that is nested too deeply is an error of the client", async () => {
+  it("a parsed body that is nested too deeply is a client error", async () => {
     const url = await listen(express().use(express.json({ limit: "1mb" }), expressMount(handler)));
     // Since Node 26 `JSON.stringify` writes any depth, and this text is refused for its size.
     const refused = Number.parseInt(process.versions.node) >= 26 ? 413 : 400;
     expect((await post(`${url}/agents`, deep)).status).toBe(refused);
   });
 
-  it("a body that was read and discarded is an error of the operator", async () => {
+  it("a body that was read and discarded is an operator error", async () => {
     const causes: unknown[] = [];
     const logger = { debug() {}, info() {}, warn() {}, error: (_text: string, fields?: object) => causes.push(fields) };
     const app = express();
@@ -215,14 +215,14 @@ describe("the metadata that a challenge names (RFC 9728 §3, §5.1)", () => {
   };
   const metadata = [200, expect.objectContaining({ resource: "http://127.0.0.1/agents" })];
 
-  it("is found in Express at the root, and beside a prefix where it is mounted at its path, too", async () => {
+  it("is found in Express at the root, and beside a prefix if it is mounted at its path, too", async () => {
     const mount = expressMount(guarded());
     for (const app of [express().use(mount), express().use(["/agents", wellKnown], mount)]) {
       expect(await metadataAt(await listen(app))).toEqual(metadata);
     }
   });
 
-  it("is found in Fastify at the root, and beside a prefix where it is registered at its path, too", async () => {
+  it("is found in Fastify at the root, and beside a prefix if it is registered at its path, too", async () => {
     const plugin = fastifyMount(guarded());
     for (const prefixes of [["/"], ["/agents", wellKnown]]) {
       const app = fastify();

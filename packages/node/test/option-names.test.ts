@@ -15,7 +15,7 @@ it.each([
   [{ lease: { maxDeath: 1 } }, "maxDeath is not an option of lease: maxDeaths is meant"],
   [{ push: { net: { allowPrivates: true } } }, "allowPrivates is not an option of push.net: allowPrivate is meant"],
   [{ processes: 2, ports: 4000 }, "ports is not an option of serve(): port is meant"],
-])("serve() refuses %j", async (options, message) => {
+])("serve() rejects %j", async (options, message) => {
   let opened = false;
   const store = () => ((opened = true), memoryStore());
   await expect(serve(echoAgent(), { port: 0, store, ...options } as ServeOptions)).rejects.toThrow(message);

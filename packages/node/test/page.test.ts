@@ -38,7 +38,7 @@ const get = (url: string, accept?: string, method = "GET"): Promise<Response> =>
   fetch(url, { method, headers: accept === undefined ? {} : { accept } });
 
 describe("the page of an agent", () => {
-  it("says what the public card says, and how to call the agent at its public address", async () => {
+  it("shows what the public card says, and how to call the agent at its public address", async () => {
     const server = await start(
       named("Oracle", { provider: { organization: "Delphi", url: "https://delphi.example" } }),
       {
@@ -65,7 +65,7 @@ describe("the page of an agent", () => {
     expect(text).not.toContain("127.0.0.1");
   });
 
-  it("runs nothing, loads nothing, is in no frame, and is another one for other clients (CSP, RFC 9110 §12.5.5)", async () => {
+  it("runs nothing, loads nothing, cannot be framed, and differs for other clients (CSP, RFC 9110 §12.5.5)", async () => {
     const server = await start(named("Oracle", { iconUrl: "https://icons.example/icon.png" }));
     const answer = await get(server.url, browser);
     const text = await answer.text();
@@ -90,7 +90,7 @@ describe("the page of an agent", () => {
     expect(known.status).toBe(304);
   });
 
-  it("is known by its media type in any case (RFC 9110 §8.3.1)", async () => {
+  it("is selected by its media type in any case (RFC 9110 §8.3.1)", async () => {
     const server = await start(named("Oracle"));
     expect((await get(server.url, "TEXT/HTML;Q=0.9")).status).toBe(200);
   });
@@ -102,7 +102,7 @@ describe("the page of an agent", () => {
     ["events", "text/event-stream"],
     ["JSON rather than HTML", "application/json, text/html;q=0.5"],
     ["everything but HTML", "text/html;q=0, */*"],
-  ])("is not for a client that accepts %s: it gets 405 with Allow as before", async (_name, accept) => {
+  ])("is not for a client that accepts %s: it gets 405 with Allow", async (_name, accept) => {
     const server = await start(named("Oracle"));
     const answer = await get(server.url, accept);
     expect([answer.status, answer.headers.get("allow")]).toEqual([405, "POST"]);
@@ -119,7 +119,7 @@ describe("the page of an agent", () => {
     expect(await answer.json()).toMatchObject({ result: { message: { parts: [{ text: "Oracle" }] } } });
   });
 
-  it("is at no other address: tasks, cards and unknown paths answer browsers as all others", async () => {
+  it("is at no other address: tasks, cards and unknown paths answer browsers like other clients", async () => {
     const server = await start(named("Oracle"));
     const card = await get(`${server.url}/.well-known/agent-card.json`, browser);
     expect(card.headers.get("content-type")).toBe("application/json");
@@ -127,12 +127,12 @@ describe("the page of an agent", () => {
     expect((await get(`${server.url}/unknown`, browser)).status).toBe(404);
   });
 
-  it("is off by an option", async () => {
+  it("can be switched off", async () => {
     const server = await start(named("Oracle"), { page: false });
     expect((await get(server.url, browser)).status).toBe(405);
   });
 
-  it("says nothing of an extended card", async () => {
+  it("shows nothing of an extended card", async () => {
     const server = await start(
       [{ agent: named("Oracle"), extendedCard: (card) => ({ ...card, description: "MARK-for-known-callers" }) }],
       { authenticator: bearer({ "token-of-ada-0123456789": { subject: "ada" } }) },
@@ -143,7 +143,7 @@ describe("the page of an agent", () => {
     expect(await answer.text()).not.toContain("MARK-for-known-callers");
   });
 
-  it("is where JSON-RPC is, and at the base where nothing else is", async () => {
+  it("is where JSON-RPC is, and at the base if nothing else is", async () => {
     const server = await start([{ agent: named("Oracle"), interfaces: { JSONRPC: "/rpc" } }]);
     for (const path of ["", "/", "/rpc", "/rpc/"]) expect((await get(server.url + path, browser)).status).toBe(200);
     const rest = await start(named("Oracle"), { bindings: [restBinding()] });
@@ -153,7 +153,7 @@ describe("the page of an agent", () => {
 });
 
 describe("the page of several agents", () => {
-  it("is at the root, where no agent is, and leads to each of them", async () => {
+  it("is at the root without an agent, and links to each of them", async () => {
     const server = await start([
       { agent: named("Weather"), path: "/weather" },
       { agent: named("Travel"), path: "/travel", tenant: "acme" },
@@ -177,7 +177,7 @@ describe("the page of several agents", () => {
     expect((await get(server.url)).status).toBe(404);
   });
 
-  it("is that of the agent at the root, where one is", async () => {
+  it("is that of the agent at the root, if there is one", async () => {
     const server = await start([{ agent: named("Root") }, { agent: named("Weather"), path: "/weather" }]);
     expect(await (await get(server.url, browser)).text()).toContain('<h1 dir="auto">Root</h1>');
   });
@@ -216,7 +216,7 @@ describe("the command for curl", () => {
       ),
       ["Bearer $TOKEN", "--cookie &quot;sid=$API_KEY&quot;"],
     ],
-  ])("sends %s as the card demands", async (_name, authenticator, parts) => {
+  ])("sends %s as the card requires", async (_name, authenticator, parts) => {
     const server = await start(named("Oracle"), { authenticator });
     const text = await (await get(server.url, browser)).text();
     for (const part of parts) expect(text).toContain(part);

@@ -26,7 +26,7 @@ async function oneByOne(client: RawClient, bytes: Buffer): Promise<void> {
 
 describe("a connection without TLS", () => {
   it.each(["GET / HTTP/1.1\r\n", "POST / HTTP/1.1\r\nContent-Length: 2\r\n", "PROPFIND / HTTP/1.1\r\n"])(
-    "that sends its bytes one by one speaks HTTP/1.1: %s",
+    "that sends its bytes one by one uses HTTP/1.1: %s",
     async (line) => {
       await using server = await openPort(echo);
       using client = await RawClient.to(server.port);
@@ -36,14 +36,14 @@ describe("a connection without TLS", () => {
     },
   );
 
-  it("that sends its bytes one by one speaks HTTP/2", async () => {
+  it("that sends its bytes one by one uses HTTP/2", async () => {
     await using server = await openPort(echo);
     using client = await RawClient.to(server.port);
     await oneByOne(client, Buffer.concat([preface, frame(4, 1, 0), getFrame(1, "/x")]));
     expect(await client.until((text) => text.includes("<GET /x >"))).toContain("<GET /x >");
   });
 
-  it("that sends everything at once keeps all of it", async () => {
+  it("that sends everything at once loses nothing", async () => {
     await using server = await openPort(async (request) => {
       const { length } = await request.text(10_000_000);
       return { status: 200, headers: json, body: `<${request.url} ${length}>` };
@@ -103,7 +103,7 @@ describe("a connection without TLS", () => {
     await client.ended();
   });
 
-  it("whose headers come byte by byte and never end is closed, although something comes all the time", async () => {
+  it("whose headers arrive byte by byte and never end is closed, although bytes keep arriving", async () => {
     await using server = await openPort(echo, { headersTimeout: 50, checkInterval: 20 });
     using client = await RawClient.to(server.port);
     client.socket.write("GET / HTTP/1.1\r\nHost: a\r\nX-Slow: ");
@@ -115,7 +115,7 @@ describe("a connection without TLS", () => {
     }
   });
 
-  it("whose body comes byte by byte and never ends is closed, over HTTP/1.1", async () => {
+  it("whose body arrives byte by byte and never ends is closed, over HTTP/1.1", async () => {
     await using server = await openPort(echo, { headersTimeout: 50, requestTimeout: 80, checkInterval: 20 });
     using client = await RawClient.to(server.port);
     client.socket.write("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 1000000\r\n\r\n");
@@ -158,7 +158,7 @@ describe("a connection without TLS", () => {
   it.each([
     ["nothing", ""],
     ["half a preface", "PRI * HT"],
-  ])("that sends %s and leaves is let go of", async (_name, bytes) => {
+  ])("that sends %s and disconnects is released", async (_name, bytes) => {
     await using server = await openPort(echo);
     using client = await RawClient.to(server.port);
     client.socket.end(bytes);
@@ -169,7 +169,7 @@ describe("a connection without TLS", () => {
     ["no HTTP at all", Buffer.from("\u0016\u0003\u0001 hello\r\n\r\n", "latin1"), "HTTP/1.1 400 "],
     ["a preface that goes wrong", Buffer.from("PRI * HTTP/2.0\r\n\r\nSM\r\nXX\r\n\r\n", "latin1"), "HTTP/1.1 400 "],
     ["a preface and then no frames", Buffer.concat([preface, Buffer.alloc(2000, "x")]), ""],
-  ])("that sends %s is refused", async (_name, bytes, expected) => {
+  ])("that sends %s is rejected", async (_name, bytes, expected) => {
     // Node leaves a session that got a GOAWAY with a reason to its timeout.
     await using server = await openPort(echo, { keepAliveTimeout: 50, headersTimeout: 50 });
     using client = await RawClient.to(server.port);
@@ -177,7 +177,7 @@ describe("a connection without TLS", () => {
     expect(await client.ended()).toContain(expected);
   });
 
-  it("that is reset while its version is not known does no harm", async () => {
+  it("that is reset while its version is unknown does no harm", async () => {
     await using server = await openPort(echo);
     for (let at = 0; at < 20; at++) {
       using client = await RawClient.to(server.port);
@@ -189,7 +189,7 @@ describe("a connection without TLS", () => {
 });
 
 describe("a TLS connection", () => {
-  it("speaks HTTP/1.1 where the client names no protocol", async () => {
+  it("uses HTTP/1.1 if the client names no protocol", async () => {
     const tls = await certificateFor("localhost");
     await using server = await openPort(echo, { tls });
     const socket = connectTls({ port: server.port, ca: tls.cert, servername: "localhost" });
@@ -273,7 +273,7 @@ describe("a binding that recognizes its requests by their headers", () => {
 });
 
 describe("a port that closes", () => {
-  it("lets requests over HTTP/2 finish, and refuses new ones", async () => {
+  it("lets requests over HTTP/2 finish, and rejects new ones", async () => {
     const go = deferred();
     const arrived = deferred();
     await using server = await openPort(async () => {

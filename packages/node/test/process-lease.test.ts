@@ -30,7 +30,7 @@ describe("the holder of a lease", () => {
     expect(isGone(typeof made === "string" ? made : JSON.stringify(made))).toBe(gone);
   });
 
-  it("of a sibling that ended is gone once it is told how it ended, so that a kill is never taken for a crash", () => {
+  it("of a sibling that ended is gone once its exit is known, so a kill is never taken for a crash", () => {
     const ended = deadPid();
     const told = new Map<number, "killed" | "crashed">();
     const siblings = {

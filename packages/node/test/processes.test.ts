@@ -33,7 +33,7 @@ const open = hub();
 wakeupContract({ describe, it, expect }, { open: async () => channelWakeup(open()) });
 
 describe("the store of several processes", () => {
-  it("tells the others which tasks have changed, and which runs are free, and its watchers what the others tell", async () => {
+  it("tells the others which tasks have changed, and which runs are free, and its watchers what the others publish", async () => {
     const channel = hub();
     const [own, other] = [channelWakeup(channel()), channelWakeup(channel())];
     const told: (string | undefined)[] = [];
@@ -65,7 +65,7 @@ describe("the store of several processes", () => {
     await store.close();
   });
 
-  it("is left as it is where it wakes other machines on its own", () => {
+  it("is left unchanged if it wakes other machines itself", () => {
     const own = channelWakeup(hub()());
     const withWakeup = (isConnected: boolean): Store =>
       Object.assign(memoryStore(), { wakeup: { ...own, isConnected } });
@@ -76,7 +76,7 @@ describe("the store of several processes", () => {
 });
 
 describe("a process that does not read", () => {
-  it("gets one wake-up in place of those that were left out, once it reads: what waits for it is bounded", () => {
+  it("gets one wake-up in place of the dropped ones, once it reads: its queue is bounded", () => {
     const sent: { text: string; done: () => void }[] = [];
     const send = ({ text }: { text: string }, done: () => void): void => void sent.push({ text, done });
     const worker = { isConnected: () => true, process: { send } };
@@ -92,7 +92,7 @@ describe("a process that does not read", () => {
     expect(sent.map((each) => each.text)).toEqual(["next"]);
   });
 
-  it("is told that any task may have changed", async () => {
+  it("learns that any task may have changed", async () => {
     let tell = (_text: string): void => {};
     const listen = (listener: (text: string) => void): void => void (tell = listener);
     const wakeup = channelWakeup({ isOpen: true, send: async () => {}, listen });
@@ -133,7 +133,7 @@ describe("the connections of several processes", () => {
     };
   }
 
-  it("go to one process after the other, wait for one that is busy no longer than it is, and none is lost with it", async () => {
+  it("go to one process after the other, wait for a busy one only while it is busy, and none is lost with it", async () => {
     const { accepted, clients, close } = await connections(6);
     const [a, b, c, d, e, f] = accepted as [Socket, Socket, Socket, Socket, Socket, Socket];
     const spread = new Spread<Taker>({ onStuck: () => {} });

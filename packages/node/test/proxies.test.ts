@@ -64,13 +64,13 @@ describe("the facts of a request", () => {
     forwarded: "for=198.51.100.1;proto=https",
   };
 
-  it("are those of the connection where no proxy is named, whatever the headers say", async () => {
+  it("are those of the connection if no proxy is named, whatever the headers say", async () => {
     expect(await factsOf(undefined, headers)).toEqual({ remoteAddress: "127.0.0.1", secure: false });
     expect(await factsOf(["10.0.0.0/8"], headers)).toEqual({ remoteAddress: "127.0.0.1", secure: false });
     expect(await factsOf(["10.0.0.0/8"], headers, "11.0.0.1")).toEqual({ remoteAddress: "11.0.0.1", secure: false });
   });
 
-  it("are those that a named proxy tells, in the headers that it writes", async () => {
+  it("are those that a named proxy reports, in the headers that it writes", async () => {
     expect(await factsOf(["127.0.0.1"], headers)).toEqual({ remoteAddress: "192.0.2.1", secure: true });
     const forwarded = { addresses: ["loopback"], headers: "forwarded" } as const;
     expect(await factsOf(forwarded, headers)).toEqual({ remoteAddress: "198.51.100.1", secure: true });
@@ -89,7 +89,7 @@ describe("the certificate of a client of a proxy", () => {
     ...(certificate !== undefined && { certificate }),
   });
 
-  it("is in the header that is named: as RFC 9440, Envoy, nginx and Traefik write it", async () => {
+  it("is in the configured header: as RFC 9440, Envoy, nginx and Traefik write it", async () => {
     const cert = await pem();
     const { raw, fingerprint256, validTo } = new X509Certificate(cert);
     const base64 = raw.toString("base64");
@@ -115,7 +115,7 @@ describe("the certificate of a client of a proxy", () => {
     }
   });
 
-  it("is known by its hash and names where Envoy passes nothing else", async () => {
+  it("is known by its hash and names if Envoy passes nothing else", async () => {
     const hash = "Ab".repeat(32);
     const value = `By=spiffe://x/a;Hash=${hash};Subject="CN=\\"a\\", O=b";URI=spiffe://x/b;DNS=b.example;DNS="c,d"`;
     expect((await factsOf(trust("x-forwarded-client-cert"), { "x-forwarded-client-cert": value })).certificate).toEqual(
@@ -129,7 +129,7 @@ describe("the certificate of a client of a proxy", () => {
   });
 
   it.each(["client-cert", "x-forwarded-client-cert", "x-ssl-client-cert"])(
-    "does not exist where %s is not a certificate, is not named, or comes from somebody else",
+    "does not exist if %s is not a certificate, is not named, or comes from somebody else",
     async (name) => {
       const { raw } = new X509Certificate(await pem());
       const good = name === "client-cert" ? `:${raw.toString("base64")}:` : raw.toString("base64");
@@ -183,7 +183,7 @@ describe("plain HTTP for other machines", () => {
     authenticator: bearer({ "a-token": { subject: "ada" } }),
   };
 
-  it("is refused at start without TLS, a named proxy, or insecure: true", async () => {
+  it("is rejected at startup without TLS, a named proxy, or insecure: true", async () => {
     await expect(start(reachable)).rejects.toThrow(/everyone on the way can read .* Set `tls`, or set `trustProxy`/);
     for (const options of [{ trustProxy: ["10.0.0.0/8"] }, { insecure: true }, { tls: await certificateFor("a") }]) {
       expect((await start({ ...reachable, ...options })).agents).toHaveLength(1);
@@ -191,7 +191,7 @@ describe("plain HTTP for other machines", () => {
     expect((await start({ host: "127.0.0.1" })).agents).toHaveLength(1);
   });
 
-  it("is answered to this machine and to the proxies alone", async () => {
+  it("is answered only to this machine and the proxies", async () => {
     const lines: string[] = [];
     const logger: Logger = {
       ...silentLogger,
@@ -260,7 +260,7 @@ describe("limits behind a proxy", () => {
 });
 
 describe("mounts", () => {
-  it("of Express and Fastify trust named proxies, and refuse others at once", async () => {
+  it("of Express and Fastify trust named proxies, and reject others at once", async () => {
     let seen: string | undefined;
     const handle: UniversalHandler = ({ facts }) => {
       seen = facts?.remoteAddress;
@@ -288,7 +288,7 @@ describe("mounts", () => {
     expect(() => fastifyMount(handler, options)).toThrow("proxy.example");
   });
 
-  it("and nodeListener log an entry that is not valid at once, and answer requests with an error", async () => {
+  it("and nodeListener log an invalid entry at once, and answer requests with an error", async () => {
     const causes: unknown[] = [];
     const logger: Logger = {
       ...silentLogger,

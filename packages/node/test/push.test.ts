@@ -118,7 +118,7 @@ describe("webhooks over each binding and version (A2A 1.0 §3.1.7 to §3.1.10, 0
     expect((await client.listTaskPushNotificationConfigs({ taskId })).configs).toHaveLength(1);
   });
 
-  it.each(faces)("%s: come with a message, and get the events of its task with their secrets", async (face) => {
+  it.each(faces)("%s: arrive with a message, and get the events of its task with their secrets", async (face) => {
     const client = await clientOf(await start({ push: true }), face);
     const { url, seen } = await hook();
     const authentication = { scheme: "Bearer", credentials: "c" };
@@ -143,7 +143,7 @@ describe("webhooks over each binding and version (A2A 1.0 §3.1.7 to §3.1.10, 0
     await expect(missing).rejects.toMatchObject({ code: "TaskNotFound" });
   });
 
-  it.each(faces)("%s: are refused where the server sends none, also with a message (§3.3.4)", async (face) => {
+  it.each(faces)("%s: are rejected if the server sends none, also with a message (§3.3.4)", async (face) => {
     const server = await start();
     const client = await clientOf(server, face);
     // The client would refuse it by the card.
@@ -156,7 +156,7 @@ describe("webhooks over each binding and version (A2A 1.0 §3.1.7 to §3.1.10, 0
     await expect(client.sendMessage({ message: "hello", configuration })).rejects.toMatchObject(code);
   });
 
-  it("0.3 reads the newest config where the request names none (0.3 §7.6)", async () => {
+  it("0.3 reads the newest config if the request names none (0.3 §7.6)", async () => {
     const server = await start({ push: true });
     const client = await clientOf(server, "JSONRPC 0.3");
     const { task } = await client.sendMessage("hello");
@@ -216,7 +216,7 @@ describe("webhooks in SQLite", () => {
 });
 
 describe("the card", () => {
-  it("declares pushNotifications where push is on, unless the agent has none", async () => {
+  it("declares pushNotifications if push is on, unless the agent has none", async () => {
     const cards = [
       await start(),
       await start({ push: false }),
@@ -228,7 +228,7 @@ describe("the card", () => {
 });
 
 describe("the keys of push", () => {
-  it("are made for the process on a loopback address, with a warning", async () => {
+  it("are generated for the process on a loopback address, with a warning", async () => {
     const { logger, lines } = recordingLogger();
     await start({ push: true, logger });
     expect(lines).toContainEqual(
@@ -254,12 +254,12 @@ describe("the keys of push", () => {
     await start({ ...open, publicUrl: "https://agents.example.com" });
   });
 
-  it("are required where a proxy makes the server public", async () => {
+  it("are required if a proxy makes the server public", async () => {
     const proxied = start({ push: true, publicUrl: "https://agents.example.com" });
     await expect(proxied).rejects.toMatchObject({ code: "InvalidParams", fields: [{ field: "push.keys" }] });
   });
 
-  it.each(["short", "c2hvcnQ=", `${key}A`])("that are wrong are refused and not shown (%#)", async (wrong) => {
+  it.each(["short", "c2hvcnQ=", `${key}A`])("that are invalid are rejected and not shown (%#)", async (wrong) => {
     const server = start({ push: { keys: [key, wrong] } });
     const error = await server.then(
       () => undefined,
@@ -271,7 +271,7 @@ describe("the keys of push", () => {
 });
 
 describe("the addresses of webhooks", () => {
-  it("on this machine are refused by a server that others reach", async () => {
+  it("on this machine are rejected by a server that others reach", async () => {
     const options = { host: "0.0.0.0", insecure: true, publicUrl: "http://localhost:4000", push: { keys: [key] } };
     const server = await start(options);
     const message = { messageId: "m", role: "ROLE_USER", parts: [{ text: "hello" }] };

@@ -44,7 +44,7 @@ describe("401 over a connection", () => {
     }
   });
 
-  it("has no id where the body is too large, announced or not", async () => {
+  it("has no id if the body is too large, announced or not", async () => {
     const { url } = await refusing();
     const body = call("x".repeat(1_000_000));
     const stream = new Blob([body]).stream();
@@ -54,7 +54,7 @@ describe("401 over a connection", () => {
     }
   });
 
-  it("is answered without an id where the body stalls", async () => {
+  it("is answered without an id if the body stalls", async () => {
     const { port, clock } = await refusing();
     using client = await RawClient.to(port);
     client.socket.write(head("Transfer-Encoding: chunked") + '10\r\n{"jsonrpc":"2.0"\r\n');

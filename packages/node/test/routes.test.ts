@@ -32,7 +32,7 @@ const mirror = async (request: Request): Promise<Response | undefined> => {
   return Response.json({ method, url, body: await request.text(), mine: headers.get("x-mine") }, { status: 201 });
 };
 
-describe("the routes of an application", () => {
+describe("an application's routes", () => {
   it("answer what belongs to no agent, over HTTP/1.1 and HTTP/2", async () => {
     const server = await start(mirror);
     const answer = await fetch(`${server.url}/own/a%20b?x=1`, {
@@ -52,7 +52,7 @@ describe("the routes of an application", () => {
     ]);
   });
 
-  it("are not asked about agents: cards, calls, streams, gRPC, probes and unknown methods of theirs", async () => {
+  it("are not called for agents: cards, calls, streams, gRPC, probes and unknown methods of theirs", async () => {
     const asked: string[] = [];
     const server = await start((request) => {
       asked.push(new URL(request.url).pathname);
@@ -93,7 +93,7 @@ describe("the routes of an application", () => {
     expect((await fetch(`${server.url}/app/stream`, { method: "HEAD" })).status).toBe(200);
   });
 
-  it("are told when their client leaves, by the signal and by the stream", async () => {
+  it("learn when their client disconnects, by the signal and by the stream", async () => {
     const left = deferred();
     const canceled = deferred();
     const server = await start((request) => {
@@ -112,7 +112,7 @@ describe("the routes of an application", () => {
     await Promise.all([left.promise, canceled.promise]);
   });
 
-  it("get what the server knows of the client, and no header that says it", async () => {
+  it("get what the server knows of the client, and no header that claims it", async () => {
     const server = await start((_request, { remoteAddress, secure }) => Response.json({ remoteAddress, secure }));
     const answer = await fetch(`${server.url}/own`, { headers: { "x-forwarded-for": "192.0.2.1" } });
     expect(await answer.json()).toEqual({ remoteAddress: "127.0.0.1", secure: false });
@@ -129,7 +129,7 @@ const withHost = (server: Server, host: string, headers: Readonly<Record<string,
       .end();
   });
 
-describe("the rules of the server hold for the routes of an application", () => {
+describe("the server's rules hold for an application's routes", () => {
   it("hosts and pages that may not call the agents may not call them either (DNS rebinding)", async () => {
     let asked = 0;
     const server = await start((request) => {
@@ -153,7 +153,7 @@ describe("the rules of the server hold for the routes of an application", () => 
     expect(await withHost(server, "evil.example")).toBe(200);
   });
 
-  it("bodies have the limit of the agents, announced or not, whatever the application makes of it", async () => {
+  it("bodies have the limit of the agents, announced or not, whatever the application does with them", async () => {
     let caught: unknown;
     const read = async (request: Request): Promise<Response> => {
       try {
@@ -180,14 +180,14 @@ describe("the rules of the server hold for the routes of an application", () => 
     expect([answer.status, await answer.text()]).toEqual([403, "no thanks"]);
   });
 
-  it("that return the same Response a second time are an error, and not an answer that is cut", async () => {
+  it("that return the same Response a second time are an error, not a truncated answer", async () => {
     const kept = new Response("once");
     const server = await start(() => kept);
     expect(await (await fetch(`${server.url}/kept`)).text()).toBe("once");
     expect((await fetch(`${server.url}/kept`)).status).toBe(500);
   });
 
-  it("an error is a 500 that tells nothing, and is logged; what is not a Response is one, too", async () => {
+  it("an error is a 500 without details, and is logged; so is what is not a Response", async () => {
     const causes: string[] = [];
     const logger: Logger = {
       ...silentLogger,
@@ -212,7 +212,7 @@ describe("the rules of the server hold for the routes of an application", () => 
     expect(causes[2]).toContain("must return a Response");
   });
 
-  it("methods that no Request has, and headers of the connection, do no harm", async () => {
+  it("methods that Request does not allow, and headers of the connection, do no harm", async () => {
     const server = await start(
       () => new Response("x", { headers: { connection: "close", "transfer-encoding": "chunked", "x-own": "1" } }),
     );

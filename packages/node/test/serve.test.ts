@@ -181,7 +181,7 @@ describe("an address to listen on", () => {
   });
 });
 
-describe("serve refuses", () => {
+describe("serve rejects", () => {
   it("an address that other machines reach, without an authenticator and without insecure: true", async () => {
     const refused = start(echoAgent(), { host: "0.0.0.0", publicUrl: "https://agents.example.com" });
     await expect(refused).rejects.toThrow(/no authenticator\. .* `insecure: true`/);
@@ -192,7 +192,7 @@ describe("serve refuses", () => {
     await expect(start(echoAgent(), { host: "::", insecure: true })).rejects.toThrow("publicUrl");
   });
 
-  it("no such address with an authenticator, a publicUrl and a proxy that is named", async () => {
+  it("no such address with an authenticator, a publicUrl and a named proxy", async () => {
     const authenticator = bearer({ secret: { subject: "ann" } });
     const server = await start(echoAgent(), {
       host: "0.0.0.0",
@@ -224,7 +224,7 @@ describe("serve refuses", () => {
     await expect(start(echoAgent(), { host })).rejects.toThrow(`Cannot listen on ${host}: the name has no address`);
   });
 
-  it("options that the handler refuses, and closes the port", async () => {
+  it("options that the handler rejects, and closes the port", async () => {
     const { port, close } = await serve(echoAgent(), { port: 0, signals: false, store: memoryStore() });
     await close();
     await expect(start(echoAgent(), { port, publicUrl: "nonsense" })).rejects.toThrow("publicUrl");
@@ -250,7 +250,7 @@ describe("close", () => {
     await closing;
   });
 
-  it("stops what takes longer, and ends the streams so that their clients continue elsewhere", async () => {
+  it("stops what takes longer, and ends the streams so their clients continue elsewhere", async () => {
     const { agent, begun, aborted } = slowAgent();
     const store = memoryStore();
     const server = await start(agent, { store });
@@ -345,7 +345,7 @@ describe("close", () => {
     await closing;
   });
 
-  it("says what a store is where it got a URL, without the URL", async () => {
+  it("says what a store is if it got a URL, without showing the URL", async () => {
     const starting = serve(echoAgent(), { port: 0, signals: false, store: "postgres://ada:secret@db/x" as never });
     await expect(starting).rejects.toThrow(/^The option `store` must be a store, or a function that opens one: .*url/);
     await expect(starting).rejects.not.toThrow("secret");

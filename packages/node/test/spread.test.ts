@@ -67,7 +67,7 @@ test("a process that does not take its connection is reported after 30 s, and an
   expect(await ask()).toBe("two");
 });
 
-test("a process that takes each of its connections is not reported, however long the pauses between them are", async () => {
+test("a process that takes each of its connections is not reported, however long the pauses are", async () => {
   const { ask, stuck } = await spreading(() => false);
   for (let times = 0; times < 3; times += 1) {
     expect(["one", "two"]).toContain(await ask());

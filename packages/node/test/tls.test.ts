@@ -62,7 +62,7 @@ async function replace(path: string, text: string): Promise<void> {
 }
 
 describe("a certificate in files", () => {
-  it("is loaded again when they change, and open connections stay", async () => {
+  it("is reloaded when they change, and open connections stay", async () => {
     const path = await folder();
     const [certFile, keyFile] = [join(path, "cert.pem"), join(path, "key.pem")];
     const [first, second] = [await certificateFor("127.0.0.1"), await certificateFor("127.0.0.1")];
@@ -81,7 +81,7 @@ describe("a certificate in files", () => {
     expect((await http2.get("/.well-known/agent-card.json")).status).toBe(200);
   });
 
-  it("stays in use while the new files do not fit together, or are missing, and the log says so", async () => {
+  it("stays in use while the new files do not match, or are missing, and the log says so", async () => {
     const path = await folder();
     const [certFile, keyFile] = [join(path, "cert.pem"), join(path, "key.pem")];
     const [first, second] = [await certificateFor("127.0.0.1"), await certificateFor("127.0.0.1")];
@@ -109,7 +109,7 @@ describe("a certificate in files", () => {
     await untilServed(server, second);
   });
 
-  it("stays in use, with its authorities, while the file of these is empty or breaks off", async () => {
+  it("stays in use, with its authorities, while the file of these is empty or truncated", async () => {
     const path = await folder();
     const files = { certFile: join(path, "cert.pem"), keyFile: join(path, "key.pem"), caFile: join(path, "ca.pem") };
     const [own, client, other] = [
@@ -169,7 +169,7 @@ describe("a certificate in files", () => {
     await untilServed(server, second);
   });
 
-  it("that is not there, or has another key, is refused at start", async () => {
+  it("that is missing, or has another key, is rejected at startup", async () => {
     const path = await folder();
     const [certFile, keyFile] = [join(path, "cert.pem"), join(path, "key.pem")];
     await expect(start({ tls: { certFile, keyFile } })).rejects.toThrow("ENOENT");
@@ -179,7 +179,7 @@ describe("a certificate in files", () => {
   });
 });
 
-describe("the version of TLS", () => {
+describe("the TLS version", () => {
   const handshake = (server: Server, options: ConnectionOptions): Promise<string> =>
     new Promise((resolve) => {
       const socket = connectTls({ port: server.port, host: "127.0.0.1", rejectUnauthorized: false, ...options });
@@ -197,7 +197,7 @@ describe("the version of TLS", () => {
   });
 
   it.each([{}, { certFile: "cert.pem" }, { keyFile: "key.pem" }, { cert: "a certificate" }, { caFile: "ca.pem" }])(
-    "is refused at start without a certificate and its key: %j",
+    "is rejected at startup without a certificate and its key: %j",
     async (tls) => {
       await expect(start({ tls })).rejects.toThrow("`tls` needs a certificate and its key");
     },
@@ -208,7 +208,7 @@ describe("the version of TLS", () => {
     { minVersion: "TLSv1.1" },
     { maxVersion: "TLSv1.1" },
     { secureProtocol: "TLS_method" },
-  ])("cannot be made older: %j is refused at start", async (options) => {
+  ])("cannot be lowered: %j is rejected at startup", async (options) => {
     await expect(start({ tls: { ...(await certificateFor("127.0.0.1")), ...options } as never })).rejects.toThrow(
       "before TLS 1.2",
     );
@@ -226,7 +226,7 @@ describe("certificates of clients (mutual TLS)", () => {
     },
   };
 
-  it("are asked for and not required: the card needs none, and each call is decided by the authenticator", async () => {
+  it("are requested and not required: the card needs none, and the authenticator decides each call", async () => {
     const [own, known, stranger] = [
       await certificateFor("127.0.0.1"),
       await certificateFor("agent-7.example"),
@@ -238,7 +238,7 @@ describe("certificates of clients (mutual TLS)", () => {
     expect([(await list(known)).status, (await list(stranger)).status, (await list()).status]).toEqual([200, 401, 401]);
   });
 
-  it("are shown again by each connection: no session of TLS is resumed", async () => {
+  it("are shown again by each connection: no TLS session is resumed", async () => {
     const [own, known] = [await certificateFor("127.0.0.1"), await certificateFor("agent-7.example")];
     const server = await start({ tls: { ...own, ca: known.cert }, authenticator: byCertificate });
     for (const maxVersion of ["TLSv1.2", "TLSv1.3"] as const) {
@@ -253,7 +253,7 @@ describe("certificates of clients (mutual TLS)", () => {
     }
   });
 
-  it("are warned about where no certificate can reach the server", async () => {
+  it("cause a warning if no certificate can reach the server", async () => {
     const warnings: string[] = [];
     const quiet = (): void => {};
     const warn = (message: string): void => void warnings.push(message);
@@ -277,7 +277,7 @@ describe("Strict-Transport-Security (RFC 6797)", () => {
     expect((await ask(own)).headers[header]).toBe("max-age=60; includeSubDomains");
   });
 
-  it("is not sent for a host of this machine, without TLS, or where it is switched off", async () => {
+  it("is not sent for a host of this machine, without TLS, or if it is switched off", async () => {
     const tls = await certificateFor("127.0.0.1");
     for (const options of [
       { tls },

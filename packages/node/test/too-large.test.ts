@@ -52,7 +52,7 @@ describe("a message beyond limits.bodyBytes", () => {
     expect(error).toMatchObject({ code: "RequestTooLarge", message: expect.stringContaining("10485760 bytes") });
   });
 
-  it("names them where a framework has parsed the body", async () => {
+  it("names them if a framework has parsed the body", async () => {
     const handler = createHandler(echoAgent(), {
       publicUrl: "http://127.0.0.1",
       store: memoryStore(),

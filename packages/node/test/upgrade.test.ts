@@ -60,7 +60,7 @@ describe("a request for an upgrade", () => {
     ["of a path where nothing is", asking("/nothing"), "404"],
     ["to another protocol", asking("/shout", "h2c", "HTTP2-Settings: AAMAAABkAAQAoAAAAAIAAAAA\r\n"), "426"],
     ["of a page of another origin", asking("/shout", "shout", "Origin: https://evil.example\r\n"), "403"],
-  ])("%s is answered as if it had not been one, and the connection continues", async (_what, asked, status) => {
+  ])("%s is answered as if it were none, and the connection continues", async (_what, asked, status) => {
     using client = await start(shouting());
     for (const round of [1, 2]) {
       client.socket.write(asked);
@@ -103,7 +103,7 @@ it("an upgraded connection stays open until the server has stopped, which closes
 });
 
 describe("a connection that was taken over", () => {
-  it("reaches what is served now: another service, and none when its agent is removed", async () => {
+  it("reaches the current service: another one, and none when its agent is removed", async () => {
     const seen: (string | undefined)[] = [];
     const named = (name: string) => ({ ...echoAgent(), name });
     const binding = shouting();

@@ -120,7 +120,7 @@ async function delivered(seen: Hook["seen"], path: string, text: string): Promis
   return [found?.headers["a2a-extensions"], found?.text.includes('"hello":"reader"')];
 }
 
-test("of 1.0: with the message or later, after a restart, and as far as the agent still has the extensions", async () => {
+test("of 1.0: with the message or later, after a restart, as far as the agent still has the extensions", async () => {
   const { url, seen } = await hook();
   const file = await folder();
   let server = await start(file);
@@ -157,7 +157,7 @@ test("of 1.0: with the message or later, after a restart, and as far as the agen
   expect(await delivered(seen, "/with", "Thank you")).toEqual([undefined, false]);
 });
 
-test("of 0.3, under the name that the header has there", async () => {
+test("of 0.3, under the header name of 0.3", async () => {
   const { url, seen } = await hook();
   const server = await start(await folder());
   const params = {

@@ -88,7 +88,7 @@ const hosts: Readonly<Record<string, (given: WebhookReceiver) => Promise<string>
 };
 
 describe.each(Object.entries(hosts))("a receiver behind %s", (_name, host) => {
-  it("takes what the library of Standard Webhooks signed, byte for byte", async () => {
+  it("accepts what the library of Standard Webhooks signed, byte for byte", async () => {
     const base = await host(receiver());
     expect(await post(base)).toBe(204);
     expect(seen).toEqual([`t1 msg_${count}x`]);
@@ -99,7 +99,7 @@ describe.each(Object.entries(hosts))("a receiver behind %s", (_name, host) => {
   });
 });
 
-it("a receiver behind HTTP/2 takes them too", async () => {
+it("a receiver behind HTTP/2 accepts them too", async () => {
   const server = createHttp2(nodeListener(receiver().handle));
   expect(server).toBeDefined();
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
@@ -125,7 +125,7 @@ it("a receiver behind HTTP/2 takes them too", async () => {
 });
 
 describe("a parser that read the body before the receiver", () => {
-  it("is named in the log and answered with 500, because no signature holds: the sender tries again", async () => {
+  it("is named in the log and answered with 500, because no signature verifies: the sender retries", async () => {
     const lines: string[] = [];
     const keep = (message: string, fields?: object): void => {
       const { cause } = (fields ?? {}) as { readonly cause?: Error };
@@ -137,7 +137,7 @@ describe("a parser that read the body before the receiver", () => {
     expect(lines.join("\n")).toContain("A parser has read the body before the receiver");
   });
 
-  it("does not matter where a token alone is believed", async () => {
+  it("does not matter if only a token is required", async () => {
     const given = receiver({ accept: { tokenOnly: true }, token: "s3cret" });
     const base = await onNode(express().use(express.json(), expressMount(given)));
     const headers = { "content-type": "application/json", "x-a2a-notification-token": "s3cret" };
