@@ -42,7 +42,7 @@ async function saved(out: string, events: readonly StreamResponse[]): Promise<re
 }
 
 describe("the files of an artifact", () => {
-  test("are saved once, also where the task is read meanwhile and has its texts in one part", async () => {
+  test("are saved once, even if the task is read meanwhile and has merged texts", async () => {
     const task = (text: string): StreamResponse => ({
       task: { id: "t", status: { state: "TASK_STATE_WORKING" }, artifacts: [{ artifactId: "a", parts: [{ text }] }] },
     });
@@ -58,13 +58,13 @@ describe("the files of an artifact", () => {
     expect(notes).toHaveLength(1);
   });
 
-  test("text that came in chunks is one file, named after the artifact", async () => {
+  test("text that arrived in chunks is one file, named after the artifact", async () => {
     await save("out", { artifactId: "1", name: "notes", parts: [{ text: "a" }, { text: "b" }] });
     expect(notes).toEqual(["saved out/notes.txt (2 B)"]);
     expect(await read("out/notes.txt")).toBe("ab");
   });
 
-  test("each kind of part gets its extension; a link is not a file, and it is said where it leads", async () => {
+  test("each kind of part gets its extension; a link is not saved, and the output says where it leads", async () => {
     await save("out", {
       artifactId: "report",
       parts: [
@@ -85,7 +85,7 @@ describe("the files of an artifact", () => {
     expect(notes.at(-1)).toMatch(/^not saved: x is at https:\/\/example\.com\/x: /);
   });
 
-  test("overwrite nothing and follow no link", async () => {
+  test("do not overwrite files or follow links", async () => {
     await mkdir(join(folder, "out"));
     await writeFile(join(folder, "victim"), "untouched");
     await symlink(join(folder, "victim"), join(folder, "out", "a.txt"));
@@ -99,7 +99,7 @@ describe("the files of an artifact", () => {
     ]);
   });
 
-  test("replace files of earlier runs with --overwrite, but not one another, and no target of a link", async () => {
+  test("replace files of earlier runs with --overwrite, but not each other, and no target of a link", async () => {
     await writeFile(join(folder, "victim"), "untouched");
     await mkdir(join(folder, "out"));
     await symlink(join(folder, "victim"), join(folder, "out", "a.txt"));
@@ -108,7 +108,7 @@ describe("the files of an artifact", () => {
     expect(await Promise.all(["victim", "out/a.txt", "out/a-2.txt"].map(read))).toEqual(["untouched", "one", "two"]);
   });
 
-  test("that cannot be written say where and why", async () => {
+  test("that cannot be written report where and why", async () => {
     await writeFile(join(folder, "file"), "");
     const saving = save("file/", { artifactId: "a", parts: [{ text: "x" }] });
     await expect(saving).rejects.toThrow(UsageError);
@@ -119,7 +119,7 @@ describe("the files of an artifact", () => {
 });
 
 describe("--out", () => {
-  test("is a file where it has an extension and is not a folder", async () => {
+  test("is a file if it has an extension and is not a folder", async () => {
     await save("new/report.txt", { artifactId: "a", parts: [file("hi", "other.bin")] });
     expect(notes).toEqual(["saved new/report.txt (2 B)"]);
     await mkdir(join(folder, "v1.0"));
@@ -127,7 +127,7 @@ describe("--out", () => {
     expect(notes.at(-1)).toBe("saved v1.0/other.bin (2 B)");
   });
 
-  test("is not overwritten, which is said before anything is sent", async () => {
+  test("is not overwritten, and the command says so before it sends anything", async () => {
     await writeFile(join(folder, "report.txt"), "mine");
     await expect(saver("report.txt")).rejects.toThrow(
       /^report.txt already exists: pass another --out, or --overwrite$/,
@@ -136,7 +136,7 @@ describe("--out", () => {
     expect(await read("report.txt")).toBe("new");
   });
 
-  test("says that no file came", async () => {
+  test("reports that no file arrived", async () => {
     expect(await saved("./", [state("TASK_STATE_COMPLETED")])).toEqual([]);
     const to = await saver("report.txt");
     await to.end();
@@ -144,8 +144,8 @@ describe("--out", () => {
   });
 });
 
-describe("artifacts that grow", () => {
-  test("are one file each, which has its name when it is complete", async () => {
+describe("growing artifacts", () => {
+  test("are one file each, which gets its name when it is complete", async () => {
     const to = await saver("out");
     await to.take(chunk([file("one ")]));
     await to.take(chunk([file("b", "b.txt")], { artifactId: "b" }));
@@ -161,7 +161,7 @@ describe("artifacts that grow", () => {
     expect((await readdir(join(folder, "out"))).toSorted()).toEqual(["a.txt", "b.txt"]);
   });
 
-  test("are written again where the agent replaces them, and not where a snapshot repeats them", async () => {
+  test("are written again if the agent replaces them, and not if a snapshot repeats them", async () => {
     const task = (parts: readonly Part[]): StreamResponse => ({
       task: { id: "t", status: { state: "TASK_STATE_WORKING" }, artifacts: [{ artifactId: "a", parts }] },
     });
@@ -178,12 +178,12 @@ describe("artifacts that grow", () => {
     expect(await read("out/a.txt")).toBe("xyz");
   });
 
-  test("are not saved where the task fails first, and nothing of them is left", async () => {
+  test("are not saved if the task fails first, and nothing of them is left", async () => {
     expect(await saved("out", [chunk([file("half")]), state("TASK_STATE_FAILED")])).toEqual([]);
     expect(notes).toEqual(['not saved: The task ended in TASK_STATE_FAILED before artifact "a" was complete']);
   });
 
-  test("of a task that is known are saved with what they had, where they grow", async () => {
+  test("of a known task are saved with their earlier content", async () => {
     const to = await saver("out");
     const artifacts = [
       { artifactId: "a", parts: [file("old ")] },
@@ -198,7 +198,7 @@ describe("artifacts that grow", () => {
     expect(await read("out/a.txt")).toBe("old new");
   });
 
-  test("are removed where the call breaks off", async () => {
+  test("are removed if the call breaks off", async () => {
     const to = await saver("out");
     await to.take(chunk([file("half")]));
     await to.discard();

@@ -45,7 +45,7 @@ async function signed(name: string, file = "card.json"): Promise<string> {
 }
 
 describe("parley card key", () => {
-  test("writes a private key that only its user may read, shows only the public one, and overwrites nothing", async () => {
+  test("writes a private key that only its user may read, shows only the public key, and overwrites nothing", async () => {
     const { code, out } = await run(["key", "mine.json"]);
     expect(code).toBe(0);
     expect((await stat(join(folder, "mine.json"))).mode & 0o777).toBe(0o600);
@@ -65,7 +65,7 @@ describe("parley card sign and verify", () => {
     expect(out).toMatch(new RegExp(`valid {2}key \\S+, ${algorithm}, over the \\w+ form\n✓ A trusted key`));
   });
 
-  test("a change of the card, another key, and no signature are not trusted: 1", async () => {
+  test("do not trust a changed card, another key, or a missing signature: 1", async () => {
     await makeKey("mine");
     await makeKey("other");
     const text = await signed("mine");
@@ -107,7 +107,7 @@ describe("parley card sign and verify", () => {
     expect(err).toContain(said);
   });
 
-  test("a file that is not JSON is not shown: it may be a key", async () => {
+  test("do not show a file that is not JSON: it may be a key", async () => {
     await writeFile(join(folder, "bad.json"), '{"d":"s3cret-of-the-test"');
     const { err } = await run(["sign", "card.json", "--key", "bad.json", "--verbose"]);
     expect(err).not.toContain("s3cret");
@@ -115,7 +115,7 @@ describe("parley card sign and verify", () => {
 });
 
 describe("parley card lint", () => {
-  test("says what is wrong, and ends with 1 where it breaks the specification", async () => {
+  test("reports what is wrong, and exits with 1 if it violates the specification", async () => {
     await writeFile(join(folder, "bad.json"), JSON.stringify({ ...card("not a url"), version: 1 }));
     const { code, out, err } = await run(["lint", "bad.json"]);
     expect({ code, err }).toEqual({ code: 1, err: "" });
@@ -125,7 +125,7 @@ describe("parley card lint", () => {
     expect(JSON.parse(json.out)).toMatchObject({ findings: [{ level: "error" }, { level: "error" }] });
   });
 
-  test("lists every fault of a card of 0.3", async () => {
+  test("lists every problem of a card of 0.3", async () => {
     const bad = { protocolVersion: "0.3.0", url: "https://a.example", name: 1, skills: [{}, {}], capabilities: 1 };
     await writeFile(join(folder, "bad.json"), JSON.stringify(bad));
     const { code, out } = await run(["lint", "bad.json"]);
@@ -140,7 +140,7 @@ describe("parley card lint", () => {
     );
   });
 
-  test("takes what is only a warning for a success", async () => {
+  test("exits with 0 on warnings only", async () => {
     await writeFile(join(folder, "plain.json"), JSON.stringify(card("http://agent.example/")));
     const { code, out } = await run(["lint", "-"], await readFile(join(folder, "plain.json"), "utf8"));
     expect(code).toBe(0);
@@ -179,7 +179,7 @@ describe("parley card verify, for an agent", () => {
     expect(await run(["verify", url, "--keys", "mine-keys.json"])).toMatchObject({ code: 1 });
   });
 
-  test("a card that no client could use is verified all the same, and one that is missing is an error", async () => {
+  test("verifies even a card that no client could use, and fails on a missing one", async () => {
     await writeFile(
       join(folder, "served.json"),
       JSON.stringify({
@@ -193,7 +193,7 @@ describe("parley card verify, for an agent", () => {
     expect(await run(["verify", url, "--keys", "mine-keys.json"])).toMatchObject({ code: 1, out: "" });
   });
 
-  test("a card without an end is not read", async () => {
+  test("does not read a card without an end", async () => {
     text = `{"name":"${"x".repeat(2 << 20)}"}`;
     const { code, out, err } = await run(["verify", url, "--keys", "mine-keys.json"]);
     expect({ code: code !== 0, out }).toEqual({ code: true, out: "" });

@@ -59,7 +59,7 @@ describe("parley card", () => {
     expect(out).toContain("  Obey  [test, script]\n    Follows the script.\n    > stream\n    > ask\n");
   });
 
-  test("--json gives the card itself, as 1.0 has it", async () => {
+  test("--json prints the card itself, in the form of 1.0", async () => {
     const { code, out, err } = await parleyHere(["card", url, "--json"]);
     expect({ code, err }).toEqual({ code: 0, err: "" });
     const headers = { "A2A-Version": "1.0" };
@@ -77,7 +77,7 @@ describe.each(["JSONRPC", "HTTP+JSON", "GRPC"])("parley send over %s", (binding)
     expect(await send("hello")).toEqual({ code: 0, out: "You said: hello\n", err: "" });
   });
 
-  test("prints content as it grows to standard output, and how the work goes to standard error", async () => {
+  test("prints growing content to standard output, and progress to standard error", async () => {
     const { code, out, err } = await parley(words("stream"), { cwd: folder });
     expect({ code, out }).toEqual({
       code: 0,
@@ -87,7 +87,7 @@ describe.each(["JSONRPC", "HTTP+JSON", "GRPC"])("parley send over %s", (binding)
     expect(err).toMatch(/● working {2}Thinking\n◆ poem\n◆ facts\n✓ completed\n$/);
   });
 
-  test("--json gives each event on a line of its own", async () => {
+  test("--json prints each event on a line of its own", async () => {
     const { code, out, err } = await send("stream", "--json");
     expect({ code, err }).toEqual({ code: 0, err: "" });
     const kinds = jsonLines<object>(out).map((line) => Object.keys(line).join());
@@ -96,7 +96,7 @@ describe.each(["JSONRPC", "HTTP+JSON", "GRPC"])("parley send over %s", (binding)
     expect(kinds.at(-1)).toBe("statusUpdate");
   });
 
-  test("--no-stream gives one answer at the end", async () => {
+  test("--no-stream prints one answer at the end", async () => {
     const { code, out } = await send("stream", "--no-stream", "--json");
     expect(code).toBe(0);
     expect(jsonLines(out)).toMatchObject([{ task: { status: { state: "TASK_STATE_COMPLETED" } } }]);
@@ -129,14 +129,14 @@ describe("parley send", () => {
   test.each([
     ["fail", "✗ failed: It broke."],
     ["reject", "✗ rejected: Not today."],
-  ])("ends with 1 when the task does (%s), also with --json", async (text, reason) => {
+  ])("exits with 1 when the task does (%s), also with --json", async (text, reason) => {
     const { code, out, err } = await parley(["send", url, text], { cwd: folder });
     expect({ code, out }).toEqual({ code: 1, out: "" });
     expect(err).toContain(reason);
     expect(await send(text, "--json")).toMatchObject({ code: 1, err: "" });
   });
 
-  test("an agent's question comes with the command that answers it, and that command works", async () => {
+  test("prints a question of the agent with the command that answers it, and that command works", async () => {
     const asked = await send("ask");
     expect(asked).toMatchObject({ code: 0, out: "A draft.\nWhat shall I say?\n" });
     const [, command = ""] = /\n {2}parley (send .*) "your answer"\n$/.exec(asked.err) ?? [];
@@ -151,13 +151,13 @@ describe("parley send", () => {
     expect(err).toMatch(/^The agent is waiting for your answer:\n {2}parley send /);
   });
 
-  test("keeps to the conversation that it is given", async () => {
+  test("continues the given conversation", async () => {
     const { contextId } = await started("stream");
     const { out } = await send("stream", "--context", contextId, "--json");
     expect(jsonLines(out)[0]).toMatchObject({ task: { contextId } });
   });
 
-  test("--no-wait only starts the task, and says how to get back to it", async () => {
+  test("--no-wait only starts the task, and says how to return to it", async () => {
     const { code, err } = await send("hang", "--no-wait");
     expect(code).toBe(0);
     const [, id = ""] = /parley watch \S+ (\S+)\n {2}parley cancel /.exec(err) ?? [];
@@ -173,7 +173,7 @@ describe("parley send", () => {
   test.each([
     ["SIGINT", 130],
     ["SIGTERM", 143],
-  ] as const)("%s leaves the task at work and says how to get back to it", async (signal, code) => {
+  ] as const)("%s leaves the task running and says how to return to it", async (signal, code) => {
     const running = start(["send", url, "hang"]);
     await running.until("err", /Hanging/);
     running.child.kill(signal);
@@ -185,7 +185,7 @@ describe("parley send", () => {
     await parleyHere(["cancel", url, id]);
   });
 
-  test("a reader that goes away ends it without a word", async () => {
+  test("a reader that disconnects ends it silently", async () => {
     const running = start(["send", url, "hang", "--json"]);
     await running.until("out", /Hanging/);
     const [line] = jsonLines((await running.until("out", /^.*\n/))[0]);
@@ -215,7 +215,7 @@ describe("artifacts on disk", () => {
     expect(await readdir(out())).toEqual(["reply.json"]);
   });
 
-  test("of a task that is looked at or watched later, too", async () => {
+  test("of a task that is read or watched later, too", async () => {
     const { id } = await started("stream");
     expect(await parleyHere(["watch", url, id, "--out", "out"], { cwd: folder })).toMatchObject({ code: 0 });
     expect(await readFile(join(out(), "poem.txt"), "utf8")).toBe("Roses are red,\nviolets are blue.");
@@ -232,7 +232,7 @@ describe("artifacts on disk", () => {
 });
 
 describe("parley watch, task, tasks, cancel", () => {
-  test("a task is watched until it ends, and its end is the exit code", async () => {
+  test("a task is watched until it ends, and its end sets the exit code", async () => {
     const { id } = await started("hang");
     const watching = start(["watch", url, id]);
     await watching.until("err", /Hanging/);
@@ -252,7 +252,7 @@ describe("parley watch, task, tasks, cancel", () => {
     expect(out).toContain("violets are blue.");
   });
 
-  test("an authorization that is missing names what comes after it", async () => {
+  test("a missing authorization names the next step", async () => {
     const { id } = await started("auth");
     const watching = start(["watch", url, id]);
     await watching.until("err", /waiting for an authorization[^]*parley watch/);
@@ -276,7 +276,7 @@ describe("parley watch, task, tasks, cancel", () => {
     expect(out).not.toContain("urn:parley");
   });
 
-  test("a task is shown with its messages and artifacts, as much history as is wanted", async () => {
+  test("a task is shown with its messages and artifacts, with as much history as requested", async () => {
     const { id, contextId } = await started("stream");
     await parleyHere(["watch", url, id]);
     const { code, out, err } = await parley(["task", url, id]);
@@ -296,7 +296,7 @@ describe("parley watch, task, tasks, cancel", () => {
     expect(await parleyHere(["cancel", url, id])).toMatchObject({ code: 1, out: "" });
   });
 
-  test("tasks are listed page after page, filtered, and go on where a list ended", async () => {
+  test("tasks are listed page by page, filtered, and continue where a list ended", async () => {
     const own = await startServer(scripted);
     try {
       for (const text of ["stream", "stream", "ask", "fail"]) await parleyHere(["send", own.url, text]);
@@ -330,7 +330,7 @@ describe("parley watch, task, tasks, cancel", () => {
   });
 });
 
-describe("what an agent says cannot drive the terminal", () => {
+describe("an agent's text cannot control the terminal", () => {
   test.each([{}, { FORCE_COLOR: "1" }])("with the environment %j", async (env) => {
     const { code, out, err } = await parley(["send", url, "ansi"], { env });
     expect(code).toBe(0);
@@ -341,7 +341,7 @@ describe("what an agent says cannot drive the terminal", () => {
     expect(err.includes("\u001b[")).toBe("FORCE_COLOR" in env);
   });
 
-  test("nor does --json, which gives the same values", async () => {
+  test("nor with --json, which prints the same values", async () => {
     const { out } = await parleyHere(["send", url, "ansi", "--json"]);
     // eslint-disable-next-line no-control-regex
     expect(out).not.toMatch(/[\u001b\u0007\u009b]/);
@@ -364,13 +364,13 @@ describe("an agent behind a token", () => {
     expect(await parleyHere(["send", guarded.url, "whoami", ...header])).toMatchObject({ code: 0, out: "alice\n" });
   });
 
-  test("says without one what is missing", async () => {
+  test("without a token says what is missing", async () => {
     const { code, out, err } = await parleyHere(["send", guarded.url, "whoami"]);
     expect({ code, out }).toEqual({ code: 1, out: "" });
     expect(err).toContain("pass --token TOKEN or set PARLEY_TOKEN");
   });
 
-  test("never has its token in a command that is proposed", async () => {
+  test("never has its token in a suggested command", async () => {
     const { err } = await parleyHere(["send", guarded.url, "ask", "--token", "s3cret"]);
     expect(err).toContain('--token "$PARLEY_TOKEN"');
     expect(err).not.toContain("s3cret");

@@ -60,7 +60,7 @@ async function conform(
 }
 
 describe("the report", () => {
-  test("tells level, section, binding, what was expected and what came; a MUST that does not hold ends with 1", async () => {
+  test("shows level, section, binding, expected and actual result; a failed MUST exits with 1", async () => {
     const { code, out, err } = await conform("must", ["--binding", "JSONRPC"]);
     expect({ code, err }).toEqual({ code: 1, err: "" });
     // Which other bindings there are is not what this is about.
@@ -81,7 +81,7 @@ Not made, and why:
 `);
   });
 
-  test("a SHOULD that does not hold is told, and ends with 0", async () => {
+  test("shows a failed SHOULD, and exits with 0", async () => {
     const { code, out } = await conform("should", []);
     expect(code).toBe(0);
     expect(out).toContain("FAIL SHOULD MIX-2");
@@ -90,7 +90,7 @@ Not made, and why:
     expect(out).toMatch(/\nConformant: every MUST that applies was asked and holds \(3 MUST checks\)\.\n$/);
   });
 
-  test("tells the HTTP status that an error of 0.3 came with: only REST has one of its own", async () => {
+  test("shows the HTTP status of an error of 0.3, if the binding is REST", async () => {
     const step = "{ id: a, operation: get_task, params: { id: unknown } }";
     await writeFile(
       join(folder, "old.acts.yaml"),
@@ -107,7 +107,7 @@ suites: [{ id: s, name: S, tests: [{ id: OLD-1, name: old, level: must, steps: [
     ]);
   });
 
-  test("colours and progress are for a terminal alone", async () => {
+  test("uses colours and progress only on a terminal", async () => {
     const plain = await conform("must", []);
     const shown = await conform("must", [], true);
     expect(plain.out + plain.err).not.toContain("\u001b");
@@ -153,7 +153,7 @@ suites: [{ id: s, name: S, tests: [{ id: OLD-1, name: old, level: must, steps: [
     });
   });
 
-  test("for build servers is JUnit, with nothing in it that XML has no word for", async () => {
+  test("for build servers is valid JUnit, without characters that XML does not allow", async () => {
     await conform("must", ["--junit", "report.xml", "--binding", "HTTP+JSON"]);
     const text = await readFile(join(folder, "report.xml"), "utf8");
     expect(text).toContain('<testsuite name="rest-1.0.mixed" tests="3" failures="1" errors="0" skipped="1"');
@@ -169,7 +169,7 @@ suites: [{ id: s, name: S, tests: [{ id: OLD-1, name: old, level: must, steps: [
   });
 });
 
-describe("the verdict says what could not be asked (ACTS §12.5)", () => {
+describe("the verdict lists what could not be tested (ACTS §12.5)", () => {
   const behaving = `${header}suites:
   - id: verdict
     name: Verdict
@@ -230,7 +230,7 @@ Not made, and why:
     expect(suites?.[0]?.tests.slice(1)).toMatchObject([{ not_asked: true }, { not_asked: true }, { not_asked: false }]);
   });
 
-  test("for build servers: a test that is skipped, with the reasons", async () => {
+  test("for build servers: a skipped test, with the reasons", async () => {
     await asked("--behaviors", "none", "--junit", "verdict.xml");
     const text = await readFile(join(folder, "verdict.xml"), "utf8");
     expect(text).toContain('<testsuites name="A2A conformance" tests="13" failures="0" errors="0" skipped="10">');
@@ -241,7 +241,7 @@ Not made, and why:
     );
   });
 
-  test("tests and bindings that were left out are counted as well", async () => {
+  test("excluded tests and bindings are counted as well", async () => {
     const { out } = await asked("--filter", "V-1", "--binding", "JSONRPC", "--json");
     expect(JSON.parse(out)).toMatchObject({
       verdict: "partial",
@@ -256,7 +256,7 @@ Not made, and why:
     });
   });
 
-  test("only where all that applies was asked is a server conformant", async () => {
+  test("a server is conformant only if everything that applies was tested", async () => {
     const { code, out } = await asked("--other-token", "somebody");
     expect(code).toBe(0);
     expect(out).toMatch(/\nConformant: every MUST that applies was asked and holds \(9 MUST checks\)\.\n$/);
@@ -309,7 +309,7 @@ describe("usage", () => {
     expect(out()).toBe("");
   });
 
-  test("of a version that is not spoken here ends with 2, and so does a folder of nothing", async () => {
+  test("an unsupported version exits with 2, and so does an empty folder", async () => {
     const inner = await mkdtemp(join(folder, "versions-"));
     const older = mixed.replace("LEVEL", "may").replace('spec_version: "1.0"', 'spec_version: "0.4"');
     await writeFile(join(inner, "a.acts.yaml"), older);
@@ -323,7 +323,7 @@ describe("usage", () => {
     }
   });
 
-  test("if there is no server, or no card, it ends with 1", async () => {
+  test("without a server, or a card, it exits with 1", async () => {
     for (const [url, message] of [
       ["http://127.0.0.1:9", /got no answer/],
       [`${server.url}/nowhere.json`, /answers 404 and no A2A 1\.0 card/],
@@ -335,7 +335,7 @@ describe("usage", () => {
   });
 });
 
-describe("tests that are left", () => {
+describe("selected tests", () => {
   const ids = async (...args: string[]): Promise<readonly string[]> => {
     const { io, out } = recordedIo();
     await run(["conform", server.url, "--json", "--behaviors", "none", "--binding", "JSONRPC", ...args], io);
@@ -358,7 +358,7 @@ describe("tests that are left", () => {
   });
 });
 
-describe("what whoever runs the tests may have left out is said on standard error", () => {
+describe("tests that the user excluded are listed on standard error", () => {
   test("credentials", async () => {
     const other = await startParley("guarded");
     onTestFinished(() => other.close({ grace: 0 }));
@@ -380,13 +380,13 @@ describe("what whoever runs the tests may have left out is said on standard erro
   });
 });
 
-test("where every test is skipped nothing is proved: it ends with 1", async () => {
+test("if every test is skipped nothing is proved: it exits with 1", async () => {
   const { io, out } = recordedIo();
   expect(await run(["conform", server.url, "--filter", "CARD-EXT-102"], io)).toBe(1);
   expect(out()).toMatch(/\nNothing was tested; \d+ MUST checks that may apply were not made\.\n/);
 });
 
-test("a verdict that is the runner's own reading says what was asked", async () => {
+test("a verdict by the runner's own interpretation says what was tested", async () => {
   const card = "steps: [{ id: a, operation: get_agent_card }]";
   await writeFile(
     join(folder, "reading.acts.yaml"),
@@ -409,7 +409,7 @@ test("a verdict that is the runner's own reading says what was asked", async () 
   expect(shown.out()).toContain("       the runner's reading: the answer is a valid SendMessageResponse");
 });
 
-test("what cannot be seen over a binding is skipped there, with the reason", async () => {
+test("behaviour that a binding cannot show is skipped there, with the reason", async () => {
   const path = join(folder, "headers.acts.yaml");
   await writeFile(
     path,
@@ -426,7 +426,7 @@ test("what cannot be seen over a binding is skipped there, with the reason", asy
   ]);
 });
 
-describe("a mistake of a test is not a failure of the server", () => {
+describe("a mistake in a test is not a failure of the server", () => {
   const one = async (steps: string): Promise<{ result: string; failure: { message: string } }> => {
     await writeFile(
       join(folder, "one.acts.yaml"),
@@ -451,14 +451,14 @@ describe("a mistake of a test is not a failure of the server", () => {
     expect(await one("{ id: a, stream: b }")).toMatchObject({ result: "error" });
   });
 
-  test("but a variable that nobody has set fails its step (ACTS §12.2)", async () => {
+  test("but a variable that is not set fails its step (ACTS §12.2)", async () => {
     expect(await one('{ id: a, operation: get_task, params: { id: "{{nobody}}" } }')).toMatchObject({
       result: "fail",
       failure: { message: "the variable nobody is not set", step_id: "a" },
     });
   });
 
-  test("and so does a capture of what is not there", async () => {
+  test("and so does a capture of a missing value", async () => {
     expect(await one("{ id: a, operation: get_agent_card, capture: { x: no.such } }")).toMatchObject({
       result: "fail",
     });

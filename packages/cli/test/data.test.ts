@@ -31,7 +31,7 @@ describe("--data", () => {
     ["empty.json", "empty.json must be JSON; line 1, column 1: unexpected end"],
     ["none.json", "cannot read none.json: no such file. --data takes a file or JSON"],
     ["-", "standard input must be JSON; line 1, column 1: unexpected nonsense"],
-  ])("says of %s what is wrong, and where", async (value, message) => {
+  ])("reports for %s what is wrong, and where", async (value, message) => {
     const files = { "form.json": '{\n  "a": 1,\n  }\n', "empty.json": "" };
     await expect(sent(files, [value], "nonsense")).rejects.toThrow(message);
   });
@@ -41,7 +41,7 @@ describe("--data", () => {
     await expect(sent({}, ["-"], "1", "-")).rejects.toThrow("standard input can be read only once");
   });
 
-  test("finds a mistake in exactly the texts that are not JSON", () => {
+  test("finds a mistake exactly in the texts that are not JSON", () => {
     const isJson = (text: string): boolean => {
       try {
         JSON.parse(text);

@@ -74,7 +74,7 @@ async function db(path: string, args: readonly string[], answer?: string) {
 }
 
 describe("parley db purge", () => {
-  test("counts first, deletes what it counted while the file is in use, and leaves what an agent works on", async () => {
+  test("counts first, deletes what it counted while the file is in use, and keeps active tasks", async () => {
     const { path, left } = await given();
     const args = ["purge", "--before", "1d", "--json"];
     expect(await db(path, [...args, "--dry-run"])).toMatchObject({
@@ -112,7 +112,7 @@ describe("parley db purge", () => {
     expect(await left()).toEqual(["asks", "works"]);
   });
 
-  test("leaves no row of a conversation that has no task any more", async () => {
+  test("leaves no row of a conversation without tasks", async () => {
     const { path, store } = await given();
     const talked = { agent: "/", owner: ada, contextId: "talked" };
     const answer = { messageId: "m", role: "ROLE_AGENT", parts: [{ text: "hi" }] };
@@ -128,7 +128,7 @@ describe("parley db purge", () => {
     expect(contexts.map(({ contextId }) => contextId)).toEqual(["c"]);
   });
 
-  test("refuses to delete everything by mistake, and tasks that an agent works on", async () => {
+  test("refuses to delete everything by mistake, and active tasks", async () => {
     const { path, left } = await given();
     expect(await db(path, ["purge", "--yes"])).toMatchObject({
       code: 2,
@@ -141,7 +141,7 @@ describe("parley db purge", () => {
 });
 
 describe("parley db export and erase", () => {
-  test("write all that an owner has into a file of its own, and then delete it, with its name", async () => {
+  test("write all data of an owner into a file, then delete it, including its name", async () => {
     const { path, left, store } = await given();
     const out = join(folder, `${files}.jsonl`);
     expect(await db(path, ["export", "--subject", "ada", "--out", out])).toMatchObject({ code: 0, out: "", err: "" });
@@ -168,7 +168,7 @@ describe("parley db export and erase", () => {
     });
   });
 
-  test("an export that fails leaves no part of a file, and a file that is there stays as it is", async () => {
+  test("leave no partial file after a failed export, and do not change an existing file", async () => {
     const { path } = await given();
     const out = join(folder, `${files}.jsonl`);
     exporting.fails = true;
@@ -236,7 +236,7 @@ describe("parley db suspended and resume", () => {
     expect(JSON.parse(out)).toEqual({ agent: "/planner", taskId: "two" });
   });
 
-  test("refuse a task that is unknown, not suspended, or of another agent, and a store that is not there", async () => {
+  test("reject a task that is unknown, not suspended, or of another agent, and a missing store", async () => {
     const { path, store } = await given();
     await suspend(store, "two", "/planner");
     for (const id of ["unknown", "works", "young", "two"]) {
@@ -256,8 +256,8 @@ describe("parley db suspended and resume", () => {
   });
 });
 
-describe("what goes wrong", () => {
-  test("an export that is interrupted leaves no file, and its exit code is 130", async () => {
+describe("failures", () => {
+  test("an interrupted export leaves no file, and its exit code is 130", async () => {
     const { path, store } = await given();
     const out = join(folder, "interrupted.jsonl");
     for (let at = 0; at < 60; at += 1) await put(store, `more-${at}`, "TASK_STATE_COMPLETED", hour);
@@ -271,7 +271,7 @@ describe("what goes wrong", () => {
     expect((await db(path, ["export", "--subject", "ada", "--out", out])).code).toBe(0);
   });
 
-  test("a database that is away is named as that, and not as an agent", async () => {
+  test("an unavailable database is named as such, and not as an agent", async () => {
     const { io, err } = recordedIo({ cwd: folder });
     const url = "postgres://nobody@127.0.0.1:1/nowhere";
     expect(await run(["db", "purge", "--before", "1d", "--database-url", url, "--yes"], io)).toBe(1);
@@ -307,7 +307,7 @@ describe("parley db export and erase, with --files", () => {
     return { path, where, owner: owner?.owner ?? "", keys };
   }
 
-  test("take the folder, or what a module exports: files are in the export, and deleted", async () => {
+  test("accept the folder, or what a module exports: files are in the export, and deleted", async () => {
     const { path, where, owner, keys } = await withFile();
     const module = join(folder, "files.mjs");
     const source = JSON.stringify(import.meta.resolve("@parley/node"));
@@ -329,7 +329,7 @@ describe("parley db export and erase, with --files", () => {
     expect(await keys()).toEqual([]);
   });
 
-  test("refuse a place that is not there, that holds no files, or that another database has marked", async () => {
+  test("reject a missing location, one without files, or one that another database has marked", async () => {
     const { path, where, owner, keys } = await withFile();
     const args = ["erase", "--owner", owner, "--yes", "--files"];
     expect(await db(path, [...args, join(folder, "nowhere")])).toMatchObject({ code: 2 });

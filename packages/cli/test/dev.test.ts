@@ -48,7 +48,7 @@ async function sayAt(url: string): Promise<string | undefined> {
   return task?.artifacts?.[1]?.parts[0]?.text;
 }
 
-test("serves the new version as soon as it can be loaded, while tasks finish in the version that they began with", async () => {
+test("serves the new version as soon as it loads, while tasks finish in the version that they began with", async () => {
   await save(agent("one"));
   const port = await reservePort();
   const url = `http://127.0.0.1:${port}`;
@@ -74,7 +74,7 @@ test("serves the new version as soon as it can be loaded, while tasks finish in 
   expect((await running.done).code).toBe(0);
 });
 
-test("waits for a change where the module cannot be loaded at first, and ends with Ctrl-C", async () => {
+test("waits for a change if the module cannot be loaded at first, and ends with Ctrl-C", async () => {
   const port = await reservePort();
   await save("export default 1;");
   running = start(["dev", "agent.ts", "--port", String(port), "--store", "memory"], { cwd: folder });
@@ -93,7 +93,7 @@ const gone = (pid: number): Promise<void> =>
 /** Never yields, so that its process hears nothing. */
 const loop = 'console.log("pid " + process.pid + "."); for (;;);';
 
-test("says why nothing is served, and leaves no process where it is killed while a module never yields", async () => {
+test("says why nothing is served, and leaves no process if it is killed while a module never yields", async () => {
   const other = createServer().listen(0, "127.0.0.1");
   await once(other, "listening");
   const { port } = other.address() as AddressInfo;
@@ -130,7 +130,7 @@ test("serves the correction of an agent that never yields, and ends such a modul
   await gone(Number(pid));
 });
 
-test("refuses a port that would change with each restart", async () => {
+test("rejects a port that would change with each restart", async () => {
   const { code, err } = await parleyHere(["dev", "agent.ts", "--port", "0"], { cwd: folder });
   expect(code).toBe(2);
   expect(err).toContain("--port must not be 0");

@@ -92,7 +92,7 @@ async function proxy(upstream: () => string, change: Change = () => ({})): Promi
 }
 
 describe("parley doctor", () => {
-  test("finds nothing at a server that is as it should be, and calls each address of the card", async () => {
+  test("finds nothing wrong with a healthy server, and calls each address of the card", async () => {
     const { url } = keep(await startServer(slow, { grpc: false }));
     const { code, found } = await doctor(url, "--message", "800");
     expect(found.map(({ subject, verdict }) => [subject, verdict])).toEqual([
@@ -106,7 +106,7 @@ describe("parley doctor", () => {
     expect(code).toBe(0);
   });
 
-  test("sends no message unless it is told to, and begins no task", async () => {
+  test("sends no message unless requested, and starts no task", async () => {
     let asked = 0;
     const { url } = keep(await startServer({ ...slow, execute: (turn) => ((asked += 1), slow.execute(turn)) }));
     const { found } = await doctor(url);
@@ -114,7 +114,7 @@ describe("parley doctor", () => {
     expect(asked).toBe(0);
   });
 
-  test("reads well on a terminal: a mark, the subject, what was seen, and the cure below", async () => {
+  test("prints on a terminal a mark, the subject, the observation, and the fix below", async () => {
     const { url } = keep(await startServer(slow, { grpc: false }));
     const { out } = await parleyHere(["doctor", url]);
     expect(out).toMatch(/^✓ card {6}http:\/\/127\.0\.0\.1:\d+\/\.well-known\/agent-card\.json, 1\.\d kB, in \d+ ms$/m);
@@ -122,7 +122,7 @@ describe("parley doctor", () => {
     expect(out).toMatch(/\n\nThe agent can be called\.\n$/);
   });
 
-  test("finds a proxy that holds streams back", async () => {
+  test("finds a proxy that buffers streams", async () => {
     const at: { url: string } = { url: "" };
     const outside = await proxy(() => at.url);
     at.url = keep(await startServer(slow, { publicUrl: outside })).url;
@@ -146,7 +146,7 @@ describe("parley doctor", () => {
     expect(code).toBe(1);
   });
 
-  test("finds an address that nobody answers, and one where something else answers", async () => {
+  test("finds an address that does not answer, and one where something else answers", async () => {
     const page = await listen(createServer((_, response) => void response.writeHead(200).end("<html>Welcome</html>")));
     const gone = createServer();
     const nowhere = await listen(gone);
@@ -170,7 +170,7 @@ describe("parley doctor", () => {
     expect(code).toBe(1);
   });
 
-  test("names publicUrl where the card names another address than its own, and grpc_pass where a proxy passes no gRPC on", async () => {
+  test("names publicUrl if the card names another address than its own, and grpc_pass if a proxy does not pass on gRPC", async () => {
     const at: { url: string } = { url: "" };
     const outside = await proxy(() => at.url);
     at.url = keep(await startServer(slow, { publicUrl: outside })).url;
@@ -185,7 +185,7 @@ describe("parley doctor", () => {
       expect(each).toMatchObject({ verdict: "broken", cure: expect.stringContaining(`(--public-url) to ${url}`) });
   });
 
-  test("names the client that refuses a card with gRPC, and why: that is a warning, and the agent can be called", async () => {
+  test("names the client that rejects a card with gRPC, and why: a warning, and the agent can be called", async () => {
     const { url } = keep(await startServer(slow, { grpc: true }));
     const { code, found } = await doctor(url);
     expect(of(found, "clients")).toEqual([
@@ -199,7 +199,7 @@ describe("parley doctor", () => {
     expect(code).toBe(0);
   });
 
-  test("calls gRPC with TLS where the other addresses of the card have it, also on this machine", async () => {
+  test("calls gRPC with TLS if the other addresses of the card use it, also on this machine", async () => {
     const first: number[] = [];
     const server = createTcpServer((socket) => {
       socket.once("data", (bytes) => (first.push(bytes[0] ?? 0), socket.destroy())).on("error", () => {});
@@ -225,7 +225,7 @@ describe("parley doctor", () => {
     expect(of((await doctor(url)).found, "card").map(({ verdict }) => verdict)).toEqual(["ok"]);
   });
 
-  test("says that an agent wants credentials, and is content with them", async () => {
+  test("reports that an agent requires credentials, and accepts that", async () => {
     const token = "secret-of-ada-0123456789";
     const { url } = keep(await startServer(slow, { authenticator: bearer({ [token]: { subject: "ada" } }) }));
     const without = await doctor(url);
@@ -239,7 +239,7 @@ describe("parley doctor", () => {
     expect(JSON.stringify(given.found)).not.toContain(token);
   });
 
-  test("finds a server that is not there, and a certificate that clients refuse", async () => {
+  test("finds a missing server, and a certificate that clients reject", async () => {
     const gone = createServer();
     const nowhere = await listen(gone);
     gone.close();
@@ -257,7 +257,7 @@ describe("parley doctor", () => {
     expect(code).toBe(1);
   });
 
-  test("keeps credentials to the origin that it was given, and reads no more than a card may have", async () => {
+  test("sends credentials only to the given origin, and reads no more than a card may have", async () => {
     const told: unknown[] = [];
     const elsewhere = await listen(
       createServer(({ headers }, response) => {
@@ -303,7 +303,7 @@ describe("parley doctor", () => {
     });
   });
 
-  test("finds a card that is not a card, and one of an older version alone", async () => {
+  test("finds an invalid card, and one of an older version only", async () => {
     const page = await listen(createServer((_, response) => void response.writeHead(200).end("<html>Welcome</html>")));
     expect((await doctor(page)).found).toMatchObject([
       { subject: "card", verdict: "broken", cure: expect.stringContaining("agent-card.json") },
@@ -315,7 +315,7 @@ describe("parley doctor", () => {
   });
 });
 
-test("a clock is judged by what the header can tell: whole seconds, written while the request was under way", () => {
+test("a clock is judged by the precision of the header: whole seconds, written while the request was under way", () => {
   const verdict = (said: number): string => checkClock({ said, asked: 100_000, answered: 103_000 }).verdict;
   expect(verdict(99_000)).toBe("ok");
   expect(verdict(103_000)).toBe("ok");
@@ -326,7 +326,7 @@ test("a clock is judged by what the header can tell: whole seconds, written whil
   expect(verdict(170_000)).toBe("broken");
 });
 
-test("addresses are broken that only the server's own network can call, and that are less safe than the card", () => {
+test("addresses are broken if only the server's own network can call them, or they are less secure than the card", () => {
   const verdict = (asked: string, url: string): string | undefined =>
     misplaced(new URL(asked), { url, protocolBinding: "JSONRPC", protocolVersion: "1.0" })?.verdict;
   for (const inside of [
@@ -344,7 +344,7 @@ test("addresses are broken that only the server's own network can call, and that
   expect(verdict("http://10.0.0.7:4000", "http://10.0.0.7:4000")).toBeUndefined();
 });
 
-test("ADK for Python refuses addresses that are not https or http on this machine, and other origins than that of the card", () => {
+test("ADK for Python rejects addresses other than https or http on this machine, and origins other than that of the card", () => {
   const seen = (asked: string, ...urls: readonly string[]): string | undefined => {
     const supportedInterfaces = urls.map((url) => ({ url, protocolBinding: "JSONRPC", protocolVersion: "1.0" }));
     const [finding] = checkClients(new URL(asked), { ...slow, supportedInterfaces } as unknown as AgentCard);
@@ -362,7 +362,7 @@ test("ADK for Python refuses addresses that are not https or http on this machin
   expect(seen("http://127.0.0.1:4000", "http://localhost:4000")).toContain("is not at the origin of the card");
 });
 
-test("streams are judged by how long the task took: one that was quick tells nothing", () => {
+test("streams are judged by how long the task took: a quick one shows nothing", () => {
   const verdict = (made: number, came: number): string => verdictOf({ events: 9, made, came, whole: true }).verdict;
   expect(verdict(20, 0)).toBe("unknown");
   expect(verdict(2000, 10)).toBe("broken");

@@ -27,8 +27,8 @@ async function card(url: string, ...more: string[]): Promise<{ code: number; out
   return { code, out: out(), err: err() };
 }
 
-describe("what goes wrong on the way is told in the words of a person", () => {
-  test("nobody listens", async () => {
+describe("failures are explained in plain words", () => {
+  test("connection refused", async () => {
     const url = await stranger(() => {});
     await new Promise((resolve) => server?.close(resolve));
     const { code, out, err } = await card(url);
@@ -63,7 +63,7 @@ describe("what goes wrong on the way is told in the words of a person", () => {
     );
   });
 
-  test("a binding that the card does not have is not a fault of the agent", async () => {
+  test("a binding that the card does not have is not the agent's fault", async () => {
     const url = await stranger((request, response) => {
       const supportedInterfaces = [
         { url: `http://${request.headers.host ?? ""}`, protocolBinding: "JSONRPC", protocolVersion: "1.0" },
@@ -98,7 +98,7 @@ describe("what goes wrong on the way is told in the words of a person", () => {
     expect(err).toMatch(new RegExp(`^parley: ${url} does not follow the A2A protocol: `));
   });
 
-  test("a page of a stranger cannot drive the terminal", async () => {
+  test("an untrusted page cannot control the terminal", async () => {
     const url = await stranger((_request, response) =>
       response.setHeader("content-type", "text/plain").end("\u001b[2J\u001b]0;owned\u0007"),
     );
@@ -113,7 +113,7 @@ describe("what goes wrong on the way is told in the words of a person", () => {
     expect(err).toContain("pass --token TOKEN or set PARLEY_TOKEN");
   });
 
-  test("--verbose says what caused it", async () => {
+  test("--verbose shows the cause", async () => {
     const url = await stranger(() => {});
     await new Promise((resolve) => server?.close(resolve));
     const { err } = await card(url, "--verbose");
@@ -145,7 +145,7 @@ describe("an agent whose card leads elsewhere", () => {
     return err();
   }
 
-  test("is not blamed itself: each address that was tried is named, with what it said, and the card's", async () => {
+  test("is not blamed itself: each address that was tried is named, with its error, and the card's", async () => {
     const gone = await stranger(() => {});
     await new Promise((resolve) => server?.close(resolve));
     const url = await stranger(cardNaming(`${gone}/a`, `${gone}/b`));
@@ -157,7 +157,7 @@ describe("an agent whose card leads elsewhere", () => {
     );
   });
 
-  test("is told from one that got no token, and the option that sends it is named", async () => {
+  test("is distinguished from one that got no token, and the option that sends it is named", async () => {
     const asked: (string | undefined)[] = [];
     const other = createServer((request, response) => {
       asked.push(request.headers.authorization);
@@ -177,7 +177,7 @@ describe("an agent whose card leads elsewhere", () => {
   });
 });
 
-test("what an agent says about refused credentials is told, and one that got none asks for some", () => {
+test("an agent's explanation of rejected credentials is shown, and an agent without any asks for some", () => {
   const url = "https://agents.example.com";
   const login = `parley login ${url}, or pass --token TOKEN or set PARLEY_TOKEN`;
   const told = (message?: string): string => explain(new A2AError("Unauthenticated", message), { url });
@@ -186,7 +186,7 @@ test("what an agent says about refused credentials is told, and one that got non
   expect(told("\u001b[2JNo")).not.toContain("\u001b");
 });
 
-test("fields that an agent refuses are named", () => {
+test("fields that an agent rejects are named", () => {
   const fields = [{ field: "message.parts", description: "must not be empty" }];
   expect(explain(new A2AError("InvalidParams", "Invalid parameters", { fields }))).toBe(
     "Invalid parameters (InvalidParams)\n  message.parts: must not be empty",

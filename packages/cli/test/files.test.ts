@@ -45,7 +45,7 @@ test("a path gives its bytes as base64 under its own name, without the folders",
   expect(await filePart(join(folder, "a.csv"), "/")).toEqual({ raw: "+/8=", filename: "a.csv", mediaType: "text/csv" });
 });
 
-test("a media type may be said", async () => {
+test("a media type may be given", async () => {
   await writeFile(join(folder, "a.dat"), "a,b");
   expect(await filePart("a.dat;type=text/csv", folder)).toMatchObject({ filename: "a.dat", mediaType: "text/csv" });
 });
@@ -62,7 +62,7 @@ test("a URL is passed on as one", async () => {
   });
 });
 
-test("what cannot be read is named with the reason", async () => {
+test("a file that cannot be read is named with the reason", async () => {
   await expect(filePart("nothing", folder)).rejects.toThrow("cannot read nothing: no such file");
   await expect(filePart("folder", folder)).rejects.toThrow("cannot read folder: is a folder");
 });

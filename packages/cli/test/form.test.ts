@@ -79,7 +79,7 @@ describe.each([
 ])("parley send fills the form of a question, with %s", (_, options) => {
   const send = (lines: readonly string[]) => typed(["send", server.url, "Book", ...options], lines);
 
-  test("field by field: it says what each may be, checks it, and takes defaults", async () => {
+  test("field by field: it shows what each may be, checks it, and offers defaults", async () => {
     const wrong = ["", "B", "Bern", "2026-02-31x", "2026-02-28", "1.5", "10", "", "free", "0", "1000.5", "70"];
     const more = ["third", "second", "perhaps", "y", "nobody", "", "", ""];
     const { code, questions, left, out, err } = await send([...wrong, ...more]);
@@ -122,7 +122,7 @@ describe.each([
     expect(err).not.toContain("--data");
   });
 
-  test("again where the agent refuses it, with what was answered as defaults", async () => {
+  test("again if the agent rejects it, with the earlier answers as defaults", async () => {
     const first = ["Basel", "2026-02-28", "2", "500", "First", "n", "", "Window", ""];
     const { code, questions, out } = await send([...first, "", "", "", "50", "", "", "", "", ""]);
     expect(code).toBe(0);
@@ -141,7 +141,7 @@ describe.each([
     expect(out).toContain('{"city":"Basel","day":"2026-02-28","seats":2,"price":50,"');
   });
 
-  test("or not: who ends it gets the command with --data, and that command works", async () => {
+  test("or not: a user who ends it gets the command with --data, and that command works", async () => {
     const { code, questions, err } = await send(["Bern"]);
     expect({ code, questions: questions.length }).toEqual({ code: 0, questions: 2 });
     const [, task = "", form = ""] = /\n {2}parley send \S+ --task (\S+) --data '(.*)'\n$/.exec(err) ?? [];
@@ -185,7 +185,7 @@ describe("parley watch", () => {
     expect(err).toMatch(/The agent is waiting for a form\. Press Ctrl-D to leave it\.\n[^]*✓ completed\n$/);
   });
 
-  test("ends where the user ends the form, and says --data", async () => {
+  test("ends if the user ends the form, and suggests --data", async () => {
     const { code, err } = await typed(["watch", server.url, await waitingTask(server.url)], ["Bern"]);
     expect(code).toBe(0);
     expect(err).toMatch(
@@ -196,7 +196,7 @@ describe("parley watch", () => {
   test.each<readonly [why: string, args: readonly string[], interactive: boolean]>([
     ["without a terminal", [], false],
     ["with --json", ["--json"], true],
-  ])("asks for no form %s", async (_, args, interactive) => {
+  ])("shows no form %s", async (_, args, interactive) => {
     const task = await waitingTask(polled.url);
     const { code, questions, err } = await typed(["watch", polled.url, task, ...args], answers, { interactive });
     expect({ code, questions }).toEqual({ code: 0, questions: [] });
@@ -204,7 +204,7 @@ describe("parley watch", () => {
   });
 });
 
-describe("parley send asks for no form, and says --data", () => {
+describe("parley send shows no form, and suggests --data", () => {
   test.each<readonly [why: string, args: readonly string[], interactive: boolean]>([
     ["without a terminal", ["Book"], false],
     ["with --json", ["Book", "--json"], true],
@@ -218,27 +218,27 @@ describe("parley send asks for no form, and says --data", () => {
     expect(err).toMatch(/The agent is waiting for a form:\n {2}parley send \S+ --task \S+ --data '\{"city":"…"/);
   });
 
-  test("where a field that is required is a list", async () => {
+  test("if a required field is a list", async () => {
     const { questions, err } = await typed(["send", server.url, "list"], ["a"]);
     expect(questions).toEqual([]);
     expect(err).toMatch(/ --data '\{"names":\[\]\}'\n$/);
   });
 
-  test("with what an agent wrote in quotes, so that a copied command runs nothing of it", async () => {
+  test("with text of an agent in quotes, so a copied command runs nothing of it", async () => {
     const { questions, out, err } = await typed(["send", server.url, "own"], []);
     expect(questions).toEqual(["it's (optional) [$(id)]:"]);
     expect(out).not.toContain("properties");
     expect(err).toContain(` --data '{"it'\\''s":"$(id)"}'\n`);
   });
 
-  test("and a pipe gets the form as it is", async () => {
+  test("and a pipe gets the form unchanged", async () => {
     const recorded = recordedIo({ env: { XDG_CONFIG_HOME: "/nowhere", PARLEY_KEYCHAIN: "off" } });
     expect(await run(["send", server.url, "Book"], recorded.io)).toBe(0);
     expect(recorded.out()).toContain('"$schema": "https://json-schema.org/draft/2020-12/schema"');
   });
 });
 
-test("a stream that begins with the question that was answered asks the next one, and not that again", async () => {
+test("a stream that begins with the answered question asks the next one, and not that again", async () => {
   const asking = (name: string): TaskStatus => {
     const form = { type: "object", properties: { [name]: { type: "string" } }, required: [name] };
     const parts = [{ data: form, mediaType: "application/schema+json" }];
@@ -292,7 +292,7 @@ describe("a form", () => {
     expect(isForm({ text: "a" })).toBe(false);
   });
 
-  test("that is hostile is not asked for, and breaks nothing", () => {
+  test("that is hostile is not shown, and breaks nothing", () => {
     const many = Object.fromEntries(Array.from({ length: 51 }, (_, at) => [`f${at}`, { type: "string" }]));
     let deep: object = { type: "string" };
     for (let level = 0; level < 400; level += 1) deep = object({ a: deep });
@@ -315,7 +315,7 @@ describe("a form", () => {
     expect(of(object({ a: { $ref: "#" }, b: { type: "string" } }))?.fields?.map(({ name }) => name)).toEqual(["b"]);
   });
 
-  test("shows nothing that moves the cursor, hides what is secret, and keeps names as data", async () => {
+  test("shows nothing that moves the cursor, hides secrets, and keeps names as data", async () => {
     const schema = JSON.parse(
       `{"type":"object","required":["__proto__"],"properties":{"__proto__":{"type":"string","title":"\\u001b[2Ja"},"key":{"type":"string","format":"password"}}}`,
     ) as object;

@@ -158,14 +158,14 @@ async function shown(words: readonly string[], url: string, ...more: string[]): 
   return both();
 }
 
-test("every command that calls an agent is tried", () => {
+test("every command that calls an agent is tested", () => {
   const all = createProgram(recordedIo().io, () => {}).commands.map((command) => command.name());
   const tried = new Set([...Object.values(calls).map(([name = ""]) => name), ...ofOurOwn]);
   expect(tried).toEqual(new Set(all));
 });
 
 describe.each(Object.entries(calls))("parley %s", (_, words) => {
-  test.each(["task", "error"] as const)("shows a hostile %s, and does nothing of it", async (answer) => {
+  test.each(["task", "error"] as const)("shows a hostile %s, without effect", async (answer) => {
     const url = await hostileAgent(answer);
     for (const more of [[], ["--json"], ["--verbose"]]) {
       const text = await shown(words, url, ...more);
@@ -180,7 +180,7 @@ describe.each(Object.entries(calls))("parley %s", (_, words) => {
   });
 });
 
-test("what a hostile card is called is kept, and shown, without doing anything", async () => {
+test("the name of a hostile card is stored and shown without effect", async () => {
   const url = await hostileAgent("task");
   await shown(["login", "URL"], url);
   for (const command of [["whoami"], ["whoami", "URL"], ["whoami", "--json"], ["logout", "URL"]]) {
@@ -190,7 +190,7 @@ test("what a hostile card is called is kept, and shown, without doing anything",
   }
 });
 
-test("a card with thousands of skills does not fill the terminal, and says what was left out", async () => {
+test("a card with thousands of skills does not fill the terminal, and the output says what was left out", async () => {
   const url = await hostileAgent("task", { text: "x", entries: 120 });
   const text = await shown(["card", "URL"], url);
   expect(text).toContain("… 70 more; --json shows all");
@@ -198,7 +198,7 @@ test("a card with thousands of skills does not fill the terminal, and says what 
   expect(JSON.parse(await shown(["card", "URL"], url, "--json"))).toMatchObject({ skills: { length: 120 } });
 });
 
-test("a page instead of a card does nothing", async () => {
+test("a page instead of a card has no effect", async () => {
   for (const status of [200, 302, 401, 403, 404, 429, 500]) {
     const headers = { "www-authenticate": `Bearer realm="x"`, "retry-after": "0", location: "/%1b[2J" };
     const url = await serving((_request, response) => response.writeHead(status, headers).end(evil));

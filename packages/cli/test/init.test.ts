@@ -30,7 +30,7 @@ async function readJson(path: string): Promise<unknown> {
 }
 
 describe("parley init", () => {
-  test("refuses a folder that is not empty, and touches nothing", async () => {
+  test("rejects a folder that is not empty, and changes nothing in it", async () => {
     await mkdir(join(folder, "full"));
     await writeFile(join(folder, "full", "mine"), "");
     const { code, out, err } = await init("full");
@@ -39,7 +39,7 @@ describe("parley init", () => {
     expect(await readdir(join(folder, "full"))).toEqual(["mine"]);
   });
 
-  test("writes into a fresh repository, and says where a file is in the way", async () => {
+  test("writes into a fresh repository, and names a file that is in the way", async () => {
     await mkdir(join(folder, "repository", ".git"), { recursive: true });
     expect((await init("repository")).code).toBe(0);
     await writeFile(join(folder, "file"), "");
@@ -82,14 +82,14 @@ describe("parley init", () => {
     ]);
   });
 
-  test("takes the tools in the versions that this project is tried with", async () => {
+  test("uses the versions of the tools that this project is tested with", async () => {
     const { devDependencies } = (await readJson(join(root, "package.json"))) as { devDependencies: object };
     expect(devDependencies).toMatchObject({ ...toolVersions, libsql: libsqlVersion });
   });
 });
 
 /** test/release/tarballs.test.ts installs, checks, tests, serves and asks it. */
-describe("a project that was just made", () => {
+describe("a new project", () => {
   let project = "";
   let made: { code: number; out: string };
   beforeAll(async () => {
@@ -97,7 +97,7 @@ describe("a project that was just made", () => {
     made = await init("my-agent");
   });
 
-  test("is announced with the commands that come next", () => {
+  test("is announced with the next commands", () => {
     expect(made).toMatchObject({
       code: 0,
       out:

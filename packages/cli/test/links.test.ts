@@ -71,7 +71,7 @@ test("client.download() reads a link at the agent's own origin without options, 
   }
 });
 
-test("client.download() reads a link elsewhere with the fetch that it is given alone, and the error says so", async () => {
+test("client.download() reads a link elsewhere only with the given fetch, and the error says so", async () => {
   const client = await connect(url, { headers: { authorization: "Bearer of-the-user" } });
   const other = { taskId: task, artifactId: "other" };
   const refused = await errorOf(only(client.download(other)));

@@ -62,7 +62,7 @@ describe("parley listen", () => {
     expect(await webhooksOf(taskIn(err()))).toEqual([]);
   });
 
-  test("shows a known task, then its webhooks; a task that ends badly is a 1", async () => {
+  test("shows a known task, then its webhooks; a failed task exits with 1", async () => {
     const id = await taskOf("hang");
     const { code, err, until } = listen(server.url, id);
     await until("arrive at");
@@ -76,7 +76,7 @@ describe("parley listen", () => {
     expect(await webhooksOf(id)).toEqual([]);
   });
 
-  test("ends at once for a task that is over, and for a direct reply", async () => {
+  test("ends at once for a terminal task, and for a direct reply", async () => {
     const id = await taskOf("fail");
     await vi.waitFor(async () =>
       expect((await (await connect(server.url)).getTask(id)).status.state).toMatch(/FAILED/),
@@ -98,7 +98,7 @@ describe("parley listen", () => {
     expect(await webhooksOf(taskIn(err()))).toEqual([]);
   });
 
-  test("continues through a question, so that it can be answered from elsewhere", async () => {
+  test("continues through a question, so it can be answered from elsewhere", async () => {
     const { code, err, until } = listen(server.url, "--message", "ask");
     await until("The agent is waiting for your answer");
     const taskId = taskIn(err());
@@ -108,7 +108,7 @@ describe("parley listen", () => {
     expect(err()).toMatch(/✓ completed\n$/);
   });
 
-  test("with --json each webhook is a line of JSON", async () => {
+  test("with --json prints each webhook as a line of JSON", async () => {
     const { code, out } = listen(server.url, "--message", "stream", "--json");
     expect(await code).toBe(0);
     const events = out()
@@ -118,7 +118,7 @@ describe("parley listen", () => {
     expect(events).toEqual([["statusUpdate"], ["artifactUpdate"], ["artifactUpdate"], ["statusUpdate"]]);
   });
 
-  test("refuses what proves nothing, says so, and shows nothing of it", async () => {
+  test("rejects an unverified webhook, says so, and shows nothing of it", async () => {
     const { code, both, until, interrupt } = listen(server.url, "--message", "hang");
     await until("● working");
     const url = /arrive at (\S+)/.exec(both())?.[1] ?? "";
@@ -150,7 +150,7 @@ describe("parley listen says what is wrong", () => {
     expect(err()).toMatch(message);
   });
 
-  test("for an agent without webhooks, a task that is not there, and a port that is taken", async () => {
+  test("for an agent without webhooks, a missing task, and a port that is taken", async () => {
     const without = await startServer(scripted);
     const { code, err } = listen(without.url, "t");
     expect(await code).toBe(1);

@@ -126,7 +126,7 @@ describe("a login in the browser", () => {
     expect(JSON.parse(json)).toMatchObject({ logins: [{ account: `${user} at ${provider.issuer}` }] });
   });
 
-  test("shows no user of a server that tells none, nor the client in their place", async () => {
+  test("shows no user of a server that reports none, nor the client in their place", async () => {
     const clients: ProviderOptions["clients"] = [
       {
         client_id: "simple",
@@ -155,7 +155,7 @@ describe("a login in the browser", () => {
     expect(await whoami()).toMatchObject({ code: 0, out: "ada\n" });
   });
 
-  test("is refused where the user refuses, and nothing is kept", async () => {
+  test("is rejected if the user declines, and nothing is stored", async () => {
     await agentWith(["authorizationCode"]);
     const env = { XDG_CONFIG_HOME: folder, PARLEY_KEYCHAIN: "off" };
     const { io, err } = recordedIo({
@@ -176,13 +176,13 @@ describe("a login in the browser", () => {
     expect(await tokens()).toEqual([]);
   });
 
-  test("is given up by Ctrl-C", async () => {
+  test("is canceled by Ctrl-C", async () => {
     await agentWith(["authorizationCode"]);
     const { io, interrupt } = recordedIo({ env: { XDG_CONFIG_HOME: folder }, openPage: () => interrupt("SIGINT") });
     expect(await run(["login", server.url, "--client-id", "native"], io)).toBe(130);
   });
 
-  test("opens the browser of the system", async () => {
+  test("opens the system browser", async () => {
     await agentWith(["authorizationCode"]);
     const bin = join(folder, "bin");
     await mkdir(bin);
@@ -225,7 +225,7 @@ describe("a login with a code", () => {
 });
 
 describe("a login with the secret of a client", () => {
-  test("keeps the secret, and gets new tokens with it", async () => {
+  test("stores the secret, and gets new tokens with it", async () => {
     await agentWith(["clientCredentials"], { lifetime: 1 });
     expect(await parley(["login", server.url, "--client-id", "service"], `${providerSecret}\n`)).toMatchObject({
       code: 0,
@@ -235,7 +235,7 @@ describe("a login with the secret of a client", () => {
     await expect.poll(async () => ((await whoami()).out === "service\n" ? (await tokens())[0] : first)).not.toBe(first);
   });
 
-  test("a wrong secret is refused, and not kept", async () => {
+  test("a wrong secret is rejected, and not stored", async () => {
     await agentWith(["clientCredentials"]);
     const { code, err } = await parley(["login", server.url, "--client-id", "service"], "wrong\n");
     expect(code).toBe(1);

@@ -50,7 +50,7 @@ describe("parley login", () => {
   });
   afterAll(() => server.close({ grace: 0 }));
 
-  test("makes every later command for this agent an authenticated one, until logout", async () => {
+  test("authenticates every later command for this agent, until logout", async () => {
     expect(await run(["send", url, "whoami"])).toMatchObject({ code: 1, out: "" });
     const login = await run(["login", url], `${key}\n`);
     expect(login).toMatchObject({ code: 0, out: "" });
@@ -69,7 +69,7 @@ describe("parley login", () => {
     expect(refused.err).toContain(`parley login ${url}, or pass --token`);
   });
 
-  test("does not keep what the agent refuses", async () => {
+  test("does not store what the agent rejects", async () => {
     const { code, err } = await run(["login", url], "wrong\n");
     expect(code).toBe(1);
     expect(err).toContain("parley: the agent rejected the credentials: ");
@@ -83,7 +83,7 @@ describe("parley login", () => {
     expect(logins).toMatchObject([{ url, scheme: "bearer", kind: "bearer", secretsIn: "file" }]);
   });
 
-  test("keeps one login for each scheme of an agent, and the card chooses", async () => {
+  test("stores one login for each scheme of an agent, and the card chooses", async () => {
     await run(["login", url, "--with-token"], `${token}\n`);
     await run(["login", url], `${key}\n`);
     expect((await run(["send", url, "whoami"])).out).toBe("key-ada\n");
@@ -92,7 +92,7 @@ describe("parley login", () => {
     expect(await run(["whoami"])).toEqual({ code: 0, out: "", err: "You are not logged in.\n" });
   });
 
-  test("gives way to a token of the command line", async () => {
+  test("yields to a token of the command line", async () => {
     await run(["login", url], `${key}\n`);
     const other = await parleyHere(["send", url, "whoami", "--token", token], { env: { XDG_CONFIG_HOME: folder } });
     expect(other.out).toBe("bob\n");
@@ -113,14 +113,14 @@ describe("parley login", () => {
       ["--scheme", "nope"],
       /has no scheme nope; it has key \(API key in header x-key\), bearer/,
     ],
-  ])("refuses %s", async (_, stdin, more, said) => {
+  ])("rejects %s", async (_, stdin, more, said) => {
     const { code, err } = await run(["login", url, ...more], stdin);
     expect(code).toBe(2);
     expect(err).toMatch(said);
     expect(await stored()).toEqual([]);
   });
 
-  test("refuses an address where everyone on the way could read the secret", async () => {
+  test("rejects an address where others could read the secret in transit", async () => {
     const { code, err } = await run(["login", "http://agent.example"], `${key}\n`);
     expect({ code, err }).toEqual({
       code: 2,
@@ -129,7 +129,7 @@ describe("parley login", () => {
   });
 });
 
-test("an agent that wants two schemes at once gets both", async () => {
+test("an agent that requires two schemes at once gets both", async () => {
   const server = await startServer(scripted, { authenticator: allOf(keyAs("one"), keyAs("two")) });
   try {
     expect(await run(["login", server.url], `${key}\n${key}\n`)).toMatchObject({ code: 0 });
@@ -210,7 +210,7 @@ describe("a stored secret", () => {
     expect(got(other.seen)).toBe(false);
   });
 
-  test("goes to another address of the card where the user named it at login, and nowhere else", async () => {
+  test("goes to another address of the card only if the user named it at login", async () => {
     const api = await recording((url) => cardOf([url]));
     const own = await recording(() => cardOf([api.url]));
     const { err } = await run(["login", own.url], `${key}\n`);
@@ -224,7 +224,7 @@ describe("a stored secret", () => {
     expect(got(api.seen)).toBe(true);
   });
 
-  test("is not in the file of a command's output, and its file has it alone", async () => {
+  test("is not in the output of a command, and only its file has it", async () => {
     const own = await recording((url) => cardOf([url]));
     await run(["login", own.url], `${key}\n`);
     const [name = ""] = await stored();
@@ -237,7 +237,7 @@ describe("a stored secret", () => {
     await run(["whoami", "--json"]);
   });
 
-  test("is not asked for by a card without a scheme that this program can use", async () => {
+  test("is not requested by a card without a supported scheme", async () => {
     const open = await recording((url) => ({ ...cardOf([url]), securitySchemes: {}, securityRequirements: [] }));
     expect(await run(["login", open.url], `${key}\n`)).toMatchObject({
       code: 1,

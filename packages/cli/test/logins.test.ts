@@ -63,7 +63,7 @@ describe("logins without a keychain", () => {
     await expect(logins().secrets(all[0]!)).rejects.toThrow("Log in again: parley login https://agent.example/weather");
   });
 
-  test("that others could read or change are refused", async () => {
+  test("that others could read or change are rejected", async () => {
     await logins().save(login, secrets);
     const path = logins().pathOf(login);
     await chmod(path, 0o644);
@@ -91,13 +91,13 @@ describe("logins without a keychain", () => {
     ["half a login", '{"url":"https://agent.example/weather","sch'],
     ["another login", JSON.stringify({ ...login, scheme: "other", secretsIn: "file", secrets })],
     ["a list", "[]"],
-  ])("are refused where a file holds %s", async (_, text) => {
+  ])("are rejected if a file holds %s", async (_, text) => {
     await logins().save(login, secrets);
     await writeFile(logins().pathOf(login), text);
     await expect(logins().list()).rejects.toThrow("is not a login of parley");
   });
 
-  test.each(["fifo", "folder"])("are refused where a %s has the name of a file", async (what) => {
+  test.each(["fifo", "folder"])("are rejected if a %s has the name of a file", async (what) => {
     await mkdir(folder, { recursive: true, mode: 0o700 });
     const path = logins().pathOf(login);
     if (what === "folder") await mkdir(path);
@@ -120,7 +120,7 @@ describe("logins with a keychain", () => {
     expect(await logins.list()).toEqual([]);
   });
 
-  test("say what to do where the keychain is locked or has lost them", async () => {
+  test("say what to do if the keychain is locked or has lost them", async () => {
     const chain = keychain();
     const logins = new Logins(folder, async () => chain);
     const kept = await logins.save(login, secrets);
@@ -130,7 +130,7 @@ describe("logins with a keychain", () => {
     await expect(locked.secrets(kept)).rejects.toThrow("cannot open the keychain: it is locked. Unlock it");
   });
 
-  test("are in a file where the keychain takes nothing, as on a server", async () => {
+  test("are in a file if the keychain cannot store them, as on a server", async () => {
     const logins = new Logins(folder, async () => ({
       ...keychain(),
       set: () => Promise.reject(new Error("no secret service")),
@@ -142,7 +142,7 @@ describe("logins with a keychain", () => {
 });
 
 describe("a long secret in a keychain", () => {
-  test("is kept in pieces that every system takes, and leaves none behind", async () => {
+  test("is stored in pieces that every system accepts, and leaves none behind", async () => {
     const chain = keychain();
     const pieces = inPieces(chain);
     for (const value of ["x".repeat(5000), "short", "y".repeat(2401), ""]) {
@@ -206,7 +206,7 @@ describe("the address of a login", () => {
     expect(covers("https://agent.example", url)).toBe(covered);
   });
 
-  test("of a path is not for its siblings and not for what leaves it", () => {
+  test("of a path does not cover its siblings or paths that leave it", () => {
     const at = "https://agent.example/weather";
     expect(["/weather", "/weather/", "/weather/v1"].map((path) => covers(at, `https://agent.example${path}`))).toEqual([
       true,
@@ -218,7 +218,7 @@ describe("the address of a login", () => {
     }
   });
 
-  test("that is the longest wins", async () => {
+  test("that is the longest takes precedence", async () => {
     const logins = new Logins(folder, async () => undefined);
     for (const url of ["https://a.example", "https://a.example/x", "https://b.example/x/y"]) {
       await logins.save({ ...login, url }, secrets);
@@ -231,15 +231,15 @@ describe("the address of a login", () => {
 });
 
 describe("the folder of logins", () => {
-  test("follows the environment, and nothing else", () => {
+  test("follows the environment only", () => {
     expect(loginFolder({ HOME: "/home/ada" })).toBe("/home/ada/.config/parley/logins");
     expect(loginFolder({ HOME: "/home/ada", XDG_CONFIG_HOME: "/config" })).toBe("/config/parley/logins");
     expect(loginFolder({})).toBeUndefined();
   });
 });
 
-describe("work on a login by several processes", () => {
-  test("is done one after the other", async () => {
+describe("access to a login by several processes", () => {
+  test("is serialized", async () => {
     const files = Array.from({ length: 5 }, () => new PrivateFiles(folder));
     let inside = 0;
     let most = 0;
@@ -256,7 +256,7 @@ describe("work on a login by several processes", () => {
     expect(await readdir(folder)).toEqual(["x"]);
   });
 
-  test("continues after a process that had its turn was killed", async () => {
+  test("continues after the process that held the lock was killed", async () => {
     await mkdir(folder, { recursive: true, mode: 0o700 });
     const killed = spawn(process.execPath, ["-e", "setInterval(() => {}, 1000)"]);
     await once(killed, "spawn");

@@ -34,7 +34,7 @@ describe.each(["JSONRPC", "HTTP+JSON"])("the official SDK's server over %s", (bi
     expect(err).toContain("● working  On it\n◆ echo\n✓ completed\n");
   });
 
-  test("gives one answer where no stream is wanted", async () => {
+  test("gives one answer if no stream is requested", async () => {
     expect(await call("send", "hello", "--no-stream")).toMatchObject({ code: 0, out: "You said hello\n" });
   });
 
@@ -42,7 +42,7 @@ describe.each(["JSONRPC", "HTTP+JSON"])("the official SDK's server over %s", (bi
     expect(await call("send", "reply")).toEqual({ code: 0, out: "Just a word.\n", err: "" });
   });
 
-  test("keeps a task that is asked a question, and takes the answer", async () => {
+  test("keeps a task that asks a question, and accepts the answer", async () => {
     const asked = await call("send", "ask");
     expect(asked).toMatchObject({ code: 0, out: "Which?\n" });
     const [, id = ""] = /--task (\S+)/.exec(asked.err) ?? [];

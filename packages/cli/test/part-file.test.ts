@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { expect, onTestFinished, test, vi } from "vitest";
 import { PartFile } from "../src/artifacts.ts";
 
-test("a file has all of its bytes where the system writes a part of them at a time", async () => {
+test("a file has all of its bytes, even if the system writes only part of them at a time", async () => {
   const folder = await mkdtemp(join(tmpdir(), "parley-part-"));
   onTestFinished(() => rm(folder, { recursive: true }));
   const probe = await open(join(folder, "probe"), "w");

@@ -40,7 +40,7 @@ async function shown(
 }
 
 describe("a stream on a terminal", () => {
-  test("content goes to standard output as it grows, how it goes to standard error", async () => {
+  test("content goes to standard output as it grows, progress to standard error", async () => {
     const { code, out, err } = await shown([
       task("TASK_STATE_SUBMITTED"),
       status("TASK_STATE_WORKING", "Thinking"),
@@ -64,7 +64,7 @@ describe("a stream on a terminal", () => {
     expect(both).toBe("task t1, context c1\n● working\n◆ a\na1 \n◆ b\nb1 \n◆ a\na2\n✓ completed\n");
   });
 
-  test("a snapshot in the middle of it, as after a reconnect, shows only what is new", async () => {
+  test("a snapshot in the middle, as after a reconnect, shows only what is new", async () => {
     const { out, err } = await shown([
       task("TASK_STATE_WORKING"),
       chunk("a", "one "),
@@ -79,14 +79,14 @@ describe("a stream on a terminal", () => {
     expect(err).toBe("task t1, context c1\n● working\n◆ a\n✓ completed\n");
   });
 
-  test("an artifact that is replaced is shown anew", async () => {
+  test("a replaced artifact is shown again", async () => {
     const { out } = await shown([task("TASK_STATE_WORKING"), chunk("a", "draft\n"), chunk("a", "final\n")], {
       mayEndEarly: true,
     });
     expect(out).toBe("draft\nfinal\n");
   });
 
-  test("data is printed so that it can be read, bytes are named, a link is given", async () => {
+  test("data is printed readably, bytes are named, a link is shown", async () => {
     const parts = [
       { text: "see" },
       { data: { a: [1] } },
@@ -108,7 +108,7 @@ describe("a stream on a terminal", () => {
     expect(JSON.parse((await shown(events)).out)).toHaveLength(100);
   });
 
-  test("a task that the caller continues does not show again what it had", async () => {
+  test("a task that the caller continues does not repeat its earlier content", async () => {
     const artifacts = [{ artifactId: "a", name: "a", parts: [{ text: "old" }] }];
     const { out } = await shown(
       [task("TASK_STATE_WORKING", { artifacts }), chunk("b", "new"), status("TASK_STATE_COMPLETED")],
@@ -117,7 +117,7 @@ describe("a stream on a terminal", () => {
     expect(out).toBe("new\n");
   });
 
-  test("the question that a message answers is not shown again, one that is asked anew is", async () => {
+  test("an answered question is not shown again, one that is asked again is", async () => {
     const question = { messageId: "q", role: "ROLE_AGENT", parts: [{ text: "Which?" }] } as const;
     const waits: StreamResponse = {
       task: { id: "t1", status: { state: "TASK_STATE_INPUT_REQUIRED", message: question } },
@@ -151,7 +151,7 @@ describe("the exit code", () => {
     expect((await shown(events)).code).toBe(code);
   });
 
-  test("of a task that failed comes with the reason", async () => {
+  test("of a failed task comes with the reason", async () => {
     const { out, err } = await shown([task("TASK_STATE_WORKING"), status("TASK_STATE_FAILED", "The disk is full.")]);
     expect(err).toContain("✗ failed: The disk is full.\n");
     expect(out).toBe("");
@@ -169,7 +169,7 @@ describe("what to do next", () => {
     expect(err).not.toContain("s3cret");
   });
 
-  test("ids that an agent made up to run something are quoted, and are not options", () => {
+  test("ids that an agent crafted as commands are quoted, and are not options", () => {
     const hints = hintsFor("http://a", {});
     expect(hints.watch("$(rm -rf ~)")).toBe("parley watch http://a '$(rm -rf ~)'");
     expect(hints.cancel("--out=/etc")).toBe("parley cancel -- http://a --out=/etc");
@@ -179,7 +179,7 @@ describe("what to do next", () => {
   test.each([
     ["SIGINT", 130],
     ["SIGTERM", 143],
-  ] as const)("%s leaves the task, says how to get back to it, and ends with %i", async (signal, expected) => {
+  ] as const)("%s leaves the task, says how to return to it, and exits with %i", async (signal, expected) => {
     const recorded = recordedIo();
     const code = await follow(
       recorded.io,
@@ -196,7 +196,7 @@ describe("what to do next", () => {
   });
 });
 
-test("an error in the middle of a stream says how to get back to the task", async () => {
+test("an error in the middle of a stream says how to return to the task", async () => {
   const recorded = recordedIo();
   const following = follow(
     recorded.io,
@@ -210,7 +210,7 @@ test("an error in the middle of a stream says how to get back to the task", asyn
   expect(recorded.both()).toBe("◆ a\nhalf\nTo see the rest of the task:\n  parley watch http://a t1\n");
 });
 
-test("a stream that ends in the middle of a line leaves none behind", async () => {
+test("a stream that ends in the middle of a line leaves no partial line", async () => {
   expect((await shown([chunk("a", "half")])).out).toBe("half\n");
 });
 
@@ -251,7 +251,7 @@ describe("colours and control characters", () => {
     expect(both).toContain(": ␛[0m");
   });
 
-  test("in a pipe there is none", async () => {
+  test("in a pipe there are no escape sequences", async () => {
     expect((await shown(events)).both).not.toContain("\u001b");
   });
 });

@@ -75,7 +75,7 @@ describe("parley push list", () => {
     expect((await push("list", "--agent", "/other")).out).not.toMatch(/ a /);
   });
 
-  test("with --json it is one document, without secrets", async () => {
+  test("with --json prints one document, without secrets", async () => {
     const { push } = await given({ parked });
     const { code, out } = await push("list", "--json");
     expect(code).toBe(0);
@@ -102,14 +102,14 @@ describe("parley push list", () => {
     }
   });
 
-  test("says so if there is nothing", async () => {
+  test("says so if the list is empty", async () => {
     const { push } = await given({ idle: {} });
     expect(await push("list")).toEqual({ code: 0, out: "", err: "No pending webhooks.\n" });
     expect(await push("list", "--state", "parked")).toEqual({ code: 0, out: "", err: "No parked webhooks.\n" });
     expect(JSON.parse((await push("list", "--json")).out)).toEqual({ webhooks: [] });
   });
 
-  test("what callers and receivers chose shows, and does not act on the terminal", async () => {
+  test("shows text of callers and receivers without effect on the terminal", async () => {
     const problem = { at, reason: "\u001b[2Jgone" };
     const url = "https://hooks.example/\u202e";
     const { push } = await given({ "-x\u001b[1m": { ...parked, config: config({ problem, url }) } });
@@ -159,7 +159,7 @@ describe("parley push show", () => {
     );
   });
 
-  test("says where else to look for a task that has none", async () => {
+  test("says where else to look for a task without any", async () => {
     const { file, push } = await given({ idle: {} });
     expect(await push("show", "nothing")).toEqual({
       code: 1,
@@ -171,7 +171,7 @@ describe("parley push show", () => {
 });
 
 describe("parley push retry", () => {
-  test("starts a parked webhook again, and says that it did", async () => {
+  test("starts a parked webhook again, and says so", async () => {
     const { push, rows } = await given({ parked });
     const before = Date.now();
     expect(await push("retry", "t", "parked")).toEqual({
@@ -185,7 +185,7 @@ describe("parley push retry", () => {
     expect(row?.due).toBeGreaterThanOrEqual(before);
   });
 
-  test("says if there is nothing to try", async () => {
+  test("says if there is nothing to retry", async () => {
     const { push } = await given({ idle: {}, claimed: { due: never, config: config({ claim: "x" }) } });
     expect(await push("retry", "t", "idle")).toMatchObject({ code: 0, err: "Everything is already delivered.\n" });
     expect(await push("retry", "t", "claimed")).toMatchObject({ code: 0, err: "It is being delivered now.\n" });
@@ -229,7 +229,7 @@ describe("parley push drop", () => {
 });
 
 describe("--audit", () => {
-  test("appends a record of each change, and of each that failed", async () => {
+  test("appends a record of each change, and of each failed one", async () => {
     const { file, push } = await given({ parked });
     const audit = `${file}.audit`;
     await push("retry", "t", "parked", "--audit", audit);
@@ -244,7 +244,7 @@ describe("--audit", () => {
     ]);
   });
 
-  test("changes nothing where the record cannot be written", async () => {
+  test("changes nothing if the record cannot be written", async () => {
     const { push, rows } = await given({ parked });
     expect(await push("drop", "t", "parked", "--audit", folder)).toMatchObject({
       code: 1,
@@ -255,7 +255,7 @@ describe("--audit", () => {
 });
 
 describe("the file", () => {
-  test("that is missing is not made, and one that is not a database is refused", async () => {
+  test("that is missing is not created, and one that is not a database is rejected", async () => {
     const empty = await mkdtemp(join(folder, "empty-"));
     const io = { cwd: empty };
     expect(await push(["list"], io)).toEqual({
@@ -292,7 +292,7 @@ describe("the file", () => {
   });
 });
 
-test("wrong usage of parley push ends with 2", async () => {
+test("wrong usage of parley push exits with 2", async () => {
   for (const [args, message] of [
     [[], /Usage: parley push/],
     [["dance"], /unknown command 'dance'/],

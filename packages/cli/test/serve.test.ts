@@ -83,7 +83,7 @@ async function bindingsAt(url = ""): Promise<ReadonlySet<string>> {
 }
 
 describe("parley serve", () => {
-  test("has gRPC on the card only with --grpc, also of the project that parley init writes", async () => {
+  test("has gRPC on the card only with --grpc, including the project that parley init writes", async () => {
     const template = fileURLToPath(new URL("../templates/agent/agent.ts", import.meta.url));
     const { urls } = await servingHere([template, "--store", "memory"]);
     expect(await bindingsAt(urls[0])).toEqual(new Set(["JSONRPC", "HTTP+JSON"]));
@@ -92,7 +92,7 @@ describe("parley serve", () => {
     expect(await parleyHere(["send", asked.urls[0] ?? "", "roll 2d6", "--binding", "GRPC"])).toMatchObject({ code: 0 });
   });
 
-  test("serves an agent that is written in TypeScript, and stops at SIGTERM", async () => {
+  test("serves an agent written in TypeScript, and stops at SIGTERM", async () => {
     const { running, urls } = await serving([fixture("agent.ts"), "--store", "memory"]);
     const [url = ""] = urls;
     expect(await parleyHere(["send", url, "hello"])).toMatchObject({ code: 0, out: "You said: hello\n" });
@@ -102,7 +102,7 @@ describe("parley serve", () => {
     expect(JSON.parse(err)).toMatchObject({ level: "info", message: "Stopping; press Ctrl-C again to stop at once." });
   });
 
-  test("serves in several processes, which are announced once, end with it, and need a database that they share", async () => {
+  test("serves in several processes, which are announced once, end with it, and require a shared database", async () => {
     const { running, urls } = await serving([fixture("agent.ts"), "--processes", "2"]);
     expect(urls).toHaveLength(1);
     const [url = ""] = urls;
@@ -122,7 +122,7 @@ describe("parley serve", () => {
     expect(refused.err).toContain("--processes needs a shared database");
   });
 
-  test("tells the developer on standard error what the caller does not learn, in the format and from the level asked for", async () => {
+  test("shows the developer on standard error what the caller does not learn, in the requested format and level", async () => {
     const texts = await Promise.all(
       [[], ["--log-format", "text"], ["--log-level", "off"]].map(async (options) => {
         const { recorded, urls, stop } = await servingHere([fixture("agent.ts"), "--store", "memory", ...options]);
@@ -146,7 +146,7 @@ describe("parley serve", () => {
     expect(off).toBe("Stopping; press Ctrl-C again to stop at once.\n");
   });
 
-  test("continues when nobody reads its standard error any more", async () => {
+  test("continues when nothing reads its standard error any more", async () => {
     const { running, urls } = await serving([fixture("agent.ts"), "--store", "memory"]);
     running.child.stderr.destroy();
     for (const words of ["throw", "throw"]) expect((await parleyHere(["send", urls[0] ?? "", words])).code).toBe(1);
@@ -164,7 +164,7 @@ describe("parley serve", () => {
     }
   });
 
-  test("--json says the URLs in one document and nothing else", async () => {
+  test("--json prints only the URLs, in one document", async () => {
     const running = start(["serve", fixture("agent.ts"), "--port", "0", "--store", "memory", "--json"]);
     servers.push(running);
     const [line] = await running.until("out", /^.*\n/);
@@ -173,7 +173,7 @@ describe("parley serve", () => {
     expect(new URL(url).port).toBe(String(port));
   });
 
-  test("keeps tasks in a file, where the next server finds them", async () => {
+  test("stores tasks in a file, where the next server finds them", async () => {
     const first = await serving([fixture("agent.ts")]);
     const { out } = await parleyHere(["send", first.urls[0] ?? "", "stream", "--json"]);
     const { task } = JSON.parse(out.split("\n")[0] ?? "") as { task: { id: string } };
@@ -186,7 +186,7 @@ describe("parley serve", () => {
     expect(shown.out).toContain("violets are blue.");
   });
 
-  test("wants the tokens that it is given, each of a subject of its own", async () => {
+  test("requires the given tokens, each of its own subject", async () => {
     const { urls } = await servingHere([fixture("agent.ts"), "--store", "memory", "--token", "a1=alice"], {
       PARLEY_TOKENS: "b2=bob, c3",
     });
@@ -207,7 +207,7 @@ describe("parley serve", () => {
     expect(await whoami()).toBe(1);
   });
 
-  test("asks for API keys, whose hashes are enough, and for tokens of an issuer", async () => {
+  test("accepts API keys, for which hashes suffice, and tokens of an issuer", async () => {
     const provider = await startProvider();
     try {
       const { key, hash } = JSON.parse((await parleyHere(["key", "--json"])).out) as { key: string; hash: string };
@@ -248,13 +248,13 @@ describe("parley serve", () => {
     [["--card-key", "no.json"], "cannot read no.json"],
     [["--api-key", "two words"], "--api-key <key> must be TOKEN or TOKEN=SUBJECT"],
     [["--host", "0.0.0.0"], "Pass --token, --api-key or --issuer to authenticate callers"],
-  ])("refuses %j", async (options, said) => {
+  ])("rejects %j", async (options, said) => {
     const { code, out, err } = await parleyHere(["serve", fixture("agent.ts"), "--store", "memory", ...options]);
     expect({ code, out }).toEqual({ code: 2, out: "" });
     expect(err).toContain(said);
   });
 
-  test("lets the pages of an origin call", async () => {
+  test("allows pages of an origin to call", async () => {
     const { urls } = await servingHere([fixture("agent.ts"), "--store", "memory", "--cors", "https://app.example"]);
     const card = `${urls[0]}/.well-known/agent-card.json`;
     const allowed = async (origin: string): Promise<string | null> =>
@@ -263,7 +263,7 @@ describe("parley serve", () => {
     expect(await allowed("https://other.example")).toBeNull();
   });
 
-  test("gives out its public URL, and needs --insecure to be open to others", async () => {
+  test("announces its public URL, and requires --insecure to be open to others", async () => {
     const open = ["--host", "0.0.0.0", "--insecure", "--public-url", "https://agent.example/dice"];
     const { urls } = await servingHere([fixture("agent.ts"), "--store", "memory", ...open]);
     expect(urls).toEqual(["https://agent.example/dice"]);
@@ -287,7 +287,7 @@ describe("parley serve", () => {
     expect([new URL(card).protocol, status]).toEqual(["https:", 200]);
   });
 
-  test("a port that is taken is said", async () => {
+  test("a port that is taken is reported", async () => {
     const { urls } = await servingHere([fixture("agent.ts"), "--store", "memory"]);
     const { port } = new URL(urls[0] ?? "");
     const { code, out, err } = await parleyHere(["serve", fixture("agent.ts"), "--store", "memory", "--port", port]);
@@ -295,7 +295,7 @@ describe("parley serve", () => {
     expect(err).toMatch(new RegExp(`^parley: .*${port}`));
   });
 
-  test("a store that cannot be opened is said", async () => {
+  test("a store that cannot be opened is reported", async () => {
     await writeFile(join(folder, "file"), "");
     const { code, err } = await parleyHere(["serve", fixture("agent.ts"), "--store", "file/tasks.db"], { cwd: folder });
     expect(code).toBe(1);
@@ -303,7 +303,7 @@ describe("parley serve", () => {
   });
 });
 
-describe("a file that has no agent says what is wrong with it", () => {
+describe("a file without an agent reports what is wrong with it", () => {
   test.each([
     ["no-agent.ts", /exports no agent: it has no default export\. Write "export default defineAgent/],
     ["not-an-agent.js", /exports no agent: its default export is of type object/],
@@ -320,7 +320,7 @@ describe("a file that has no agent says what is wrong with it", () => {
   });
 });
 
-test.each(["module", "commonjs"])("a project of type %s has its TypeScript run, with what it imports", async (type) => {
+test.each(["module", "commonjs"])("a project of type %s runs its TypeScript, with its imports", async (type) => {
   const root = fileURLToPath(new URL("../../..", import.meta.url));
   await symlink(join(root, "node_modules"), join(folder, "node_modules"));
   await mkdir(join(folder, "lib"));
@@ -346,7 +346,7 @@ describe("a token", () => {
     expect(parseToken("YWI===bob")).toEqual(["YWI==", "bob"]);
   });
 
-  test("that no header could carry is refused", () => {
+  test("that cannot be sent in a header is rejected", () => {
     expect(() => parseToken("two words")).toThrow(UsageError);
     expect(() => parseToken("=alice")).toThrow(UsageError);
   });

@@ -11,7 +11,7 @@ function terminal() {
   return { ask, type: (text: string) => void input.write(text), shown: () => shown };
 }
 
-describe("answers that come before their questions", () => {
+describe("answers that arrive before their questions", () => {
   test("are kept, however many lines arrive at once", async () => {
     const { ask, type } = terminal();
     const first = ask("City: ", false);
@@ -44,7 +44,7 @@ describe("answers that come before their questions", () => {
     expect(shown()).toMatch(/Password: \nSeats: 7\n$/);
   });
 
-  test("may be that there is none", async () => {
+  test("may be absent", async () => {
     const { ask, type } = terminal();
     const first = ask("City: ", false);
     type("Bern\n\u0004");

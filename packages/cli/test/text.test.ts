@@ -21,7 +21,7 @@ test("columns of a table line up, whatever their colour", () => {
   ).toBe("<a>   <b>\n<cc>  <d>\n");
 });
 
-test("sizes read well", () => {
+test("sizes are readable", () => {
   expect([0, 999, 1000, 2_500_000].map(byteSize)).toEqual(["0 B", "999 B", "1.0 kB", "2.5 MB"]);
 });
 
@@ -30,13 +30,13 @@ describe("colours", () => {
   const pipe = { ...terminal, terminal: false };
   const red = (out: typeof pipe, env: Record<string, string>): boolean => styleFor(out, env)("red", "x") !== "x";
 
-  test("stand on a terminal alone", () => {
+  test("appear only on a terminal", () => {
     expect(red(terminal, {})).toBe(true);
     expect(red(pipe, {})).toBe(false);
     expect(red(terminal, { TERM: "dumb" })).toBe(false);
   });
 
-  test("NO_COLOR takes them away, FORCE_COLOR brings them", () => {
+  test("NO_COLOR disables them, FORCE_COLOR enables them", () => {
     expect(red(terminal, { NO_COLOR: "1" })).toBe(false);
     expect(red(terminal, { NO_COLOR: "" })).toBe(true);
     expect(red(pipe, { FORCE_COLOR: "1" })).toBe(true);
@@ -49,7 +49,7 @@ describe("words of a command line", () => {
     expect(commandLine(["http://localhost:4000", "7f3c-a"])).toBe("http://localhost:4000 7f3c-a");
   });
 
-  test("a shell reads any word back as it was, and runs nothing of it", () => {
+  test("a shell reads any word back unchanged, and runs nothing of it", () => {
     const words = ["$(touch x)", "`id`", "a'b", 'a"b', "a b", ";ls", "*", "~", "\\", "", "a&b", "!x", "#c"];
     const back = execFileSync("sh", ["-c", `printf '%s\\n' ${commandLine(words)}`], { encoding: "utf8" });
     expect(back).toBe(words.map((word) => `${word}\n`).join(""));
@@ -60,12 +60,12 @@ describe("words of a command line", () => {
   });
 });
 
-describe("what does not fit into a line", () => {
-  test("is counted in columns: a character of East Asia and an emoji take two, an accent none", () => {
+describe("text that does not fit into a line", () => {
+  test("is counted in columns: an East Asian character and an emoji take two, an accent none", () => {
     expect(["abc", "日本", "e\u0301", "👩‍🚀", "ﾊ"].map(widthOf)).toEqual([3, 4, 1, 2, 1]);
   });
 
-  test("is cut at a character, and it is said how much is left out", () => {
+  test("is cut at a character, and says how much is left out", () => {
     expect(fitted("short", 10, "more")).toBe("short");
     const cut = fitted("日本語".repeat(100), 60, "--full shows them");
     expect(widthOf(cut)).toBeLessThanOrEqual(60);
@@ -73,7 +73,7 @@ describe("what does not fit into a line", () => {
     expect(kept.length + Number(left)).toBe(300);
   });
 
-  test("of a list of tasks is the context, on a narrow terminal alone", () => {
+  test("of a list of tasks is the context, only on a narrow terminal", () => {
     const status = { state: "TASK_STATE_COMPLETED" as const, timestamp: "2026-11-23T04:10:04.482Z" };
     const tasks = [{ id: "i".repeat(36), contextId: "c".repeat(36), status }];
     const plain = (_: string, text: string): string => text;

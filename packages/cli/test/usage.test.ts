@@ -12,7 +12,7 @@ async function result(...argv: string[]): Promise<{ code: number; out: string; e
   return { code, out: out(), err: err() };
 }
 
-describe("bad usage ends with 2, says what is wrong, and writes nothing to standard output", () => {
+describe("bad usage exits with 2, says what is wrong, and writes nothing to standard output", () => {
   test.each([
     [[], /Usage: parley/],
     [["dance"], /unknown command 'dance'/],
@@ -86,7 +86,7 @@ describe("bad usage ends with 2, says what is wrong, and writes nothing to stand
   });
 });
 
-test("a mistake is named as the help names it: every argument and every option of every command", async () => {
+test("a mistake has the name in the help: every argument and every option of every command", async () => {
   const { io, out } = recordedIo();
   const program = createProgram(io, () => undefined);
   const all = program.commands.flatMap((command) => [command, ...command.commands]);
@@ -113,7 +113,7 @@ function mandatory(command: Command): readonly string[] {
   return command.options.filter((option) => option.mandatory).flatMap(({ long }) => [long ?? "", "x"]);
 }
 
-describe("help and version are answers, so they end with 0 on standard output", () => {
+describe("help and version exit with 0 on standard output", () => {
   test.each([["--help"], ["help"], ["send", "--help"], ["help", "send"], ["--version"]])(
     "parley %s %s",
     async (...argv) => {
@@ -134,7 +134,7 @@ describe("a time", () => {
     expect(timeAt("1w", now)).toBe("2026-01-24T12:00:00.000Z");
   });
 
-  test("that lies beyond all calendars is none", () => {
+  test("beyond all calendars is rejected", () => {
     expect(() => timeAt("99999999999w", now)).toThrow(/must be a time/);
   });
 });
