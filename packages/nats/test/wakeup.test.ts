@@ -43,7 +43,7 @@ describe("wake-ups over NATS", () => {
     await expect(natsWakeup({ connection })).rejects.toMatchObject({ code: "Unavailable" });
   });
 
-  it("say that they are gone when the program closes its connection", async () => {
+  it("report that they are unavailable when the program closes its connection", async () => {
     const connection = await connect({ servers: server.url });
     const wakeup = await natsWakeup({ connection });
     expect(wakeup.isConnected).toBe(true);
@@ -53,7 +53,7 @@ describe("wake-ups over NATS", () => {
     await wakeup.close();
   });
 
-  it("begin without a server, and come when there is one", async () => {
+  it("begin without a server, and connect when one starts", async () => {
     const port = await reservePort();
     const lines: string[] = [];
     const log = (message: string, _fields?: LogFields): void => void lines.push(message);
@@ -76,7 +76,7 @@ describe("wake-ups over NATS", () => {
     }
   });
 
-  it("come back after a server has refused their credentials for a while", async () => {
+  it("come back after a server has rejected their credentials for a while", async () => {
     const port = await reservePort();
     const folder = mkdtempSync(join(tmpdir(), "parley-nats-"));
     const log = join(folder, "log");
@@ -103,11 +103,11 @@ describe("wake-ups over NATS", () => {
     }
   });
 
-  it.each(["a b", "", "a..b", "a.*", ">"])("refuse the subject %j at once", async (subject) => {
+  it.each(["a b", "", "a..b", "a.*", ">"])("reject the subject %j at once", async (subject) => {
     await expect(natsWakeup({ servers: server.url, subject })).rejects.toMatchObject({ code: "Unavailable" });
   });
 
-  it("tell apart clusters by their subject, and ignore what others publish there", async () => {
+  it("tell clusters apart by their subject, and ignore what others publish there", async () => {
     const one = await natsWakeup({ servers: server.url, subject: "one" });
     const other = await natsWakeup({ servers: server.url, subject: "other" });
     const stranger = await connect({ servers: server.url });

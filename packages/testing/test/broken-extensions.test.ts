@@ -15,7 +15,7 @@ async function failures<X extends AnyExtension>(options: ExtensionContractOption
   return [...failed];
 }
 
-describe("what breaks the contract is found", () => {
+describe("violations of the contract are found", () => {
   const uri = "https://example.com/extensions/broken/v1";
   const at = `${uri}/at`;
   const metadata = { message: { at: z.string() }, artifact: { at: z.string() } };

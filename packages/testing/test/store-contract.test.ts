@@ -101,7 +101,7 @@ it.each(Object.keys(wrong))("finds a store that %s, by its rules and by random h
   expect(failures.map((failure) => failure.name)).toContain(random);
 });
 
-it("says where the first difference is, and how to have the same history again", async () => {
+it("says where the first difference is, and how to repeat the history", async () => {
   const create = (): Store =>
     changed(memoryStore(), (store) => ({
       list: async (...asked) => ({ ...(await store.list(...asked)), total: -1 }),
@@ -111,7 +111,7 @@ it("says where the first difference is, and how to have the same history again",
   expect(error).toMatchObject({ cause: { message: "Not equal: found -1, expected 0" } });
 });
 
-it("says what to install where fast-check is missing", async () => {
+it("says what to install if fast-check is missing", async () => {
   const root = fileURLToPath(new URL("../../..", import.meta.url));
   const project = await mkdtemp(join(tmpdir(), "parley-suite-"));
   onTestFinished(() => rm(project, { recursive: true }));

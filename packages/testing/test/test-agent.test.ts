@@ -45,7 +45,7 @@ function texts(task: Task | undefined): readonly (string | undefined)[] {
 const immediately = { configuration: { returnImmediately: true } };
 
 describe("testAgent", () => {
-  it("answers by the real client and the real server: direct replies, tasks, streams, refusals (A2A 1.0 §3.1)", async () => {
+  it("answers by the real client and the real server: direct replies, tasks, streams, rejections (A2A 1.0 §3.1)", async () => {
     const { client } = await given({
       async *onMessage(turn) {
         if (turn.text === "") return turn.reply("Say something.");
@@ -75,7 +75,7 @@ describe("testAgent", () => {
     expect(seen).toEqual({ nan: null });
   });
 
-  it("stands still until its clock is moved, so that no limit of time ends a slow test", async () => {
+  it("stands still until its clock is moved, so no time limit ends a slow test", async () => {
     const { client, clock } = await given({
       idleTimeout: 1_000,
       async *onMessage(turn) {
@@ -90,7 +90,7 @@ describe("testAgent", () => {
     expect((await client.getTask(task!)).status.state).toBe("TASK_STATE_FAILED");
   });
 
-  it("moves its clock forwards alone, by a number", async () => {
+  it("moves its clock only forwards, by a number", async () => {
     const { clock } = await given({ onMessage: (turn) => turn.reply("Hi") });
     const before = clock.elapsed();
     for (const wrong of [Number.NaN, Infinity, -1, "5" as unknown as number]) {
@@ -99,7 +99,7 @@ describe("testAgent", () => {
     expect(clock.elapsed()).toBe(before);
   });
 
-  it("moves its clock in steps: an agent that says something each minute runs for an hour, and keeps its lease", async () => {
+  it("moves its clock in steps: an agent that yields each minute runs for an hour, and keeps its lease", async () => {
     const { client, clock, problems } = await given({
       async *onMessage(turn) {
         for (let n = 0; n < 50; n += 1) {
@@ -133,7 +133,7 @@ describe("testAgent", () => {
     expect(seen).toEqual(["begun", "done"]);
   });
 
-  it("waits for work that it is told of, when its clock is moved", async () => {
+  it("waits for declared work when its clock is moved", async () => {
     const { client, clock } = await given({
       async *onMessage(turn) {
         yield turn.working();
@@ -146,7 +146,7 @@ describe("testAgent", () => {
     expect(texts(await client.getTask(task!))).toEqual(["real"]);
   });
 
-  it("passes on its own until something is done, as far as agents wait for it and no further", async () => {
+  it("advances automatically until something is done, as far as agents wait for it and no further", async () => {
     const { client, clock } = await given({
       idleTimeout: 60_000,
       async *onMessage(turn) {
@@ -198,7 +198,7 @@ describe("testAgent().crash()", () => {
     expect(ended).toEqual(["attempt 2"]);
   });
 
-  it("refuses connections until restart(), and breaks those that wait", async () => {
+  it("rejects connections until restart(), and breaks waiting ones", async () => {
     const { client, crash, restart, connect } = await given({
       async *onMessage(turn) {
         yield turn.working();
@@ -218,7 +218,7 @@ describe("testAgent().crash()", () => {
     expect(tasks[0]?.status.message?.parts[0]?.text).toContain("interrupted");
   });
 
-  it("drops what was not stored, and stores nothing more of a process that is gone", async () => {
+  it("drops what was not stored, and stores nothing more of a dead process", async () => {
     let goOn = (): void => undefined;
     const { client, crash, restart, problems } = await given({
       resumable: true,
@@ -256,7 +256,7 @@ describe("testAgent().crash()", () => {
     expect(calls.toSorted((one, other) => one - other)).toEqual(calls);
   });
 
-  it("restarts in good order without a crash, also with another version of the agent", async () => {
+  it("restarts gracefully without a crash, also with another version of the agent", async () => {
     const calls: number[] = [];
     const kinds: (string | undefined)[] = [];
     const { client, clock, restart } = await given({
@@ -281,7 +281,7 @@ describe("testAgent().crash()", () => {
 });
 
 describe("callers and logs of testAgent", () => {
-  it("has clients of different callers, who do not see one another's tasks (A2A 1.0 §13.1)", async () => {
+  it("has clients of different callers, who do not see each other's tasks (A2A 1.0 §13.1)", async () => {
     const { client, as } = await given({
       async *onMessage(turn) {
         yield turn.completed(turn.principal.subject);
@@ -295,7 +295,7 @@ describe("callers and logs of testAgent", () => {
       await expect(other.getTask(task!)).rejects.toMatchObject({ code: "TaskNotFound" });
   });
 
-  it("has callers with what the card demands, and asks the authenticator of the options about others (A2A 1.0 §7.4)", async () => {
+  it("has callers with what the card requires, and asks the authenticator of the options about others (A2A 1.0 §7.4)", async () => {
     const demands = [{ schemes: { key: { list: ["read"] } } }];
     const { client, as, connect } = await given(
       {
@@ -330,7 +330,7 @@ describe("callers and logs of testAgent", () => {
     expect(await said(await connect({ headers: { "x-key": "secret-of-ada-0123456789" } }))).toBe("by-key may not pay");
   });
 
-  it("says why an agent failed, which its client is not told", async () => {
+  it("says why an agent failed, which its client does not learn", async () => {
     const agent = await given({
       async *onMessage(turn) {
         yield turn.working();
@@ -347,7 +347,7 @@ describe("callers and logs of testAgent", () => {
     expect(agent.logs.find(({ level }) => level === "error")?.fields["cause"]).toBeInstanceOf(TypeError);
   });
 
-  it("ends by close(): what waits is broken off at once, and a second close changes nothing", async () => {
+  it("ends by close(): waiting calls end at once, and a second close changes nothing", async () => {
     const agent = await given({
       async *onMessage(turn) {
         yield turn.working();
@@ -365,7 +365,7 @@ describe("callers and logs of testAgent", () => {
     await expect(agent.client.listTasks()).rejects.toMatchObject({ code: "Aborted" });
   });
 
-  it("is closed by `await using`, where the runtime has it", async () => {
+  it("is closed by `await using`, if the runtime has it", async () => {
     let client: Client | undefined;
     {
       await using agent = await testAgent(defineAgent({ ...card, onMessage: (turn) => turn.reply("Hello") }));

@@ -26,7 +26,7 @@ async function conditionOf(store: Store): Promise<StoreCondition | undefined> {
 }
 
 describe("the check of the store", () => {
-  test("says how it hears of others: by wake-ups, by looks, by nothing", async () => {
+  test("reports how it learns of others: by wake-ups, by polling, not at all", async () => {
     expect(await conditionOf(await open("told"))).toEqual({ writable: true, changes: "told" });
     const polls = await open("polled", { wakeup: false, pollInterval: 20 });
     expect(await conditionOf(polls)).toEqual({ writable: true, changes: "polled" });
@@ -40,7 +40,7 @@ describe("the check of the store", () => {
     await expect.poll(() => conditionOf(blind)).toEqual({ writable: true, changes: "polled" });
   });
 
-  test("a session that listens and is ended: polled, and told again", async () => {
+  test("detects that a listening session was ended: polled, then notified again", async () => {
     const store = await open("ended");
     expect((await conditionOf(store))?.changes).toBe("told");
     const seen = new Set<unknown>();
@@ -64,22 +64,25 @@ describe("the check of the store", () => {
   test.each([
     [99, "The database has version 99, this release supports version"],
     [0, "The database has version 0, and this release has version"],
-  ])("tables of version %d cannot be written, and the reason is for the log", async (version, reason) => {
-    const schema = `v${version}`;
-    const store = await open(schema);
-    await database().run(
-      `DELETE FROM ${schema}.migrations; INSERT INTO ${schema}.migrations (version) VALUES (${version})`,
-    );
-    expect(await conditionOf(store)).toMatchObject({ writable: false, reason: expect.stringContaining(reason) });
-  });
+  ])(
+    "reports that tables of version %d cannot be written, with the reason only in the log",
+    async (version, reason) => {
+      const schema = `v${version}`;
+      const store = await open(schema);
+      await database().run(
+        `DELETE FROM ${schema}.migrations; INSERT INTO ${schema}.migrations (version) VALUES (${version})`,
+      );
+      expect(await conditionOf(store)).toMatchObject({ writable: false, reason: expect.stringContaining(reason) });
+    },
+  );
 
-  test("tables of the next version can be: nodes of two releases run side by side", async () => {
+  test("accepts tables of the next version: nodes of two releases run side by side", async () => {
     const store = await open("next");
     await database().run("INSERT INTO next.migrations SELECT max(version) + 1 FROM next.migrations");
     expect(await conditionOf(store)).toMatchObject({ writable: true });
   });
 
-  test("a database that is read-only, a user who may not write, a log without a partition", async () => {
+  test("detects a read-only database, a user who may not write, a log without a partition", async () => {
     await migratePostgres({ database: database().url, schema: "limits" });
     const run = (text: string): Promise<unknown> => database().run(text);
     await run(`CREATE ROLE checked LOGIN PASSWORD '${password}'; GRANT USAGE ON SCHEMA limits TO checked;
@@ -115,7 +118,7 @@ describe("the check of the store", () => {
     }
   });
 
-  test("a full disk, as the last writes have shown it, until one succeeds", async () => {
+  test("detects a full disk, as the last writes showed it, until one succeeds", async () => {
     const store = await open("fulldisk");
     await store.append([making("t")]);
     await database().run(`CREATE FUNCTION fulldisk.no() RETURNS trigger LANGUAGE plpgsql AS
@@ -143,7 +146,7 @@ describe("the check of the store", () => {
 describe("/readyz on PostgreSQL", () => {
   const told = '{"status":"ready","changes":"told"}';
 
-  test("says the truth, and answers while every connection of the pool is in use", async () => {
+  test("is right, and answers while every connection of the pool is in use", async () => {
     const pool = new pg.Pool({ connectionString: database().url, max: 3 });
     opened.push({ close: () => pool.end() });
     const server = probed(await open("probed", { database: pool }));
@@ -156,7 +159,7 @@ describe("/readyz on PostgreSQL", () => {
     for (const client of taken) client.release();
   });
 
-  test("is 503 where the store says that it cannot be written, and the log says why", async () => {
+  test("is 503 if the store says that it cannot be written, and the log says why", async () => {
     const { lines, logger } = recorder();
     const server = probed(await open("newer"), logger);
     opened.push(server);

@@ -14,7 +14,7 @@ async function timeOfDatabase(): Promise<number> {
 }
 
 describe("the clock of the store", () => {
-  test("is that of the database, whatever the clock of the node says", async () => {
+  test("is that of the database, whatever the node's clock says", async () => {
     vi.spyOn(Date, "now").mockReturnValue(0);
     const store = await postgresStore({ database: database().url, schema: "clock" });
     try {
@@ -59,7 +59,7 @@ describe("the clock of the store", () => {
     }
   });
 
-  test("continues by the monotonic clock, is corrected by later samples, and survives a database that is away", async () => {
+  test("continues by the monotonic clock, is corrected by later samples, and survives an outage of the database", async () => {
     const base = fakeClock();
     let answer = 5_000_000;
     let isAway = false;
@@ -80,7 +80,7 @@ describe("the clock of the store", () => {
     clock.close();
   });
 
-  test("does not believe an answer that waited: it moves no further than the answer shows", async () => {
+  test("distrusts a delayed answer: it moves no further than the answer proves", async () => {
     const base = fakeClock();
     const start = base.elapsed();
     const truth = (): number => 5_000_000 + base.elapsed() - start;
@@ -99,7 +99,7 @@ describe("the clock of the store", () => {
     clock.close();
   });
 
-  test("asks again when it is opened, where the first answer took long", async () => {
+  test("asks again on opening if the first answer took long", async () => {
     const base = fakeClock();
     const start = base.elapsed();
     const waits = [6_000, 20, 0];

@@ -37,7 +37,7 @@ function names(from: string, count: number): readonly string[] {
 }
 
 describe("the cost of an append", () => {
-  test("is as many statements for fifty tasks as for one, and three exchanges with the server", async () => {
+  test("is the same number of statements for fifty tasks as for one, and three exchanges with the server", async () => {
     const { store, driver } = await counted("batches");
     await store.append(lives(["first"]));
     driver.taken();
@@ -92,7 +92,7 @@ describe("the cost of an append", () => {
     expect(await explain(seq - 2)).toBeLessThanOrEqual(2 * near + 4);
   });
 
-  test("is one transaction for all that is appended while one is in flight", async () => {
+  test("is one transaction for everything that is appended while one is in flight", async () => {
     const { store, driver } = await counted("groups");
     await store.append(lives(["warm"]));
     const before = driver.exchanges;
@@ -103,7 +103,7 @@ describe("the cost of an append", () => {
   });
 });
 
-test("what was said before a turn is found in a few statements, however long the turn before it was", async () => {
+test("the conversation before a turn is read in a few statements, however long the previous turn was", async () => {
   const { store, driver } = await counted("before");
   const json = JSON.stringify({ messageId: "m2", role: "ROLE_USER", parts: [{ text: "again" }] });
   const message = { kind: "message", actor: "user", time: 1000, turn: 0, attempt: 0, json } as const;
@@ -118,7 +118,7 @@ test("what was said before a turn is found in a few statements, however long the
   expect(driver.taken().filter((statement) => statement.includes("actor > 0")).length).toBeLessThanOrEqual(3);
 });
 
-test("counts, which all appends of an agent need, are the last that a transaction writes", async () => {
+test("counts, which all appends of an agent need, are the last writes of a transaction", async () => {
   const { store, driver } = await counted("counters");
   await store.search?.use(true);
   const isCounts = (statement: string): boolean => statement.includes('INSERT INTO "counters".counts');

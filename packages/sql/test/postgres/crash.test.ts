@@ -48,7 +48,7 @@ async function survives(stores: readonly Store[], name: string, harm: () => Prom
 }
 
 describe("a server that crashes in the middle of commits", () => {
-  test("has every append that was acknowledged, and none twice, on all nodes", async () => {
+  test("has every acknowledged append, and none twice, on all nodes", async () => {
     const stores = await Promise.all([1, 2, 3, 4].map(() => open(server.url, "crashed")));
     for (let round = 0; round < 3; round += 1) {
       const before = Math.random();
@@ -64,7 +64,7 @@ describe("a server that crashes in the middle of commits", () => {
 });
 
 describe("a server that restarts behind PgBouncer", () => {
-  test("is waited for, and has every append that was acknowledged", async () => {
+  test("is waited for, and has every acknowledged append", async () => {
     const pooler = await startPooler(server.url, "transaction");
     opened.push(pooler);
     const stores = await Promise.all([open(pooler.url, "restarted"), open(pooler.url, "restarted")]);
@@ -80,7 +80,7 @@ describe("a server that restarts behind PgBouncer", () => {
 });
 
 describe("a node behind a pooler, and one that is not", () => {
-  test("the one that listens hears at once of what the other stores", async () => {
+  test("the one that listens learns at once what the other stores", async () => {
     const pooler = await startPooler(server.url, "transaction");
     opened.push(pooler);
     const [behind, direct] = [await open(pooler.url, "mixed"), await open(server.url, "mixed")];

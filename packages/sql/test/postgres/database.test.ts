@@ -53,7 +53,7 @@ async function witnessing(db: Database): Promise<void> {
 
 const write = { mode: "write" } as const;
 
-test("a transaction that reads may leave the server alone for as long as a large task takes to fold, and one that writes may not", async () => {
+test("a read transaction may leave the server idle while a large task is folded, and a write transaction may not", async () => {
   const db = await open();
   const timeout = async (mode: "read" | "write"): Promise<Value | undefined> => {
     const query = "SELECT current_setting('idle_in_transaction_session_timeout')";
@@ -83,13 +83,13 @@ describe("values", () => {
     expect(rows).toEqual([[value, 2, 2]]);
   });
 
-  test("an integer that no number holds is an error", async () => {
+  test("an integer that no number can hold is an error", async () => {
     const db = await open();
     await expect(db.query("SELECT 9007199254740993::bigint")).rejects.toThrow(RangeError);
     await expect(db.query("SELECT 1")).resolves.toMatchObject({ rows: [[1]] });
   });
 
-  test("what parsers a program has set changes nothing", async () => {
+  test("a program's own parsers change nothing", async () => {
     const pool = new pg.Pool({ connectionString: database().url, types: { getTypeParser: () => () => "wrong" } });
     opened.push({ close: () => pool.end() });
     const db = await open({ database: pool });
@@ -98,7 +98,7 @@ describe("values", () => {
 });
 
 describe("a transaction", () => {
-  test("is rolled back where its body rejects, and the error is that of the body", async () => {
+  test("is rolled back if its body rejects, and rejects with that error", async () => {
     const db = await open();
     const name = await table(db);
     const error = new Error("mine");
@@ -110,7 +110,7 @@ describe("a transaction", () => {
     expect((await db.query(`SELECT count(*) FROM ${name}`)).rows).toEqual([[0]]);
   });
 
-  test("fails with its first statement that fails, whatever the body makes of it", async () => {
+  test("fails with its first failed statement, whatever the body does with it", async () => {
     const db = await open();
     const name = await table(db, 1);
     const body = db.transaction(write, async (tx) => {
@@ -123,7 +123,7 @@ describe("a transaction", () => {
     expect((await db.query(`SELECT count(*) FROM ${name}`)).rows).toEqual([[1]]);
   });
 
-  test("that reads sees one moment, and writes nothing", async () => {
+  test("that reads sees one snapshot, and writes nothing", async () => {
     const db = await open();
     const name = await table(db, 1);
     const seen = await db.transaction({ mode: "read" }, async (tx) => {
@@ -155,7 +155,7 @@ describe("a transaction", () => {
     expect((await db.query(`SELECT n FROM ${name}`)).rows).toEqual([[2], [2]]);
   });
 
-  test("runs a bounded number of times where it always conflicts, and then is Unavailable", async () => {
+  test("runs a bounded number of times if it always conflicts, then is Unavailable", async () => {
     const db = await open();
     let runs = 0;
     const body = db.transaction(write, (tx) => {
@@ -166,7 +166,7 @@ describe("a transaction", () => {
     expect(runs).toBe(8);
   });
 
-  test("lets go of its locks where its program stops in it", async () => {
+  test("releases its locks if its program stops in it", async () => {
     const db = await open();
     const name = await table(db, 1);
     let runs = 0;
@@ -230,7 +230,7 @@ describe("a lost connection", () => {
     expect((await db.query(`SELECT n FROM ${name}`)).rows).toEqual([[1]]);
   });
 
-  test("to a server that a crash or a failover has robbed of the commits: they run again, several at once too", async () => {
+  test("to a server that lost commits in a crash or a failover: they run again, several at once too", async () => {
     const pool = new pg.Pool({ connectionString: database().url, pipeline: true });
     const plain = poolDriver(pool, { silence: 20_000, owned: true });
     const name = await table(await open(), 1, 2);
@@ -272,7 +272,7 @@ describe("a lost connection", () => {
     expect((await db.query(`SELECT n FROM ${name} ORDER BY id`)).rows).toEqual([[1], [1]]);
   });
 
-  test("during a commit that the server still has: it waits for its end, and then knows", async () => {
+  test("during a commit that the server still runs: it waits for the result", async () => {
     const { proxy, url } = await proxied();
     const db = await open({ database: url, lockTimeout: 50 });
     const name = await table(db, 1);
@@ -310,7 +310,7 @@ describe("a lost connection", () => {
     }
   });
 
-  test("by an error of a pooler is repeated as any other", async () => {
+  test("by a pooler error is repeated as any other", async () => {
     const { proxy, url } = await proxied();
     const db = await open({ database: url });
     let asked = 0;
@@ -351,8 +351,8 @@ describe("time limits", () => {
   });
 });
 
-describe("a statement on its own that is slow", () => {
-  test("is ended by the server, and said to be so, before its connection counts as lost", async () => {
+describe("a slow standalone statement", () => {
+  test("is ended by the server, and reported, before its connection counts as lost", async () => {
     const db = await open({ outageTimeout: 3_000, connections: 2 });
     const backend = async (): Promise<unknown> =>
       (await db.query("SELECT pg_backend_pid(), pg_sleep(0.1)")).rows[0]?.[0];
@@ -366,7 +366,7 @@ describe("a statement on its own that is slow", () => {
 });
 
 describe("a pool of the program", () => {
-  test("stays open and as it was", async () => {
+  test("stays open and unchanged", async () => {
     const pool = new pg.Pool({ connectionString: database().url, max: 1 });
     opened.push({ close: () => pool.end() });
     const before = pool.listenerCount("error");

@@ -60,7 +60,7 @@ describe("a heartbeat of a process whose pool is full", () => {
   test.each([
     ["that listens for wake-ups", "listens", undefined],
     ["of its own, where none listens", "own", elsewhere],
-  ])("goes over a connection %s", async (_which, schema, wakeup) => {
+  ])("uses a connection %s", async (_which, schema, wakeup) => {
     const { store, pool } = await storeOver(`full_${schema}`, 3, wakeup);
     await store.nodes?.beat("a", within);
     const empty = await fill(pool, 3);
@@ -70,7 +70,7 @@ describe("a heartbeat of a process whose pool is full", () => {
     await empty();
   });
 
-  test("fails within its limit if there is no other way, and the next ones do not fill its line", async () => {
+  test("fails within its limit if there is no other way, and the next ones do not fill its queue", async () => {
     const { store, pool } = await storeOver("small", 1, elsewhere);
     await store.nodes?.beat("a", within);
     const taken = await pool.connect();
@@ -85,11 +85,11 @@ describe("a heartbeat of a process whose pool is full", () => {
   });
 });
 
-describe("a connection that was lost without a word", () => {
+describe("a connection that was lost silently", () => {
   test.each([
     ["that listens", "listens", undefined],
     ["of the heartbeats", "own", elsewhere],
-  ])("%s: the heartbeat comes over the pool at once, and so do those after it", async (_which, schema, wakeup) => {
+  ])("%s: the heartbeat uses the pool at once, and so do those after it", async (_which, schema, wakeup) => {
     const url = new URL(database().url);
     const proxy = await startProxy(Number(url.port));
     opened.push(proxy);

@@ -6,7 +6,7 @@ import { done, making, verdicts } from "./given.ts";
 
 const database = useDatabase();
 
-test("a key that expired and is used on two nodes at once is that of the first task, for both", async () => {
+test("a key that expired and is used on two nodes at once belongs to the first task, for both", async () => {
   const schema = "twice";
   const store = await postgresStore({ database: database().url, schema });
   const other = new pg.Client({ connectionString: database().url });
@@ -30,7 +30,7 @@ test("a key that expired and is used on two nodes at once is that of the first t
   }
 });
 
-test("a key that has not expired is answered while somebody else has it locked", async () => {
+test("a valid key is answered while another process has it locked", async () => {
   const schema = "locked";
   const store = await postgresStore({ database: database().url, schema });
   const other = new pg.Client({ connectionString: database().url });

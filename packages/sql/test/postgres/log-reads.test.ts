@@ -23,7 +23,7 @@ async function counted(schema: string): Promise<{ store: Store; driver: Counting
 const ids = (count: number): readonly string[] => Array.from({ length: count }, (_, at) => `t${at}`);
 const seqs = (page: LogPage | undefined): readonly number[] | undefined => page?.records.map(({ seq }) => seq);
 
-describe("reads of logs at one time", () => {
+describe("concurrent reads of logs", () => {
   test("are one statement for two hundred tasks, each with the new records of its task", async () => {
     const { store, driver } = await counted("together");
     const all = ids(200);
@@ -53,7 +53,7 @@ describe("reads of logs at one time", () => {
     expect(none.map(seqs)).toEqual([[], undefined, [2, 3], [2, 3], undefined]);
   });
 
-  test("leave a task with much that is new, or with large records, to a statement of its own", async () => {
+  test("leave a task with much that is new, or with large records, to its own statement", async () => {
     const { store } = await counted("far");
     const large = "x".repeat(100_000);
     await store.append(["far", "large", "mixed", "near"].map((id) => making(id, id)));
@@ -71,7 +71,7 @@ describe("reads of logs at one time", () => {
     expect(seqs(some)).toEqual([2]);
   });
 
-  test("fail together where the database refuses them, and the next ones succeed", async () => {
+  test("fail together if the database rejects them, and the next ones succeed", async () => {
     const { store } = await counted("refused");
     await store.append(ids(3).map((id) => making(id, id)));
     const all = (): Promise<PromiseSettledResult<LogPage | undefined>[]> =>

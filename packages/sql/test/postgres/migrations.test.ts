@@ -20,7 +20,7 @@ async function failing(opening: Promise<Store>): Promise<string> {
 }
 
 describe("migrations", () => {
-  test("run once where eight nodes start together", async () => {
+  test("run once if eight nodes start together", async () => {
     const { url } = database();
     const stores = await Promise.all(
       Array.from({ length: 8 }, () => postgresStore({ database: url, schema: "eight", connections: 2 })),
@@ -75,7 +75,7 @@ describe("migrations", () => {
     }
   });
 
-  test("name tables of a newer release as what they are, and change nothing", async () => {
+  test("identify tables of a newer release, and change nothing", async () => {
     const options = { database: database().url, schema: "newer" };
     await migratePostgres(options);
     await database().run("INSERT INTO newer.migrations (version) VALUES (99)");
@@ -86,7 +86,7 @@ describe("migrations", () => {
     expect(await postgresPlan(options)).toMatchObject({ found: 99, newest: newestVersion });
   });
 
-  test("a schema can have any name, and two are apart", async () => {
+  test("a schema can have any name, and two are separate", async () => {
     const { url } = database();
     const names = ['Odd "name" $1', "parley", "o'clock"];
     const stores = await Promise.all(names.map((schema) => postgresStore({ database: url, schema })));
@@ -100,7 +100,7 @@ describe("migrations", () => {
     }
   });
 
-  test("refuse the name of a schema that PostgreSQL would cut off", async () => {
+  test("reject the name of a schema that PostgreSQL would truncate", async () => {
     const { url } = database();
     for (const schema of ["", "x".repeat(64), `${"x".repeat(62)}é`, "a\0b"]) {
       await expect(postgresStore({ database: url, schema })).rejects.toThrow("A schema name must have 1 to 63 bytes");
@@ -108,7 +108,7 @@ describe("migrations", () => {
     expect(await postgresPlan({ database: url, schema: "x".repeat(63) })).toMatchObject({ found: 0 });
   });
 
-  test("need no more than a schema that was made for the user", async () => {
+  test("need no more than a schema that was created for the user", async () => {
     await database().run(
       `CREATE ROLE housed LOGIN PASSWORD 'has-one-schema'; CREATE SCHEMA house AUTHORIZATION housed`,
     );
@@ -125,7 +125,7 @@ describe("migrations", () => {
     }
   });
 
-  test("bring version 1 to this one: what it has stays in its order, and whom it was granted to can continue", async () => {
+  test("bring version 1 to this one: its data stays in order, and grantees can continue", async () => {
     const { url } = database();
     const schema = new Schema("first");
     const db = await connect({ database: url });

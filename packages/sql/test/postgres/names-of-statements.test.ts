@@ -48,7 +48,7 @@ describe("a statement", () => {
     expect(await prepared(db)).toEqual([]);
   });
 
-  test("runs again where its session has forgotten it, and then has no name any more", async () => {
+  test("runs again if its session has forgotten it, and has no name from then on", async () => {
     const db = await open(database().url);
     await often(db, plusOne);
     // As a pooler does that passes the number of the server on.
@@ -57,7 +57,7 @@ describe("a statement", () => {
     expect(await prepared(db)).toEqual([]);
   });
 
-  test("in a transaction that meets a plan of before a change of its table runs again, planned anew", async () => {
+  test("in a transaction whose plan is older than a table change runs again with a new plan", async () => {
     const db = await open(database().url);
     await db.query("CREATE TABLE changing (id bigint, name varchar(9))");
     await db.query("INSERT INTO changing VALUES (1, 'one')");

@@ -6,7 +6,7 @@ import { alice, done, making, verdicts } from "./given.ts";
 
 const database = useDatabase();
 
-test("conversations and keys have names of any length, which an index does not have", async () => {
+test("conversations and keys may have names of any length, which are not in an index", async () => {
   const store = await postgresStore({ database: database().url, schema: "names" });
   try {
     // Names that cannot be compressed, the same at their beginning.
@@ -28,7 +28,7 @@ test("conversations and keys have names of any length, which an index does not h
   }
 });
 
-test("owners, agents, tasks and keys of features have names of any length, which an index does not have", async () => {
+test("owners, agents, tasks and keys of features may have names of any length, which are not in an index", async () => {
   const store = await postgresStore({ database: database().url, schema: "owners" });
   try {
     const long = randomBytes(20_000).toString("hex");
@@ -64,7 +64,7 @@ test("owners, agents, tasks and keys of features have names of any length, which
   }
 });
 
-test("times that are not a whole milliseconds, or beyond all times, are compared as they are", async () => {
+test("times that are not whole milliseconds, or out of range, are compared as they are", async () => {
   const store = await postgresStore({ database: database().url, schema: "times" });
   try {
     const item = { ...making("t"), records: [...making("t").records, done("t", 1000)] };

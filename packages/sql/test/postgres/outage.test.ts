@@ -17,7 +17,7 @@ async function opened(options: Parameters<typeof postgresStore>[0]): Promise<Sto
   return store;
 }
 
-describe("a database that goes away in the middle of an append", () => {
+describe("a database that becomes unavailable in the middle of an append", () => {
   test("has all of it or nothing, and the append is stored when it is back", async () => {
     const { url } = database();
     const store = await opened({ database: url, schema: "away" });
@@ -39,7 +39,7 @@ describe("a database that goes away in the middle of an append", () => {
     expect((await store.list(alice, { limit: 1, artifacts: false, since: 0 })).total).toBe(total);
   });
 
-  test("costs the calls that wait one limit in all, not one for each transaction", async () => {
+  test("costs the waiting calls one limit in all, not one for each transaction", async () => {
     const plain = countingDriver(database().url);
     let isAway = false;
     let tries = 0;
@@ -87,7 +87,7 @@ describe("a database that goes away in the middle of an append", () => {
     expect(verdicts(await store.append([making("back")]))).toEqual(["ok"]);
   });
 
-  test("refuses what it cannot store, and stores the appends of others that share its transaction", async () => {
+  test("rejects what it cannot store, and stores the appends of others that share its transaction", async () => {
     const store = await opened({ database: database().url, schema: "poison" });
     await store.append([making("t")]);
     const broken = { ...making("broken"), records: [{ ...(making("broken").records[0] as object), time: NaN }] };

@@ -36,7 +36,7 @@ async function held(text: string) {
   return { run, end: () => run("COMMIT") };
 }
 
-test("what one owner waits for in vain fails nothing that others store with the same commit", async () => {
+test("what one owner waits for in vain does not fail what others store with the same commit", async () => {
   const schema = "locks_one";
   const made = await store(schema, { lockTimeout: 100 });
   await made.append([context(alice, "c"), context(bob, "c")]);
@@ -51,8 +51,8 @@ test("what one owner waits for in vain fails nothing that others store with the 
   expect(await made.append([context(alice, "c")])).toMatchObject([{ ok: true }]);
 });
 
-describe("an owner that is deleted", () => {
-  test("waits for no transaction of another owner, and makes none wait", async () => {
+describe("deleting an owner", () => {
+  test("waits for no transaction of another owner, and blocks none", async () => {
     const schema = "forgets_one";
     const made = await store(schema);
     await made.append([context(alice, "c"), context(bob, "c")]);
@@ -65,7 +65,7 @@ describe("an owner that is deleted", () => {
     expect((await made.upkeep?.owners({ limit: 9 }))?.map(({ owner }) => owner)).toEqual(["bob", "carol"]);
   });
 
-  test("waits for what is being created of it, which then is deleted too, or begins anew", async () => {
+  test("waits for what is being created for the owner, which is then deleted too, or begins anew", async () => {
     const schema = "forgets_all";
     const made = await store(schema);
     await made.append([context(alice, "c")]);
@@ -84,7 +84,7 @@ describe("an owner that is deleted", () => {
     expect(rows[0]).toEqual({ contexts: 0, owners: 0 });
   });
 
-  test("is created again by appends that come at the same time, and none of them is lost", async () => {
+  test("recreates it for appends that arrive at the same time, and loses none of them", async () => {
     const schema = "forgets_often";
     const [one, two] = [await store(schema), await store(schema)];
     for (let round = 0; round < 20; round += 1) {
@@ -96,7 +96,7 @@ describe("an owner that is deleted", () => {
     expect(rows[0]).toEqual({ lost: 0 });
   });
 
-  test("is deleted once a sweep has let go of its tasks", async () => {
+  test("succeeds once a sweep has released its tasks", async () => {
     const schema = "forgets_locked";
     const made = await store(schema);
     await made.append([making("t")]);

@@ -35,7 +35,7 @@ function warnings(): string[] {
 }
 
 describe("a pool of the program", () => {
-  test("without a pipeline gets one statement after the other: pg warns of nothing", async () => {
+  test("without a pipeline gets one statement after the other, without a warning of pg", async () => {
     const lines = warnings();
     const store = await postgresStore({ database: poolWith(), schema: "chained" });
     opened.push(store);
@@ -46,7 +46,7 @@ describe("a pool of the program", () => {
     expect(lines).toEqual([]);
   });
 
-  test("that is used up, and has no limit of its own: calls are Unavailable, and no client is lost", async () => {
+  test("that is exhausted, and has no limit of its own: calls are Unavailable, and no client is lost", async () => {
     const pool = poolWith({ max: 1 });
     await pool.query("SELECT 1");
     const db = await connect({ database: pool, connectTimeout: 500, outageTimeout: 1 });
@@ -60,7 +60,7 @@ describe("a pool of the program", () => {
     await db.close();
   });
 
-  test("may tell of the end of a client in the moment in which it lends it", async () => {
+  test("may report the end of a client at the moment of lending it", async () => {
     const errors: string[] = [];
     const client = {
       on: (event: string, listener: (error: Error) => void) => event === "error" && errors.push("heard") && listener,
@@ -98,7 +98,7 @@ describe("a pool of the program", () => {
 });
 
 describe("a pool of the store", () => {
-  test("that is closed survives what its connections say while they end", async () => {
+  test("that is closed survives errors of its ending connections", async () => {
     const pool = new pg.Pool({ connectionString: database().url });
     const driver = poolDriver(pool, { silence: 1000, owned: true });
     let client: pg.PoolClient | undefined;
@@ -112,7 +112,7 @@ describe("a pool of the store", () => {
 });
 
 describe("time limits", () => {
-  test("0 is none, also for a statement on its own: it runs once", async () => {
+  test("0 means none, also for a standalone statement: it runs once", async () => {
     const silences: unknown[] = [];
     const query = vi.spyOn(pg.Client.prototype, "query");
     const db = await connect({ database: database().url, statementTimeout: 0 });
@@ -132,14 +132,14 @@ describe("time limits", () => {
     ["connectTimeout", 2 ** 31],
     ["connections", 0],
     ["connections", 1.5],
-  ])("%s of %d is refused", async (name, ms) => {
+  ])("%s of %d is rejected", async (name, ms) => {
     await expect(connect({ database: database().url, [name]: ms })).rejects.toMatchObject({
       code: "Unavailable",
       message: expect.stringContaining(name),
     });
   });
 
-  test("many calls that wait for a database that is away are not a leak to Node", async () => {
+  test("many calls that wait for an unavailable database are not a leak to Node", async () => {
     const lines = warnings();
     const pool = poolWith();
     const plain = poolDriver(pool, { silence: 1000, owned: false });
@@ -167,7 +167,7 @@ describe("time limits", () => {
 });
 
 describe("a store that fails to open", () => {
-  test("leaves no connection that listens, and none that is made again", async () => {
+  test("leaves no listening connection, and none that reconnects", async () => {
     const pool = poolWith();
     const plain = poolDriver(pool, { silence: 1000, owned: false });
     let listens = 0;

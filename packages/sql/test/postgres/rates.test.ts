@@ -23,7 +23,7 @@ async function given(name: string) {
   return { opened, rates, take, rows };
 }
 
-test("rows of budgets that are whole again are deleted, and no others", async () => {
+test("rows of full budgets are deleted, and no others", async () => {
   const { opened, rates, take, rows } = await given("tidied");
   for (let at = 0; at < 3; at += 1) await take(`short ${at}`, 10, 1, 1);
   await take("long", 10, week, 3);
@@ -38,7 +38,7 @@ test("rows of budgets that are whole again are deleted, and no others", async ()
   await opened.close();
 });
 
-test("a clock of the database that was set back by a year keeps nobody out for longer than two budgets take", async () => {
+test("a database clock that jumps back a year blocks nobody for longer than two budgets take", async () => {
   const { opened, take } = await given("set_back");
   expect(await take("a", 10, week, 4)).toMatchObject({ taken: 4 });
   await database().run("UPDATE set_back.rates SET back_at = back_at + 365 * 24 * 3600 * 1000.0");

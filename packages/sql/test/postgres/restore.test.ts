@@ -11,7 +11,7 @@ const all = { limit: 9, artifacts: false } as const;
  * A replica that lacks the newest commits takes over, or the database is restored to a moment before, while nodes run that remember more. The
  * sequences are those of that moment too.
  */
-test("a node that remembers an owner who is gone meets nobody else under his id, and writes for him as for a new one", async () => {
+test("a node that remembers a deleted owner finds nobody else under its id, and writes for it as for a new one", async () => {
   const schema = "back";
   const options = { database: database().url, schema };
   const [one, two] = [await postgresStore(options), await postgresStore(options)];

@@ -80,7 +80,7 @@ async function partitions(schema: string): Promise<readonly string[]> {
 }
 
 describe("retention", () => {
-  test("drops the partition of a week when its tasks are over and old, and deletes none of its records", async () => {
+  test("drops the partition of a week when its tasks are terminal and old, and deletes none of its records", async () => {
     const schema = "drops";
     const one = await store(schema);
     await over(one, "old1", "old2", "new");
@@ -102,7 +102,7 @@ describe("retention", () => {
     expect((await one.list(alice, { limit: 9, artifacts: false })).total).toBe(0);
   });
 
-  test("keeps a partition as long as a task of it stays, and deletes the records of the others", async () => {
+  test("keeps a partition as long as one of its tasks stays, and deletes the records of the others", async () => {
     const schema = "keeps";
     const one = await store(schema);
     await over(one, "old");
@@ -119,7 +119,7 @@ describe("retention", () => {
     expect(await partitions(schema)).not.toContain(name);
   });
 
-  test("shows no message of a deleted task in its conversation, while its partition is there", async () => {
+  test("shows no message of a deleted task in its conversation, while its partition exists", async () => {
     const schema = "shows";
     const one = await store(schema);
     await over(one, "a", "b");
@@ -134,7 +134,7 @@ describe("retention", () => {
     expect((await conversation()).entries.length).toBe(1);
   });
 
-  test("continues after a week that was in use: of the others and of that one nothing is left", async () => {
+  test("continues after a week that was in use, and leaves nothing of any", async () => {
     const schema = "used";
     await over(await store(schema), "a", "b");
     const weeks = [await age(schema, ["a"], 9), await age(schema, ["b"], 8)];
@@ -170,7 +170,7 @@ describe("retention", () => {
     expect([names.includes(archived), names.includes(old)]).toEqual([true, false]);
   });
 
-  test("looks once at a task that stays, whatever its week has, and not with each page of a sweep", async () => {
+  test("reads a remaining task once, whatever its week has, and not with each page of a sweep", async () => {
     const schema = "stays";
     const ids = Array.from({ length: 20 }, (_, at) => `t${at}`);
     const driver = countingDriver(database().url);
@@ -197,7 +197,7 @@ describe("retention", () => {
     expect(driver.taken().filter((statement) => statement.includes("relpartbound")).length).toBeLessThanOrEqual(4);
   });
 
-  test("makes the weeks that no partition has, beside those of another length", async () => {
+  test("creates the missing weeks, beside those of another length", async () => {
     const schema = "lengths";
     const one = await store(schema);
     const first = Math.floor(Date.now() / 86_400_000 / 7);
@@ -216,7 +216,7 @@ describe("retention", () => {
     expect(ours.length).toBe(6);
   });
 
-  test("by a node that may not change tables deletes records as rows, and what migrates drops the partitions", async () => {
+  test("by a node that may not change tables deletes records as rows, and the migrating node drops the partitions", async () => {
     const schema = "rights";
     await over(await store(schema), "a", "b");
     const name = await age(schema, ["a"], 9);

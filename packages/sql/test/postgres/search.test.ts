@@ -11,7 +11,7 @@ import { alice, making } from "./given.ts";
 
 const database = useDatabase();
 
-test("a step of the index looks at 2,000 tasks, also where they are up to date, and begins after those", async () => {
+test("a step of the index reads 2,000 tasks, also if they are up to date, and begins after those", async () => {
   const name = "steps";
   const store = await postgresStore({ database: database().url, schema: name });
   const db = await connect({ database: database().url });

@@ -106,7 +106,7 @@ describe("a database that restarts", () => {
 });
 
 describe("a replica", () => {
-  test("refuses what writes, by its name; once it is promoted, calls that wait continue", async () => {
+  test("rejects writes, by its name; once it is promoted, waiting calls continue", async () => {
     const db = await open({ outageTimeout: 30_000 });
     const store = await postgresStore({ database: server.url });
     const host = probed(store);
@@ -136,7 +136,7 @@ describe("a replica", () => {
   });
 });
 
-describe("what is wrong is named, without the password", () => {
+describe("a misconfiguration is named, without the password", () => {
   test("a wrong password, an unknown database, no database, no URL", async () => {
     const wrong = urlWith((url) => (url.password = "secret-of-nobody-0123456789"));
     expect(await refusal(connect({ database: wrong }))).toContain("refused the user or its password");
@@ -193,7 +193,7 @@ describe("TLS", () => {
     expect((await db.query(encrypted)).rows).toEqual([[isEncrypted]]);
   });
 
-  test("verify-full refuses a certificate that nobody vouches for, and one for another host", async () => {
+  test("verify-full rejects an untrusted certificate, and one for another host", async () => {
     expect(await refusal(connect({ database: withMode("verify-full") }))).toContain("certificate");
     const other = withMode("verify-full", { sslrootcert: certificate }, "127.0.0.1");
     expect(await refusal(connect({ database: other }))).toContain("certificate");
@@ -201,12 +201,12 @@ describe("TLS", () => {
     expect((await authority.query(encrypted)).rows).toEqual([[true]]);
   });
 
-  test("a certificate that is not there is named, and is not an outage", async () => {
+  test("a missing certificate is named, and is not an outage", async () => {
     const missing = withMode("verify-full", { sslrootcert: "/nowhere/ca.pem" });
     expect(await refusal(connect({ database: missing }))).toContain("does not exist");
   });
 
-  test("prefer continues without it where the server has none, and says so; require does not", async () => {
+  test("prefer continues without it if the server has none, and says so; require does not", async () => {
     const plain = await startPostgres();
     try {
       const { lines, logger } = recorder();

@@ -31,7 +31,7 @@ async function behindProxy(schema: string, outageTimeout: number): Promise<{ pro
 }
 
 describe("a network that loses every packet", () => {
-  test("each call ends as Unavailable by `outageTimeout`, on connections that there are and on new ones, and says when to come again", async () => {
+  test("each call ends as Unavailable by `outageTimeout`, on existing and new connections, and says when to retry", async () => {
     const { proxy, store } = await behindProxy("lost", 100);
     await store.append([making("t")]);
     proxy.isSilent = true;
@@ -56,7 +56,7 @@ describe("a network that loses every packet", () => {
     expect(await store.head(alice, "u")).toBeUndefined();
   });
 
-  test("during a commit: what became of it is found out on a new connection", async () => {
+  test("during a commit: its outcome is read on a new connection", async () => {
     const { proxy, store } = await behindProxy("commit", 1_000);
     await store.append([making("t")]);
     let commits = 0;
@@ -75,7 +75,7 @@ describe("a NAT that forgets its connections", () => {
   test.each([
     ["between two calls", 0],
     ["long before a call: what was not used for a while is asked first", 60_000],
-  ])("%s costs none: what is silent is thrown away, with all that were silent as long", async (_when, later) => {
+  ])("%s costs none: silent connections are discarded, with all that were silent as long", async (_when, later) => {
     const { proxy, store } = await behindProxy(`nat${later}`, 2_500);
     // All connections have been used.
     await Promise.all(Array.from({ length: 4 }, () => store.load(alice, "t", { artifacts: false })));

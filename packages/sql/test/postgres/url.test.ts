@@ -25,7 +25,7 @@ describe("the URL of a database", () => {
     "postgres://db.example/x?hostaddr=10.0.0.1",
     "postgres://%%%",
     "postgres://user:%E0%A4%A@db.example/x",
-  ])("%s is refused: pg would reach another server, or none", (url) => {
+  ])("%s is rejected: pg would reach another server, or none", (url) => {
     expect(() => readUrl(url)).toThrow("cannot be used");
   });
 });

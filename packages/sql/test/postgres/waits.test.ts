@@ -55,7 +55,7 @@ async function said({ service }: InProcess, id: string): Promise<string | undefi
 }
 
 describe("two processes", () => {
-  test("share a task that waits: an event that one is told of, and a time, wake it, and its step is done once", async () => {
+  test("share a waiting task: an event sent to one, and a time, wake it, and its step runs once", async () => {
     const time = { later: 0 };
     let booked = 0;
     const waiter = async function* (turn: Turn): AsyncGenerator<AgentYield, void, void> {
@@ -81,7 +81,7 @@ describe("two processes", () => {
     expect(booked).toBe(1);
   });
 
-  test("share a task that works: an event that one is told of reaches the run of the other", async () => {
+  test("share a working task: an event sent to one reaches the run of the other", async () => {
     let goOn = (): void => {};
     const told = new Promise<void>((resolve) => (goOn = resolve));
     const calls: string[] = [];
@@ -101,7 +101,7 @@ describe("two processes", () => {
   });
 });
 
-test("400 tasks that wait for a human or a timer are rows: no run is left, and the heap is not used for them", async () => {
+test("400 tasks that wait for a human or a timer are rows: they need no run and no heap", async () => {
   const tasks = 400;
   const time = { later: 0 };
   let calls = 0;

@@ -70,7 +70,7 @@ async function listeners(db: Database): Promise<unknown> {
 }
 
 describe("wake-ups by LISTEN and NOTIFY", () => {
-  it("find out at the start that notifications do not arrive, say so, and try again until they do", async () => {
+  it("detect at startup that notifications do not arrive, report it, and retry until they do", async () => {
     const { wakeup, state, lines, told } = await node({ deaf: true });
     expect(wakeup.isConnected).toBe(false);
     expect(lines).toEqual([expect.stringContaining("notifications do not arrive")]);
@@ -81,7 +81,7 @@ describe("wake-ups by LISTEN and NOTIFY", () => {
     expect(lines[1]).toContain("notifications arrive again");
   });
 
-  it("notice later that notifications arrive no more, on a connection that looks alive", async () => {
+  it("detect later that notifications stopped, on a connection that looks alive", async () => {
     const { wakeup, state, told } = await node({ heartbeat: 50, echoTimeout: 500 });
     const other = await node();
     await expect.poll(() => wakeup.isConnected).toBe(true);
@@ -109,7 +109,7 @@ describe("wake-ups by LISTEN and NOTIFY", () => {
     expect([wakeup.isConnected, state.listens]).toEqual([true, 1]);
   });
 
-  it("ignore what strangers send, and stay apart on other channels", async () => {
+  it("ignore what others send, and stay separate on other channels", async () => {
     const { told } = await node({ channel: 'Odd "channel"' });
     const { wakeup: elsewhere } = await node();
     elsewhere.publish(["elsewhere"]);
@@ -119,7 +119,7 @@ describe("wake-ups by LISTEN and NOTIFY", () => {
     await expect.poll(() => told).toEqual(["last"]);
   });
 
-  it("are off where a pool has one connection: the statements need it", async () => {
+  it("are off if a pool has one connection, because the statements need it", async () => {
     const db = await connect({ database: database().url, connections: 1 });
     opened.push(db);
     const { lines, logger } = recorder();
@@ -131,7 +131,7 @@ describe("wake-ups by LISTEN and NOTIFY", () => {
     await expect(db.query("SELECT 1")).resolves.toMatchObject({ count: 1 });
   });
 
-  it("that no pooler lets through are looked for again, said once, and sent all the same", async () => {
+  it("that no pooler lets through are retried, reported once, and sent all the same", async () => {
     const pauses: (() => void)[] = [];
     const clock: Clock = {
       ...systemClock,
@@ -151,7 +151,7 @@ describe("wake-ups by LISTEN and NOTIFY", () => {
     expect(lines).toEqual([expect.stringContaining("do not pass the pooler"), expect.stringContaining("arrive again")]);
   });
 
-  it("that came through a pooler before are tried again at once", async () => {
+  it("that came through a pooler before are retried at once", async () => {
     const { wakeup, state } = await node({ pooled: true, heartbeat: 50, echoTimeout: 500 });
     await expect.poll(() => wakeup.isConnected).toBe(true);
     state.deaf = true;
@@ -160,7 +160,7 @@ describe("wake-ups by LISTEN and NOTIFY", () => {
     await expect.poll(() => wakeup.isConnected).toBe(true);
   });
 
-  it("do not believe in a connection that ends in the moment in which it listens", async () => {
+  it("do not trust a connection that ends while it starts to listen", async () => {
     const db = await connect({ database: database().url });
     opened.push(db);
     let listens = 0;

@@ -36,7 +36,7 @@ const lost: Wakeup = {
 };
 
 describe("watch", () => {
-  test("tells which task another node has changed, and nothing of one's own", async () => {
+  test("reports which task another node has changed, and nothing of its own", async () => {
     const { one, two, told, own } = await nodes("wakes");
     expect(two.wakeup.isConnected).toBe(true);
     await one.append([making("t")]);
@@ -59,7 +59,7 @@ describe("watch", () => {
   test.each([
     ["every wake-up is lost", "looks", lost],
     ["there are none", "alone", false],
-  ] as const)("tells it by looking where %s", async (_, schema, wakeup) => {
+  ] as const)("reports it by polling if %s", async (_, schema, wakeup) => {
     const { one, two, told } = await nodes(schema, { wakeup, pollInterval: 20 });
     expect(two.wakeup.isConnected).toBe(false);
     // The first look says that anything may have changed before it.
@@ -70,7 +70,7 @@ describe("watch", () => {
     expect(new Set(told)).toEqual(new Set([undefined]));
   });
 
-  test("tells of a write that others hold up for longer than many looks, after its commit", async () => {
+  test("reports a write that others delay for longer than many polls, after its commit", async () => {
     const { one, two, told } = await nodes("late", { wakeup: false, pollInterval: 20, ...patient });
     await one.append([making("t")]);
     const blocker = new pg.Client({ connectionString: database().url });
@@ -149,7 +149,7 @@ function watching() {
   };
 }
 
-describe("looks", () => {
+describe("polls", () => {
   afterEach(() => void vi.useRealTimers());
 
   test("count the transactions of this node by the places that they took, whatever they were begun for", async () => {
@@ -167,7 +167,7 @@ describe("looks", () => {
     expect(await look([14, 104, 104])).toBe(1);
   });
 
-  test("tell until all that had begun are over, also those whose numbers are above the newest that is over", async () => {
+  test("report until all that had begun are over, also those with numbers above the newest that is over", async () => {
     const { look } = watching();
     await look([10, 100, 100]);
     await look([10, 100, 100]);
@@ -179,7 +179,7 @@ describe("looks", () => {
     expect(await look([11, 103, 103])).toBe(0);
   });
 
-  test("tell no longer than a write takes where another transaction of the server stays open", async () => {
+  test("report no longer than a write takes if another transaction of the server stays open", async () => {
     const { look } = watching();
     await look([10, 50, 100]);
     await vi.advanceTimersByTimeAsync(61_000);
@@ -187,7 +187,7 @@ describe("looks", () => {
     expect(await look([10, 50, 101])).toBe(0);
   });
 
-  test("keep what is to be told while they fail, and log it once", async () => {
+  test("keep what they have to report while they fail, and log it once", async () => {
     const { look, lines, watch } = watching();
     await look([10, 100, 100]);
     await look([10, 100, 100]);
@@ -201,7 +201,7 @@ describe("looks", () => {
     expect(watch.hearing).toBe("polled");
   });
 
-  test("are one at a time while the database does not answer", async () => {
+  test("run one at a time while the database does not answer", async () => {
     const { asked } = watching();
     await vi.advanceTimersByTimeAsync(5_000);
     expect(asked.length).toBe(1);

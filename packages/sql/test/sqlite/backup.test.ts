@@ -73,7 +73,7 @@ async function backedUp(take: (path: string, copy: string) => void | Promise<voi
   await restored.close();
 }
 
-test("VACUUM INTO copies every task that was acknowledged before, while others are stored", async () => {
+test("VACUUM INTO copies every acknowledged task, while others are stored", async () => {
   await backedUp((path, copy) => {
     const driver = openDriver(path);
     driver.prepare("VACUUM INTO ?").run(copy);

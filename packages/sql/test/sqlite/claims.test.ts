@@ -123,7 +123,7 @@ describe("dueFeatures", () => {
     await store.close();
   });
 
-  it("reads the values of its page alone, however many agents have as many rows (values take 32 KiB: docs/decisions/feature-effects.md)", async () => {
+  it("reads only the values of its page, however many agents have as many rows (values take 32 KiB: docs/decisions/feature-effects.md)", async () => {
     const driver = openDriver(":memory:");
     migrate(driver);
     const { store, asked } = watched(driver);

@@ -46,7 +46,7 @@ async function everything(store: Store): Promise<Map<string, unknown>> {
 }
 
 describe("a process that is killed while it appends", () => {
-  it("loses nothing that was acknowledged, and leaves no partial batch", async () => {
+  it("loses nothing acknowledged, and leaves no partial batch", async () => {
     const path = join(folder, "crash.db");
     const acknowledged: string[] = [];
     for (let life = 1; life <= 5; life += 1) {

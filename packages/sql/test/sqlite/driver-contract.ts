@@ -55,7 +55,7 @@ export function driverContract({ describe, it, expect }: Runner, open: OpenDrive
         expect(values.map((_, at) => driver.prepare("SELECT v FROM t WHERE id = ?").get(at + 1)?.[0])).toEqual(values);
       }));
 
-    it("are refused where a library would change them or end the process, and where their number is wrong", () =>
+    it("are rejected if a library would change them or end the process, and if their number is wrong", () =>
       inMemory((driver) => {
         const select = driver.prepare("SELECT ?, ?");
         const blob = new Uint8Array([1, 2]);
@@ -101,7 +101,7 @@ export function driverContract({ describe, it, expect }: Runner, open: OpenDrive
         expect(select.get()).toEqual([1]);
       }));
 
-    it("use the values of each call, whichever call came before", () =>
+    it("use the values of each call, whichever call preceded it", () =>
       inMemory((driver) => {
         driver.exec("CREATE TABLE t (name)");
         const insert = driver.prepare("INSERT INTO t VALUES (?)");
@@ -154,7 +154,7 @@ export function driverContract({ describe, it, expect }: Runner, open: OpenDrive
         expect(driver.transaction("read", () => driver.prepare("SELECT v FROM t").all())).toEqual([["a"]]);
       }));
 
-    it("that read see one moment, while another connection writes", () =>
+    it("that read see one snapshot, while another connection writes", () =>
       inFolder((folder) => {
         const [one, two] = [open(join(folder, "t.db")), open(join(folder, "t.db"))];
         one.exec("PRAGMA journal_mode = WAL; CREATE TABLE t (v)");
@@ -213,7 +213,7 @@ export function driverContract({ describe, it, expect }: Runner, open: OpenDrive
         expect(thrownBy(() => read(join(folder, "none", "t.db")))).toEqual("SQLITE_CANTOPEN");
       }));
 
-    it("refuses all calls after it is closed, and so do its statements", () => {
+    it("rejects all calls after it is closed, and so do its statements", () => {
       const driver = open(":memory:");
       const select = driver.prepare("SELECT 1");
       driver.close();

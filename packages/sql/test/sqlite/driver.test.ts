@@ -8,7 +8,7 @@ describe.each(drivers)("the driver %s", async (name) => {
   driverContract({ describe, it, expect }, await loadDriver(name));
 });
 
-it("the drivers that are promised for this version of Node are available", () => {
+it("the drivers that this version of Node must have are available", () => {
   const [major = 0, minor = 0] = process.versions.node.split(".").map(Number);
   const hasOwn = major > 22 || (major === 22 && minor >= 16);
   expect(drivers).toEqual(hasOwn ? ["node:sqlite", "libsql"] : ["libsql"]);

@@ -40,7 +40,7 @@ function completed(taskId: string): TaskAppend {
 }
 
 describe("a full disk", () => {
-  it("refuses an append that does not fit, stores none of it, still serves reads, and accepts appends once there is room", async () => {
+  it("rejects an append that does not fit, stores none of it, still serves reads, and accepts appends once there is room", async () => {
     const store = await sqliteStore({ path: newPath(), maxPages: 205 });
     const stored: string[] = [];
     let refused: unknown;
@@ -73,7 +73,7 @@ describe("a full disk", () => {
   });
 
   it.each([true, false])(
-    "is what `check` says until a write of its own finds room, with a thread that writes: %s",
+    "is reported by `check` until a write of its own succeeds, with a thread that writes: %s",
     async (thread) => {
       const path = newPath();
       const store = await sqliteStore({ path, maxPages: 203, thread });
@@ -120,7 +120,7 @@ describe("a file that another process uses", () => {
     await store.close();
   });
 
-  it("is opened once whoever has it to itself is done, such as one that creates it at the same time", async () => {
+  it("is opened once its exclusive user is done, such as one that creates it at the same time", async () => {
     const path = newPath();
     const other = openDriver(path);
     other.exec("BEGIN EXCLUSIVE");
@@ -152,7 +152,7 @@ describe("a file that another process uses", () => {
     await store.close();
   });
 
-  it("is closed only after the calls that wait for it", async () => {
+  it("is closed only after the waiting calls", async () => {
     const path = newPath();
     const store = await sqliteStore({ path });
     const other = openDriver(path);
@@ -230,7 +230,7 @@ describe("a file that cannot be opened", () => {
     throw new Error("it was opened");
   }
 
-  it("is refused if a newer release wrote it, and the error says so", async () => {
+  it("is rejected if a newer release wrote it, and the error says so", async () => {
     const path = newPath();
     await (await sqliteStore({ path })).close();
     const database = openDriver(path);
@@ -242,7 +242,7 @@ describe("a file that cannot be opened", () => {
     });
   });
 
-  it("is left as it is with `create: false`, unless it is a database of this version", async () => {
+  it("is not changed with `create: false`, unless it is a database of this version", async () => {
     const missing = newPath();
     expect(await refusal(missing, { create: false })).toMatchObject({ code: "Unavailable" });
     expect(existsSync(missing)).toBe(false);
@@ -268,7 +268,7 @@ describe("a file that cannot be opened", () => {
     });
   });
 
-  it("is migrated if an older release wrote it: task sizes are counted, runs found by agent, and rows of features kept", async () => {
+  it("is migrated if an older release wrote it: task sizes are counted, runs found by agent, and feature rows kept", async () => {
     const path = newPath();
     const first = await sqliteStore({ path });
     const lost = { effect: "run", run: { turn: 1, attempt: 1, input: 1 } } as const;
@@ -292,7 +292,7 @@ describe("a file that cannot be opened", () => {
     await store.close();
   });
 
-  it("is migrated from the version before states of tasks: what is there stays, and a state can be stored", async () => {
+  it("is migrated from the version before task states: its data stays, and a state can be stored", async () => {
     const path = newPath();
     const before = openDriver(path);
     migrate(before, 4);
@@ -318,7 +318,7 @@ describe("a file that cannot be opened", () => {
     await again.close();
   });
 
-  it("is refused if it is not a database, or a folder", async () => {
+  it("is rejected if it is not a database, or a folder", async () => {
     const path = newPath();
     await writeFile(path, "This is not a database. ".repeat(1000));
     const folderPath = newPath();
@@ -339,7 +339,7 @@ describe("a file that cannot be opened", () => {
 });
 
 describe("values that SQLite cannot store", () => {
-  it("reject the call, of which nothing is stored", async () => {
+  it("reject the call, and nothing of it is stored", async () => {
     const store: Store = await sqliteStore({ path: newPath() });
     const bad = [NaN, Infinity, 2 ** 60, true as unknown as number, undefined as unknown as number];
     for (const time of bad) {

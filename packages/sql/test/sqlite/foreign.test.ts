@@ -271,7 +271,7 @@ describe.each(stores)("on %s a caller who wants to", (_, open) => {
     expect(costs[0]).toMatchObject({ code: "ok", parts: [{ text: "1 things" }] });
   });
 
-  test("share within an organization does so in one line, and with nobody else", async () => {
+  test("sharing within an organization takes one line, and includes nobody else", async () => {
     const served = serving(await open(), { ownerOf: byOrganization });
     const id = await adasTask(served);
     expect((await served.call("GetTask", { id }, { subject: "bob", organization: "acme" })).code).toBe("ok");
@@ -280,7 +280,7 @@ describe.each(stores)("on %s a caller who wants to", (_, open) => {
     }
   });
 
-  test("an owner without a name is refused", async () => {
+  test("an owner without a name is rejected", async () => {
     const served = serving(await open(), { ownerOf: ({ organization }) => organization as string });
     expect((await served.call("SendMessage", said(), { subject: "ada" })).code).toBe("InternalError");
     expect((await served.call("ListTasks", {}, { subject: "ada", organization: "" })).code).toBe("InternalError");

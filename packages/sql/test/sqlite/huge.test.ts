@@ -20,7 +20,7 @@ const tsx = pathToFileURL(createRequire(import.meta.url).resolve("tsx")).href;
  */
 const many = times(27, 60);
 
-it("answers or refuses requests for pages and tasks of more text than a string can hold, and the process survives", async () => {
+it("answers or rejects requests for pages and tasks of more text than a string can hold, and the process survives", async () => {
   const args = ["--conditions=@parley/source", "--import", tsx, program, join(folder, "huge.db"), String(many)];
   const { stdout } = await promisify(execFile)(process.execPath, args);
   expect(JSON.parse(stdout)).toEqual({

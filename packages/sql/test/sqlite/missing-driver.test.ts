@@ -68,7 +68,7 @@ async function saidIn(cwd: string, ...args: readonly string[]): Promise<string> 
   return stdout.trimEnd();
 }
 
-it("a project without native code serves if Node has SQLite, and else gets an error that says what to install", async () => {
+it("a project without native code serves if Node has SQLite, and otherwise gets an error that says what to install", async () => {
   const { dependencies, peerDependenciesMeta } = await manifestOf(join(root, "packages", "sql"));
   expect(Object.keys(dependencies ?? {})).toEqual(["@parley/a2a", "@parley/server"]);
   expect(peerDependenciesMeta).toEqual({ libsql: { optional: true }, pg: { optional: true } });
@@ -89,7 +89,7 @@ it("the error for a missing driver names it and says what to do", async () => {
   } else expect(await said("node:sqlite")).toBe("served");
 });
 
-it("a program outside of the project finds the libsql of the project that it is started in, as with npx", async () => {
+it("a program outside of the project finds the libsql of the project that it starts in, as with npx", async () => {
   const started = await mkdtemp(join(tmpdir(), "parley-project-"));
   await mkdir(join(started, "node_modules"));
   await symlink(join(root, "node_modules", "libsql"), join(started, "node_modules", "libsql"));

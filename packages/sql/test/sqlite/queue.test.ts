@@ -5,7 +5,7 @@ import { sqliteStore } from "@parley/sql/sqlite";
 
 /* The queue of tasks for which a process has no room, on SQLite: in order for each owner, and the owners in turn. */
 
-test("tasks beyond limits.runs wait as SUBMITTED, and owners take turns", async () => {
+test("tasks beyond limits.runs wait as SUBMITTED, and owners alternate", async () => {
   const store = await sqliteStore({ path: ":memory:" });
   const begun: string[] = [];
   const ends: (() => void)[] = [];

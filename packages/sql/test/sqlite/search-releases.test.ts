@@ -86,7 +86,7 @@ async function both() {
 
 const [stays, goes] = [1, 2];
 
-it("a task that a process of 0.1.0 deletes is not found any more", async () => {
+it("a task that a process of 0.1.0 deletes is no longer found", async () => {
   const { old, store } = await both();
   deleteAs010(old, goes);
   for (const query of ["sailboat", "lighthouse", "sail*", '"sailboat sailboat"']) {
@@ -102,7 +102,7 @@ it("a task that a process of 0.1.0 deletes is not found any more", async () => {
   expect(count(old.prepare("SELECT count(*) FROM search_gone").get())).toBe(0);
 });
 
-it("a task to which a process of 0.1.0 gives the number of a deleted one is not found by the texts of that", async () => {
+it("a task that gets the number of a deleted one from a process of 0.1.0 is not found by the deleted texts", async () => {
   const { old, store } = await both();
   deleteAs010(old, goes);
   expect(createAs010(old, stays, "new", "airship")).toBe(goes);
@@ -115,7 +115,7 @@ it("a task to which a process of 0.1.0 gives the number of a deleted one is not 
   expect([textsOf(old, "sailboat"), textsOf(old, "airship")]).toEqual([0, 1]);
 });
 
-it("a number that a process of this release gives again after 0.1.0 has deleted its task has the new texts alone", async () => {
+it("a number that this release reuses after 0.1.0 deleted its task has only the new texts", async () => {
   const { old, store } = await both();
   deleteAs010(old, goes);
   await append(store, making("new", { text: "airship" }));

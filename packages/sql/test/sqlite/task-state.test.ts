@@ -53,7 +53,7 @@ describe.each(Object.entries(stores))("the state of a task, in %s", (_, open) =>
     return agent;
   }
 
-  it("is kept from turn to turn, for each task of a context on its own, and no client sees it (A2A 1.0 §4.1.1)", async () => {
+  it("is kept from turn to turn, for each task of a context separately, and no client sees it (A2A 1.0 §4.1.1)", async () => {
     const { client } = await given(cart);
     const one = client.conversation();
     const { task } = await one.send("a private wish");
@@ -77,7 +77,7 @@ describe.each(Object.entries(stores))("the state of a task, in %s", (_, open) =>
     expect(task?.status.message?.parts).toEqual([{ text: "bread, milk" }]);
   });
 
-  it("is stored together with the events that follow it: what no event followed is lost in a crash", async () => {
+  it("is stored together with the events that follow it: without one, it is lost in a crash", async () => {
     const seen: unknown[] = [];
     const agent = await given({
       resumable: true,
@@ -130,7 +130,7 @@ describe.each(Object.entries(stores))("the state of a task, in %s", (_, open) =>
     });
   });
 
-  it("is stored at the end of a turn that says nothing after it", async () => {
+  it("is stored at the end of a turn that yields nothing after it", async () => {
     const { client } = await given({
       async *onMessage(turn) {
         if (turn.number === 2) return yield turn.completed(turn.state()?.items.join());
@@ -144,7 +144,7 @@ describe.each(Object.entries(stores))("the state of a task, in %s", (_, open) =>
     expect((await conversation.send("2")).task?.status.message?.parts).toEqual([{ text: "late" }]);
   });
 
-  it("is given to the next turn of the same run, for a message that came meanwhile", async () => {
+  it("is passed to the next turn of the same run, for a message that arrived meanwhile", async () => {
     const { client } = await given({
       async *onMessage(turn) {
         if (turn.number === 2) return yield turn.completed(turn.state()?.items.join());

@@ -43,7 +43,7 @@ describe("a process that ends without closing its store", () => {
     await store.close();
   });
 
-  it("is kept alive by an append in progress, and by nothing else", async () => {
+  it("is kept alive only by an append in progress", async () => {
     const script = join(folder, "alive.mjs");
     await writeFile(
       script,
@@ -68,7 +68,7 @@ describe("a thread that has ended", () => {
   it.each([
     ["ends", "process.exit(3)", undefined],
     ["throws", "throw new RangeError('out of it')", { name: "RangeError" }],
-  ])("fails what waits for it, and what comes later, when it %s", async (_, code, cause) => {
+  ])("fails waiting and later calls, when it %s", async (_, code, cause) => {
     const file = new URL(`data:text/javascript,${encodeURIComponent(code)}`);
     const writer = threadWriter(file, options);
     const refusal = { code: "Unavailable", message: "The writer thread has exited", ...(cause && { cause }) };

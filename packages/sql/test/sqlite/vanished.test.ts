@@ -92,7 +92,7 @@ describe.each([
     },
   };
 
-  it.each(Object.keys(acts))("refuses every call and logs that once when %s", async (name) => {
+  it.each(Object.keys(acts))("rejects every call and logs that once when %s", async (name) => {
     const at = await opened(thread);
     const { store, path, errors } = at;
     await acts[name]?.(at);
@@ -105,7 +105,7 @@ describe.each([
     await store.close();
   });
 
-  it("refuses reads too, without a write", async () => {
+  it("rejects reads too, without a write", async () => {
     const at = await opened(thread);
     await at.store.head(owner, "before");
     await rm(at.path);
@@ -124,7 +124,7 @@ describe.each([
     await at.store.close();
   });
 
-  it("works again when the same files are back, with all that it acknowledged and nothing that it refused", async () => {
+  it("works again when the same files are back, with everything acknowledged and nothing rejected", async () => {
     const { store, folder, path, errors, warnings } = await opened(thread);
     for (let round = 1; round <= 2; round += 1) {
       await rename(folder, `${folder}-moved`);

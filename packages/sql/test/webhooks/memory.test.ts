@@ -21,7 +21,7 @@ const kinds: readonly (readonly [string, () => Promise<WebhookMemory>])[] = [
 describe.each(kinds)("a memory of webhooks %s", (_name, open) => {
   const delivery = { receiver: "https://a.example/hooks", sender: "one", id: "s_3", stream: "s", sequence: 3 };
 
-  test("knows a delivery that was handled, and the highest number of its stream", async () => {
+  test("knows a handled delivery, and the highest number of its stream", async () => {
     const memory = await open();
     expect(await memory.recall(delivery)).toEqual({ seen: false });
     await memory.remember({ ...delivery, at: 1 });
@@ -31,7 +31,7 @@ describe.each(kinds)("a memory of webhooks %s", (_name, open) => {
     await memory.close?.();
   });
 
-  test("keeps receivers and streams apart, and takes ids without a stream", async () => {
+  test("keeps receivers and streams apart, and accepts ids without a stream", async () => {
     const memory = await open();
     await memory.remember({ receiver: "a", sender, id: "1", at: 1 });
     await memory.remember({ ...delivery, at: 1 });
@@ -41,7 +41,7 @@ describe.each(kinds)("a memory of webhooks %s", (_name, open) => {
     await memory.close?.();
   });
 
-  test("keeps senders apart, which choose their ids themselves", async () => {
+  test("keeps senders apart, who choose their ids themselves", async () => {
     const memory = await open();
     await memory.remember({ ...delivery, at: 1 });
     expect(await memory.recall({ ...delivery, sender: "other" })).toEqual({ seen: false });
@@ -50,7 +50,7 @@ describe.each(kinds)("a memory of webhooks %s", (_name, open) => {
     await memory.close?.();
   });
 
-  test("takes a delivery that is remembered twice", async () => {
+  test("accepts a delivery that is remembered twice", async () => {
     const memory = await open();
     await memory.remember({ ...delivery, at: 1 });
     await memory.remember({ ...delivery, at: 2 });
@@ -62,7 +62,7 @@ describe.each(kinds)("a memory of webhooks %s", (_name, open) => {
 describe("a memory of webhooks in a file", () => {
   const receiver = "https://a.example/hooks";
 
-  test("is known to the next process, and to another one at the same time", async () => {
+  test("is visible to the next process, and to a concurrent one", async () => {
     const path = newFile();
     const [one, other] = [await sqliteWebhookMemory({ path }), await sqliteWebhookMemory({ path })];
     await one.remember({ receiver, sender, id: "s_1", stream: "s", sequence: 1, at: 1 });
@@ -122,7 +122,7 @@ describe("a memory of webhooks in a file", () => {
     await memory.close?.();
   });
 
-  test("a file that is none, and one of a later release, are refused", async () => {
+  test("a file that is invalid, and one of a later release, are rejected", async () => {
     const path = join(folder, "text.db");
     writeFileSync(path, "no database, but long enough to be read as one".repeat(100));
     await expect(sqliteWebhookMemory({ path })).rejects.toMatchObject({ code: "Unavailable" });
