@@ -11,7 +11,7 @@ const examples = readdirSync(folder, { withFileTypes: true })
   .map(({ name }) => name)
   .toSorted();
 
-test("examples/README.md says of every example what it teaches, in one table", () => {
+test("examples/README.md says in one table what every example teaches", () => {
   const [page = ""] = readFileSync(join(folder, "README.md"), "utf8").split("\n## ");
   const rows = [...page.matchAll(/^\| \[`([\w-]+)`\]\(([\w-]+)\) *\| (\S.*\S) *\|$/gm)];
   expect(rows.map(([, name]) => name)).toEqual(examples);
@@ -27,7 +27,7 @@ test.each(examples)("%s has a page and tests", (name) => {
   expect(readdirSync(join(own, "test")).some((file) => file.endsWith(".test.ts"))).toBe(true);
 });
 
-test("npm start -- NAME knows every example, and says which there are where a name is none", () => {
+test("npm start -- NAME knows every example, and lists them for an unknown name", () => {
   const script = join(folder, "../scripts/start.mjs");
   const { status, stderr } = spawnSync(process.execPath, [script, "../cli"], { encoding: "utf8" });
   expect(status).toBe(2);

@@ -172,7 +172,7 @@ describe("the import table", () => {
     expect(violationsIn(join(root, "packages", path), source)).toEqual([expect.stringContaining(says)]);
   });
 
-  test("lets one file name versions of the wire, and nobody else", () => {
+  test("lets only one file name versions of the wire", () => {
     const files = Object.entries(composition).flatMap(([name, of]) =>
       Object.keys(of).map((path) => `${name}/src/${path}`),
     );
@@ -186,7 +186,7 @@ describe("the import table", () => {
     expect(naming).toEqual(["a2a/src/wires.ts"]);
   });
 
-  test("has a row for every room and every package that is there", () => {
+  test("has a row for every existing room and package", () => {
     for (const [name, own] of Object.entries(rooms)) {
       const entries = readdirSync(join(root, "packages", name, "src"), { withFileTypes: true });
       const folders = entries.filter((entry) => entry.isDirectory()).map((entry) => entry.name);
@@ -197,7 +197,7 @@ describe("the import table", () => {
     expect(present.map((entry) => entry.name).filter((name) => !Object.hasOwn(packages, name))).toEqual([]);
   });
 
-  test("has no name twice, and only names of rooms that a package may import", () => {
+  test("has no duplicate names, and only names of rooms that a package may import", () => {
     const names = Object.values(rooms).flatMap((own) => Object.keys(own));
     expect(names.filter((name, at) => names.indexOf(name) !== at)).toEqual([]);
     for (const [name, own] of Object.entries(rooms)) {
@@ -206,7 +206,7 @@ describe("the import table", () => {
     }
   });
 
-  test("has no circle, of packages or of rooms", () => {
+  test("has no cycle, of packages or of rooms", () => {
     const ofPackages = Object.entries(packages).map(([name, { imports }]) => [name, imports] as const);
     expect(circle(new Map(ofPackages))).toBeUndefined();
     expect(circle(new Map(Object.values(rooms).flatMap((own) => Object.entries(own))))).toBeUndefined();
@@ -245,7 +245,7 @@ function told(heading: string): Record<string, readonly (string | undefined)[]> 
   );
 }
 
-test("docs/architecture.md tells the tables as they are", () => {
+test("equals the tables of docs/architecture.md", () => {
   expect(told("Who may import what")).toEqual(
     Object.fromEntries(Object.values(rooms).flatMap((own) => Object.entries(own))),
   );
@@ -256,7 +256,7 @@ test("docs/architecture.md tells the tables as they are", () => {
   expect(told("Packages")).toEqual(Object.fromEntries(named));
 });
 
-test("docs/architecture.md names files that are there", () => {
+test("docs/architecture.md names existing files", () => {
   const page = readFileSync(join(root, "docs/architecture.md"), "utf8");
   const named = [...page.matchAll(/(?<![\w@/.-])((?:[a-z][\w-]*\/)+)(?:[\w-]+\.ts)?(?![\w/])/g)].map(([path]) => path);
   const packagesOf = new Map(

@@ -76,7 +76,7 @@ async function serving(): Promise<Confided> {
 }
 
 describe("the search for secrets", () => {
-  test("finds them as they are, percent-encoded, in base64 at any place, and as signed tokens", () => {
+  test("finds them in clear, percent-encoded, in base64 at any place, and as signed tokens", () => {
     for (const text of [
       secret("ada"),
       `https://user:${secret("a-b")}@example.com/?x=1`,
@@ -102,7 +102,7 @@ describe("the search for secrets", () => {
   });
 });
 
-describe("a server that logs all it can", () => {
+describe("a server that logs everything", () => {
   test("has no credential in its log, its audit, its answers or its files", async () => {
     const { url, folder, lines, records } = await serving();
     const answers: string[] = [];

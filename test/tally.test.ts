@@ -108,7 +108,7 @@ describe("the totals of .ci/run", () => {
     expect(tally()).toEqual({ status: 1, lines: [`${all - 1} passed, 1 failed`] });
   });
 
-  test("tell at the end which tests failed, and how", () => {
+  test("list at the end which tests failed, and how", () => {
     const tests = [
       { fullName: "a sum is right", status: "failed", failureMessages: ["Error: 1 + 1 is 3\n    at sum.ts:1:1"] },
       { fullName: "a product is right", status: "passed" },

@@ -21,7 +21,7 @@ test("no function is longer", () => {
   expect(long.map(({ file, name }) => `${file} ${name}`)).toEqual([]);
 });
 
-test("no more files import one another", () => {
+test("no more files import each other", () => {
   expect(tree.cycles.filter((files) => files.length > limits.cycle)).toEqual([]);
   expect(tree.cycles.length).toBeLessThanOrEqual(limits.cycles);
 });

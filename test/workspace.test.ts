@@ -57,7 +57,7 @@ describe("the workspace", () => {
     expect(new Set(fixed.map((name) => manifestIn(name.replace("@parley/", "packages/")).version)).size).toBe(1);
   });
 
-  test.each(members)("%s depends on that very version of the others", (folder) => {
+  test.each(members)("%s depends on that exact version of the others", (folder) => {
     const { dependencies, peerDependencies } = manifestIn(folder);
     const ours = Object.entries({ ...peerDependencies, ...dependencies }).filter(([name]) =>
       name.startsWith("@parley/"),
@@ -66,7 +66,7 @@ describe("the workspace", () => {
       expect(wanted, name).toBe(manifestIn(name.replace("@parley/", "packages/")).version);
   });
 
-  test.each(published)("%s says what its users ask of a package", (folder) => {
+  test.each(published)("%s declares what its users ask of a package", (folder) => {
     expect(manifestIn(folder)).toMatchObject({
       description: expect.any(String),
       license: "Apache-2.0",
@@ -132,7 +132,7 @@ describe("the workspace", () => {
     expect(existsSync(join(root, file))).toBe(true);
   });
 
-  test("runs at length, too, what takes its counts from test/counts.ts", () => {
+  test("includes what takes its counts from test/counts.ts", () => {
     const counting = execFileSync("git", ["grep", "-lF", "counts.ts", "--", "*.test.ts"], {
       cwd: root,
       encoding: "utf8",

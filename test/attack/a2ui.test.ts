@@ -88,7 +88,7 @@ describe("a client that shows surfaces", () => {
     expect(JSON.stringify([...surfaces.byId.values()].map(({ dataModel }) => dataModel)).length).toBeLessThan(4 << 20);
   });
 
-  it("is told by an agent of no action that the client did not send as one", async () => {
+  it("passes no action to an agent that the client did not send as one", async () => {
     const seen: unknown[] = [];
     const agent = defineAgent({
       name: "Form",

@@ -71,7 +71,7 @@ describe("a gateway", () => {
     return { gateway, got, as, raw, extension, url: server.url };
   }
 
-  it("gives no intent to who may not announce its path, whatever the announcement is", async () => {
+  it("accepts no announcement from a caller without permission for its path", async () => {
     const { raw, as, got, extension } = await opened();
     const announcement = { capability: "pay", version: "1", cost: 0, policy: { security_level: 9 } };
     const paths = ["ada/safe", "ada/x", "mallory", "Mallory/x", "mallory\u0000/x", "", "x".repeat(2000), ["mallory/x"]];
@@ -106,7 +106,7 @@ describe("a gateway", () => {
     });
   });
 
-  it("takes the ways that it has chosen itself, and none that a message names", async () => {
+  it("takes only the routes that it has chosen itself, not those that a message names", async () => {
     const { as, got, extension, url } = await opened();
     const client = await as(mallory);
     const intent = intentPart({ target_capability: "pay", payload: {} });
@@ -133,7 +133,7 @@ describe("a gateway", () => {
     expect(got).toHaveLength(2);
   });
 
-  it("keeps names of prototypes as names, and constraints that no policy has as violations", async () => {
+  it("treats names of prototypes as names, and constraints without a policy as violations", async () => {
     const { raw, gateway } = await opened();
     for (const name of ["__proto__", "constructor", "toString", "hasOwnProperty"]) {
       const policy = `{"__proto__":{"polluted":1},"constructor":{"prototype":{"polluted":1}}}`;

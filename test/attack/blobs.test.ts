@@ -62,7 +62,7 @@ async function fileIn(url: string, { path, version = "1.0", call, headers = {} }
 }
 
 describe(`a file of ${size} MiB outside of the database`, () => {
-  it("comes inline over JSON-RPC and REST, in 1.0 and 0.3, in answers and streams, and by its link, at the same time", async () => {
+  it("is inline over JSON-RPC and REST, in 1.0 and 0.3, in answers and streams, and at its link, at the same time", async () => {
     const folder = await attacked.folder();
     const mounts = [{ agent: "actor" }, { agent: "files", path: "/files" }] as const;
     const server = await attacked.start({ mounts, blobs: join(folder, "blobs") });
@@ -110,7 +110,7 @@ describe("an export of more than 200 MiB", () => {
 });
 
 describe("40 agents that send 20 MiB each to a slow bucket", () => {
-  it("hold no more together than `blobs.uploadBytes`, and all files are stored", async () => {
+  it("hold together at most `blobs.uploadBytes`, and all files are stored", async () => {
     const mounts = [{ agent: "actor" }, { agent: "files", path: "/files" }] as const;
     const server = await attacked.start({ mounts, blobs: "bucket" });
     const client = await connect(`${server.url}/files`);

@@ -124,7 +124,7 @@ function expectNoSecretBut(world: Net, origin?: string): void {
   }
 }
 
-describe("a cache that clients share", () => {
+describe("a card cache shared by clients", () => {
   const fresh = { "cache-control": "public, max-age=3600", etag: '"1"' };
 
   it("gives a client with credentials no card that another one got through a redirect", async () => {
@@ -147,7 +147,7 @@ describe("a cache that clients share", () => {
     expectNoSecretBut(world, home);
   });
 
-  it("gives a client that demands signatures no card that one without them has kept, also by a 304", async () => {
+  it("gives a client that requires signatures no card that one without them has kept, also by a 304", async () => {
     const good = await signCard(card({ description: "signed" }), signer);
     for (const headers of [fresh, { etag: '"1"' }]) {
       const world = await net(() => ({ headers, body: leading }));
@@ -164,7 +164,7 @@ describe("a cache that clients share", () => {
     }
   });
 
-  it("keeps a card for each kind of headers: a card for known callers reaches no stranger", async () => {
+  it("keeps a card for each set of headers: a card for authenticated callers reaches nobody else", async () => {
     const world = await net(({ headers: { authorization } }) => ({
       headers: fresh,
       body: card({ description: authorization ?? "nobody" }),
@@ -177,7 +177,7 @@ describe("a cache that clients share", () => {
     expect(seen).toEqual(["Bearer a", "nobody", "Bearer b", "bearer a"]);
   });
 
-  it("takes no 304 for a card that it does not have", async () => {
+  it("does not accept a 304 for a card that it does not have", async () => {
     const world = await net(() => ({ status: 304 }));
     expect(await refused(connect(home, { fetch: world.fetch, retry: false }))).toBe("InvalidResponse");
   });

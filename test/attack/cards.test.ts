@@ -210,14 +210,14 @@ function at(url: string) {
   return { url, protocolBinding: "JSONRPC", protocolVersion: "1.0" };
 }
 
-describe("a client that demands signed cards", () => {
-  it("uses the card that nobody changed", async () => {
+describe("a client that requires signed cards", () => {
+  it("uses an unchanged card", async () => {
     const server = await between();
     expect(await used(server.url, {})).toBeUndefined();
   });
 
   describe.each(["1.0", "0.3", undefined])("with the card that version %s gets", (version) => {
-    it.each(additions)("refuses it with %s, and sends no credentials anywhere", async (_what, change) => {
+    it.each(additions)("rejects it with %s, and sends no credentials anywhere", async (_what, change) => {
       const [server, evil] = [await between(), await attacker()];
       server.change = change(evil.url);
       expect(await used(server.url, version === undefined ? {} : { version })).toBe("InvalidResponse");
@@ -234,7 +234,7 @@ describe("a client that demands signed cards", () => {
     "icon_url",
     "capabilities.extended_agent_card",
     "pkce_required",
-  ])("refuses a card with %s, which the signer left out", async (path) => {
+  ])("rejects a card with %s, which the signer left out", async (path) => {
     const evil = await attacker();
     const flow = { authorizationUrl: "https://id.example.com/a", tokenUrl: "https://id.example.com/t", scopes: {} };
     const oauth2SecurityScheme = { flows: { authorizationCode: flow } };
@@ -273,7 +273,7 @@ describe("a redirect of the card", () => {
   const redirecting = (target: () => string) =>
     site(() => ({ status: 302, headers: { location: target() }, text: "" }));
 
-  it("leads to a card that is checked like any other: one that was changed is refused", async () => {
+  it("leads to a card that is checked like any other: a changed one is rejected", async () => {
     const [server, evil] = [await between(), await attacker()];
     const front = await redirecting(() => `${server.url}/.well-known/agent-card.json`);
     // Without credentials a redirect is followed.

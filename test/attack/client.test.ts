@@ -131,7 +131,7 @@ describe("a client that gets a card", () => {
   });
 });
 
-describe("a client ends a call with an error of the protocol where a server sends", () => {
+describe("a client ends a call with a protocol error if a server sends", () => {
   it("an invalid status line or headers, or none", async () => {
     const client = await start();
     const sources = await Promise.all(oddHeads.map(async ([name, talk]) => [name, await servers.raw(talk)] as const));

@@ -14,7 +14,7 @@ function start(holder: string): Promise<Attacked> {
   return attacked.start({ mounts, options: { lease: { ttl: 2_000, holder } } }, { ownClock: true });
 }
 
-describe("a wall clock that is set", () => {
+describe("a wall clock that jumps", () => {
   it("an hour back on both servers lets one take over the task of the other, which dies", async () => {
     const [dying, survivor] = [await start("one"), await start("other")];
     const task = await newTask(`${dying.url}/p`, { words: "wait", returnImmediately: true });

@@ -153,7 +153,7 @@ async function start(client: Client, said: string): Promise<Task> {
 
 const stateOf = async (client: Client, { id }: Task): Promise<string> => (await client.getTask(id)).status.state;
 
-describe("a hostile agent that is asked by another one", () => {
+describe("a hostile agent that another one calls", () => {
   it("and streams without an end is left when the task is canceled, or larger than it may be", async () => {
     const evil = await hostile(async ({ method, params }, send) => {
       if (method === "CancelTask")
@@ -181,7 +181,7 @@ describe("a hostile agent that is asked by another one", () => {
     );
   });
 
-  it("and talks of other tasks changes none of them, here and of other callers", async () => {
+  it("and names other tasks changes none of them, here and of other callers", async () => {
     const known: string[] = [];
     const evil = await hostile(async ({ method, params }, send) => {
       if (method === "CancelTask" || method === "GetTask")
@@ -214,7 +214,7 @@ describe("a hostile agent that is asked by another one", () => {
     await callers.bob.cancelTask(ofBob.id);
   });
 
-  it("and redirects, or names another host on its card, gets no credentials of ours there, and none of our callers anywhere", async () => {
+  it("and redirects, or names another host on its card, does not get our credentials there, nor those of our callers anywhere", async () => {
     const elsewhere = await hostile((_, send) => void send(ended("t")));
     const redirects = await Promise.all(
       [301, 302, 303, 307, 308].map((status) =>
@@ -241,7 +241,7 @@ describe("a hostile agent that is asked by another one", () => {
     for (const secret of [ours, ada, bob]) expect(elsewhere.received.join("\n")).not.toContain(secret);
   });
 
-  it("and sends what is too large, or ids of any form, fails its part at most, and the server answers others", async () => {
+  it("and sends too much, or ids of any form, fails at most its part, and the server answers others", async () => {
     const names = [
       "__proto__",
       "constructor",
@@ -284,7 +284,7 @@ describe("a hostile agent that is asked by another one", () => {
     expect((await callers.bob.sendMessage("ok")).task?.status.state).toBe("TASK_STATE_COMPLETED");
   });
 
-  it("and gives an artifact an id that nobody can keep, fails its own part alone", async () => {
+  it("and gives an artifact an id that is too long, fails only its own part", async () => {
     const ids = new Map([
       ["nul", "a\u0000"],
       ["half", "a\ud800"],
@@ -317,7 +317,7 @@ describe("a hostile agent that is asked by another one", () => {
     expect(task?.status.message?.parts[0]?.text).toBe("rejected,rejected,rejected,fulfilled");
   });
 
-  it("and asks back in a circle makes a bounded number of tasks", async () => {
+  it("and asks back in a circle creates a bounded number of tasks", async () => {
     let tasks = 0;
     const urls: string[] = [];
     const other = (at: number) =>

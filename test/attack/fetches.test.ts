@@ -12,7 +12,7 @@ const files = hostile();
 const mounts = [{ agent: "actor" }, { agent: "analyst", path: "/analyst" }] as const;
 
 describe("the data analyst", () => {
-  it("ends each task whose file server answers with an invalid head, and serves on", async () => {
+  it("ends each task whose file server answers with an invalid head, and keeps serving", async () => {
     const server = await attacked.start({ mounts });
     const url = `${server.url}/analyst`;
     await withstands(server, async (other) => {

@@ -90,7 +90,7 @@ const foreignOrigin = fc.constantFrom(
 );
 
 describe("an in-task link that a page of another origin answers", () => {
-  it("takes nothing, for every type of body, with or without a preflight, by either header", async () => {
+  it("is rejected for every type of body, with or without a preflight, by either header", async () => {
     const hostile = fc.oneof(
       fc.record({ site: foreignSite, origin: fc.option(foreignOrigin, { nil: undefined }) }),
       fc.record({ site: ownSite, origin: foreignOrigin }),
@@ -109,14 +109,14 @@ describe("an in-task link that a page of another origin answers", () => {
     await fc.assert(holds, { numRuns: 150 });
   });
 
-  it("answers like a link that does not work, so that the page learns nothing", async () => {
+  it("answers like an invalid link, so the page learns nothing", async () => {
     const unknown = new URL(link);
     unknown.searchParams.set("request", "AAAAAAAA.AAAAAAAAAAAAAAAA.AAAA");
     const json = { "content-type": "application/json", "sec-fetch-site": "cross-site", origin: shop };
     expect(await post(json, '{"credential":true}')).toEqual(await post(json, '{"credential":true}', unknown));
   });
 
-  it("has one spelling: any character changed, added or removed, and it is refused", async () => {
+  it("has one spelling: it is rejected with any character changed, added or removed", async () => {
     const token = link.searchParams.get("request") ?? "";
     const alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
     // The last characters of the parts have bits that no byte uses: all of their spellings are tried.

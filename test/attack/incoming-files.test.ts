@@ -35,7 +35,7 @@ async function filesIn(folder: string): Promise<readonly string[]> {
 }
 
 describe("messages with large files", () => {
-  it("of 100 MiB come over JSON-RPC, REST and gRPC at the same time, one of them slowly, and one goes back", async () => {
+  it("of 100 MiB arrive over JSON-RPC, REST and gRPC at the same time, one of them slowly, and one is sent back", async () => {
     const { server, url } = await started();
     const expected = await digest(mebibytes(size));
     await withstands(server, async (other) => {

@@ -28,7 +28,7 @@ async function digest(bytes: AsyncIterable<Uint8Array>): Promise<string> {
 }
 
 describe("a file of 200 MiB", () => {
-  it("goes from an agent over HTTP to the disk of a client, and later once more, in heaps of 256 MiB", async () => {
+  it("is sent by an agent over HTTP to the disk of a client, and later once more, in heaps of 256 MiB", async () => {
     const limits = { taskBytes: 400 * mebi };
     const { url } = await attacked.start({ mounts: [{ agent: "files" }], options: { limits } });
     const folder = await attacked.folder();

@@ -90,9 +90,9 @@ function whoami(socket: TLSSocket, headers = ""): Promise<string> {
 const asked = async (port: number, options: ConnectionOptions, headers?: string): Promise<string> =>
   whoami(await open(port, options), headers);
 
-describe("a caller is nobody", () => {
+describe("a caller is not authenticated", () => {
   it.each(["TLSv1.2", "TLSv1.3"] as const)(
-    "without a certificate, with one of another authority, or one that is over, over %s",
+    "without a certificate, with one of another authority, or an expired one, over %s",
     async (maxVersion) => {
       const expired = await certificate({
         commonName: "p",
@@ -122,7 +122,7 @@ describe("a caller is nobody", () => {
     },
   );
 
-  it("with the name in the common name alone, or with a name that only looks like it", async () => {
+  it("with the name only in the common name, or with a similar name", async () => {
     const names = [
       "URI:spiffe://example.com/planner\u0000.evil",
       "URI:spiffe://example.com/planner\n",
@@ -151,7 +151,7 @@ describe("a caller is nobody", () => {
   });
 });
 
-describe("a connection stays with its certificate", () => {
+describe("a connection keeps its certificate", () => {
   it.each(["TLSv1.2", "TLSv1.3"] as const)("and is not renegotiated with another one, over %s", async (maxVersion) => {
     const port = await served(mutualTls());
     const socket = await open(port, { ...shows(mallory), maxVersion });
@@ -200,7 +200,7 @@ describe("a connection stays with its certificate", () => {
   });
 
   it.each(["TLSv1.2", "TLSv1.3"] as const)(
-    "and no session is resumed: the next connection has what is shown in it, over %s",
+    "and no session is resumed: the next connection has the certificate that it shows, over %s",
     async (maxVersion) => {
       const port = await served(mutualTls());
       const sessionOf = async (one: TestCertificate | undefined): Promise<{ session: Buffer; who: string }> => {
@@ -227,7 +227,7 @@ describe("a connection stays with its certificate", () => {
     },
   );
 
-  it("and an authority that is taken away is gone, also for callers with a session", async () => {
+  it("and a removed authority is no longer trusted, also for callers with a session", async () => {
     const folder = await mkdtemp(join(tmpdir(), "parley-mtls-"));
     onTestFinished(() => rm(folder, { recursive: true }));
     const [certFile, keyFile, caFile] = ["cert.pem", "key.pem", "ca.pem"].map((name) => join(folder, name)) as [
@@ -250,7 +250,7 @@ describe("a connection stays with its certificate", () => {
     expect(await asked(port, { session })).toBe("401");
   });
 
-  it("and an authority that has signed through another one is known in the next connection too", async () => {
+  it("and an authority that was cross-signed is trusted in the next connection too", async () => {
     const between = await certificate({ commonName: "Between", isAuthority: true, by: ours });
     const leaf = await certificate({ commonName: "leaf", names: [planner], by: between });
     const port = await served(mutualTls({ ...asPlanner, authorities: [ours.fingerprint] }));
@@ -287,7 +287,7 @@ describe("headers of proxies", () => {
     },
   );
 
-  it("of the proxy itself are not its client's certificate, and another header than the named one is not read", async () => {
+  it("of the proxy itself are not its client's certificate, and only the configured header is read", async () => {
     const trustProxy = { addresses: ["loopback"], certificate: "client-cert" };
     const port = await served(mutualTls(asPlanner), { trustProxy });
     const [envoy, , standard] = forgedHeaders();

@@ -23,7 +23,7 @@ function ask(port: number, path: string, headers: Readonly<Record<string, string
 describe("a server on loopback without authentication", () => {
   const type = { "content-type": "application/json", "a2a-version": "1.0" };
 
-  it("refuses foreign names in each header, and accepts its own", async () => {
+  it("rejects foreign names in each header, and accepts its own", async () => {
     const server = await attacked.start();
     const { port } = server;
     const evil = "evil.example";

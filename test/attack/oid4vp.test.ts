@@ -81,8 +81,8 @@ async function post(url: URL, body: string | Buffer, type = "application/json"):
 
 const yes = (who: string) => JSON.stringify({ credential: { who } });
 
-describe("a callback takes", () => {
-  it("the answer to its own request, once: nothing of another task, and nothing later", async () => {
+describe("a callback accepts", () => {
+  it("only the answer to its own request, once: nothing of another task, and nothing later", async () => {
     const agent = await asking();
     const [mine, yours] = [await agent.begin(), await agent.begin()];
     // The halves of two links make no third one.
@@ -104,7 +104,7 @@ describe("a callback takes", () => {
     expect(await post(yours.callback, yes("late"))).toBe(410);
   });
 
-  it("one of twenty different answers at once", async () => {
+  it("one of twenty different concurrent answers", async () => {
     const agent = await asking();
     const { taskId, callback } = await agent.begin();
     const answers = Array.from({ length: 20 }, (_, at) =>
@@ -117,7 +117,7 @@ describe("a callback takes", () => {
     expect(await agent.outcome(taskId)).toEqual(at % 5 === 0 ? undefined : { outcome: { who: `${at}` } });
   });
 
-  it("nothing that is not an answer, and no answer in a message, of the caller or of anybody", async () => {
+  it("only an answer, and none in a message, from the caller or anybody", async () => {
     const agent = await asking();
     const { taskId, callback } = await agent.begin();
     const wrong: readonly (readonly [string | Buffer, string])[] = [
@@ -155,7 +155,7 @@ describe("a callback takes", () => {
     expect(await post(callback, yes("verifier"))).toBe(200);
   });
 
-  it("nothing after its time, whatever clock the answer names", async () => {
+  it("nothing after its timeout, whatever clock the answer names", async () => {
     const agent = await asking(50);
     const { taskId, callback } = await agent.begin();
     await vi.waitFor(async () => expect(await agent.state(taskId)).toBe("TASK_STATE_FAILED"));
@@ -165,7 +165,7 @@ describe("a callback takes", () => {
   });
 });
 
-describe("a wallet is not led elsewhere", () => {
+describe("a wallet is not redirected", () => {
   const asked = (authorizationRequest: unknown) => ({ metadata: { [oid4vpUri]: { authorizationRequest } } }) as never;
   const hostile = [
     "http://169.254.169.254/latest/meta-data",
@@ -236,7 +236,7 @@ describe("a wallet is not led elsewhere", () => {
     expect(link).not.toContain("#");
   });
 
-  it("and is asked once for each request, however often a hostile agent shows it, and for no task but the one that shows it", async () => {
+  it("and gets each request once, however often a hostile agent shows it, and only for the task that shows it", async () => {
     const status = (n: number, taskId: string): StreamResponse => ({
       statusUpdate: {
         taskId,

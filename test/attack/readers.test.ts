@@ -24,7 +24,7 @@ async function speak(server: Attacked, task: string): Promise<void> {
 }
 
 describe("clients that do not read", () => {
-  it("take no more than the limit of each, 40 streams over HTTP/1.1", async () => {
+  it("hold at most the limit of each, 40 streams over HTTP/1.1", async () => {
     const server = await attacked.start();
     await withstands(server, async (other) => {
       const task = await newTask(server.url, { words, returnImmediately: true });
@@ -45,7 +45,7 @@ describe("clients that do not read", () => {
     });
   });
 
-  it("take no more than the limit of each, 100 gRPC streams with a window of 0", async () => {
+  it("hold at most the limit of each, 100 gRPC streams with a window of 0", async () => {
     const server = await attacked.start();
     await withstands(server, async (other) => {
       const task = await newTask(server.url, { words, returnImmediately: true });
@@ -82,7 +82,7 @@ describe("clients that do not read", () => {
       name: "a task by its message",
       ask: () => post("/message:send", "1.0", { message: theMessage("artifacts") }),
     },
-  ])("take no more than the limit of all, 40 that ask for $name", async ({ ask, what = "artifacts" }) => {
+  ])("hold at most the limit of all, 40 that ask for $name", async ({ ask, what = "artifacts" }) => {
     const server = await attacked.start();
     const task = await large(server, what);
     await withstands(server, async (other) => {
@@ -103,7 +103,7 @@ describe("clients that do not read", () => {
     ["a task of 24 MiB", "GetTask", "artifacts"],
     ["the stream of a task", "SubscribeToTask", "unfinished"],
   ] as const)(
-    "take no more than the limit of all, 40 gRPC connections with a window of 0 that ask for %s",
+    "hold at most the limit of all, 40 gRPC connections with a window of 0 that ask for %s",
     async (_name, operation, what) => {
       const server = await attacked.start();
       const task = await large(server, what);
@@ -148,7 +148,7 @@ describe("clients that do not read", () => {
     });
   });
 
-  it("do not keep others from getting the whole task, or a Retry-After", async () => {
+  it("do not prevent others from getting the whole task, or a Retry-After", async () => {
     const server = await attacked.start();
     const task = await large(server, "artifacts");
     await withstands(server, async () => {

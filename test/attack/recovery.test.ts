@@ -12,7 +12,7 @@ const attacked = servers();
 const lease = { ttl: 2_000 };
 
 describe("a server that is restarted", () => {
-  it("takes over its task beside 110 tasks of an agent that was renamed", async () => {
+  it("takes over its task beside 110 tasks of a renamed agent", async () => {
     const mounts = (old: string) => [
       { agent: "actor", path: `/${old}` } as const,
       { agent: "patient", path: "/p" } as const,

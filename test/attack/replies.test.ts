@@ -8,7 +8,7 @@ import { withstands } from "./harness/withstand.ts";
 describe.each([
   ["SQLite", 150],
   ["memory", 60],
-] as const)("on %s %i messages of 9 MB that are answered directly", (store, count) => {
+] as const)("on %s %i messages of 9 MB with direct answers", (store, count) => {
   const attacked = servers(store);
   // 32 MiB of a conversation are kept in memory. The oldest messages are dropped.
   const allowance = { keeps: store === "memory" ? 33 * mebi : 0 };

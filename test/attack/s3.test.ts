@@ -47,7 +47,7 @@ const saying =
     response.end(body);
   };
 
-describe("a bucket that lies about its answers", () => {
+describe("a bucket that gives false answers", () => {
   it.each<readonly [string, Answer]>([
     ["too few bytes", saying(206, { "content-range": "bytes 0-9/10" }, "01234")],
     ["no bytes", saying(206, { "content-range": "bytes 0-9/10" }, "")],
@@ -63,7 +63,7 @@ describe("a bucket that lies about its answers", () => {
         response.write("01234", () => response.destroy());
       },
     ],
-  ])("%s: the file is Unavailable, and not one that looks whole", async (_what, answer) => {
+  ])("%s: the file is Unavailable, and not silently incomplete", async (_what, answer) => {
     const store = await bucket(answer);
     // The client takes 206 for a range alone.
     for (const range of [undefined, { start: 0, end: 9 }]) {
@@ -72,7 +72,7 @@ describe("a bucket that lies about its answers", () => {
     }
   });
 
-  it("what follows a redirect gets no credentials, and no page of another host is a file", async () => {
+  it("a redirected request has no credentials, and no page of another host is a file", async () => {
     const asked: IncomingMessage["headers"][] = [];
     const elsewhere = await listening((request, response) => {
       asked.push(request.headers);
@@ -102,7 +102,7 @@ function listOf(keys: readonly string[], next?: string): string {
   return `<ListBucketResult><IsTruncated>${next !== undefined}</IsTruncated>${more}${contents.join("")}</ListBucketResult>`;
 }
 
-describe("a bucket that lies about its keys", () => {
+describe("a bucket that lists false keys", () => {
   /** A bucket that lists so, whatever it is asked for, and the names that were deleted. */
   async function listing(pages: (at: number, query: URLSearchParams) => string) {
     const deleted: string[] = [];
@@ -120,7 +120,7 @@ describe("a bucket that lies about its keys", () => {
     return { store, deleted, pages: () => at };
   }
 
-  it("files of others that it lists are not deleted with those of an owner", async () => {
+  it("foreign files that it lists are not deleted with those of an owner", async () => {
     const { store, deleted } = await listing((_at, query) =>
       listOf([`${query.get("prefix")}task/one`, "parley/agent/another-owner/task/two", "of-another-program", "parley"]),
     );
@@ -129,7 +129,7 @@ describe("a bucket that lies about its keys", () => {
     expect(deleted[0]).toMatch(/^parley\/.*\/task\/one$/);
   });
 
-  it("an owner is not deleted for ever in a bucket that keeps what is deleted, or has empty pages without an end", async () => {
+  it("deleting an owner ends in a bucket that keeps deleted files, or has endless empty pages", async () => {
     for (const kept of [["a/b"], []]) {
       let lists = 0;
       const store: Pick<BlobStore, "delete" | "list"> = {
@@ -144,7 +144,7 @@ describe("a bucket that lies about its keys", () => {
     }
   });
 
-  it("a page has no more entries than were asked for, and odd keys of others are what they are", async () => {
+  it("a page has no more entries than requested, and odd foreign keys stay unchanged", async () => {
     const odd = ["parley/a&amp;b", "parley/../../x", "parley/%2e%2e/y", "parley/é 😀", "parley/a&#10;b"];
     const { store } = await listing(() =>
       listOf([...odd, ...Array.from({ length: 2_000 }, (_, at) => `parley/k${at}`)]),

@@ -40,7 +40,7 @@ describe.each(["SQLite", "memory"] as const)("a task on %s", (store) => {
   // A task may take 32 MiB, and stays in memory.
   const allowance = { keeps: store === "memory" ? 33 * mebi : 0 };
 
-  it("accepts follow-ups of 9.5 MB until it is full, refuses the others with the field, and can be read and taken over", async () => {
+  it("accepts follow-ups of 9.5 MB until it is full, rejects the others with the field, and can be read and taken over", async () => {
     let server = await attacked.start();
     const taskId = await newTask(server.url, { words: "hold", returnImmediately: true });
     await withstands(
@@ -75,7 +75,7 @@ describe.each(["SQLite", "memory"] as const)("a task on %s", (store) => {
     }
   });
 
-  it("fails with the reason where its agent yields more than fits: 60 artifacts of 10 MB", async () => {
+  it("fails with the reason if its agent yields more than fits: 60 artifacts of 10 MB", async () => {
     const server = await attacked.start();
     await withstands(
       server,

@@ -137,7 +137,7 @@ describe("a hostile agent on a terminal", () => {
   const artifact = { artifactId: evil, name: evil, description: evil, parts };
   const states = ["INPUT_REQUIRED", "AUTH_REQUIRED", "FAILED", "REJECTED", "CANCELED", "COMPLETED"];
 
-  it.each(states)("is shown and not obeyed in %s", async (state) => {
+  it.each(states)("is shown without effect in %s", async (state) => {
     const url = await agent([task(state, parts, [artifact])]);
     for (const terminal of [true, false]) {
       for (const words of [
@@ -155,7 +155,7 @@ describe("a hostile agent on a terminal", () => {
     }
   });
 
-  it("does nothing with escapes that it sends in pieces, in text and in names", async () => {
+  it("has no effect with escapes that it sends in pieces, in text and in names", async () => {
     const pieces = `${evil}\u001b]8;;x\u0007`.split("").map((character) => ({
       artifactUpdate: {
         taskId: "t",
@@ -218,7 +218,7 @@ describe("files of a hostile agent", () => {
     evil,
   ];
 
-  it("stay in the folder, whatever they are called, and follow no link in it", async () => {
+  it("stay in the folder, whatever their name is, and follow no link in it", async () => {
     const artifacts = names.flatMap((filename, at) => [
       { artifactId: `f${at}`, parts: [{ raw: "aGk=", filename }] },
       { artifactId: filename, name: filename, parts: [{ raw: "aGk=" }] },
@@ -248,7 +248,7 @@ describe("files of a hostile agent", () => {
 });
 
 describe("a hostile authorization server", () => {
-  it.each(["device", "browser", "client"] as const)("prints nothing as it is, by %s", async (flow) => {
+  it.each(["device", "browser", "client"] as const)("prints nothing unescaped, by %s", async (flow) => {
     const answers: readonly ((origin: string) => object)[] = [
       (origin) => ({
         device_code: "d",

@@ -192,7 +192,7 @@ describe.each(kinds)("a receiver of several trusted senders, with its memory %s"
     await fc.assert(holds, { numRuns: 15 });
   });
 
-  it("is not kept from a sender's delivery by another one that was first with its id", async () => {
+  it("does not lose a sender's delivery to another sender that used its id first", async () => {
     const to = await receiving(await open(`${(files += 1)}`));
     for (const hostile of names) {
       for (const victim of names.filter((name) => name !== hostile)) {
@@ -216,7 +216,7 @@ describe("a signature in another spelling of the same bytes", () => {
     ["publicKey", "webhook-signature", "+/"],
     ["keySet", "webhook-signature", "+/"],
     ["jwt", "authorization", "-_"],
-  ] as const)("of %s is refused", async (sender, header, others) => {
+  ] as const)("of %s is rejected", async (sender, header, others) => {
     const to = await receiving(webhookMemory());
     const delivery = { id: "one", taskId: "t", text: "hello" };
     const spelled = (change: (value: string) => string) =>

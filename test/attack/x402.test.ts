@@ -105,7 +105,7 @@ function ofForm(read: (payload: JsonObject) => string | undefined): TestFacilita
 
 const decoded = (text: unknown): string => Buffer.from(String(text), "base64").toString("utf8");
 
-describe("one payment is work once, whatever is written beside or into it", () => {
+describe("one payment pays for work once, whatever is written beside or into it", () => {
   const authorization = (now: number, nonce: string) => ({
     from: "0x1111111111111111111111111111111111111111",
     to: option.payTo,
@@ -235,7 +235,7 @@ describe("no work is done for", () => {
     ["a nonce that is not text", (signed) => ({ ...signed, nonce: { a: 1 } })],
   ];
 
-  it("an authorization that says something else, even where the facilitator says yes to all", async () => {
+  it("an authorization that says something else, even if the facilitator accepts everything", async () => {
     const { client, works, now } = await shop(ofForm(() => "good"));
     for (const [what, change] of changes) {
       const task = await offered(client);
@@ -298,7 +298,7 @@ describe("no work is done for", () => {
   });
 });
 
-it("of twenty payments at once for one task one is taken, and one settlement is asked for", async () => {
+it("of twenty concurrent payments for one task one is accepted, and one settlement is requested", async () => {
   const facilitator = testFacilitator();
   const { client, works, now } = await shop(facilitator);
   const task = await offered(client);
@@ -309,7 +309,7 @@ it("of twenty payments at once for one task one is taken, and one settlement is 
   expect([works(), facilitator.settled.length, new Set(facilitator.keys).size]).toEqual([1, 1, 1]);
 });
 
-it("one payment for twenty tasks at once is settled once, and work is done once", async () => {
+it("one payment for twenty concurrent tasks is settled once, and work is done once", async () => {
   const facilitator = testFacilitator();
   const { client, works, now } = await shop(facilitator);
   const tasks = await Promise.all(Array.from({ length: 20 }, () => offered(client)));
@@ -321,7 +321,7 @@ it("one payment for twenty tasks at once is settled once, and work is done once"
   expect([works(), facilitator.settled.length]).toEqual([1, 1]);
 });
 
-it("an agent that changes its card between two tries gets the payment that was signed first, and no other", async () => {
+it("an agent that changes its card between two attempts gets the payment that was signed first, and no other", async () => {
   const wallet = testWallet();
   const payer = createPayer({ wallet, limits: [{ network: "base", asset: option.asset, maxAmount: "48240000" }] });
   const required = { x402Version: 1, accepts: [option] };
@@ -385,7 +385,7 @@ describe("a hostile facilitator over HTTP", () => {
   const fetch = guardedFetch({ allowLoopback: true, timeout: 1_000, maxBytes: 65_536 });
   const headers = () => ({ authorization: "Bearer key-of-the-merchant" });
 
-  it("that does not verify gets no work done: redirects, 10 MiB, silence, lies about types, errors", async () => {
+  it("that does not verify gets no work done: redirects, 10 MiB, silence, wrong types, errors", async () => {
     const evil = await listening(yes);
     const bad: readonly (readonly [string, Answer])[] = [
       ["a redirect", json({}, 307, { location: `${evil.url}/verify` })],
@@ -413,7 +413,7 @@ describe("a hostile facilitator over HTTP", () => {
     expect(evil.seen).toEqual([]);
   });
 
-  it("whose receipt is not a yes, or whose texts are hostile, is not believed and not repeated as it is", async () => {
+  it("whose receipt is not positive, or whose texts are hostile, is not believed and not quoted", async () => {
     const esc = "\u001b[2J\u202e";
     const answers: readonly (readonly [string, Answer, string])[] = [
       ["a text", json({ success: "true" }), "TASK_STATE_FAILED"],

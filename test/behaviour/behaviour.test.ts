@@ -63,7 +63,7 @@ describe.each(services)("on %s", (store) => {
       expect(stream.seq).toBe(binding === "GRPC" ? undefined : 53);
     });
 
-    it("reads adjacent texts of an artifact as one part, and streams them as they were yielded (§4.1.7)", async () => {
+    it("merges adjacent texts of an artifact into one part, and streams them as they were yielded (§4.1.7)", async () => {
       const chunks = ["0", "1", "2", "3"].map((text) => [{ text }]);
       const merged = [{ text: "0123" }];
       const contextId = crypto.randomUUID();
@@ -97,7 +97,7 @@ describe.each(services)("on %s", (store) => {
         expect(chunksOf(await events(at.client.subscribeToTask(id, { after: 1 })))).toEqual(chunks);
     });
 
-    it("continues a stream after any event, also when the task has ended", async () => {
+    it("continues a stream after any event, also after the task ended", async () => {
       const all = await events(at.client.sendStreamingMessage("stream 20"));
       const id = all[0]?.task?.id ?? "";
       const rest = await events(at.client.subscribeToTask(id, { after: 10 }));
@@ -127,7 +127,7 @@ describe.each(services)("on %s", (store) => {
       await expect(at.client.cancelTask(seen[0]?.task?.id ?? "")).rejects.toMatchObject({ code: "TaskNotCancelable" });
     });
 
-    it("continues a task whose caller does not wait any more (§3.2.2)", async () => {
+    it("continues a task whose caller has stopped waiting (§3.2.2)", async () => {
       const taskId = (await at.client.sendMessage("ask")).task?.id ?? "";
       const leaving = new AbortController();
       const asked = { message: message("wait 1", { taskId }) };
@@ -198,7 +198,7 @@ describe.each(services)("on %s", (store) => {
       expect(JSON.stringify(failed)).not.toContain("secret");
     });
 
-    it("refuses operations that its card does not declare (§3.3.4)", async () => {
+    it("rejects operations that its card does not declare (§3.3.4)", async () => {
       const taskId = (await at.client.sendMessage("stream 1")).task?.id ?? "";
       const none = { code: "PushNotificationNotSupported" };
       const hook = { taskId, id: "hook" };
@@ -214,7 +214,7 @@ describe.each(services)("on %s", (store) => {
       });
     });
 
-    it("returns as much history as is asked for (§3.2.4)", async () => {
+    it("returns as much history as requested (§3.2.4)", async () => {
       const conversation = at.client.conversation();
       for (const words of ["ask", "ask"]) await conversation.send(words);
       const { task } = await conversation.send("stream 1");
@@ -266,7 +266,7 @@ describe.each(services)("on %s", (store) => {
       expect(told).toEqual(["opened"]);
     });
 
-    it("ends a subscription with a final event where the task asks for input, and the client subscribes again", async () => {
+    it("ends a subscription with a final event if the task asks for input, and the client subscribes again", async () => {
       const { states, told } = await at.askedTwice();
       expect(states.at(-1)).toBe("TASK_STATE_CANCELED");
       expect(told).toEqual(["opened", "opened"]);
@@ -276,7 +276,7 @@ describe.each(services)("on %s", (store) => {
   describe.each(interfaces.filter(not(former)))("over $binding $version, by the rules of 1.0", (chosen) => {
     const at = reach(url, chosen);
 
-    it("refuses a subscription to a finished task (§3.1.6), and the client yields the final state", async () => {
+    it("rejects a subscription to a finished task (§3.1.6), and the client yields the final state", async () => {
       const { task } = await at.client.sendMessage("stream 1");
       const { client: watching, told } = await at.spied();
       const [first, ...more] = await events(watching.subscribeToTask(task?.id ?? ""));
@@ -284,7 +284,7 @@ describe.each(services)("on %s", (store) => {
       expect(told).toEqual(["UnsupportedOperation"]);
     });
 
-    it("keeps a subscription open where the task asks for input", async () => {
+    it("keeps a subscription open if the task asks for input", async () => {
       const { states, told } = await at.askedTwice();
       expect(states.at(-1)).toBe("TASK_STATE_CANCELED");
       expect(told).toEqual(["opened"]);
@@ -311,7 +311,7 @@ describe.each(services)("on %s", (store) => {
       expect(generationOf(await waiting)).toBe(4);
     });
 
-    it("accepts a message only where the task has the expected generation (1.1 §3.2.2)", async () => {
+    it("accepts a message only if the task has the expected generation (1.1 §3.2.2)", async () => {
       const task = (await at.client.sendMessage("ask")).task as Task;
       const send = (ifGenerationMatch: number) =>
         at.client.sendMessage({
@@ -361,7 +361,7 @@ describe.each(services)("on %s", (store) => {
   describe.each(interfaces.filter(not(lists)))("over $binding $version, which has no list of tasks", (chosen) => {
     const at = reach(url, chosen);
 
-    it("refuses to list tasks", async () => {
+    it("rejects listing tasks", async () => {
       await expect(at.client.listTasks()).rejects.toMatchObject({ code: "UnsupportedOperation" });
     });
   });

@@ -116,7 +116,7 @@ describe("an error that an extension defines", () => {
     expect(outOfPaper().message).toBe("There is no paper");
   });
 
-  test("takes no code of JSON-RPC or A2A, and no names that bindings cannot carry", () => {
+  test("cannot have a code of JSON-RPC or A2A, or names that bindings cannot carry", () => {
     const wrong = (change: object) => () => extensionError(uri, { ...outOfPaper.definition, ...change });
     expect(wrong({ jsonrpc: -32001 })).toThrow(/jsonrpc must be/);
     expect(wrong({ jsonrpc: 1.5 })).toThrow(/jsonrpc must be/);

@@ -191,7 +191,7 @@ describe.each(interfaces)("a method of an extension over $binding of $version", 
     expect(read.payload.value).toEqual({ notes: ["a/b c", '"2"'] });
   });
 
-  test("is called by client.ext(), which asks for the extension on its own", async () => {
+  test("is called by client.ext(), which requests the extension automatically", async () => {
     const host = await served(agentOf("Notes", [notes]));
     const [name, grpc] = bindings[binding];
     const headers = { authorization: "Bearer ada-token" };
@@ -206,7 +206,7 @@ describe.each(interfaces)("a method of an extension over $binding of $version", 
     expect((await refusal(client.ext(notes).call("notes/find", { text: "refuse" }))).code).toBe("TaskNotFound");
   });
 
-  test("is a MethodNotFound of client.ext() where the card does not declare the extension", async () => {
+  test("is a MethodNotFound of client.ext() if the card does not declare the extension", async () => {
     const [name, grpc] = bindings[binding];
     const headers = { authorization: "Bearer ada-token" };
     const card = cardOf(await served(agentOf("Plain")));
@@ -233,7 +233,7 @@ describe.each(interfaces)("a method of an extension over $binding of $version", 
     expect(await refusal(asBob("notes/find", tasks))).toMatchObject({ code: "PermissionDenied" });
   });
 
-  test("is refused to callers without credentials, without the right, and of another tenant (A2A 1.0 §7)", async () => {
+  test("rejects callers without credentials, without permission, and of another tenant (A2A 1.0 §7)", async () => {
     const audited: AuditRecord[] = [];
     const asked: unknown[] = [];
     const open = { agent: agentOf("Open", [notes]), id: "/open" };
@@ -287,7 +287,7 @@ describe.each(interfaces)("a method of an extension over $binding of $version", 
     expect(unknown.message).toContain("This agent does not have the extension of this method");
   });
 
-  test("tells what is wrong with a request, and the log what is wrong with an answer", async () => {
+  test("reports errors in a request to the caller, and errors in an answer to the log", async () => {
     const host = await served(agentOf("Notes", [notes]));
     const call = await caller(cardOf(host), { binding, version });
     const wrong = await refusal(call("notes/find", { text: 5 }));
@@ -446,7 +446,7 @@ describe("a method of an extension", () => {
       { "other/find": method({ grpc: "/example.notes/Find" }) },
       "no name is a service and a package",
     ],
-  ])("is refused when the server is made, where it has %s", (_what, methods, why) => {
+  ])("is rejected when the server is created, if it has %s", (_what, methods, why) => {
     const make = () =>
       createHandler(agentOf("Notes", [notes]), {
         store: memoryStore(),
@@ -466,7 +466,7 @@ describe("a method of an extension", () => {
     expect(error.message).toContain("https://example.com/extensions/other/v1");
   });
 
-  test("refuses a tenant whose paths it would take", () => {
+  test("rejects a tenant whose paths it would take", () => {
     const mounts = [{ agent: agentOf("A", [notes]), tenant: "notes" }, { agent: agentOf("B") }];
     expect(() => createHandler(mounts, { store: memoryStore(), publicUrl: "http://127.0.0.1" })).toThrow(
       /tenant cannot be "notes", which is a path of the REST binding/,

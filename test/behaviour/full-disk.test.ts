@@ -11,7 +11,7 @@ import { expect, it, onTestFinished } from "vitest";
 import { smallDisk } from "../small-disk.ts";
 
 it.each(["JSONRPC", "HTTP+JSON", "GRPC"] as const)(
-  "a full disk over %s: an error that says so, no half-written task, and service again once there is space",
+  "a full disk over %s: an error that says so, no half-written task, and normal service again once there is space",
   async (binding) => {
     const folder = await mkdtemp(join(tmpdir(), "parley-full-"));
     // With this limit SQLite fails as on a full disk (SQLITE_FULL).
@@ -83,7 +83,7 @@ function fillPages(store: Store): { fill(): Promise<void>; empty(): Promise<void
   };
 }
 
-it("runs that a disk has no room for are given up in one line, and resumed by the same process as soon as there is room", async () => {
+it("runs without disk space are suspended with one log line, and resumed by the same process as soon as there is space", async () => {
   const folder = await mkdtemp(join(tmpdir(), "parley-full-"));
   onTestFinished(() => rm(folder, { recursive: true }));
   const disk = smallDisk(join(folder, "disk"));

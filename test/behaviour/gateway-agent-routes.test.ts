@@ -101,7 +101,7 @@ async function broken(
 }
 
 describe("the next route is tried", () => {
-  test("where the agent of the cheapest one is away, which gets nothing when it is back", async () => {
+  test("if the agent of the cheapest one is unavailable, which gets nothing when it is back", async () => {
     const first = squad("First");
     const second = squad("Second");
     const gone = await away();
@@ -112,7 +112,7 @@ describe("the next route is tried", () => {
     expect([first.counted.turns, second.counted.turns]).toEqual([1, 1]);
   });
 
-  test("where nobody is at its path", async () => {
+  test("if nothing is at its path", async () => {
     const { send } = await gatewayTo(undefined, undefined, await clientOf(squad("Third").agent));
     expect(textOf(await send())).toBe("done by Third");
   });
@@ -144,7 +144,7 @@ describe("the next route is tried", () => {
       {},
     ],
   ];
-  test.each(refusing)("where it %s", async (_, agent, options) => {
+  test.each(refusing)("if it %s", async (_, agent, options) => {
     const server = await served(agent, options);
     const first = await connect(server.url, agent.name === "H" ? { extensions: [agp()] } : {});
     const second = squad("Second");
@@ -161,7 +161,7 @@ describe("the next route is tried", () => {
     expect(second.counted.turns).toBe(2);
   });
 
-  test("at most three times, and the task then fails", async () => {
+  test("at most three times, then the task fails", async () => {
     const last = squad("Last");
     const gone = await away();
     const { send } = await gatewayTo(undefined, undefined, undefined, gone.client, await clientOf(last.agent));
@@ -172,7 +172,7 @@ describe("the next route is tried", () => {
   });
 });
 
-test("a client says that a message may have arrived, where its answer was lost before the agent was away", async () => {
+test("a client reports that a message may have arrived, if its answer was lost before the agent became unavailable", async () => {
   const lost = await broken((server) => void server.close(), true);
   const error: unknown = await lost.client.sendMessage("Work").catch((thrown: unknown) => thrown);
   expect(lost.requests()).toBe(1);
@@ -181,12 +181,12 @@ test("a client says that a message may have arrived, where its answer was lost b
   expect(wasRefused(never)).toBe(true);
 });
 
-describe("no second route is tried where the first agent may have the intent", () => {
+describe("no second route is tried if the first agent may have the intent", () => {
   test.each([
     ["the connection ends without an answer", () => undefined],
     ["it is not available, and nobody says whether it was before", () => 503],
     ["it fails inside", () => 500],
-  ])("where %s", async (_, behave) => {
+  ])("if %s", async (_, behave) => {
     const first = await broken(behave);
     const second = squad("Second");
     const { send } = await gatewayTo(first.client, await clientOf(second.agent));
@@ -216,7 +216,7 @@ describe("no second route is tried where the first agent may have the intent", (
         yield turn.rejected("No.");
       },
     ],
-  ])("where it %s", async (_, onMessage) => {
+  ])("if it %s", async (_, onMessage) => {
     const second = squad("Second");
     const { send } = await gatewayTo(await clientOf(squad("First", onMessage).agent), await clientOf(second.agent));
     expect((await send())?.status.state).toBe("TASK_STATE_FAILED");

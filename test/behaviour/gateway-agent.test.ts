@@ -87,7 +87,7 @@ const textOf = ({ message, task }: Pick<SendMessageResponse, "message" | "task">
   (message ?? task?.status.message)?.parts[0]?.text;
 
 describe("a gateway agent", () => {
-  test("passes an intent on: its question comes up, the answer goes down, and its artifact is taken over", async () => {
+  test("passes an intent on: its question comes up, the answer goes down, and its artifact is passed on", async () => {
     const { client } = await gatewayWith(
       { "Engineering/vm": provisioner, "Vendor/vm": answerer },
       { gateway: { routes: [route("infra:provision", "Vendor/vm", 9), route("infra:provision", "Engineering/vm")] } },
@@ -104,7 +104,7 @@ describe("a gateway agent", () => {
     ]);
   });
 
-  test("keeps to the route that it has chosen, also where another one is cheaper when the answer comes", async () => {
+  test("keeps its chosen route, even if another one is cheaper when the answer comes", async () => {
     const { gateway, client } = await gatewayWith(
       { "Engineering/vm": provisioner, "Vendor/vm": answerer },
       { gateway: { routes: [route("infra:provision", "Engineering/vm", 5)] } },
@@ -116,13 +116,13 @@ describe("a gateway agent", () => {
     expect(textOf(done)).toBe("Provisioned");
   });
 
-  test("gives a direct reply of the other agent", async () => {
+  test("returns a direct reply of the other agent", async () => {
     const { client } = await gatewayWith({ a: answerer }, { gateway: { routes: [route("ask", "a")] } });
     const done = await (await client()).sendMessage(say(intentPart(intent("ask"))));
     expect(textOf(done)).toBe('Answered {"n":1}');
   });
 
-  test("fails where the other agent fails, and if there is none at the path", async () => {
+  test("fails if the other agent fails, and if the path has none", async () => {
     const failing = agentOf("Failing", () => {
       throw new Error("The connection string is secret");
     });
@@ -140,7 +140,7 @@ describe("a gateway agent", () => {
     expect(JSON.stringify([failed, gone])).not.toContain("connection string");
   });
 
-  test("splits a delegation, and reports what became of each part", async () => {
+  test("splits a delegation, and reports the result of each part", async () => {
     const { client } = await gatewayWith(
       { "Finance/budget": answerer, "HR/onboarding": answerer },
       {
@@ -163,7 +163,7 @@ describe("a gateway agent", () => {
     });
   });
 
-  test("refuses what is not an intent, two of them, and callers that have not asked for the extension", async () => {
+  test("rejects anything but one intent, and callers that did not request the extension", async () => {
     const { client, server } = await gatewayWith({ a: answerer }, { gateway: { routes: [route("ask", "a")] } });
     const own = await client();
     const refusal = async (call: Promise<unknown>) =>
@@ -199,7 +199,7 @@ const interfaces = ["JSONRPC", "HTTP+JSON", "GRPC"].flatMap((binding) =>
 );
 
 describe.each(interfaces)("over $binding of $version", ({ binding, version }) => {
-  test("the errors of AGP come to the caller, and no task is made (AGP §5)", async () => {
+  test("returns AGP errors to the caller, and creates no task (AGP §5)", async () => {
     let now = 0;
     const clock = { now: () => now, elapsed: () => now, after: () => () => {} };
     const { gateway, server } = await gatewayWith(
@@ -224,7 +224,7 @@ describe.each(interfaces)("over $binding of $version", ({ binding, version }) =>
     expect(textOf(await client.sendMessage(say(intentPart(intent("ask")))))).toBe('Answered {"n":1}');
   });
 
-  test("squads announce and withdraw, each what it may (AGP §1)", async () => {
+  test("squads announce and withdraw, each within its permissions (AGP §1)", async () => {
     const { server } = await gatewayWith(
       { "Engineering/ask": answerer },
       {
@@ -265,7 +265,7 @@ describe.each(interfaces)("over $binding of $version", ({ binding, version }) =>
 
 describe("gateways that are peers", () => {
   /** Gateways in a chain: each passes on to the next what it cannot do itself. */
-  test("pass an intent through each other, and a circle ends with an error", async () => {
+  test("pass an intent to each other, and a circle ends with an error", async () => {
     const own = agp();
     const worker = await connect((await served(answerer)).url);
     const clients = new Map<string, Client>([["worker", worker]]);

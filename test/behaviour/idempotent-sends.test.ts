@@ -32,7 +32,7 @@ const textOf = async (response: Promise<Response>): Promise<string | undefined> 
 };
 
 describe.each(plainBindings)("over $name", ({ send, stream }) => {
-  test("1, 2: a send that is repeated gets the task of the first one, also after a restart of the server", async () => {
+  test("1, 2: a repeated send gets the task of the first one, also after a restart of the server", async () => {
     const store = memoryStore();
     const agent = counting();
     const server = await served(agent, { store });
@@ -43,7 +43,7 @@ describe.each(plainBindings)("over $name", ({ send, stream }) => {
     expect(await textOf(call(await served(agent, { store }), send("go", id)))).toBe("call 1");
   });
 
-  test("1: sends at the same time are one", async () => {
+  test("1: concurrent sends are one", async () => {
     const server = await served(counting());
     const id = once();
     const texts = await Promise.all(Array.from({ length: 8 }, () => textOf(call(server, send("go", id)))));
@@ -59,7 +59,7 @@ describe.each(plainBindings)("over $name", ({ send, stream }) => {
     expect(events.map(({ json }) => json).join()).toContain("call 1");
   });
 
-  test("2: a direct reply comes again, with its messageId", async () => {
+  test("2: a direct reply is repeated, with its messageId", async () => {
     const server = await served(counting());
     const id = once();
     const first = await (await call(server, send("reply", id))).text();
@@ -67,7 +67,7 @@ describe.each(plainBindings)("over $name", ({ send, stream }) => {
     expect(await (await call(server, send("reply", id))).text()).toBe(first);
   });
 
-  test("2: so does the answer to a message that continues a task", async () => {
+  test("2: so is the answer to a message that continues a task", async () => {
     const server = await served(counting());
     const { id = "" } = taskIn(await (await call(server, send("ask"))).text()) ?? {};
     const answer = { ...once(), taskId: id };
@@ -75,7 +75,7 @@ describe.each(plainBindings)("over $name", ({ send, stream }) => {
     expect(await textOf(call(server, send("go", answer)))).toBe("call 2");
   });
 
-  test("3: a send that was refused is forgotten", async () => {
+  test("3: a rejected send is forgotten", async () => {
     let open = false;
     const guard = defineExtension({
       uri: "https://example.com/extensions/guard/v1",
@@ -92,7 +92,7 @@ describe.each(plainBindings)("over $name", ({ send, stream }) => {
     expect(await textOf(call(server, send("go", id), headers))).toBe("call 1");
   });
 
-  test("4: other content under the same id is another message, or refused, as the operator wishes", async () => {
+  test("4: other content under the same id is another message, or rejected, as the operator configures", async () => {
     const id = once();
     const server = await served(counting());
     expect(await textOf(call(server, send("go", id)))).toBe("call 1");
@@ -130,7 +130,7 @@ test("the card declares it, unless the server does not remember messages", async
   expect(other.ext(idempotentSends).declared).toBeUndefined();
 });
 
-test("a server that would not keep a promise of a card is not made", async () => {
+test("a server that would break a promise of a card is not created", async () => {
   const promised = (error: unknown): string => (error instanceof A2AError ? error.message : String(error));
   const repeats = { ...counting(), extensions: [idempotentSends] };
   await expect(served(repeats, { dedupe: false }).catch(promised)).resolves.toBe(

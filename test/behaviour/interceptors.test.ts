@@ -117,7 +117,7 @@ describe.each(interfaces)("over $binding $version", (way) => {
     expect(stored.artifacts?.[0]?.parts).toEqual([{ text: "01" }]);
   });
 
-  it("another answer takes the place of the original, also a message in place of a task", async () => {
+  it("another answer replaces the original, also a message in place of a task", async () => {
     const instead = { message: { messageId: "m", role: "ROLE_AGENT", parts: [{ text: "Later" }] } } as const;
     chosen = changing({ reply: (reply) => ({ ...reply, payload: new Payload(instead) as never }) });
     const { message, task } = await at.client.sendMessage("stream 2");

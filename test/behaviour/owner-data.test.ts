@@ -89,7 +89,7 @@ async function listed(client: Client): Promise<readonly unknown[]> {
 }
 
 describe.each(stores)("all data of an owner, in %s", (kind) => {
-  test("is deleted, with running tasks canceled first, and nothing of it is left; other owners see no difference", async () => {
+  test("is deleted, with running tasks canceled first, and none of it remains; other owners see no difference", async () => {
     const { server, store, ada, bob, written } = await served(kind);
     await fill(bob, bobs);
     const ids = await fill(ada, marker);
@@ -130,7 +130,7 @@ describe.each(stores)("all data of an owner, in %s", (kind) => {
     expect(await server.deleteOwner("nobody")).toEqual({ tasks: 0, canceled: 0 });
   });
 
-  test("is deleted without copying the file, for which all writers would have to wait, unless that is asked for", async () => {
+  test("is deleted without copying the file, which would block all writers, unless that is requested", async () => {
     const { server, store, ada } = await served(kind);
     const scrub = vi.spyOn(store.upkeep ?? expect.fail("no upkeep"), "scrub");
     await ada.sendMessage(`complete ${marker}`);

@@ -205,7 +205,7 @@ describe.each(stores)("an owner is erased, in %s,", (kind) => {
     await expect.poll(files).toEqual([]);
   });
 
-  test("while it sends a message with a file: what came of the file is gone once the message is given up", async () => {
+  test("while it sends a message with a file: the received part of the file is gone once the message is abandoned", async () => {
     const { server, files } = await served(kind);
     const raw = Buffer.from(marker.repeat(400_000)).toString("base64");
     const body = JSON.stringify({

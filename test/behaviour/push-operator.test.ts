@@ -112,7 +112,7 @@ describe.each(stores)("the operator of a store (%s)", (kind) => {
     expect(await operator.show("/other", "t")).toEqual([]);
   });
 
-  it("shows no secret: of an address its origin and path, and nothing of what is sealed", async () => {
+  it("shows no secret: of an address its origin and path, and nothing that is sealed", async () => {
     const { operator } = await given({ a: { config: config({ scheme: "Bearer" }) } });
     const text = JSON.stringify([await operator.show("/", "t"), await operator.list()]);
     for (const secret of ["secret", "user", "pass", "sealed", "part", '"n"']) expect(text).not.toContain(secret);
@@ -129,7 +129,7 @@ describe.each(stores)("the operator of a store (%s)", (kind) => {
     expect((await operator.list()).map(({ state }) => state)).toEqual(["due"]);
   });
 
-  it("tries a webhook that waits at once, and leaves one that has nothing to deliver", async () => {
+  it("retries a waiting webhook at once, and leaves one that has nothing to deliver", async () => {
     const { made, operator } = await given({
       waits: { due: later, config: config({ attempts: 2 }) },
       idle: {},
@@ -182,7 +182,7 @@ describe.each(stores)("the operator of a store (%s)", (kind) => {
     expect(await rows(made)).toEqual({ push: [{ key: "a", due: later, config: left }], parked: [] });
   });
 
-  it("delivers a refused event once more, also of a webhook that is idle or parked", async () => {
+  it("delivers a rejected event once more, also of a webhook that is idle or parked", async () => {
     const refused = [refusal(2)];
     const { made, operator } = await given({
       idle: { config: config({ refused }) },
@@ -203,7 +203,7 @@ describe.each(stores)("the operator of a store (%s)", (kind) => {
     });
   });
 
-  it("drops a webhook in every state, or one refused event of it", async () => {
+  it("drops a webhook in every state, or one of its rejected events", async () => {
     const { made, operator } = await given({
       idle: {},
       claimed: { due: later, config: config({ claim: "x" }) },
@@ -241,7 +241,7 @@ describe.each(stores)("the operator of a store (%s)", (kind) => {
     expect(await rows(made)).toMatchObject({ push: [{ due: later, config: { ...claimed, again: [2] } }] });
   });
 
-  it("gives up on a row that changes each time, in place of waiting for ever", async () => {
+  it("stops at a row that changes each time, instead of waiting for ever", async () => {
     const { made } = await given({ a: { due: later } });
     let changes = 0;
     const operator = pushOperator(

@@ -68,7 +68,7 @@ describe.each(stores)("a question, on %s", (kind) => {
     ["turn.authRequired()", (turn) => turn.authRequired("Log in")],
   ];
 
-  it.each(overwriting)("is not replaced by %s after it, and the log says why", async (name, later) => {
+  it.each(overwriting)("is not replaced by a later %s, and the log says why", async (name, later) => {
     let wentOn = false;
     let cleaned = false;
     const made = await run(async function* (turn) {
@@ -96,7 +96,7 @@ describe.each(stores)("a question, on %s", (kind) => {
     ]);
   });
 
-  it("is not replaced by events after it in the same array, and events before it are stored", async () => {
+  it("is not replaced by later events in the same array, and earlier events are stored", async () => {
     const made = await run(async function* (turn) {
       yield [turn.artifact({ parts: [{ text: "draft" }] }), turn.inputRequired("Good?"), turn.completed("Sent")];
     });
@@ -120,7 +120,7 @@ describe.each(stores)("a question, on %s", (kind) => {
     expect(errors()).toEqual([]);
   });
 
-  it("ends with its task where the agent fails or rejects the task, or throws", async () => {
+  it("ends with its task if the agent fails or rejects the task, or throws", async () => {
     const made = await run(async function* (turn) {
       yield turn.inputRequired("Where to?");
       if (turn.text === "throw") throw new Error("a bug");
@@ -164,7 +164,7 @@ describe.each(stores)("a question, on %s", (kind) => {
     expect(attempts).toEqual([1, 2]);
   });
 
-  it("for an authorization does not end the turn, which continues once it is given (§7.6.1)", async () => {
+  it("for an authorization does not end the turn, which continues once it is granted (§7.6.1)", async () => {
     const made = await run(async function* (turn) {
       yield turn.authRequired("Log in there");
       yield turn.artifact({ parts: [{ text: "secret" }] });

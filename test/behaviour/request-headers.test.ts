@@ -123,7 +123,7 @@ async function over(options: Partial<ServeOptions> = {}, behaviour: Partial<Agen
 
 describe("the declared headers of a request", () => {
   it.each(["JSONRPC", "HTTP+JSON", "GRPC"])(
-    "come over %s, with those of gRPC as its metadata (A2A 1.0 §3.2.6)",
+    "arrive over %s, with those of gRPC as its metadata (A2A 1.0 §3.2.6)",
     async (binding) => {
       const server = await over();
       for (const version of ["1.0", "0.3"]) {
@@ -134,7 +134,7 @@ describe("the declared headers of a request", () => {
     },
   );
 
-  it("are none where the agent declares none", async () => {
+  it("are absent if the agent declares none", async () => {
     const server = await over({}, {});
     const client = await connect(server.url, { headers: sent });
     expect((await client.sendMessage("?")).message?.parts[0]?.text).toBe("{}");
@@ -177,7 +177,7 @@ describe("the declared headers of a request", () => {
     expect(lines.join("\n")).not.toMatch(/must-not-be|de-CH/);
   });
 
-  it("may take 8 KiB together, and a request with more is refused", async () => {
+  it("may take 8 KiB together, and a request with more is rejected", async () => {
     const server = await over({}, { requestHeaders: ["x-one", "x-two"] });
     const ask = async (one: number, two: number) => {
       const headers = { "x-one": "a".repeat(one), "x-two": "b".repeat(two) };

@@ -68,7 +68,7 @@ describe.each(plainBindings)("over $name", ({ stream, subscribe, send }) => {
     expect(said(all)).toEqual(["one", "two", "three", "status"]);
   });
 
-  test("5: of a task that is over the rest comes, and nothing after its last event; it is not refused", async () => {
+  test("5: of a terminal task the rest is sent, and nothing after its last event; it is not rejected", async () => {
     const server = await served(counter);
     const events = await eventsOf(await call(server, stream("go")));
     const taskId = taskIn(events[0]?.json ?? "")?.id ?? "";
@@ -78,7 +78,7 @@ describe.each(plainBindings)("over $name", ({ stream, subscribe, send }) => {
     expect(await after(events.at(-1)?.id)).toEqual([]);
   });
 
-  test("6: after an id that the server never gave, the stream begins with the task", async () => {
+  test("6: after an id that the server never issued, the stream begins with the task", async () => {
     const { opened, open } = gate();
     const held = defineAgent({
       ...card,
@@ -130,7 +130,7 @@ describe.each(plainBindings)("over $name", ({ stream, subscribe, send }) => {
   });
 });
 
-test("the card of an agent that streams declares it, and that of one that does not stream has no need to", async () => {
+test("the card of a streaming agent declares it, and that of one that does not stream need not", async () => {
   const server = await served(counter);
   const client = await connect(server.url, { extensions: [resumableStreams] });
   expect(client.ext(resumableStreams).declared).toEqual({

@@ -92,7 +92,7 @@ const listed = async (store: Store): Promise<readonly string[]> => {
 };
 
 describe.each(stores.filter((name) => name !== "memory"))("a suspended task, with %s", (name) => {
-  it("is taken over at once when it is resumed, without waiting for the next look", async () => {
+  it("is taken over at once when it is resumed, without waiting for the next poll", async () => {
     const { server, store, attempts, id } = await suspended(name);
     const second = await server({ ends: true });
     await second.engine.round(true);
@@ -103,7 +103,7 @@ describe.each(stores.filter((name) => name !== "memory"))("a suspended task, wit
     expect(attempts).toEqual([1, 2]);
   });
 
-  it("is resumed once where two operators do so at once, and one server takes it", async () => {
+  it("is resumed once if two operators do so at once, and one server takes it", async () => {
     const { server, open, attempts, id } = await suspended(name);
     const servers = [await server({ ends: true }), await server({ ends: true })];
     const operators = await Promise.all(Array.from({ length: 6 }, () => open()));
@@ -114,7 +114,7 @@ describe.each(stores.filter((name) => name !== "memory"))("a suspended task, wit
     expect(attempts).toEqual([1, 2]);
   });
 
-  it("that is none is left alone: its node is alive, it is over, or nobody has it", async () => {
+  it("is the only kind that is resumed: not one whose node is alive, that has ended, or that nobody has", async () => {
     const { server, open, attempts } = await database(name);
     const alive = await server();
     const id = await alive.send("Go");
@@ -130,7 +130,7 @@ describe.each(stores.filter((name) => name !== "memory"))("a suspended task, wit
     expect(attempts).toEqual([1]);
   });
 
-  it("is canceled as any other, and not resumed after that; canceled and resumed at once, it ends canceled", async () => {
+  it("is canceled like any other, and not resumed after that; canceled and resumed at once, it ends canceled", async () => {
     for (const isRace of [false, true]) {
       const { server, store, id } = await suspended(name);
       const second = await server();
@@ -172,7 +172,7 @@ describe.each(stores.filter((name) => name !== "memory"))("a suspended task, wit
     expect(history.filter(({ role }) => role === "ROLE_USER")).toHaveLength(2);
   });
 
-  it("stays, however old it becomes: neither retention nor a clock that jumps ten years deletes it or takes it over", async () => {
+  it("remains, however old it becomes: neither retention nor a clock jump of ten years deletes it or takes it over", async () => {
     const { server, store, attempts, id } = await suspended(name);
     const second = await server({ ends: true });
     second.clock.jump(10 * 365 * 86_400_000);

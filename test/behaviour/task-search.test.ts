@@ -122,7 +122,7 @@ describe.each(stores)("task search on %s", (kind) => {
     expect((await (await again.client("ada")).search({ text: "sailboat" })).totalSize).toBe(2);
   });
 
-  test("gives pages, and takes a token only for the search that it is of", async () => {
+  test("returns pages, and accepts a token only for its own search", async () => {
     const { client } = await served(await (await opener(kind))());
     const { client: ada, search } = await client("ada");
     const conversation = ada.conversation();
@@ -145,7 +145,7 @@ describe.each(stores)("task search on %s", (kind) => {
     expect((await search({ text: "lake", contextId: "none" })).results).toHaveLength(0);
   });
 
-  test("refuses wrong queries with their field, and takes any text that has a word", async () => {
+  test("rejects invalid queries with their field, and accepts any text that contains a word", async () => {
     const { client } = await served(await (await opener(kind))());
     const { search } = await client("ada");
     for (const wrong of ["", "?!", "a b c d e f g h i", `"${"a ".repeat(65)}"`, "x".repeat(1001)]) {
@@ -165,7 +165,7 @@ describe.each(stores)("task search on %s", (kind) => {
     }
   });
 
-  test("is refused and hidden as ListTasks is, also where an authorizer knows nothing of the method", async () => {
+  test("is rejected and hidden like ListTasks, even if an authorizer does not know the method", async () => {
     const authorizer: Authorizer = ({ operation, principal, contextId }) => {
       if (operation === "ListTasks" && contextId === "secret") return "hide";
       return operation === "ListTasks" && principal.subject === "bob" ? "deny" : "allow";
@@ -191,7 +191,7 @@ describe.each(stores)("task search on %s", (kind) => {
     expect((await search({ text: "lake" })).totalSize).toBe(0);
   });
 
-  test("switches itself on again where another server of the store has switched it off", async () => {
+  test("switches itself on again if another server of the store has switched it off", async () => {
     const store = await (await opener(kind))();
     const { client } = await served(store);
     const { client: ada, search } = await client("ada");
@@ -206,7 +206,7 @@ async function* paintOnly(turn: Turn) {
 }
 
 describe("task search", () => {
-  test("is refused when the server is made, where the store has no full text search", () => {
+  test("is rejected when the server is created, if the store has no full text search", () => {
     const { search: _, ...methods } = Object.fromEntries(
       Object.getOwnPropertyNames(Object.getPrototypeOf(memoryStore())).map((name) => [name, () => undefined]),
     );
@@ -216,7 +216,7 @@ describe("task search", () => {
     );
   });
 
-  test("keeps no index where no agent has it", async () => {
+  test("keeps no index if no agent has it", async () => {
     const open = await opener("SQLite");
     const store = await open();
     const plain = defineAgent({ ...description, onMessage: paintOnly });

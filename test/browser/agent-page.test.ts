@@ -111,7 +111,7 @@ describe("the page of an agent", () => {
     expect(await fits(page)).toBe(true);
   });
 
-  test("gives a command that works as it is copied", async () => {
+  test("shows a command that works when copied", async () => {
     const server = await serving({});
     const { page } = await open(server.url, 800);
     const command = (await page.textContent("pre >> nth=0")) ?? "";
@@ -119,7 +119,7 @@ describe("the page of an agent", () => {
     expect(JSON.parse(stdout)).toMatchObject({ message: { parts: [{ text: "It is certain." }] } });
   });
 
-  test("leads to its card", async () => {
+  test("links to its card", async () => {
     const server = await serving({});
     const { page } = await open(server.url, 800);
     await page.click("a:has-text('agent-card.json')");

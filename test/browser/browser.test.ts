@@ -253,7 +253,7 @@ describe("a server with a certificate", () => {
 describe("a page of another origin", () => {
   const card = "/.well-known/agent-card.json";
 
-  it("may send what the protocol needs, and read what it answers with (CORS)", async () => {
+  it("may send what the protocol needs, and read the answer (CORS)", async () => {
     const { url } = await start({ cors: { origins: [pageOrigin] } });
     const first = await act("headers", url + card, { headers: { "a2a-version": "1.0", "a2a-extensions": "urn:x" } });
     const etag = first.headers["etag"] ?? "";
@@ -265,7 +265,7 @@ describe("a page of another origin", () => {
     expect(again.status).toBe(304);
   });
 
-  it("may show a credential, and read why it was refused", async () => {
+  it("may show a credential, and read why it was rejected", async () => {
     const { url } = await start({ authenticator: bearer({ secret: { subject: "ann" } }) });
     const init = { method: "POST", body: "{}" };
     const json = { "content-type": "application/json" };
@@ -278,7 +278,7 @@ describe("a page of another origin", () => {
   it.each([
     ["without CORS", {}],
     ["that allows another origin", { origins: ["https://elsewhere.example"] }],
-  ])("reaches nothing of a server %s, and is told the option that lets it in", async (_name, cors) => {
+  ])("reaches nothing of a server %s, and names the option that allows it", async (_name, cors) => {
     const { url } = await start({ cors: "origins" in cors ? { origins: cors.origins } : false });
     const { code, message } = await act("fail", url, "JSONRPC", "noAgent");
     expect(code).toBe("ConnectionFailed");

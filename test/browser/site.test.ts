@@ -91,7 +91,7 @@ test.each([
   expect(width).toBeLessThanOrEqual(390);
 });
 
-test("search finds an option of the reference and a section of a guide, and leads there", async () => {
+test("search finds an option of the reference and a section of a guide, and opens it", async () => {
   await page.goto(`${origin}/`, { waitUntil: "networkidle" });
   await page.keyboard.press("Control+k");
   const box = page.locator(".VPLocalSearchBox input");
@@ -118,7 +118,7 @@ test("from the first page a newcomer comes to the first agent, and on to the ref
   await page.getByRole("heading", { name: "serve()" }).waitFor();
 });
 
-test("it is dark where the system is, and can be switched", async () => {
+test("it is dark if the system is, and can be switched", async () => {
   await page.emulateMedia({ colorScheme: "dark" });
   await page.goto(`${origin}/client`, { waitUntil: "networkidle" });
   const isDark = (): Promise<unknown> => page.evaluate("document.documentElement.classList.contains('dark')");

@@ -40,7 +40,7 @@ describe("the budget of", () => {
     expect(count, grown).toBeLessThanOrEqual(atMost);
   });
 
-  it("everything that is counted is set", () => {
+  it("everything that is counted has a limit", () => {
     expect(Object.keys(counts).filter((name) => budgets[name] === undefined)).toEqual([]);
   });
 });

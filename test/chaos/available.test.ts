@@ -2,7 +2,7 @@ import { A2AError } from "@parley/a2a";
 import { expect, test } from "vitest";
 import { available } from "./available.ts";
 
-test("what is unavailable is tried again until it is there, and nothing else is", async () => {
+test("an unavailable service is retried until it is there, and nothing else is", async () => {
   let tries = 0;
   const work = async (): Promise<number> => {
     tries += 1;

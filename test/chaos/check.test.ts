@@ -104,7 +104,7 @@ const webhooks = "every webhook comes in order, at least once";
 const fences = "one valid fence at a time";
 
 describe("the judge", () => {
-  test("finds nothing wrong in a right history", () => {
+  test("finds nothing wrong in a valid history", () => {
     expect(broken(right)).toEqual([]);
   });
 
@@ -128,7 +128,7 @@ describe("the judge", () => {
     expect(broken(right, [records[0] ?? expect.fail(), again, ...moved.slice(1)])).toContain(messages);
   });
 
-  test("finds an event that a stream lacks, has twice, or has otherwise, and a stream without an end", () => {
+  test("finds an event that a stream lacks, repeats, or changes, and a stream without an end", () => {
     const is = (seq: number) => (entry: Entry) => entry.type === "read" && entry.seq === seq;
     for (const seq of [1, 2, 4]) expect(broken(without(is(seq)))).toEqual([streams]);
     expect(broken([...right, read(3, 1_008)])).toEqual([streams]);
@@ -197,7 +197,7 @@ describe("the judge", () => {
     expect(broken([...without(is(4)), { ...delivered(4), digest: "other" } as Entry])).toEqual([webhooks]);
   });
 
-  test("finds last events that are late without harm, and forgives those near it", () => {
+  test("finds last events that are late without a fault, and accepts those near one", () => {
     const late = right.map((entry): Entry =>
       entry.type === "read" ? { ...entry, at: entry.at + 5_000, joined: true } : entry,
     );
@@ -211,12 +211,12 @@ describe("the judge", () => {
     expect(broken([...history, { type: "fault", at: 500, what: "kill", node: 0, lasts: 100 }])).toEqual([]);
   });
 
-  test("finds wake-ups that came before the commit", () => {
+  test("finds wake-ups before the commit", () => {
     expect(broken([...right, { type: "told", at: 1_002, taskId, seq: 4 }])).toEqual([]);
     expect(broken([...right, { type: "told", at: 1_002, taskId, seq: 3 }])).toEqual(["wake-ups follow the commit"]);
   });
 
-  test("tells of clients and nodes that failed", () => {
+  test("reports clients and nodes that failed", () => {
     expect(broken([...right, { type: "trouble", at: 1, what: "Node 0.1 ended on its own: 1" }])).toEqual([
       "no client and no node fails",
     ]);

@@ -86,7 +86,7 @@ async function jumpingDatabase(): Promise<{ readonly url: string; jump(ms: numbe
   };
 }
 
-test("the clock of the database jumps by an hour, forward and back: nobody is taken for dead, runs continue, and new times are by the new time", async () => {
+test("the clock of the database jumps by an hour, forward and back: no process counts as dead, runs continue, and new times follow the clock", async () => {
   const { url, jump } = await jumpingDatabase();
   const counting = new Counting();
   const options = { store: { schema: "jumped" }, serve: { lease: { isGone: () => false, ttl: 2_600 } } };

@@ -15,7 +15,7 @@ const refusedForNow = (answer: Answer): void => {
   expect(Number(answer.headers.get("retry-after"))).toBeGreaterThan(0);
 };
 
-test("no old answer, no message, no stream of tasks that run elsewhere, and no step of its own runs; the other node continues, and this one serves that when it is back", async () => {
+test("returns no old answer, message or stream of tasks that run elsewhere, and runs no step; the other node continues, and this one serves that when it is back", async () => {
   const url = new URL(database().url);
   const direct = url.href;
   const proxy = await startProxy(Number(url.port));

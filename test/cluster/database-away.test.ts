@@ -101,7 +101,7 @@ describe.each(harms)("a database %s", (_what, leave, comeBack) => {
     expect(counting.happened.filter(({ what }) => what === "begun" || what === "aborted")).toHaveLength(2);
   });
 
-  test("for longer: calls are refused, turns fail and their streams end as to be tried again, nothing is half written, and service returns on its own", async () => {
+  test("for longer: calls are rejected, turns fail and their streams end as retryable, nothing is half written, and service resumes automatically", async () => {
     schemas += 1;
     const counting = new Counting();
     const counter = await started("one", counting, 500);

@@ -39,7 +39,7 @@ const short = (): object => ({ ...messageOf("End"), configuration: {} });
 
 describe("serialization failures (40001) and deadlocks (40P01)", () => {
   test.each(["40001", "40P01"])(
-    "%s is repeated inside, and no client sees it; without end it is refused after a few times",
+    "%s is retried internally, and no client sees it; without end it is rejected after a few attempts",
     async (state) => {
       const schema = `conflicts_${state.toLowerCase()}`;
       const counter = await startCounter("one", server.url, finished, { store: { schema } });
@@ -66,7 +66,7 @@ describe("serialization failures (40001) and deadlocks (40P01)", () => {
 });
 
 describe("too many connections", () => {
-  test("calls wait for one; after `outageTimeout` they are refused, which the log names, and service returns on its own", async () => {
+  test("calls wait for one; after `outageTimeout` they are rejected, as the log says, and service resumes automatically", async () => {
     await run(`CREATE ROLE few LOGIN PASSWORD '${password}'; GRANT CREATE ON DATABASE postgres TO few`);
     const url = new URL(server.url);
     url.username = "few";
@@ -95,7 +95,7 @@ describe("too many connections", () => {
 });
 
 describe("a disk that is full", () => {
-  test("writes are refused and named, reads continue, turns end with nothing half written, and it continues when there is room", async () => {
+  test("writes are rejected and named, reads continue, turns end with nothing half written, and it continues when there is space", async () => {
     const folder = join(server.folder, "small");
     const disk = smallDisk(folder);
     const tables = join(folder, "tables");

@@ -43,7 +43,7 @@ async function fill(): Promise<void> {
 }
 
 describe("parley db", () => {
-  test("creates the tables once, and tells their version", async () => {
+  test("creates the tables once, and reports their version", async () => {
     const missing = await db(["status"]);
     expect(missing).toMatchObject({
       code: 1,
@@ -66,7 +66,7 @@ describe("parley db", () => {
     });
   });
 
-  test("names tables of a newer release as what they are", async () => {
+  test("identifies tables of a newer release", async () => {
     await db(["migrate", "--schema", "newer"]);
     await database().run("INSERT INTO newer.migrations (version) VALUES (99)");
     const status = await db(["status", "--schema", "newer"]);
@@ -86,7 +86,7 @@ describe("parley db", () => {
     expect(await db(["migrate", "--schema", "next"])).toEqual({ code: 0, out: sentence, err: "" });
   });
 
-  test("shows what a migration would do, in statements that do it, and changes nothing", async () => {
+  test("shows the statements of a migration, and changes nothing", async () => {
     const planned = await db(["migrate", "--dry-run", "--schema", "dry"]);
     expect(planned.code).toBe(0);
     expect(planned.out).toMatch(/^-- version 1 of schema dry\n/);
@@ -113,7 +113,7 @@ describe("parley db", () => {
     expect(failed.err).not.toContain("wrong-password-of-a-test");
   });
 
-  test("purge waits for tasks that another process holds, and says how many are left where it keeps them", async () => {
+  test("purge waits for tasks that another process holds, and says how many remain if it keeps them", async () => {
     await db(["migrate", "--schema", "held"]);
     const store = await postgresStore({ database: database().url, schema: "held", connections: 2 });
     const state = "TASK_STATE_COMPLETED";

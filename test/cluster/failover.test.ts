@@ -23,7 +23,7 @@ async function run(url: string, ...texts: readonly string[]): Promise<readonly R
   }
 }
 
-test("a node and the primary are lost at once: until the replica is promoted writes are refused and named, then everything continues on its own, and nothing is lost", async () => {
+test("a node and the primary are lost at once: until the replica is promoted writes are rejected and named, then everything continues automatically, and nothing is lost", async () => {
   const primary = await startPostgres();
   onTestFinished(() => primary.remove());
   const replica = await startPostgres({ replicaOf: primary });

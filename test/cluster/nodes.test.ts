@@ -100,7 +100,7 @@ async function killOne(schema: string, other: NodeProcess): Promise<number> {
 }
 
 describe("a node that is killed (SIGKILL)", () => {
-  test("leaves its tasks to the others: those that can be resumed continue at once, the others fail after four times that", async () => {
+  test("leaves its tasks to the others: resumable ones continue at once, the others fail after four times that", async () => {
     const schema = newSchema();
     const [a, b, c] = await Promise.all([start(schema), start(schema), start(schema)]);
     const ids = await Promise.all(Array.from({ length: 40 }, () => a.begin("hold")));
@@ -182,7 +182,7 @@ describe("a node whose event loop is blocked for two seconds", () => {
   });
 });
 
-describe("a task that kills every node that touches it", () => {
+describe("a task that kills every node that runs it", () => {
   test("is suspended after a crash of it alone, and the many tasks beside it complete", async () => {
     const schema = newSchema();
     const lease = { ttl: 600 };

@@ -56,7 +56,7 @@ function isGone(pid: number): boolean {
 }
 
 describe.each(Object.keys(stores))("two processes with %s", (name) => {
-  test("answer sends, streams, subscriptions and cancels, whichever of them runs the task, and wake one another", async () => {
+  test("answer sends, streams, subscriptions and cancels, whichever of them runs the task, and wake each other", async () => {
     const program = start({ processes: 2, ...stores[name]!() });
     const { url } = await ready(program);
     expect(serving(program)).toHaveLength(2);
@@ -128,7 +128,7 @@ describe.each(Object.keys(stores))("two processes with %s", (name) => {
 });
 
 describe("processes that serve", () => {
-  test("end with the program where one of them fails at its start, which is said, and not tried again", async () => {
+  test("end with the program if one of them fails at startup, with a message, and without a retry", async () => {
     const program = start({ processes: 2, mode: "fails", ...sqlite() });
     expect(await program.ended).toEqual([1, null]);
     expect(program.errors()).toMatch(/Process \d of 2 ended before it served \(code 1\)\. What it printed says why/);
@@ -141,7 +141,7 @@ describe("processes that serve", () => {
     ["a number that is none", () => ({ processes: 1.5 }), 'must be a whole number from 1 to 256, or "cores"'],
     ["a port that is in use", (port) => ({ processes: 2, port, ...sqlite() }), "another process uses this port"],
     ["an open door", () => ({ processes: 2, host: "0.0.0.0", ...sqlite() }), "there is no authenticator"],
-  ])("refuse %s in the words of one process", async (_what, options, sentence) => {
+  ])("reject %s in the words of one process", async (_what, options, sentence) => {
     const taken = createServer().listen(0, "127.0.0.1");
     await once(taken, "listening");
     try {
@@ -153,7 +153,7 @@ describe("processes that serve", () => {
     }
   });
 
-  test("are started again with longer pauses where they end before they serve, while the others serve; all end with the first one", async () => {
+  test("are restarted with longer pauses if they end before they serve, while the others serve; all end with the first one", async () => {
     const program = start({ processes: 2, mode: "fails later", ...sqlite() });
     const { url } = await ready(program);
     const [victim = NaN, other = NaN] = serving(program);
@@ -169,14 +169,14 @@ describe("processes that serve", () => {
     await expect.poll(() => serving(program).every(isGone), { interval: 20 }).toBe(true);
   });
 
-  test("say that one of them has not called serve() only where it has not", async () => {
+  test("report that one of them has not called serve() only if it has not", async () => {
     const program = start({ processes: 2, mode: "hurries", ...sqlite() });
     await ready(program);
     await expect.poll(() => program.lines).toContainEqual({ later: true });
     expect(program.log.filter(({ message }) => message.includes("serve()"))).toEqual([]);
   });
 
-  test("answer the links of one another to large files, also without keys", async () => {
+  test("answer each other's links to large files, also without keys", async () => {
     const program = start({ processes: 2, files: join(folder, "files"), ...sqlite() });
     const { url } = await ready(program);
     const parts = [{ text: JSON.stringify({ chunks: 0, pause: 0 }) }, { raw: "AAAA" }];
@@ -187,7 +187,7 @@ describe("processes that serve", () => {
     expect(answers.map(({ status }) => status)).toEqual(upTo(6).map(() => 200));
   });
 
-  test("hear signals of the program; at SIGTERM they close the port, finish their turns, and end", async () => {
+  test("receive signals of the program; at SIGTERM they close the port, finish their turns, and end", async () => {
     const program = start({ processes: 2, grace: 60_000, mode: "signals", ...sqlite() });
     const { url, names } = await ready(program);
     expect(names).toEqual(["Counter"]);
@@ -237,7 +237,7 @@ describe("processes that serve", () => {
     await expect.poll(() => serving(program).every(isGone), { interval: 20 }).toBe(true);
   });
 
-  test("give up one that gets SIGTERM alone, which first finishes its turns, and start another", async () => {
+  test("replace one that gets only SIGTERM, which first finishes its turns", async () => {
     const program = start({ processes: 2, grace: 60_000, ...sqlite() });
     const { url } = await ready(program);
     const finish = join(folder, crypto.randomUUID());
@@ -280,7 +280,7 @@ describe("processes that serve", () => {
     expect(await program.ended).toEqual([0, null]);
   });
 
-  test("speak TLS, and gRPC on a port of its own", async () => {
+  test("support TLS, and gRPC on its own port", async () => {
     const { cert, key } = await certificateFor("127.0.0.1");
     const [certFile, keyFile] = [join(folder, "cert.pem"), join(folder, "key.pem")];
     await Promise.all([writeFile(certFile, cert), writeFile(keyFile, key)]);

@@ -71,7 +71,7 @@ async function count(all: readonly Node[], requests: number, status: number, cre
 }
 
 describe("a limit of 100 requests, at two nodes", () => {
-  test("holds for a caller who comes to both at once, but for two requests for each", async () => {
+  test("holds for a caller who uses both at once, except for two requests for each", async () => {
     const both = await nodes(2, { principal: hundred });
     const allowed = await count(both, 300, 200);
     expect(allowed).toBeGreaterThanOrEqual(100);
@@ -93,7 +93,7 @@ describe("a limit of 100 requests, at two nodes", () => {
     expect(allowed).toBeLessThanOrEqual(104);
   });
 
-  test("stops guesses at both, and right credentials of that address with them", async () => {
+  test("stops guesses at both, and with them valid credentials of that address", async () => {
     const both = await nodes(2, { failures: hundred });
     const checked = await count(both, 400, 401, "wrong");
     expect(checked).toBeGreaterThanOrEqual(100);
@@ -101,7 +101,7 @@ describe("a limit of 100 requests, at two nodes", () => {
     expect(await count(both, 20, 429)).toBe(20);
   });
 
-  test("is that of each node while the database is away, and that of both when it is back", async () => {
+  test("is that of each node while the database is unavailable, and that of both when it is back", async () => {
     const schema = newSchema();
     const url = new URL(database().url);
     const proxy = await startProxy(Number(url.port));
@@ -125,7 +125,7 @@ describe("a limit of 100 requests, at two nodes", () => {
   });
 });
 
-test("the cost of a limit: a request that is answered here, and a call of the database", async () => {
+test("the cost of a limit: a local answer, and a call of the database", async () => {
   const [{ store }] = (await nodes(1, {})) as [Node];
   const { rates } = store;
   if (rates === undefined) throw new Error("PostgreSQL has budgets that nodes share");

@@ -118,7 +118,7 @@ const total = 10_000;
 const drainDelay = 1_000;
 
 test.each(Object.keys(balancers).flatMap((name) => [[name, 1] as const, [name, 2] as const]))(
-  "behind %s, 10,000 requests over a rolling restart of nodes with %d processes: 0 are refused",
+  "behind %s, 10,000 requests over a rolling restart of nodes with %d processes: 0 are rejected",
   async (name, processes) => {
     const ports = [await reservePort(), await reservePort()];
     const begin = async (port: number): Promise<Program> => {

@@ -95,7 +95,7 @@ describe("a cancel at another node than the one that runs the task (A2A 1.0 §3.
     figure(`a cancel: p50 ${percentile(took, 0.5).toFixed(1)} ms, p99 ${percentile(took, 0.99).toFixed(1)} ms`);
   });
 
-  test("wins over a stream at full speed: nothing comes after it in the log, and the run ends without any wake-up", async () => {
+  test("takes precedence over a stream at full speed: nothing follows it in the log, and the run ends without any wake-up", async () => {
     const schema = newSchema();
     let ended = 0;
     async function* fast(turn: Turn) {
@@ -120,7 +120,7 @@ describe("a cancel at another node than the one that runs the task (A2A 1.0 §3.
     }
   });
 
-  test("reaches its run with the next look, where every wake-up is lost", async () => {
+  test("reaches its run with the next poll, if every wake-up is lost", async () => {
     const schema = newSchema();
     const aborted: string[] = [];
     async function* silent(turn: Turn) {
@@ -207,7 +207,7 @@ describe("the leases of a node with 1,000 runs", () => {
 });
 
 describe("tasks in the queue of several nodes", () => {
-  test("begin in order, by owner in turn, at whichever node has room, with room for two at each", async () => {
+  test("begin in order, alternating by owner, at whichever node has capacity, with two runs at each", async () => {
     const schema = newSchema();
     const begun: string[] = [];
     const ends: (() => void)[] = [];

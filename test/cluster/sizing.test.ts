@@ -81,7 +81,7 @@ test.each([
   expect(bytes).toBeLessThan(most);
 });
 
-test("a run that waits takes less than 20 kB of the heap", async () => {
+test("a waiting run takes less than 20 kB of the heap", async () => {
   const { sendAll, waiting } = await newNode("runs");
   setFlagsFromString("--expose_gc");
   const heap = (): number => {

@@ -147,7 +147,7 @@ describe("three nodes", () => {
     expect(nodes.size).toBeGreaterThan(1);
   });
 
-  test("leave a receiver that hangs one request each, and deliver to the others meanwhile", async () => {
+  test("leave a hanging receiver one request each, and deliver to the others meanwhile", async () => {
     const schema = newSchema();
     const hanging = await receiver(() => {});
     const alive = await receiver();
@@ -202,7 +202,7 @@ test("a node that starts sends no burst to a receiver that others know to be dow
   await expect.poll(() => up.state.all, { timeout: 60_000 }).toBe(8);
 });
 
-test("of a node that stands still and of one that is killed, others deliver the events before the claims end", async () => {
+test("deliver the events of a paused node and of a killed one before the claims end", async () => {
   const schema = newSchema();
   const nodes = await Promise.all([0, 1, 2].map(() => startNode(database().url, schema, { push })));
   const urls = await Promise.all(nodes.map(async ({ until }) => ((await until("ready")).url ?? "").replace(/\/$/, "")));

@@ -16,7 +16,7 @@ afterAll(async () => {
   await rm(folder, { recursive: true });
 });
 
-test("a client with default options outlives a SIGKILL: over every binding reads, sends, streams and connect() wait for the next process", async () => {
+test("a client with default options survives a SIGKILL: over every binding reads, sends, streams and connect() wait for the next process", async () => {
   const life = await server.start();
   const bindings = ["JSONRPC", "HTTP+JSON", "GRPC"] as const;
   const retries = new Map<string, ObservedRetry[]>();

@@ -23,7 +23,7 @@ const cases = {
   less: { text: "It is ", resets: 1 },
 };
 
-test("after a kill -9 in mid-stream the text that a person reads is the text of the artifact, whatever the model says then", async () => {
+test("after a kill -9 in mid-stream the displayed text equals the text of the artifact, whatever the model says then", async () => {
   const life = await server.start();
   const client = await connect(server.url);
   const read = Object.entries(cases).map(([how, expected]) => {

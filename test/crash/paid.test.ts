@@ -133,7 +133,7 @@ describe("a payment whose server is killed between verification and settlement",
     await next.end;
   });
 
-  test("and the server has not complained", () => {
+  test("and the server logged no error", () => {
     expect(supervisor.complaints).toEqual([]);
   });
 });

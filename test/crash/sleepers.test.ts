@@ -15,7 +15,7 @@ const tasks = times(500, 10_000);
 /** Heap of the process in MiB. */
 const heap = 256;
 
-test(`${tasks} tasks that wait for a time or an event are rows: no run is left, and the heap of ${heap} MiB is not used for them`, async () => {
+test(`${tasks} tasks that wait for a time or an event are rows: they need no run, nor the heap of ${heap} MiB`, async () => {
   const script = compiled(fileURLToPath(new URL("sleepers.ts", import.meta.url)));
   const args = [`--max-old-space-size=${heap}`, "--expose-gc", script, join(folder, "tasks.db"), String(tasks)];
   const { stdout } = await promisify(execFile)(process.execPath, args);

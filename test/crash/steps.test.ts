@@ -63,7 +63,7 @@ const moments = [
 
 describe("turn.step()", () => {
   // What is done before the result is stored may be done twice, under one key. What is stored is not done again.
-  test.each(moments)("has its effect under one key where its process is killed: $at", async ({ at, uncertain }) => {
+  test.each(moments)("takes effect under one key if its process is killed: $at", async ({ at, uncertain }) => {
     let life = await supervisor.start();
     await send("booker", at).catch(() => {});
     expect(await life.end).toBe("SIGKILL");
@@ -77,7 +77,7 @@ describe("turn.step()", () => {
     await life.end;
   });
 
-  test(`has its effect under one key: ${kills} kills at an append`, async () => {
+  test(`takes effect under one key: ${kills} kills at an append`, async () => {
     for (let kill = 0; kill < kills; kill += 1) {
       const words = `kill ${kill} x`;
       // A task is made with append 1. That the step begins comes next, then its result, then the end.
@@ -134,7 +134,7 @@ describe("an agent that is not resumable", () => {
     await life.end;
   });
 
-  test("continues after its process was killed while it waited, with a sleep that was over while none ran", async () => {
+  test("continues after its process was killed while it waited, with a sleep that ended meanwhile", async () => {
     const life = await supervisor.start();
     const id = await sleeping("plain-waiter", "plain x");
     life.kill("SIGKILL");

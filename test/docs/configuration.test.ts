@@ -25,7 +25,7 @@ const first = [
   "TrustProxyOptions",
 ];
 
-test("the lists are those of the code: npm run docs -- --index writes them", async () => {
+test("the lists equal those of the code: npm run docs -- --index writes them", async () => {
   expect((await format("page.md", withOptions(page), { printWidth: 120 })).code).toBe(page);
 });
 
@@ -49,7 +49,7 @@ test("every option of a server, a client and a store is on the page, with those 
     }
 });
 
-test("every option that may be left out says what holds then, or has parts that do", () => {
+test("every optional option states its default, or has parts that do", () => {
   const known = allOptions();
   const silent = [...reachable(first)].flatMap((name) =>
     (known.get(name)?.own ?? [])

@@ -37,13 +37,13 @@ function tableOfCodes(): string {
 }
 
 describe("docs/errors.md", () => {
-  test("has the numbers of every code of a server, as the code has them", async () => {
+  test("has the numbers of every code of a server, as in the code", async () => {
     const { code: table } = await format("table.md", tableOfCodes(), { printWidth: 120 });
     const [, shown] = /<!-- codes -->\n\n([\s\S]*?\n)\n<!-- \/codes -->/.exec(page) ?? [];
     expect(shown).toBe(table);
   });
 
-  test("says for each code, and for no other, what it means and what helps", () => {
+  test("explains each code, and no other, and what helps", () => {
     const sections = [...page.matchAll(/^### `(\w+)`\n\n([\s\S]*?)(?=^##)/gm)];
     expect(sections.map(([, code]) => code)).toEqual([...wireErrorCodes, ...clientCodes]);
     for (const [, code, text = ""] of sections) expect(text, code).toMatch(/^[\s\S]+?\n\n\*\*Cure:\*\* \S/);
@@ -127,7 +127,7 @@ async function messageOf(mistake: () => unknown): Promise<string> {
   throw new Error("It was served");
 }
 
-test("each message of a server that does not start is on the page, and each on the page is one of them", async () => {
+test("each startup error of a server is on the page, and each on the page exists", async () => {
   const [, table = ""] = /## A server that does not start\n([\s\S]*)$/.exec(page) ?? [];
   const shown = [...table.matchAll(/^\| (`+)\s?(.*?)\s?\1 /gm)].map(([, , text = ""]) => text);
   const messages = await Promise.all(mistakes.map(messageOf));

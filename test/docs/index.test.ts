@@ -25,7 +25,7 @@ test("every decision is in the index of decisions", () => {
   ).toEqual(found.sort());
 });
 
-test("docs/README.md is made of docs/pages.json: npm run docs writes it", () => {
+test("docs/README.md is generated from docs/pages.json: npm run docs writes it", () => {
   expect(readFileSync(join(docs, "README.md"), "utf8")).toBe(index());
 });
 
@@ -37,7 +37,7 @@ test("each page begins with a title, and has no other of its size", () => {
   }
 });
 
-test("each entry point says what it has: the reference begins with it", () => {
+test("each entry point describes itself: the reference begins with it", () => {
   const silent = entryPoints().filter(
     ({ file }) => !/^\/\*\*\n(?: \*.*\n)* \* @packageDocumentation\n/.test(readFileSync(file, "utf8")),
   );

@@ -50,7 +50,7 @@ function problemOf(file: string, path: string, anchor: string): string | undefin
   return anchorsOf(file).has(anchor) ? undefined : "has no such heading";
 }
 
-test("links between pages, and their anchors, lead somewhere", () => {
+test("links between pages, and their anchors, resolve", () => {
   const broken = pages.flatMap((page) =>
     linksOf(page).flatMap((link) => {
       if (/^[a-z]+:/i.test(link) || (page.endsWith("site/home.md") && link.startsWith("/"))) return [];
@@ -63,7 +63,7 @@ test("links between pages, and their anchors, lead somewhere", () => {
   expect(broken).toEqual([]);
 });
 
-test("links to the repository on its code host lead to files that are here", () => {
+test("links to the repository on its code host point to existing files", () => {
   const broken = pages.flatMap((page) =>
     linksOf(page).flatMap((link) => {
       const [, path = "", anchor = ""] = link.startsWith(repository)
@@ -76,7 +76,7 @@ test("links to the repository on its code host lead to files that are here", () 
   expect(broken).toEqual([]);
 });
 
-test("links to elsewhere are well formed, and encrypted", () => {
+test("links to elsewhere are well formed, and use https", () => {
   const odd = pages.flatMap((page) =>
     linksOf(page)
       .filter((link) => /^[a-z]+:/i.test(link))

@@ -119,7 +119,7 @@ test("links between these pages and those of docs/ stay on the site, and others 
   expect(() => onSite("../nothing/README.md", x402Page)).toThrow("is not there");
 });
 
-test.each(packaged)("%s: what its page links to is in the package of npm, or has a whole address", (name) => {
+test.each(packaged)("%s: links of its page are in the npm package, or have a whole address", (name) => {
   const text = readFileSync(join(root, pageOf(name)), "utf8").replaceAll(/^```[\s\S]*?^```$/gm, "");
   const links = [...text.matchAll(/\]\(([^)\s]+)\)/g)].map(([, link = ""]) => link);
   const inTree = links.filter((link) => !/^(?:https:|#)/.test(link));

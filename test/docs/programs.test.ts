@@ -48,7 +48,7 @@ const own: Readonly<Record<string, string>> = {
 
 const pages = pagesWithPrograms();
 
-test("the pages with tests of their own have them, and those take every program", () => {
+test("the pages with their own tests have them, and those run every program", () => {
   const tests = readdirSync(import.meta.dirname)
     .filter((file) => file.endsWith(".test.ts") && file !== "programs.test.ts")
     .concat("../runtimes/pages.test.ts")
@@ -92,7 +92,7 @@ describe.each(pages.filter((page) => !(page in own)))("%s", (page) => {
   const name = page.replaceAll(/\W/g, "-");
   const usual = programsOf("README.md").find(({ role }) => role === "server");
 
-  it("has no program that nothing runs", () => {
+  it("has no untested program", () => {
     const roles = programsOf(page).map(({ language, role }) => `${language} ${role}`);
     expect(roles.filter((role) => !known.includes(role))).toEqual([]);
   });

@@ -40,7 +40,7 @@ describe("the README", () => {
     expect(sent.stdout + sent.stderr).toContain("It is certain.");
   });
 
-  it("names only scripts that are there", async () => {
+  it("names only existing scripts", async () => {
     const { scripts } = JSON.parse(await readFile(join(root, "package.json"), "utf8")) as { scripts: object };
     const text =
       (await readFile(join(root, "README.md"), "utf8")) + (await readFile(join(root, "CONTRIBUTING.md"), "utf8"));

@@ -9,7 +9,7 @@ import { reservePort } from "../ports.ts";
 describe("docs/bindings.md", async () => {
   const blocks = await blocksOf("docs/bindings.md");
   const program = (wanted: string): string => blocks.find(({ role }) => role === wanted)?.code ?? "";
-  it("serves a binding of one's own, and calls it", async () => {
+  it("serves a custom binding, and calls it", async () => {
     const port = String(await reservePort());
     const here = (code: string): string => code.replaceAll("4000", port);
     await start("bindings-server.mts", here(program("server")));
@@ -61,7 +61,7 @@ describe("docs/client.md", async () => {
 describe("docs/credentials.md", async () => {
   const blocks = await blocksOf("docs/credentials.md");
   const program = (wanted: string): string => blocks.find(({ role }) => role === wanted)?.code ?? "";
-  it("chooses the credentials that the card asks for", async () => {
+  it("chooses the credentials that the card requires", async () => {
     const port = String(await reservePort());
     const here = (code: string): string => code.replaceAll("4000", port);
     await start("credentials-server.mts", here(program("server")));
@@ -223,7 +223,7 @@ describe("docs/push.md", async () => {
       .toEqual(["1 TASK_STATE_WORKING", "2 bread", "3 TASK_STATE_COMPLETED"]);
   });
 
-  it("tries parked webhooks again, as the page shows operators", async () => {
+  it("retries parked webhooks, as the page shows operators", async () => {
     const code = `
       import { memoryStore } from "@parley/server";
       const store = memoryStore();

@@ -6,7 +6,7 @@ import { expect, onTestFinished, test } from "vitest";
 import { blocksOf, compile, room, run, start } from "./pages.ts";
 import { reservePort } from "../ports.ts";
 
-test("docs/start.md: the client notices no crash of the agent, and curl reads the same stream", async () => {
+test("docs/start.md: the client does not notice a crash of the agent, and curl reads the same stream", async () => {
   const blocks = await blocksOf("docs/start.md");
   const port = String(await reservePort());
   const codeOf = (role: string): string =>

@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { typescript } from "../programs.ts";
 import { blocksOf, room, run, write } from "./pages.ts";
 
-test("docs/testing.md has an agent and tests that pass by node:test", async () => {
+test("docs/testing.md has an agent and tests that pass with node:test", async () => {
   const blocks = await blocksOf("docs/testing.md");
   const codeOf = (role: string): string => blocks.find((block) => block.role === role)?.code ?? "";
   await write("agent.ts", codeOf("agent"));

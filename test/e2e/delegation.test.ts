@@ -88,7 +88,7 @@ describe.each([
       return { other, agent, client, store, main: await served(agent, store) };
     }
 
-    test("takes its artifacts over, and returns its result", async () => {
+    test("passes on its artifacts, and returns its result", async () => {
       const { main } = await both();
       const { task } = await (await connect(main.url)).sendMessage("go");
       expect(task?.status).toMatchObject({

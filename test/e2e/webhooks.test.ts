@@ -39,7 +39,7 @@ async function meeting(trust: (url: string) => WebhookTrust) {
   return connect(server.url);
 }
 
-describe.each(Object.entries(trusts))("a task reported by webhook, proved by %s", (_name, trust) => {
+describe.each(Object.entries(trusts))("a task reported by webhook, authenticated by %s", (_name, trust) => {
   test.each(["1.0", "0.3"])("is received in order to its end, registered over %s", async (version) => {
     await meeting(trust);
     const client = await connect(server.url, { version });

@@ -52,7 +52,7 @@ describe("the lines of the examples", () => {
     expect(linesOf(example.ours)).toBeLessThanOrEqual(linesOf(example.official) / 2);
   });
 
-  test("stand in examples/README.md", () => {
+  test("are in examples/README.md", () => {
     const page = readFileSync(join(root, "examples/README.md"), "utf8");
     const rows = [...page.matchAll(/^\| \[`([\w-]+)`\]\(\1\) *\| *(\d+) *\| *(\d+) *\|/gm)];
     expect(rows.map(([, name, mine, theirs]) => [name, Number(mine), Number(theirs)])).toEqual(

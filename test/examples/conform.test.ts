@@ -56,7 +56,7 @@ test.each(Object.entries(inProcess))("%s passes the default run", async (_, star
   await check(server.url);
 });
 
-test("every example is among them", () => {
+test("covers every example", () => {
   const examples = readdirSync(folder).filter((name) => existsSync(join(folder, name, "package.json")));
   const asked = [...programs.map(([name]) => name), ...Object.keys(inProcess)];
   expect(asked).toEqual(expect.arrayContaining(examples));

@@ -41,7 +41,7 @@ it("helsinki: books each part once, although its process is killed while two of 
   expect((await client.listTasks({ contextId })).tasks).toHaveLength(3);
 });
 
-it("address-change: continues on its own after a login, although its process is killed while it waits for one (A2A 1.0 §7.6)", async () => {
+it("address-change: continues automatically after a login, although its process is killed while it waits for one (A2A 1.0 §7.6)", async () => {
   const keys = { PARLEY_KEYS: Buffer.alloc(32, 9).toString("base64"), CLIENT_SECRET: "secret-of-the-desk-0123456789" };
   // The provider has to know the port of the program, so it is the second one: no provider listens at the first.
   const program = await run("address-change", { ...keys, ISSUER: "http://127.0.0.1:9" });
@@ -70,7 +70,7 @@ it("address-change: continues on its own after a login, although its process is 
   ]);
 });
 
-it("car-repair: finds what is wrong and orders one part, although its process is killed between the calls of tools", async () => {
+it("car-repair: finds the fault and orders one part, although its process is killed between tool calls", async () => {
   const play = async (killAt: number) => {
     const program = await run("car-repair");
     let seen = 0;

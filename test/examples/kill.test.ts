@@ -35,7 +35,7 @@ describe.each(examples)("%s", (name) => {
   /** Whether each event is expected. How much a planner sees of the progress of others depends on when they report it. */
   const isExact = name !== "travel-planner";
 
-  it(`is told the same when its process is killed at ${kills} moments, seed ${seed}`, async () => {
+  it(`gets the same answer when its process is killed at ${kills} moments, seed ${seed}`, async () => {
     const undisturbed = await play(name, []);
     expect(undisturbed.events).toBeGreaterThan(3);
     const next = random(seed);
@@ -47,7 +47,7 @@ describe.each(examples)("%s", (name) => {
     }
   });
 
-  it(`is told the same when its process is killed again and again, seed ${seed}`, async () => {
+  it(`gets the same answer when its process is killed again and again, seed ${seed}`, async () => {
     const undisturbed = await play(name, []);
     const moments = [0.2, 0.5, 0.8].map((share) => Math.ceil(share * undisturbed.events));
     const killed = await play(name, moments);

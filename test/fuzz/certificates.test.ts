@@ -55,7 +55,7 @@ function named(random: Random): readonly (readonly [keyof typeof types, string])
 }
 
 describe(`hostile certificates (FUZZ_SEED=${seed})`, () => {
-  test("have the names that they have: what looks like a list stays one name (CVE-2021-44532)", async () => {
+  test("keep their names: what looks like a list stays one name (CVE-2021-44532)", async () => {
     const random = randomFrom(seed);
     for (let at = 0; at < times(60, 400); at += 1) {
       const names = named(random);
@@ -65,7 +65,7 @@ describe(`hostile certificates (FUZZ_SEED=${seed})`, () => {
     }
   });
 
-  test("are shown so in a handshake, too", async () => {
+  test("show the same names in a handshake", async () => {
     const random = randomFrom(seed + 1);
     const own = await certificate([["DNS", "localhost"]]);
     const shown: (readonly string[] | undefined)[] = [];
@@ -84,7 +84,7 @@ describe(`hostile certificates (FUZZ_SEED=${seed})`, () => {
     }
   });
 
-  test("that were changed anywhere are none, or have a fingerprint of their own", async () => {
+  test("that were changed anywhere are invalid, or have another fingerprint", async () => {
     const random = randomFrom(seed + 2);
     const { cert } = await certificate([["URI", "spiffe://example.com/planner"]]);
     const der = new Uint8Array(new X509Certificate(cert).raw);

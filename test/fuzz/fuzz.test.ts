@@ -111,7 +111,7 @@ describe.each(stores)(
       return isRefused;
     }
 
-    test("with errors outside of their fields are refused on each binding", async () => {
+    test("with errors outside of their fields are rejected on each binding", async () => {
       const before = await server.stats();
       await through(askedTwice(bodyBytes), ({ name, jsonrpc, rest }) => askBoth(name, jsonrpc, rest));
       await through(askedOnce(bodyBytes), async ({ name, request, read }) => {

@@ -88,7 +88,7 @@ describe(`invalid calls of gRPC (FUZZ_SEED=${seed})`, () => {
     expect((await server.sound()).appended).toBe(late.appended);
   });
 
-  test("with damaged bytes of 0.3 are accepted, or refused and not stored", async () => {
+  test("with damaged bytes of 0.3 are accepted, or rejected and not stored", async () => {
     const goods = Object.entries(calls).map(([operation, value]) => {
       return { name: operation, operation: operation as OperationName, text: JSON.stringify(value) };
     });

@@ -101,7 +101,7 @@ function damaged(text: string, random: Random): string {
 }
 
 describe.each(["x-forwarded", "forwarded"] as const)(
-  `headers of who calls, through proxies that write %s (FUZZ_SEED=${seed})`,
+  `headers about the caller, through proxies that write %s (FUZZ_SEED=${seed})`,
   (family) => {
     const certificateHeader = family === "forwarded" ? "client-cert" : "x-forwarded-client-cert";
     const agentOfHttp = new HttpAgent({ keepAlive: true, maxSockets: 8 });
@@ -153,7 +153,7 @@ describe.each(["x-forwarded", "forwarded"] as const)(
       });
     }
 
-    test(`are answered, and tell nothing but addresses and certificates: ${times(1_500, 20_000)}`, async () => {
+    test(`are answered, and report nothing but addresses and certificates: ${times(1_500, 20_000)}`, async () => {
       const random = randomFrom(seed);
       const statuses = new Map<number, number>();
       const wrong: string[] = [];

@@ -124,7 +124,7 @@ describe(`invalid requests of A2A 0.3 (FUZZ_SEED=${seed})`, () => {
   }
 
   test.each(Object.entries(params))(
-    "of %s over JSON-RPC are refused with a named error and not stored",
+    "of %s over JSON-RPC are rejected with a named error and not stored",
     async (method, sample) => {
       const refused = await through(method, sample, (text) =>
         post("/", `{"jsonrpc":"2.0","id":7,"method":"${method}","params":${text}}`),
@@ -134,7 +134,7 @@ describe(`invalid requests of A2A 0.3 (FUZZ_SEED=${seed})`, () => {
   );
 
   test.each(Object.entries(bodies))(
-    "of %s over REST are refused with a named error and not stored",
+    "of %s over REST are rejected with a named error and not stored",
     async (path, sample) => {
       const refused = await through(path, sample, (text) => post(path, text));
       expect(refused).toBeGreaterThan(0);

@@ -108,7 +108,7 @@ function isGood(claims: Readonly<Record<string, unknown>>): boolean {
 describe(`hostile tokens (FUZZ_SEED=${seed})`, () => {
   const count = times(300, 3_000);
 
-  test("that were changed anywhere are refused", async () => {
+  test("that were changed anywhere are rejected", async () => {
     const random = randomFrom(seed);
     const token = await signed(claimsNow());
     expect(await isTaken(token)).toBe(true);
@@ -118,7 +118,7 @@ describe(`hostile tokens (FUZZ_SEED=${seed})`, () => {
     }
   });
 
-  test("with any claims, by the right key, are taken where the claims are good and refused otherwise", async () => {
+  test("with any claims, by the right key, are accepted if the claims are valid and rejected otherwise", async () => {
     const random = randomFrom(seed + 1);
     const names = ["iss", "aud", "sub", "client_id", "exp", "nbf", "iat", "cnf", "scope", "scp", "act", "__proto__"];
     let taken = 0;
@@ -145,7 +145,7 @@ describe(`hostile tokens (FUZZ_SEED=${seed})`, () => {
     expect(taken).toBeLessThan(count);
   });
 
-  test("with any header, by any key, are refused unless it is the right one", async () => {
+  test("with any header, by any key, are rejected unless it is the right one", async () => {
     const random = randomFrom(seed + 2);
     const names = ["alg", "typ", "kid", "jku", "jwk", "x5u", "x5c", "crit", "b64", "enc", "zip", "cty", "__proto__"];
     const ownKey = await exportJWK(other.publicKey);
@@ -162,7 +162,7 @@ describe(`hostile tokens (FUZZ_SEED=${seed})`, () => {
     }
   });
 
-  test("of any size and depth are refused", async () => {
+  test("of any size and depth are rejected", async () => {
     const deep = (levels: number): string => `${'{"a":'.repeat(levels)}1${"}".repeat(levels)}`;
     for (const payload of [deep(2_000), `[${"1,".repeat(3_000)}1]`, "null", "1", '""', "{", "\ud800", ""]) {
       expect(await isTaken(await raw(payload)), payload.slice(0, 40)).toBe(false);
@@ -172,7 +172,7 @@ describe(`hostile tokens (FUZZ_SEED=${seed})`, () => {
     }
   });
 
-  test("with proofs that were changed anywhere are refused (RFC 9449)", async () => {
+  test("with proofs that were changed anywhere are rejected (RFC 9449)", async () => {
     const random = randomFrom(seed + 3);
     const jwk = await exportJWK(other.publicKey);
     const token = await signed({ ...claimsNow(), cnf: { jkt: await calculateJwkThumbprint(jwk) } });
@@ -211,7 +211,7 @@ async function raw(payload: string): Promise<string> {
 }
 
 describe(`hostile certificates (FUZZ_SEED=${seed})`, () => {
-  test("whose names are anything are refused, unless a name is exactly one that is known", async () => {
+  test("with any names are rejected, unless a name equals a known one", async () => {
     const random = randomFrom(seed + 4);
     const known = mutualTls({ names: { "URI:spiffe://example.com/planner": { subject: "planner" } } });
     for (let at = 0; at < times(2_000, 10_000); at += 1) {

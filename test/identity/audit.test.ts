@@ -21,7 +21,7 @@ const trace = "0af7651916cd43dd8448eb211c80319c";
 describe.each(bindings.flatMap((binding) => versions.map((version) => [binding, version] as const)))(
   "over %s of %s",
   (binding, version) => {
-    test("a caller who is not known, one who may not, and one beyond a limit are recorded", async () => {
+    test("an unauthenticated caller, one without permission, and one over a limit are recorded", async () => {
       const records: AuditRecord[] = [];
       let denies = true;
       const server = await serve(agent, {

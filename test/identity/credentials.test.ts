@@ -49,7 +49,7 @@ const loginFlows = (issuer: string) => ({
 });
 
 describe.each(bindings)("credentials over %s", (binding) => {
-  it("send an API key where the card says: in a header and in a cookie (A2A 1.0 §4.5.2)", async () => {
+  it("send an API key as the card says: in a header and in a cookie (A2A 1.0 §4.5.2)", async () => {
     for (const place of [{ header: "X-Api-Key" }, { cookie: "session" }]) {
       const { url } = await serving(apiKey({ [await hashKey(key)]: { subject: "ada" } }, place));
       const client = await connect(url, { binding, credentials: [apiKeyCredential(key)] });
@@ -57,7 +57,7 @@ describe.each(bindings)("credentials over %s", (binding) => {
     }
   });
 
-  it("send an API key in the query, where the binding has one, and never name it in an error", async () => {
+  it("send an API key in the query, if the binding has one, and never name it in an error", async () => {
     const { url } = await serving(apiKey({ [await hashKey(key)]: { subject: "ada" } }, { query: "key" }));
     const client = await connect(url, { binding, credentials: [apiKeyCredential(key)] });
     if (binding === "GRPC") await expect(client.sendMessage("Who am I?")).rejects.toThrow(/gRPC, which has no query/);
@@ -103,7 +103,7 @@ describe.each(bindings)("credentials over %s", (binding) => {
     expect(provider.requests.get("/token")).toBe(1);
   });
 
-  it("renew a token that the agent refuses once, and repeat the call", async () => {
+  it("renew a token that the agent rejects once, and repeat the call", async () => {
     const provider = await started();
     const { url } = await serving(oauth2(declared(provider.issuer)));
     const credential = clientCredentials({
@@ -146,7 +146,7 @@ describe("clientCredentials()", () => {
     }
   });
 
-  it("asks for more scopes once the agent wants them (step-up, RFC 6750 §3.1)", async () => {
+  it("requests more scopes once the agent requires them (step-up, RFC 6750 §3.1)", async () => {
     const provider = await started();
     const { issuer } = provider;
     const credential = clientCredentials({
@@ -167,7 +167,7 @@ describe("clientCredentials()", () => {
     expect(provider.requests.get("/token")).toBe(2);
   });
 
-  it("keeps tokens in a store by issuer, client and resource, so that another client needs no new one", async () => {
+  it("keeps tokens in a store by issuer, client and resource, so another client needs no new one", async () => {
     const provider = await started();
     const { issuer } = provider;
     const [one, other] = [await serving(oauth2(declared(issuer))), await serving(oauth2(declared(issuer)))];
@@ -180,7 +180,7 @@ describe("clientCredentials()", () => {
     expect(provider.requests.get("/token")).toBe(2);
   });
 
-  it("sends its secret to one authorization server alone, whatever cards name", async () => {
+  it("sends its secret to only one authorization server, whatever cards name", async () => {
     const [own, foreign] = [await started(), await started()];
     const credential = clientCredentials({ clientId: "service", clientSecret: providerSecret });
     const [first, second] = [
@@ -194,7 +194,7 @@ describe("clientCredentials()", () => {
     expect(foreign.requests.get("/token")).toBeUndefined();
   });
 
-  it("says what the server said if there is no token, without a secret", async () => {
+  it("passes on the server's message if there is no token, without a secret", async () => {
     const provider = await started();
     const { url } = await serving(oauth2(declared(provider.issuer)));
     const client = await connect(url, {
@@ -210,7 +210,7 @@ describe("clientCredentials()", () => {
     await expect(client.sendMessage("Who am I?")).rejects.toMatchObject({ code: "Unauthenticated" });
   });
 
-  it("binds tokens to its key (DPoP, RFC 9449), also where the server wants a nonce", async () => {
+  it("binds tokens to its key (DPoP, RFC 9449), also if the server requires a nonce", async () => {
     for (const dpopNonce of [false, true]) {
       const provider = await started({ dpopNonce });
       const { issuer } = provider;
@@ -252,7 +252,7 @@ describe("logins", () => {
     expect(redirect).toMatchObject({ pages: [page], closed: 1 });
   });
 
-  it("are requested beforehand where the server wants that, so that the page has only a reference (RFC 9126 §5)", async () => {
+  it("are pushed beforehand if the server requires it, so the page has only a reference (RFC 9126 §5)", async () => {
     const provider = await started({ pushedRequests: true });
     const { issuer } = provider;
     const { url } = await serving(openIdConnect({ issuer }));
@@ -270,7 +270,7 @@ describe("logins", () => {
     ]);
   });
 
-  it("tell why a user is not logged in, and ask once for calls that wait together", async () => {
+  it("report why a user is not logged in, and ask once for calls that wait together", async () => {
     const provider = await started();
     const { issuer } = provider;
     const { url } = await serving(oauth2({ issuer, scopes: ["chat"], flows: loginFlows(issuer) }));
@@ -286,7 +286,7 @@ describe("logins", () => {
     expect(redirect).toMatchObject({ pages: [expect.anything()], closed: 1 });
   });
 
-  it("refuse an answer of another authorization server (RFC 9207 §2.4), and one without the state", async () => {
+  it("reject an answer of another authorization server (RFC 9207 §2.4), and one without the state", async () => {
     const provider = await started();
     const { issuer } = provider;
     const { url } = await serving(openIdConnect({ issuer }));
@@ -314,7 +314,7 @@ describe("logins", () => {
     }
   });
 
-  it("sign in without a call, as for a login of the command line", async () => {
+  it("sign in without a call, for a login of the command line", async () => {
     const provider = await started();
     const { issuer } = provider;
     const { url } = await serving(oauth2({ issuer, scopes: ["chat"], flows: loginFlows(issuer) }));

@@ -77,11 +77,11 @@ function show(subject: Authenticator, dpop: string | undefined, scheme = "DPoP")
 }
 
 describe("a token that is bound to a key (DPoP)", () => {
-  it("is good with a proof of that key", async () => {
+  it("is accepted with a proof of that key", async () => {
     expect(await show(authenticator(), await proof())).toMatchObject({ subject: "bound", schemes: { jwt: ["chat"] } });
   });
 
-  it("is good with the query in the URL of the request, which proofs leave out (RFC 9449 §4.3)", async () => {
+  it("is accepted with a query in the URL of the request, which proofs leave out (RFC 9449 §4.3)", async () => {
     const asked = { headers: { authorization: `DPoP ${token}`, dpop: await proof() } };
     const withQuery = { ...place, url: `${place.url}?historyLength=0` };
     expect((await ask(authenticator(), { ...asked, place: withQuery })).subject).toBe("bound");
@@ -102,14 +102,14 @@ describe("a token that is bound to a key (DPoP)", () => {
     ["is a JWT of another kind", { header: { typ: "at+jwt" } }, "not valid"],
     ["has no key", { header: { jwk: undefined } }, "not valid"],
   ];
-  it.each(wrong)("is refused where the proof %s (RFC 9449 §4.3)", async (_title, changed, says) => {
+  it.each(wrong)("is rejected if the proof %s (RFC 9449 §4.3)", async (_title, changed, says) => {
     const { code, says: said } = await refusal(show(authenticator(), await proof(changed)));
     expect(code).toBe("Unauthenticated");
     expect(said).toMatch(/^Bearer .*DPoP error="invalid_dpop_proof"/);
     expect(said).toContain(says);
   });
 
-  it("is refused with a proof of another key, and with one that shows its private key", async () => {
+  it("is rejected with a proof of another key, and with one that shows its private key", async () => {
     const other = await generateKeyPair("ES256", { extractable: true });
     expect((await refusal(show(authenticator(), await proof({ key: other })))).says).toContain("another key");
     const jwk = await exportJWK(other.privateKey);
@@ -118,14 +118,14 @@ describe("a token that is bound to a key (DPoP)", () => {
     );
   });
 
-  it("is refused without a proof, as a bearer token, and with two proofs", async () => {
+  it("is rejected without a proof, as a bearer token, and with two proofs", async () => {
     expect((await refusal(show(authenticator(), undefined))).says).toContain("has no proof");
     expect((await refusal(show(authenticator(), await proof(), "Bearer"))).says).toContain("needs a proof");
     const two = `${await proof()}, ${await proof()}`;
     expect((await refusal(show(authenticator(), two))).says).toContain("not one JWT");
   });
 
-  it("is refused with a proof that was used before, also where the clock was set back", async () => {
+  it("is rejected with a used proof, also after a backward clock jump", async () => {
     const subject = authenticator();
     const used = await proof();
     expect((await show(subject, used)).subject).toBe("bound");
@@ -134,7 +134,7 @@ describe("a token that is bound to a key (DPoP)", () => {
     expect((await refusal(show(subject, used))).says).toContain("used before");
   });
 
-  it("is refused with a proof that another process has seen, where they share what they have seen", async () => {
+  it("is rejected with a proof that another process has seen, if they share their memory", async () => {
     const proofs = new Set<string>();
     const seen = (name: string) => proofs.size === proofs.add(name).size;
     const used = await proof();
@@ -142,7 +142,7 @@ describe("a token that is bound to a key (DPoP)", () => {
     expect((await refusal(show(authenticator({ seen }), used))).says).toContain("used before");
   });
 
-  it("is refused with an algorithm of proofs that is not taken", async () => {
+  it("is rejected with an unsupported proof algorithm", async () => {
     const subject = authenticator({ algorithms: ["EdDSA"] });
     const { says } = await refusal(show(subject, await proof()));
     expect(says).toContain('algs="EdDSA"');
@@ -150,8 +150,8 @@ describe("a token that is bound to a key (DPoP)", () => {
   });
 });
 
-describe("a server that wants DPoP", () => {
-  it("refuses tokens that are not bound, and says so in its challenge and in the metadata of the resource", async () => {
+describe("a server that requires DPoP", () => {
+  it("rejects unbound tokens, and says so in its challenge and in the metadata of the resource", async () => {
     const subject = authenticator({ algorithms: ["ES256", "EdDSA"] }, "dpop");
     expect((await refusal(ask(subject))).says).toMatch(/^DPoP .*algs="ES256 EdDSA"$/);
     expect(subject.resource).toMatchObject({ dpopAlgorithms: ["ES256", "EdDSA"] });
@@ -166,7 +166,7 @@ describe("a server that wants DPoP", () => {
     expect((await refusal(asking)).says).toContain("not bound to a key");
   });
 
-  it("wants its nonce in proofs, which changes every five minutes (RFC 9449 §9)", async () => {
+  it("requires its nonce in proofs, which changes every five minutes (RFC 9449 §9)", async () => {
     const subject = authenticator({ nonce: true });
     const { says } = await refusal(show(subject, await proof()));
     expect(says).toContain('DPoP error="use_dpop_nonce"');
@@ -181,7 +181,7 @@ describe("a server that wants DPoP", () => {
     expect((await refusal(show(subject, await proof({ claims: { nonce } })))).says).toContain("use_dpop_nonce");
   });
 
-  it("takes the nonces of other processes with the same secret, and of no others", async () => {
+  it("accepts the nonces of other processes with the same secret, and of no others", async () => {
     const nonceOf = async (secret: string) =>
       /dpop_nonce="([^"]+)"/.exec((await refusal(show(authenticator({ nonce: secret }), await proof()))).says)?.[1];
     const nonce = await nonceOf("one");
@@ -199,7 +199,7 @@ describe("a client with DPoP", () => {
     onMessage: (turn) => Promise.resolve(turn.reply(turn.principal.subject)),
   });
 
-  it("calls a served agent, and repeats the call once with the nonce that the server wants", async () => {
+  it("calls a served agent, and repeats the call once with the nonce that the server requires", async () => {
     const options: ServeOptions = { port: 0, grpc: true, host: "127.0.0.1" };
     const { issuer } = provider;
     const server = await serve(agent, {

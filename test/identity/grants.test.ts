@@ -98,7 +98,7 @@ describe("deviceCode() (RFC 8628)", () => {
 });
 
 describe("loopbackRedirect() (RFC 8252 §7.3)", () => {
-  it("logs a user in by a browser that is sent back to a port of this machine", async () => {
+  it("logs a user in by a browser that is redirected to a port of this machine", async () => {
     const { issuer } = await started();
     const { url } = await serving(jwt({ issuer }));
     let page = "";
@@ -123,7 +123,7 @@ describe("loopbackRedirect() (RFC 8252 §7.3)", () => {
     expect(page).toContain("You can close this page");
   });
 
-  it("ends although somebody on this machine holds connections open, as browsers do in advance", async () => {
+  it("ends although another process on this machine holds connections open, as browsers do in advance", async () => {
     const { issuer } = await started();
     const { url } = await serving(jwt({ issuer }));
     const held: Socket[] = [];
@@ -145,7 +145,7 @@ describe("loopbackRedirect() (RFC 8252 §7.3)", () => {
     await expect.poll(() => held.every(({ closed }) => closed)).toBe(true);
   });
 
-  it("gives up after its timeout, when the call is aborted, and where no browser can be opened", async () => {
+  it("stops after its timeout, when the call is aborted, and if no browser can be opened", async () => {
     const { issuer } = await started();
     const { url } = await serving(jwt({ issuer }));
     const with_ = (redirect: ReturnType<typeof loopbackRedirect>): readonly CredentialProvider[] => [
@@ -165,7 +165,7 @@ describe("loopbackRedirect() (RFC 8252 §7.3)", () => {
 });
 
 describe("tokenExchange() (RFC 8693)", () => {
-  it("calls another agent for the caller, by a token of its own, after which the caller is known and its token is not", async () => {
+  it("calls another agent for the caller with its own token, which identifies the caller without the caller's token", async () => {
     const { issuer } = await started();
     const seen: string[] = [];
     const authenticator = jwt({ issuer, principal: (claims, usual) => ({ ...usual, claims }) });
@@ -201,7 +201,7 @@ describe("tokenExchange() (RFC 8693)", () => {
     }
   });
 
-  it("refuses where the caller has shown no token", async () => {
+  it("rejects a call if the caller has shown no token", async () => {
     const { issuer } = await started();
     const { url } = await serving(jwt({ issuer }));
     const credential = tokenExchange({
@@ -258,7 +258,7 @@ describe("mutual TLS", () => {
   });
 });
 
-describe("proofs at an agent that wants a nonce (RFC 9449 §9)", () => {
+describe("proofs at an agent that requires a nonce (RFC 9449 §9)", () => {
   it.each(bindings)("are sent again with it over %s", async (binding) => {
     const { issuer, requests } = await started();
     const { url } = await serving(jwt({ issuer, bound: "dpop", dpop: { nonce: true } }));

@@ -158,7 +158,7 @@ describe("the authorization code flow (RFC 6749 §4.1, RFC 7636, RFC 9207)", () 
     expect((await fetch(back, { headers: { cookie } })).status).toBe(410);
   });
 
-  test("is refused in a browser that did not come from the page of the link", async () => {
+  test("is rejected in a browser that did not come from the page of the link", async () => {
     const { request, got, client, taskId } = await shop();
     const { cookie, back } = await throughProvider(request);
     for (const other of ["", "parley=1", cookie.replace(/.$/, "")]) {
@@ -169,7 +169,7 @@ describe("the authorization code flow (RFC 6749 §4.1, RFC 7636, RFC 9207)", () 
     expect((await fetch(back, { headers: { cookie: `a=b; ${cookie}` } })).status).toBe(200);
   });
 
-  test("fails the task where the user refuses at the provider", async () => {
+  test("fails the task if the user declines at the provider", async () => {
     const { request, events, got } = await shop("nobody");
     const { cookie, back } = await throughProvider(request);
     expect(back.searchParams.get("error")).toBe("access_denied");
@@ -182,7 +182,7 @@ describe("the authorization code flow (RFC 6749 §4.1, RFC 7636, RFC 9207)", () 
     ["the issuer is another one (RFC 9207)", (back) => back.searchParams.set("iss", "https://other.example.com")],
     ["the code is another one", (back) => back.searchParams.set("code", "stolen")],
     ["there is no code", (back) => back.searchParams.delete("code")],
-  ])("fails the task where %s", async (_what, change) => {
+  ])("fails the task if %s", async (_what, change) => {
     const { request, events, got } = await shop();
     const { cookie, back } = await throughProvider(request);
     change(back);
@@ -234,7 +234,7 @@ describe("a secret by link and in a message", () => {
     }
   });
 
-  test("are nowhere in the file of SQLite in clear, neither while the turn does not know of them nor later", async () => {
+  test("are nowhere in the SQLite file in clear, neither before the turn knows of them nor later", async () => {
     const folder = await mkdtemp(join(tmpdir(), "parley-intask-"));
     onTestFinished(() => rm(folder, { recursive: true, force: true }));
     const store = await sqliteStore({ path: join(folder, "parley.db") });
@@ -263,7 +263,7 @@ describe("a secret by link and in a message", () => {
 });
 
 describe("a chain of agents (A2A 1.0 §7.6.2)", () => {
-  test("passes the link to the first caller, and no agent between sees the credential", async () => {
+  test("passes the link to the first caller, and no agent in between sees the credential", async () => {
     const shop = await start(
       agentOf(async function* (turn) {
         const given = yield* turn.authorize({ form: "secret", reason: "The key of your shop", inMessage: true });
@@ -293,7 +293,7 @@ describe("a chain of agents (A2A 1.0 §7.6.2)", () => {
     expect(states?.join(" ")).toContain("The key of your shop");
   });
 
-  test("passes on no link that is not safe to open, and no control characters", async () => {
+  test("passes on no unsafe link, and no control characters", async () => {
     const middle = await start(
       agentOf(async function* (turn) {
         yield* turn.delegate(clientFor(hostile), "Go");

@@ -46,7 +46,7 @@ async function signed(provider: TestProvider, { claims, times = {}, header }: Fo
 
 describe("jwt()", () => {
   it.each(["ES256", "EdDSA", "RS256"] as const)(
-    "takes a token of a provider that signs with %s (RFC 9068)",
+    "accepts a token of a provider that signs with %s (RFC 9068)",
     async (algorithm) => {
       const provider = await started({ algorithm });
       const token = await clientToken(provider, { resource: agentUrl, scope: "chat" });
@@ -60,7 +60,7 @@ describe("jwt()", () => {
     },
   );
 
-  it("takes the token of a user, with the organization that the options find in its claims", async () => {
+  it("accepts the token of a user, with the organization that the options find in its claims", async () => {
     const provider = await started();
     const { access_token } = await userToken(provider, { resource: agentUrl, scope: "openid chat", user: "grace" });
     const byOrganization = authenticator(provider, {
@@ -69,7 +69,7 @@ describe("jwt()", () => {
     expect(await askWith(byOrganization, access_token)).toMatchObject({ subject: "grace", organization: "acme" });
   });
 
-  it("asks a function who the caller is, once for each verification, and refuses whom it does not know", async () => {
+  it("asks a function who the caller is, once a verification, and rejects unknown callers", async () => {
     const provider = await started();
     const asked: unknown[] = [];
     const known = authenticator(provider, {
@@ -87,7 +87,7 @@ describe("jwt()", () => {
     expect(asked).toEqual(["ada", "eve"]);
   });
 
-  it("does not hide a mistake of that function as a wrong token", async () => {
+  it("does not hide a mistake of that function as an invalid token", async () => {
     const provider = await started();
     const broken = authenticator(provider, { principal: () => Promise.reject(new Error("The database is down")) });
     await expect(askWith(broken, await signed(provider))).rejects.toThrow("The database is down");
@@ -116,7 +116,7 @@ describe("jwt()", () => {
     expect(provider.requests.size).toBe(0);
   });
 
-  it("refuses a token for another resource (RFC 8707), unless the option names it", async () => {
+  it("rejects a token for another resource (RFC 8707), unless the option names it", async () => {
     const provider = await started();
     const token = await clientToken(provider, { resource: "https://other.example.com", scope: "chat" });
     const { says } = await refusal(askWith(authenticator(provider), token));
@@ -125,14 +125,14 @@ describe("jwt()", () => {
     expect((await askWith(anywhere, token)).audience).toBeUndefined();
   });
 
-  it("takes a token for the server as well as for the agent", async () => {
+  it("accepts a token for the server as well as for the agent", async () => {
     const provider = await started();
     const token = await clientToken(provider, { resource: "https://agents.example.com", scope: "chat" });
     expect((await askWith(authenticator(provider), token)).subject).toBe("service");
   });
 });
 
-describe("a JWT that is not valid", () => {
+describe("an invalid JWT", () => {
   const wrong: readonly (readonly [string, Forged, string])[] = [
     ["is by another issuer", { claims: { iss: "https://evil.example.com" } }, "another issuer"],
     ["never expires", { claims: { exp: undefined } }, "claims"],
@@ -165,14 +165,14 @@ describe("a JWT that is not valid", () => {
       "connection has none",
     ],
   ];
-  it.each(wrong)("is refused where it %s", async (_title, forged, says) => {
+  it.each(wrong)("is rejected if it %s", async (_title, forged, says) => {
     const provider = await started();
     const answer = await refusal(askWith(authenticator(provider), await signed(provider, forged)));
     expect(answer.code).toBe("Unauthenticated");
     expect(answer.says).toContain(says);
   });
 
-  it("is refused where nobody, or the public key as a secret, has signed it: no key is even read", async () => {
+  it("is rejected if it is unsigned, or signed with the public key as a secret: no key is even read", async () => {
     const provider = await started();
     const [header, payload] = (await signed(provider)).split(".");
     const as = (alg: string) => Buffer.from(JSON.stringify({ alg, typ: "at+jwt", kid: "key-1" })).toString("base64url");
@@ -192,7 +192,7 @@ describe("a JWT that is not valid", () => {
     expect(provider.requests.size).toBe(0);
   });
 
-  it("is refused where one of its parts was changed", async () => {
+  it("is rejected if one of its parts was changed", async () => {
     const provider = await started();
     const subject = authenticator(provider);
     const parts = (await signed(provider)).split(".");
@@ -211,7 +211,7 @@ describe("a JWT that is not valid", () => {
     }
   });
 
-  it("is refused with an algorithm that the options do not pin", async () => {
+  it("is rejected with an algorithm that the options do not allow", async () => {
     const provider = await started({ algorithm: "RS256" });
     const token = await signed(provider);
     const pinned = authenticator(provider, { algorithms: ["ES256"] });
@@ -221,7 +221,7 @@ describe("a JWT that is not valid", () => {
 });
 
 describe("the clock of jwt()", () => {
-  it("may be as wrong as the tolerance: 30 s", async () => {
+  it("may be wrong by the tolerance: 30 s", async () => {
     const provider = await started();
     const subject = authenticator(provider);
     const token = await signed(provider);
@@ -233,7 +233,7 @@ describe("the clock of jwt()", () => {
     expect((await refusal(askWith(subject, token))).says).toContain("has expired");
   });
 
-  it("ends a remembered token when it expires, and a set-back clock does not keep it longer than it is remembered", async () => {
+  it("expires a remembered token in time, and a backward clock jump does not keep it longer", async () => {
     const provider = await started();
     const subject = authenticator(provider, { keySet: { keys: provider.keys.map(({ d: _d, ...rest }) => rest) } });
     const token = await signed(provider, { times: { exp: 100 } });
@@ -250,7 +250,7 @@ describe("the clock of jwt()", () => {
 });
 
 describe("the keys of jwt()", () => {
-  it("are read once for many tokens, also for those that come at the same time", async () => {
+  it("are read once for many tokens, also for concurrent ones", async () => {
     const provider = await started();
     const subject = authenticator(provider);
     const tokens = await Promise.all(
@@ -277,7 +277,7 @@ describe("the keys of jwt()", () => {
     expect(provider.requests.get("/jwks")).toBe(2);
   });
 
-  it("are forgotten where the provider has taken them out, after ten minutes at most", async () => {
+  it("are forgotten if the provider has removed them, after ten minutes at most", async () => {
     const provider = await started();
     const subject = authenticator(provider);
     const old = await signed(provider, { times: { exp: 3600 } });
@@ -287,7 +287,7 @@ describe("the keys of jwt()", () => {
     expect((await refusal(askWith(subject, old))).says).toContain("no such key");
   });
 
-  it("are needed: while the provider is down, nobody is refused for good, and known keys are used", async () => {
+  it("are required: while the provider is down, no rejection is permanent, and known keys are used", async () => {
     const provider = await started();
     provider.break(503);
     const subject = authenticator(provider);
@@ -300,7 +300,7 @@ describe("the keys of jwt()", () => {
     expect((await askWith(subject, await signed(provider, { claims: { jti: "later" } }))).subject).toBe("ada");
   });
 
-  it("may be named, by their address or themselves, where an issuer has no metadata", async () => {
+  it("may be given, by address or value, if an issuer has no metadata", async () => {
     const provider = await started();
     const token = await signed(provider);
     const keys = provider.keys.map(({ d: _d, ...rest }) => rest);
@@ -309,14 +309,14 @@ describe("the keys of jwt()", () => {
     expect(provider.requests.has("/.well-known/openid-configuration")).toBe(false);
   });
 
-  it("are those of one of several that fit, where tokens do not name their key", async () => {
+  it("are one of several that match, if tokens do not name their key", async () => {
     const provider = await started();
     provider.rotate();
     const token = await signed(provider, { header: { kid: undefined as never } });
     expect((await askWith(authenticator(provider), token)).subject).toBe("ada");
   });
 
-  it("are tried until the eighth, where tokens do not name their key", async () => {
+  it("are tried up to the eighth, if tokens do not name their key", async () => {
     const provider = await started();
     const [key = {}] = provider.keys;
     const { publicKey } = await generateKeyPair("ES256");
@@ -330,7 +330,7 @@ describe("the keys of jwt()", () => {
     expect((await refusal(askWith(many, token))).says).toContain("no such key");
   });
 
-  it("of a kind that is not known, or broken, do no harm to the others", async () => {
+  it("that are unknown or broken do not affect the others", async () => {
     const provider = await started();
     const [{ d: _d, ...key } = {}] = provider.keys;
     const broken = [
@@ -392,11 +392,11 @@ describe("the options of jwt()", () => {
     ["a key set without keys", { keySet: { keys: [] } }],
     ["a tolerance that is not a number", { tolerance: Number.NaN }],
   ];
-  it.each(bad)("refuse %s when the server starts", (_title, options) => {
+  it.each(bad)("reject %s when the server starts", (_title, options) => {
     expect(() => jwt({ issuer: "https://login.example.com", ...options })).toThrow(/Invalid parameters/);
   });
 
-  it("take an issuer that is not a URL, where its keys are named", async () => {
+  it("accept an issuer that is not a URL, if its keys are given", async () => {
     const provider = await started();
     const keys = provider.keys.map(({ d: _d, ...rest }) => rest);
     const token = await signed(provider, { claims: { iss: "kubernetes/serviceaccount" } });

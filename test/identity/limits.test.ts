@@ -59,7 +59,7 @@ async function begin(client: Client): Promise<void> {
 }
 
 describe.each(interfaces)("over $binding $version", (at) => {
-  it("requests beyond limits.rate.principal are refused, and other callers are answered", async () => {
+  it("requests beyond limits.rate.principal are rejected, and other callers are answered", async () => {
     const server = await start({ limits: { rate: { principal: { requests: 2, per: hour } } } });
     onTestFinished(() => server.close({ grace: 0 }));
     const [ada, bob] = [await open(server, at), await open(server, at, "bob")];
@@ -75,7 +75,7 @@ describe.each(interfaces)("over $binding $version", (at) => {
     expect(await errorOf(bob.sendMessage("hello"))).toBeUndefined();
   });
 
-  it("attempts beyond limits.rate.failures are refused, with the right token too", async () => {
+  it("attempts beyond limits.rate.failures are rejected, even with a valid token", async () => {
     const server = await start({ limits: { rate: { failures: { requests: 2, per: hour } } } });
     onTestFinished(() => server.close({ grace: 0 }));
     const [ada, eve] = [await open(server, at), await open(server, at, "eve")];
@@ -87,7 +87,7 @@ describe.each(interfaces)("over $binding $version", (at) => {
     expect(refused?.retryAfter).toBeGreaterThan(0);
   });
 
-  it("streams beyond limits.streamsPerCaller are refused until one is over", async () => {
+  it("streams beyond limits.streamsPerCaller are rejected until one ends", async () => {
     const server = await start({ limits: { streamsPerCaller: 1 } });
     onTestFinished(() => server.close({ grace: 0 }));
     const [ada, bob] = [await open(server, at), await open(server, at, "bob")];
@@ -100,7 +100,7 @@ describe.each(interfaces)("over $binding $version", (at) => {
     while ((await errorOf(begin(ada)))?.code === "TooManyRequests") await new Promise(setImmediate);
   });
 
-  it("messages beyond limits.tasksPerCaller are refused", async () => {
+  it("messages beyond limits.tasksPerCaller are rejected", async () => {
     const server = await start({ limits: { tasksPerCaller: 1 } });
     onTestFinished(() => server.close({ grace: 0 }));
     const [ada, bob] = [await open(server, at), await open(server, at, "bob")];

@@ -101,7 +101,7 @@ describe.each(Object.entries(schemeCases))("%s", (_, scheme) => {
     expect(told).toEqual({ refused: "PermissionDenied", challenge });
   });
 
-  test.each(everywhere)("over %s in %s: right credentials, where they can be sent", async (binding, version) => {
+  test.each(everywhere)("over %s in %s: right credentials, if they can be sent", async (binding, version) => {
     const told = await send(url(), binding, version, await callers().right(url()));
     const refused = { refused: "Unauthenticated", challenge: challengeWith() };
     expect(told).toEqual(reaches([binding, version]) ? { text: `You are ${scheme.subject}` } : refused);

@@ -92,13 +92,13 @@ function send(url: string, client?: TestCertificate, headers: Readonly<Record<st
 }
 
 describe("mutualTls()", () => {
-  it("takes a certificate that an authority of the server has signed, by its first name", async () => {
+  it("accepts a certificate that an authority of the server has signed, by its first name", async () => {
     const url = await served(mutualTls());
     const { status, body } = await send(url, planner);
     expect([status, body]).toEqual([200, expect.stringContaining('"spiffe://example.com/planner"')]);
   });
 
-  it("refuses callers without a certificate, with one of a stranger, and with an expired one", async () => {
+  it("rejects callers without a certificate, with an unknown one, and with an expired one", async () => {
     const url = await served(mutualTls());
     for (const client of [undefined, selfSigned, expired]) {
       const { status, challenge } = await send(url, client);
@@ -106,7 +106,7 @@ describe("mutualTls()", () => {
     }
   });
 
-  it("shows its card to everyone: certificates are wanted where the scheme is required alone", async () => {
+  it("shows its card to everyone: certificates are requested if only this scheme is required", async () => {
     const url = await served(mutualTls());
     const card = await new Promise<number>((resolve, reject) => {
       const asking = request(`${url}/.well-known/agent-card.json`, { ca: ours.cert, agent: false }, (response) => {
@@ -117,20 +117,20 @@ describe("mutualTls()", () => {
     expect(card).toBe(200);
   });
 
-  it("knows callers by their names, and no others", async () => {
+  it("identifies callers by their names, and no others", async () => {
     const url = await served(mutualTls({ names: { [spiffe]: { subject: "planner", organization: "acme" } } }));
     expect((await send(url, planner)).body).toContain('"planner"');
     const other = await certificate({ commonName: "planner", names: ["URI:spiffe://example.com/other"], by: ours });
     expect((await send(url, other)).status).toBe(401);
   });
 
-  it("knows callers by their fingerprints, self-signed ones too, and not by the same name in another certificate", async () => {
+  it("identifies callers by their fingerprints, including self-signed ones, and not by the same name in another certificate", async () => {
     const url = await served(mutualTls({ certificates: { [selfSigned.fingerprint]: { subject: "pinned" } } }));
     expect((await send(url, selfSigned)).body).toContain('"pinned"');
     expect((await send(url, planner)).status).toBe(401);
   });
 
-  it("takes certificates of one authority alone, so that a partner cannot name our agents", async () => {
+  it("accepts certificates of only one authority, so a partner cannot name our agents", async () => {
     const names = { [spiffe]: { subject: "planner" } };
     const open = await served(mutualTls({ names }));
     expect((await send(open, imitated)).status).toBe(200);
@@ -146,7 +146,7 @@ describe("mutualTls()", () => {
     expect((await send(url, planner)).body).toContain('"by function"');
   });
 
-  it("refuses a certificate that has expired while its connection was open", async () => {
+  it("rejects a certificate that has expired while its connection was open", async () => {
     const clock = fakeClock(Date.now());
     const { fingerprint, validTo } = described(planner);
     const shown: PeerCertificate = {
@@ -162,17 +162,17 @@ describe("mutualTls()", () => {
     expect((await refusal(ask(subject, { certificate: shown }))).code).toBe("Unauthenticated");
   });
 
-  it("refuses a page of another origin, whose browser would show the certificate (RFC 6454)", async () => {
+  it("rejects a page of another origin, whose browser would show the certificate (RFC 6454)", async () => {
     const url = await served(mutualTls());
     expect((await send(url, planner, { "sec-fetch-site": "cross-site" })).status).toBe(403);
   });
 
-  it("refuses what is not a fingerprint when the server starts", () => {
+  it("rejects an invalid fingerprint when the server starts", () => {
     expect(() => mutualTls({ certificates: { "12:34": { subject: "ada" } } })).toThrow(/fingerprints/);
     expect(() => mutualTls({ authorities: ["sha1"] })).toThrow(/fingerprints/);
   });
 
-  it("refuses names without their kind, which no certificate has", () => {
+  it("rejects names without their kind, which no certificate has", () => {
     for (const name of ["agent.example.com", "spiffe://example.com/agent", "https://example.com", "", "DNS:"]) {
       expect(() => mutualTls({ names: { [name]: { subject: "ada" } } })).toThrow(/names must begin with their kind/);
     }
@@ -201,7 +201,7 @@ function described({ cert }: TestCertificate): { readonly fingerprint: string; r
 }
 
 describe("a token that is bound to a certificate (RFC 8705)", () => {
-  it("is good with that certificate alone, though no authority of the agent has signed it", async () => {
+  it("is accepted only with that certificate, although no authority of the agent has signed it", async () => {
     const provider = await startProvider({ tls: { cert: localhost.cert, key: localhost.key } });
     onTestFinished(() => provider.close());
     const resource = "https://agents.example.com";

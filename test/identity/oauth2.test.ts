@@ -65,7 +65,7 @@ describe("oauth2()", () => {
     });
   });
 
-  it("asks the authorization server where tokens are not JWTs", async () => {
+  it("asks the authorization server if tokens are not JWTs", async () => {
     const provider = await started({ accessTokens: "opaque" });
     const { clientCredentials } = flows;
     const asking = { clientId: "service", clientSecret: providerSecret };
@@ -74,7 +74,7 @@ describe("oauth2()", () => {
     expect(await askWith(subject, token)).toMatchObject({ subject: "service", schemes: { oauth2: ["chat"] } });
   });
 
-  it("refuses to have no flow", () => {
+  it("rejects a configuration without a flow", () => {
     expect(() => oauth2({ issuer: "https://login.example.com", flows: {} })).toThrow(/flows must have/);
     const mistyped = { clientCredential: { tokenUrl: "https://login.example.com/token", scopes: {} } };
     expect(() => oauth2({ issuer: "https://login.example.com", flows: mistyped as object })).toThrow(
@@ -87,13 +87,13 @@ describe("oauth2()", () => {
 describe("several issuers", () => {
   const [one, other] = ["https://one.example.com", "https://other.example.com"];
 
-  it("are refused where they could name the users of each other, when the server starts", () => {
+  it("are rejected at startup if they could name each other's users", () => {
     expect(() => anyOf(jwt({ issuer: one }), jwt({ issuer: other, name: "other" }))).toThrow(/may be equal/);
     const within = allOf(jwt({ issuer: other, name: "other" }), apiKey({ "key-of-an-app": { subject: "app" } }));
     expect(() => anyOf(anyOf(jwt({ issuer: one })), within)).toThrow(/may be equal/);
   });
 
-  it("are taken where the options tell their users apart, and where it is one issuer after all", () => {
+  it("are accepted if the options distinguish their users, and if it is one issuer after all", () => {
     const principal: Required<TokenOptions>["principal"] = (_claims, usual) => ({ ...usual, organization: "other" });
     expect(() => anyOf(jwt({ issuer: one }), jwt({ issuer: other, name: "other", principal }))).not.toThrow();
     expect(() => anyOf(jwt({ issuer: one }), openIdConnect({ issuer: one }))).not.toThrow();
@@ -102,7 +102,7 @@ describe("several issuers", () => {
 });
 
 describe("openIdConnect()", () => {
-  it("names the discovery document of its provider on the card, and takes its access tokens, not its ID tokens", async () => {
+  it("names the discovery document of its provider on the card, and accepts its access tokens, not its ID tokens", async () => {
     const provider = await started();
     const subject = openIdConnect({ issuer: provider.issuer });
     const { issuer } = provider;
@@ -122,19 +122,16 @@ describe("introspection()", () => {
     return introspection({ issuer: provider.issuer, clientId: "service", clientSecret: providerSecret, ...options });
   }
 
-  it.each(["basic", "post"] as const)(
-    "authenticates itself with its secret (%s), and asks once for a token",
-    async (how) => {
-      const provider = await started({ accessTokens: "opaque" });
-      const clientId = how === "basic" ? "service" : "service-post";
-      const subject = asking(provider, { clientId, clientAuthentication: how });
-      const { access_token } = await userToken(provider, { resource: agentUrl, scope: "openid chat", user: "grace" });
-      const found = await Promise.all([1, 2, 3].map(() => askWith(subject, access_token)));
-      expect(found[0]).toMatchObject({ subject: "grace", scopes: ["chat"], audience: [agentUrl] });
-      await askWith(subject, access_token);
-      expect(provider.requests.get("/token/introspection")).toBe(1);
-    },
-  );
+  it.each(["basic", "post"] as const)("authenticates with its secret (%s), and asks once for a token", async (how) => {
+    const provider = await started({ accessTokens: "opaque" });
+    const clientId = how === "basic" ? "service" : "service-post";
+    const subject = asking(provider, { clientId, clientAuthentication: how });
+    const { access_token } = await userToken(provider, { resource: agentUrl, scope: "openid chat", user: "grace" });
+    const found = await Promise.all([1, 2, 3].map(() => askWith(subject, access_token)));
+    expect(found[0]).toMatchObject({ subject: "grace", scopes: ["chat"], audience: [agentUrl] });
+    await askWith(subject, access_token);
+    expect(provider.requests.get("/token/introspection")).toBe(1);
+  });
 
   it("does not show tokens of another issuer to the authorization server", async () => {
     const [one, another] = [await started({ accessTokens: "opaque" }), await started()];
@@ -150,7 +147,7 @@ describe("introspection()", () => {
     expect(one.requests.get("/token/introspection")).toBeUndefined();
   });
 
-  it("refuses a token that was never given, and one for another resource", async () => {
+  it("rejects a token that was never issued, and one for another resource", async () => {
     const provider = await started({ accessTokens: "opaque" });
     const subject = asking(provider);
     expect((await refusal(askWith(subject, "invented"))).says).toContain("not active");
@@ -160,7 +157,7 @@ describe("introspection()", () => {
     expect((await refusal(ask(subject))).says).toContain("Bearer");
   });
 
-  it("refuses a revoked token as soon as its answer is forgotten", async () => {
+  it("rejects a revoked token as soon as its cached answer expires", async () => {
     const provider = await started({ accessTokens: "opaque" });
     const clock = fakeClock(Date.now());
     const subject = asking(provider, { clock, clientId: "exchanger" });
@@ -174,7 +171,7 @@ describe("introspection()", () => {
     expect((await refusal(askWith(subject, token))).says).toContain("not active");
   });
 
-  it("refuses a token that has expired meanwhile, though its answer is remembered", async () => {
+  it("rejects a token that has expired meanwhile, although its answer is cached", async () => {
     const provider = await started({ accessTokens: "opaque" });
     const clock = fakeClock(Date.now());
     const subject = asking(provider, { clock, remember: 3_600_000 });
@@ -184,7 +181,7 @@ describe("introspection()", () => {
     expect((await refusal(askWith(subject, token))).says).toContain("has expired");
   });
 
-  it("lets nobody in while the authorization server is down, and refuses nobody for good", async () => {
+  it("accepts nobody while the authorization server is down, and rejects nobody permanently", async () => {
     const provider = await started({ accessTokens: "opaque" });
     const token = await clientToken(provider, { resource: agentUrl, scope: "chat" });
     provider.break(500);
@@ -223,7 +220,7 @@ describe("introspection()", () => {
       "Unauthenticated",
     ],
   ];
-  it.each(strange)("lets nobody in where the answer %s", async (_title, answer, code) => {
+  it.each(strange)("accepts nobody if the answer %s", async (_title, answer, code) => {
     const endpoint = await answering((_request, response) => {
       response.setHeader("content-type", "application/json");
       response.end(typeof answer === "string" ? answer : JSON.stringify(answer));
@@ -232,7 +229,7 @@ describe("introspection()", () => {
     expect((await refusal(askWith(subject, "token"))).code).toBe(code);
   });
 
-  it("asks about 64 tokens at a time, and refuses more for now", async () => {
+  it("asks about 64 tokens at a time, and rejects more temporarily", async () => {
     const waiting: (() => void)[] = [];
     const endpoint = await answering((_request, response) => {
       waiting.push(() => {

@@ -34,7 +34,7 @@ describe("the OpenID provider of the tests", () => {
     expect(token.refresh_token).toBeDefined();
   });
 
-  it("sends a user who refuses back with the reason, and with its own name (RFC 9207)", async () => {
+  it("redirects a user who declines back with the reason, and with its own name (RFC 9207)", async () => {
     const query = new URLSearchParams({
       client_id: "native",
       response_type: "code",
@@ -48,7 +48,7 @@ describe("the OpenID provider of the tests", () => {
     expect(Object.fromEntries(searchParams)).toMatchObject({ error: "access_denied", iss: provider.issuer });
   });
 
-  it("knows a client by its key (private_key_jwt, RFC 7523)", async () => {
+  it("authenticates a client by its key (private_key_jwt, RFC 7523)", async () => {
     const assertion = await new SignJWT({})
       .setProtectedHeader({ alg: "ES256", kid: "signer-1" })
       .setIssuer("signer")
@@ -68,7 +68,7 @@ describe("the OpenID provider of the tests", () => {
     expect(decodeJwt(access_token).sub).toBe("signer");
   });
 
-  it("exchanges a token for one that names who acts (RFC 8693)", async () => {
+  it("exchanges a token for one that names the actor (RFC 8693)", async () => {
     const { access_token } = await userToken(provider, { resource, scope: "openid chat" });
     const exchanged = await clientToken(provider, {
       client: "exchanger",

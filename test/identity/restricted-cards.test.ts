@@ -78,7 +78,7 @@ describe.each([
   ["Node", onNode],
   ["the Fetch API", onFetch],
 ] as const)("on the host of %s", (_host, on) => {
-  it.each(places)("`authenticated` gives %s with %j to known callers alone", async (path, headers) => {
+  it.each(places)("`authenticated` shows %s with %j only to authenticated callers", async (path, headers) => {
     const site = await on({ authenticator: people, cardReaders: "authenticated" });
     for (const method of ["GET", "HEAD"]) {
       for (const wrong of [{}, as("wrong-token")]) {
@@ -102,7 +102,7 @@ describe.each([
     expect((await site.get(path, { ...headers, "if-none-match": "*" })).status).toBe(401);
   });
 
-  it("a function decides by caller and agent: 403 for a known caller, 401 for a stranger", async () => {
+  it("a function decides by caller and agent: 403 for an authenticated caller, 401 without credentials", async () => {
     const site = await on({
       authenticator: anyOf(people, anyone()),
       cardReaders: ({ principal, agent }) => agent !== "pay" || principal.subject === "ada",
@@ -148,7 +148,7 @@ describe.each([
   });
 });
 
-test("refusals are in the audit and in the log, those of a list are not", async () => {
+test("rejections are in the audit and in the log, those of a list are not", async () => {
   const records: AuditRecord[] = [];
   const lines: string[] = [];
   const warn = (message: string): void => void lines.push(message);
@@ -173,7 +173,7 @@ test("refusals are in the audit and in the log, those of a list are not", async 
   expect(lines.length).toBeGreaterThan(0);
 });
 
-test("attempts to read a card count against the limit of failed attempts, as calls do", async () => {
+test("attempts to read a card count against the limit of failed attempts, like calls", async () => {
   const limits = { rate: { failures: { requests: 3, per: 60_000 } } };
   const site = await onNode({ authenticator: people, cardReaders: "authenticated", limits });
   const statuses: number[] = [];
@@ -216,7 +216,7 @@ describe("connect()", () => {
     await expect(connect(`${url}/weather`, { retry: false })).rejects.toMatchObject({ code: "Unauthenticated" });
   });
 
-  it("chooses credentials by the challenge of the refusal: a token, a password, an API key, or two of them", async () => {
+  it("chooses credentials by the challenge of the rejection: a token, a password, an API key, or two of them", async () => {
     const key = () => apiKey({ [adaToken]: { subject: "ada" } }, { header: "x-key" });
     const word = async () => basic({ ada: { password: await hashPassword(password), subject: "ada" } });
     for (const [authenticator, credentials] of [
@@ -270,7 +270,7 @@ describe("connect()", () => {
     expect(seen).toEqual([]);
   });
 
-  it("with `trust` sends credentials before the card is verified only where its user listed the origin", async () => {
+  it("with `trust` sends credentials before the card is verified only if its user listed the origin", async () => {
     const key = await makeCardKey();
     const trust = trustCards({ keys: [{ keySet: await cardKeySet([key]) }] });
     const seen: string[] = [];

@@ -64,12 +64,12 @@ describe.each(interfaces)("over $binding $version", ({ binding, version }) => {
     }
   });
 
-  it("a caller who is not known gets no extended card (§3.1.11)", async () => {
+  it("an unauthenticated caller gets no extended card (§3.1.11)", async () => {
     const client = await connect(url, { binding, version, retry: false });
     await expect(client.getExtendedAgentCard()).rejects.toMatchObject({ code: "Unauthenticated" });
   });
 
-  it("a client that trusts other keys takes no card", async () => {
+  it("a client that trusts other keys accepts no card", async () => {
     const trust = trustCards({ keys: [{ keySet: await cardKeySet([await makeCardKey()]) }] });
     await expect(connect(url, { ...as("ada"), binding, version, trust })).rejects.toMatchObject({
       code: "InvalidResponse",
@@ -83,7 +83,7 @@ describe("the documents", () => {
     return { response, json: (response.status === 304 ? undefined : await response.json()) as Record<string, unknown> };
   };
 
-  test.each(["1.0", "0.3", undefined])("the card as version %s gets it holds, exactly as it came", async (version) => {
+  test.each(["1.0", "0.3", undefined])("the card of version %s verifies exactly as it arrived", async (version) => {
     const { json } = await read(
       "/.well-known/agent-card.json",
       version === undefined ? {} : { "a2a-version": version },
@@ -96,7 +96,7 @@ describe("the documents", () => {
     ).toBe(false);
   });
 
-  it("publishes the public keys where the signatures say (RFC 7517)", async () => {
+  it("publish the public keys at the URL in the signatures (RFC 7517)", async () => {
     const { json: card } = await read("/.well-known/agent-card.json");
     const jku = `${server.url}/.well-known/card-keys.json`;
     const [{ signatures }] = [await verifyCard(card, { jku: [server.url], net: { allowLoopback: true } })];
@@ -133,7 +133,7 @@ describe("the documents", () => {
 });
 
 describe("keys", () => {
-  it("change with overlap: cards of the old key hold until it is gone (§8.4.3)", async () => {
+  it("change with overlap: cards of the old key hold until it is removed (§8.4.3)", async () => {
     const [retired] = (await cardKeySet([key])).keys;
     const next = await makeCardKey();
     const signCards = { keys: [next], retired: retired === undefined ? [] : [retired] };
@@ -155,7 +155,7 @@ describe("keys", () => {
     ["a secret that is shared", [{ kty: "oct", k: "a", d: "hush" }]],
     ["a text", ["hush"]],
     ["null", [null]],
-  ])("%s are refused at start, without being shown", async (_name, keys) => {
+  ])("%s are rejected at startup, without being shown", async (_name, keys) => {
     const error: unknown = await serve(agent, {
       port: 0,
       grpc: true,
@@ -165,7 +165,7 @@ describe("keys", () => {
     expect(String(error)).not.toContain("hush");
   });
 
-  it("that turn out to be broken fail the card and say so in the log", async () => {
+  it("that turn out to be broken fail the card, and the log says so", async () => {
     const said: string[] = [];
     const error = (message: string): void => void said.push(message);
     const keys = [{ ...key, d: "AAAA" }];
@@ -199,7 +199,7 @@ describe("the extended card (§3.1.11, §3.3.4)", () => {
   };
 
   test.each(interfaces)(
-    "is for known callers alone where the agent is for everybody, over $binding $version",
+    "is only for authenticated callers if the agent is for everybody, over $binding $version",
     async (at) => {
       const { url: open } = await served({ authenticator: anyOf(people, anyone()) }, { extendedCard });
       const stranger = await connect(open, { ...at, retry: false });
@@ -210,7 +210,7 @@ describe("the extended card (§3.1.11, §3.3.4)", () => {
     },
   );
 
-  test.each(interfaces)("is not configured where it is declared alone, over $binding $version", async (at) => {
+  test.each(interfaces)("is not configured if it is only declared, over $binding $version", async (at) => {
     const { execute: _, ...definition } = agent;
     const promised = defineAgent({
       ...definition,
@@ -224,7 +224,7 @@ describe("the extended card (§3.1.11, §3.3.4)", () => {
   });
 
   test.each(interfaces)(
-    "is refused by the client where the card does not declare it, over $binding $version",
+    "is rejected by the client if the card does not declare it, over $binding $version",
     async (at) => {
       const { url: plain } = await served({ authenticator: people });
       const client = await connect(plain, { ...as("ada"), ...at });

@@ -183,14 +183,14 @@ function exchange(signer: Signer, given: readonly (readonly [string, object])[])
 }
 
 function unsafe(signer: Signer, card: object | undefined): void {
-  it("leaves a requirement without scopes out of what it signs, so that we do not trust its signature", async () => {
+  it("leaves a requirement without scopes out of what it signs, so we do not trust its signature", async () => {
     const [key, published] = pair("ES256");
     const verdict = await verifyCard(await signer.sign(card ?? {}, key), { keys: [published] });
     expect(verdict).toMatchObject({ trusted: false, signatures: [{ outcome: "unsupported" }] });
   });
 }
 
-describe("the SDK of JavaScript", () => {
+describe("the JavaScript SDK", () => {
   exchange(javaScript, cards);
   unsafe(javaScript, cards[2]?.[1]);
 

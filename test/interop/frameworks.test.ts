@@ -115,11 +115,11 @@ for (const { own, ...caller } of callers) {
     const stepsOf = (steps: typeof usual) =>
       caller.ways.flatMap((way) => Object.entries(steps).map(([step, text]) => [step + way, text] as const));
 
-    it.each(stepsOf(usual))("shows an answer as it is meant: %s", (step, text) => {
+    it.each(stepsOf(usual))("shows an answer correctly: %s", (step, text) => {
       expect(shown(said, step)).toBe(own[step] ?? text);
     });
 
-    it.each(stepsOf(contained))("shows a question, or why a message was refused: %s", (step, text) => {
+    it.each(stepsOf(contained))("shows a question, or why a message was rejected: %s", (step, text) => {
       expect(shown(said, step)).toContain(own[step] ?? text);
     });
   });
@@ -132,7 +132,7 @@ describePeer({ ...adkForPython, name: `${adkForPython.name}, and a card that lis
   });
   afterAll(() => served?.stop());
 
-  it("refuses it, as `parley doctor` says with the cure, and the Python SDK does not", async () => {
+  it("rejects it, as `parley doctor` says with the fix, and the Python SDK does not", async () => {
     const args = [served?.url ?? "", JSON.stringify({ hello: conversations["hello"] })];
     const grpc = (served?.url ?? "").replace("http://", "");
     const refused = shown(await runClient(adkForPython, args), "hello.0");
@@ -159,7 +159,7 @@ describePeer(goCommand, () => {
     expect((await send("--stream", "fail")).printed).toContain("[status] failed: The oven is broken.\n");
   });
 
-  it("shows an answer that came in pieces as one text", async () => {
+  it("shows an answer that arrived in pieces as one text", async () => {
     expect((await send("tell")).printed).toContain(`[story] ${story}\n`);
   });
 
@@ -169,13 +169,13 @@ describePeer(goCommand, () => {
     expect(pieces.join("")).toBe(story);
   });
 
-  it.each(ways)("shows what the agent refused, and fails: $way", async ({ way }) => {
+  it.each(ways)("shows what the agent rejected, and fails: $way", async ({ way }) => {
     const { code, printed } = await send(...way, "refuse");
     expect(printed).toContain("There are no anchovies");
     expect(code).toBe(1);
   });
 
-  it.each(ways)("shows what the server refused, and fails: $way", async ({ way }) => {
+  it.each(ways)("shows what the server rejected, and fails: $way", async ({ way }) => {
     const { code, printed } = await send(...way, "--parts", partOf("video/mp4"));
     expect(printed).toContain("This agent does not read video/mp4");
     expect(code).toBe(1);

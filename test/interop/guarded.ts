@@ -24,7 +24,7 @@ export function itAuthenticates(
     bindings.map((binding) => [version, binding] as const),
   );
   it.each(interfaces)(
-    "version %s over %s: with what the card asks for, and with nothing else",
+    "version %s over %s: with what the card requires, and with nothing else",
     async (version, binding) => {
       const url = await start();
       const { card } = await connect(url);

@@ -106,7 +106,7 @@ for (const client of clients) {
         expect(unread).toEqual(client.unreadable === undefined ? [] : Object.keys(schemes).map(() => why));
       });
 
-      it.each(Object.keys(schemes))("is let in by %s with the right credentials alone", (name) => {
+      it.each(Object.keys(schemes))("accepts only the right credentials by %s", (name) => {
         const subject = name === "apiKey" || name === "bearer" ? "ada" : "service";
         for (const step of ["none", "wrong"]) {
           const refused = said.get(`${name} ${step}`);

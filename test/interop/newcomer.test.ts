@@ -22,7 +22,7 @@ beforeAll(async () => {
 });
 afterAll(() => published?.close());
 
-it("names the address that is on its card: clients may want the same origin", async () => {
+it("names the address of its card, because clients may require the same origin", async () => {
   const folder = join(published?.home ?? "", "my-agent");
   const named = new URL(url);
   named.port = "4000";

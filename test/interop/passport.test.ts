@@ -89,7 +89,7 @@ describePeer(python, () => {
       });
     });
 
-    it("and is sent none if there is none", async () => {
+    it("and gets none if there is none", async () => {
       expect(await heardOf({ state: () => undefined })).toBeNull();
     });
   });

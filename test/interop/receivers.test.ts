@@ -229,7 +229,7 @@ for (const receiver of receivers.filter(({ version }) => version === "1.0")) {
       expect(sent.map(({ read }) => normal(read))).toEqual(normal(complete));
     });
 
-    it("refuses another token", () => refused(streamed));
+    it("rejects another token", () => refused(streamed));
   });
 }
 
@@ -245,6 +245,6 @@ for (const receiver of receivers.filter(({ version }) => version === "0.3")) {
       expect(new Set(sent.map(({ type }) => type))).toEqual(new Set(["application/json"]));
     });
 
-    it("refuses another token", () => refused(answered));
+    it("rejects another token", () => refused(answered));
   });
 }

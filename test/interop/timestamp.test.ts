@@ -69,7 +69,7 @@ function testsOf(peer: Peer): void {
     });
     afterAll(() => server.close({ grace: 0 }));
 
-    it("and finds our stamp on each status message and artifact; its own has come to the agent", async () => {
+    it("and finds our stamp on each status message and artifact; its own has reached the agent", async () => {
       const { stamps, texts } = await peer.call(server.url);
       expect(stamps).toEqual([iso(ours), iso(ours), iso(ours)]);
       const [working, heard = "", done] = texts;
@@ -98,7 +98,7 @@ function testsOf(peer: Peer): void {
       expect(stamps).toEqual([formsOf(theirs), formsOf(theirs), formsOf(theirs)]);
     });
 
-    it("and that gets no stamps where it does not ask for them (A2A 1.0 §4.6)", async () => {
+    it("and that gets no stamps without asking for them (A2A 1.0 §4.6)", async () => {
       const plain = await connect(server.url);
       const { task } = await plain.sendMessage("hi");
       expect(JSON.stringify(task)).not.toContain(key);

@@ -26,7 +26,7 @@ const agent = defineAgent({
 });
 
 describePeer(python, () => {
-  it("reads the tools that our agent has called from its task, as the evaluation of the currency agent does", async () => {
+  it("reads the tools that our agent called from its task, as the evaluation of the currency agent does", async () => {
     const server = await serve(agent, { port: 0, store: memoryStore() });
     onTestFinished(() => server.close({ grace: 0 }));
     const { result, text } = (await runClient(python, ["call", server.url])).get("trajectory") ?? {};

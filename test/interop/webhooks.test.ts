@@ -92,7 +92,7 @@ for (const sender of senders) {
         expect(new Set(listening.wire.map(({ authorization }) => authorization))).toEqual(new Set([expected]));
       });
 
-      it("is refused with another token", async () => {
+      it("is rejected with another token", async () => {
         listening = await listenForWebhooks({
           accept: { tokenOnly: true },
           token: "s3cret",

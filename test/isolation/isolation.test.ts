@@ -59,7 +59,7 @@ async function seen(
 }
 
 describe.each(stores)("two principals of a server with its tasks in %s", (name, open) => {
-  test("see nothing of one another, whatever they call with whatever ids", async () => {
+  test("see nothing of each other, whatever they call with whatever ids", async () => {
     const isolated = fc.asyncProperty(program, async (calls) => {
       const together = await seen(await open(), calls, names);
       for (const [name, other] of [names, [...names].reverse()] as [Name, Name][]) {
@@ -72,7 +72,7 @@ describe.each(stores)("two principals of a server with its tasks in %s", (name, 
   });
 });
 
-test("this test sees what a server shows to the wrong principal", async () => {
+test("this test detects what a server shows to the wrong principal", async () => {
   const send = { kind: "send", what: "ask", marked: true, messageId: 0, stream: false, webhook: false } as const;
   const how = { binding: "JSONRPC", version: "1.0" } as const;
   const calls: readonly Call[] = [

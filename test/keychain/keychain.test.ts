@@ -61,11 +61,11 @@ async function files(): Promise<string> {
   return (await Promise.all(texts)).map((bytes) => bytes.toString("latin1")).join("\n");
 }
 
-describe("a login if there is a keychain", () => {
+describe("a login with a keychain", () => {
   test.each([
     ["an API key", ["--scheme", "apiKey"], key, "ada"],
     ["a long token", ["--scheme", "bearer"], token, "bob"],
-  ])("has %s there, encrypted, until logout", async (_, options, secret, subject) => {
+  ])("stores %s there, encrypted, until logout", async (_, options, secret, subject) => {
     const login = await run(["login", server.url, ...options], { stdin: `${secret}\n` });
     expect(login).toMatchObject({ code: 0, out: "" });
     expect(login.err).toContain(`Logged in to ${server.url}. Stored the secret in the keychain.\n`);
@@ -77,7 +77,7 @@ describe("a login if there is a keychain", () => {
     expect(await run(["send", server.url, "whoami"])).toMatchObject({ code: 1, out: "" });
   });
 
-  test("says what to do where the keychain is locked", async () => {
+  test("says what to do if the keychain is locked", async () => {
     await run(["login", server.url], { stdin: `${key}\n` });
     const { code, out, err } = await run(["send", server.url, "whoami"], { unlock: false });
     expect({ code, out }).toEqual({ code: 1, out: "" });
@@ -85,7 +85,7 @@ describe("a login if there is a keychain", () => {
   });
 });
 
-test("a login in a session without a keychain is in a file, and says so", async () => {
+test("a login in a session without a keychain is in a file, and the output says so", async () => {
   const { code, err } = await run(["login", server.url], { stdin: `${key}\n`, unlock: false });
   expect(code).toBe(0);
   expect(err).toContain("which only you can read.\n");

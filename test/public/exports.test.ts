@@ -60,17 +60,17 @@ const declarations = new Declarations();
 const all = entries().map(({ name, file }) => ({ name, exported: declarations.exportsOf(file) }));
 
 describe("the entry points", () => {
-  test.each(all)("$name exports no more names than it says", ({ name, exported }) => {
+  test.each(all)("$name exports no more names than listed", ({ name, exported }) => {
     expect(most, `${name} has no number`).toHaveProperty([name]);
     expect(exported.size, [...exported.keys()].join(" ")).toBeGreaterThan(0);
     expect(exported.size, [...exported.keys()].join(" ")).toBeLessThanOrEqual(most[name] ?? 0);
   });
 
-  test("are the ones that have a number", () => {
+  test("are the ones with a limit", () => {
     expect(Object.keys(most).toSorted()).toEqual(all.map(({ name }) => name).toSorted());
   });
 
-  test("are few: a reader has to find the one that he needs", () => {
+  test("are few enough for a reader to find the right one", () => {
     const folder = fileURLToPath(new URL("../../packages", import.meta.url));
     const keys = readdirSync(folder).flatMap((name) => {
       const text = readFileSync(join(folder, name, "package.json"), "utf8");
@@ -82,7 +82,7 @@ describe("the entry points", () => {
 
   const ofCore = all.filter(({ name }) => core.some((each) => name === each || name.startsWith(`${each}/`)));
 
-  test("of the core export a value at one place only, except what both sides use", () => {
+  test("of the core export a value at only one place, except what both sides use", () => {
     const places = new Map<string, string[]>();
     for (const { name: entry, exported } of ofCore) {
       for (const one of exported.values())
@@ -93,7 +93,7 @@ describe("the entry points", () => {
     expect(Object.fromEntries(repeated)).toEqual(Object.fromEntries(shared.map((name) => [name, where])));
   });
 
-  test("of the core mean one thing by one name", () => {
+  test("of the core use one name for one thing", () => {
     const meanings = new Map<string, Set<string>>();
     for (const { exported } of ofCore) {
       for (const { name, module, local } of exported.values()) {

@@ -107,7 +107,7 @@ describe("npm run release -- --dry-run", () => {
     expect(await git("tag")).toBe("");
   });
 
-  test("prints why a release would be refused", async () => {
+  test("prints why a release would be rejected", async () => {
     await write(".changeset/new.md", "---\n---\n");
     await git("tag", "v0.1.0");
     await git("checkout", "-q", "-b", "side");
@@ -128,14 +128,14 @@ describe("npm run release -- --dry-run", () => {
     expect(registry.published).toEqual([]);
   });
 
-  test("refuses a tarball that its users could not use", async () => {
+  test("rejects a tarball that its users could not use", async () => {
     await rm(join(workspace, "packages/host/dist/index.d.ts"));
     const { code, err } = await release("--dry-run");
     expect(code).toBe(1);
     expect(err).toMatch(/^@parley\/host is not fit to publish:\n[^]*index\.d\.ts\S* but the file does not exist/);
   });
 
-  test("refuses built files whose source was deleted", async () => {
+  test("rejects built files whose source was deleted", async () => {
     await write("packages/core/src/index.ts", "export const one = 1;\n");
     await write("packages/core/dist/old.js", "export const old = 1;\n");
     const { code, err } = await release("--dry-run");
@@ -190,7 +190,7 @@ test("npm run version keeps the version of a peer exact, and writes the changelo
   expect(await read("packages/core/CHANGELOG.md")).toMatch(/^## 0\.2\.0\n\n### Minor Changes\n\n- .*Something new\.$/m);
 });
 
-test("prints its options, and refuses others", async () => {
+test("prints its options, and rejects others", async () => {
   expect(await release("--help")).toMatchObject({ code: 0, err: "", out: expect.stringContaining("--dry-run") });
   const { code, out, err } = await release("--publish");
   expect({ code, out }).toEqual({ code: 2, out: "" });

@@ -113,7 +113,7 @@ describe.each(["npm", "pnpm"])("a project of %s", (manager) => {
     expect(installed).toMatchObject({ version });
   });
 
-  test("compiles its server and its client with these packages alone, and has the others beside them then", async () => {
+  test("compiles its server and its client with only these packages, then also has the others beside them", async () => {
     expect(await compile("newest", project, "nodenext", ["server.ts", "client.ts"])).toBe("");
     const names = others.map((name) => `@parley/${name}`).join(" ");
     await shell(manager === "npm" ? `npm install ${names}` : `pnpm add ${names}`, project);
@@ -172,7 +172,7 @@ describe.each(["npm", "pnpm"])("a project of %s", (manager) => {
     expect(await compile("newest", project, "nodenext", ["wrong.cts"])).toContain("is not assignable to type 'number'");
   });
 
-  test("runs the server and the client of the README as it says, and the command line", async () => {
+  test("runs the server and the client of the README as described, and the command line", async () => {
     const port = String(await reservePort());
     const here = (code: string): string => code.replaceAll("4000", port);
     await writeFile(join(project, "server.ts"), here(await program("server")));
@@ -187,7 +187,7 @@ describe.each(["npm", "pnpm"])("a project of %s", (manager) => {
     expect(await shell("npx --no-install parley --version", project)).toBe(`${String(version)}\n`);
   });
 
-  test("is bundled by esbuild: a server for Node, and a client for browsers without a module of Node", async () => {
+  test("is bundled by esbuild: a server for Node, and a client for browsers without a Node module", async () => {
     const port = String(await reservePort());
     const bundle = async (role: string, platform: "node" | "browser"): Promise<string> => {
       const code = (await program(role)).replaceAll("4000", port);
@@ -216,7 +216,7 @@ describe.each(["npm", "pnpm"])("a project of %s", (manager) => {
 });
 
 describe("parley init, from the tarball", () => {
-  test("writes a project that is installed, tested, checked, served and asked as it says", async () => {
+  test("writes a project that can be installed, tested, checked, served and called as described", async () => {
     const first = join(published.home, "first");
     await mkdir(first);
     await writeFile(join(first, "package.json"), "{}");

@@ -22,7 +22,7 @@ afterAll(async () => {
   rmSync(folder, { recursive: true });
 });
 
-it("takes bun:sqlite by default", async () => {
+it("uses bun:sqlite by default", async () => {
   expect(defaultDriver()).toEqual("bun:sqlite");
 });
 

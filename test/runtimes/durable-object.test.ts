@@ -21,7 +21,7 @@ function names(): readonly string[] {
   return found;
 }
 
-describe("the store for Durable Objects keeps the contract of stores, in workerd", () => {
+describe("the store for Durable Objects passes the contract of stores, in workerd", () => {
   let worker: WorkerdWorker;
   beforeAll(async () => {
     worker = await WorkerdWorker.create("store-worker.ts", ["Stores"]);

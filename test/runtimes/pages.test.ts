@@ -85,7 +85,7 @@ describe("the Durable Object of the page", () => {
     await expect(bob.getTask(id)).rejects.toMatchObject({ code: "TaskNotFound" });
   });
 
-  it("takes no caller from the header of a client, and shows its card to anyone", async () => {
+  it("takes no caller from a client's header, and shows its card to anyone", async () => {
     const worker = await started(block("object"), ["Agents"], { TOKENS: '{"token-of-ada":"ada"}' });
     expect((await fetch(`${worker.url}/.well-known/agent-card.json`)).status).toBe(200);
     const headers = { "x-caller": "ada", "a2a-version": "1.0" };

@@ -117,7 +117,7 @@ describe.each([
   ["Deno", () => scripted("@deno", ["deno"], deno)],
   ["workerd", workerd],
 ])("on %s", (name, find) => {
-  it("an agent is served, and a client calls", async () => {
+  it("serves an agent, and a client calls it", async () => {
     const runtime = await find();
     expect(await check(await runtime.serve())).toEqual(expected);
     expect(await runtime.check(node.url)).toEqual(expected);
@@ -126,7 +126,7 @@ describe.each([
 });
 
 describe("on Bun's own SQLite", () => {
-  it("the driver and the store keep their contracts, random histories among them", async () => {
+  it("the driver and the store pass their contracts, including random histories", async () => {
     const { file } = await findProgram("@oven", "bin", "bun");
     const args = ["test", "--timeout", "120000", "--conditions=@parley/source", "./bun-store.ts"];
     // Its report goes to stderr. It ends with an error where a case fails.
@@ -137,7 +137,7 @@ describe("on Bun's own SQLite", () => {
 });
 
 describe("in Hono", () => {
-  it("an agent is served beside the routes of the application", async () => {
+  it("serves an agent beside the routes of the application", async () => {
     const app = new Hono();
     const server = serveHono({ fetch: app.fetch, hostname: "127.0.0.1", port: 0 });
     await once(server, "listening");

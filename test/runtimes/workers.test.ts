@@ -89,7 +89,7 @@ describe("an agent in a Durable Object, whose process is killed (SIGKILL)", () =
     await expect.poll(() => chunks(client, taskId)).toBe("TASK_STATE_COMPLETED 0123456");
   });
 
-  it("takes its task over at the next request, without waiting for the lease, where it sets no alarm", async () => {
+  it("takes over its task at the next request, without waiting for the lease, if it sets no alarm", async () => {
     const client = await connect(`${worker.url}/sleepers`);
     const taskId = await begin(client);
     await killInStepThree();
@@ -115,7 +115,7 @@ describe("an agent in a Durable Object, whose process is killed (SIGKILL)", () =
     expect(found.at(-1)).toBe("TASK_STATE_COMPLETED");
   });
 
-  it("delivers a webhook that has failed before, by its alarm", async () => {
+  it("delivers a webhook that failed before, by its alarm", async () => {
     status = 503;
     heldFrom = Infinity;
     const client = await connect(worker.url);
@@ -131,7 +131,7 @@ describe("an agent in a Durable Object, whose process is killed (SIGKILL)", () =
 });
 
 describe("an agent in a Durable Object whose class has no alarm()", () => {
-  it("is not served in silence: the log says what is missing", async () => {
+  it("does not fail silently: the log says what is missing", async () => {
     const client = await connect(`${worker.url}/forgetful`);
     void client.sendMessage(`${url}/step`).catch(() => undefined);
     await expect.poll(() => worker.errors).toContain("must have an alarm() handler");

@@ -115,7 +115,7 @@ describe.each(["JSONRPC", "HTTP+JSON", "GRPC"] as const)("the official client of
     expect((await client.cancelTask({ id: task.id })).status.state).toBe("canceled");
   });
 
-  it("tasks/get, with as much history as asked for", async () => {
+  it("tasks/get, with as much history as requested", async () => {
     const { id } = await send("2");
     const whole = await client.getTask({ id });
     expect(whole.history).toHaveLength(1);
@@ -148,7 +148,7 @@ describe.each(["JSONRPC", "HTTP+JSON", "GRPC"] as const)("the official client of
     }
   });
 
-  it("tasks/resubscribe to a finished task gives the task and ends", async () => {
+  it("tasks/resubscribe to a finished task yields the task and ends", async () => {
     const { id } = await send("1");
     expect((await all(client.resubscribeTask({ id }))).map(glance)).toEqual(["task completed"]);
   });
@@ -179,7 +179,7 @@ describe.each(["JSONRPC", "HTTP+JSON", "GRPC"] as const)("the official client of
     expect(message?.parts).toMatchObject(parts);
   });
 
-  it("agent/getAuthenticatedExtendedCard, for whom it is meant", async () => {
+  it("agent/getAuthenticatedExtendedCard, for an authenticated caller", async () => {
     const extended = await connect(servers().extendedUrl);
     expect(await extended.getAgentCard()).toMatchObject({
       description: "For ada alone",
@@ -202,7 +202,7 @@ describe.each(["JSONRPC", "HTTP+JSON", "GRPC"] as const)("the official client of
     await expect(send("", { parts: [] })).rejects.toThrow(told.params);
   });
 
-  it("an error in mid-stream is told too", async () => {
+  it("an error in mid-stream is reported too", async () => {
     const stream = client.sendMessageStream(params("break"));
     expect((await stream.next()).value).toMatchObject({ kind: "task" });
     await expect(read(stream)).rejects.toThrow(told.strange);

@@ -109,7 +109,7 @@ describe.each(["JSONRPC", "HTTP+JSON", "GRPC"] as const)("the official client of
     expect(wordsOf(task)).toEqual(["0123"]);
   });
 
-  it("GetTask, with as much history as asked for", async () => {
+  it("GetTask, with as much history as requested", async () => {
     const { id } = await send("2");
     const whole = await client.getTask({ tenant: "", id, historyLength: undefined });
     expect(whole.history).toHaveLength(1);
@@ -164,7 +164,7 @@ describe.each(["JSONRPC", "HTTP+JSON", "GRPC"] as const)("the official client of
     expect(task.history.map(({ role }) => role)).toEqual([Role.ROLE_USER, Role.ROLE_AGENT, Role.ROLE_USER]);
   });
 
-  it("GetExtendedAgentCard, for whom it is meant", async () => {
+  it("GetExtendedAgentCard, for an authenticated caller", async () => {
     const extended = await factory.createFromUrl(servers().extendedUrl);
     expect((await extended.getAgentCard()).description).toBe("For ada alone");
     await expect(client.transport.getExtendedAgentCard({ tenant: "" })).rejects.toThrow(UnsupportedOperationError);
@@ -188,13 +188,13 @@ describe.each(["JSONRPC", "HTTP+JSON", "GRPC"] as const)("the official client of
     await expect(client.listTasks({ ...everything, pageToken: "made-up" })).rejects.toThrow(/pageToken/);
   });
 
-  it("an error of a stream has its code and its words in the text of what is thrown", async () => {
+  it("an error of a stream has its code and its message in the text of what is thrown", async () => {
     const told =
       binding === "JSONRPC" ? /^SSE event contained an error: .*\(Code: -32001\)/ : /nobody|no task|not found/i;
     await expect(all(client.resubscribeTask({ tenant: "", id: "nobody" }))).rejects.toThrow(told);
   });
 
-  it("an error in mid-stream is told too", async () => {
+  it("an error in mid-stream is reported too", async () => {
     const stream = client.sendMessageStream(request("break"));
     expect((await stream.next()).value?.payload?.$case).toBe("task");
     expect(await failure(stream)).toBeInstanceOf(InvalidAgentResponseError);
@@ -230,7 +230,7 @@ describe.each(["JSONRPC", "HTTP+JSON", "GRPC"] as const)("its layer for 0.3 over
     expect(wordsOf(got)).toEqual(["012"]);
   });
 
-  it("streams until a task is canceled, for those too who subscribe to it", async () => {
+  it("streams until a task is canceled, also to subscribers", async () => {
     const stream = client.sendMessageStream(request("wait"));
     const events: StreamResponse[] = [];
     while (events.at(-1)?.payload?.$case !== "artifactUpdate") {
@@ -257,7 +257,7 @@ describe.each(["JSONRPC", "HTTP+JSON", "GRPC"] as const)("its layer for 0.3 over
     expect(answered.map(stateOf).at(-1)).toBe(TaskState.TASK_STATE_COMPLETED);
   });
 
-  it("reads the card that is for its caller", async () => {
+  it("reads the card of its caller", async () => {
     expect((await (await connect(olderServers().extendedUrl)).getAgentCard()).description).toBe("For ada alone");
   });
 

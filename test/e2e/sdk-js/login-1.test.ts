@@ -75,30 +75,33 @@ async function resourceOf(
 }
 
 describe("createAuthenticatingFetchWithRetry() of the SDK", () => {
-  it.each(["JSONRPC", "HTTP+JSON"])("gets in by the challenge alone, over %s (RFC 9728 §5.1)", async (binding) => {
-    const answers: (readonly [number, string])[] = [];
-    const agentUrl = `${server.url}/mirror`;
-    const fetching = createAuthenticatingFetchWithRetry(fetch, {
-      headers: () => Promise.resolve({}),
-      async shouldRetryWithHeaders(_request, { status, headers }): Promise<HttpHeaders | undefined> {
-        const challenge = headers.get("www-authenticate") ?? "";
-        answers.push([status, challenge.split(" ", 1)[0] ?? ""]);
-        if (status !== 401) return undefined;
-        const { issuer, resource, scope } = await resourceOf(challenge, agentUrl);
-        return { authorization: `Bearer ${await clientToken({ issuer }, { resource, scope })}` };
-      },
-    });
-    const factory = new ClientFactory({
-      transports: [
-        new JsonRpcTransportFactory({ fetchImpl: fetching }),
-        new RestTransportFactory({ fetchImpl: fetching }),
-      ],
-      preferredTransports: [binding],
-      cardResolver: new DefaultAgentCardResolver({ fetchImpl: fetch }),
-    });
-    const client = await factory.createFromUrl(`${agentUrl}/`);
-    const answer = await client.sendMessage(question);
-    expect(JSON.stringify(answer)).toContain("You are service");
-    expect(answers).toEqual([[401, "Bearer"]]);
-  });
+  it.each(["JSONRPC", "HTTP+JSON"])(
+    "authenticates by the challenge alone, over %s (RFC 9728 §5.1)",
+    async (binding) => {
+      const answers: (readonly [number, string])[] = [];
+      const agentUrl = `${server.url}/mirror`;
+      const fetching = createAuthenticatingFetchWithRetry(fetch, {
+        headers: () => Promise.resolve({}),
+        async shouldRetryWithHeaders(_request, { status, headers }): Promise<HttpHeaders | undefined> {
+          const challenge = headers.get("www-authenticate") ?? "";
+          answers.push([status, challenge.split(" ", 1)[0] ?? ""]);
+          if (status !== 401) return undefined;
+          const { issuer, resource, scope } = await resourceOf(challenge, agentUrl);
+          return { authorization: `Bearer ${await clientToken({ issuer }, { resource, scope })}` };
+        },
+      });
+      const factory = new ClientFactory({
+        transports: [
+          new JsonRpcTransportFactory({ fetchImpl: fetching }),
+          new RestTransportFactory({ fetchImpl: fetching }),
+        ],
+        preferredTransports: [binding],
+        cardResolver: new DefaultAgentCardResolver({ fetchImpl: fetch }),
+      });
+      const client = await factory.createFromUrl(`${agentUrl}/`);
+      const answer = await client.sendMessage(question);
+      expect(JSON.stringify(answer)).toContain("You are service");
+      expect(answers).toEqual([[401, "Bearer"]]);
+    },
+  );
 });

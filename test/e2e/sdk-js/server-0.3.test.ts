@@ -25,7 +25,7 @@ describe.each(["JSONRPC", "HTTP+JSON", "GRPC"])("the server of the official SDK 
     return task as Task;
   }
 
-  test("tells what was chosen", () => {
+  test("reports what was chosen", () => {
     const offered = agent.card.additionalInterfaces?.find(({ transport }) => transport === binding);
     expect(client.chosen).toEqual({ url: offered?.url, protocolBinding: binding, protocolVersion: "0.3" });
   });
@@ -50,7 +50,7 @@ describe.each(["JSONRPC", "HTTP+JSON", "GRPC"])("the server of the official SDK 
     expect(await glances(client.sendStreamingMessage("fail"))).toEqual(["task SUBMITTED", "FAILED"]);
   });
 
-  test("parts of every kind go there and come back", async () => {
+  test("parts of every kind arrive and return unchanged", async () => {
     const parts = [
       { text: "more", metadata: { a: 1 } },
       { raw: "aGk=", mediaType: "text/plain", filename: "a.txt" },
@@ -77,7 +77,7 @@ describe.each(["JSONRPC", "HTTP+JSON", "GRPC"])("the server of the official SDK 
     });
   });
 
-  test("CancelTask, and its refusal", async () => {
+  test("CancelTask, and its rejection", async () => {
     const task = await working();
     expect((await client.cancelTask(task.id)).status.state).toBe("TASK_STATE_CANCELED");
     const { task: finished } = await client.sendMessage("go");
@@ -96,7 +96,7 @@ describe.each(["JSONRPC", "HTTP+JSON", "GRPC"])("the server of the official SDK 
     expect(await glances(client.subscribeToTask(task.id))).toEqual(["task COMPLETED"]);
   });
 
-  test("push configurations: made, read, listed, deleted", async () => {
+  test("push configurations: created, read, listed, deleted", async () => {
     const { id: taskId } = await working();
     const made = await client.createTaskPushNotificationConfig({
       taskId,
@@ -158,7 +158,7 @@ test.each(["JSONRPC", "HTTP+JSON"])("headers over %s are those of 0.3", async (b
   expect(sent).not.toHaveProperty("a2a-extensions");
 });
 
-test("a list of tasks is not a thing of JSON-RPC 0.3, and that is said without asking", async () => {
+test("listing tasks is not part of JSON-RPC 0.3, and the client says so without a request", async () => {
   const agent = await sdkAgent03();
   const client = await connect(agent.url, { binding: "JSONRPC" });
   const asked = agent.headers.length;
@@ -173,7 +173,7 @@ describe("finding it", () => {
     expect((await client.sendMessage("reply")).message).toBeDefined();
   });
 
-  test("with its card at hand", async () => {
+  test("with a given card", async () => {
     const agent = await sdkAgent03();
     const client = await connect(agent.card);
     expect((await client.sendMessage("reply")).message).toBeDefined();

@@ -51,7 +51,7 @@ describe.each(all)("the server of the official SDK 1.x over $binding $version", 
     expect(await glances(met.client.sendStreamingMessage("reply"))).toEqual(["message"]);
   });
 
-  test("CancelTask, and its refusal", async () => {
+  test("CancelTask, and its rejection", async () => {
     const task = await working();
     expect((await met.client.cancelTask(task.id)).status.state).toBe("TASK_STATE_CANCELED");
     const { task: finished } = await met.client.sendMessage("go");
@@ -115,11 +115,11 @@ describe.each(all)("the server of the official SDK 1.x over $binding $version", 
 });
 
 describe.each(all.filter(({ version }) => version === "1.0"))(
-  "the server of the official SDK 1.x over $binding, what 1.0 alone has",
+  "the server of the official SDK 1.x over $binding, features of 1.0 only",
   (chosen) => {
     const { met } = meeting(chosen);
 
-    test("GetTask, with as much history as asked for", async () => {
+    test("GetTask, with as much history as requested", async () => {
       const { task } = await met.client.sendMessage("go");
       const id = task?.id as string;
       expect((await met.client.getTask(id)).history).toHaveLength(1);
@@ -152,7 +152,7 @@ describe.each(all.filter(({ binding, version }) => version === "1.0" || binding 
   (chosen) => {
     const { met, working } = meeting(chosen);
 
-    test("push configurations: made, read, listed, deleted", async () => {
+    test("push configurations: created, read, listed, deleted", async () => {
       const { id: taskId } = await working();
       const made = await met.client.createTaskPushNotificationConfig({
         taskId,

@@ -27,7 +27,7 @@ async function report(chosen: { readonly binding: string; readonly version: stri
 }
 
 describe.each(all)("the server of the official SDK 1.x, asked over $binding $version", (chosen) => {
-  test("reports with the token, and each event is the body that came", async () => {
+  test("reports with the token, and each event is the received body", async () => {
     listening = await listenForWebhooks({ accept: { tokenOnly: true }, token: "s3cret" });
     await report(chosen);
     await expect.poll(() => listening.answers.length).toBe(listening.wire.length);
@@ -40,7 +40,7 @@ describe.each(all)("the server of the official SDK 1.x, asked over $binding $ver
     }
   });
 
-  test("reports with Authorization alone, where the config asks for that", async () => {
+  test("reports with Authorization alone, if the config asks for that", async () => {
     const authentication = { scheme: "Bearer", credentials: "abc" };
     listening = await listenForWebhooks({ accept: { tokenOnly: true, authentication }, token: "s3cret" });
     await report(chosen);
