@@ -30,12 +30,12 @@ describe("the ratios", () => {
     });
   });
 
-  test("are absent where one side has no figure", () => {
+  test("are absent if one side has no figure", () => {
     const { measures } = resultOf(caseWith(), { parley: { cpu: 3 }, official: { throughput: 1 } });
     expect(measures).toEqual({});
   });
 
-  test("of a case's own stand beside them", () => {
+  test("include the case's own", () => {
     expect(resultOf(caseWith(), { ...measured, measures: { growth: 1.1 } }).measures["growth"]).toBe(1.1);
   });
 });
@@ -51,14 +51,14 @@ describe("a target", () => {
     expect(meets({ measure: "cpuToRaw", atMost: 1.4 })).toBe(false);
   });
 
-  test("is missed by what was not measured", () => {
+  test("is missed if it was not measured", () => {
     expect(meets({ measure: "nothing", atLeast: 1 })).toBe(false);
     expect(meets({ measure: "growth", atMost: 1 }, { growth: Number.NaN })).toBe(false);
   });
 });
 
 describe("the cases", () => {
-  test("are those that the page tells of, each with a target", () => {
+  test("are those on the page, each with a target", () => {
     expect(cases.map(({ name }) => name)).toEqual([
       "message",
       "auth",
@@ -107,7 +107,7 @@ describe("the report", () => {
     expect(JSON.parse(line)).toMatchObject({ measures: {} });
   });
 
-  test("says for people what was reached and what was wanted", () => {
+  test("tells people the result and the target", () => {
     expect(textOf(result)).toContain("missed  as fast: 4.00 × (≥ 5.00 ×)");
     expect(missedOf([run])).toBe("- `one`, as fast: 4.00 ×, wanted ≥ 5.00 ×");
     const told = { ...run, results: [resultOf({ ...caseWith(target), why: "The other one is slow." }, measured)] };
@@ -116,7 +116,7 @@ describe("the report", () => {
     expect(missedOf([met])).toBe("None in this run.");
   });
 
-  test("shows the versions of Node side by side, and holds the newest to the targets", () => {
+  test("shows the versions of Node side by side, and compares the newest with the targets", () => {
     const across: Target = { says: "no dearer", measure: "cpuToOlderNode", atMost: 1, acrossNodes: true };
     const one = caseWith(target, across);
     const newer: Run = { setting, results: [resultOf(one, { ...measured, notes: ["Said twice.", "On 24."] })] };
@@ -146,13 +146,13 @@ describe("the report", () => {
     expect(() => runOf(jsonOf(result, { ...setting, quick: true }), [])).toThrow("--quick");
   });
 
-  test("says where the machine did other work when a measurement began", () => {
+  test("says if the machine was busy when a measurement began", () => {
     const page = (load: number): string => markdownOf([{ ...run, setting: { ...setting, load } }], {});
     expect(page(0.2)).not.toContain("busy");
     expect(page(1.5)).toContain("busy with other work**: 1.50 processes for each core");
   });
 
-  test("writes the part of a case that is measured apart alone, and keeps it where the rest is written", () => {
+  test("writes only the separately measured part of a case, and keeps it when the rest is written", () => {
     const all = [caseWith(target), { ...caseWith(target), name: "two", apart: true as const }];
     const line = (name: string, per: number): string =>
       jsonOf(resultOf({ ...caseWith(target), name }, { parley: { throughput: per } }), setting);
@@ -191,20 +191,20 @@ describe("the report", () => {
 });
 
 describe("the statistics", () => {
-  test("take quantiles from what was seen", () => {
+  test("take quantiles of the observations", () => {
     const hundred = Array.from({ length: 100 }, (_, at) => 100 - at);
     expect(summary(hundred)).toEqual({ p50: 50, p99: 99 });
     expect(quantile([7], 0.99)).toBe(7);
     expect(quantile([], 0.5)).toBeNaN();
   });
 
-  test("take the median of each figure on its own", () => {
+  test("take the median of each figure separately", () => {
     const rounds = [{ throughput: 1, cpu: 9 }, { throughput: 3, cpu: 7 }, { throughput: 2 }];
     expect(medians(rounds)).toEqual({ throughput: 2, cpu: 7 });
     expect(medians([])).toEqual({});
   });
 
-  test("extend quadratic time", () => {
+  test("extrapolate quadratic time", () => {
     const at = (chunks: number) => ({ chunks, seconds: 0.001 * chunks + 0.00002 * chunks ** 2 });
     expect(extrapolated(16_000, at(1_000), at(3_000))).toBeCloseTo(at(16_000).seconds, 6);
   });

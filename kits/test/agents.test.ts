@@ -45,13 +45,13 @@ describe("the agent for the kit of 1.0", () => {
     ["tck-artifact-data", { data: { key: "value", count: 42 } }],
     ["tck-artifact-file", { raw: expect.any(String), filename: "output.txt", mediaType: "text/plain" }],
     ["tck-artifact-file-url", { url: expect.any(String), filename: "output.txt", mediaType: "text/plain" }],
-  ] as readonly (readonly [string, Part])[])("gives for %s an artifact as it is told", async (prefix, part) => {
+  ] as readonly (readonly [string, Part])[])("returns for %s the specified artifact", async (prefix, part) => {
     const { task } = await send(client, `${prefix}-1`);
     expect(task?.status.state).toBe("TASK_STATE_COMPLETED");
     expect(task?.artifacts?.[0]?.parts).toEqual([part]);
   });
 
-  test("answers, asks for input and completes, also for an id that is used again with another message", async () => {
+  test("answers, asks for input and completes, also for an id that is reused with another message", async () => {
     expect((await send(client, "tck-message-response-1")).message?.parts).toEqual([
       { text: "Direct message response" },
     ]);
@@ -77,7 +77,7 @@ test("the agent for the kit of 0.3 works for a while and then asks for input; th
   expect(card["additionalInterfaces"]).toContainEqual({ url: expect.stringMatching(/^http:/), transport: "GRPC" });
 });
 
-test.each(["all", "none", "guarded"])("the agent for ACTS is there, %s", async (configuration) => {
+test.each(["all", "none", "guarded"])("the agent for ACTS exists, %s", async (configuration) => {
   const server = await started(await start("acts", configuration, 0));
   const { capabilities, securityRequirements } = await cardOf(server);
   expect(capabilities).toMatchObject({ streaming: configuration !== "none" });
@@ -88,6 +88,6 @@ test.each([
   ["tck-1.0", "some"],
   ["tck-0.3", "none"],
   ["acts", "extension"],
-] as const)("there is no %s %s", async (kit, configuration) => {
+] as const)("%s %s does not exist", async (kit, configuration) => {
   expect(await start(kit, configuration, 0)).toBeUndefined();
 });

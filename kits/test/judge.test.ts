@@ -98,7 +98,7 @@ describe("a run", () => {
 
 const strictly = (run: string): boolean => run.startsWith("strict");
 
-describe.each(kits)("what is expected of %s", (kit) => {
+describe.each(kits)("the expected results of %s", (kit) => {
   const expected = expectationOf(kit);
   const { contradictions, open, deviations = [] } = expected;
   const rows = Object.keys(expected.runs);
@@ -117,7 +117,7 @@ describe.each(kits)("what is expected of %s", (kit) => {
       expect(runs).toEqual(expect.arrayContaining([...each.runs]));
   });
 
-  test("has the number of the readings of the runner, and the check of each reading", () => {
+  test("has the number of the runner's interpretations, and the check of each", () => {
     const counts = Object.values(expected.runs).map(({ readings = 0 }) => readings);
     expect(Math.max(...counts) > 0).toBe(kit === "acts");
     expect(expected.readings?.map(({ test: id }) => id) ?? []).toEqual(

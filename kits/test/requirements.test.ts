@@ -5,7 +5,7 @@ test("every requirement of A2A 1.0 on servers has a proof that exists, or names 
   expect(faults(readRequirements())).toEqual([]);
 });
 
-test("a row is reported without a proof, with a proof that does not exist, twice, or without a section", () => {
+test("a row without a proof, with a missing proof, listed twice, or without a section is reported", () => {
   const requirement = "A send is answered.";
   const here = "kits/test/requirements.test.ts";
   const claims = new Map([

@@ -77,7 +77,7 @@ it("asks for what is missing, then for a login, and continues on its own after i
   for (const secret of [used[0] ?? "", clientSecret]) expect(everything).not.toContain(secret);
 });
 
-it("says that an email address is not a postal one, and takes the next answer", async () => {
+it("rejects an email address as a postal one, and accepts the next answer", async () => {
   const { say } = await given();
   expect(question(await say("Update the user's address to ada@example.com"))).toMatch(
     /^Sorry, I need a postal address/,
@@ -119,13 +119,13 @@ it.each([
   },
 );
 
-it("asks for the address if there is none", async () => {
+it("asks for the address if it is missing", async () => {
   const { say } = await given();
   expect(question(await say("My number is +44 20 7946 0000"))).toBe("What is the new address?");
   expect((await say("221B Baker Street")).status.state).toBe("TASK_STATE_AUTH_REQUIRED");
 });
 
-it("changes nothing where the login is refused (A2A 1.0 §7.6)", async () => {
+it("changes nothing if the user declines the login (A2A 1.0 §7.6)", async () => {
   const { client, say, records } = await given();
   await say(inEnglish);
   const { id, status } = await say("+44 20 7946 0000");

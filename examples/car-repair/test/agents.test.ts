@@ -138,7 +138,7 @@ it.each(stories)(
   },
 );
 
-it("says what it finds in the video, and asks for another one if there is nothing to find", async () => {
+it("describes what it finds in the video, and asks for another one if it finds nothing", async () => {
   const { conversation } = await given();
   expect(question((await conversation.send("Hello")).task!)).toBe("What is wrong with your car?");
   await conversation.send("It rattles");
@@ -176,7 +176,7 @@ it("says that a part is out of stock, and orders nothing", async () => {
   expect((await supplier.listTasks()).tasks).toEqual([]);
 });
 
-it("ends a job whose model finds no end, and gives the model what a tool says is wrong", async () => {
+it("ends a job whose model does not finish, and passes errors of tools to the model", async () => {
   const results: string[] = [];
   const { conversation, called } = await given({
     thinks: async (_job, done) => {

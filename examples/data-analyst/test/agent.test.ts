@@ -110,7 +110,7 @@ describe.each(["JSONRPC", "HTTP+JSON"])("over %s", (binding) => {
 });
 
 describe("a conversation", () => {
-  it("remembers the table for later questions, also after the server was restarted", async () => {
+  it("remembers the table for later questions, also after a restart of the server", async () => {
     const path = join(await folder(), "store.db");
     const first = await start({ path });
     const { contextId } = await send(await connect(first.url), [csvPart("weather.csv")]);
@@ -141,7 +141,7 @@ describe("a conversation", () => {
     expect(lastWords(other)).toContain("Send me a table");
   });
 
-  it("keeps the last good table when the next file is none", async () => {
+  it("keeps the last good table when the next file is not a table", async () => {
     const to = await client();
     const { contextId } = await send(to, [csvPart("weather.csv")]);
     const refused = await send(to, [csvPart("page.csv", "<html></html>")], { contextId });
@@ -149,7 +149,7 @@ describe("a conversation", () => {
     expect((await ask(to, "chart count by weather", { contextId })).status.state).toBe("TASK_STATE_COMPLETED");
   });
 
-  it("takes up the question once the table comes", async () => {
+  it("answers the question once the table arrives", async () => {
     const to = await client();
     const waiting = await ask(to, "chart count by weather");
     expect(waiting.status.state).toBe("TASK_STATE_INPUT_REQUIRED");
@@ -158,7 +158,7 @@ describe("a conversation", () => {
     expect(artifactOf(task, "chart").name).toBe("Number of rows by weather");
   });
 
-  it("answers a message that came while it worked, in the same task", async () => {
+  it("answers a message that arrived during its work, in the same task", async () => {
     const to = await client();
     const { contextId } = await send(to, [csvPart("levels.csv", largeCsv(25_000))]);
     const stream = to.sendStreamingMessage({
@@ -183,7 +183,7 @@ describe("a conversation", () => {
   });
 });
 
-describe("questions back", () => {
+describe("questions back to the user", () => {
   it("asks which column, and continues with the answer in the same task", async () => {
     const to = await client();
     const asked = await send(to, [text("chart temp by foo"), csvPart("weather.csv")]);
@@ -202,7 +202,7 @@ describe("questions back", () => {
     expect(artifactOf(done, "chart").name).toBe("Average temp_max and average temp_min by date");
   });
 
-  it("continues after a restart in between, with the table of then", async () => {
+  it("continues after a restart in between, with the same table", async () => {
     const path = join(await folder(), "store.db");
     const first = await start({ path });
     const to = await connect(first.url);
@@ -214,14 +214,14 @@ describe("questions back", () => {
     expect(artifactOf(done, "chart").name).toBe("Average temp_min by weather");
   });
 
-  it("takes another question for an answer, too", async () => {
+  it("accepts another question as an answer, too", async () => {
     const to = await client();
     const asked = await send(to, [text("chart temp by month"), csvPart("weather.csv")]);
     const done = await ask(to, "chart total precipitation by year", { taskId: asked.id, contextId: asked.contextId });
     expect(artifactOf(done, "chart").name).toBe("Total precipitation by year");
   });
 
-  it("offers questions where it finds none", async () => {
+  it("suggests questions if it does not understand one", async () => {
     const to = await client();
     const { contextId } = await send(to, [text("here you are"), csvPart("seattle-weather.csv")]);
     const asked = await ask(to, "flabbergast", { contextId });
@@ -240,14 +240,14 @@ describe("questions back", () => {
 });
 
 describe("answers without a task", () => {
-  it.each(["help", "hi", "what can you do?", "make me a sandwich"])("“%s” gets words alone", async (question) => {
+  it.each(["help", "hi", "what can you do?", "make me a sandwich"])("“%s” gets only text", async (question) => {
     const { message, task } = await (await client()).sendMessage(question);
     expect(task).toBeUndefined();
     expect(message?.parts[0]?.text).toContain("chart average temp_max by month");
   });
 });
 
-describe("what the caller can show", () => {
+describe("output modes that the caller accepts", () => {
   it.each([
     [["application/json"], ["application/json", "text/plain"]],
     [["text/plain"], ["text/plain"]],
@@ -260,7 +260,7 @@ describe("what the caller can show", () => {
   });
 });
 
-describe("what is refused", () => {
+describe("rejected input", () => {
   it.each<[string, readonly Part[], RegExp]>([
     ["a web page", [csvPart("a.csv", "<!doctype html><html></html>")], /web page.*fields separated by commas/],
     ["JSON", [csvPart("a.csv", '{"a":1}')], /JSON, not CSV/],
@@ -268,14 +268,14 @@ describe("what is refused", () => {
     ["bytes", [csvPart("a.csv", new Uint8Array([0, 1, 2, 0, 5]))], /binary/],
     ["sentences", [csvPart("a.csv", "one\ntwo words\nthree\n")], /no columns/],
     ["two files", [csvPart("weather.csv"), csvPart("flights-airport.csv")], /one table at a time/],
-  ])("%s: rejected, in words that help", async (_, parts, words) => {
+  ])("%s: rejected, with a helpful message", async (_, parts, words) => {
     const task = await send(await client(), [text("chart a by b"), ...parts]);
     expect(task.status.state).toBe("TASK_STATE_REJECTED");
     expect(lastWords(task)).toMatch(words);
     expect(task.artifacts ?? []).toEqual([]);
   });
 
-  it("a file that breaks half-way: failed, with the place", async () => {
+  it("a file that breaks half-way: failed, with the position", async () => {
     const broken = `a,b\n${"1,2\n".repeat(80_000)}3,"open\n${"4,5\n".repeat(10)}`;
     const task = await send(await client(), [csvPart("a.csv", broken)]);
     expect(task.status.state).toBe("TASK_STATE_FAILED");
@@ -318,14 +318,14 @@ describe("files by URL", () => {
   it.each([
     ["/nothing", "status 404"],
     ["/moved.csv", "do not follow redirects"],
-  ])("%s: failed, saying why", async (path, words) => {
+  ])("%s: failed, with the reason", async (path, words) => {
     const { url } = await site();
     const task = await send(await client({ agent: open() }), [{ url: `${url}${path}` }]);
     expect(task.status.state).toBe("TASK_STATE_FAILED");
     expect(lastWords(task)).toContain(words);
   });
 
-  it("are refused at addresses of this machine and its network, without a call", async () => {
+  it("are rejected at addresses of this machine and its network, without a request", async () => {
     const { url, hits } = await site();
     const to = await client();
     for (const address of [
@@ -342,7 +342,7 @@ describe("files by URL", () => {
   });
 
   it.each(["weather.csv", "http://", "http://[::1/a.csv", "not\na url"])(
-    "are named where %j is not a URL",
+    "are named if %j is not a URL",
     async (url) => {
       const task = await send(await client({ agent: open() }), [{ url }]);
       expect(task.status.state).toBe("TASK_STATE_REJECTED");
@@ -352,7 +352,7 @@ describe("files by URL", () => {
 });
 
 /** Each answer comes from a server by the byte; what escapes from a callback would end the server, and the test run. */
-describe("files whose server answers as none should", () => {
+describe("files of a misbehaving server", () => {
   const failed = /^(I could not fetch|I asked for that file and got|That address leads to|That file is larger)/;
 
   it("fail with a safe sentence, and leave the agent able to answer", async () => {
@@ -374,7 +374,7 @@ describe("files whose server answers as none should", () => {
     expect(fine.status.state).toBe("TASK_STATE_COMPLETED");
   });
 
-  it("fail within the time of the call, however long they would continue", async () => {
+  it("fail within the timeout of the call, however long they would continue", async () => {
     const fetch = guardedFetch({ allowPrivate: true, timeout: 300, maxBytes: 1 << 20 }, nodeDialer());
     const to = await client({ agent: createDataAnalyst({ fetch }) });
     await Promise.all(
@@ -388,7 +388,7 @@ describe("files whose server answers as none should", () => {
 });
 
 describe("tables in other parts", () => {
-  it("come as text of type text/csv", async () => {
+  it("arrive as text of type text/csv", async () => {
     const table = text("day,level\n2020-01-01,1\n2020-01-02,3\n", { mediaType: "text/csv; charset=utf-8" });
     const task = await send(await client(), [text("plot level over day"), table]);
     expect(dataOf(artifactOf(task, "chart"))).toMatchObject({
@@ -396,7 +396,7 @@ describe("tables in other parts", () => {
     });
   });
 
-  it("do not come as JSON", async () => {
+  it("do not arrive as JSON", async () => {
     const to = await client({ agent: { ...createDataAnalyst(), defaultInputModes: ["*/*"] } });
     const task = await send(to, [text("chart a by b"), data([{ a: 1, b: 2 }])]);
     expect(task.status.state).toBe("TASK_STATE_REJECTED");
@@ -449,7 +449,7 @@ describe("a large file", () => {
     expect(task.artifacts ?? []).toEqual([]);
   });
 
-  it("is worked through with progress, and the server answers others meanwhile", async () => {
+  it("is processed with progress, and the server answers others meanwhile", async () => {
     const { url } = await start();
     const to = await connect(url);
     const stream = to.sendStreamingMessage({

@@ -72,7 +72,7 @@ describe("the numbers of a chart", () => {
     expect(groups.reduce((sum, { rows }) => sum + rows, 0)).toBe(2922);
   });
 
-  it("are those of the rows that were asked for", async () => {
+  it("are those of the requested rows", async () => {
     const numbers = await grouped(real("weather.csv"), "chart total precipitation by year for Seattle");
     const expected = linesOf("weather.csv")
       .filter((row) => row[0] === "Seattle" && row[1]?.startsWith("2014"))
@@ -111,7 +111,7 @@ describe("the numbers of a chart", () => {
     expect((await grouped(table, `chart average v by ${unit}`)).groups.map(({ label }) => label)).toEqual(labels);
   });
 
-  it("have no value where a group has no number", async () => {
+  it("have no value if a group has no number", async () => {
     const table = tableOf("k,v\na,1\na,2\nb,NA\nb,\nc,3\n");
     const { groups } = await grouped(table, "average v by k");
     expect(groups.map(({ label, values }) => [label, values[0]])).toEqual([
@@ -121,7 +121,7 @@ describe("the numbers of a chart", () => {
     ]);
   });
 
-  it("are a single number where no chart was asked for", async () => {
+  it("are a single number if no chart was requested", async () => {
     const numbers = await grouped(real("seattle-weather.csv"), "what is the median wind?");
     expect(chartText(numbers)).toBe("Median wind. The median wind is 3.");
     expect(chartData("t", numbers)).toMatchObject({ kind: "number", groups: [{ values: { "median wind": 3 } }] });
@@ -153,7 +153,7 @@ describe("the picture", () => {
     expect(await Promise.all([draw(), draw()])).toEqual([svg, svg]);
   });
 
-  it("takes names of columns and values for nothing but text", async () => {
+  it("uses names of columns and values only as text", async () => {
     const table = tableOf(`"a.b[0]","<script>alert('1')</script>"\nx<y&z,1\n"datum[""q""]",2\n`);
     const numbers = await answer(table, "chart average script alert by a.b[0]");
     const svg = await renderSvg(specOf(numbers, "<b>&"));
@@ -173,7 +173,7 @@ describe("the picture", () => {
   });
 });
 
-describe("the answer in words", () => {
+describe("the answer in text", () => {
   it("names the highest and the lowest, and what was left out", async () => {
     const text = chartText(await answer(real("flights-airport.csv"), "chart total count by origin"));
     expect(text).toBe(
@@ -181,7 +181,7 @@ describe("the answer in words", () => {
     );
   });
 
-  it("comes as a table for those who see no pictures", async () => {
+  it("is a table for callers who cannot see images", async () => {
     const table = chartTable(await answer(tableOf("k|1,v\nx|y,1\nz,2\n"), "average v by k|1"));
     expect(table).toBe("| k\\|1 | average v |\n| --- | --- |\n| z | 2 |\n| x\\|y | 1 |");
   });

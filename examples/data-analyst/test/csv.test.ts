@@ -18,7 +18,7 @@ function refusalOf(work: () => unknown): Refusal {
   throw new Error("It was taken");
 }
 
-describe("how a table is written", () => {
+describe("the format of a table", () => {
   it.each([
     [",", "a,b,c\n1,2,3\n4,5,6\n"],
     [";", "a;b;c\n1,5;2;3\n4;5,5;6\n"],
@@ -51,7 +51,7 @@ describe("how a table is written", () => {
     expect(tableOf("a,a,,a\n1,2,3,4\n").columns).toEqual(["a", "a (2)", "column 3", "a (3)"]);
   });
 
-  it("takes years on top for names", () => {
+  it("uses years in the first row as names", () => {
     expect(tableOf("country,2010,2011\nPeru,5,6\nChile,7,8\n")).toMatchObject({
       header: true,
       columns: ["country", "2010", "2011"],
@@ -88,7 +88,7 @@ describe("how a table is written", () => {
   });
 });
 
-describe("what is not a table", () => {
+describe("invalid tables", () => {
   const prose =
     "Dear Ann,\nit rained all day, so we stayed in.\nTomorrow we will try again, the forecast is good, or so they say.\nYours\n";
   it.each([
@@ -106,13 +106,13 @@ describe("what is not a table", () => {
     ["a PDF", "%PDF-1.7\n%âãÏÓ", /PDF/],
     ["bytes", "\x00\x01\x02\x03\x00\xff\x00,\n\x07", /binary/],
     ["rows of any length", "a,b\n1,2,3,4\n5,5,5\n6,7,8\n9,1,2,3,4,5\n1,1\n", /number of fields/],
-  ])("refuses %s, and says what it is", (_, text, message) => {
+  ])("rejects %s, and says what it is", (_, text, message) => {
     const refusal = refusalOf(() => openTable("t.csv", Buffer.from(text, "latin1")));
     expect(refusal.outcome).toBe("rejected");
     expect(refusal.message).toMatch(message);
   });
 
-  it("takes a single column of numbers", () => {
+  it("accepts a single column of numbers", () => {
     expect(tableOf("level\n1.5\n2.5\n3\n").columns).toEqual(["level"]);
   });
 
@@ -121,7 +121,7 @@ describe("what is not a table", () => {
     await expect(rowsOf(text)).rejects.toThrow(/after row 30000 is never closed/);
   });
 
-  it("fails when a file falls apart after a good beginning", async () => {
+  it("fails when a file becomes invalid after a valid beginning", async () => {
     const text = `a,b\n${"1,2\n".repeat(70_000)}${"1,2,3\n".repeat(70_000)}`;
     await expect(rowsOf(text)).rejects.toMatchObject({
       outcome: "failed",
@@ -131,7 +131,7 @@ describe("what is not a table", () => {
 });
 
 describe("reading a large table", () => {
-  it("stops at the signal, and lets the event loop have its turns", async () => {
+  it("stops at the signal, and yields to the event loop", async () => {
     const table = tableOf(largeCsv(50_000));
     const controller = new AbortController();
     let ticks = 0;
@@ -196,13 +196,13 @@ describe("values", () => {
     },
   );
 
-  it("tells the two orders of day and month apart", () => {
+  it("distinguishes the two orders of day and month", () => {
     expect(readMonthFirst("2/1/2012")).toBe(Date.UTC(2012, 1, 1));
     expect(readDayFirst("2/1/2012")).toBe(Date.UTC(2012, 0, 2));
     expect(readMonthFirst("13/1/2012")).toBeUndefined();
   });
 
-  it("knows yes, no and nothing", () => {
+  it("recognizes yes, no and missing values", () => {
     expect(["Yes", "FALSE", "t", "1"].map(readBoolean)).toEqual([true, false, true, undefined]);
     expect(["", " ", "NA", "n/a", "null", "-", "none", "0"].map(isMissing)).toEqual([
       true,

@@ -64,7 +64,7 @@ async function parley(command: string): Promise<string> {
 }
 
 describe("the program", { timeout: 120_000 }, () => {
-  it("says where it is and what to try next, and what it says works", async () => {
+  it("prints its address and what to try next, and that works", async () => {
     const { url, said } = await start();
     expect(said.split("\n").find((line) => !line.startsWith("{"))).toBe(`Data analyst at ${url}`);
     expect(said).not.toContain("npx");
@@ -100,13 +100,13 @@ describe("the program", { timeout: 120_000 }, () => {
     expect(task?.artifacts?.map(({ name }) => name)).toEqual(["Profile of table.csv", "Mm by day"]);
   });
 
-  it("names a port that is in use, and a PORT that is not valid", async () => {
+  it("names a port that is in use, and an invalid PORT", async () => {
     const { url } = await start();
     await expect(start(new URL(url).port)).rejects.toThrow(/another process uses this port.*PORT=4001 npm start/s);
     await expect(start("http")).rejects.toThrow(/PORT must be a number/);
   });
 
-  it("takes a lost run up again after SIGKILL, with artifacts equal to those of an undisturbed one", async () => {
+  it("resumes a lost run after SIGKILL, with artifacts equal to those of an undisturbed one", async () => {
     const parts = [text("chart average level by month"), csvPart("levels.csv", largeCsv(110_000))];
     const first = await start();
     const to = await connect(first.url, { reconnect: false });

@@ -78,7 +78,7 @@ describe("real files", () => {
     ]);
   });
 
-  it("tells what it found piece by piece, and the same as data", async () => {
+  it("streams its findings piece by piece, and the same as data", async () => {
     const profile = await profileOf(openTable("weather.csv", dataset("weather.csv")));
     const texts = profileText(profile);
     expect(texts).toHaveLength(8);
@@ -105,7 +105,7 @@ describe("types", () => {
     expect((await columnOf(name, values)).type).toBe(type);
   });
 
-  it("takes the order of day and month from the column, and says where nothing settles it", async () => {
+  it("takes the order of day and month from the column, and says if it is ambiguous", async () => {
     expect((await columnOf("d", ["13/01/2012", "01/02/2012"])).dates).toMatchObject({
       format: "day first",
       max: Date.UTC(2012, 1, 1),
@@ -121,32 +121,32 @@ describe("types", () => {
     });
   });
 
-  it("leaves a few values of another kind out, and counts them", async () => {
+  it("leaves out a few values of another type, and counts them", async () => {
     const values = [...Array.from({ length: 99 }, (_, index) => String(index)), "about 7"];
     expect(await columnOf("n", values)).toMatchObject({ type: "integer", invalid: 1, numbers: { max: 98 } });
     expect((await columnOf("n", [...values, ...Array.from({ length: 9 }, () => "many")])).type).toBe("text");
   });
 });
 
-describe("memory that does not grow", () => {
+describe("bounded memory", () => {
   const rows = 30_000;
   const text = `id,value\n${Array.from({ length: rows }, (_, row) => `k${row},${(row * 7919) % 10_007}.5`).join("\n")}\n`;
 
-  it("stops counting different values, and says so", async () => {
+  it("stops counting distinct values, and says so", async () => {
     const [id] = await columnsOf(text);
     expect(id).toMatchObject({ type: "text", count: rows, distinct: 10_000, distinctExact: false, top: [] });
     const [first, ...others] = profileText(await profileOf(tableOf(text)));
     expect(`${first}${others.join("")}`).toContain("more than 10,000 different values");
   });
 
-  it("takes quantiles from a sample that lies close, and says so", async () => {
+  it("takes quantiles from a close sample, and says so", async () => {
     const [, value] = await columnsOf(text);
     expect(value?.numbers).toMatchObject({ quantilesExact: false, min: 0.5, max: 10_006.5 });
     expect(Math.abs((value?.numbers?.median ?? 0) - 5003.5)).toBeLessThan(300);
     expect(profileText(await profileOf(tableOf(text))).join("")).toContain("quartiles about");
   });
 
-  it("finds the same twice, sample included", async () => {
+  it("gives the same result twice, sample included", async () => {
     expect(await profileOf(tableOf(text))).toEqual(await profileOf(tableOf(text)));
   });
 });
@@ -160,13 +160,13 @@ describe("numbers", () => {
     expect(found.sum).toBe(10_000);
   });
 
-  it("knows the spread of far-off values", () => {
+  it("computes the spread of outliers", () => {
     const found = moments();
     for (const value of [1e9 + 4, 1e9 + 7, 1e9 + 13, 1e9 + 16]) found.add(value);
     expect(found.stddev).toBeCloseTo(Math.sqrt(30), 9);
   });
 
-  it("keeps every value while there is room", () => {
+  it("keeps every value while there is space", () => {
     const sample = sampleOf(3);
     [3, 1, 2].forEach((value) => sample.add(value));
     expect([...sample.sorted()]).toEqual([1, 2, 3]);

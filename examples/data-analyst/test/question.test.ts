@@ -29,7 +29,7 @@ function resolve(file: string, question: string, answers: Answers = {}): Plan | 
   return resolveChart(request, profile, answers);
 }
 
-describe("what is asked for", () => {
+describe("questions", () => {
   it.each([
     ["help", "help"],
     ["?", "help"],
@@ -51,7 +51,7 @@ describe("what is asked for", () => {
     expect(parseQuestion(text).kind).toBe(kind);
   });
 
-  it("knows how many rows", () => {
+  it("counts rows", () => {
     expect(parseQuestion("show me the first 25 rows")).toEqual({ kind: "rows", count: 25 });
     expect(parseQuestion("head")).toEqual({ kind: "rows", count: 10 });
   });
@@ -167,7 +167,7 @@ describe("plans", () => {
     expect(resolve(file, question)).toMatchObject({ title, ...plan });
   });
 
-  it("says what it took for granted", () => {
+  it("states its assumptions", () => {
     expect(resolve("weather.csv", "chart wind by weather")).toMatchObject({
       notes: [expect.stringContaining("this is the average")],
     });
@@ -177,7 +177,7 @@ describe("plans", () => {
     });
   });
 
-  it("forgives slips and other ways to write a name", () => {
+  it("tolerates typos and other spellings of a name", () => {
     for (const words of ["precipitaton", "Precipitation", "precip", "`precipitation`"]) {
       expect(resolve("weather.csv", `chart total ${words} by location`)).toMatchObject({
         title: "Total precipitation by location",
@@ -186,7 +186,7 @@ describe("plans", () => {
   });
 });
 
-describe("questions back", () => {
+describe("questions back to the user", () => {
   it.each<[string, string, RegExp, readonly string[]]>([
     ["weather.csv", "chart temp by month", /by “temp”/, ["temp_max", "temp_min"]],
     [
@@ -246,7 +246,7 @@ describe("questions back", () => {
     });
   });
 
-  it("counts rows where that is the answer", () => {
+  it("counts rows if that is the answer", () => {
     const ask = resolve("weather.csv", "chart average weather by month") as Ask;
     expect(
       resolve("weather.csv", "chart average weather by month", { [ask.key]: [ask.choices[0]?.value ?? ""] }),
@@ -280,7 +280,7 @@ describe("answers", () => {
     expect(readAnswer(text, ask)).toEqual(taken);
   });
 
-  it("takes one where one is asked for", () => {
+  it("accepts one if one is requested", () => {
     const { several: _, ...single } = ask;
     expect(readAnswer("all", single)).toBeUndefined();
     expect(readAnswer("wind", single)).toEqual(["wind"]);

@@ -65,26 +65,22 @@ function checkpointIn(step: readonly AgentEvent[]): JsonValue | undefined {
   return step.find((event) => event.kind === "checkpoint")?.value;
 }
 
-describe("a run that was lost", () => {
+describe("a lost run", () => {
   it.each([
     ["a chart", [text("chart median level by month and station"), csvPart("levels.csv", largeCsv(25_000))]],
     ["a question back", [text("chart foo by month"), csvPart("weather.csv")]],
     ["points", [text("plot temp_max against wind"), csvPart("weather.csv")]],
-  ])(
-    "continues from each of its checkpoints, and says the rest as it would have: %s",
-    { timeout: 60_000 },
-    async (_, parts) => {
-      const message: Message = { messageId: "message", role: "ROLE_USER", parts };
-      const whole = await run(message);
-      expect(whole.length).toBeGreaterThan(5);
-      for (const [place, step] of whole.entries()) {
-        const checkpoint = checkpointIn(step);
-        if (place === whole.length - 1 && checkpoint === undefined) continue;
-        expect(checkpoint).toMatchObject({ steps: place + 1 });
-        expect(JSON.stringify(await run(message, checkpoint))).toBe(JSON.stringify(whole.slice(place + 1)));
-      }
-    },
-  );
+  ])("continues from each of its checkpoints, and yields the same rest: %s", { timeout: 60_000 }, async (_, parts) => {
+    const message: Message = { messageId: "message", role: "ROLE_USER", parts };
+    const whole = await run(message);
+    expect(whole.length).toBeGreaterThan(5);
+    for (const [place, step] of whole.entries()) {
+      const checkpoint = checkpointIn(step);
+      if (place === whole.length - 1 && checkpoint === undefined) continue;
+      expect(checkpoint).toMatchObject({ steps: place + 1 });
+      expect(JSON.stringify(await run(message, checkpoint))).toBe(JSON.stringify(whole.slice(place + 1)));
+    }
+  });
 
   it("does not continue with a file that changed meanwhile", async () => {
     const message = (content: string): Message => ({

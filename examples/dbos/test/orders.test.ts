@@ -61,7 +61,7 @@ test.each([
   ["after", "2"],
   ["charge", "1"],
   ["after", "4"],
-])("buys a lamp, and says each thing once: killed after %s %s", async (word, count) => {
+])("buys a lamp, and reports each step once: killed after %s %s", async (word, count) => {
   const { client, lines, deaths } = await running(`${word}-${count}`, [word, count]);
   const conversation = client.conversation();
   const asked = await conversation.send("A lamp");
@@ -77,7 +77,7 @@ test.each([
   expect(deaths()).toBe(word === "none" ? 0 : 1);
 });
 
-test("buys nothing for an order that was canceled, or refused", async () => {
+test("buys nothing for an order that was canceled, or rejected", async () => {
   const { client, lines } = await running("canceled");
   const first = client.conversation();
   const { task } = await first.send("A sofa");

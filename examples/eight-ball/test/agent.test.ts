@@ -41,7 +41,7 @@ function inOrder(value: unknown): string {
 }
 
 describe.each(exchanges)("on the wire of $version", ({ version, header, request, response, reply }) => {
-  it("is what the guide prints", async () => {
+  it("equals what the guide prints", async () => {
     const answer = await post(await served(), header, request);
     expect([answer.status, answer.headers.get("Content-Type"), answer.headers.get(header)]).toEqual([
       200,
@@ -53,13 +53,13 @@ describe.each(exchanges)("on the wire of $version", ({ version, header, request,
     expect(inOrder(await answer.json())).toBe(inOrder(response));
   });
 
-  it("has no unlocked fortune, and no header, where the extension is not asked for", async () => {
+  it("has no unlocked fortune, and no header, if the extension is not requested", async () => {
     const answer = await post(await served(), undefined, request);
     expect([...answer.headers.keys()].filter((name) => name.includes("extensions"))).toEqual([]);
     expect(await answer.text()).not.toContain("bingo");
   });
 
-  it("is what our client sends", async () => {
+  it("equals what our client sends", async () => {
     const sent: (readonly [Headers, string])[] = [];
     const client = await connect(await served(), {
       version,
@@ -115,7 +115,7 @@ it("has the card of the guide", async () => {
   expect(client.card.capabilities.extensions).toContainEqual(declaration);
 });
 
-it("has a fortune for each code, and none for what is not a code", async () => {
+it("has a fortune for each code, and none for an invalid code", async () => {
   const url = await served();
   const client = await connect(url, { extensions: [konamiCode] });
   const ask = async (code: string | number) => {

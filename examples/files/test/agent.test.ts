@@ -38,7 +38,7 @@ it("asks for a file if there is none, and says what is wrong with one", async ()
   expect(problems).toEqual([]);
 });
 
-it("refuses the document.pdf of the guide with the code of its table, over 0.3 (0.2.5, usage example 2)", async () => {
+it("rejects the document.pdf of the guide with the code of its table, over 0.3 (0.2.5, usage example 2)", async () => {
   const server = await serve(agent, { port: 0, store: memoryStore(), logger: false });
   onTestFinished(() => server.close());
   const bytes = Buffer.from("%PDF-1.4\n%%EOF\n").toString("base64");

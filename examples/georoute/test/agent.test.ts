@@ -246,7 +246,7 @@ it("maps the trip that was planned in the conversation, with every stop highligh
   expect(colorsOf(part(task, "image/png"))).toContain(0xff_00_b3_ff);
 });
 
-it.each(["words", "data"])("asks for the stops where no trip is planned, and takes them as %s", async (form) => {
+it.each(["words", "data"])("asks for the stops if no trip is planned, and accepts them as %s", async (form) => {
   const say = await talking();
   const asked = await say(text(ofTrip));
   expect(asked.status.state).toBe("TASK_STATE_INPUT_REQUIRED");
@@ -258,7 +258,7 @@ it.each(["words", "data"])("asks for the stops where no trip is planned, and tak
   expect(namesOf(task)).toEqual(["Palo Alto", ...via, "San Francisco"]);
 });
 
-it("finds the coffee shops within a mile of the location in the message, and no other (the second skill's second example)", async () => {
+it("finds only the coffee shops within a mile of the location in the message (the second skill's second example)", async () => {
   const say = await talking();
   const location = { lat: 37.422, lng: -122.084 };
   const task = await say(text(ofShops), data({ location }));
@@ -278,7 +278,7 @@ it.each([
   [data({ lat: 37.775, lng: -122.4194 }), ["Market Street Coffee", "Hayes Valley Espresso"]],
   [text("37.775, -122.4194"), ["Market Street Coffee", "Hayes Valley Espresso"]],
   [text("Fremont"), []],
-])("asks where the caller is, and takes the answer %#", async (answer, found) => {
+])("asks for the caller's location, and accepts the answer %#", async (answer, found) => {
   const say = await talking();
   const asked = await say(text(ofShops));
   expect(asked.status.state).toBe("TASK_STATE_INPUT_REQUIRED");
@@ -286,7 +286,7 @@ it.each([
   expect(namesOf(await say(answer))).toEqual(["You are here", ...found]);
 });
 
-it("answers in what the caller accepts, and in nothing else (A2A 1.0 §3.2.2)", async () => {
+it("answers only in what the caller accepts (A2A 1.0 §3.2.2)", async () => {
   const send = await given();
   expect(typesOf(await send(inWords, "text/html"))).toEqual(["text/html"]);
   expect(typesOf(await send(inWords, "application/*"))).toEqual(["application/json", "application/vnd.geo+json"]);
@@ -299,7 +299,7 @@ it("answers in what the caller accepts, and in nothing else (A2A 1.0 §3.2.2)", 
   expect(none.status.message?.parts[0]?.text).toContain("text/html, and you accept none of it");
 });
 
-it("asks again where a place is unknown, or the data does not fit", async () => {
+it("asks again if a place is unknown, or the data does not match", async () => {
   const send = await given();
   const unknown = await send("Plan a route from 'Atlantis' to 'Palo Alto'");
   expect(unknown.status.state).toBe("TASK_STATE_INPUT_REQUIRED");
@@ -312,7 +312,7 @@ it("asks again where a place is unknown, or the data does not fit", async () => 
   expect(control.status.state).toBe("TASK_STATE_INPUT_REQUIRED");
 });
 
-it("finds the fastest way with the traffic of the moment, and none if there is none", async () => {
+it("finds the fastest route with the current traffic, or reports that there is none", async () => {
   const [office, airport] = [placeOf("1600 amphitheatre parkway, mountain view, ca")!, places[3]!];
   const roads = async (...wishes: Preference[]) =>
     (await routeAlong([office, airport], wishes, usualTraffic))?.roads[0];

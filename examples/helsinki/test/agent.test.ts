@@ -77,7 +77,7 @@ it.each([
   },
 );
 
-it("books what can be booked at the same time at the same time", async () => {
+it("books independent parts at the same time", async () => {
   const begun = new Map<Service, () => void>();
   const both = new Promise<void>((resolve) => {
     for (const service of ["hotel", "snowmobiling"] as const) {
@@ -97,7 +97,7 @@ it("books what can be booked at the same time at the same time", async () => {
 });
 
 it.each(["the artifact that the answer names", "the words of the answer"])(
-  "asks which one where a message could mean several, and takes %s (Life of a Task, referencing previous artifacts)",
+  "asks which one if a message could mean several, and accepts %s (Life of a Task, referencing previous artifacts)",
   async (way) => {
     let count = 0;
     const { client, say } = await given(async (service) => `${service} ${(count += 1)}`);
@@ -115,7 +115,7 @@ it.each(["the artifact that the answer names", "the words of the answer"])(
   },
 );
 
-it("rejects what builds on nothing: no task, a task of another conversation, one that is none", async () => {
+it("rejects a request without a valid task: none, one of another conversation, a missing one", async () => {
   const { say } = await given();
   const flight = await say("A flight");
   for (const more of [{}, { referenceTaskIds: [flight.id] }, { referenceTaskIds: ["made up"] }]) {

@@ -152,7 +152,7 @@ it("is in the sub-state generating-image while it is WORKING, for callers who as
     expect(JSON.stringify(event)).not.toContain("generating-image");
 });
 
-it("finds the latest of several versions, and passes over tasks that failed or drew something else", async () => {
+it("finds the latest of several versions, and skips tasks that failed or drew something else", async () => {
   const client = await connectTo(await served());
   const [boat, red] = (await drawBoat(client)) as [Version, Version];
   const { contextId = "" } = boat.task;
@@ -169,7 +169,7 @@ it("finds the latest of several versions, and passes over tasks that failed or d
   expect(white.artifacts?.[0]?.description).toBe("A generated image of a white sailboat on the ocean.");
 });
 
-it("asks which image is meant where that is not clear, and takes the answer (Life of a Task, referencing previous artifacts)", async () => {
+it("asks which image is meant if that is unclear, and accepts the answer (Life of a Task, referencing previous artifacts)", async () => {
   const client = await connectTo(await served());
   const boat = await ask(client, "Draw a sailboat");
   const { contextId = "" } = boat;
@@ -208,7 +208,7 @@ it("finds no image of another conversation, whatever a message refers to", async
   expect(task?.status.message?.parts[0]?.text).toBe("I find no image there. Which one shall I change?");
 });
 
-it("draws once more after a crash, with the same key, and gives one image", async () => {
+it("draws once more after a crash, with the same key, and returns one image", async () => {
   const drawing = model();
   let crashed = false;
   const tested = await testAgent(

@@ -57,7 +57,7 @@ it("takes the example of the guide: the form has its amount and its purpose (Ext
   expect(paid.task?.artifacts?.[0]?.parts).toEqual([{ data: { ...filled, status: "paid" } }]);
 });
 
-it("asks who has approved a large amount, and knows the form after a crash", async () => {
+it("asks who approved a large amount, and knows the form after a crash", async () => {
   const { say, crash, restart, problems } = await given();
   expect(question(await say({ ...taxi, amount: 4_000 }))).toBe("4000 is more than 100. Who has approved it?");
   await crash();
@@ -79,7 +79,7 @@ it("keeps the forms of two tasks apart", async () => {
   expect(task?.artifacts?.[0]?.parts[0]?.data).toMatchObject({ amount: 200 });
 });
 
-it("says when it said it, to callers who ask for that, with one call around the agent (Timestamp v1)", async () => {
+it("timestamps its answers for callers who ask for that, with one call around the agent (Timestamp v1)", async () => {
   expect(agent.extensions ?? []).toEqual([]);
   const server = await serve(withTimestamp(agent), { port: 0, store: memoryStore(), logger: false });
   onTestFinished(() => server.close());

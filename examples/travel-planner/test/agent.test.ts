@@ -78,7 +78,7 @@ const tasksOf = async (all: Readonly<Record<string, TestAgent>>) =>
   Promise.all(Object.values(all).map(async ({ client }) => (await client.listTasks()).tasks.length));
 
 describe("the travel planner", () => {
-  it("asks what each agent behind it asks, gives it the answer, and plans with all of them, over HTTP", async () => {
+  it("passes on the questions of each agent behind it, and plans with all of them, over HTTP", async () => {
     const conversation = await overHttp();
     const { task, asked } = await talk(conversation, "I want to go to London", {
       ...answers,
@@ -118,7 +118,7 @@ describe("the travel planner", () => {
     expect(textOf(other.task)).toContain("租车 5 天");
   });
 
-  it("takes the answer about the car down to the agent of cars", async () => {
+  it("passes the answer about the car down to the car agent", async () => {
     const { clock, conversation, all } = await given();
     const yes = { ...answers, car: "Yes, I love traffic" };
     const { task } = await talk(conversation, wish, yes, (answer) => clock.until(answer));
@@ -127,7 +127,7 @@ describe("the travel planner", () => {
     expect((await all.cars.client.getTask(car!)).history?.at(-1)?.parts).toEqual([{ text: "Yes, I love traffic" }]);
   });
 
-  it("asks only what has to be asked: a car in Lisbon needs no second thought", async () => {
+  it("asks only necessary questions: a car in Lisbon needs no confirmation", async () => {
     const { clock, conversation } = await given();
     const said = "I want to go to Lisbon for 3 days in May, for 4000 dollars.";
     const { task, asked } = await talk(conversation, said, answers, (answer) => clock.until(answer));

@@ -82,7 +82,7 @@ describe("the binding", () => {
     expect(tests.filter(({ result }) => result === "pass").length).toBeGreaterThan(30);
   });
 
-  it("is on the card by its URI, beside the bindings that everybody has (A2A 1.0 §12.7)", async () => {
+  it("is on the card by its URI, beside the standard bindings (A2A 1.0 §12.7)", async () => {
     const server = await start(echo);
     const [{ card }] = server.agents as [(typeof server.agents)[0]];
     const own = card.supportedInterfaces.filter(({ protocolBinding }) => protocolBinding === bindingName);
@@ -122,7 +122,7 @@ describe("the binding", () => {
     await expect(narrow.sendMessage("Please")).rejects.toMatchObject({ code: "InvalidResponse" });
   });
 
-  it("asks each call who it is, by its own headers or by those of the handshake (A2A 1.0 §12.6)", async () => {
+  it("authenticates each call, by its own headers or by those of the handshake (A2A 1.0 §12.6)", async () => {
     const server = await start(echo, { authenticator: bearer({ secret: { subject: "ada" } }) });
     const stranger = await open(server);
     await expect(stranger.sendMessage("hi")).rejects.toMatchObject({ code: "Unauthenticated", challenge: "Bearer" });
@@ -130,7 +130,7 @@ describe("the binding", () => {
     expect((await ada.sendMessage("hi")).message?.parts).toEqual([{ text: "hi" }]);
   });
 
-  it("sends each error as the table of README.md says, which the program prints (A2A 1.0 §12.4)", async () => {
+  it("sends each error as in the table of README.md, which the program prints (A2A 1.0 §12.4)", async () => {
     const rows = errorTable();
     expect(rows.map(({ error }) => error)).toEqual(wireErrorCodes);
     const throwing: Interceptor = (next) => ({
@@ -151,7 +151,7 @@ describe("the binding", () => {
     expect(await readFile(join(import.meta.dirname, "../README.md"), "utf8")).toContain(printedTable());
   });
 
-  it("tells errors with their details", async () => {
+  it("reports errors with their details", async () => {
     const client = await open(await start(echo));
     await expect(client.getTask("none")).rejects.toMatchObject({ code: "TaskNotFound" });
     await expect(client.listTasks({ pageSize: -1 })).rejects.toMatchObject({ code: "InvalidParams" });
@@ -159,7 +159,7 @@ describe("the binding", () => {
 });
 
 describe("a stream", () => {
-  it("continues after the event that its reader has seen last", async () => {
+  it("continues after the last event that its reader saw", async () => {
     const server = await start(chunks(40, 10).agent);
     const client = await open(server);
     const { task } = await client.sendMessage("go");
@@ -171,7 +171,7 @@ describe("a stream", () => {
     expect(raw.frames.filter(({ event }) => (event as { task?: object } | undefined)?.task !== undefined)).toEqual([]);
   });
 
-  it("continues on its own at a client whose connection is lost, and loses and repeats nothing", async () => {
+  it("continues automatically at a client whose connection is lost, and loses and repeats nothing", async () => {
     await using proxy = await Proxy.open();
     const server = await start(chunks(40, 32 * 1024).agent, { publicUrl: proxy.url });
     proxy.target = server.port;
@@ -202,7 +202,7 @@ describe("a stream", () => {
     await vi.waitFor(() => expect(sent()).toBeGreaterThan(before));
   });
 
-  it.each(["a frame", "its connection"])("is let go of when its reader leaves by %s", async (by) => {
+  it.each(["a frame", "its connection"])("is released when its reader leaves by %s", async (by) => {
     const returned = vi.fn<() => void>();
     const watch: Interceptor = (next) => ({
       call: (operation, asked, context) => next.call(operation, asked, context),
@@ -226,7 +226,7 @@ describe("a stream", () => {
     await vi.waitFor(() => expect(returned).toHaveBeenCalled());
   });
 
-  it("is left by a client that reads no more, and its connection continues", async () => {
+  it("is left by a client that stops reading, and its connection continues", async () => {
     const server = await start(chunks(Infinity, 10).agent);
     const client = await open(server);
     for await (const event of client.sendStreamingMessage("go")) if (event.artifactUpdate !== undefined) break;
@@ -234,12 +234,12 @@ describe("a stream", () => {
   });
 });
 
-it("is taken by the command line as a module (`parley conform --client`)", async () => {
+it("is used by the command line as a module (`parley conform --client`)", async () => {
   const { default: client } = await import("../src/parley-client.ts");
   expect(client.name).toBe(bindingName);
 });
 
-it("is shown by the program of the example", async () => {
+it("is shown by the example's program", async () => {
   await import("../src/main.ts");
 });
 
@@ -257,7 +257,7 @@ describe("a connection", () => {
     expect(await raw.closed).toBe(code);
   });
 
-  it("has a bound on its open calls", async () => {
+  it("limits its open calls", async () => {
     const { agent } = chunks(Infinity, 10);
     const server = await start(agent);
     using raw = await RawClient.to(server);
@@ -271,14 +271,14 @@ describe("a connection", () => {
     expect(await raw.closed).toBe(1006);
   });
 
-  it("ends when its server stops, with a word that says so", async () => {
+  it("ends when its server stops, with a message that says so", async () => {
     const server = await start(echo);
     using raw = await RawClient.to(server);
     await server.close({ grace: 0 });
     expect(await raw.closed).toBe(1001);
   });
 
-  it("of a page of another origin is refused, and a request without an upgrade is told what to do", async () => {
+  it("of a page of another origin is rejected, and a request without an upgrade is told what to do", async () => {
     const server = await start(echo);
     const ws = server.url.replace("http", "ws");
     expect((await fetch(`${server.url}/ws`)).status).toBe(426);

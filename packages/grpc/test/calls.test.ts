@@ -101,7 +101,7 @@ describe("a unary call", () => {
     ["a message beyond the limit", [Uint8Array.of(0, 0, 16, 0, 1)], "3", "larger than 1048576 bytes"],
     ["a frame with unknown flags", [frameOf(request(), 2)], "3", "flags"],
     ["a compressed message without an encoding", [frameOf(request(), compressed)], "13", "grpc-encoding"],
-  ])("with %s is refused", async (_what, body, status, text) => {
+  ])("with %s is rejected", async (_what, body, status, text) => {
     await using server = await host(bindingOf({ call }));
     await using client = session(server.address);
     const answer = await exchange(client, body);
@@ -109,7 +109,7 @@ describe("a unary call", () => {
     expect(endOf(answer)).toEqual({ status, text: expect.stringContaining(text) });
   });
 
-  test("that is nested too deep is refused", async () => {
+  test("that is nested too deeply is rejected", async () => {
     await using server = await host(bindingOf({ call }, { limits: { bodyBytes: 1 << 20, depth: 10 } }));
     await using client = session(server.address);
     let deep: object = {};
@@ -133,7 +133,7 @@ describe("a unary call", () => {
 });
 
 describe("a message that arrives slowly", () => {
-  test("is refused after the timeout", async () => {
+  test("is rejected after the timeout", async () => {
     await using server = await host(bindingOf({ call }), { requestTimeout: 50 });
     await using client = session(server.address);
     const stream = client.request({ ":method": "POST", ":path": path, "content-type": "application/grpc" });
@@ -169,7 +169,7 @@ describe("compression", () => {
     expect(valueOf(answer.body.subarray(5))).toMatchObject({ metadata });
   });
 
-  test("beyond the limit once decompressed is refused, and so is invalid gzip", async () => {
+  test("beyond the limit once decompressed is rejected, and so is invalid gzip", async () => {
     await using server = await host(bindingOf({ call }));
     await using client = session(server.address);
     const bomb = gzipSync(Buffer.alloc(50 << 20));
@@ -183,7 +183,7 @@ describe("compression", () => {
     expect(endOf(wrong)).toEqual({ status: "3", text: expect.stringContaining("not valid gzip") });
   });
 
-  test("of another kind is refused with the supported ones", async () => {
+  test("of another kind is rejected with the supported ones", async () => {
     await using server = await host(bindingOf({ call }));
     await using client = session(server.address);
     const answer = await exchange(client, [frameOf(request(), compressed)], { "grpc-encoding": "br" });
@@ -242,7 +242,7 @@ describe("first calls, which wait until the handler is loaded", () => {
   test.each([
     ["a message", frameOf(request()), "0"],
     ["nothing", new Uint8Array(0), "3"],
-  ])("answers those that had come to their end with %s", async (_what, body, status) => {
+  ])("answers those that had ended with %s", async (_what, body, status) => {
     const grpc = grpcBinding().openAnyPath(bindingOf({ call }));
     const responder = new Responder((incoming) => grpc.answer(incoming), {});
     const late = createServer().listen(0, "127.0.0.1");

@@ -20,7 +20,7 @@ describe("the address of a gRPC interface", () => {
     ["https://example.com", "https://example.com"],
     ["GRPCS://Example.com:443", "https://example.com"],
     ["grpcs://[2001:db8::1]:8443", "https://[2001:db8::1]:8443"],
-  ])("says by its scheme whether TLS is meant: %s", (url, origin) => {
+  ])("uses TLS by its scheme: %s", (url, origin) => {
     expect(originOf(url)).toBe(origin);
   });
 
@@ -33,7 +33,7 @@ describe("the address of a gRPC interface", () => {
     ["agent.localhost:50051", "http://agent.localhost:50051"],
     ["127.0.0.2:50051", "http://127.0.0.2:50051"],
     ["[::1]:50051", "http://[::1]:50051"],
-  ])("without one means TLS, but for this machine: %s", (url, origin) => {
+  ])("without a scheme uses TLS, except on this machine: %s", (url, origin) => {
     expect(originOf(url)).toBe(origin);
   });
 
@@ -55,7 +55,7 @@ describe("the address of a gRPC interface", () => {
     "user@host:1",
     "http://",
     ":443",
-  ])("is none: %j", (url) => {
+  ])("is invalid: %j", (url) => {
     expect(originOf(url)).toBeUndefined();
   });
 });

@@ -103,7 +103,7 @@ describe("credentials and generations", () => {
   it.each([
     ["gRPC", plain, (host: Host) => host.address],
     ["gRPC-Web", web, (host: Host) => host.webUrl],
-  ] as const)("go over %s", async (_name, bindings, url) => {
+  ] as const)("are sent over %s", async (_name, bindings, url) => {
     const authenticator = bearer({ secret: { subject: "ann" } });
     await using host = await serve(obedient(), { authenticator });
     const stranger = await connect(cardOf(url(host)), { bindings });
@@ -203,7 +203,7 @@ describe("gRPC-Web", () => {
     );
   });
 
-  it("refuses a message over the limit, and does not wait for ever", async () => {
+  it("rejects a message over the limit, and does not wait for ever", async () => {
     await against(
       (_request, response) => void response.writeHead(200, type).end(frameOf(new Uint8Array(100_000))),
       async (client) => expect((await failureOf(client.getTask("t"))).message).toContain("1000 bytes"),

@@ -73,7 +73,7 @@ describe("a call", () => {
     });
   });
 
-  it("of 0.2 is one of 0.3, as over the other bindings", async () => {
+  it("of 0.2 uses 0.3, as over the other bindings", async () => {
     await using server = await peer((stream) => status(stream, 5, "no such task"));
     const client = await open(cardOf(`127.0.0.1:${server.port}`, "0.2.5"), { version: "0.2.5" });
     expect((await failureOf(client.getTask("t"))).code).toBe("TaskNotFound");
@@ -149,7 +149,7 @@ describe("a call", () => {
     expect((await run).stdout).toBe("t");
   });
 
-  it("that its server refused unprocessed is sent again", async () => {
+  it("that its server rejected unprocessed is sent again", async () => {
     await using server = await peer(giveTask);
     let refusals = 0;
     server.answer = (stream) => {
@@ -216,7 +216,7 @@ describe("a call", () => {
     expect(server.calls[0]?.["grpc-timeout"]).toBeUndefined();
   });
 
-  it("goes over TLS to an address that says so", async () => {
+  it("uses TLS for an address that says so", async () => {
     const { cert, key } = await certificateFor("localhost", "127.0.0.1");
     await using server = await peer(giveTask, { cert, key });
     const card = cardOf(`grpcs://127.0.0.1:${server.port}`);
@@ -244,7 +244,7 @@ describe("a call", () => {
   });
 });
 
-describe("a call that goes wrong", () => {
+describe("a failing call", () => {
   it.each([
     [1, "ConnectionLost"],
     [3, "InvalidParams"],
@@ -340,7 +340,7 @@ describe("a call that goes wrong", () => {
     expect((await failureOf((await open(server)).getTask("t"))).code).toBe("InvalidResponse");
   });
 
-  it("is refused when a message is over the limit, compressed or not", async () => {
+  it("is rejected when a message is over the limit, compressed or not", async () => {
     const big = { ...done, metadata: { text: "x".repeat(100_000) } };
     await using server = await peer((stream) => reply(stream, [message("GetTask", big)]));
     const client = await open(server, { maxResponseBytes: 10_000 });
@@ -462,7 +462,7 @@ describe("a stream", () => {
     expect(await gone).toBe(constants.NGHTTP2_CANCEL);
   });
 
-  it("that ends before its task, breaks, or is refused late fails", async () => {
+  it("that ends before its task, breaks, or is rejected late fails", async () => {
     await using server = await peer((stream) => reply(stream, [event({ task: working })]));
     const client = await open(server);
     const read = (): Promise<void> => drain(client.sendStreamingMessage("hi"));
@@ -477,7 +477,7 @@ describe("a stream", () => {
     expect((await failureOf(read())).code).toBe("ConnectionLost");
   });
 
-  it("sends pings to a silent server, and fails when there is no answer", async () => {
+  it("sends pings to a silent server, and fails without an answer", async () => {
     await using server = await peer((stream) => {
       stream.respond(grpcHead);
       stream.write(event({ task: working }));

@@ -91,13 +91,13 @@ describe("messages", () => {
     expect(encode(message, { messageId: null, kind: "message", parts: undefined, generation: 4 })).toEqual(bytes());
   });
 
-  test("take numbers for unknown values of enumerations", () => {
+  test("use numbers for unknown values of enumerations", () => {
     expect(decode(message, bytes(0x20, 0x63))).toEqual({ role: 99 });
     expect(encode(message, { role: 99 })).toEqual(bytes(0x20, 0x63));
     expect(() => encode(message, { role: "ROLE_KING" })).toThrow(TypeError);
   });
 
-  test("refuse to encode values of another type", () => {
+  test("cannot encode values of another type", () => {
     expect(() => encode(message, [])).toThrow(TypeError);
     expect(() => encode(message, { messageId: 7 })).toThrow(TypeError);
     expect(() => encode(message, { parts: {} })).toThrow(TypeError);
@@ -132,7 +132,7 @@ describe("messages of peers", () => {
     expect(decode(message, bytes(0x0a, 1, 0x61, 0x0a, 0))).toEqual({});
   });
 
-  test("a message field that comes twice is merged", () => {
+  test("a message field that occurs twice is merged", () => {
     const status = bytes(0x1a, 2, 0x08, 2, 0x1a, 4, 0x1a, 2, 0x08, 1);
     expect(decode(task, status)).toEqual({
       status: { state: "TASK_STATE_WORKING", timestamp: "1970-01-01T00:00:01.000Z" },
@@ -165,18 +165,18 @@ describe("messages of peers", () => {
     ["a group that does not end", [0xfb, 0x07, 0x08, 1]],
     ["groups nested too deep", Array.from({ length: 200 }, () => 0x7b)],
     ["an infinite number", [0x2a, 11, 0x22, 9, 0x11, 0, 0, 0, 0, 0, 0, 0xf0, 0x7f]],
-  ])("%s is refused", (_what, sent) => {
+  ])("%s is rejected", (_what, sent) => {
     expect(() => decode(message, bytes(...sent))).toThrow(expect.objectContaining({ code: "ParseError" }));
   });
 
-  test("a timestamp outside of the years 1 to 9999 is refused", () => {
+  test("a timestamp outside of the years 1 to 9999 is rejected", () => {
     const status = v1.message("lf.a2a.v1.TaskStatus");
     expect(() => decode(status, bytes(0x1a, 7, 0x08, 0xff, 0xff, 0xff, 0xff, 0xff, 0x7f))).toThrow(
       expect.objectContaining({ code: "ParseError" }),
     );
   });
 
-  test("a byte order mark is a part of the text", () => {
+  test("a byte order mark is part of the text", () => {
     expect(decode(message, bytes(0x0a, 4, 0xef, 0xbb, 0xbf, 0x6d))).toEqual({ messageId: "\ufeffm" });
   });
 
@@ -193,7 +193,7 @@ describe("messages of peers", () => {
     expect(() => decode(message, sent, { depth: 3 })).toThrow(expect.objectContaining({ code: "InvalidRequest" }));
   });
 
-  test("thousands of levels are refused before the stack is full", () => {
+  test("thousands of levels are rejected before the stack overflows", () => {
     let data: unknown = [];
     for (let level = 0; level < 2000; level++) data = [data];
     const sent = encode(part, { data });
@@ -222,7 +222,7 @@ describe("messages of peers", () => {
     );
   });
 
-  test("required values that are absent are filled in for an answer", () => {
+  test("missing required values are filled in for an answer", () => {
     const list = v1.message("lf.a2a.v1.ListTasksResponse");
     expect(decode(list, bytes(), { fill: true })).toEqual({ tasks: [], nextPageToken: "", pageSize: 0, totalSize: 0 });
     expect(decode(list, bytes())).toEqual({});

@@ -36,7 +36,7 @@ describe("frames", () => {
     expect(reader.partial).toBe(false);
   });
 
-  test("beyond the limit are refused by their head", () => {
+  test("over the limit are rejected by their head", () => {
     const reader = new FrameReader(10);
     expect(reader.push(frameOf(new Uint8Array(10)))).toHaveLength(1);
     expect(() => reader.push(Uint8Array.of(0, 0, 0, 0, 11))).toThrow(

@@ -96,7 +96,7 @@ const answers: readonly (readonly [string, (socket: Socket) => void])[] = [
 
 // Most of these end at the timeout, so they run concurrently.
 describe.concurrent("a call by gRPC", () => {
-  it.for(answers)("lives with %s", async ([, misbehave], { expect, onTestFinished }) => {
+  it.for(answers)("survives %s", async ([, misbehave], { expect, onTestFinished }) => {
     const sockets = new Set<Socket>();
     const server = createServer((socket) => {
       sockets.add(socket.on("error", () => {}));

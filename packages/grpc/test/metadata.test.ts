@@ -43,7 +43,7 @@ describe("grpc-message", () => {
     );
   });
 
-  test("of a peer that does not escape is read as it is", () => {
+  test("of a peer that does not escape is read unchanged", () => {
     expect(decodeMessage("100 % sure, %zz and %2")).toBe("100 % sure, %zz and %2");
     expect(decodeMessage("%ff")).toBe("\ufffd");
   });

@@ -131,7 +131,7 @@ describe("reflection of methods of extensions", () => {
     ["/example.notes.v1.Notes/ReadNotes", notes.uri, { of: "notes", at: 1 }],
     ["/example.notes.v1.Books/List", books.uri, { of: "books", at: 0 }],
     ["/Plain/Ask", plain.uri, { of: "plain", at: 0 }],
-  ])("calls %s by what it has found alone", async (path, uri, answer) => {
+  ])("calls %s using only what it has found", async (path, uri, answer) => {
     await using server = await serveAll();
     using client = new GrpcJs(server.address);
     const [, service = "", method] = path.split("/");
@@ -152,7 +152,7 @@ describe("reflection of methods of extensions", () => {
     expect(await call(client, registry, path, { ...json, tenant }, uri)).toEqual({ ...answer, request: json });
   });
 
-  test("describes a method as it is: an agent without it, and a caller without the extension, are refused", async () => {
+  test("describes a method correctly: an agent without it, and a caller without the extension, are rejected", async () => {
     await using server = await serveAll();
     using client = new GrpcJs(server.address);
     const path = "/example.notes.v1.Books/List";
@@ -174,7 +174,7 @@ describe("reflection of methods of extensions", () => {
     expect(value).toEqual({ status: "SERVING" });
   });
 
-  test("has nothing of them where no agent has such an extension", async () => {
+  test("has none of them if no agent has such an extension", async () => {
     await using server = await serve(agentOf("plain", []));
     using client = new GrpcJs(server.address);
     expect(await ask(client, { fileContainingSymbol: "example.notes.v1.Notes" })).toMatchObject({

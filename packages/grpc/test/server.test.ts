@@ -31,7 +31,7 @@ interface TaskAnswer {
 }
 
 describe("the operations of A2A 1.0 (§10.3)", () => {
-  test("a message is answered by a message, or by a task that has ended", async () => {
+  test("a message is answered by a message, or by a terminal task", async () => {
     await using server = await serve(obedient());
     using client = new GrpcJs(server.address);
     const reply = await client.unary(`${service}/SendMessage`, { message: message("reply") });
@@ -64,7 +64,7 @@ describe("the operations of A2A 1.0 (§10.3)", () => {
     expect(canceled.value).toMatchObject({ id, status: { state: "TASK_STATE_CANCELED" } });
   });
 
-  test("a list without a page size has the default one, also where the SDK for Go sends 0 (§3.1.4)", async () => {
+  test("a list without a page size has the default one, also if the Go SDK sends 0 (§3.1.4)", async () => {
     await using server = await serve(obedient());
     using client = new GrpcJs(server.address);
     await client.unary(`${service}/SendMessage`, { message: message("go") });
@@ -254,7 +254,7 @@ describe("service parameters (§10.2)", () => {
     expect(contexts.map(({ version }) => version)).toEqual(["1.0", "1.0", "1.1", "1.0"]);
   });
 
-  test("a version of another service is refused by name", async () => {
+  test("a version of another service is rejected by name", async () => {
     await using server = await serve(obedient());
     using client = new GrpcJs(server.address);
     for (const version of ["99.0", "0.3", "?"]) {
@@ -386,7 +386,7 @@ describe("deadlines and cancellation", () => {
     await vi.waitFor(() => expect(returned).toBe(true));
   });
 
-  test("the headers of a stream come before its first event", async () => {
+  test("the headers of a stream precede its first event", async () => {
     const stream: AgentService["stream"] = () =>
       Promise.resolve({ batches: { [Symbol.asyncIterator]: () => ({ next: () => new Promise(() => {}) }) } });
     await using server = await host(bindingOf({ stream }));

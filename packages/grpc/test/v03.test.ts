@@ -42,7 +42,7 @@ describe("the service of 0.3", () => {
     }
   });
 
-  test("does not wait unless it is asked to", async () => {
+  test("does not wait unless requested", async () => {
     await using server = await serve(obedient());
     using client = new GrpcJs(server.address);
     const sent = await client.unary(`${service}/SendMessage`, { message: message("wait") });
@@ -75,7 +75,7 @@ describe("the service of 0.3", () => {
     expect(events).toMatchObject([{ task: { status: { state: "TASK_STATE_COMPLETED" } } }]);
   });
 
-  test("takes names of resources, and refuses other names by field", async () => {
+  test("accepts names of resources, and rejects other names by field", async () => {
     await using server = await serve(obedient());
     using client = new GrpcJs(server.address);
     expect(await codeOf(client.unary(`${service}/GetTask`, { name: "tasks/none" }))).toMatchObject({ code: 5 });
@@ -130,7 +130,7 @@ describe("the service of 0.3", () => {
     expect(value).toMatchObject({ message: { content: [{ text: "Hello" }] } });
   });
 
-  test("is absent where 0.3 is not served", async () => {
+  test("is absent if 0.3 is not served", async () => {
     await using server = await host(bindingOf({}, { codecs: [codecV1] }));
     using client = new GrpcJs(server.address);
     expect(await codeOf(client.unary(`${service}/GetTask`, { name: "tasks/t" }))).toMatchObject({ code: 12 });

@@ -52,7 +52,7 @@ describe.each(transports)("a client of connect by %s", (_name, transportTo) => {
     expect(info).toMatchObject({ reason: "TASK_NOT_FOUND" });
   });
 
-  test("has deadlines, and may leave in the middle of a stream", async () => {
+  test("has deadlines, and may disconnect in the middle of a stream", async () => {
     let returned = false;
     const call: AgentService["call"] = () => new Promise(() => {});
     const stream: AgentService["stream"] = () =>
@@ -127,7 +127,7 @@ describe("gRPC-Web of a browser", () => {
     expect(Buffer.from(end!.payload).toString()).toContain("grpc-status: 12\r\n");
   });
 
-  test("answers the preflight of allowed origins, and of no others", async () => {
+  test("answers the preflight of allowed origins only", async () => {
     await using server = await host(bindingOf({ call }), { cors: { origins: [origin], headers: ["x-key"] } });
     const ask = (from: string) =>
       fetch(server.webUrl + getTask, {

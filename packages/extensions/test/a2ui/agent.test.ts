@@ -154,7 +154,7 @@ describe("capabilities of a client", () => {
   const inline = { catalogId: "https://example.com/inline", components: {} };
   const client = { version: "0.9", catalogs: ["https://example.com/b", catalog], inlineCatalogs: [inline] } as const;
 
-  test("inline catalogs continuely to agents that accept them", async () => {
+  test("inline catalogs go only to agents that accept them", async () => {
     const told = async (acceptsInlineCatalogs: boolean) => {
       const under = await serving(mirror(a2ui({ version: "0.9", catalogs: [catalog], acceptsInlineCatalogs })));
       const { message } = await (await under.connect({ extensions: [a2ui(client)] })).sendMessage("Hi");

@@ -23,7 +23,7 @@ describe("the card lists the agent's catalogs", () => {
     ["0.9", "v0.9", basic],
     ["0.9.1", "v0.9.1", basic],
     ["0.10", "v0.10", "https://a2ui.org/specification/v0_10/catalogs/basic/catalog.json"],
-  ])("%s, with the catalog of the version where no other is named", (version, name, catalog) => {
+  ])("%s, with the catalog of the version if no other is named", (version, name, catalog) => {
     expect(a2ui({ version })).toMatchObject({
       uri: `https://a2ui.org/a2a-extension/a2ui/${name}`,
       params: { supportedCatalogIds: expect.arrayContaining([catalog]) },
@@ -74,7 +74,7 @@ describe("the client states its capabilities", () => {
     expect(readCapabilities("0.10", value)?.inlineCatalogs).toEqual([inline]);
   });
 
-  test("what is wrong is named, and what is another version's is not looked at", () => {
+  test("an error is named, and members of another version are ignored", () => {
     expect(checkCapabilities("0.9")({ "v0.9": { supportedCatalogIds: "a" } })?.path).toBe("/v0.9/supportedCatalogIds");
     expect(checkCapabilities("0.9")({ "v0.9": {} })?.path).toBe("/v0.9/supportedCatalogIds");
     expect(

@@ -346,7 +346,7 @@ describe("peers", () => {
     free();
   });
 
-  test("are told periodically, until the gateway stops", async () => {
+  test("are notified periodically, until the gateway stops", async () => {
     const clock = fakeClock();
     const heard: number[] = [];
     const peer: GatewayPeer = {
@@ -377,7 +377,7 @@ describe("peers", () => {
   });
 });
 
-describe("older news does not replace newer news", () => {
+describe("older announcements do not replace newer ones", () => {
   test("a late announcement, also after a withdrawal", async () => {
     const clock = fakeClock();
     const gateway = agentGateway({ name: "G", clock, lifetime: 60, policy: { mayAnnounce: () => true } });
@@ -401,7 +401,7 @@ describe("older news does not replace newer news", () => {
     expect((await costs())?.toSorted()).toEqual([5, 9]);
   });
 
-  test("only until it would have expired: a clock set back locks nobody out", async () => {
+  test("only until it would have expired: a clock jump back locks nobody out", async () => {
     const clock = fakeClock();
     const gateway = agentGateway({ name: "G", clock, lifetime: 60, policy: { mayAnnounce: () => true } });
     await gateway.announce(announced("vm", "p", { sequence: 1e15 }), squad);

@@ -82,7 +82,7 @@ describe("a passport of the public sample (Secure Passport §3, §4)", () => {
     ["is no object", "a passport", "it must be an object"],
     ["is a list", [], "it must be an object"],
     ["is too large", { clientId: "a2a://c", state: { a: "x".repeat(passportBytes) } }, "it is larger than 65536 bytes"],
-  ])("that %s is ignored, with a line in the log that has nothing of it", (_case, value, problem) => {
+  ])("that %s is ignored, with a log line that contains nothing of it", (_case, value, problem) => {
     const lines: string[] = [];
     const note = (...line: readonly unknown[]): void => {
       collect(...line);

@@ -134,7 +134,7 @@ describe("both spellings of the URI", () => {
   test.each([
     [timestampUri, key],
     [timestampSpecificationUri, specifiedKey],
-  ])("a caller who asks for %s gets its key alone, also of what was made under the other one", async (uri, written) => {
+  ])("a caller who asks for %s gets only its key, also for content made under the other one", async (uri, written) => {
     const under = await serving(echo, [timestamp, specifiedTimestamp]);
     const client = await under.connect({ extensions: [uri] });
     const { task } = await client.sendMessage("hi");

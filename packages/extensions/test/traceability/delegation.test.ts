@@ -43,7 +43,7 @@ describe("agents that call agents", () => {
     expect([step?.name, inner?.name, names(inner?.responseTrace)]).toEqual(["Between", "Rates", ["get_rate"]]);
   });
 
-  test("an agent without the extension is not asked, and its step has no trace", async () => {
+  test("an agent without the extension does not get the request, and its step has no trace", async () => {
     const silent = defineAgent({
       name: "Silent",
       description: "Says nothing of itself",
@@ -60,7 +60,7 @@ describe("agents that call agents", () => {
     expect([step?.name, step?.responseTrace]).toEqual(["Silent", undefined]);
   });
 
-  test("other agents are only asked if this one was", async () => {
+  test("other agents get the request only if this one did", async () => {
     const other = await serving(rates);
     const under = await serving(planner(other.client), { clock: other.clock });
     await under.client.sendMessage("USD");

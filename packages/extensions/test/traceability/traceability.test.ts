@@ -105,7 +105,7 @@ describe("the trace of a response", () => {
     expect(names(answer.ext(traceability)?.trace)).toEqual(["get_rate"]);
   });
 
-  test("is for those alone whom `allow` lets have it", async () => {
+  test("is only for callers that `allow` accepts", async () => {
     const own = traceabilityExtension({ allow: ({ principal }) => principal.subject === "ada" });
     const under = await serving(tracing(own));
     const bob = await (await under.connect({ extensions: [traceabilityUri] })).sendMessage("USD");

@@ -96,7 +96,7 @@ test("a payment that a ledger cannot store is not sent", async () => {
   expect(sent).toEqual([]);
 });
 
-test.each([0, least - 1, NaN, -1])("a ledger of %d bytes is refused", (bytes) => {
+test.each([0, least - 1, NaN, -1])("a ledger of %d bytes is rejected", (bytes) => {
   expect(() => memoryLedger({ bytes })).toThrow(TypeError);
 });
 

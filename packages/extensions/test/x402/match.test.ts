@@ -49,7 +49,7 @@ describe("a payment is compared with its task's offer (v0.2 §5.1, §9.1)", () =
     ["another timeout", "INVALID_SIGNATURE", { ...paymentOf(), accepted: { ...option, maxTimeoutSeconds: 9999 } }],
     ["another price", "INVALID_AMOUNT", { ...paymentOf(), accepted: { ...option, maxAmountRequired: "1" } }],
   ];
-  test.each(wrong)("and is refused for %s", async (_, code, payment) => {
+  test.each(wrong)("and is rejected for %s", async (_, code, payment) => {
     expect(await codeOf(payment)).toBe(code);
   });
 

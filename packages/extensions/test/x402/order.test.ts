@@ -51,7 +51,7 @@ test("so does a message between offer and payment, and the delivery after it", a
   expect(delivered).toEqual([wished]);
 });
 
-test("a failed payment makes no cheaper offer for the same, and none for more", async () => {
+test("a failed payment makes no offer cheaper for the same order, and none for more", async () => {
   const { client, pay } = await byLength({ attempts: 3 });
   const { task } = await client.sendMessage(wished);
   const short = { parts: [{ text: "-" }] };
@@ -75,7 +75,7 @@ test.each([
   ["too large", "x".repeat(17_000)],
   ["no JSON", 1n],
   ["a function", () => 1],
-])("an order that is %s fails the task before anything is asked for", async (_, order) => {
+])("an order that is %s fails the task before a payment is requested", async (_, order) => {
   const { client, under } = await serving({ onMessage: painting({ order: order as never }) });
   const { task } = await client.sendMessage(wished);
   expect(task?.status.state).toBe("TASK_STATE_FAILED");

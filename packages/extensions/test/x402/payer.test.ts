@@ -95,12 +95,12 @@ describe("a client that pays (v0.2 §5.4, §5.5)", () => {
     expect(payload).toMatchObject({ authorization: { validBefore: "60" } });
   });
 
-  test.each([0, -1, 0.5, NaN, Infinity, "600"])("refuses %j seconds as the longest time", (maxTimeoutSeconds) => {
+  test.each([0, -1, 0.5, NaN, Infinity, "600"])("rejects %j seconds as the longest time", (maxTimeoutSeconds) => {
     const options = { wallet: testWallet(), limits: [limit], maxTimeoutSeconds: maxTimeoutSeconds as number };
     expect(() => createPayer(options)).toThrow(/^maxTimeoutSeconds must be/);
   });
 
-  test.each(["1e6", "-1", "0.5", "", "abc", -1n, 0.5, undefined])("refuses %s as a limit", (amount) => {
+  test.each(["1e6", "-1", "0.5", "", "abc", -1n, 0.5, undefined])("rejects %s as a limit", (amount) => {
     const limits = [limit, { ...limit, maxAmount: amount as string }];
     expect(() => createPayer({ wallet: testWallet(), limits })).toThrow(
       /^limits\[1\]\.maxAmount must be a whole number/,
