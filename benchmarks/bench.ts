@@ -8,10 +8,10 @@ import type { Request } from "./load/http.ts";
 import type { Address, Usage } from "./servers/control.ts";
 import type { Filling } from "./servers/fill.ts";
 
-/** `push` is Parley with webhooks, `auth` Parley that wants a JWT. */
+/** `push` is Parley with webhooks, `auth` Parley that requires a JWT. */
 export type ServerName = "parley" | "push" | "auth" | "official" | "raw";
 
-/** A measured server, in a process of its own. */
+/** A measured server, in a separate process. */
 export interface Server extends Address {
   readonly name: ServerName;
   usage(): Promise<Usage>;
@@ -27,7 +27,7 @@ export interface Server extends Address {
   kill(): Promise<void>;
 }
 
-/** The load program, in a process of its own. */
+/** The load program, in a separate process. */
 export interface Load {
   requests(load: RequestLoad): Promise<RequestOutcome>;
   paced(load: PacedLoad): Promise<RequestOutcome>;
@@ -52,7 +52,7 @@ export class Bench {
   readonly quick: boolean;
   readonly #options: BenchOptions;
   readonly #children = new Set<Child>();
-  /** Processes that are still starting: if another one fails to start, these have to be ended as well. */
+  /** Processes that are still starting: if one fails to start, these must be ended as well. */
   readonly #starting = new Set<Promise<Child>>();
   readonly #folder = mkdtempSync(join(tmpdir(), "bench-"));
   readonly #ends: (() => Promise<void>)[] = [];

@@ -21,7 +21,7 @@ export interface Measured {
   readonly also?: Readonly<Record<string, Figures>>;
   /** Figures and ratios that only this case has. Ratios of the table's rows are added: `throughputToOfficial` and others. */
   readonly measures?: Readonly<Record<string, number>>;
-  /** How the figures were obtained, as far as a reader has to know it. */
+  /** How the figures were obtained, as far as a reader needs it. */
   readonly notes?: readonly string[];
 }
 
@@ -34,7 +34,7 @@ export interface Target {
   readonly says: string;
   /** Unit of a figure that is not a ratio, such as `ms`. */
   readonly unit?: string;
-  /** The measure compares two versions of Node, so that only the page knows it. */
+  /** The measure compares two Node versions, so only the page knows it. */
   readonly acrossNodes?: true;
 }
 
@@ -45,9 +45,9 @@ export interface Case {
   /** What one operation is. */
   readonly operation: string;
   readonly targets: readonly Target[];
-  /** For the page, where a target is not met: the reason that the profile shows, and what was tried. */
+  /** For the page, if a target is missed: the reason in the profile, and what was tried. */
   readonly why?: string;
-  /** It is measured on its own, and has a part of the page of its own. */
+  /** It is measured separately, and has its own part of the page. */
   readonly apart?: true;
   run(this: void, bench: Bench): Promise<Measured>;
 }

@@ -10,7 +10,7 @@ export interface Database {
   stop(): Promise<void>;
 }
 
-/** Makes a database: on the server that `DATABASE_URL` names, else on one of its own, whose files are on the disk. */
+/** Creates a database: on the server of `DATABASE_URL`, otherwise on a separate one with files on disk. */
 export async function startDatabase(): Promise<Database> {
   // The server is that of the tests.
   const program = fileURLToPath(new URL("../../test/postgres/main.ts", import.meta.url));

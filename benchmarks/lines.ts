@@ -3,7 +3,7 @@ import { once } from "node:events";
 import { createInterface } from "node:readline";
 import type { Readable, Writable } from "node:stream";
 
-/** A program that says something when it is ready, and ends with its standard input. */
+/** A program that prints a line when it is ready, and ends with its standard input. */
 export interface Started<T> {
   readonly said: T;
   /** Lets it end. */
@@ -12,7 +12,7 @@ export interface Started<T> {
   kill(): Promise<void>;
 }
 
-/** Waits for the first line of a program, which is JSON. Rejects where the program ends before. */
+/** Waits for the first line of a program, which is JSON. Rejects if the program ends before. */
 export async function firstLine<T>(
   child: ChildProcessByStdio<Writable, Readable, null>,
   what: string,

@@ -14,7 +14,7 @@ interface Manifest {
 
 type Runs = readonly [Run, ...Run[]];
 
-/** Rejects where a case is missing. Cases that are measured apart may be: what the page had of them stays. */
+/** Rejects if a case is missing. Cases that are measured separately may be: what the page had of them stays. */
 export async function writePage(files: readonly string[], cases: readonly Case[]): Promise<void> {
   const texts = files.map((file) => readFileSync(file, "utf8"));
   const at = new URL("../../docs/benchmarks.md", import.meta.url);
@@ -27,13 +27,13 @@ export async function writePage(files: readonly string[], cases: readonly Case[]
 }
 
 interface Page {
-  /** The page as it is. */
+  /** The current page. */
   readonly before: string;
   readonly template: string;
   readonly versions: Readonly<Record<string, string>>;
 }
 
-/** The page of some results: all of it, or, if there are only cases that are measured apart, their parts alone. */
+/** The page of some results: all of it, or, with only separately measured cases, their parts. */
 export function pageOf(
   texts: readonly string[],
   cases: readonly Case[],

@@ -119,7 +119,7 @@ export function markdownOf(runs: readonly [Run, ...Run[]], versions: Readonly<Re
   ].join("\n\n");
 }
 
-/** Says where a machine did other work as well. */
+/** Says where a machine was also busy with other work. */
 function besideOthers({ load = 0 }: Setting): string {
   if (load < 0.5) return "";
   return ` **The machine was busy with other work**: ${short(load)} processes for each core when this began. Times are far above those of a quiet machine.`;
@@ -152,7 +152,7 @@ function besideOneAnother(runs: readonly Run[], seen: readonly (Result | undefin
   );
 }
 
-/** What all versions say once, and what differs with its version. */
+/** What all versions share once, and what differs with its version. */
 function notesOf(runs: readonly Run[], seen: readonly (Result | undefined)[]): readonly string[] {
   const notes = seen.map((result) => result?.measured.notes ?? []);
   const [first = []] = notes;

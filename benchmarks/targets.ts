@@ -17,7 +17,7 @@ export function isMet({ measure, atLeast = -Infinity, atMost = Infinity }: Targe
   return value >= atLeast && value <= atMost;
 }
 
-/** The targets that the measures can say something about: those across versions of Node need results of both. */
+/** The targets that the measures can decide: those across Node versions need results of both. */
 export function targetsOf({ case: one, measures }: Result): readonly Target[] {
   return one.targets.filter(({ acrossNodes, measure }) => acrossNodes !== true || measure in measures);
 }

@@ -13,7 +13,7 @@ export type Figures = readonly [passed: number, failed: number, skipped: number]
 /** A test whose steps leave the check to the runner. */
 export interface ExpectedReading extends Reading {
   readonly level: string;
-  /** The result of its own steps alone. Default: they pass. */
+  /** The result of its own steps only. Default: they pass. */
   readonly words?: string;
 }
 

@@ -10,7 +10,7 @@ export interface Requirement {
   readonly requirement: string;
   /** Tests of the packages, `FILE: TITLE`, beside those tests of our ACTS suites that name the requirement. */
   readonly proof?: readonly string[];
-  /** The feature that is missing. Without it there is no proof. */
+  /** The missing feature. Without it there is no proof. */
   readonly waitsFor?: string;
   /** Our interpretation of the sentence in the specification. */
   readonly note?: string;

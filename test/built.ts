@@ -8,14 +8,14 @@ const tsc = join(root, "node_modules/typescript/bin/tsc");
 
 /**
  * Programs and threads that tests start run what is built: to compile the sources in each of them takes longer than most
- * tests do. So what is built is brought up to date before the tests run, and again before they do so in watch mode.
+ * tests do. So the build is updated before the tests run, and again before they do so in watch mode.
  */
 export function setup(project: TestProject): void {
   build();
   project.onTestsRerun(async () => build());
 }
 
-/** With nothing to do it takes half a second. What is wrong with the types is said, and stops no test. */
+/** With nothing to do it takes half a second. Type errors are printed, and stop no test. */
 function build(): void {
   const { status, stdout } = spawnSync(
     process.execPath,

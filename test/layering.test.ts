@@ -53,7 +53,7 @@ function sourcesOf(name: string): string[] {
     .map((path) => join(src, path));
 }
 
-/** Sources that break the table, each in one way, with what is to be said about it. */
+/** Sources that break the table, each in one way, with the expected message. */
 const planted: readonly { path: string; source: string; says: string }[] = [
   { path: "a2a/src/model/planted.ts", source: 'import "../net/index.ts";', says: "model may not import net" },
   {

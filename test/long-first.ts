@@ -1,7 +1,7 @@
 import { BaseSequencer, type TestSpecification } from "vitest/node";
 
 /**
- * Runs the slowest files first, so that no worker is left with one of them at the end. Files that share processes come
+ * Runs the slowest files first, so no worker is left with one of them at the end. Files that share processes come
  * last and together: vitest ends a shared process when the next file in the queue is not of its project.
  */
 export class LongFirst extends BaseSequencer {

@@ -6,8 +6,8 @@ import { analyse } from "scslre";
 import { expect, test } from "vitest";
 
 /**
- * No pattern costs more than its text is long: one that is quadratic takes seconds of a text of some ten kilobytes, and
- * most texts here are written by strangers.
+ * Every pattern takes linear time: a quadratic one takes seconds for a text of some ten kilobytes, and
+ * most texts here are untrusted.
  */
 
 const root = fileURLToPath(new URL("..", import.meta.url));

@@ -21,7 +21,7 @@ export const long: readonly string[] = [
 
 /**
  * Tests that need a process of their own: they measure its memory, or change its working directory, its modules or its module loader.
- * All other files of `npm test` share processes with one another, see test/shared-process.ts.
+ * All other files of `npm test` share processes with each other, see test/shared-process.ts.
  */
 export const alone: readonly string[] = [
   "packages/a2a/test/client/sse.test.ts",

@@ -8,7 +8,7 @@ import { sqliteStore } from "@parley/sql/sqlite";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { collect, keepSecret, secretsIn, taken } from "./secrets.ts";
 
-/* What a server is told in confidence is nowhere but where it belongs: not in its log, its audit, its answers, nor its files. */
+/* A server's secrets appear only where they belong: not in its log, its audit, its answers, nor its files. */
 
 const secret = (name: string): string => `secret-of-${name}-0123456789`;
 
@@ -144,7 +144,7 @@ describe("a server that logs everything", () => {
     await ask(`/tasks/${secret("path")}`, {});
     await ask("/message:send", ada, `{"message": "${secret("half")}`);
 
-    // A webhook with secrets, which nobody receives, and ones that are refused.
+    // A webhook with secrets, without a receiver, and rejected ones.
     const { task } = (await (await ask("/message:send", ada, message("hi"))).json()) as {
       readonly task: { readonly id: string };
     };
@@ -164,7 +164,7 @@ describe("a server that logs everything", () => {
 
     const where = { log: lines.join(""), audit: JSON.stringify(records), files: await everything(folder) };
     for (const [place, text] of Object.entries(where)) expect([place, secretsIn(text)]).toEqual([place, []]);
-    // Callers get back what they sent where it is wrong, such as the id of a task. Nobody gets a credential.
+    // Callers get back their invalid input, such as the id of a task. Nobody gets a credential.
     const own = /secret-of-(path|version|half|private|url)-0123456789/g;
     expect(secretsIn(answers.join("\n").replaceAll(own, ""))).toEqual([]);
     // All of this was there to be logged.

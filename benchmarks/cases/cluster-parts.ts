@@ -5,12 +5,12 @@ import { summary } from "../load/latencies.ts";
 import { costing, medians, type Round } from "../rounds.ts";
 import type { Address, Usage } from "../servers/control.ts";
 
-// What is measured of a cluster, whoever serves.
+// Measurements of a cluster, for any server.
 
 /** A process that serves: one of Parley, or of another SDK, whose CPU is not known here. */
 export type Node = Address & Partial<Pick<Server, "usage">>;
 
-/** A round, with the CPU and the memory of all processes where they tell it. */
+/** A round, with the CPU and the memory of all processes if they report it. */
 async function costingAll(nodes: readonly Node[], round: () => Promise<Round>): Promise<Figures> {
   const known = nodes.flatMap(({ usage }) => (usage === undefined ? [] : [usage]));
   if (known.length < nodes.length) {
@@ -68,7 +68,7 @@ export async function flow(
       begin: send(from, "emit"),
       streams: tasks,
       chunks,
-      // Who cannot keep up is cut off.
+      // A client that cannot keep up is cut off.
       seconds: seconds * 1.5 + 2,
     });
     if (tally !== undefined) {

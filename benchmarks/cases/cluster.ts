@@ -8,7 +8,7 @@ import { flow, making, takeover, timesOf, type Flow, type Takeover, type Tally }
 
 type Rows = Record<string, Figures>;
 
-/** Events a second with which no server is busy: what is measured is how it hears of an event. */
+/** Events a second at which no server is busy, to measure how a node learns of an event. */
 const calm = 20;
 
 class Cluster {
@@ -94,7 +94,7 @@ interface Others {
   readonly notes: readonly string[];
 }
 
-/** What the Python SDK may take in all. A server that cannot follow must not stop the run. */
+/** The maximum for the Python SDK. A server that cannot follow must not stop the run. */
 const maxSeconds = 75;
 
 /** The same with the Python SDK. */

@@ -20,7 +20,7 @@ async function flood(load: Load, server: Server, chunks: number): Promise<Figure
   });
 }
 
-/** Milliseconds that a bare server takes to write one event to as many streams: the measure for a delay. */
+/** Milliseconds that a bare server takes to write one event to as many streams: the reference for a delay. */
 async function rawWave(load: Load, raw: Server): Promise<number> {
   await load.openCrowd({ request: sendStreaming(raw, "hold"), streams: tasks });
   const waves: number[] = [];

@@ -12,7 +12,7 @@ interface Task {
 
 const messages = 100;
 
-/** Makes a task with a long history: the agent asks for input again and again. */
+/** Creates a task with a long history: the agent asks for input again and again. */
 async function longTask(server: Server): Promise<Task> {
   const ask = async (more: object): Promise<Task> => {
     const { message: content } = message("ask and wait for what comes") as { message: object };

@@ -4,7 +4,7 @@ import { defined, ratio, type Case } from "../case.ts";
 import type { Request } from "../load/http.ts";
 import { costing, inTurn, type Subject } from "../rounds.ts";
 
-/** Load over 32 connections. Every answer has to contain `expect`. */
+/** Load over 32 connections. Every answer must contain `expect`. */
 export function requesting(bench: Bench, load: Load, server: Server, request: Request, expect: string): Subject {
   const all = { request, expect, connections: 32 };
   return {
@@ -34,7 +34,7 @@ async function run(bench: Bench): ReturnType<Case["run"]> {
     bench.load(),
   ]);
   const extended = await bench.server("parley", "memory", [], ["extensions"]);
-  // Of its own: what it remembers is garbage to collect, which the bare server would pay for.
+  // A separate server: what it remembers is garbage that the bare server would pay for.
   const safe = await bench.server("raw");
   const checked = { ...safe, jsonRpc: `${safe.jsonRpc}/checked`, rest: `${safe.rest}/checked` };
   const reply = (server: Server, binding: Binding) =>

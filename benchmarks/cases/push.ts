@@ -9,7 +9,7 @@ import { inTurn, medians } from "../rounds.ts";
 const receiversCount = 100;
 const deadCount = 10;
 
-/** A task for each address, which reports to it; without addresses as many tasks that report to nobody. */
+/** A task for each address, which reports to it; without addresses as many tasks that report nowhere. */
 async function reporting(server: Server, command: string, urls: readonly (string | undefined)[]): Promise<void> {
   for (const url of urls) {
     const configuration = {
@@ -45,7 +45,7 @@ async function burst(server: Server, receivers: Child, wanted: number): Promise<
 
 interface Sender {
   readonly server: Server;
-  /** CPU of the same events where nobody is told, in microseconds. */
+  /** CPU of the same events without receivers, in microseconds. */
   readonly events: number;
 }
 

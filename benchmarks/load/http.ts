@@ -63,7 +63,7 @@ function readAnswer(read: Buffer): Answer | undefined {
   return whole ? { ok: head.startsWith("HTTP/1.1 200"), body } : undefined;
 }
 
-/** Stands in a body where a new message id is inserted. */
+/** Marks in a body where a new message id is inserted. */
 export const idMark = "@MESSAGE-ID-HERE-IT-IS@";
 
 /** Returns unique ids of the length of the mark. */

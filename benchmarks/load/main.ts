@@ -2,7 +2,7 @@ import { answerParent } from "../ipc.ts";
 import { paced, requests } from "./requests.ts";
 import { Crowd, fanIn, stream, type CrowdLoad } from "./streams.ts";
 
-// The load program: the same for every server, in a process of its own.
+// The load program: the same for every server, in a separate process.
 
 const crowd = new Crowd();
 

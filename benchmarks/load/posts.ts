@@ -2,7 +2,7 @@ import { Agent, request } from "node:http";
 import { answerParent } from "../ipc.ts";
 import type { Sample } from "./receivers.ts";
 
-// The floors of a webhook: the clients of Node alone, which post the same bytes again and again, one request at a time to each
+// The baseline of a webhook: only Node's clients, which post the same bytes again and again, one request at a time to each
 // receiver.
 
 export interface Posting extends Sample {

@@ -4,8 +4,8 @@ import { createServer, type AddressInfo, type Server } from "node:net";
 import { answerParent } from "../ipc.ts";
 import { summary, type Latencies } from "./latencies.ts";
 
-// Receivers of webhooks, each at an origin of its own: those that answer at once, and dead ones, which accept a connection and
-// never say a word.
+// Receivers of webhooks, each at a separate origin: those that answer at once, and dead ones, which accept a connection and
+// never answer.
 
 export interface Receivers {
   readonly live: readonly string[];

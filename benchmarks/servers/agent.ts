@@ -56,7 +56,7 @@ export function benchmarkAgent(bell: Bell): Agent {
   });
 }
 
-/** An agent that can be resumed, and does nothing until it is: then it says so. */
+/** An agent that can be resumed, and does nothing until it is: then it reports it. */
 export function resumableAgent(): Agent {
   return defineAgent({
     name: "Resumable",

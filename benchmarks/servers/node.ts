@@ -16,7 +16,7 @@ const { url } = await serve(
   ],
   {
     port: 0,
-    // It says of each task that it is resumed.
+    // It reports each resumed task.
     logger: silentLogger,
     store: await postgresStore({ database, schema }),
     ...(where === "alone" && { lease: { isGone: () => false } }),

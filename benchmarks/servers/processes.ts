@@ -13,5 +13,5 @@ const { url } = await serve(benchmarkAgent(new Bell()), {
   processes: Number(count),
   store: () => sqliteStore({ path }),
 });
-// The others are told by the first one.
+// The first process notifies the others.
 if (cluster.isPrimary) control({ jsonRpc: url, rest: url });

@@ -3,7 +3,7 @@ import { sqliteStore } from "@parley/sql/sqlite";
 import { answerText, Bell, paced, stampedText } from "./commands.ts";
 import { control } from "./control.ts";
 
-// Parley with webhooks: node push.js memory|FILE. `report COUNT GAP` makes artifacts that are complete, so that each of them is a
+// Parley with webhooks: node push.js memory|FILE. `report COUNT GAP` makes complete artifacts, so each of them is a
 // delivery: COUNT of them, GAP milliseconds apart, from the next `emit` on. One that is asked to `stay` then waits for another.
 
 const [place = "memory"] = process.argv.slice(2);

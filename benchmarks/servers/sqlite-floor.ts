@@ -5,7 +5,7 @@ import libsql from "libsql";
 import { answerParent } from "../ipc.ts";
 import { artifactText } from "./commands.ts";
 
-// What SQLite alone takes for the tasks of Parley: node sqlite-floor.js FILE.
+// SQLite's own cost for Parley's tasks: node sqlite-floor.js FILE.
 // The statements that the store runs are recorded once, with their values, and run again without anything around them.
 
 export interface FloorRound {
@@ -30,7 +30,7 @@ interface Statement extends Record<"run" | "get" | "all", (...values: readonly u
 }
 type OpenDatabase = new (path: string) => Database;
 
-/** One call. `how` is absent for SQL that is run as it is. */
+/** One call. `how` is absent for SQL that runs unchanged. */
 interface Step {
   readonly sql: string;
   readonly how?: "run" | "get" | "all";

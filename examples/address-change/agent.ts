@@ -4,7 +4,7 @@ import { sentences } from "./words.ts";
 export type Language = "en" | "zh";
 export type AddressKind = "postal" | "email";
 
-/** What a customer wants changed, as far as it is known. */
+/** The requested change, as far as it is known. */
 export interface Change {
   /** The customer's. */
   language: Language;
@@ -57,7 +57,7 @@ export function addressDesk({ login, holds, read, change }: Desk): Agent {
   });
 }
 
-/** What has to be known before the address can be changed. */
+/** What must be known before the address can be changed. */
 function questionAbout({ language, address, phone }: Change, holds: AddressKind): string | undefined {
   const say = sentences[language];
   if (address === undefined) return say.whichAddress;

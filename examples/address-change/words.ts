@@ -5,12 +5,12 @@ interface Sentences {
   /** The address is of the other kind. */
   wrongKind(wanted: AddressKind): string;
   readonly phone: string;
-  /** Why the customer has to log in. */
+  /** Why the customer must log in. */
   verify(address: string): string;
   done(customer: string, change: Change): string;
 }
 
-/** What the desk says. */
+/** The texts of the desk. */
 export const sentences: Readonly<Record<Language, Sentences>> = {
   en: {
     whichAddress: "What is the new address?",

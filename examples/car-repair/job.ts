@@ -12,8 +12,8 @@ export const Job = z.object({
 });
 export type Job = z.infer<typeof Job>;
 
-/** What the supplier says about a part. The price is in dollars. */
+/** The supplier's answer about a part. The price is in dollars. */
 export const Stock = z.object({ part: z.string(), available: z.number().int(), price: z.number() });
 
-/** What the supplier is told to send. */
+/** The order to the supplier. */
 export const Order = z.object({ order: z.string() });

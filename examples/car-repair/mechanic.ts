@@ -10,7 +10,7 @@ export interface Done {
   result: string;
 }
 
-/** What to do next: call a tool, or say what is wrong and which part it takes. */
+/** What to do next: call a tool, or report the fault and the part it needs. */
 export type Step =
   | { readonly call: { readonly name: string; readonly arguments: JsonObject } }
   | { readonly diagnosis: string; readonly part: string };
@@ -24,13 +24,13 @@ export interface Workshop {
   supplier(): Promise<DelegateClient>;
 }
 
-/** The most calls of tools in a job, so that a model that finds no end costs no more. */
+/** The maximum number of tool calls in a job, so a model that does not finish costs no more. */
 const most = 20;
 
-/** How much of a result is kept, in characters: a tool may say anything. */
+/** How much of a result is kept, in characters: a tool may return anything. */
 const longest = 20_000;
 
-/** Makes the mechanic. When its process dies, only the call that was under way is made again. */
+/** Makes the mechanic. When its process dies, only the call that was under way is repeated. */
 export function mechanic(think: Think, { tools, supplier }: Workshop): Agent {
   return defineAgent<{ checkpoint: Done[] }>({
     name: "Mechanic",

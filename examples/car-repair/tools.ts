@@ -22,7 +22,7 @@ export interface ToolCall {
   readonly arguments: object;
 }
 
-/** Is told of a call before the tool does anything; the tool waits for it. */
+/** Learns of a call before the tool does anything; the tool waits for it. */
 export type OnCall = (name: string, args: object) => unknown;
 
 /** What the mechanic works with: the scanner, the manual and the platform. */

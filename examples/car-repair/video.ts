@@ -89,7 +89,7 @@ export function fromAvi(bytes: Uint8Array): Film | undefined {
     // A list has its chunks behind its name. Chunks begin at even positions.
     at = id === "LIST" ? start + 4 : start + size + (size % 2);
   }
-  // A file can say anything: no frames, or a rate that makes no sense.
+  // A file can contain anything: no frames, or a rate that makes no sense.
   if (frames.length === 0 || !(rate >= 1 && rate <= 1000)) return undefined;
   return { width, height, frames, rate, sound: join(...sounds), sampleRate };
 }

@@ -27,7 +27,7 @@ interface Sentences {
   inStock(part: string, vehicle: Job["vehicle"]): string;
 }
 
-/** What the agents say. */
+/** The texts of the agents. */
 export const sentences: Readonly<Record<Language, Sentences>> = {
   en: {
     whatIsWrong: "What is wrong with your car?",

@@ -1,6 +1,6 @@
 import { DBOS } from "@dbos-inc/dbos-sdk";
 
-/* An order, as a program on DBOS has it. It knows nothing of A2A: it reports what it does, and gets answers as messages. */
+/* An order in a program on DBOS. It knows nothing of A2A: it reports its progress, and gets answers as messages. */
 
 /** What an order reports. `ask` waits for an answer, and `end` is the last. */
 export interface Report {
@@ -13,7 +13,7 @@ export interface Shop {
   /** Both are called with the key of the order, and do a thing once for one key. */
   reserve(key: string, item: string): Promise<{ readonly price: number }>;
   charge(key: string, price: number): Promise<{ readonly receipt: string }>;
-  /** Tells whoever waits for this order. The same number again is the same report. */
+  /** Notifies whoever waits for this order. The same number again is the same report. */
   report(order: string, number: number, report: Report): Promise<void>;
 }
 

@@ -8,7 +8,7 @@ const together = 500;
  * Converts a CSV table with names in its first line to JSON Lines: one object a row, with the names of the columns. It never holds more
  * of the table than some rows.
  *
- * @throws Error where a row has another number of columns than the first, or a quote does not end.
+ * @throws Error if a row has another number of columns than the first, or a quote does not end.
  */
 export async function* toJsonLines(csv: AsyncIterable<Uint8Array> | Iterable<Uint8Array>): AsyncGenerator<Uint8Array> {
   const parser = parse({ bom: true, columns: true });

@@ -5,7 +5,7 @@ import { geoJson, html, picture, type Drawing } from "./draw.ts";
 import { placeOf, places, Point, Preference, routeAlong, type Traffic } from "./roads.ts";
 import { within } from "./shops.ts";
 
-/** No control characters and no halves of characters: it goes into a document. */
+/** No control characters and no halves of characters: it becomes part of a document. */
 const Name = z
   .string()
   .max(200)

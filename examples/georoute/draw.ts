@@ -40,7 +40,7 @@ export function geoJson({ points, route, layers }: Drawing) {
   return { type: "FeatureCollection", features: [...(line === undefined ? [] : [line]), ...marks, ...laid] };
 }
 
-/** The names come from a stranger. */
+/** The names are untrusted. */
 const escape = (text: string) => text.replaceAll(/[&<>"']/g, (character) => `&#${character.codePointAt(0)};`);
 
 type Feature = Layer["features"][number];
@@ -95,7 +95,7 @@ export function html(drawing: Drawing): string {
 }
 
 const renderer = createRequire(import.meta.url).resolve("@resvg/resvg-wasm/index_bg.wasm");
-// A process that loads this module again, such as one of tests, has it already, and is refused.
+// A process that loads this module again, such as one of tests, has it already, and is rejected.
 await initWasm(readFileSync(renderer)).catch(() => undefined);
 
 /** The drawing as an image. */

@@ -55,7 +55,7 @@ const roads: readonly Road[] = [
 export const usualTraffic: Traffic = async ({ name }) =>
   name === "Skyline Boulevard" ? Infinity : name.startsWith("US 101 to") ? 1.6 : 1.1;
 
-/** The place of a name, or the one that is nearest to a point; `undefined` for a name that nobody knows. */
+/** The place of a name, or the one nearest to a point; `undefined` for an unknown name. */
 export function placeOf(wanted: string | Point): Place | undefined {
   if (typeof wanted === "string") return places.find(({ name }) => name.toLowerCase() === wanted.trim().toLowerCase());
   const distance = ({ lat, lng }: Point) => Math.hypot(lat - wanted.lat, (lng - wanted.lng) * 0.79);
@@ -64,7 +64,7 @@ export function placeOf(wanted: string | Point): Place | undefined {
 
 /** A way along several places. */
 export interface Route {
-  /** Where it was asked to go, in order. */
+  /** The requested places, in order. */
   readonly stops: readonly Place[];
   readonly preferences: readonly Preference[];
   /** All places on the way, the stops among them. */
@@ -74,7 +74,7 @@ export interface Route {
   readonly minutes: number;
 }
 
-/** The fastest way along these places, by Dijkstra's algorithm; `undefined` where none leads there as it is wanted. */
+/** The fastest way along these places, by Dijkstra's algorithm; `undefined` if none matches. */
 export async function routeAlong(
   stops: readonly Place[],
   wishes: readonly Preference[],

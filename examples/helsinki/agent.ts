@@ -48,7 +48,7 @@ export function travelDesk({ understand, book }: Desk): Agent {
 
 /**
  * The bookings that a message can mean: the artifact that one of its parts names, or those of the tasks that it refers to, or else those
- * of the conversation. They are looked for in this conversation alone: the ids in a message are what the caller wrote.
+ * of the conversation. Only this conversation is searched, because the caller wrote the ids in a message.
  */
 async function earlier({ context, message, number, text: said }: Turn, name: string): Promise<readonly HistoryEntry[]> {
   const history = await context.history({ limit: 1000 });

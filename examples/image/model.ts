@@ -6,7 +6,7 @@ export interface Picture {
   readonly mediaType: string;
   /** Name of the file. An image that was changed keeps the name of the first one. */
   readonly name: string;
-  /** What is to be seen. */
+  /** The subject of the image. */
   readonly description: string;
 }
 

@@ -13,7 +13,7 @@ export const form = z.toJSONSchema(Expense) as {
   readonly properties: Readonly<Record<string, { readonly type: string; readonly default?: string | number }>>;
 };
 
-/** The form with what a message says already: “$20” and “for my lunch with the clients” are the defaults of their fields. */
+/** The form with what a message already says: “$20” and “for my lunch with the clients” are the defaults of their fields. */
 export function formAfter(said: string): typeof form {
   const { amount, purpose, ...others } = form.properties;
   const [, dollars] = /\$ ?(\d+(?:\.\d+)?)/.exec(said) ?? [];
@@ -26,5 +26,5 @@ export function formAfter(said: string): typeof form {
   return { ...form, properties };
 }
 
-/** Amounts above it need somebody who approves. */
+/** Amounts above it need an approver. */
 export const free = 100;

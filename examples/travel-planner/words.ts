@@ -18,7 +18,7 @@ interface Sentences {
 const parts: Readonly<Record<Part, string>> = { flight: "航班", hotel: "酒店", car: "租车" };
 const cities: Readonly<Record<string, string>> = { London: "伦敦", Lisbon: "里斯本", Paris: "巴黎", Oslo: "奥斯陆" };
 
-/** What the agents say. */
+/** The texts of the agents. */
 export const sentences: Readonly<Record<Plan["language"], Sentences>> = {
   en: {
     whichAirport: "Which airport do you want to leave from?",

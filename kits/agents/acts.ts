@@ -85,7 +85,7 @@ export function actsAgent({
           return turn.reply("A direct answer.");
         case "tck-multi-turn":
         case "tck-input-required":
-          // Without a status message, so that the history holds only the messages of the user.
+          // Without a status message, so the history holds only the messages of the user.
           yield { kind: "status", state: turn.text === "done" ? "TASK_STATE_COMPLETED" : "TASK_STATE_INPUT_REQUIRED" };
           return;
         case "tck-cancel":

@@ -2,7 +2,7 @@ import { setTimeout as pause } from "node:timers/promises";
 import { defineAgent, type Agent } from "@parley/server";
 
 export interface Tck03Options {
-  /** How long a task works, in milliseconds, so that the kit finds it working. */
+  /** How long a task works, in milliseconds, so the kit finds it working. */
   readonly hold?: number;
   /** The same for the test that subscribes again: twice the kit's timeout for streams. */
   readonly longHold?: number;

@@ -15,7 +15,7 @@ const clean = (): void => {
 
 describe("a gateway", () => {
   const [ada, mallory] = ["token-of-ada-0123456789", "token-of-mallory-0123456789"];
-  /** An agent that notes what comes to it. */
+  /** An agent that records its input. */
   const squad = (name: string, got: string[]): DelegateClient => {
     const refuses = (): Promise<never> => Promise.reject(new Error("It cannot"));
     return {
@@ -54,7 +54,7 @@ describe("a gateway", () => {
     const extension = agp();
     const as = (token: string) =>
       connect(server.url, { extensions: [extension], headers: { authorization: `Bearer ${token}` } });
-    /** Calls a method with JSON as it is. */
+    /** Calls a method with unchanged JSON. */
     const raw = async (method: string, params: string, token = mallory) => {
       const response = await fetch(server.url, {
         method: "POST",

@@ -11,8 +11,8 @@ import { connect, serve, type ServeOptions } from "@parley/node";
 import { beforeAll, describe, expect, it, onTestFinished } from "vitest";
 
 /*
- * Attacks on signed cards (A2A 1.0 §8.4) by somebody between a client and a server: he changes cards in every way and keeps their
- * signatures. The client demands signed cards, and has credentials that he wants.
+ * Attacks on signed cards (A2A 1.0 §8.4) by somebody between a client and a server, who changes cards in every way and keeps their
+ * signatures. The client requires signed cards, and has credentials that the attacker wants.
  */
 
 const secrets = ["secret-of-ada-0123456789", "secret-key-of-ada-9876543210", "secret-token-of-ada-5555"] as const;
@@ -58,7 +58,7 @@ async function site(answer: (request: IncomingMessage, body: string) => Answer |
 const attacker = () =>
   site(() => ({ text: JSON.stringify({ access_token: "t", token_type: "Bearer", expires_in: 60 }) }));
 
-/** What the attacker makes of the text of a card. */
+/** The attacker's change to the text of a card. */
 type Change = (text: string) => string;
 
 interface Between extends Site {
@@ -66,7 +66,7 @@ interface Between extends Site {
   change: Change;
 }
 
-/** A real server with signed cards, behind somebody who passes everything on. */
+/** A real server with signed cards, behind a proxy that passes everything on. */
 async function between(options: Partial<ServeOptions> = {}, mount: Partial<AgentMount> = {}): Promise<Between> {
   let origin = "";
   const state = { change: (text: string) => text };
@@ -130,7 +130,7 @@ const toTokensInSnakeCase = (evil: string) => ({
 });
 const toHeader = { api_key_security_scheme: { location: "header", name: "x-evil" } };
 
-/** Adds text after the first brace, or before the last, so that members may be there twice. */
+/** Adds text after the first brace, or before the last, so members may be duplicated. */
 const first =
   (members: string): Change =>
   (text) =>
@@ -331,7 +331,7 @@ describe("an extended card", () => {
         expect(hasCode(thrown, "InvalidResponse")).toBe(true);
         return undefined;
       });
-      // REST of 0.3 has its own form of cards, so the client uses what the signature covers, and nothing else.
+      // REST of 0.3 has its own form of cards, so the client uses only what the signature covers.
       if (binding === "HTTP+JSON" && version === "0.3" && card !== undefined) {
         expect(JSON.stringify(card)).not.toContain(evil.url);
         expect(JSON.stringify(card)).not.toContain("x-evil");
@@ -347,7 +347,7 @@ describe("an extended card", () => {
   });
 
   it("from a binding without JSON is used as far as its signature covers it", async () => {
-    // A binding such as gRPC gives a card of 0.3 in the shape of 1.0: with interfaces and flows that a card of 0.3 cannot have.
+    // A binding such as gRPC returns a card of 0.3 in the shape of 1.0: with interfaces and flows that a card of 0.3 cannot have.
     const old = {
       protocolVersion: "0.3.0",
       name: "Old",

@@ -3,13 +3,13 @@ import { newTask, send } from "./harness/bodies.ts";
 import { tasksOf } from "./harness/reading.ts";
 import { servers, type Attacked } from "./harness/servers.ts";
 
-/* Wall clocks that are set while leases are held: two servers on one file, each with a clock of its own. */
+/* Clock jumps while leases are held: two servers on one file, each with its own clock. */
 
 const attacked = servers();
 const minute = 60_000;
 const mounts = [{ agent: "actor" }, { agent: "patient", path: "/p" }, { agent: "brief", path: "/brief" }] as const;
 
-/** A server with a clock of its own. The name in its leases does not identify its process, so that others cannot see that it is dead. */
+/** A server with its own clock. The name in its leases does not identify its process, so others cannot see that it is dead. */
 function start(holder: string): Promise<Attacked> {
   return attacked.start({ mounts, options: { lease: { ttl: 2_000, holder } } }, { ownClock: true });
 }

@@ -57,7 +57,7 @@ describe("a file of 200 MiB", () => {
     const passing = await attacked.start({ mounts, options });
     const url = `${passing.url}/passing`;
     const client = await connect(url);
-    // What is loaded for the first delegation stays.
+    // What loads for the first delegation stays.
     await client.sendMessage(`${files.url} 1`);
     let id = "";
     await withstands(passing, async (other) => {

@@ -67,7 +67,7 @@ async function open(port: number, options: ConnectionOptions): Promise<TLSSocket
   return socket;
 }
 
-/** Sends a message. Resolves to who the agent takes this caller for, or to the status of the refusal. */
+/** Sends a message. Resolves to the caller that the agent sees, or to the status of the rejection. */
 function whoami(socket: TLSSocket, headers = ""): Promise<string> {
   const body = JSON.stringify({ message: { messageId: randomUUID(), role: "ROLE_USER", parts: [{ text: "?" }] } });
   return new Promise((resolve) => {
@@ -295,7 +295,7 @@ describe("headers of proxies", () => {
     expect(await asked(port, shows(good), from)).toBe("401");
     expect(await asked(port, shows(good), from + String(envoy))).toBe("401");
     expect(await asked(port, shows(undefined), from + String(standard))).toBe("planner");
-    // Twice: nobody knows which of them the proxy has written.
+    // Twice: it is unknown which of them the proxy has written.
     expect(await asked(port, shows(undefined), from + String(standard) + String(standard))).toBe("401");
   });
 });

@@ -18,7 +18,7 @@ import { describe, expect, it, onTestFinished, vi } from "vitest";
 interface Asking {
   readonly url: string;
   readonly client: Client;
-  /** Begins a task. Resolves to its id, and to the callback that its verifier got. */
+  /** Starts a task. Resolves to its id, and to the callback that its verifier got. */
   begin(): Promise<{ readonly taskId: string; readonly callback: URL }>;
   state(taskId: string): Promise<string>;
   outcome(taskId: string): Promise<unknown>;
@@ -85,7 +85,7 @@ describe("a callback accepts", () => {
   it("only the answer to its own request, once: nothing of another task, and nothing later", async () => {
     const agent = await asking();
     const [mine, yours] = [await agent.begin(), await agent.begin()];
-    // The halves of two links make no third one.
+    // The halves of two links do not make a third one.
     const [a = "", b = ""] = [mine, yours].map(({ callback }) => callback.searchParams.get("request") ?? "");
     const [first, second] = [a.split("."), b.split(".")];
     for (let at = 0; at < first.length; at += 1) {
@@ -223,7 +223,7 @@ describe("a wallet is not redirected", () => {
     ]) {
       expect(readOid4vpRequest(asked(both))).toBeUndefined();
     }
-    // What is a value of the request stays one value of the link.
+    // A value of the request stays one value of the link.
     const link = walletUrl({
       client_id: "a&request_uri=https://evil.example#",
       request: { nonce: "&client_id=evil#" },

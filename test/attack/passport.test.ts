@@ -71,7 +71,7 @@ it("a passport with any character of its signature or any member changed is not 
     await signPassport({ clientId, state }, key, { audience, lifetime: 100_000 }),
   ];
   for (const [at, value] of forged.entries()) expect(await sent(value, verdict), `${at}`).not.toBe("true");
-  // The one that nobody changed, once.
+  // The unchanged one, once.
   expect(await sent(signed, verdict)).toBe("true");
   expect(await sent({ ...signed })).toBe("false");
 });

@@ -6,7 +6,7 @@ import { tasksOf } from "./harness/reading.ts";
 import { servers } from "./harness/servers.ts";
 import { withstands } from "./harness/withstand.ts";
 
-/* Tasks that a server finds when it starts: of agents that are not hosted any more, and tasks that make it crash. */
+/* Tasks that a server finds when it starts: of agents that are no longer hosted, and tasks that make it crash. */
 
 const attacked = servers();
 const lease = { ttl: 2_000 };

@@ -39,7 +39,7 @@ async function read(body: AsyncIterable<Uint8Array> | undefined): Promise<string
   return Buffer.concat(pieces).toString("latin1");
 }
 
-/** An answer that says one thing and sends another. The connection ends with it, so that nothing else tells the length. */
+/** An answer that announces one thing and sends another. The connection ends with it, so nothing else shows the length. */
 const saying =
   (status: number, headers: Record<string, string>, body: string): Answer =>
   (_request, response) => {
@@ -65,7 +65,7 @@ describe("a bucket that gives false answers", () => {
     ],
   ])("%s: the file is Unavailable, and not silently incomplete", async (_what, answer) => {
     const store = await bucket(answer);
-    // The client takes 206 for a range alone.
+    // The client accepts 206 only for a range.
     for (const range of [undefined, { start: 0, end: 9 }]) {
       const reading = async (): Promise<string> => read((await store.get("a/b", range))?.body);
       await expect(reading()).rejects.toMatchObject({ code: "Unavailable" });

@@ -182,7 +182,7 @@ describe("a hostile agent on a terminal", () => {
     const waiting = { task: { id, contextId: "c", status: { state: "TASK_STATE_INPUT_REQUIRED" } } };
     const { text } = await shown(["send", await agent([waiting]), "hello"]);
     const [command = ""] = text.split("\n").filter((line) => line.includes("--task"));
-    // Each quote of the id ends the quoted word, is escaped, and begins another one.
+    // Each quote of the id ends the quoted word, is escaped, and starts another one.
     expect(command).toContain(`--task '${id.replaceAll("'", `'\\''`)}'`);
   });
 });

@@ -54,7 +54,7 @@ let passwordHash: string;
 const certificates = new Map<string, TestCertificate>();
 let downstream: Downstream;
 
-/** An authorization server that gives back what it was asked to exchange, and an agent that says which token it was called with. */
+/** An authorization server that returns what it was asked to exchange, and an agent that reports the token of its call. */
 interface Downstream {
   readonly issuer: string;
   readonly card: AgentCard;
@@ -156,7 +156,7 @@ interface Known {
   readonly token?: string | undefined;
 }
 
-/** A scheme as it is served, and as a model: what it knows of a caller. */
+/** A served scheme, and its model: what it knows of a caller. */
 interface Scheme {
   make(): Authenticator;
   knows(caller: Caller): Known | undefined;
@@ -236,10 +236,10 @@ function knownBy(tree: Tree, caller: Caller): Known | undefined {
   return { subject: found[0]?.subject ?? "", token: found.find((one) => one?.token !== undefined)?.token };
 }
 
-/** What a caller is told: who it is, and the token that was exchanged for it. `undefined`: it was not let in. */
+/** What a caller gets: who it is, and the token that was exchanged for it. `undefined`: it was rejected. */
 type Told = { readonly subject: string; readonly token: string | null } | undefined;
 
-/** Serves an agent that exchanges the token of its caller once every caller of the crowd is in its turn or was refused. */
+/** Serves an agent that exchanges its caller's token once every caller of the crowd is in its turn or was rejected. */
 async function servedTo(crowd: number, authenticator: Authenticator) {
   let [settled, open] = [0, () => {}];
   const everyone = new Promise<void>((resolve) => (open = resolve));

@@ -231,7 +231,7 @@ describe("a signature in another spelling of the same bytes", () => {
         same = changed === value;
         return changed;
       });
-      // A JWT is signed anew for each request, so that another end of the alphabet may be its own one.
+      // A JWT is signed anew for each request, so another last character may be its own one.
       expect([401, 503, ...(same ? [204] : [])]).toContain(status);
       accepted += status === 204 ? 1 : 0;
     }

@@ -21,7 +21,7 @@ import { describe, expect, it, onTestFinished } from "vitest";
 
 /*
  * A caller who wants paid work for nothing, or twice for one payment, and a facilitator that is hostile (x402 §9, §10; "What is checked" of
- * the extension's page). Work is counted: what is not paid must not be done.
+ * the extension's page). Work is counted: unpaid work must not be done.
  */
 
 const option = {
@@ -93,7 +93,7 @@ const signedFor = (now: () => number, task: Task, nonce = 1n): PaymentPayload =>
 const errorOf = (task: Task | undefined): unknown =>
   task?.status.message?.metadata?.[x402Keys.error] ?? task?.status.state;
 
-/** A facilitator of another form than EIP-3009. It looks at its own members alone, and its network tells the same transaction the same thing. */
+/** A facilitator of another form than EIP-3009. It reads only its own members, and its network answers the same for the same transaction. */
 function ofForm(read: (payload: JsonObject) => string | undefined): TestFacilitator {
   const answers = testFacilitator();
   return {

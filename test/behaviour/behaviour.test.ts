@@ -23,7 +23,7 @@ const wrong = (chosen: Interface, field: string): object => ({
   fields: former(chosen) && chosen.binding === "JSONRPC" ? [] : [{ field }],
 });
 
-/** A task without what `GetTask` of the 1.1 draft alone has (§3.2.8). */
+/** A task without the members that only `GetTask` of the 1.1 draft has (§3.2.8). */
 function undrafted(task: Task & { readonly timeline?: unknown }): Task {
   const { timeline: _, artifacts, ...rest } = task;
   const spanless = artifacts?.map(
@@ -88,7 +88,7 @@ describe.each(services)("on %s", (store) => {
       const first = (await second.next()).value as StreamResponse;
       expect(partsOf(first.task as Task)).toEqual([merged]);
       expect(partsOf(await at.client.cancelTask(id))).toEqual([merged]);
-      // What follows is appended to what was merged: the reader has the task as it is read.
+      // Later events are appended to the merged text: the reader has the task as it is read.
       const view = new TaskView();
       for (const event of [first, ...(await events(second))]) view.apply(event);
       expect(partsOf(view.task as Task)).toEqual([merged]);

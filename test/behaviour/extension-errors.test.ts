@@ -74,7 +74,7 @@ describe("an error that an extension defines", () => {
       if (binding === "JSONRPC" && version === "0.3") continue;
       expect(error).toMatchObject({ code: "InvalidParams", metadata: { tray: "2" } });
     }
-    // Without the extension its hooks do not run, and there is nothing to refuse.
+    // Without the extension its hooks do not run, and nothing is rejected.
     const plain = await connect(server.agents[0]?.card ?? "", { binding, version, bindings: [grpcBinding()] });
     expect((await plain.sendMessage("2")).message?.parts[0]?.text).toBe("Printed");
   });

@@ -60,7 +60,7 @@ it.each(["JSONRPC", "HTTP+JSON", "GRPC"] as const)(
   },
 );
 
-/** Fills a database whose pages are limited, with tasks of another agent. Where no disk can be mounted, that is a full disk, too. */
+/** Fills a database whose pages are limited, with tasks of another agent. Without a mountable disk, that also counts as a full disk. */
 function fillPages(store: Store): { fill(): Promise<void>; empty(): Promise<void> } {
   const owner = { agent: "others", owner: "them" };
   const done = "TASK_STATE_COMPLETED";

@@ -35,7 +35,7 @@ async function served(agent: Agent, options: Partial<ServeOptions> = {}) {
   return server;
 }
 
-/** A client gives up soon, so that the next route is tried. */
+/** A client that gives up soon, so the next route is tried. */
 const soon: ConnectOptions = { retry: { budget: 500 }, reconnect: { budget: 2_000 } };
 
 const clientOf = async (agent: Agent, options: Partial<ServeOptions> = {}): Promise<Client> =>
@@ -73,7 +73,7 @@ async function away(): Promise<{ readonly client: Client; back(agent: Agent): Pr
   return { client, back: async (agent) => void (await served(agent, { port: Number(port) })) };
 }
 
-/** A client of an agent that ends connections in its own way. `promises`: whether its card says that a message may be sent twice. */
+/** A client of an agent that ends connections in a special way. `promises`: whether its card says that a message may be sent twice. */
 async function broken(
   behave: (server: Server, request: number) => number | undefined,
   promises = false,

@@ -6,11 +6,11 @@ import { defineAgent, memoryStore, type Agent } from "@parley/server";
 import { idempotentSendExtension, resumeExtension } from "@parley/a2a/internal/protocol/index";
 import { call, eventsOf, plainBindings, served, taskIn } from "./plain-client.ts";
 
-/* What packages/a2a/src/extensions/idempotent-sends/README.md promises, by its numbers, with a client that is `fetch` alone. */
+/* The promises of packages/a2a/src/extensions/idempotent-sends/README.md, by number, with a client that only uses `fetch`. */
 
 const card = { name: "Booking", description: "Books", version: "1.0.0", skills: [] };
 
-/** Says how often it was called. */
+/** Reports how often it was called. */
 function counting(): Agent {
   let calls = 0;
   return defineAgent({

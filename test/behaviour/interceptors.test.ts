@@ -170,11 +170,11 @@ describe.each(interfaces)("over $binding $version", (way) => {
         expect(lines.map(({ message }) => message)).toEqual(["A request failed", "A request failed"]);
         expect(lines.every(({ fields }) => fields["cause"] instanceof TypeError)).toBe(true);
       } else {
-        // Refusals are counted, and logged once a minute.
+        // Rejections are counted, and logged once a minute.
         expect(lines.filter(({ message }) => message !== "Refused requests")).toEqual([]);
       }
       chosen = (next) => next;
-      // Where the message did not reach the service, the task still waits for input.
+      // If the message did not reach the service, the task still waits for input.
       const after = await at.client.getTask(id);
       const state = after.status.state;
       if (state === "TASK_STATE_INPUT_REQUIRED") return;

@@ -67,7 +67,7 @@ const delaying: Interceptor = changing({
   }),
 });
 
-/** Puts each item into a batch of its own, and counts calls and items. */
+/** Puts each item into a separate batch, and counts calls and items. */
 export function counting(): { readonly interceptor: Interceptor; readonly counts: Map<string, number> } {
   const counts = new Map<string, number>();
   const count = (what: string): void => void counts.set(what, (counts.get(what) ?? 0) + 1);

@@ -7,7 +7,7 @@ import { placeOfTest, stores, type StoreName } from "./stores.ts";
 
 /** Deletion of all data of an owner, and export of it (docs/retention.md). */
 
-/** In everything that Ada has, and in nothing else. Small letters: words of full text search are. */
+/** Only in Ada's data. Lower case, like words of full text search. */
 const marker = "erasableada";
 const bobs = "staysofbob";
 
@@ -107,7 +107,7 @@ describe.each(stores)("all data of an owner, in %s", (kind) => {
 
     const erased = await server.deleteOwner({ subject: `${marker}@example.com` }, { scrub: true });
     expect(erased).toEqual({ tasks: 4, canceled: 3 });
-    // The reader of the running task was told, or is sent away with the task.
+    // The reader of the running task was notified, or leaves with the task.
     const end = await stream.next().then(({ value, done }) => (done === true ? "over" : JSON.stringify(value)), String);
     expect(end).toMatch(/CANCELED|TaskNotFound|not found|over/i);
     for (const id of ids) await expect(ada.getTask(id)).rejects.toMatchObject({ code: "TaskNotFound" });
@@ -122,7 +122,7 @@ describe.each(stores)("all data of an owner, in %s", (kind) => {
     if (kind !== "memory") expect(left).toContain(bobs);
     expect(await listed(bob)).toEqual(before);
 
-    // Whoever comes back begins anew.
+    // A returning client starts over.
     await ada.sendMessage("reply again");
     await ada.sendMessage("complete again");
     expect((await ada.listTasks({})).totalSize).toBe(1);

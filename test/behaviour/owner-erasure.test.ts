@@ -13,7 +13,7 @@ import { placeOfTest, stores, type StoreName } from "./stores.ts";
 
 /** Erasure of an owner whose streams, webhooks and files are open (docs/retention.md). */
 
-/** In everything that Ada has, and in nothing else. */
+/** Only in Ada's data. */
 const marker = "erasableada";
 
 /** A promise that a test resolves. */
@@ -49,7 +49,7 @@ function keeper(more: Promise<void>) {
   });
 }
 
-/** Receives webhooks, and answers when it is told to. */
+/** Receives webhooks, and answers when told to. */
 async function receiver() {
   const open: ServerResponse[] = [];
   const bodies: string[] = [];
@@ -136,7 +136,7 @@ describe.each(stores)("an owner is erased, in %s,", (kind) => {
     more.open();
     await readers[1]?.over;
     expect(readers[1]?.seen.join()).toContain("done bob");
-    // Also what its function yields after that is not stored.
+    // Nothing that its function yields after that is stored.
     expect((await ada.listTasks({})).totalSize).toBe(0);
     expect(await written()).not.toContain(`done ${marker}`);
     expect(await written()).not.toContain(marker);

@@ -23,7 +23,7 @@ const price = {
   resource: "https://painter.example/paint",
 };
 
-/** An agent that is paid where the extension is active, and else says how it wants to be. */
+/** An agent that is paid if the extension is active, and otherwise says how it wants to be. */
 function painter(payments: X402Extension): Agent {
   return defineAgent({
     name: "Painter",
@@ -52,7 +52,7 @@ describe.each(["0.1", "0.2"] as const)("x402 %s", (version) => {
   const payments = x402({ facilitator: testFacilitator(), version, required: false });
   extensionContract(runner, {
     extension: payments,
-    // The versions differ in their URI alone.
+    // The versions differ only in their URI.
     ...(version === "0.1" && { over: everyBinding() }),
     agent: () => painter(payments),
     check({ answer, events, expect: that }) {

@@ -67,7 +67,7 @@ export const plainBindings: readonly PlainBinding[] = [
   },
 ];
 
-/** A server, at a port of its own until the test is over. */
+/** A server, at a separate port until the test is over. */
 export async function served(agent: Agent, options: Partial<ServeOptions> = {}): Promise<Server> {
   const server = await serve(agent, { port: 0, store: memoryStore(), logger: silentLogger, ...options });
   onTestFinished(() => server.close({ grace: 0 }));

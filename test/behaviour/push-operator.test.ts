@@ -5,7 +5,7 @@ import { describe, expect, it, onTestFinished } from "vitest";
 import { parkedFeature, pushFeature, type StoredConfig } from "@parley/server/internal/push/stored";
 import { placeOfTest, stores } from "./stores.ts";
 
-/** What an operator sees and does, on the rows that a server keeps (docs/decisions/webhooks.md). */
+/** What an operator sees and does, on a server's rows (docs/decisions/webhooks.md). */
 
 const clock = fakeClock(1_000_000);
 const now = clock.now();

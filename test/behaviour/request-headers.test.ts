@@ -15,7 +15,7 @@ import { grpcBinding } from "@parley/grpc/client";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { placeOfTest, stores } from "./stores.ts";
 
-/** The headers of a request that an agent declares in `requestHeaders`. Others are neither told nor stored. */
+/** The request headers that an agent declares in `requestHeaders`. Others are neither passed on nor stored. */
 
 type Headers = Readonly<Record<string, string>>;
 
@@ -102,7 +102,7 @@ describe.each(stores)("the declared headers of a request, on %s", (kind) => {
   });
 });
 
-/** A server of all bindings whose agent says which headers it got. */
+/** A server of all bindings whose agent reports its headers. */
 async function over(options: Partial<ServeOptions> = {}, behaviour: Partial<AgentBehaviour> = { requestHeaders }) {
   const agent = defineAgent({
     ...described,

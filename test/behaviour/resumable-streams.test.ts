@@ -5,7 +5,7 @@ import { defineAgent, memoryStore } from "@parley/server";
 import { resumeExtension } from "@parley/a2a/internal/protocol/index";
 import { call, eventsOf, plainBindings, served, taskIn } from "./plain-client.ts";
 
-/* What packages/a2a/src/extensions/resumable-streams/README.md promises, by its numbers, with a client that is `fetch` alone. */
+/* The promises of packages/a2a/src/extensions/resumable-streams/README.md, by number, with a client that only uses `fetch`. */
 
 const card = { name: "Counter", description: "Counts", version: "1.0.0", skills: [] };
 const words = ["one", "two", "three", "four"];
@@ -23,7 +23,7 @@ function gate(): { readonly opened: Promise<void>; readonly open: () => void } {
   return { opened, open: () => open() };
 }
 
-/** The words in events, and the states if there are none. */
+/** The text of events, and the states if there is none. */
 const said = (events: readonly { readonly json: string }[]): readonly string[] =>
   events.map(({ json }) => words.find((word) => json.includes(`"${word}"`)) ?? (taskIn(json) ? "task" : "status"));
 

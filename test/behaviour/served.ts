@@ -10,7 +10,7 @@ import { placeOf, stores, type StoreName } from "./stores.ts";
 
 /* What the tests run against: one agent, its stores, and its bindings. */
 
-/** What is behind the bindings. */
+/** The server behind the bindings. */
 export const services: readonly Kind[] = [
   ...stores,
   ...(stores.includes("memory") ? (["memory, behind interceptors"] as const) : []),

@@ -18,7 +18,7 @@ const server: string | undefined = inject("postgres") as string | undefined;
 /** The stores that a file is run with. */
 export const stores: readonly StoreName[] = server === undefined ? ["memory", "SQLite"] : ["PostgreSQL"];
 
-/** Where the data of a store is. It can be opened again. */
+/** The location of a store's data. It can be opened again. */
 export interface Place {
   /** Opens the store. The caller closes it. In memory it is always the same one. */
   open(): Promise<Store>;
@@ -28,7 +28,7 @@ export interface Place {
   remove(): Promise<void>;
 }
 
-/** A place of its own for the data of a store. */
+/** A separate location for the data of a store. */
 export async function placeOf(name: StoreName): Promise<Place> {
   if (name === "memory") return memory();
   return name === "SQLite" ? sqlite() : postgres();
@@ -62,7 +62,7 @@ async function sqlite(): Promise<Place> {
   };
 }
 
-/** A schema of its own. */
+/** A separate schema. */
 function postgres(): Place {
   const database = server ?? "";
   const schema = `behaviour_${randomUUID().replaceAll("-", "")}`;

@@ -10,7 +10,7 @@ import { placeOfTest, stores } from "./stores.ts";
  */
 
 const ada = (): ReturnType<typeof callContext> => callContext({ subject: "ada" });
-/** What was told is looked at once a second at most. A server looks on its own every ten seconds. */
+/** Notifications are handled once a second at most. A server polls every ten seconds. */
 const soon = 1_500;
 const agentId = { agent: "agent" };
 

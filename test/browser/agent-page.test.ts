@@ -5,7 +5,7 @@ import { defineAgent, memoryStore, serve, type AgentDescription, type Server } f
 import { chromium, type Browser, type Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
 
-/* The pages at the addresses of agents, in a real browser: whatever a card says, nothing runs and nothing is loaded. */
+/* The pages at the addresses of agents, in a real browser: whatever a card contains, nothing runs and nothing is loaded. */
 
 const places = [
   process.env["CHROMIUM_PATH"],
@@ -43,13 +43,13 @@ async function serving(...cards: readonly Partial<AgentDescription>[]): Promise<
   return server;
 }
 
-/** A page, and what it has asked for beside itself, or complained about. */
+/** A page, and its other requests and complaints. */
 async function open(url: string, width: number, colorScheme: "light" | "dark" = "light") {
   const page = await browser.newPage({ viewport: { width, height: 900 }, colorScheme });
   onTestFinished(() => page.close());
   const noise: string[] = [];
   page.on("request", (request) => {
-    // A browser looks for an icon on its own.
+    // A browser requests an icon automatically.
     if (!request.isNavigationRequest() && !request.url().endsWith("/favicon.ico")) noise.push(request.url());
   });
   page.on("console", (message) => {

@@ -16,7 +16,7 @@ import { defineAgent, memoryStore, serve, type ServeOptions, type Server } from 
 import { bearer } from "@parley/a2a/auth";
 import type { Actions } from "./page.ts";
 
-/** Where a browser is: `CHROMIUM_PATH`, or where distributions put it. */
+/** The location of a browser: `CHROMIUM_PATH`, or where distributions put it. */
 function findBrowser(): string {
   const named = process.env["CHROMIUM_PATH"];
   const places = ["/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/bin/google-chrome"];
@@ -63,7 +63,7 @@ beforeAll(async () => {
 }, 120_000);
 
 beforeEach(async () => {
-  // The certificate of a test is known to nobody.
+  // No browser knows a test's certificate.
   page = await browser.newPage({ ignoreHTTPSErrors: true });
   await page.goto(pageOrigin);
   await page.waitForFunction(() => "parley" in globalThis);
@@ -209,7 +209,7 @@ describe.each(["JSONRPC", "HTTP+JSON", "GRPC"])("a page of another origin, over 
     });
     link.lead(port);
     const seen = await act("stream", link.url, binding, "hello");
-    // Events of gRPC have no number to continue after: the task as it stands comes in place of those that were seen.
+    // Events of gRPC have no number to continue after: the current task replaces those that were seen.
     if (binding === "GRPC")
       seen.splice(0, seen.length, "TASK_STATE_WORKING", ...seen.filter((s) => !s.endsWith("WORKING")));
     expect(seen).toEqual(["TASK_STATE_WORKING", ...chunks, "TASK_STATE_COMPLETED"]);

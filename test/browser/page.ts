@@ -1,7 +1,7 @@
 import { A2AError, connect, type Client } from "@parley/a2a";
 import { grpcWebBinding } from "@parley/grpc/web";
 
-/** Tells the test what came, where it wants to hear it. */
+/** Reports what arrived, if the test asks for it. */
 declare const tellTest: ((chunk: string) => Promise<void>) | undefined;
 
 /** What the page does for the test: everything that leaves it is plain data. */
@@ -12,7 +12,7 @@ const actions = {
     return { state: task?.status.state, texts: task?.artifacts?.map((artifact) => artifact.parts[0]?.text) };
   },
 
-  /** Streams, and gives each chunk in the order in which it came. A task in the middle stands for all before it. */
+  /** Streams, and yields each chunk in order of arrival. A task in the middle replaces everything before it. */
   async stream(url: string, binding: string, text: string) {
     const seen: string[] = [];
     for await (const event of (await clientOf(url, binding)).sendStreamingMessage(text)) {

@@ -8,7 +8,7 @@ import { promisify } from "node:util";
 import { chromium, type Browser, type Page } from "playwright-core";
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest";
 
-/** The documentation site as `npm run docs` builds it, in a browser. It is built here where it is missing. */
+/** The documentation site as `npm run docs` builds it, in a browser. It is built here if it is missing. */
 
 const root = join(import.meta.dirname, "../..");
 const dist = join(root, "site/dist");

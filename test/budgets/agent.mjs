@@ -2,7 +2,7 @@
 
 import { createHandler, defineAgent } from "@parley/server";
 
-/** Says what its message asks for: a reply, a task with an artifact, or a stream of so many chunks. */
+/** Does what its message asks for: a reply, a task with an artifact, or a stream of so many chunks. */
 const agent = defineAgent({
   name: "Counted",
   description: "Does what its first word says",
@@ -70,7 +70,7 @@ export async function operations(call) {
 }
 
 /**
- * The least of so many counts: what else a process does now and then is no part of an operation.
+ * The minimum of the counts: occasional other work of a process is not part of an operation.
  * @param {number} rounds @param {() => Promise<number>} count
  */
 export async function minOf(rounds, count) {

@@ -72,7 +72,7 @@ export const budgets: Readonly<Record<string, Budget>> = {
 
   // Webhooks added four: their options, the names that cards declare, and the name of their rows. What delivers is loaded later.
   // Identity added twelve to a handler: audit, requirements, the doors of authorizations, of signed cards and of limits. What checks,
-  // signs and counts is loaded where an option asks for it.
+  // signs and counts loads if an option asks for it.
   // Files that are loaded, dependencies among them, until the client is there, a handler is made, and `serve()` listens.
   // Credentials and signed cards added to the client what chooses and checks them. What gets tokens and verifies is loaded later.
   // Files added four to the client, which are its downloads, and three to a handler, which are those of messages.
@@ -86,9 +86,9 @@ export const budgets: Readonly<Record<string, Budget>> = {
   // Extensions added to a handler what checks and declares them. What runs their hooks is loaded with the first call that has one.
   // Large files outside of the store added five: their option, how records name them, and what looks for them. What stores them is later.
   // Many nodes and the queue added nine: who is alive, what others change, and tasks that wait for room. What stores those is later.
-  // What is refused is logged by default, and lines about tasks have the same fields: four. Strict base64: one.
+  // Rejections are logged by default, and lines about tasks have the same fields: four. Strict base64: one.
   // Who may read the public cards is checked when the handler is made: one file.
-  // Questions have forms, options are checked, processes tell what they learn of receivers, outages are counted, and refused requests
+  // Questions have forms, options are checked, processes publish what they learn of receivers, outages are counted, and rejected requests
   // have their id: twelve with what they import.
   "files of handler": files(224),
   // The connect() of `@parley/node` loads the client, which reads texts of streams, links, events by their kind and cached cards: four files.

@@ -5,7 +5,7 @@ import { getHeapStatistics } from "node:v8";
 import { memoryStore } from "@parley/server";
 import { caller, chunked, minOf, operations } from "./agent.mjs";
 
-/** What is collected before it, an observer tells of late. */
+/** An observer reports late what is collected before it. */
 let since = 0;
 let collections = 0;
 new PerformanceObserver((list) => {

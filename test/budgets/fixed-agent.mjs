@@ -1,4 +1,4 @@
-/** An agent that nobody calls, not yet defined. */
+/** An agent that is never called, not yet defined. */
 export const agent = {
   name: "Idle",
   description: "Is there",

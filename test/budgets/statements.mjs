@@ -11,7 +11,7 @@ let statements = 0;
 let transactions = 0;
 
 /**
- * What is counted of libsql: its own types say too much of parameters.
+ * What is counted of libsql: its own types are too broad for parameters.
  * @typedef {(...values: unknown[]) => unknown} Ask
  * @typedef {{ exec(sql: string): unknown, prepare(sql: string): Record<"run" | "get" | "all", Ask> }} Asked
  */
@@ -35,7 +35,7 @@ asked.prepare = function counted(sql) {
 };
 
 const folder = mkdtempSync(join(tmpdir(), "parley-budget-"));
-// In one thread, so that everything is counted here.
+// In one thread, so everything is counted here.
 const store = await sqliteStore({ path: join(folder, "tasks.db"), driver: "libsql", thread: false });
 const { call, close } = caller(store);
 /** @param {() => Promise<unknown>} operate */

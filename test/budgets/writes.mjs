@@ -26,7 +26,7 @@ subscribe("net.server.socket", (message) => {
   }
 });
 
-/** The next event is made once the one before has come, so that none travels with another. */
+/** The next event is made once the previous one has arrived, so none travels with another. */
 let came = () => {};
 const next = () => new Promise((resolve) => (came = () => resolve(undefined)));
 const agent = defineAgent({
@@ -77,7 +77,7 @@ async function costOf(binding, chunks) {
     came();
   }
   await server.close();
-  // Entries are told in a turn of the event loop of their own.
+  // Entries are reported in a separate turn of the event loop.
   for (let turn = 0; turn < 10; turn += 1) await new Promise((resolve) => setImmediate(resolve));
   observer.disconnect();
   if (session !== undefined) Object.assign(cost, { frames: session.framesSent, bytes: session.bytesWritten });

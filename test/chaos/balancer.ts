@@ -1,16 +1,16 @@
 import { connect, createServer, type Socket } from "node:net";
 
-/** Passes bytes on to servers of this machine: each connection to the next one. It knows nothing of what it passes on. */
+/** Passes bytes on to servers of this machine: each connection to the next one, without reading them. */
 export interface Balancer {
   readonly port: number;
   /** Ends a share of the connections, such as 0.5. */
   cut(share: number): number;
-  /** Whether nothing passes, in no connection, as where packets are lost: nobody is told. What was held passes afterwards. */
+  /** Whether nothing passes, in no connection, as with lost packets: nobody is notified. Held bytes pass afterwards. */
   hold(isHeld: boolean): void;
   close(): Promise<void>;
 }
 
-/** Starts a balancer before these ports. A server that refuses a connection gets none of it: its client is cut off. */
+/** Starts a balancer before these ports. If a server refuses a connection, its client is cut off. */
 export async function startBalancer(targets: readonly number[]): Promise<Balancer> {
   const open = new Map<Socket, Socket>();
   let turn = 0;

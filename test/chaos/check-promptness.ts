@@ -1,20 +1,20 @@
 import type { Entry, Fault, Read, Stored, TaskLog } from "./history.ts";
 
-/** How long events took from their commit to a reader, while no harm was done. Milliseconds. */
+/** How long events took from their commit to a reader, without a fault. Milliseconds. */
 export interface Promptness {
   readonly events: number;
   readonly median: number;
   readonly p99: number;
-  /** How many tasks ended without harm, of those that a witness may see, and for how many of them a wake-up came after that. */
+  /** How many tasks ended without a fault, of those that a witness may see, and for how many of them a wake-up came after that. */
   readonly ends: number;
   readonly told: number;
 }
 
-/** After harm it takes a while until everything is as before, in milliseconds. */
+/** After a fault it takes a while until everything is normal, in milliseconds. */
 const recovery = 8_000;
 
 /**
- * Measures the last events of tasks, where no harm was done shortly before their commit, and where the reader was there. No event follows
+ * Measures the last events of tasks, if no fault preceded their commit, and the reader was there. No event follows
  * them that could wake a reader who was not woken in time. Readers on the node that stores the event need no wake-up, so only
  * those count who joined a task that was sent by another one.
  */

@@ -55,7 +55,7 @@ function problemOf(reads: readonly Read[], { log }: TaskHistory): string | undef
   return state === "TASK_STATE_INPUT_REQUIRED" ? undefined : `it ends at ${at}, in ${state}`;
 }
 
-/** A send that waited, and a read of the task at its end, have answered with what is stored. */
+/** A waiting send, and a read of the task at its end, have answered with what is stored. */
 export const answerRule: Rule = ({ entries, log }) => {
   const wanted = digest(readOf(log?.records ?? []));
   return entries.flatMap((entry) =>

@@ -5,7 +5,7 @@ import { foldOf } from "./fold.ts";
 import type { Stored } from "./history.ts";
 import { artifactOf, chunkOf, type Order } from "./orders.ts";
 
-/* Rules about tasks: their logs, messages, ends, fences, and what they say. */
+/* Rules about tasks: their logs, messages, ends, fences, and content. */
 
 /** A log has no gap, begins with the task, can be folded, and has nothing after its end. */
 export const logRule: Rule = ({ log }) => {
@@ -41,7 +41,7 @@ function messagesIn({ kind, json, actor }: LogRecord): readonly string[] {
   return kind === "task" ? ((JSON.parse(json) as Task).history ?? []).map(({ messageId }) => messageId) : [];
 }
 
-/** When all conversations are over, each task has ended, and nobody holds it. */
+/** When all conversations are over, each task has ended, and no process holds it. */
 export const endRule: Rule = ({ log }) => {
   const state = log?.records.findLast((record) => record.state !== undefined)?.state;
   if (state === undefined || !isTerminal(state)) return [`Its last state is ${state ?? "unknown"}`];
@@ -112,7 +112,7 @@ function storyProblems(order: Order, artifact: Artifact | undefined, isWhole: bo
   return [];
 }
 
-/** The results of steps that the events of a task tell, by key. */
+/** The results of steps in a task's events, by key. */
 export function resultsIn({ log }: TaskHistory): readonly StepResult[] {
   if (log === undefined) return [];
   const { task } = foldOf(log.records);

@@ -183,7 +183,7 @@ describe("the judge", () => {
     expect(broken([...right, again])).toEqual([steps]);
     expect(broken([...right, { ...effect, call: 2 }])).toEqual([steps]);
     expect(broken(without((entry) => entry === effect))).toEqual([steps]);
-    // The first call was cut off. The second one is told, and its result is stored.
+    // The first call was cut off. The second one is told so, and its result is stored.
     const first = { ...effect, call: 7, attempt: 0 };
     const cutOff = without((entry) => entry === effect);
     expect(broken([...cutOff, first, { ...effect, uncertain: true }])).toEqual([]);

@@ -26,7 +26,7 @@ export interface TaskHistory {
   readonly orders: readonly Order[];
 }
 
-/** Says what is wrong with a task. */
+/** Reports what is wrong with a task. */
 export type Rule = (task: TaskHistory) => readonly string[];
 
 /** The promises, by their names. */
@@ -53,7 +53,7 @@ export interface Verdict {
 export interface CheckOptions {
   /** What was asked for, and accepted, by task. */
   readonly orders: ReadonlyMap<string, readonly Order[]>;
-  /** The most milliseconds from the commit of a last event to its reader, for half of them, while no harm is done. */
+  /** The maximum milliseconds from the commit of a last event to its reader, for half of them, without a fault. */
   readonly promptWithin: number;
 }
 

@@ -31,7 +31,7 @@ export interface CrowdOptions {
 interface Story {
   readonly planned: Planned;
   readonly client: Client;
-  /** What is done beside its streams. */
+  /** Actions beside its streams. */
   readonly acts: Acts;
   taskId: string;
 }
@@ -64,7 +64,7 @@ export class Crowd {
     await Promise.all(all);
   }
 
-  /** Lets the conversations begin no more tasks. */
+  /** Stops the conversations from starting further tasks. */
   end(): void {
     this.#ended.abort();
   }
@@ -175,7 +175,7 @@ export class Crowd {
     }
   }
 
-  /** Tells the task of the event that it waits for, until a node has heard it. */
+  /** Sends the task the event that it waits for, until a node has accepted it. */
   async #speak({ taskId }: Story): Promise<void> {
     for (;;) {
       try {
@@ -249,7 +249,7 @@ export class Crowd {
     const name = way === "plain" ? "plain" : "resumable";
     const known = this.#clients.get(`${name} ${binding}`);
     if (known !== undefined) return known;
-    // An interface that does not answer for a while is no reason to speak an older version.
+    // An interface that does not answer for a while is no reason to use an older version.
     const how = { binding, version: "1.0", retry: patient, reconnect: patient };
     const client = connect(this.#options.cards[name], how);
     this.#clients.set(`${name} ${binding}`, client);
@@ -257,7 +257,7 @@ export class Crowd {
   }
 }
 
-/** What is done beside a stream. */
+/** Actions beside a stream. */
 class Acts {
   readonly #all: Promise<unknown>[] = [];
 

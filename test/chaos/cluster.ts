@@ -13,7 +13,7 @@ export function nodeProgram(): Promise<string> {
 export interface NodeListener {
   /** Called with each line that a node logs. */
   onLine(line: string): void;
-  /** Called where a node has ended without being told to. */
+  /** Called if a node ends unexpectedly. */
   onEnd(what: string): void;
 }
 
@@ -36,7 +36,7 @@ export class ClusterNode {
     this.#listener = listener;
   }
 
-  /** Starts a process. Resolves when it listens. One that cannot start is started again, since the database may be away. */
+  /** Starts a process. Resolves when it listens. One that cannot start is restarted, because the database may be unavailable. */
   async start(): Promise<void> {
     this.#isWanted = true;
     while (this.#isWanted) {
@@ -60,7 +60,7 @@ export class ClusterNode {
     if (child.stderr)
       createInterface({ input: child.stderr }).on("line", (line) => this.#listener.onLine(`${name} ${line}`));
     child.once("exit", (code, signal) => {
-      // One that cannot start while the database is away is started again.
+      // One that cannot start while the database is unavailable is restarted.
       if (this.#isWanted && isReady) this.#listener.onEnd(`Node ${name} ended on its own: ${code ?? signal}`);
     });
     return child;
@@ -77,7 +77,7 @@ export class ClusterNode {
     await ended;
   }
 
-  /** Stops it where it is: it does not notice. */
+  /** Pauses it: it does not notice. */
   stop(): void {
     this.#isStopped = this.#child?.kill("SIGSTOP") === true;
   }

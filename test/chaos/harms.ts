@@ -13,7 +13,7 @@ export interface HarmOptions {
   readonly note: (fault: Fault) => void;
 }
 
-/** Does what the plan says. What is done to one node, or to the database, is done one after the other. */
+/** Executes the plan. Faults of one node, or of the database, happen one after the other. */
 export class Harms {
   readonly #options: HarmOptions;
   /** The last thing that is done to each of them. */
@@ -82,7 +82,7 @@ export class Harms {
     }
     await node.end(what === "kill" ? "SIGKILL" : "SIGTERM");
     await wait();
-    // While it starts, other things may happen to the database, and that may take a while.
+    // While it starts, other faults may hit the database, and that may take a while.
     await node.start();
   }
 }

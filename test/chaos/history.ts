@@ -12,7 +12,7 @@ interface Moment {
   readonly at: number;
 }
 
-/** Harm that was done. */
+/** An injected fault. */
 export interface Fault extends Moment {
   readonly type: "fault";
   readonly what: string;
@@ -22,7 +22,7 @@ export interface Fault extends Moment {
   readonly lasts: number;
 }
 
-/** A message that the cluster has accepted, as its answer or the first event of its stream says. */
+/** A message that the cluster has accepted, by its answer or the first event of its stream. */
 export interface Acked extends Moment {
   readonly type: "acked";
   readonly messageId: string;
@@ -35,7 +35,7 @@ export interface Read extends Moment {
   /** The stream: one number over all of its connections. */
   readonly stream: number;
   readonly taskId: string;
-  /** Its place in the log. Absent where the task was over before the stream began: the event is the task. */
+  /** Its place in the log. Absent if the task was over before the stream began: the event is the task. */
   readonly seq?: number;
   /** Of the event. */
   readonly digest: string;
@@ -76,7 +76,7 @@ export interface Effect extends Moment {
   /** The key of the step: the same in each attempt. */
   readonly key: string;
   readonly attempt: number;
-  /** Whether the step was told that an earlier call may have had its effect. */
+  /** Whether the step learned that an earlier call may have had its effect. */
   readonly uncertain: boolean;
   /** The number of the call. The step returns it. */
   readonly call: number;
@@ -95,7 +95,7 @@ export interface Delivered extends Moment {
   readonly taken: boolean;
 }
 
-/** What a node has stored of a run, under its fence. It may be missing where the node was killed just then. */
+/** What a node has stored of a run, under its fence. It may be missing if the node was killed just then. */
 export interface Stored extends Moment {
   readonly type: "stored";
   /** The process. */
@@ -116,7 +116,7 @@ export interface Told extends Moment {
   readonly seq: number;
 }
 
-/** A node that ended, or said what it should not have to say. */
+/** A node that ended, or logged an unexpected error. */
 export interface Trouble extends Moment {
   readonly type: "trouble";
   readonly what: string;

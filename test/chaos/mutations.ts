@@ -3,12 +3,12 @@ import type { PostgresStore } from "@parley/sql/postgres";
 
 /* Faults of a store, to see that the checker finds them. */
 
-/** `fence`: an append that has lost its lease is stored. `notify`: other nodes are told of a change before its commit. */
+/** `fence`: an append that has lost its lease is stored. `notify`: other nodes learn of a change before its commit. */
 export type Mutation = "fence" | "notify";
 
 export const mutations: readonly Mutation[] = ["fence", "notify"];
 
-/** Makes a store wrong. */
+/** Makes a store faulty. */
 export function mutated(store: PostgresStore, mutation: Mutation): void {
   const append = store.append.bind(store);
   if (mutation === "fence") {
@@ -19,7 +19,7 @@ export function mutated(store: PostgresStore, mutation: Mutation): void {
   store.wakeup.publish = () => {};
   store.append = async (items) => {
     publish(items.flatMap((item) => ("task" in item ? [item.task.taskId] : [])));
-    // What is published has arrived everywhere by then, also on a busy machine.
+    // By then everything published has arrived everywhere, also on a busy machine.
     await new Promise((resolve) => setTimeout(resolve, 400));
     return append(items);
   };

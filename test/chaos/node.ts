@@ -6,8 +6,8 @@ import { storyteller } from "./agents.ts";
 import type { Stored } from "./history.ts";
 import { mutated, type Mutation } from "./mutations.ts";
 
-// A node of the cluster. Its settings are JSON in its first argument. It says "ready" to its parent when it listens, obeys what its parent
-// tells it, and ends with it. What it stores under a fence is a line of its journal: written at once, since it may be killed.
+// A node of the cluster. Its settings are JSON in its first argument. It sends "ready" to its parent when it listens, obeys its
+// parent's commands, and ends with it. What it stores under a fence is a line of its journal: written at once, because it may be killed.
 
 export interface NodeSettings {
   readonly port: number;
@@ -15,7 +15,7 @@ export interface NodeSettings {
   readonly database: string;
   /** The service with side effects. */
   readonly service: string;
-  /** The file of what it stores. */
+  /** Its journal file. */
   readonly journal: string;
   /** The name of this process. */
   readonly name: string;
@@ -24,7 +24,7 @@ export interface NodeSettings {
   readonly mutation?: Mutation;
 }
 
-/** What the parent tells it. */
+/** A command of the parent. */
 export interface Command {
   readonly dropWakeups: boolean;
 }
@@ -92,7 +92,7 @@ const server: Server = await serve(
     grace: 2_000,
     // Fewer than there are conversations: tasks wait for their turn in the store.
     limits: { runs: 50 },
-    // As if each node had a machine of its own: nobody can see that its process has ended.
+    // As if each node had its own machine: nobody can see that its process has ended.
     lease: { ttl: settings.ttl, maxDeaths: Infinity, maxAttempts: Infinity, isGone: () => false },
     logger: { ...silentLogger, warn: say("warn"), error: say("error") },
     push: {

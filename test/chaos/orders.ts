@@ -6,12 +6,12 @@ import { random } from "../crash/plan.ts";
 export const ways = ["stream", "ask", "cancel", "interrupt", "webhook", "wait", "await", "plain"] as const;
 export type Way = (typeof ways)[number];
 
-/** What a message tells the agent to do. */
+/** The order in a message to the agent. */
 export interface Order {
   readonly what: "tell" | "ask" | "wait" | "note";
-  /** A name of its own: the artifact of the message has it. */
+  /** A unique name: the artifact of the message has it. */
   readonly name: string;
-  /** How many chunks it tells. */
+  /** The number of its chunks. */
   readonly chunks: number;
   /** Before which chunks it calls the service with side effects. */
   readonly steps: readonly number[];
@@ -19,12 +19,12 @@ export interface Order {
   readonly pause: number;
 }
 
-/** One task of a conversation, as it is planned. */
+/** One planned task of a conversation. */
 export interface Planned {
   readonly way: Way;
   readonly orders: readonly Order[];
   readonly binding: "JSONRPC" | "HTTP+JSON";
-  /** At which event a second reader comes. 0: there is none. */
+  /** At which event a second reader joins. 0: none. */
   readonly joinAt: number;
   /** At which event the client cancels, or sends its note. */
   readonly actAt: number;

@@ -1,8 +1,8 @@
 import { random } from "../crash/plan.ts";
 
-/* The harm that is done to the cluster. It follows from the seed. */
+/* The faults of the cluster. They follow from the seed. */
 
-/** The kinds of harm. */
+/** The kinds of faults. */
 export type Harm =
   | "kill"
   | "stop"
@@ -14,7 +14,7 @@ export type Harm =
   | "isolate"
   | "drop wake-ups";
 
-/** Harm that is to be done. */
+/** A planned fault. */
 export interface PlannedFault {
   /** When, in milliseconds from the beginning. */
   readonly after: number;
@@ -49,7 +49,7 @@ const kinds: readonly (readonly [what: Harm, weight: number, least: number, most
 
 const ofNodes: readonly Harm[] = ["kill", "stop", "term", "isolate", "drop wake-ups"];
 
-/** Of each minute, so much is without harm, in milliseconds: everything must be as fast as ever then. */
+/** The fault-free part of each minute, in milliseconds: everything must then be as fast as normal. */
 const calm = 20_000;
 
 /** The faults of a run, in their order. The first comes after two seconds, and none in the calm end of each minute. */

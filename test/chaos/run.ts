@@ -22,13 +22,13 @@ export interface ChaosOptions {
   readonly minutes: number;
   readonly nodes: number;
   readonly conversations: number;
-  /** Where the history is written, the log of the nodes, and what they stored. */
+  /** Where the history, the log of the nodes, and what they stored are written. */
   readonly folder: string;
   /** How long a lease lasts, in milliseconds. */
   readonly ttl: number;
-  /** A fault of the store, which has to be found. */
+  /** A fault of the store, which must be found. */
   readonly mutation?: Mutation;
-  /** Is told how far it is. */
+  /** Called with its progress. */
   readonly say: (line: string) => void;
 }
 
@@ -38,10 +38,10 @@ export interface ChaosResult {
   readonly logs: readonly TaskLog[];
 }
 
-/** For how long nothing may come to an end after the last fault, in milliseconds, while something is left to do. */
+/** How long nothing may end after the last fault, in milliseconds, while work remains. */
 const patience = 120_000;
 
-/** Runs a cluster, harms it, and judges what was seen. */
+/** Runs a cluster, injects faults, and judges what was seen. */
 export async function chaos(options: ChaosOptions): Promise<ChaosResult> {
   const { seed, say } = options;
   const length = options.minutes * 60_000;

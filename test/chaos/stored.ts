@@ -10,7 +10,7 @@ import { pause } from "./harms.ts";
 
 const agents = ["/resumable", "/plain"] as const;
 
-/** How much of what is left is told. */
+/** How much of the remainder is printed. */
 const maxReported = 20;
 
 /**

@@ -13,7 +13,7 @@ export async function startWitness(database: string, note: (entry: Told) => void
     if (head !== undefined) note({ type: "told", at: Date.now(), taskId, seq: head.seq });
   };
   const stop = store.wakeup.subscribe((taskId) => {
-    // While the database is away it sees nothing.
+    // While the database is unavailable it sees nothing.
     if (taskId !== undefined) look(taskId).catch(() => {});
   });
   return async () => {

@@ -1,9 +1,9 @@
 import { connect, createServer, type AddressInfo, type Socket } from "node:net";
 
-/** A load balancer that knows nothing: it gives each connection to the next server, whatever that one says of itself. */
+/** A simple load balancer: it gives each connection to the next server, whatever that one reports of itself. */
 export interface Balancer {
   readonly url: string;
-  /** The ports of the servers. One that refuses a connection is passed over. */
+  /** The ports of the servers. One that refuses a connection is skipped. */
   targets: readonly number[];
   close(): void;
 }

@@ -4,13 +4,13 @@ import { password } from "../postgres/server.ts";
 import { Counting, messageOf, startCounter, type Counter } from "./counters.ts";
 import { startNode } from "./node-process.ts";
 
-/* Clocks that somebody sets, or that a time service corrects, while servers work: docs/operate.md, docs/decisions/time.md. */
+/* Clock jumps and corrections while servers work: docs/operate.md, docs/decisions/time.md. */
 
 const database = useDatabase();
 const hour = 3_600_000;
 const minute = 60_000;
 
-/** Waits until all processes have beaten several times since now: whoever took one for dead would have done so. */
+/** Waits until all processes have beaten several times since now: a process that considered one dead would have acted. */
 async function beats(schema: string): Promise<void> {
   const read = async (): Promise<readonly number[]> => {
     const { rows } = await database().run(`SELECT beats::float8 AS beats FROM ${schema}.nodes ORDER BY name`);
@@ -64,7 +64,7 @@ test("the wall clock of a node jumps by an hour, forward and back: it keeps its 
   expect(await a.until("aborted", { taskId: held })).toMatchObject({ kind: "canceled" });
 });
 
-/** A user for whom the clock of the database is set: other functions of these names come before those of PostgreSQL. */
+/** A user whose database clock is set: other functions of these names precede those of PostgreSQL. */
 async function jumpingDatabase(): Promise<{ readonly url: string; jump(ms: number): Promise<void> }> {
   const role = `jumpy_${crypto.randomUUID().slice(0, 8)}`;
   await database().run(`CREATE ROLE ${role} LOGIN PASSWORD '${password}'; CREATE SCHEMA fake;

@@ -21,7 +21,7 @@ export interface Happened {
   readonly kind?: string;
 }
 
-/** What is shared by the agents of a test. */
+/** Shared by the agents of a test. */
 export class Counting {
   /** Whether tasks end now. */
   isOver = false;
@@ -35,11 +35,11 @@ export interface Answer {
   readonly text: string;
 }
 
-/** A stream as the bytes of its events say it. */
+/** The content of a stream's events. */
 export interface Heard {
   readonly status: number;
   readonly taskId: string;
-  /** The numbers that were said. */
+  /** The numbers that were yielded. */
   readonly numbers: readonly number[];
   /** Its events, one after the other, without comments. */
   readonly events: readonly string[];
@@ -51,7 +51,7 @@ export interface Counter {
   readonly log: readonly { readonly level: string; readonly message: string; readonly cause?: unknown }[];
   get(path: string): Promise<Answer>;
   post(path: string, body: object): Promise<Answer>;
-  /** Begins a task, and listens. Resolves when there is its id. */
+  /** Starts a task, and listens. Resolves when its id is known. */
   stream(text: string, path?: string): Promise<Heard>;
   /** Listens to a task. */
   subscribe(taskId: string): Promise<Heard>;

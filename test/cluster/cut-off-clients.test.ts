@@ -4,8 +4,8 @@ import { startProxy } from "../postgres/proxy.ts";
 import { Counting, messageOf, startCounter, type Answer } from "./counters.ts";
 
 /*
- * A node that its clients reach, and whose packets to the database are lost: it refuses, and does not invent (A2A 1.0 §3.1, §11.6). It knows what is
- * under way, and must not tell: another node has moved on.
+ * A node that its clients reach, and whose packets to the database are lost: it rejects, and does not invent (A2A 1.0 §3.1, §11.6). It knows what is
+ * under way, and must not report it: another node has moved on.
  */
 
 const database = useDatabase();
@@ -23,7 +23,7 @@ test("returns no old answer, message or stream of tasks that run elsewhere, and 
   url.port = String(proxy.port);
   const counting = new Counting();
   const serve = { lease: { isGone: () => false, ttl: 1_000 } };
-  // Its own time is long over when the other node takes its tasks: the runs live, and cannot do anything.
+  // Its own lease has long expired when the other node takes its tasks: the runs live, and cannot do anything.
   const limits = { statementTimeout: 3_600_000, connectTimeout: 1_000, outageTimeout: 2_500 };
   const one = await startCounter("one", url.href, counting, { store: limits, serve });
   const two = await startCounter("two", direct, counting, { serve });
@@ -70,7 +70,7 @@ test("returns no old answer, message or stream of tasks that run elsewhere, and 
   const get = async (id: string): Promise<string> => (await one.get(`/tasks/${id}`)).text;
   await expect.poll(() => get(own.taskId)).toContain("TASK_STATE_COMPLETED");
   expect(await get(other.taskId)).toContain("TASK_STATE_CANCELED");
-  // Each number once, of the one node and then of the other; what was refused is nowhere.
+  // Each number once, first of one node and then of the other; what was rejected is nowhere.
   const task = JSON.parse(await get(own.taskId)) as {
     artifacts: readonly { artifactId: string; parts: readonly { text: string }[] }[];
     history: readonly unknown[];

@@ -39,7 +39,7 @@ afterAll(async () => {
   await server.remove();
 });
 
-/** `ttl`: a database that is away for longer than that ends the attempts of resumable runs. */
+/** `ttl`: a database outage longer than that ends the attempts of resumable runs. */
 const started = (name: string, counting: Counting, outageTimeout: number, ttl = 1_000): Promise<Counter> =>
   startCounter(name, url, counting, {
     store: { schema: `away_${schemas}`, outageTimeout, statementTimeout: never, connectTimeout: 1_000 },
@@ -152,7 +152,7 @@ describe.each(harms)("a database %s", (_what, leave, comeBack) => {
       const { artifacts = [] } = await taskOf(counter, each.taskId, path);
       const stored = artifacts.map(({ artifactId }) => Number(artifactId));
       expect(stored).toEqual(upTo(stored.length));
-      // Whatever a client was told is there.
+      // Everything acknowledged to a client is there.
       expect(stored.length).toBeGreaterThanOrEqual(each.numbers.length);
     }
     await following;

@@ -7,7 +7,7 @@ import { password, startPostgres, unprivileged, type PostgresServer } from "../p
 import { smallDisk } from "../small-disk.ts";
 import { Counting, messageOf, startCounter, type Answer } from "./counters.ts";
 
-/* A database that answers, and cannot do what it is asked for: what clients and probes of a server see (docs/operate.md, A2A 1.0 §11.6), and its log. */
+/* A database that answers, but cannot do what is requested: what clients and probes of a server see (docs/operate.md, A2A 1.0 §11.6), and its log. */
 
 let server: PostgresServer;
 
@@ -118,7 +118,7 @@ describe("a disk that is full", () => {
     await expect.poll(() => stream.numbers.length, { interval: 10 }).toBeGreaterThan(3);
     if (disk) disk.fill();
     else {
-      // The server cannot be given a disk here. It sends what it sends then.
+      // The server cannot be given a full disk here, so it sends the same error.
       await run(
         `CREATE FUNCTION parley.no() RETURNS trigger LANGUAGE plpgsql AS
           'BEGIN RAISE EXCEPTION ''could not extend file'' USING ERRCODE = ''53100''; END';
@@ -132,7 +132,7 @@ describe("a disk that is full", () => {
       refusedForNow(await counter.post("/message:send", large()));
       return (await counter.get("/readyz")).status;
     };
-    // A small write that finds room says that there is some.
+    // A small write that succeeds shows that there is space.
     await expect.poll(probe).toBe(503);
     expect((await counter.get("/healthz")).status).toBe(200);
     expect((await counter.get(`/tasks/${stream.taskId}`)).status).toBe(200);

@@ -24,7 +24,7 @@ afterEach(async () => {
   await rm(folder, { recursive: true });
 });
 
-/** Leases that do not end. That nobody has to look for what was left is shown in packages/server/test/engine/draining.test.ts, whose clock stands still. */
+/** Leases that do not expire. packages/server/test/engine/draining.test.ts, whose clock stands still, shows that nobody must poll for what was left. */
 const onlyTold = { lease: { ttl: 3_600_000 } };
 
 async function startNode(options: ManyOptions): Promise<{ program: Program; port: number; pid: number; url: string }> {

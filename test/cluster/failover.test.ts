@@ -76,7 +76,7 @@ test("a node and the primary are lost at once: until the replica is promoted wri
   await expect.poll(() => stateOf(stream.taskId)).toContain("TASK_STATE_COMPLETED");
   const { artifacts } = JSON.parse(await stateOf(stream.taskId)) as { artifacts: readonly { artifactId: string }[] };
   expect(artifacts.map(({ artifactId }) => Number(artifactId))).toEqual(artifacts.map((_, at) => at));
-  // Whatever a client was told is there.
+  // Everything acknowledged to a client is there.
   expect(artifacts.length).toBeGreaterThanOrEqual(stream.numbers.length);
   expect((await stays.post("/message:send", messageOf("Count"))).status).toBe(200);
 });

@@ -30,7 +30,7 @@ export interface ManyOptions extends Omit<ServeOptions, "store"> {
   readonly database?: string;
   /** What the program does beside serving. */
   readonly mode?: "fails" | "fails later" | "signals" | "leaves" | "gRPC apart" | "next release" | "hurries";
-  /** Whether it looks for what others have stored, from time to time. Default: it only hears what they tell. */
+  /** Whether it polls for what others have stored. Default: it only relies on wake-ups. */
   readonly looks?: boolean;
 }
 
@@ -100,7 +100,7 @@ if (mode === "fails" && cluster.isWorker) throw new Error("This program fails wh
 // The first processes serve, those after them do not.
 if (mode === "fails later" && (cluster.worker?.id ?? 0) > 2) process.exit(7);
 
-/** Nothing is found by looking, so what arrives was told by another process. */
+/** Polling finds nothing, so what arrives was announced by another process. */
 const never = 3_600_000;
 const logger = standardLogger();
 const open = async (): Promise<Store> => {
@@ -118,7 +118,7 @@ const apart = [jsonRpcBinding(), restBinding(), { binding: grpcBinding(), port: 
 const server = await serve(agent, {
   port: 0,
   store: open,
-  // Each chunk tells which process wrote it.
+  // Each chunk names the process that wrote it.
   mergeTextParts: false,
   ...(files !== undefined && { blobs: { store: fileBlobs(files), inlineBytes: 0 } }),
   ...(mode === "gRPC apart" ? { bindings: apart } : { grpc: true }),

@@ -40,7 +40,7 @@ export async function migrateToNext({
   if (database !== undefined) {
     const [schema, opened] = [new Schema("parley"), await connect({ database })];
     const list = [...postgresVersions, postgresNext];
-    // A table that is in use is tried again, as where the store itself migrates.
+    // A table in use is retried, like the store's own migration.
     for (let left = 100; left > 0; left -= 1) {
       const migrating = opened.transaction({ mode: "write" }, (queries) =>
         migratePostgres(queries, schema, list.length, list),

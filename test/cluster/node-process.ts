@@ -5,7 +5,7 @@ import { onTestFinished } from "vitest";
 import { connect, type Client } from "@parley/a2a/internal/client/index";
 import { compiled } from "../programs.ts";
 
-/** Something that a node said. */
+/** A line that a node printed. */
 export interface Said {
   readonly event: string;
   readonly taskId?: string;
@@ -22,7 +22,7 @@ export interface Said {
 export interface NodeProcess {
   readonly child: ChildProcess;
   readonly said: readonly Said[];
-  /** Waits until it has said that. */
+  /** Waits until it has printed that. */
   until(event: string, matches?: Partial<Said>): Promise<Said>;
   client(path?: string): Promise<Client>;
   /** Sends a message, and returns the id of its task. */

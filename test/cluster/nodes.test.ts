@@ -4,7 +4,7 @@ import { isTerminal } from "../../packages/a2a/src/model/index.ts";
 import { useDatabase } from "../postgres/database.ts";
 import { figure, startNode, type NodeProcess } from "./node-process.ts";
 
-/* Processes on one PostgreSQL, as a cluster of nodes: real HTTP, real signals, the defaults of the leases where nothing else is said. */
+/* Processes on one PostgreSQL, as a cluster of nodes: real HTTP, real signals, and the default leases unless stated otherwise. */
 
 const database = useDatabase();
 let schemas = 0;
@@ -45,7 +45,7 @@ describe("a node that is stopped (SIGSTOP) in the middle of a run, and continues
     expect(await a.until("aborted", { taskId })).toMatchObject({ kind: "leaseLost" });
     await a.until("refused", { taskId });
     expect(a.said.filter(({ event }) => event === "late step")).toEqual([]);
-    // It is a node like the others again: it serves what the other one did, and takes new tasks.
+    // It is a node like the others again: it serves the other's tasks, and takes new ones.
     expect(await ended(a, taskId)).toEqual(task);
     expect((await ended(b, await a.begin("again"))).status.state).toBe("TASK_STATE_COMPLETED");
     const store = await postgresStore({ database: database().url, schema });
@@ -131,14 +131,14 @@ describe("a node that is killed (SIGKILL)", () => {
     for (const id of ids) expect(texts((await ended(c, id)).artifacts)).toEqual(["end of 2"]);
     // Each ran on one of the two.
     expect([...b.said, ...c.said].filter(({ event, attempt }) => event === "begun" && attempt === 2)).toHaveLength(40);
-    // Nothing takes the end of a task back, so it comes later.
+    // Nothing reverses the end of a task, so it comes later.
     expect((await ended(b, plain, "/plain")).status).toMatchObject({ state: "TASK_STATE_FAILED" });
     expect(performance.now() - began).toBeGreaterThan(4 * 2_600 - 1_000);
   });
 });
 
 describe("a node whose event loop is blocked for two seconds", () => {
-  /** Returns how long it said nothing, by the clock of the database, and whether its task was claimed. */
+  /** Returns how long it was silent, by the clock of the database, and whether its task was claimed. */
   async function block(schema: string, b: NodeProcess): Promise<{ gap: number; isClaimed: boolean }> {
     const a = await start(schema);
     const held = await a.begin("hold");
@@ -147,7 +147,7 @@ describe("a node whose event loop is blocked for two seconds", () => {
     const blocking = await a.begin("block");
     await a.until("unblocked");
     expect((await ended(a, blocking)).status.state).toBe("TASK_STATE_COMPLETED");
-    // Whoever wanted to take it over has looked by now: each of its heartbeats looks, and they come as often as these.
+    // A process that wanted to take it over has polled by now: each heartbeat polls, and they come as often as these.
     const beats = async (): Promise<number> =>
       Number((await database().run(`SELECT beats FROM ${schema}.nodes WHERE name = $1`, [name])).rows[0]?.beats);
     const before = await beats();
@@ -198,7 +198,7 @@ describe("a task that kills every node that runs it", () => {
     for (const taskId of many) await a.until("working", { taskId });
     const store = await postgresStore({ database: database().url, schema });
     const poison = await a.begin("poison");
-    // Whoever dies is started again, as by a supervisor.
+    // A dead process is restarted, as by a supervisor.
     const running = [...nodes];
     let deaths = 0;
     const watch = (node: NodeProcess): void => {

@@ -28,7 +28,7 @@ const stores: Readonly<Record<string, () => Pick<ManyOptions, "file" | "database
 };
 const sqlite = stores["SQLite"]!;
 
-/** The process that works on a task, as the task says. */
+/** The process that works on a task, as the task reports. */
 async function workerOf(url: string, taskId: string): Promise<number> {
   let pid = 0;
   const look = async (): Promise<number> => {
@@ -66,7 +66,7 @@ describe.each(Object.keys(stores))("two processes with %s", (name) => {
     const pids = works.flatMap(({ artifacts }) => artifacts?.[0]?.parts.map(({ text }) => Number(text.split(":")[1])));
     expect(new Set(pids)).toEqual(new Set(serving(program)));
 
-    // The readers of one task, on connections of their own: half of them are at the other process.
+    // The readers of one task, on separate connections: half of them are at the other process.
     const finish = join(folder, crypto.randomUUID());
     const task = await send(url, { chunks: 20, pause: 5, finish }, false);
     const client = await connect(url);
@@ -100,7 +100,7 @@ describe.each(Object.keys(stores))("two processes with %s", (name) => {
   });
 
   test("lose no event of fifty streams when one of them is killed, and the other takes its tasks at once", async () => {
-    // Leases do not end, and no process is started again: the other one continues with the tasks because it is told.
+    // Leases do not expire, and no process is restarted: the other one continues with the tasks because it is notified.
     const told = { mode: "fails later", lease: { ttl: 3_600_000 } } as const;
     const program = start({ processes: 2, ...told, ...stores[name]!() });
     const { url } = await ready(program);
@@ -244,7 +244,7 @@ describe("processes that serve", () => {
     const task = await send(url, { chunks: 1, pause: 1, finish }, false);
     const pid = await workerOf(url, task.id);
     process.kill(pid, "SIGTERM");
-    // It has stepped aside: no request is refused, once it has heard the signal.
+    // It has stepped aside: no request is rejected, once it got the signal.
     const probes = async (): Promise<readonly number[]> => {
       return [await statusOf(`${url}/readyz`), await statusOf(`${url}/readyz`), await statusOf(`${url}/readyz`)];
     };

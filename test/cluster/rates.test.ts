@@ -62,7 +62,7 @@ async function nodes(count: number, rate: RateLimits): Promise<readonly Node[]> 
   return Promise.all(Array.from({ length: count }, () => node(schema, rate)));
 }
 
-/** How many of so many requests have this status: all at once, at the nodes in turn. */
+/** How many of the concurrent requests have this status, at the nodes in turn. */
 async function count(all: readonly Node[], requests: number, status: number, credential?: string): Promise<number> {
   const statuses = await Promise.all(
     Array.from({ length: requests }, (_, at) => (all[at % all.length] as Node).list(credential)),
@@ -112,7 +112,7 @@ describe("a limit of 100 requests, at two nodes", () => {
     expect(await away.list()).toBe(200);
     proxy.onRequest = () => "cut";
     proxy.cut();
-    // What needs the database fails; what is beyond the limit is refused as before.
+    // What needs the database fails; what is beyond the limit is still rejected.
     const statuses = await Promise.all(Array.from({ length: 150 }, () => away.list()));
     expect(statuses.filter((status) => status === 429)).toHaveLength(51);
     expect(statuses).not.toContain(200);

@@ -10,7 +10,7 @@ import { reservePort } from "../ports.ts";
 import { useDatabase } from "../postgres/database.ts";
 import { ready, send, useServers, type Program } from "./servers.ts";
 
-/** Nodes are replaced one after the other behind a real balancer, while clients call: no request is refused. */
+/** Nodes are replaced one after the other behind a real balancer, while clients call: no request is rejected. */
 
 const start = useServers();
 const database = useDatabase();
@@ -96,7 +96,7 @@ async function startBalancer({ command, config }: Setup, nodes: readonly number[
   return url;
 }
 
-/** A request: on a connection of its own, unless the agent keeps connections. "200", or what became of it. */
+/** A request: on a separate connection, unless the agent keeps connections. "200", or what went wrong. */
 async function outcome(url: string, agent: Agent | false, body?: object): Promise<string> {
   const outgoing = request(url, {
     method: body === undefined ? "GET" : "POST",
@@ -155,7 +155,7 @@ test.each(Object.keys(balancers).flatMap((name) => [[name, 1] as const, [name, 2
       old.child.kill("SIGTERM");
       expect(await old.ended).toEqual([null, "SIGTERM"]);
       replaced.push(await begin(port));
-      // The balancer has to know the new node before the other one goes, as an orchestrator waits for readiness.
+      // The balancer must know the new node before the other one goes, as an orchestrator waits for readiness.
       await pause(drainDelay / 2);
     }
     nodes = replaced;

@@ -8,7 +8,7 @@ import { callContext, inProcess } from "@parley/testing";
 import { useDatabase } from "../postgres/database.ts";
 import { figure } from "./node-process.ts";
 
-/* Engines on one PostgreSQL, each with connections of its own, as nodes behind a load balancer that knows nothing (A2A 1.0 §3.1). */
+/* Engines on one PostgreSQL, each with its own connections, as nodes behind a simple load balancer (A2A 1.0 §3.1). */
 
 const database = useDatabase();
 let schemas = 0;
@@ -78,7 +78,7 @@ describe("a cancel at another node than the one that runs the task (A2A 1.0 §3.
       yield turn.working();
       await new Promise((resolve) => turn.signal.addEventListener("abort", resolve));
     }
-    // Nobody looks, and no lease is renewed: a wake-up is all that tells.
+    // Nothing polls, and no lease is renewed: only a wake-up reports it.
     const options = { store: { pollInterval: 3_600_000 }, engine: { lease: { ttl: 3_600_000 } } } as const;
     const [a, b] = await Promise.all([node(schema, silent, options), node(schema, silent, options)]);
     const ids = await Promise.all(Array.from({ length: 40 }, async () => (await a.send("go")).id));
@@ -231,7 +231,7 @@ describe("tasks in the queue of several nodes", () => {
     const nodes = await Promise.all(["a", "b", "c"].map((name) => node(schema, works(name), options)));
     const [a, b] = nodes as [(typeof nodes)[0], (typeof nodes)[0]];
     const sent: string[] = [];
-    // Six begin, on three nodes, although one node takes all messages: the others hear of those that wait.
+    // Six begin, on three nodes, although one node takes all messages: the others learn of the waiting ones.
     for (let at = 0; at < 30; at += 1) sent.push((await a.send(`ada ${at}`)).id);
     await until(() => running === 6);
     for (let at = 0; at < 3; at += 1) sent.push((await b.send(`bob ${at}`, "bob")).id);
@@ -322,7 +322,7 @@ async function timed(work: () => unknown): Promise<number> {
   return performance.now() - began;
 }
 
-/** What heartbeats take the place of. */
+/** The statement that heartbeats replace. */
 async function renewAll(store: Store): Promise<void> {
   const { heads } = await store.claimable({ now: Infinity, agents: ["agent"], limit: 2_000 });
   const items = heads.map(({ task, fence, leaseUntil = 0 }): TaskAppend => {

@@ -21,9 +21,9 @@ export interface Program {
   readonly child: ChildProcess;
   /** How many processes beside the first one serve. `0`: that one serves itself. */
   readonly count: number;
-  /** What it has printed. */
+  /** Its output. */
   readonly lines: readonly (Line & Readonly<Record<string, unknown>>)[];
-  /** What it has logged. */
+  /** Its log. */
   readonly log: readonly { readonly level: string; readonly message: string; readonly [field: string]: unknown }[];
   /** Its standard error. */
   readonly errors: () => string;
@@ -93,7 +93,7 @@ export function serving(program: Program): readonly number[] {
   return program.lines.filter(({ primary }) => primary === false).map(({ pid }) => pid);
 }
 
-/** A request on a connection of its own: the next process answers it. */
+/** A request on a separate connection: the next process answers it. */
 export async function call(url: string, body?: object): Promise<{ status: number; text: string }> {
   const outgoing = request(url, {
     method: body === undefined ? "GET" : "POST",
@@ -113,7 +113,7 @@ export interface TaskJson {
   readonly artifacts?: readonly { readonly parts: readonly { text: string }[] }[];
 }
 
-/** Sends a message. `blocking` false: the task is returned as soon as it is there. */
+/** Sends a message. `blocking` false: the task is returned as soon as it exists. */
 export async function send(url: string, work: string | object, blocking = true): Promise<TaskJson> {
   const text = typeof work === "string" ? work : JSON.stringify(work);
   const message = { messageId: crypto.randomUUID(), role: "ROLE_USER", parts: [{ text }] };
@@ -122,7 +122,7 @@ export async function send(url: string, work: string | object, blocking = true):
   return (JSON.parse(answer.text) as { task: TaskJson }).task;
 }
 
-/** The numbers of the chunks in the order in which they came, and the processes that said them. */
+/** The numbers of the chunks in order of arrival, and the processes that yielded them. */
 export class Heard {
   readonly chunks: number[] = [];
   readonly pids = new Set<number>();

@@ -13,7 +13,7 @@ import { figure } from "./node-process.ts";
 
 const database = useDatabase();
 
-/** An agent that makes chunks of 100 characters, or waits, in an engine on a schema of its own. */
+/** An agent that makes chunks of 100 characters, or waits, in an engine on a separate schema. */
 async function newNode(schema: string) {
   const store = await postgresStore({ database: database().url, schema });
   let release = (): void => {};
@@ -47,7 +47,7 @@ async function newNode(schema: string) {
   };
   return {
     waiting: () => waiting,
-    /** Sends messages at once, and resolves when their tasks are over; for 0 chunks when they are there. */
+    /** Sends messages at once, and resolves when their tasks end; for 0 chunks when they exist. */
     sendAll: (count: number, chunks: number) => Promise.all(Array.from({ length: count }, () => send(chunks))),
   };
 }

@@ -34,7 +34,7 @@ function senderOf({ authorization = "" }: IncomingHttpHeaders): string {
   return (JSON.parse(Buffer.from(claims, "base64url").toString()) as { iss: string }).iss;
 }
 
-/** A receiver. `answers`: what it does with a request; it answers at once without that. */
+/** A receiver. `answers`: what it does with a request; without it, it answers at once. */
 async function receiver(answers: (got: Got) => void = (got) => got.answer()) {
   const got: Got[] = [];
   const open = new Map<string, number>();
@@ -85,7 +85,7 @@ const sending = (text: string, url: string): Parameters<Client["sendMessage"]>[0
   configuration: { returnImmediately: true, taskPushNotificationConfig: { url, authentication: { scheme: "Bearer" } } },
 });
 
-/** A node in this process. It looks for rows of others all the time. */
+/** A node in this process. It polls for rows of others all the time. */
 async function node(schema: string): Promise<Client> {
   const store = await postgresStore({ database: database().url, schema, connections: 4 });
   const agent = defineAgent({
@@ -132,7 +132,7 @@ describe("three nodes", () => {
     await expect.poll(() => got.filter(isEnd).length, { timeout: 60_000 }).toBe(paths.length);
     for (const path of paths) {
       checkOrder(of(path));
-      // None was sent while another was open, and none again: nobody died.
+      // None was sent while another was open, and none again: no node died.
       expect(of(path).map(({ open, sequence }) => [open, sequence])).toEqual(of(path).map((_, at) => [1, at + 1]));
       expect(of(path).flatMap(({ event }) => event.artifactUpdate?.artifact.artifactId ?? [])).toEqual([
         "rye",
@@ -158,7 +158,7 @@ describe("three nodes", () => {
     await Promise.all(Array.from({ length: 15 }, (_, at) => send(alive.url, at)));
     await expect.poll(() => alive.got.filter(isEnd).length, { timeout: 60_000 }).toBe(15);
     for (let at = 0; at < 15; at += 1) checkOrder(alive.of(`/${at}`));
-    // Nobody has heard of it before: each of them tries it.
+    // None knows it yet: each of them tries it.
     expect(hanging.state.most).toBeLessThanOrEqual(3);
   });
 });
@@ -191,7 +191,7 @@ test("a node that starts sends no burst to a receiver that others know to be dow
   const failures = down.got.length;
   const fresh = await node(schema);
   await send(fresh, `${down.url}/fresh`, 20);
-  // All are put off without an attempt, or, where the pause has ended meanwhile, one of them was tried.
+  // All are deferred without an attempt, or, if the pause has ended meanwhile, one of them was tried.
   const putOff = "due > extract(epoch FROM clock_timestamp()) * 1000 AND value LIKE '%/fresh/%'";
   await expect.poll(() => rows(putOff), { timeout: 60_000 }).toBe(20);
   expect(down.got.length).toBeLessThanOrEqual(failures + 1);
@@ -242,7 +242,7 @@ test("deliver the events of a paused node and of a killed one before the claims 
 
   const first = await leave("/stopped", "SIGSTOP");
   const [held] = [...stopped] as [number];
-  // It continues, and gets its answer: what it stores is refused, and it sends nothing again.
+  // It continues, and gets its answer: what it stores is rejected, and it sends nothing again.
   nodes[held]?.child.kill("SIGCONT");
   first.answer();
   stopped.clear();
@@ -252,7 +252,7 @@ test("deliver the events of a paused node and of a killed one before the claims 
     checkOrder(of(path));
     const ids = new Set(of(path).map(({ id }) => id));
     expect(of(path).length).toBeGreaterThan(ids.size);
-    // What the node that stood still wanted to store was refused: each delivery counts once.
+    // What the paused node wanted to store was rejected: each delivery counts once.
     const stored = async (): Promise<unknown> => {
       const query = `SELECT (value::json->>'delivered')::int AS n FROM ${schema}.features WHERE value LIKE '%${path}"%'`;
       return (await database().run(query)).rows;

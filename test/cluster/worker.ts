@@ -7,7 +7,7 @@ import { postgresStore } from "@parley/sql/postgres";
 
 const [database = "", schema = "", json = "{}"] = process.argv.slice(2);
 
-/** One write, so that a line is whole whatever happens next. */
+/** One write, so a line is complete whatever happens next. */
 const say = (event: string, fields: Record<string, unknown> = {}): void => {
   process.stdout.write(`${JSON.stringify({ event, ...fields })}\n`);
 };

@@ -48,7 +48,7 @@ async function over(id: string): Promise<void> {
   });
 }
 
-/** What the messages of the tasks of the other agent say that begin with this. */
+/** The messages of the other agent's tasks that begin with this. */
 async function sent(begin: string): Promise<readonly string[]> {
   const client = await connect(other.url);
   const { tasks } = await client.listTasks({ pageSize: 100, historyLength: 100 });
@@ -71,7 +71,7 @@ test(`sends each message once, and has each artifact once: ${kills} kills of the
     const messageId = `kill-${kill}`;
     const first = await send(messageId).catch(() => "");
     const deaths = both ? [asked.end, working.end] : [asked.end];
-    // The task may be over before the append. Where one of them dies, the other one may not come to its own.
+    // The task may be over before the append. If one of them dies, the other may not reach its own.
     const enough = both ? new Promise((resolve) => setTimeout(resolve, 500)) : over(first);
     await Promise.race([Promise.all(deaths), enough]);
     await ended(asked);
@@ -82,7 +82,7 @@ test(`sends each message once, and has each artifact once: ${kills} kills of the
     await over(id);
     const { status, artifacts } = await (await connect(main.url)).getTask(id);
     const words = await sent(`${messageId} `);
-    // An agent that is not resumable may fail where it died before its first delegation. Nothing was sent then.
+    // An agent that is not resumable may fail if it died before its first delegation. Nothing was sent then.
     if (status.state === "TASK_STATE_COMPLETED" || !both) {
       const whole = ["one", "two"].map((each) => `${messageId} ${each} a b c d`);
       expect(status.message?.parts[0]?.text).toBe(whole.join(" and "));

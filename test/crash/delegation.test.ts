@@ -76,7 +76,7 @@ test(`sends each message once, and has each artifact once: ${kills} kills at an 
       interval: 20,
     });
     const task = await client.getTask(id);
-    // Where the process died before the first delegation, the agent, which is not resumable, may fail. Nothing was sent then.
+    // If the process died before the first delegation, the agent, which is not resumable, may fail. Nothing was sent then.
     const sent = got.filter((each) => each.startsWith(`${messageId} `));
     if (task.status.state === "TASK_STATE_COMPLETED") {
       const whole = ["one", "two"].map((each) => `${messageId} ${each} a b c d`);

@@ -81,7 +81,7 @@ describe("a turn that waits for an authorization (A2A 1.0 §7.6)", () => {
       life.kill("SIGKILL");
       await life.end;
       life = await supervisor.start();
-      // The same message again finds its task, or makes it.
+      // The same message again finds its task, or creates it.
       await settled(await sendAndGive(messageId, secret), secret);
       life.kill("SIGKILL");
       await life.end;

@@ -110,7 +110,7 @@ describe("a server that is killed and restarted on its file", () => {
       const outcome = outcomes[stream.story.agent].get(stream.story.taskId);
       if (outcome !== undefined) expectComplete(stream, outcome);
     }
-    // Each message made one task, also where it was sent several times.
+    // Each message created one task, even if it was sent several times.
     const ids = new Set(load.stories.map(({ taskId }) => taskId));
     expect(ids.size).toBe(load.stories.length);
     expect(outcomes.resumable.size + outcomes.plain.size).toBe(ids.size);

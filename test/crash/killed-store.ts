@@ -18,7 +18,7 @@ export async function killedStore(path: string, moment?: string, count?: string)
   return store;
 }
 
-/** Writes an error of a server to stderr at once: the process may be killed before anything that is queued is written. */
+/** Writes an error of a server to stderr at once: the process may be killed before anything queued is written. */
 export function say(message: string, fields?: LogFields): void {
   const detail = JSON.stringify(fields, (_name, value: unknown) => (value instanceof Error ? value.stack : value));
   writeSync(2, `${message} ${detail}\n`);

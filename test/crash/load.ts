@@ -2,7 +2,7 @@ import { silentLogger, A2AError, type AgentCard, type Message, type Task } from 
 import { connect, type Client, type EventStream, type StreamResponse } from "@parley/a2a";
 import { message } from "@parley/a2a/model";
 
-/* Callers that continue through every crash, and keep what they saw. */
+/* Callers that continue through every crash, and record what they saw. */
 
 export type AgentName = "resumable" | "plain";
 export type Binding = "JSONRPC" | "HTTP+JSON";
@@ -102,7 +102,7 @@ export class Load {
     }
   }
 
-  /** A send that waits for the end. Where the client may not repeat it, it fails, and the message is sent once more. */
+  /** A send that waits for the end. If the client may not repeat it, it fails, and the message is sent once more. */
   async #awaited(agent: AgentName, binding: Binding): Promise<void> {
     const story = this.#begin(agent);
     const request = this.#plan(story, "plan");

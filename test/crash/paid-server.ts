@@ -16,7 +16,7 @@ writeFileSync(lives, String(life));
 const clock = { ...systemClock, now: () => Date.now() + life * 60_000 };
 
 const payments = x402({
-  // A facilitator on this machine: the default calls public addresses alone.
+  // A facilitator on this machine: the default only calls public addresses.
   facilitator: httpFacilitator(readFileSync(`${path}.facilitator`, "utf8"), { fetch: (url, init) => fetch(url, init) }),
 });
 

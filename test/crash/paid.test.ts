@@ -24,7 +24,7 @@ import { reservePort, Supervisor, type Life } from "./supervisor.ts";
 const facilitator = testFacilitator();
 const { uri } = x402({ facilitator });
 const wallet = testWallet();
-/** Kills the server at a call of the facilitator, before or after the facilitator has done what it is asked for. */
+/** Kills the server at a call of the facilitator, before or after the facilitator has acted. */
 let kills: { readonly call: string; readonly moment: "before" | "after"; readonly life: Life } | undefined;
 
 const facilitatorServer = createServer((request, response) => {
@@ -67,7 +67,7 @@ afterAll(async () => {
   await rm(folder, { recursive: true });
 });
 
-// Also where a test has failed: the next one needs the port.
+// Also if a test has failed: the next one needs the port.
 afterEach(() => supervisor.stop());
 
 const clientOf = (): Promise<Client> =>
@@ -113,7 +113,7 @@ describe("a payment whose server is killed between verification and settlement",
     expect(await life.end).toBe("SIGKILL");
 
     const next = await supervisor.start();
-    // A client repeats what it has no answer for: it joins.
+    // A client repeats what it has no answer for: it is deduplicated.
     await (await clientOf()).sendMessage({ message });
     const client = await clientOf();
     await vi.waitFor(async () => expect((await client.getTask(task.id)).status.state).toBe("TASK_STATE_COMPLETED"), {

@@ -21,7 +21,7 @@ afterAll(async () => {
   await rm(folder, { recursive: true });
 });
 
-// Also where a test has failed: the next one needs the port.
+// Also if a test has failed: the next one needs the port.
 afterEach(() => supervisor.stop());
 
 const patient = { interval: 20 };
@@ -30,7 +30,7 @@ const immediately = { returnImmediately: true } as const;
 const clientOf = (agent: string): Promise<Client> =>
   connect(`${supervisor.url}/${agent}`, { retry: false, reconnect: false });
 
-/** Sends a message, and returns the id of its task: of the one that it has, where it was sent before. */
+/** Sends a message, and returns the id of its task: the existing one, if it was sent before. */
 async function send(agent: string, words: string, taskId?: string): Promise<string> {
   const message = { messageId: `${words} ${taskId}`, parts: [{ text: words }], ...(taskId && { taskId }) };
   const { task } = await (await clientOf(agent)).sendMessage({ message, configuration: immediately });
@@ -43,7 +43,7 @@ async function reached(agent: string, taskId: string, state: string): Promise<st
   return (await client.getTask(taskId)).status.message?.parts[0]?.text;
 }
 
-/** Idempotency keys of the side effects of a message, and whether each call was told that it may be the second one. */
+/** Idempotency keys of a message's side effects, and whether each call learned that it may be the second one. */
 async function effectsOf(
   words: string,
 ): Promise<{ readonly keys: Set<string>; readonly uncertain: readonly string[] }> {
@@ -52,7 +52,7 @@ async function effectsOf(
   return { keys: new Set(parts.map(([key = ""]) => key)), uncertain: parts.map(([, told = ""]) => told) };
 }
 
-/** When the process is killed, and what each call of the function is told. */
+/** When the process is killed, and what each call of the function learns. */
 const moments = [
   { at: "book before", uncertain: ["false"] },
   { at: "book inside", uncertain: ["true"] },
@@ -62,7 +62,7 @@ const moments = [
 ].slice(-times(2, 5));
 
 describe("turn.step()", () => {
-  // What is done before the result is stored may be done twice, under one key. What is stored is not done again.
+  // Effects before the stored result may happen twice, under one key. Stored ones are not repeated.
   test.each(moments)("takes effect under one key if its process is killed: $at", async ({ at, uncertain }) => {
     let life = await supervisor.start();
     await send("booker", at).catch(() => {});
@@ -80,7 +80,7 @@ describe("turn.step()", () => {
   test(`takes effect under one key: ${kills} kills at an append`, async () => {
     for (let kill = 0; kill < kills; kill += 1) {
       const words = `kill ${kill} x`;
-      // A task is made with append 1. That the step begins comes next, then its result, then the end.
+      // Append 1 creates the task. The start of the step comes next, then its result, then the end.
       let life = await supervisor.start({ moment: kill % 2 === 0 ? "after" : "before", append: 1 + (kill % 5) });
       await Promise.race([life.end, send("booker", words).then((id) => reached("booker", id, "COMPLETED"))]).catch(
         () => {},
@@ -151,7 +151,7 @@ describe("a task that waits", () => {
     for (let kill = 0; kill < kills; kill += 1) {
       const words = `wait ${kill} x`;
       let life = await supervisor.start();
-      // Its sleep is over in the next life, which kills itself while it wakes the task, or takes the event.
+      // Its sleep ends in the next life, which kills itself while it wakes the task, or takes the event.
       const id = await sleeping("waiter", words);
       life.kill("SIGKILL");
       await life.end;
@@ -183,7 +183,7 @@ async function sleeping(agent: string, words: string): Promise<string> {
   return id;
 }
 
-/** Tells a task of its event, once or more: the event has an id. A task that is over takes none. */
+/** Sends a task its event, once or more: the event has an id. A terminal task takes none. */
 async function tell(taskId: string): Promise<void> {
   await fetch(`${supervisor.url}/word/${taskId}`);
 }

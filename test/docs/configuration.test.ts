@@ -30,7 +30,7 @@ test("the lists equal those of the code: npm run docs -- --index writes them", a
 });
 
 test("every option of a server, a client and a store is on the page, with those of its parts", () => {
-  // The engine and the host are parts of a handler, the choice of an interface part of a connection, and a connection part of a store: their options stand there.
+  // The engine and the host are parts of a handler, the choice of an interface part of a connection, and a connection part of a store: their options are there.
   const within = [
     "EngineOptions",
     "EngineLimits",

@@ -77,7 +77,7 @@ function importsOf(code: string, known: ReadonlySet<string>): string {
     .join("\n");
 }
 
-/** A fragment as a module of its own. What it declares itself comes before what is given. */
+/** A fragment as a separate module. Its own declarations precede the given ones. */
 function moduleOf(fragment: Fragment): string {
   const imports = /^import [\s\S]*?;$/gm;
   const own = fragment.code.match(imports)?.join("\n") ?? "";
@@ -104,7 +104,7 @@ const options = {
 test("parts of programs compile", async () => {
   const found = await fragments();
   expect(found.length).toBeGreaterThan(10);
-  // Below this folder, so that the packages are found as they are by any program beside a node_modules.
+  // Below this folder, so the packages are found as by any program beside a node_modules.
   const project = await mkdtemp(join(import.meta.dirname, ".fragments-"));
   onTestFinished(() => rm(project, { recursive: true, force: true }));
   await Promise.all(found.map((fragment, at) => writeFile(join(project, `fragment-${at}.ts`), moduleOf(fragment))));

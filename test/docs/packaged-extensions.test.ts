@@ -18,7 +18,7 @@ import { extensionPages, fileOfPage } from "../../site/pages.mjs";
 import { repository } from "../../site/places.mjs";
 import { root } from "./pages.ts";
 
-/** What docs/extensions.md says of the packaged extensions is true of all of them, and of no others. */
+/** The statements of docs/extensions.md on packaged extensions are true of all of them, and of no others. */
 
 const folder = "packages/extensions/src";
 /** The two that every server declares, in the package that both sides have. */

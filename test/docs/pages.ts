@@ -44,7 +44,7 @@ export async function blocksOf(page: string): Promise<readonly Block[]> {
 
 /** A block with a role, which makes it a program. */
 export interface Program extends Block {
-  /** Lines that it has to print: those of a block `text printed` right after it. */
+  /** Lines that it must print: those of a block `text printed` right after it. */
   readonly printed: readonly string[];
 }
 
@@ -85,13 +85,13 @@ export async function write(name: string, code: string): Promise<string> {
   return file;
 }
 
-/** Writes a program without its types, since Node takes far longer to start one in TypeScript. */
+/** Writes a program without its types, because Node takes far longer to start one in TypeScript. */
 export async function compile(name: string, code: string): Promise<string> {
   const { code: plain } = await transform(code, { loader: "ts", format: "esm", target: "node20" });
   return write(name.replace(/\.mts$/, ".mjs"), plain.replaceAll('.mts"', '.mjs"'));
 }
 
-/** A program that serves: where it listens, and what it has printed. */
+/** A program that serves: where it listens, and its output. */
 export interface Started {
   readonly url: string;
   printed(): string;

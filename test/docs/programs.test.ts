@@ -11,7 +11,7 @@ import { reservePort } from "../ports.ts";
  */
 
 /**
- * Pages whose programs are run by a test of their own, because they need more. `"each"`: that test takes every program.
+ * Pages whose programs have their own test, because they need more. `"each"`: that test takes every program.
  * Otherwise the roles of those that it takes, in order.
  */
 const own: Readonly<Record<string, string>> = {
@@ -69,7 +69,7 @@ test("the pages with their own tests have them, and those run every program", ()
   }
 });
 
-/** A server with what is run against it. */
+/** A server with what runs against it. */
 interface Story {
   readonly server: Program | undefined;
   readonly calls: Program[];
@@ -85,7 +85,7 @@ function storiesOf(page: string): readonly Story[] {
   return stories;
 }
 
-/** What is run without a test that says how. */
+/** Programs that run without a test that says how. */
 const known = ["ts server", "ts client", "sh run"];
 
 describe.each(pages.filter((page) => !(page in own)))("%s", (page) => {
@@ -112,7 +112,7 @@ describe.each(pages.filter((page) => !(page in own)))("%s", (page) => {
   });
 });
 
-/** A server is found by its card, and a card names addresses where the program listens, or its clients find nobody. */
+/** A server is found by its card, so a card must name addresses where the program listens. */
 async function checkCard(url: string, ports: readonly string[]): Promise<void> {
   // A server that listens everywhere is found here too.
   const card = await fetch(`${url.replace("0.0.0.0", "127.0.0.1")}/.well-known/agent-card.json`);

@@ -77,7 +77,7 @@ describe("docs/conform.md", async () => {
 
   it("the test for node:test passes", async () => {
     const file = await compile("conform.mts", codeOf("test"));
-    // It ends with an error where a test fails.
+    // It ends with an error if a test fails.
     const { stdout } = await run(process.execPath, [file], { cwd: room });
     expect(stdout).toContain("the server keeps to A2A");
   });

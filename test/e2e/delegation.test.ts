@@ -80,7 +80,7 @@ describe.each([
 ] as const)("an agent that delegates to one on %s", (_, start) => {
   describe.each(["JSONRPC", "HTTP+JSON", "GRPC"])("over %s", (binding) => {
     async function both(store = memoryStore()) {
-      // The SDKs tell the console of every error.
+      // The SDKs log every error to the console.
       for (const method of ["error", "warn", "log"] as const)
         vi.spyOn(console, method).mockImplementation(() => undefined);
       const other: Obedient = await start();

@@ -43,7 +43,7 @@ it("helsinki: books each part once, although its process is killed while two of 
 
 it("address-change: continues automatically after a login, although its process is killed while it waits for one (A2A 1.0 §7.6)", async () => {
   const keys = { PARLEY_KEYS: Buffer.alloc(32, 9).toString("base64"), CLIENT_SECRET: "secret-of-the-desk-0123456789" };
-  // The provider has to know the port of the program, so it is the second one: no provider listens at the first.
+  // The provider must know the port of the program, so it is the second one: no provider listens at the first.
   const program = await run("address-change", { ...keys, ISSUER: "http://127.0.0.1:9" });
   const redirectUri = `${program.url}/.well-known/parley/authorization`;
   const provider = await startProvider({

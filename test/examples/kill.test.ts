@@ -52,7 +52,7 @@ describe.each(examples)("%s", (name) => {
     const moments = [0.2, 0.5, 0.8].map((share) => Math.ceil(share * undisturbed.events));
     const killed = await play(name, moments);
     expect(killed.told).toEqual(undisturbed.told);
-    // The others may have been killed between two pieces of work alone.
+    // The others may only have been killed between two pieces of work.
     if (name === "token-streamer" || name === "long-running") expect(killed.resumed).toBeGreaterThan(0);
     if (isExact) expect(killed.events).toBe(undisturbed.events);
   });

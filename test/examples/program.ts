@@ -34,7 +34,7 @@ async function compiled(source: string): Promise<string> {
 /** A program that serves an agent, started as often as a test likes in one folder and on one port. */
 export class Program {
   readonly url: string;
-  /** What it wrote to its standard error. */
+  /** Its standard error. */
   readonly complaints: string[] = [];
   readonly #script: string;
   readonly #folder: string;

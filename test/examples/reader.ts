@@ -1,7 +1,7 @@
 import type { Client, SendInput } from "@parley/a2a";
 import type { Artifact, Message, Part, StreamResponse } from "@parley/a2a/model";
 
-/** What a client was told in answer to one message, without what is different each time: ids and times. */
+/** A client's view of the answer to one message, without what differs each time: ids and times. */
 export interface Told {
   /** The state of the task, or `message` for a direct reply. */
   readonly state: string;
@@ -51,7 +51,7 @@ export class Reader {
     if (seen.reply !== undefined) return { state: "message", said: [seen.reply], artifacts: {} };
     const task = await this.#client.getTask(seen.taskId);
     const artifacts = Object.fromEntries((task.artifacts ?? []).map((one) => [one.name ?? "", contentOf(one)]));
-    // What came over the stream is what is stored: no event was lost, and none came twice.
+    // The stream equals what is stored: no event was lost, and none came twice.
     for (const [id, { name, content }] of seen.artifacts) {
       if (artifacts[name] === content) continue;
       throw new Error(`The stream had another artifact ${id} than the task:\n${content}\n${artifacts[name]}`);

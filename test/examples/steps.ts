@@ -19,7 +19,7 @@ const answers = [
   ["car", "Yes, please"],
 ] as const;
 
-/** What a client does with each example, and is told. The same for ours and for that with the official SDK, killed or not. */
+/** What a client does with each example, and gets. The same for ours and for the official SDK, killed or not. */
 export const steps: Readonly<Record<Example, (reader: Reader) => Promise<readonly Told[]>>> = {
   "token-streamer": async (reader) => [await reader.send("Once upon a time"), await reader.send("")],
   "long-running": async (reader) => [await reader.send("primes up to 40000000"), await reader.send("Hello")],

@@ -9,7 +9,7 @@ export const routes: ReadonlyMap<OperationName, RestRoute> = new Map(
   codecV1.bindings["HTTP+JSON"].routes.map((route) => [route.operation, route]),
 );
 
-/** Node refuses a request whose head has more than 16 KiB before the server gets it. */
+/** Node rejects a request whose head has more than 16 KiB before the server gets it. */
 const longestUrl = 8_000;
 
 /** The headers of a valid request. */

@@ -16,7 +16,7 @@ export type GrpcVersion = keyof typeof services;
 
 export interface Call {
   readonly request: RawCall;
-  /** Its bytes as JSON. `undefined` where they cannot be decoded. */
+  /** Its bytes as JSON. `undefined` if they cannot be decoded. */
   readonly said: string | undefined;
 }
 

@@ -25,7 +25,7 @@ export class Client {
     this.#agent = new Agent({ keepAlive: true, maxSockets: connections });
   }
 
-  /** Rejects where no complete answer comes within 20 s. */
+  /** Rejects if no complete answer arrives within 20 s. */
   request({ method, path, headers, body = "" }: Request): Promise<Answer> {
     this.sent += 1;
     return new Promise((resolve, reject) => {

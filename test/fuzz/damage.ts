@@ -92,7 +92,7 @@ const literals: Readonly<Record<string, string>> = {
 };
 
 export const damages: readonly Damage[] = [
-  // The valid value must be accepted. So other values are refused because of their damage.
+  // The valid value must be accepted. So other values are rejected because of their damage.
   { name: "nothing", text: ({ good }) => good },
   { name: "missing", text: ({ key }) => (typeof key === "string" ? "" : undefined), around: withoutMember },
   ...Object.entries(literals).map(([name, text]) => always(name, text)),

@@ -63,7 +63,7 @@ describe.each(stores)(
       return answer.result ?? expect.fail(body);
     }
 
-    /** Sends the same request to both bindings, one after the other. Returns whether both refused it. */
+    /** Sends the same request to both bindings, one after the other. Returns whether both rejected it. */
     async function askBoth(name: string, jsonrpc: Request, rest: Request | undefined): Promise<boolean> {
       const one = await server.ask(`${name} on JSON-RPC`, jsonrpc, ofJsonRpc);
       if (rest === undefined) return one?.accepted === false;
@@ -92,7 +92,7 @@ describe.each(stores)(
       if (texts[0] !== texts[1]) problems.add(`${name}:\n  JSON-RPC ${texts[0]}\n  gRPC     ${texts[1]}`);
     }
 
-    /** Whether all bindings refuse it. `undefined` where the damage does not apply. */
+    /** Whether all bindings reject it. `undefined` if the damage does not apply. */
     async function askCase({ operation, shape, path, damage }: Case): Promise<boolean | undefined> {
       const text = damaged(shape, path, damage, random);
       if (text === undefined) return undefined;

@@ -11,7 +11,7 @@ export interface AskedByCall {
   readonly request: RawCall;
   /** The allowed statuses of gRPC. */
   readonly status: readonly number[];
-  /** The status of HTTP, where the call is refused before gRPC. */
+  /** The HTTP status, if the call is rejected before gRPC. */
   readonly http?: number;
 }
 

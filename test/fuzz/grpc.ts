@@ -12,7 +12,7 @@ import { Statuses } from "../../packages/grpc/src/status.ts";
 /** The result of a call: no error, or this one. */
 export interface Ending {
   readonly error: A2AError | undefined;
-  /** The status of gRPC. `undefined` where the call was refused before. */
+  /** The gRPC status. `undefined` if the call was rejected before. */
   readonly status: number | undefined;
   /** The status of HTTP. */
   readonly http: number;
@@ -47,7 +47,7 @@ export class GrpcClient {
     this.#session.on("error", () => {});
   }
 
-  /** Rejects where a call has no complete answer within 20 s. */
+  /** Rejects if a call has no complete answer within 20 s. */
   async call(operation: OperationName, frames: Uint8Array): Promise<Ending> {
     // Allows frames with the flag for compressed messages.
     const headers = { "a2a-version": "1.0", "grpc-encoding": "gzip" };
@@ -116,7 +116,7 @@ export function overProtobuf(operation: OperationName, text: string): { frame: U
   }
 }
 
-/** The bytes of a request as JSON text. Throws where they cannot be decoded. */
+/** The bytes of a request as JSON text. Throws if they cannot be decoded. */
 export function saidBy({ input, operation }: A2AMethod, bytes: Uint8Array): string {
   const said = decode(input, bytes);
   // Some clients always send it. Over gRPC it is the same as absent.

@@ -10,7 +10,7 @@ import { times } from "../counts.ts";
 import { randomFrom, type Random } from "./random.ts";
 
 /**
- * Headers that say who calls: what proxies write, credentials, and certificates. A stranger can write all of them. None may crash
+ * Headers about the caller: what proxies write, credentials, and certificates. Anybody can write all of them. None may crash
  * the server, take it for long, or make it believe what no proxy said.
  */
 

@@ -151,7 +151,7 @@ describe(`invalid requests of A2A 0.3 (FUZZ_SEED=${seed})`, () => {
       const same = path.flatMap((key): Path => namesOfRest[key] ?? [key]);
       if (!places.includes(String(same))) continue;
       for (const damage of damages) {
-        // On JSON-RPC the kind of a part tells which of its fields is used.
+        // On JSON-RPC the kind of a part says which of its fields is used.
         if (damage.name.startsWith("any ") || damage.name === "several contents") continue;
         const text = damaged(jsonrpc, path, damage, random);
         const body = damaged(rest, same, damage, random);

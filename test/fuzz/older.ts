@@ -73,7 +73,7 @@ const protoMessage = {
   metadata: { a: 1 },
 };
 
-/** Without `blocking`, because a damaged request must be refused before it matters. */
+/** Without `blocking`, because a damaged request must be rejected before it matters. */
 const configuration = { acceptedOutputModes: ["text/plain"], historyLength: 1 };
 
 /** Parameters by method of JSON-RPC. */

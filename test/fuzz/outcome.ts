@@ -7,7 +7,7 @@ import { statusCode, type StatusName } from "../../packages/grpc/src/status.ts";
 import type { Answer } from "./client.ts";
 import type { Ending } from "./grpc.ts";
 
-/** The answer of a binding: accepted, or refused with the name of an error and its fields. */
+/** The answer of a binding: accepted, or rejected with the name of an error and its fields. */
 export type Outcome =
   | { readonly accepted: true }
   | {

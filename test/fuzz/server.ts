@@ -2,7 +2,7 @@ import { defineAgent, memoryStore, serve } from "@parley/node";
 import { sqliteStore } from "@parley/sql/sqlite";
 
 /**
- * The server that is fuzzed. It has a process of its own, so that its memory can be measured and a crash is noticed. Its argument
+ * The fuzzed server. It has a separate process, so its memory can be measured and a crash is noticed. Its argument
  * is the file of its database. Without one it keeps everything in memory.
  */
 
@@ -18,7 +18,7 @@ export interface Stats {
   readonly errors: readonly string[];
 }
 
-/** The limit of bodies. It is small, so that a thousand larger bodies can be sent. */
+/** The limit of bodies. It is small, so a thousand larger bodies can be sent. */
 export const bodyBytes = 64 * 1024;
 
 const agent = defineAgent({
@@ -57,9 +57,9 @@ if (process.send !== undefined) {
     grpc: true,
     store,
     logger,
-    // Direct replies are stored as well, so that the count of stored items has them.
+    // Direct replies are stored as well, so the count of stored items includes them.
     conversations: "store",
-    // Other content under a used id is refused and not stored as another message.
+    // Other content under a used id is rejected and not stored as another message.
     dedupe: { onConflict: "refuse" },
     limits: { bodyBytes },
   });

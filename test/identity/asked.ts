@@ -42,7 +42,7 @@ export function askWith(authenticator: Authenticator, token: string, asked: Aske
   return ask(authenticator, { ...asked, headers: { authorization: `Bearer ${token}`, ...asked.headers } });
 }
 
-/** The error that a caller gets: its code and its challenge. Fails where the caller is let in, and on any other error. */
+/** The error that a caller gets: its code and its challenge. Fails if the caller is accepted, and on any other error. */
 export async function refusal(asking: Promise<Principal>): Promise<{ readonly code: string; readonly says: string }> {
   try {
     const principal = await asking;

@@ -4,7 +4,7 @@ import { bearer } from "@parley/a2a/auth";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { collect } from "../secrets.ts";
 
-/* Refusals are recorded once, whatever binding and version the caller speaks. */
+/* Rejections are recorded once, whatever binding and version the caller uses. */
 
 const agent = defineAgent({
   name: "Vault",

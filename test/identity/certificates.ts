@@ -11,7 +11,7 @@ export interface TestCertificate {
   readonly fingerprint: string;
 }
 
-/** What a certificate says. */
+/** The content of a certificate. */
 export interface CertificateInit {
   readonly commonName: string;
   /** `URI:…`, `DNS:…`, `IP:…` or `email:…`. */

@@ -66,7 +66,7 @@ async function schemes() {
 
 type Schemes = Awaited<ReturnType<typeof schemes>>;
 
-/** What a caller sends, by the names of what it shows. */
+/** A caller's credentials, by name. */
 const shown = {
   key: { "x-api-key": secrets.key },
   weakKey: { "x-api-key": secrets.weak },
@@ -98,7 +98,7 @@ interface Combination {
   readonly skill?: ReturnType<typeof requirement>;
   /** The requirements on the card. */
   readonly card: readonly Readonly<Record<string, readonly string[]>>[];
-  /** What callers show, and what they are told. */
+  /** Callers' credentials, and the answers. */
   readonly callers: readonly (readonly [shows: readonly Shown[], told: Told])[];
 }
 
@@ -198,7 +198,7 @@ const combinations: Readonly<Record<string, Combination>> = {
       [["ownKey", "special"], who("Bearer")],
       [["ownKey", "token"], is("ada", true)],
       [["ownKey", "token", "special"], is("ada", true)],
-      // The token of somebody else gives this caller nothing, and does not make it somebody else.
+      // Another caller's token gives this caller nothing, and does not change who it is.
       [["key", "token"], is("app", false)],
       [["key", "token", "special"], who("Bearer")],
       [["ownKey", "wrongToken"], is("ada", false)],

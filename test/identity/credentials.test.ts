@@ -113,7 +113,7 @@ describe.each(bindings)("credentials over %s", (binding) => {
     });
     const client = await connect(url, { binding, credentials: [credential] });
     await client.sendMessage("Who am I?");
-    // The key that signed the first token is gone, so the agent refuses it.
+    // The key that signed the first token is gone, so the agent rejects it.
     provider.rotate(false);
     const calls = Array.from({ length: 5 }, () => client.sendMessage("Who am I?"));
     expect((await Promise.all(calls)).map(answerOf)).toEqual(Array.from({ length: 5 }, () => "service chat"));
@@ -155,7 +155,7 @@ describe("clientCredentials()", () => {
       clientSecret: providerSecret,
       scopes: ["chat"],
     });
-    // The card names no scope, and the policy wants one.
+    // The card names no scope, and the policy requires one.
     const { url } = await serving(jwt({ issuer }), {
       authorizer: ({ principal }) => {
         if (principal.scopes?.includes("admin")) return "allow";
@@ -245,7 +245,7 @@ describe("logins", () => {
       code_challenge_method: "S256",
       prompt: "consent",
     });
-    // Now the token is refused: it is renewed, and nobody has to log in.
+    // Now the token is rejected: it is renewed, without a login.
     provider.rotate(false);
     const later = await connect(url, { credentials: [savedTokens({ ...options, issuer })] });
     expect(answerOf(await later.sendMessage("Who am I?"))).toBe("grace chat");

@@ -21,7 +21,7 @@ export async function started(options?: ProviderOptions): Promise<TestProvider> 
   return provider;
 }
 
-/** An agent that says who calls it, and with which scopes. */
+/** An agent that reports its caller and the caller's scopes. */
 const whoAmI = defineAgent({
   name: "Mirror",
   description: "Says who calls",

@@ -106,7 +106,7 @@ describe("loopbackRedirect() (RFC 8252 §7.3)", () => {
       async open(target) {
         const end = new URL(target).searchParams.get("redirect_uri") ?? "";
         const back = await browse(target, end);
-        // Somebody else on this machine asks first, without the state, with another host, and for another path.
+        // Another process on this machine asks first, without the state, with another host, and for another path.
         for (const path of ["/callback?code=stolen", "/callback?code=stolen&state=guess", "/other"]) {
           expect((await fetch(new URL(path, end))).status).toBe(404);
         }

@@ -244,7 +244,7 @@ describe("a secret by link and in a message", () => {
       expect(files.length).toBeGreaterThan(0);
       return files.some((content) => content.includes(secret));
     };
-    // The turn looks for answers of other processes too rarely to see this one.
+    // The turn polls for answers of other processes too rarely to see this one.
     const first = await start(shop, { store, pollInterval: 3_600_000 });
     const { request, taskId } = await asked(
       (await clientOf(first)).sendStreamingMessage("Buy")[Symbol.asyncIterator](),

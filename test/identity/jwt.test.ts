@@ -270,7 +270,7 @@ describe("the keys of jwt()", () => {
     clock.advance(10_000);
     expect((await askWith(subject, rotated)).subject).toBe("ada");
     expect(provider.requests.get("/jwks")).toBe(2);
-    // Strangers cannot make the server call the provider for each token that they invent.
+    // Invented tokens must not make the server call the provider for each.
     for (const kid of ["a", "b", "c"]) {
       await refusal(askWith(subject, await signed(provider, { header: { kid } })));
     }

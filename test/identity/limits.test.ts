@@ -35,7 +35,7 @@ async function start(options: ServeOptions): Promise<Server> {
   });
 }
 
-/** A client without retries, so that the first answer is seen. */
+/** A client without retries, so the first answer is seen. */
 function open(server: Server, at: Interface, name = "ada"): Promise<Client> {
   return connect(server.url, { ...at, headers: { Authorization: `Bearer ${name}-token` }, retry: false });
 }

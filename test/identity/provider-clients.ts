@@ -3,7 +3,7 @@ import type { ClientMetadata } from "oidc-provider";
 
 /** The clients that the provider of the tests knows, and keys. */
 
-/** The secret of the clients that have one. Marked, so that a search of logs finds it. */
+/** The secret of the clients that have one. Marked, so a search of logs finds it. */
 export const providerSecret = "secret-of-a-test-client-0123456789";
 
 /** Algorithm of the signatures of a provider. */

@@ -27,11 +27,11 @@ export interface ProviderOptions {
   readonly lifetime?: number;
   /** Algorithm of its signatures. Default `ES256`. */
   readonly algorithm?: ProviderAlgorithm;
-  /** Whether DPoP proofs have to have a nonce of the provider. Default false. */
+  /** Whether DPoP proofs must have a nonce of the provider. Default false. */
   readonly dpopNonce?: boolean;
   /** Serves TLS, and asks clients for certificates. Default: plain HTTP. */
   readonly tls?: { readonly cert: string; readonly key: string };
-  /** Whether every login has to be requested beforehand (PAR, RFC 9126). Default false. */
+  /** Whether every login must be requested beforehand (PAR, RFC 9126). Default false. */
   readonly pushedRequests?: boolean;
   /** Further clients. */
   readonly clients?: readonly ClientMetadata[];

@@ -9,7 +9,7 @@ import { connect, serve } from "@parley/node";
 import { describe, expect, it, onTestFinished, test } from "vitest";
 import { started } from "./credentials.ts";
 
-/** Cards that known callers alone may read (A2A 1.0 §7.4, §8.6.1): on Node's host and on that of the Fetch API. */
+/** Cards that only authenticated callers may read (A2A 1.0 §7.4, §8.6.1): on Node's host and on that of the Fetch API. */
 
 const adaToken = "secret-of-ada-0123456789";
 const bobToken = "secret-of-bob-0123456789";
@@ -93,7 +93,7 @@ describe.each([
     const read = await site.get(path, { ...headers, ...as(adaToken) });
     expect(read.status).toBe(200);
     expect(await read.text()).toContain("Weather");
-    // Nobody but its reader may keep it, and asks each time.
+    // Only its reader may keep it, and must revalidate each time.
     expect(read.headers.get("cache-control")).toBe("private, no-cache");
     expect(read.headers.get("vary")).toContain("Authorization");
     const tag = read.headers.get("etag") ?? "";

@@ -81,7 +81,7 @@ function until<T>(clock: Clock, end: number, owner: T | undefined): T | undefine
   return clock.now() < end ? owner : undefined;
 }
 
-/** Marked, so that a search of logs finds them. */
+/** Marked, so a search of logs finds them. */
 const secrets = {
   right: "secret-of-ada-0123456789",
   weak: "secret-of-a-guest-0123456789",
@@ -284,7 +284,7 @@ export const schemeCases: Readonly<Record<string, SchemeCase>> = {
     onCards: ["mtlsSecurityScheme", "mutualTLS"],
     hasMetadata: false,
     subject: "ada",
-    // Certificates are asked for and not required: without one the answer says what is missing.
+    // Certificates are requested and not required: without one the answer says what is missing.
     options: async () => ({
       tls: { ...(await certificateOf("server")), requestCert: true, rejectUnauthorized: false },
     }),

@@ -27,7 +27,7 @@ export interface Sent {
 
 type Headers = Readonly<Record<string, string>>;
 
-/** What the caller is told: the text of the answer, or a refusal with its challenge. */
+/** What the caller gets: the text of the answer, or a rejection with its challenge. */
 export type Told =
   | { readonly text: string }
   | { readonly refused: "Unauthenticated" | "PermissionDenied"; readonly challenge: string | undefined }

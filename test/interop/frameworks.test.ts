@@ -66,7 +66,7 @@ const contained: Readonly<Record<string, string>> = {
   "video.0": "This agent does not read video/mp4",
 };
 
-/** What a client shows otherwise, by what it does itself. */
+/** What a client shows differently, by its own behaviour. */
 type Own = Readonly<Record<string, string>>;
 
 const callers: readonly (Caller & { readonly own: Own })[] = [

@@ -11,7 +11,7 @@ interface ServerProgram extends PeerProgram {
   readonly agent: string;
   readonly speaks: Readonly<Partial<Record<Version, readonly BindingName[]>>>;
   readonly peculiar: readonly Peculiarity[];
-  /** How long a silence of its streams is waited out, in milliseconds, where it leaves them open. Default: for ever. */
+  /** How long to wait while its streams are silent, in milliseconds, if it leaves them open. Default: for ever. */
   readonly patience?: number;
 }
 

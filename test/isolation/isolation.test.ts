@@ -13,7 +13,7 @@ import { run, type Seen } from "./run.ts";
 import { marks, openWorld } from "./world.ts";
 
 /*
- * Two principals call everything that the API has, at random, and use each other's ids wherever an id goes: tasks, contexts,
+ * Two principals call everything that the API has, at random, and use each other's ids everywhere: tasks, contexts,
  * references, streams, webhooks, page tokens, idempotency keys. Each of them sees what it would see if the other one had never
  * been there, and all ids of the other one were made up (A2A 1.0 §3.1.4, §7.5, §13.1).
  */
@@ -43,7 +43,7 @@ async function onPostgres(): Promise<Store> {
   return place.open();
 }
 
-/** What each principal sees in a world of its own. */
+/** What each principal sees in a separate world. */
 async function seen(
   store: Store,
   calls: readonly Call[],

@@ -17,7 +17,7 @@ export type Ref = number;
 export type Act =
   | {
       readonly kind: "send";
-      /** What the agent is told to do. */
+      /** The agent's commands. */
       readonly what: "reply" | "ask" | "finish" | "wait";
       /** Whether the text has the mark of its sender. Others send the same text under the same id. */
       readonly marked: boolean;

@@ -68,7 +68,7 @@ class Runner {
     await this.#atRest(at, call);
   }
 
-  /** Cancels the tasks of a principal that are not over, so that all of its streams end. */
+  /** Cancels the tasks of a principal that are not terminal, so all of its streams end. */
   async finish(by: Name): Promise<void> {
     const service = this.#world.service({ by, binding: "JSONRPC", version: "1.0" });
     const context = { principal: anonymous, version: "1.0", extensions: [] };

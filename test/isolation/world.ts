@@ -89,7 +89,7 @@ export async function openWorld(store: Store, options: Pick<ServeOptions, "owner
     authenticator: bearer({ "ada-token": { subject: "ada" }, "bob-token": { subject: "bob" } }),
     push: { keys: [btoa("k".repeat(32))], net: { allowLoopback: true } },
     pollInterval: 50,
-    // What is asked at once must not depend on how fast the machine is.
+    // Concurrent calls must not depend on how fast the machine is.
     directReplyWithin: 3_600_000,
     ...options,
   });

@@ -2,13 +2,13 @@ import { randomUUID } from "node:crypto";
 import pg from "pg";
 import { afterAll, beforeAll, inject } from "vitest";
 
-/** A database of its own. */
+/** A separate database. */
 export interface TestDatabase {
   /** Its URL. */
   readonly url: string;
   /** Ends every connection to it, as an operator could. */
   disconnectAll(): Promise<void>;
-  /** Runs a statement on a connection of its own. */
+  /** Runs a statement on a separate connection. */
   run(text: string, values?: unknown[]): Promise<pg.QueryResult>;
   drop(): Promise<void>;
 }

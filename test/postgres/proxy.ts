@@ -15,7 +15,7 @@ export function errorMessage(severity: "ERROR" | "FATAL", state: string, text: s
   return Buffer.concat([head, fields]);
 }
 
-/** What stands between a client and a server, and can do harm. */
+/** A proxy between a client and a server, which can inject faults. */
 export interface Proxy {
   readonly port: number;
   /** The port of the server that new connections reach. */

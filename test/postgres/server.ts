@@ -43,7 +43,7 @@ export interface PostgresServer {
   remove(): Promise<void>;
 }
 
-/** The password of every user that a test makes. */
+/** The password of every user that a test creates. */
 export const password = "secret-of-postgres-0123456789";
 
 /** Starts a server. It ends with `remove()`; a process that ends without takes it along. */
@@ -114,7 +114,7 @@ interface User {
   readonly gid: number;
 }
 
-/** Whom the server runs as: PostgreSQL refuses to be root. `undefined`: as this process. */
+/** The user of the server: PostgreSQL refuses to run as root. `undefined`: as this process. */
 export function unprivileged(): User | undefined {
   if (process.getuid?.() !== 0) return undefined;
   const users = readFileSync("/etc/passwd", "utf8").split("\n");

@@ -20,7 +20,7 @@ export function tie(pid: number | undefined, signal: "QUIT" | "KILL", folder = "
   };
 }
 
-/** Asks until the answer is yes, for a minute at most. `failure`: what the error says. */
+/** Polls until the answer is yes, for a minute at most. `failure`: the error's message. */
 export async function until(isThere: () => Promise<boolean>, failure: () => string): Promise<void> {
   const end = performance.now() + 60_000;
   while (!(await isThere())) {

@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import { documentedOf } from "./docs.ts";
 import { Declarations, entries } from "./entries.ts";
 
-/** What an editor shows at a name is all that most users ever read: each public name, and each member of one, says what it is. */
+/** An editor's hover text is all that most users read: each public name, and each of its members, must have one. */
 const declarations = new Declarations();
 const all = entries().map(({ name, file }) => ({
   name,

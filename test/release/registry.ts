@@ -22,7 +22,7 @@ export interface Registry {
   manifest(id: string): Readonly<Record<string, unknown>>;
   /** Answers 500 to whoever publishes this package, until it is called without a name. */
   breakAt(name?: string): void;
-  /** What a program needs in its environment to take the packages of `@parley` from here, and to publish them. */
+  /** Rejects all connections. `env` still points here, and to no other registry. */
   readonly env: NodeJS.ProcessEnv;
   /** Answers nobody any more. `env` still leads here, and to no other registry. */
   stop(): Promise<void>;

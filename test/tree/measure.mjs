@@ -16,7 +16,7 @@ import { parseSync } from "oxc-parser";
  * @property {number} longestFile Lines.
  * @property {readonly FunctionSize[]} functions The longest first.
  * @property {number} casts `as` without `as const`, and `!`.
- * @property {readonly (readonly string[])[]} cycles Files that import one another, types included; the largest first.
+ * @property {readonly (readonly string[])[]} cycles Files that import each other, types included; the largest first.
  */
 
 /** @typedef {{ type: string, start: number, end: number } & Record<string, unknown>} Node */
@@ -44,7 +44,7 @@ function nameOf(node, parent) {
 }
 
 /**
- * The files that import one another. @param {ReadonlyMap<string, readonly string[]>} imports By file.
+ * The files that import each other. @param {ReadonlyMap<string, readonly string[]>} imports By file.
  * @returns {string[][]} Strongly connected components of more than one file (Tarjan).
  */
 function cyclesOf(imports) {

@@ -1,4 +1,4 @@
-// Extensions are typed from one end to the other: what is not on, and what does not fit, does not compile.
+// Extensions are typed from end to end: what is not on, and what does not match, does not compile.
 import { createHandler, defineAgent, memoryStore, text, type AgentEvent, type Turn } from "@parley/server";
 import type { StandardSchema } from "@parley/a2a/internal/model/index";
 import { connect, connectJsonRpc, type Client, type ConnectOptions } from "@parley/a2a";

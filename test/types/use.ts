@@ -1,4 +1,4 @@
-// A program of somebody who uses every entry point: what its declarations need is what a user's compiler has to know.
+// A user's program that imports every entry point: the compiler must know whatever their declarations need.
 import { defineAgent, memoryStore, serve } from "@parley/node";
 import { connect, text, type Client, type Message } from "@parley/a2a";
 import { bytesOf, isRawPart } from "@parley/a2a/model";

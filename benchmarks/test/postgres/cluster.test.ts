@@ -3,7 +3,7 @@ import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { expect, inject, test } from "vitest";
 
-/** The case `cluster` with small numbers, as a command. What it measures on a busy machine says nothing: what arrives is counted. */
+/** The case `cluster` with small numbers, as a command. Measurements on a busy machine mean nothing: it counts what arrives. */
 
 const program = fileURLToPath(new URL("../../../scripts/bench.mjs", import.meta.url));
 

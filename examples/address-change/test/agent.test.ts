@@ -70,7 +70,7 @@ it("asks for what is missing, then for a login, and continues on its own after i
   const task = await client.waitFor(id, { until: (each) => each.status.state === "TASK_STATE_COMPLETED" });
   expect(task.artifacts?.[0]?.parts[0]?.text).toBe("The address of ada is 221B Baker Street.");
   expect([...records]).toEqual([["ada", { language: "en", address: "221B Baker Street", phone: "+44 20 7946 0000" }]]);
-  // The token was used once, and stands neither in the task nor in the files of the database.
+  // The token was used once, and is neither in the task nor in the files of the database.
   expect(used).toHaveLength(1);
   const everything = JSON.stringify(await client.getTask(id)) + (await stored());
   expect(everything).toContain("221B Baker Street");

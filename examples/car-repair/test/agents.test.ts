@@ -80,7 +80,7 @@ function signal() {
   return { given, give: () => give() };
 }
 
-/** What each side says, in the languages of the guide "A2A and MCP" and of its translation. */
+/** The texts of each side, in the languages of the guide "A2A and MCP" and of its translation. */
 const stories = [
   {
     language: "English",

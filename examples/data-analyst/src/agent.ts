@@ -6,7 +6,7 @@ import { tableTypes } from "./conversation/source.ts";
 import { resumable } from "./conversation/steps.ts";
 
 export interface DataAnalystOptions {
-  /** Fetches files that are sent as a URL. Default: from public addresses alone, at most 10 MiB. */
+  /** Fetches files that are sent as a URL. Default: only from public addresses, at most 10 MiB. */
   readonly fetch?: GuardedFetch;
 }
 

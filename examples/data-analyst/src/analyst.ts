@@ -51,11 +51,11 @@ Send a CSV file, alone or with a question. Then ask, in the same conversation:
 
 Charts come as SVG, together with their numbers.`;
 
-/** What a turn has to do, before the table is read. */
+/** The work of a turn, before the table is read. */
 interface Assignment {
   readonly question: string;
   readonly answers: Answers;
-  /** The table; absent where none was sent. */
+  /** The table; absent if none was sent. */
   readonly table?: TableRef;
   /** Whether the table is in this message. */
   readonly fresh: boolean;
@@ -63,7 +63,7 @@ interface Assignment {
   readonly again?: Ask;
 }
 
-/** The work of one turn in steps. It depends on the message, the conversation and the table alone, so it can be repeated after a crash. */
+/** The work of one turn in steps. It depends only on the message, the conversation and the table, so it can be repeated after a crash. */
 export class Analyst {
   readonly #turn: AnalystTurn;
   readonly #fetch: GuardedFetch;
@@ -253,7 +253,7 @@ function dataPart(data: JsonValue, name: string): Part {
   return { data, mediaType: "application/json", filename: `${name}.json` };
 }
 
-/** Whether the words alone are a question that is understood. */
+/** Whether the text alone is an understood question. */
 function isClear(request: Request): boolean {
   if (request.kind !== "chart") return request.kind === "profile" || request.kind === "rows";
   return (

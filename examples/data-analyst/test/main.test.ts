@@ -52,7 +52,7 @@ async function start(port = "0"): Promise<Started> {
 const repository = fileURLToPath(new URL("../../..", import.meta.url));
 const cli = join(repository, "packages/cli/dist/main.js");
 
-/** What stands behind the program in the lines of a text that call the command line. */
+/** The text after the program in the lines that call the command line. */
 function cliCommands(text: string): readonly string[] {
   return [...text.matchAll(/^ *node \S*packages\/cli\/dist\/main\.js (.+)$/gm)].map(([, rest = ""]) => rest);
 }

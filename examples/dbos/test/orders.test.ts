@@ -33,7 +33,7 @@ async function running(name: string, dies: readonly string[] = []) {
     started.on("exit", () => {
       if (over) return;
       deaths += 1;
-      // One that cannot start is not tried for ever: its clients then tell.
+      // One that cannot start is not retried for ever: its clients then say so.
       if (deaths < 5) void start([]);
     });
     await Promise.race([once(createInterface(started.stdout), "line"), once(started, "exit")]);
@@ -51,7 +51,7 @@ async function running(name: string, dies: readonly string[] = []) {
   return { client, lines, deaths: () => deaths };
 }
 
-/** What the agent has said, in order. */
+/** The agent's output, in order. */
 const said = ({ history = [] }: Task): readonly (string | undefined)[] =>
   history.filter(({ role }) => role === "ROLE_AGENT").map(({ parts }) => parts[0]?.text);
 

@@ -77,7 +77,7 @@ describe.each(exchanges)("on the wire of $version", ({ version, header, request,
     expect(sent).toHaveLength(1);
     const [[headers, body] = [new Headers(), ""]] = sent;
     expect(headers.get(header)).toBe(konamiCode.uri);
-    // Each client counts its requests on its own.
+    // Each client numbers its requests separately.
     expect(inOrder({ ...(JSON.parse(body) as object), id: "1" })).toBe(inOrder(request));
   });
 });
@@ -128,7 +128,7 @@ it("has a fortune for each code, and none for an invalid code", async () => {
   const usual = (await (await connect(url)).sendMessage("Will it rain?")).message?.parts[0]?.text;
   expect(await ask("there is no cow level")).toBe("Moo.");
   expect(await ask("rosebud")).toBe(usual);
-  // Data alone never refuses a message: it is as if it were not there.
+  // A data extension never rejects a message: it is then ignored.
   expect(await ask(42)).toBe(usual);
   expect(await ask("motherlode".repeat(1000))).toBe(usual);
 });

@@ -14,7 +14,7 @@ export const declaration = {
   },
 };
 
-/** The rest of the card that an agent says itself. */
+/** The rest of the card, which the agent declares itself. */
 export const card = {
   name: "Magic 8-ball",
   description: "An agent that can tell your future... maybe.",

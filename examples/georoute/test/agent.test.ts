@@ -13,7 +13,7 @@ import { within } from "../shops.ts";
 
 const one = { port: 0, store: memoryStore(), logger: false } as const;
 
-/** The agent over HTTP, and what it answers: a task, whose artifact has a part for each media type. */
+/** The agent over HTTP, and its answers: a task, whose artifact has a part for each media type. */
 async function given() {
   const server = await serve(routePlanner(read, usualTraffic), { ...one, store: memoryStore() });
   onTestFinished(() => server.close());
@@ -110,7 +110,7 @@ it("has the sample card of the specification (A2A 1.0 §8.5)", async () => {
     skills: card.skills.map(({ id, name, description, tags, examples }) => ({ id, name, description, tags, examples })),
     supportsAuthenticatedExtendedCard: true,
   });
-  // Who trusts the key takes the card, with a signature as the sample has it (A2A 1.0 §8.4).
+  // A client that trusts the key accepts the card, with a signature as in the sample (A2A 1.0 §8.4).
   const trust = trustCards({ keys: [{ keySet: await cardKeySet([key]) }] });
   const client = await connect(server.url, { trust });
   const [signature] = client.card.signatures ?? [];
@@ -167,7 +167,7 @@ it("draws a map as an image, as data and as a page", async () => {
   expect(image?.filename).toBe("map.png");
   expect(imageOf(image).subarray(1, 4).toString()).toBe("PNG");
   expect(colorsOf(image)).toContain(0xff_00_00_cc);
-  // What a stranger calls a place is not a markup, and runs nothing.
+  // An untrusted place name is not markup, and runs nothing.
   const page = Buffer.from(part(task, "text/html")?.raw ?? "", "base64").toString();
   expect(page).toContain("Dana&#39;s &#60;Café&#62;");
   expect(page).toContain("default-src 'none'");

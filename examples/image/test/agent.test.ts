@@ -12,7 +12,7 @@ import { scripted } from "../scripted.ts";
 
 /* The story of the guide "Life of a Task": a sailboat, then the same one in red. */
 
-/** The scripted model, and what it was asked. */
+/** The scripted model, and its requests. */
 function model(): ImageModel & { readonly asked: Request[] } {
   const asked: Request[] = [];
   const own = scripted();

@@ -26,7 +26,7 @@ import {
   type ServerFrame,
 } from "./frames.ts";
 
-/** What the status of a refused handshake means. */
+/** The meaning of a rejected handshake's status. */
 const refusals: ReadonlyMap<number, A2AErrorCode> = new Map([
   [401, "Unauthenticated"],
   [403, "PermissionDenied"],
@@ -156,7 +156,7 @@ class Call {
     this.#wake();
   }
 
-  /** Ends the call, and tells the server so where it has not ended it. */
+  /** Ends the call, and notifies the server if it has not ended it. */
   leave(failure?: A2AError): void {
     if (!this.#over) this.#connection.send({ id: this.id, leave: true });
     this.end(failure);
@@ -175,7 +175,7 @@ class Call {
     this.leave(new A2AError("Timeout", `No answer from ${this.#url} within ${limit} ms`));
   }
 
-  /** Frames of events as they arrive. When the reader asks for more, the server is told how many were taken. */
+  /** Frames of events as they arrive. When the reader asks for more, the server learns how many were taken. */
   async *events(): AsyncGenerator<readonly ServerFrame[], void, void> {
     try {
       for (;;) {
@@ -277,7 +277,7 @@ class Connection {
     }
   }
 
-  /** Closes a connection without traffic: after a second where no call is open, else after `idleTimeout`. */
+  /** Closes a connection without traffic: after a second without an open call, otherwise after `idleTimeout`. */
   #watch(): void {
     this.#disarm();
     const ws = this.#ws;

@@ -1,7 +1,7 @@
 import { A2AError, wireErrors, type A2AErrorCode } from "@parley/a2a/model";
 import { codecV1 } from "@parley/a2a/protocol";
 
-/** How an error goes over the wire. */
+/** The wire form of an error. */
 export interface ErrorRow {
   readonly error: A2AErrorCode;
   /** `status` of the frame. */
@@ -16,7 +16,7 @@ interface Body {
   readonly error: { readonly status: string; readonly details: readonly { readonly reason?: string }[] };
 }
 
-/** How every error goes over the wire: a custom binding has to say it (A2A 1.0 §12.4). */
+/** The wire form of every error: a custom binding must define it (A2A 1.0 §12.4). */
 export function errorTable(): readonly ErrorRow[] {
   return (Object.keys(wireErrors) as (keyof typeof wireErrors)[]).map((error) => {
     const body = JSON.parse(codecV1.shapes.encodeError(new A2AError(error))) as Body;

@@ -8,7 +8,7 @@ export const bindingName = "https://parley.example/bindings/websocket/v1";
 /** The WebSocket subprotocol (RFC 6455 §1.9). */
 export const subprotocol = "a2a.v1";
 
-/** Most bytes of events that are on their way to a reader who has not taken them. An event that is larger goes alone. */
+/** Maximum bytes of events that are on their way to a reader who has not taken them. A larger event is sent alone. */
 export const window: number = 256 * 1024;
 
 /** Service parameters: what would be headers over HTTP, by lower-case names (A2A 1.0 §3.2.6). */
@@ -27,7 +27,7 @@ export type ClientFrame =
   | CallFrame
   /** The reader of a stream has taken so many events more. */
   | { readonly id: number; readonly taken: number }
-  /** Nobody waits for the answer any more. */
+  /** Nothing waits for the answer any more. */
   | { readonly id: number; readonly leave: true };
 
 /** From the server, for one call. A frame without an `id` only shows that the server is there. */
@@ -45,7 +45,7 @@ export interface ServerFrame {
   readonly end?: true;
   /** The call has failed, or its stream has: the body that the version gives an error over HTTP. */
   readonly error?: unknown;
-  /** The HTTP status that goes with an error. */
+  /** The HTTP status of an error. */
   readonly status?: number;
   readonly headers?: Headers;
 }

@@ -54,7 +54,7 @@ class WebSocketEndpoint implements UpgradeEndpoint {
     });
   }
 
-  /** Whoever does not ask for WebSocket is told to (RFC 9110 §15.5.22). */
+  /** Tells a client that does not ask for WebSocket to do so (RFC 9110 §15.5.22). */
   answer(): UniversalResponse {
     return { status: 426, headers: { upgrade: "websocket", connection: "upgrade" } };
   }
@@ -94,10 +94,10 @@ class Connection {
     let frame: ClientFrame;
     try {
       if (Buffer.byteLength(text) > limits.bodyBytes) throw new A2AError("RequestTooLarge");
-      // The frame is a level of its own, so that all bindings allow the same message.
+      // The frame is a separate level, so all bindings allow the same message.
       frame = parseJson(text, new FrameRequest(this.#handshake, {}), limits, limits.depth + 1) as ClientFrame;
     } catch (thrown) {
-      // The id comes first, so that the sender of a frame which cannot be read can be told.
+      // The id comes first, so the sender of an unreadable frame can be told.
       const id = /^\{"id":(\d{1,15}),/.exec(text)?.[1];
       if (id === undefined) this.#ws.close(1007, "A frame is not JSON, or nested too deeply");
       else this.#callOf({ id: Number(id), method: "SendMessage", params: undefined }).fail(thrown);
@@ -129,7 +129,7 @@ class Connection {
   }
 }
 
-/** A call as an authenticator sees it: what its frame says goes before what the handshake said. */
+/** A call as an authenticator sees it: its frame takes precedence over the handshake. */
 class FrameRequest implements UniversalRequest {
   readonly method = "POST";
   readonly url: string;
@@ -244,7 +244,7 @@ class Call implements ServerCall<unknown, void> {
     void this.#send(`"error":${this.shapes.encodeError(error)},"status":${http},"headers":${JSON.stringify(headers)}`);
   }
 
-  /** Nobody waits for the answer any more. */
+  /** Nothing waits for the answer any more. */
   leave(): void {
     this.request.left.abort();
     this.#wake();
@@ -270,7 +270,7 @@ class Call implements ServerCall<unknown, void> {
   }
 }
 
-/** The header that tells which extensions are active (A2A 1.0 §3.2.6). */
+/** The header with the active extensions (A2A 1.0 §3.2.6). */
 function headersOf(extensions: readonly string[] = []): string {
   return extensions.length === 0 ? "" : `,"headers":${JSON.stringify({ "a2a-extensions": extensions.join(",") })}`;
 }

@@ -4,7 +4,7 @@ import { describe, expect, it } from "vitest";
 import { webSocketBinding as webSocketClient } from "../src/client.ts";
 import { webSocketBinding } from "../src/server.ts";
 
-/** Everything that a binding has to do, over both sides of this one. */
+/** Everything that a binding must do, over both sides of this one. */
 
 const serving: BindingContractOptions["serve"] = async (agents, options) => {
   const server = await serve(agents, {

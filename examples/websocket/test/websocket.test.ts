@@ -25,7 +25,7 @@ import { webSocketBinding } from "../src/server.ts";
 import { Proxy } from "./proxy.ts";
 import { RawClient } from "./raw-client.ts";
 
-/** A binding that no package knows, built on their public interfaces alone (A2A 1.0 §5.8, §12). */
+/** A binding that no package knows, built only on their public interfaces (A2A 1.0 §5.8, §12). */
 
 const running: Server[] = [];
 afterEach(async () => {

@@ -31,7 +31,7 @@ const card = (url: string): object => ({
 const run = (args: readonly string[], stdin = ""): Promise<Finished> =>
   parleyHere(["card", ...args], { cwd: folder, stdin });
 
-/** Makes a key; its public set is in `NAME-keys.json`. */
+/** Creates a key; its public set is in `NAME-keys.json`. */
 async function makeKey(name: string, ...more: string[]): Promise<void> {
   const { code, out } = await run(["key", `${name}.json`, ...more]);
   expect(code).toBe(0);
@@ -162,7 +162,7 @@ describe("parley card verify, for an agent", () => {
     url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
     await makeKey("mine");
     keys = await readFile(join(folder, "mine-keys.json"), "utf8");
-    // A member that no version has is signed too, and has to be kept.
+    // An unknown member is signed too, and must be kept.
     await writeFile(join(folder, "served.json"), JSON.stringify({ ...card(url), ofTheFuture: [""] }));
     text = await signed("mine", "served.json");
   });

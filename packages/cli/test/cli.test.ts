@@ -32,7 +32,7 @@ interface Line {
   readonly task?: { readonly id: string; readonly contextId: string; readonly status: { readonly state: string } };
 }
 
-/** Lines of JSON, each of them; fails where anything else is among them. */
+/** All lines of JSON; fails if anything else is among them. */
 function jsonLines<T = Line>(text: string): readonly T[] {
   expect(text.endsWith("\n")).toBe(true);
   return text

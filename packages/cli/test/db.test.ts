@@ -123,7 +123,7 @@ describe("parley db purge", () => {
     const purge = ["purge", "--before", "0d", "--yes", "--json"];
     expect(JSON.parse((await db(path, purge)).out)).toMatchObject({ found: 4, deleted: 4, conversations: 251 });
     expect(JSON.parse((await db(path, purge)).out)).toMatchObject({ found: 0, deleted: 0, conversations: 0 });
-    // What is left has tasks that are not over.
+    // What remains has unfinished tasks.
     const contexts = (await store.upkeep?.contexts(talked, { limit: 999 })) ?? [];
     expect(contexts.map(({ contextId }) => contextId)).toEqual(["c"]);
   });
@@ -262,7 +262,7 @@ describe("failures", () => {
     const out = join(folder, "interrupted.jsonl");
     for (let at = 0; at < 60; at += 1) await put(store, `more-${at}`, "TASK_STATE_COMPLETED", hour);
     const { io, err } = recordedIo({ cwd: folder });
-    // At once, as with a key that is pressed before the first page is read.
+    // At once, like a key pressed before the first page is read.
     const onInterrupt = (run: (signal: "SIGINT") => void): (() => void) => (run("SIGINT"), () => {});
     const args = ["db", "export", "--subject", "ada", "--out", out, "--store", path];
     expect(await run(args, { ...io, onInterrupt })).toBe(130);

@@ -28,7 +28,7 @@ afterEach(async () => {
   await rm(folder, { recursive: true });
 });
 
-/** An agent that says its word, and waits for the file `go` before its task ends. */
+/** An agent that replies its word, and waits for the file `go` before its task ends. */
 const agent = (word: string): string => `
   import { existsSync } from "node:fs";
   import { defineAgent, text } from "@parley/server";
@@ -90,7 +90,7 @@ test("waits for a change if the module cannot be loaded at first, and ends with 
 const gone = (pid: number): Promise<void> =>
   vi.waitFor(() => expect(() => process.kill(pid, 0)).toThrow("ESRCH"), { interval: 50 });
 
-/** Never yields, so that its process hears nothing. */
+/** Never yields, so its process handles nothing. */
 const loop = 'console.log("pid " + process.pid + "."); for (;;);';
 
 test("says why nothing is served, and leaves no process if it is killed while a module never yields", async () => {

@@ -13,7 +13,7 @@ import { verdictOf } from "../src/doctor/streams.ts";
 import { parleyHere } from "./support/in-process.ts";
 import { startServer } from "./support/server.ts";
 
-/** `parley doctor`: what it finds, and the cure that it names. Servers that go wrong are those of strangers. */
+/** `parley doctor`: its findings, and the fix that it names. Faulty servers are third-party ones. */
 
 const opened: { close(): unknown }[] = [];
 afterEach(async () => {
@@ -25,7 +25,7 @@ function keep<T extends { close(): unknown }>(each: T): T {
   return each;
 }
 
-/** An agent whose task takes as long as it is told, and says so once a tenth of it. */
+/** An agent whose task takes as long as told, with a report at each tenth. */
 const slow = defineAgent({
   name: "Slow",
   description: "Takes its time.",
@@ -67,7 +67,7 @@ async function listen(server: HttpServer): Promise<string> {
 
 type Change = (answer: IncomingMessage, body: string) => { headers?: Record<string, string>; body?: string };
 
-/** A proxy of a stranger: it passes an answer on when it is complete, and may change it. */
+/** A third-party proxy: it passes an answer on when it is complete, and may change it. */
 async function proxy(upstream: () => string, change: Change = () => ({})): Promise<string> {
   const server = createServer((incoming, outgoing) => {
     const { method, url, headers } = incoming;

@@ -14,7 +14,7 @@ afterEach(async () => {
   server = undefined;
 });
 
-/** A stranger's server that answers everything in one way. */
+/** A third-party server with one answer to everything. */
 async function stranger(listener: RequestListener): Promise<string> {
   server = createServer(listener).listen(0, "127.0.0.1");
   await once(server, "listening");

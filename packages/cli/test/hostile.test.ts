@@ -135,7 +135,7 @@ const calls: Readonly<Record<string, readonly string[]>> = {
   conform: ["conform", "URL", "--behaviors", "none", "--filter", "CARD-*"],
 };
 
-/** Commands that call nobody. */
+/** Commands that call no agent. */
 const ofOurOwn = ["serve", "dev", "key", "push", "db", "init", "logout", "whoami"];
 
 async function shown(words: readonly string[], url: string, ...more: string[]): Promise<string> {

@@ -55,7 +55,7 @@ describe("parley init", () => {
     const names = ["cli", "node", "testing"].map((name) => `@parley/${name}`);
     const dependencies = Object.fromEntries(names.map((name) => [name, `^${version}`]));
     const published = (await readJson(join(folder, "published", "package.json"))) as Manifest;
-    // Node 20 has no SQLite of its own; elsewhere a project needs no native code.
+    // Node 20 has no built-in SQLite; elsewhere a project needs no native code.
     const driver = process.getBuiltinModule("node:sqlite") === undefined ? { libsql: libsqlVersion } : {};
     expect(published.dependencies).toEqual({ ...dependencies, ...driver });
 
@@ -63,7 +63,7 @@ describe("parley init", () => {
     const linked = (await readJson(join(folder, "linked", "package.json"))) as Manifest;
     const { dependencies: taken = {} } = linked;
     expect(taken["@parley/a2a"]).toBe(`file:${join(folder, "checkout", "packages", "a2a")}`);
-    // What one of them depends on would be asked of the registry, where a checkout's version is not.
+    // npm would ask the registry for their dependencies, which does not have a checkout's version.
     const named = Object.keys(taken).flatMap((name) => (name.startsWith("@parley/") ? [name.slice(8)] : []));
     for (const name of named) {
       const { dependencies: wanted = {} } = (await readJson(join(root, "packages", name, "package.json"))) as Manifest;

@@ -7,14 +7,14 @@ import { fileURLToPath, pathToFileURL } from "node:url";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 
-/** How a user can type a command, for real. The program says what to type to run it again. Most of it is what was typed. */
+/** How users really type a command. The program prints the command that runs it again, mostly as it was typed. */
 
 const root = fileURLToPath(new URL("../../..", import.meta.url));
 const run = promisify(execFile);
 const invocation = pathToFileURL(join(root, "packages/cli/dist/invocation.js")).href;
 const pnpm = join(dirname(createRequire(import.meta.url).resolve("pnpm")), "bin/pnpm.cjs");
 
-/** In place of the program: it says what to type. */
+/** In place of the program: it prints the command to type. */
 const program = `#!/usr/bin/env node
 import { programFor } from ${JSON.stringify(invocation)};
 const { env, argv, execArgv, platform } = process;

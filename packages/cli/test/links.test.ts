@@ -84,7 +84,7 @@ test("client.download() reads a link elsewhere only with the given fetch, and th
   const fetch = guardedFetch({ allowLoopback: true });
   expect(await only(client.download(other, { fetch }))).toBe("elsewhere");
   expect(asked.splice(0)).toEqual([undefined]);
-  // The guard of other links does not stand before the agent's own.
+  // The guard for other links does not apply to the agent's own.
   const own = { taskId: task, artifactId: "own" };
   expect(await only(client.download(own, { fetch: guardedFetch() }))).toBe(large);
 });

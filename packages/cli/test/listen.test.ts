@@ -18,7 +18,7 @@ beforeAll(async () => {
 });
 afterAll(() => server.close({ grace: 0 }));
 
-/** Starts the command; `until` waits for what it prints. */
+/** Starts the command; `until` waits for output. */
 function listen(...args: readonly string[]) {
   const recorded = recordedIo();
   const code = run(["listen", ...args], recorded.io);

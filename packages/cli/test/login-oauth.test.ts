@@ -57,7 +57,7 @@ interface Ran {
   readonly err: string;
 }
 
-/** Runs a command of a user whose browser logs in on its own. */
+/** Runs a command of a user whose browser logs in automatically. */
 async function parley(args: readonly string[], stdin = ""): Promise<Ran> {
   const env = { XDG_CONFIG_HOME: folder, PARLEY_KEYCHAIN: "off" };
   let opened = Promise.resolve<unknown>(undefined);
@@ -252,7 +252,7 @@ describe("a stored login", () => {
     const [first, refresh] = await tokens();
     expect(refresh).toBeDefined();
     await expect.poll(async () => ((await whoami()).code === 0 ? (await tokens())[0] : first)).not.toBe(first);
-    // A token of a second is out of date again at once: all of them have to renew it.
+    // A token with a lifetime of a second expires at once: all of them must renew it.
     const all = await Promise.all(Array.from({ length: 4 }, whoami));
     expect(all.map(({ out }) => out)).toEqual(["ada\n", "ada\n", "ada\n", "ada\n"]);
   });

@@ -18,7 +18,7 @@ import { startServer } from "./support/server.ts";
 const key = "key-s3cret-0123456789";
 const token = "token-s3cret-0123456789";
 
-/** A key in a header, under a name of its own. */
+/** A key in a header with a custom name. */
 const keyAs = (name: string): Authenticator =>
   apiKey({ [key]: { subject: `${name}-ada` } }, { name, header: `x-${name}` });
 
@@ -28,7 +28,7 @@ beforeEach(async () => {
 });
 afterEach(() => rm(folder, { recursive: true }));
 
-/** Runs a command of a user with logins of its own. */
+/** Runs a command of a user with separate logins. */
 async function run(args: readonly string[], stdin = ""): Promise<Finished> {
   const finished = await parleyHere(args, { env: { XDG_CONFIG_HOME: folder }, stdin });
   const shown = finished.out + finished.err;
@@ -168,7 +168,7 @@ describe("a stored secret", () => {
     response.end(JSON.stringify({ jsonrpc: "2.0", id, result }));
   }
 
-  /** A server that keeps the headers that it got. */
+  /** A server that records the received headers. */
   async function recording(card: (url: string) => object): Promise<{ url: string; seen: IncomingHttpHeaders[] }> {
     const seen: IncomingHttpHeaders[] = [];
     const server = createServer((request, response) => {

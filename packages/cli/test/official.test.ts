@@ -8,7 +8,7 @@ import { start } from "./support/parley.ts";
 let official: Awaited<ReturnType<typeof startOfficialEcho>>;
 let url = "";
 beforeAll(async () => {
-  // The SDK's server tells the console of every error that it answers with.
+  // The SDK's server logs every error answer to the console.
   vi.spyOn(console, "error").mockImplementation(() => {});
   official = await startOfficialEcho();
   url = official.url;

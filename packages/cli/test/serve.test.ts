@@ -37,7 +37,7 @@ afterEach(async () => {
   await rm(folder, { recursive: true });
 });
 
-/** Starts `parley serve` and gives the URLs that it says. */
+/** Starts `parley serve` and returns the URLs that it prints. */
 async function serving(
   args: readonly string[],
   env: Record<string, string> = {},

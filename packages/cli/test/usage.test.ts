@@ -108,7 +108,7 @@ test("a mistake has the name in the help: every argument and every option of eve
   expect(out()).toBe("");
 });
 
-/** The options that a command cannot do without, so that its arguments are looked at. */
+/** The options that a command requires, so its arguments are checked. */
 function mandatory(command: Command): readonly string[] {
   return command.options.filter((option) => option.mandatory).flatMap(({ long }) => [long ?? "", "x"]);
 }

@@ -14,7 +14,7 @@ import { decodeMessage } from "../src/metadata.ts";
 import { bindingOf, host, session } from "./support/host.ts";
 import { messageOf, oracleBytes, oracleJson } from "./support/oracle.ts";
 
-/** Calls written byte by byte, also such as no client of gRPC would send. */
+/** Calls written byte by byte, including ones that no gRPC client would send. */
 
 const path = "/lf.a2a.v1.A2AService/GetTask";
 const task = { id: "t", status: { state: "TASK_STATE_WORKING" } };

@@ -15,7 +15,7 @@ import { serviceV1 } from "../src/services.ts";
 import { certificateFor } from "./support/certificate.ts";
 import { cardOf, done, grpcHead, message, peer, reply, status, working, type Peer } from "./support/peer.ts";
 
-/** A client without retries, so that each test sees what the binding does. */
+/** A client without retries, so each test sees what the binding does. */
 function open(
   card: AgentCard | Peer,
   { grpc = {}, ...options }: ConnectOptions & { grpc?: GrpcBindingOptions } = {},
@@ -203,7 +203,7 @@ describe("a call", () => {
       first = false;
     });
     const client = await open(server);
-    // Connects first, so that the call has the whole time.
+    // Connects first, so the call has the whole time.
     await client.getTask("t");
     const call = client.getTask("t", { connectTimeout: 50 });
     expect((await failureOf(call)).code).toBe("Timeout");

@@ -11,7 +11,7 @@ describe("deadlines", () => {
     ["1500u", 2],
     ["1n", 1],
     ["0m", 0],
-    // Longer than a timer takes, which is about three weeks: no deadline.
+    // Longer than a timer allows, about three weeks: no deadline.
     ["99999999H", undefined],
     [undefined, undefined],
   ])("%s is %s ms", (text, milliseconds) => {

@@ -5,7 +5,7 @@ import { describe, expect, test } from "vitest";
 import { obedient } from "./support/agents.ts";
 import { serve, type Host } from "./support/host.ts";
 
-/** The client of the official SDK, which speaks both services. */
+/** The client of the official SDK, which supports both services. */
 function connect({ address }: Host, protocolVersion: string) {
   const card = AgentCard.fromJSON({
     name: "Obedient",

@@ -21,8 +21,8 @@ import { GrpcJs, statusOf } from "./support/grpc-js.ts";
 import { serve } from "./support/host.ts";
 
 /**
- * The methods of extensions in reflection (grpc.reflection.v1): a tool such as grpcurl, which has no .proto files, finds them, and
- * calls them by what it has found.
+ * The methods of extensions in reflection (grpc.reflection.v1): a tool such as grpcurl, which has no .proto files, finds and
+ * calls them.
  */
 
 const object: StandardSchema<Record<string, unknown>> = {
@@ -81,7 +81,7 @@ async function ask(client: GrpcJs, request: object, version = "v1"): Promise<Ref
   return found;
 }
 
-/** What a tool knows after it has asked for a symbol, and nothing else. */
+/** What a tool knows after it has asked for a symbol. */
 async function registryOf(client: GrpcJs, fileContainingSymbol: string, version?: string): Promise<FileRegistry> {
   const answer = await ask(client, { fileContainingSymbol }, version);
   const files = (answer.fileDescriptorResponse?.fileDescriptorProto ?? []).map((base64) =>

@@ -68,7 +68,7 @@ describe("errors", () => {
       ["message.parts[1].mediaType", "message.parts[1].media_type"],
       ["message.parts", "message.parts"],
       ["configuration.taskPushNotificationConfig.url", "configuration.task_push_notification_config.url"],
-      // What is inside of a JSON value has the names of the caller, as has what the message does not have.
+      // Names inside a JSON value are the caller's, and so are unknown members.
       ["message.metadata.myKey", "message.metadata.myKey"],
       ["message.parts[0].data.fooBar", "message.parts[0].data.fooBar"],
       ["someThing.else", "someThing.else"],

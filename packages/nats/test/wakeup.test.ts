@@ -67,7 +67,7 @@ describe("wake-ups over NATS", () => {
     const late = await startNats(port);
     try {
       await expect.poll(() => wakeup.isConnected).toBe(true);
-      // Nobody knows what was published before.
+      // Nothing is known of earlier messages.
       expect(listener).toHaveBeenCalledWith(undefined);
       expect(lines[1]).toContain("again");
     } finally {
@@ -90,7 +90,7 @@ describe("wake-ups over NATS", () => {
       await current.stop();
       current = await start("second-of-nobody-0123456789");
       await expect.poll(() => wakeup.isConnected).toBe(false);
-      // The client of NATS gives up after two refusals, if it is let.
+      // By default the NATS client gives up after two rejections.
       const refusals = (): number => readFileSync(log, "utf8").split("authentication error").length - 1;
       await expect.poll(refusals).toBeGreaterThan(3);
       await current.stop();

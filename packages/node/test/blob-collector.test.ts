@@ -30,7 +30,7 @@ const agent = defineAgent({
 
 interface Started {
   readonly lines: string[];
-  /** Lets a minute pass, and says which files there are. */
+  /** Lets a minute pass, and lists the files. */
   readonly passes: () => Promise<readonly string[]>;
   readonly send: () => Promise<void>;
 }
@@ -111,7 +111,7 @@ describe("the collector of files", () => {
     const files = fileBlobs(await folderOfTest());
     const clock = fakeClock(Date.now() - 12 * 60 * minute);
     let jumps = 0;
-    // Its first look at the store of files is at the mark, after it has looked at the clock.
+    // Its first read of the store of files is the mark, after it has read the clock.
     const slow: BlobStore = {
       ...files,
       list: (query) => {

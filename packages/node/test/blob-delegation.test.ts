@@ -8,7 +8,7 @@ import { afterEach, describe, expect, it, onTestFinished } from "vitest";
 import { fileBlobs } from "../src/blobs.ts";
 import { serve, type Server } from "../src/index.ts";
 
-/* `turn.delegate()` with files that are kept outside of the database (docs/files.md). */
+/* `turn.delegate()` with files outside of the database (docs/files.md). */
 
 const servers: Server[] = [];
 afterEach(async () => {
@@ -36,7 +36,7 @@ async function start(agent: Agent): Promise<Server> {
   return server;
 }
 
-/** Says what it got of each file: whether it is a link, and its bytes. */
+/** Reports what it got of each file: whether it is a link, and its bytes. */
 const reader = agentOf(async (turn) => {
   const fetched = async (url: string): Promise<Response> => fetch(url);
   const said: string[] = [];

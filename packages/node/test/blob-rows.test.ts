@@ -90,7 +90,7 @@ async function* bytesOf(text: string): AsyncGenerator<Uint8Array<ArrayBuffer>> {
   yield await Promise.resolve(new TextEncoder().encode(text));
 }
 
-/* In memory alone: a crash is told by a clock of the test, and on PostgreSQL by that of the database. */
+/* Only in memory: there the test's clock reports a crash; on PostgreSQL it is the database's. */
 describe("a lost run", () => {
   it("has no second share of `blobs.taskBytes`: the next run reuses the stored files", async () => {
     const store = memoryStore();
@@ -146,7 +146,7 @@ describe("a lost run", () => {
   });
 });
 
-/** The answer to a message that is refused, which a client of ours would send again. */
+/** The answer to a rejected message, which our client would send again. */
 async function refusalOf(message: object): Promise<string> {
   const body = JSON.stringify({ jsonrpc: "2.0", id: 1, method: "SendMessage", params: { message } });
   const headers = { "content-type": "application/json", "a2a-version": "1.0" };

@@ -19,7 +19,7 @@ const size = 400_000;
 const large = Buffer.alloc(size, "0123456789");
 const largeBase64 = large.toString("base64");
 
-/** Sends a file back: the one of the message, a large one of its own, and a small one. */
+/** Sends back the file of the message, a large one, and a small one. */
 const agent = defineAgent({
   name: "Files",
   description: "Sends files",
@@ -309,7 +309,7 @@ describe("a link to a file", () => {
     for (const name of files) for (const segment of name.split("/")) expect(url).not.toContain(segment);
     expect(files.join()).not.toContain("example");
     const [key = ""] = files.filter((name) => name.split("/").length === 4);
-    // What the log has is known to nobody. Suppose that it is: neither a part nor data gets a link.
+    // Nobody knows what the log contains. Suppose somebody did: neither a part nor data gets a link.
     const ref = `parley-blob:0123456789abcdef.${size}/${key}:e30`;
     await expect(send(server, { token: tokens.bob }, { url: ref })).rejects.toThrow(
       "must not have a scheme of the server",
@@ -372,7 +372,7 @@ describe("files without a task", () => {
       return names();
     };
     await passes(2 * minute);
-    // Too young to be deleted: a turn may still come to it.
+    // Too young to be deleted: a turn may still reach it.
     expect(await names()).toContain(left);
     await expect.poll(() => passes(minute / 4)).not.toContain(left);
     expect((await names()).length).toBe(3);

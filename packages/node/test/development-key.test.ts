@@ -13,7 +13,7 @@ import { CannotMakeKey, developmentKey } from "../src/development-key.ts";
 
 const script = fileURLToPath(new URL("support/webhook-child.mjs", import.meta.url));
 /** A busy machine may take long. */
-/** As root no mode keeps a file from being read, but it can belong to somebody else. */
+/** Root can read a file of any mode, but the file can belong to somebody else. */
 const nobody = 65_534;
 const isRoot = process.getuid?.() === 0;
 
@@ -33,7 +33,7 @@ describe("the file of the key", () => {
     expect(await developmentKey(folder)).toBe(key);
     expect(await readdir(folder)).toEqual(["development-key"]);
     expect([await modeOf(folder), await modeOf(join(folder, "development-key"))]).toEqual(["700", "600"]);
-    // As PARLEY_KEYS takes it.
+    // In the format of PARLEY_KEYS.
     expect(await readFile(join(folder, "development-key"), "utf8")).toBe(`${key}\n`);
   });
 
@@ -161,11 +161,11 @@ describe("links and folders of others", () => {
 interface Child {
   readonly child: ChildProcess;
   readonly log: () => string;
-  /** Its URL; rejects with its log where it ended. */
+  /** Its URL; rejects with its log if it ended. */
   readonly url: Promise<string>;
 }
 
-/** A server in a process of its own, in this folder. */
+/** A server in a separate process, in this folder. */
 function start(cwd: string, options: object = {}, env: Readonly<Record<string, string>> = {}): Child {
   const { NODE_ENV: _, PARLEY_KEYS: __, ...inherited } = process.env;
   const child = spawn(process.execPath, [script, JSON.stringify(options)], { cwd, env: { ...inherited, ...env } });

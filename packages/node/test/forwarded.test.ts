@@ -105,7 +105,7 @@ describe("Forwarded (RFC 7239 §4)", () => {
   });
 
   it("takes linear time", () => {
-    // A pattern that goes back and forth would take minutes for one of these.
+    // A backtracking pattern would take minutes for one of these.
     const size = 60_000;
     for (const value of [
       `a=b${" ".repeat(size)}x`,

@@ -7,7 +7,7 @@ import { connect } from "../src/client/connect.ts";
 import { nodeDialer } from "../src/client/dialer.ts";
 import { serve } from "../src/serve.ts";
 
-/** A client for an agent whose address a stranger chose: the guard is its `fetch`. */
+/** A client for an agent with an untrusted address: the guard is its `fetch`. */
 
 async function listen(listener: RequestListener): Promise<number> {
   const server = createServer(listener);

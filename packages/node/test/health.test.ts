@@ -20,7 +20,7 @@ import { plainRule, underRule } from "../src/http/tls.ts";
 import { Proxies } from "../src/http/proxies.ts";
 import { echoAgent, slowAgent } from "./support/agents.ts";
 
-/* What probes of an orchestrator and of load balancers are told. */
+/* What the probes of orchestrators and load balancers get. */
 
 const running: Server[] = [];
 afterEach(async () => {
@@ -254,7 +254,7 @@ describe("readiness", () => {
     clock.advance(1_001);
     const waiting = Promise.all([probe(server, "/readyz"), probe(server, "/readyz")]);
     await expect.poll(() => reads).toBe(2);
-    // Every probe waits by a timer of its own, so that each is advanced past it: for less than a second.
+    // Every probe waits by its own timer, so each is advanced past it: for less than a second.
     let done = false;
     void waiting.then(() => (done = true));
     await expect.poll(() => (clock.advance(900), done)).toBe(true);

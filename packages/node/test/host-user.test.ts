@@ -48,7 +48,7 @@ afterEach(async () => {
   for (const close of closers.splice(0)) await close();
 });
 
-/** Says who has called. */
+/** Reports the caller. */
 const mirror = defineAgent({
   name: "Mirror",
   description: "Says who calls.",
@@ -88,7 +88,7 @@ const rpc = (id: string): string =>
     params: { message: { messageId: id, role: "ROLE_USER", parts: [{ text: "Who am I?" }] } },
   });
 
-/** Asks the agent who calls: its answer, or the status of the refusal with its challenge. */
+/** Asks the agent who calls: its answer, or the status of the rejection with its challenge. */
 async function ask(url: string, headers: Readonly<Record<string, string>> = {}): Promise<unknown> {
   const own = { "content-type": "application/json", "a2a-version": "1.0", ...headers };
   const answer = await fetch(`${url}/agent`, { method: "POST", body: rpc(crypto.randomUUID()), headers: own });
@@ -102,7 +102,7 @@ async function ask(url: string, headers: Readonly<Record<string, string>> = {}):
 
 const cookieOf = (answer: Response): string => answer.headers.getSetCookie()[0]?.split(";")[0] ?? "";
 
-/** What a client may write to look like somebody: no header is one of the facts. */
+/** What a client may write to impersonate somebody: no header is a fact. */
 const forged = {
   user: "ada",
   "x-user": "ada",

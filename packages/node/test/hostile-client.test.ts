@@ -13,7 +13,7 @@ async function serve(misbehave: Misbehave, context: TestContext): Promise<Hostil
   return server;
 }
 
-/** The code of the error of a call. Fails where the call succeeds. */
+/** The code of the error of a call. Fails if the call succeeds. */
 async function outcome(work: Promise<unknown>): Promise<string> {
   const thrown = await work.then(
     () => new Error("It was answered"),
@@ -67,7 +67,7 @@ describe.concurrent("the client", () => {
         const ends = await Promise.all(each.map(([, run]) => outcome(run(client))));
         for (const end of ends) expect(end).toMatch(/^(Timeout|InvalidResponse|ConnectionLost)$/);
       }
-      // Since Node 26 the answer has no body that could be canceled, and `fetch` keeps the connection.
+      // Since Node 26 the answer has no body to cancel, and `fetch` keeps the connection.
       const isKept = name === "a body to a status that has none" && Number.parseInt(process.versions.node) >= 26;
       if (!isKept) await closed(server);
     },

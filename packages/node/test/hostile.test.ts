@@ -74,7 +74,7 @@ describe("the pinned dialer", () => {
       more();
     });
     const answer = await guardedFetch({ ...policy, maxBytes: 1 << 30 }, nodeDialer())(server.url);
-    // Until the server has to wait: the buffers of the system take a few megabytes.
+    // Until the server must wait: the system's buffers take a few megabytes.
     let before = -1;
     while (before !== sent) {
       before = sent;

@@ -479,7 +479,7 @@ describe("a flood over HTTP/2", () => {
     using raw = await RawClient.to(server.port);
     const streams = Array.from({ length: 1200 }, (_, at) => getFrame(2 * at + 1, "/"));
     raw.socket.write(Buffer.concat([preface, frame(4, 1, 0), ...streams]));
-    // RST_STREAM with REFUSED_STREAM, or the end of the connection when there are too many of them.
+    // RST_STREAM with REFUSED_STREAM, or the end of the connection if there are too many of them.
     await raw.until((text) => text.includes("\u0000\u0000\u0004\u0003") || anyGoaway.test(text));
   });
 

@@ -10,7 +10,7 @@ import { fastifyMount } from "../src/fastify.ts";
 import { serve, type Server } from "../src/index.ts";
 import { echoAgent } from "./support/agents.ts";
 
-/** One agent whose bindings have addresses of their own (A2A 1.0 §4.4.6), one card, and one set of tasks. */
+/** One agent whose bindings have separate addresses (A2A 1.0 §4.4.6), one card, and one set of tasks. */
 
 const mount: AgentMount = {
   agent: echoAgent(),

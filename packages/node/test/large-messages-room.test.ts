@@ -16,7 +16,7 @@ const blobs = { messageBytes: 500_000, unfinishedBytes: 500_000 } as ServeOption
 let release = (): void => {};
 const gate = new Promise<void>((resolve) => (release = resolve));
 
-/** Says how large its files are. After "wait" it waits for `gate`. */
+/** Reports the sizes of its files. After "wait" it waits for `gate`. */
 const agent = defineAgent({
   name: "Sizes",
   description: "Says what it got",
@@ -83,7 +83,7 @@ it("is waited for: a message without memory is not read before there is some", a
   await expect.poll(async () => (await keysOf(files)).length, { interval: 10 }).toBe(1);
   let second: string | undefined;
   const next = post(server, bodyOf(part)).then(([, text]) => (second = text));
-  // Others that come later are answered, so that this one had its time.
+  // Later ones are answered, so this one had its time.
   for (let at = 0; at < 10; at += 1) expect((await post(server, bodyOf({ text: "small" })))[0]).toBe(200);
   expect([(await keysOf(files)).length, second]).toEqual([1, undefined]);
   first.end(body.slice(-10));

@@ -21,7 +21,7 @@ const base64 = large.toString("base64");
 const digest = createHash("sha256").update(large).digest("hex");
 const known = `large.bin 300000 ${digest}`;
 
-/** Says what files it got. A text "ask" makes it ask for more. */
+/** Reports its files. A text "ask" makes it ask for more. */
 const about = {
   name: "Digests",
   description: "Says what it got",

@@ -16,7 +16,7 @@ const message = { messageId: "m", role: "ROLE_USER", parts: [{ text: "hi" }] };
 const call = JSON.stringify({ jsonrpc: "2.0", id: 1, method: "SendMessage", params: { message } });
 const sendMessage = serviceV1().operations.get("SendMessage")!;
 
-/** Begins a call over each binding. Returns a function that disconnects. */
+/** Starts a call over each binding. Returns a function that disconnects. */
 const ways: Readonly<Record<string, (port: number) => () => void>> = {
   "JSON-RPC over HTTP/1.1": (port) => http1(port, "/", call),
   "REST over HTTP/1.1": (port) => http1(port, "/message:send", JSON.stringify({ message })),
@@ -99,7 +99,7 @@ it("a stopping server stays alive for the others until its last claimed webhook 
   await client.sendMessage({ message: "hello", configuration: { taskPushNotificationConfig } });
   await expect.poll(() => order).toEqual(["sent"]);
   const closed = server.close({ grace: 60_000 });
-  // No turn is left to wait for. It says that it is alive as before.
+  // No turn is left to wait for. It still reports that it is alive.
   const before = beats;
   await expect.poll(() => beats).toBeGreaterThan(before + 3);
   answer();

@@ -103,7 +103,7 @@ describe("in Express", () => {
 
   it("a parsed body that is nested too deeply is a client error", async () => {
     const url = await listen(express().use(express.json({ limit: "1mb" }), expressMount(handler)));
-    // Since Node 26 `JSON.stringify` writes any depth, and this text is refused for its size.
+    // Since Node 26 `JSON.stringify` writes any depth, and this text is rejected for its size.
     const refused = Number.parseInt(process.versions.node) >= 26 ? 413 : 400;
     expect((await post(`${url}/agents`, deep)).status).toBe(refused);
   });

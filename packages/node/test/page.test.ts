@@ -164,7 +164,7 @@ describe("the page of several agents", () => {
     for (const name of ["Weather", "Travel", "Flights"]) expect(root).toContain(name);
     expect(root).toContain(`${server.url}/travel/acme/.well-known/agent-card.json`);
     expect(await (await get(`${server.url}/weather`, browser)).text()).toContain('<h1 dir="auto">Weather</h1>');
-    // Agents that share a path are told apart there, too. In 0.3 each has a path of its own.
+    // Agents that share a path differ there, too. In 0.3 each has its own path.
     const shared = await (await get(`${server.url}/travel/`, browser)).text();
     expect([shared.includes("Travel"), shared.includes("Flights"), shared.includes("Weather")]).toEqual([
       true,

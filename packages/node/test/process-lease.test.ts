@@ -46,7 +46,7 @@ describe("the holder of a lease", () => {
     expect([lease.isGone(named("one")), lease.wasKilled?.(named("one"))]).toEqual([true, true]);
     told.set(ended, "crashed");
     expect([lease.isGone(named("one")), lease.wasKilled?.(named("one"))]).toEqual([true, false]);
-    // Nobody tells of those that another first process had started. It has ended, too.
+    // Nobody reports those that another first process had started. It has ended, too.
     told.clear();
     expect(lease.isGone(named("another"))).toBe(true);
     expect(lease.isGone(JSON.stringify([place, ended, start, random]))).toBe(true);

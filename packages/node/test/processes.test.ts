@@ -53,7 +53,7 @@ describe("the store of several processes", () => {
     expect(made?.ok).toBe(true);
     await expect.poll(() => told).toEqual(["t"]);
     const fence = made?.ok === true && "fence" in made ? made.fence : 0;
-    // Refused: nobody is told.
+    // Rejected, so nobody is notified.
     await store.append([{ task: { ...task, taskId: "no" }, records: [], effects: [run] }]);
     await store.append([{ task, fence, records: [], effects: [{ effect: "lease", op: "release" }] }]);
     await expect.poll(() => told).toEqual(["t", "t", freeRuns]);
@@ -144,7 +144,7 @@ describe("the connections of several processes", () => {
     expect(one.sent).toEqual([a]);
     spread.give(0, b);
     spread.give(0, c);
-    // Neither has said that it has the first.
+    // Neither has confirmed the first.
     expect([one.sent, two.sent]).toEqual([[a], [b]]);
     spread.taken(two);
     expect(two.sent).toEqual([b, c]);

@@ -241,7 +241,7 @@ it("a named proxy changes nothing on a card: publicUrl decides (A2A 1.0 §8)", a
 describe("limits behind a proxy", () => {
   it("stop a client that guesses, and no other client of that proxy", async () => {
     const authenticator = bearer({ "a-token": { subject: "ada" } });
-    // Its time stands still, so that no guess is forgiven meanwhile.
+    // Its time stands still, so no guess is forgiven meanwhile.
     const server = await start({ authenticator, trustProxy: ["loopback"], clock: fakeClock() });
     const list = async (client: string, token: string): Promise<number> => {
       const headers = { authorization: `Bearer ${token}`, "x-forwarded-for": client };

@@ -146,7 +146,7 @@ describe("webhooks over each binding and version (A2A 1.0 §3.1.7 to §3.1.10, 0
   it.each(faces)("%s: are rejected if the server sends none, also with a message (§3.3.4)", async (face) => {
     const server = await start();
     const client = await clientOf(server, face);
-    // The client would refuse it by the card.
+    // The client would reject it by the card.
     Object.assign(client.card.capabilities, { pushNotifications: true });
     const config = { taskId: "t", url: "https://hooks.example.org/" };
     const code = { code: "PushNotificationNotSupported" };

@@ -9,7 +9,7 @@ import { serviceV1 } from "../../grpc/src/services.ts";
 import { expect, it, vi } from "vitest";
 import { serve } from "../src/index.ts";
 
-/** Readers of a long log that take nothing hold one page each, for records of any size. */
+/** Stalled readers of a long log hold one page each, for records of any size. */
 
 setFlagsFromString("--expose-gc");
 const collect = runInNewContext("gc") as () => void;
@@ -25,7 +25,7 @@ const mib = 1024 * 1024;
 const readers = 40;
 const subscribe = serviceV1().operations.get("SubscribeToTask")!;
 
-/** A log of 6 MiB in 20 records, and a question at its end, so that its streams stay open. */
+/** A log of 6 MiB in 20 records, and a question at its end, so its streams stay open. */
 const talkative = defineAgent({
   name: "Talkative",
   description: "Says much.",

@@ -25,7 +25,7 @@ async function start(routes: NonNullable<ServeOptions["routes"]>, options: Serve
   return server;
 }
 
-/** An application that says what it got. */
+/** An application that reports what it got. */
 const mirror = async (request: Request): Promise<Response | undefined> => {
   const { method, url, headers } = request;
   if (new URL(url).pathname.startsWith("/none")) return undefined;

@@ -3,7 +3,7 @@ import { connect, type AddressInfo, type Socket } from "node:net";
 import { expect, onTestFinished, test, vi } from "vitest";
 import { frontOf, Spread, type Taker } from "../src/processes/spread.ts";
 
-/* Connections, and processes that take them, without the processes. test/cluster/processes.test.ts has real ones. */
+/* Connections and the processes that take them, simulated. test/cluster/processes.test.ts has real ones. */
 
 interface Member extends Taker {
   readonly name: string;

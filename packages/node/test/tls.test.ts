@@ -290,10 +290,10 @@ describe("Strict-Transport-Security (RFC 6797)", () => {
     const url = `${plain.url}/.well-known/agent-card.json`;
     expect((await fetch(url)).headers.get(header)).toBeNull();
     expect((await fetch(url, { headers: { "x-forwarded-proto": "http" } })).headers.get(header)).toBeNull();
-    // The proxy says that its client has an encrypted connection.
+    // The proxy declares that its client has an encrypted connection.
     const behind = { "x-forwarded-for": "192.0.2.1", "x-forwarded-proto": "https" };
     expect((await fetch(url, { headers: behind })).headers.get(header)).toBe("max-age=31536000");
-    // Nobody else can say so.
+    // Nobody else can declare that.
     const unnamed = await start({ publicUrl });
     const answer = await fetch(`${unnamed.url}/.well-known/agent-card.json`, { headers: behind });
     expect(answer.headers.get(header)).toBeNull();

@@ -8,7 +8,7 @@ import { expressMount } from "../src/express.ts";
 import { connect, serve, type Server } from "../src/index.ts";
 import { echoAgent } from "./support/agents.ts";
 
-/* A message with a file that is too large says which options of the server allow more. */
+/* A message with a file that is too large names the server options that allow more. */
 
 const running: Server[] = [];
 afterEach(async () => {

@@ -37,7 +37,7 @@ async function proxyTo(port: number) {
   };
 }
 
-/** What the agent is told to do, in order. */
+/** The agent's commands, in order. */
 class Script {
   readonly #steps: (readonly [string, string] | "complete")[] = [];
   #wake = (): void => {};

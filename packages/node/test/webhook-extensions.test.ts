@@ -20,7 +20,7 @@ const key = Buffer.alloc(32, 1).toString("base64");
 const greeting = "urn:example:greeting";
 const plain = "urn:example:plain";
 
-/** Stamps what is delivered: statuses in 1.0, tasks in 0.3. */
+/** Stamps deliveries: statuses in 1.0, tasks in 0.3. */
 const greets = defineExtension({
   uri: greeting,
   onDeliver(event) {
@@ -144,7 +144,7 @@ test("of 1.0: with the message or later, after a restart, as far as the agent st
   expect(await delivered(seen, "/with", "Question 1")).toEqual([`${greeting}, ${plain}`, true]);
   await server.close();
 
-  // The next message does not ask for them: a webhook has what its own request has activated.
+  // The next message does not request them: a webhook has the extensions of its own request.
   server = await start(file);
   await call(server, "SendMessage", { message: message({ taskId }) }, v1);
   expect(await delivered(seen, "/with", "Question 2")).toEqual([`${greeting}, ${plain}`, true]);

@@ -195,7 +195,7 @@ describe("violations of the contract are found", () => {
   });
 });
 
-/** A schema that cannot answer at once. */
+/** A schema that cannot answer synchronously. */
 function later(): StandardSchema<string> {
   const validate = (): Promise<{ readonly value: string }> => Promise.resolve({ value: "" });
   return { "~standard": { version: 1, vendor: "test", validate } };

@@ -8,14 +8,14 @@ import { expect, it, onTestFinished } from "vitest";
 import { memoryStore, type Store } from "@parley/server";
 import { storeContract, storeHistories } from "@parley/testing";
 
-/** The suite for those who write a store: does it find what is wrong with one, on a runner that brings no `expect`? */
+/** For store authors: does the suite find what is wrong with a store, on a runner that brings no `expect`? */
 
 interface Found {
   readonly name: string;
   readonly error: unknown;
 }
 
-/** Runs the suite as a test runner does, and gives the cases that failed: all, or the first `most`, where the random histories come first. */
+/** Runs the suite like a test runner, and returns the failed cases: all, or the first `most`, with the random histories first. */
 async function failuresOf(create: () => Store, most = Infinity): Promise<readonly Found[]> {
   const cases: { readonly name: string; readonly body: () => Promise<void> }[] = [];
   storeContract(

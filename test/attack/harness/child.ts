@@ -13,7 +13,7 @@ const heap = 256;
 
 /** A process with a small heap. It reports how much memory it holds, and how it ended. */
 export class Child {
-  /** What it wrote to standard error. */
+  /** Its standard error. */
   readonly log: string[] = [];
   /** The value that it sent when it was ready. */
   readonly greeting: Promise<unknown>;
@@ -71,7 +71,7 @@ export class Child {
     return Number(await this.ask("held"));
   }
 
-  /** Sets its wall clock, where it has one of its own. */
+  /** Sets its wall clock, if it has its own. */
   jump(ms: number): void {
     this.#tell({ jump: ms });
   }

@@ -5,7 +5,7 @@ import { Child } from "./child.ts";
 import { staysSmall, type Attack } from "./withstand.ts";
 import { keepAsking } from "./witness.ts";
 
-/** A client in a process of its own. */
+/** A client in a separate process. */
 export interface AttackedClient {
   call(what: "send" | "stream" | "dawdle", url: string, settings?: CallSettings): Promise<CallOutcome>;
   leave(): Promise<void>;

@@ -1,6 +1,6 @@
 import { Connection } from "./connection.ts";
 
-/** HTTP/2 frame by frame (RFC 9113), so that each byte of a body can be a frame of its own. */
+/** HTTP/2 frame by frame (RFC 9113), so each byte of a body can be a separate frame. */
 
 const frame = { data: 0, headers: 1, settings: 4, ping: 6, windowUpdate: 8 };
 const endStream = 1;

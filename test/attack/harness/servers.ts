@@ -5,7 +5,7 @@ import { afterEach } from "vitest";
 import type { ServerSettings } from "../processes/server.ts";
 import { Child } from "./child.ts";
 
-/** A server in a process of its own. */
+/** A server in a separate process. */
 export interface Attacked extends Child {
   readonly url: string;
   readonly port: number;

@@ -12,7 +12,7 @@ const answers = 5;
 export type Attack = (other: Witness) => Promise<void>;
 
 export interface Allowance {
-  /** Bytes that a store in memory may keep, because the attack made tasks. */
+  /** Bytes that a store in memory may keep, because the attack created tasks. */
   readonly keeps?: number;
 }
 

@@ -84,7 +84,7 @@ async function analyst(): Promise<Agent> {
   return createDataAnalyst({ fetch: guardedFetch({ allowPrivate: true, timeout: 2_000 }, nodeDialer()) });
 }
 
-/** Sends a file of as many MiB as it is told. */
+/** Sends a file of the requested MiB. */
 function files(): Agent {
   return defineAgent({
     ...described,
@@ -96,7 +96,7 @@ function files(): Agent {
   });
 }
 
-/** Says the digests of the files that it gets, and sends the first one back. */
+/** Reports the digests of the files that it gets, and sends the first one back. */
 function digests(): Agent {
   return defineAgent({
     ...described,
@@ -114,7 +114,7 @@ function digests(): Agent {
   });
 }
 
-/** Lets the agent at the URL that it is told send a file. */
+/** Makes the agent at the given URL send a file. */
 function passing(): Agent {
   return defineAgent({
     ...described,
@@ -132,7 +132,7 @@ export async function* mebibytes(count: number): AsyncGenerator<Uint8Array> {
   for (let at = 0; at < count; at += 1) yield new Uint8Array(1 << 20).fill(at);
 }
 
-/** Lets the agents begin that wait to stream. */
+/** Lets the waiting agents start to stream. */
 export { speak };
 export const agents = { actor, poisoned, patient, brief, digests, files, passing, analyst };
 export type AgentName = keyof typeof agents;

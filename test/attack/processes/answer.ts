@@ -29,7 +29,7 @@ export function answer(questions: Questions, ready: unknown): void {
   const reply = (said: Reply): void => void process.send?.(said);
   const all: Questions = { ...questions, held };
   process.on("message", ({ id, name, input }: Question) => {
-    // In a promise, so that an error that is thrown synchronously is sent too.
+    // In a promise, so an error that is thrown synchronously is sent too.
     Promise.resolve()
       .then(() => all[name]?.(...(input as never[])))
       .then(

@@ -1,6 +1,6 @@
 import { isMainThread } from "node:worker_threads";
 
-// Loaded before anything else: a wall clock that can be set to another time, as an administrator or NTP does it.
+// Loaded before anything else: a wall clock that can jump, as with an administrator or NTP.
 
 let offset = 0;
 const SystemDate = Date;
@@ -17,7 +17,7 @@ class MovedDate extends SystemDate {
   }
 }
 
-// The thread that writes has no wall clock in what it does.
+// The writer thread uses no wall clock.
 if (isMainThread) {
   globalThis.Date = /** @type {DateConstructor} */ (MovedDate);
   process.on("message", (/** @type {{ readonly jump?: number }} */ { jump = 0 }) => {

@@ -5,7 +5,7 @@ const partsAtOnce = 4;
 /** Milliseconds for a part. */
 const partTime = 40;
 
-/** A bucket that is slow, and keeps nothing but sizes. Each upload holds as many parts as one of the client of S3. */
+/** A slow bucket that stores only sizes. Each upload holds as many parts as one of the S3 client. */
 export function slowBucket(): BlobStore {
   const sizes = new Map<string, number>();
   const client: Pick<S3Like, "putObject" | "presignedGetObject" | "listObjectsGrouped" | "deleteObject"> = {

@@ -67,7 +67,7 @@ const bindings = {
 };
 
 describe.each(["JSONRPC", "HTTP+JSON", "GRPC"] as const)("the official client of 0.3 over %s", (binding) => {
-  /** On gRPC that client has classes for some errors alone; the others come with their status. */
+  /** On gRPC that client has classes only for some errors; the others come with their status. */
   const told =
     binding === "GRPC"
       ? {

@@ -71,7 +71,7 @@ function wordsOf({ artifacts }: Task): string[] {
   return artifacts.flatMap(({ parts }) => parts.map(({ content }) => (content?.$case === "text" ? content.value : "")));
 }
 
-/** What a stream failed with. Over JSON-RPC that client wraps what it read. */
+/** The error of a stream. Over JSON-RPC that client wraps what it read. */
 async function failure(stream: AsyncIterable<StreamResponse>): Promise<unknown> {
   const error = await all(stream).then(
     () => undefined,

@@ -27,7 +27,7 @@ const agent = defineAgent({
   },
 });
 
-/** Breaks a stream off after its first event, where a message asks for it. */
+/** Breaks a stream off after its first event, if a message asks for it. */
 const breaking: ServerInterceptor = (next) => ({
   call: (operation, request, context) => next.call(operation, request, context),
   stream: async (operation, request, context) => {
@@ -64,7 +64,7 @@ export const asAda: Interceptor = (options, next) =>
 
 export interface Counting {
   readonly url: string;
-  /** The same agent, with a card of its own for its callers. */
+  /** The same agent, with a separate card for its callers. */
   readonly extendedUrl: string;
 }
 

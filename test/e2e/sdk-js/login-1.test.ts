@@ -14,7 +14,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { clientToken } from "../../identity/logins.ts";
 import { startProvider, type TestProvider } from "../../identity/provider.ts";
 
-/** The official client logs in to our server: it is refused, follows the challenge to the issuer, and comes back with a token. */
+/** The official client logs in to our server: it is rejected, follows the challenge to the issuer, and returns with a token. */
 
 const agent = defineAgent({
   name: "Mirror",

@@ -103,7 +103,7 @@ export interface SdkAgent {
   release(taskId: string): Promise<void>;
 }
 
-/** Ends the calls of strangers before the SDK sees them. */
+/** Ends the calls of unknown callers before the SDK sees them. */
 const grpcGuard: ServerInterceptor = (_method, call) =>
   new ServerInterceptingCall(call, {
     start: (next) =>
@@ -115,7 +115,7 @@ const grpcGuard: ServerInterceptor = (_method, call) =>
       }),
   });
 
-/** What a guarded agent wants of a request: both schemes of its card. */
+/** What a guarded agent requires of a request: both schemes of its card. */
 function isKnown(header: (name: string) => unknown): boolean {
   return header("authorization") === "Bearer token-of-a-peer" && header("x-api-key") === "key-of-a-peer";
 }
@@ -138,7 +138,7 @@ const guards = {
   securityRequirements: [{ schemes: { bearer: { list: [] }, key: { list: [] } } }],
 };
 
-/** `isGuarded`: it wants a token and an API key. */
+/** `isGuarded`: it requires a token and an API key. */
 export async function sdkAgent(tenant = "", isGuarded = false): Promise<SdkAgent> {
   const app = express();
   if (isGuarded) {

@@ -12,7 +12,7 @@ describe.each(["JSONRPC", "HTTP+JSON", "GRPC"])("the server of the official SDK 
   let client: Client;
 
   beforeEach(async () => {
-    // It tells the console of every error that it answers with.
+    // It logs every error answer to the console.
     for (const method of ["error", "warn", "log"] as const)
       vi.spyOn(console, method).mockImplementation(() => undefined);
     agent = await sdkAgent03();

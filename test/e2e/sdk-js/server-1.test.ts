@@ -15,7 +15,7 @@ function meeting({ binding, version }: { readonly binding: string; readonly vers
   const met = {} as { agent: SdkAgent; client: Client };
 
   beforeEach(async () => {
-    // It tells the console of every error that it answers with.
+    // It logs every error answer to the console.
     vi.spyOn(console, "error").mockImplementation(() => undefined);
     met.agent = await sdkAgent();
     met.client = await connect(met.agent.url, { binding, version, bindings });

@@ -8,7 +8,7 @@ import { sdkAgent } from "./obedient-1.ts";
 
 let listening: Listening;
 beforeEach(() => {
-  // It tells the console of every webhook.
+  // It logs every webhook to the console.
   for (const method of ["error", "info", "warn"] as const)
     vi.spyOn(console, method).mockImplementation(() => undefined);
 });

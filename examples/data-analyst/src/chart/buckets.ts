@@ -4,7 +4,7 @@ import { tidy } from "../profile/numbers.ts";
 import type { Filter, Grouping, TimeUnit } from "../question/plan.ts";
 import { formatTime } from "../words.ts";
 
-/** Where a row belongs on an axis. */
+/** The place of a row on an axis. */
 export interface Bucket {
   /** Its place: a number in the order of the axis, a name if there is no order. */
   readonly key: string | number;

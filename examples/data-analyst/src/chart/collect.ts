@@ -28,7 +28,7 @@ export interface Grouped extends Reading {
 export interface Group extends Bucket {
   readonly series?: string;
   readonly rows: number;
-  /** One a measure; `null` where no row of the group had a number. */
+  /** One a measure; `null` if no row of the group had a number. */
   readonly values: readonly (number | null)[];
 }
 

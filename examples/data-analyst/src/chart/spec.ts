@@ -179,7 +179,7 @@ function places({ values, mark, group, amount, color, fill, beside }: Drawing): 
   };
 }
 
-/** Whether the groups are points of a calendar, so that the axis is one of time. */
+/** Whether the groups are points of a calendar, so the axis is one of time. */
 function isAlong(group: Grouping): boolean {
   return group.kind === "time" && !group.unit.includes(" of the ");
 }

@@ -36,7 +36,7 @@ interface Remembered {
   readonly table: TableRef;
 }
 
-/** What this agent stores. Nobody else writes it, so it needs no check when it is read. */
+/** What this agent stores. Only this agent writes it, so it needs no check when it is read. */
 export interface AnalystTypes {
   context: Remembered;
   checkpoint: Checkpoint;
@@ -73,7 +73,7 @@ export function pendingMetadata(pending: Pending): JsonObject {
 /** How much history to read: a table is a large message, and may have come a long time ago. */
 const wide = { limit: 1_000, bytes: 64 << 20 };
 
-/** The part that a reference names; `undefined` where the conversation no longer has its message. */
+/** The part that a reference names; `undefined` if the conversation no longer has its message. */
 export async function recall(turn: AnalystTurn, { messageId, part }: TableRef): Promise<Part | undefined> {
   if (turn.message.messageId === messageId) return turn.message.parts[part];
   const history = await turn.context.history(wide);

@@ -36,7 +36,7 @@ export const parserOptions: Readonly<
 /**
  * Finds out from the beginning of a file how its table is written.
  *
- * @throws Refusal where it does not look like a table.
+ * @throws Refusal if it does not look like a table.
  */
 export function dialectOf(head: string, whole: boolean): Dialect {
   const attempts = delimiters.map((delimiter) => attempt(head, whole, delimiter));
@@ -105,7 +105,7 @@ function filled(row: readonly string[]): number {
   return row.filter((value) => value.trim() !== "").length;
 }
 
-/** A single column is a table where it is a list of numbers or dates. Other lines are prose or code. */
+/** A single column is a table if it is a list of numbers or dates. Other lines are prose or code. */
 function refuseProse(rows: readonly (readonly string[])[], decimalComma: boolean): void {
   const values = rows.slice(1).flatMap((row) => row.filter((value) => !isMissing(value)));
   const read = values.filter((value) => isQuantity(value, decimalComma)).length;

@@ -24,7 +24,7 @@ const signatures: readonly (readonly [bytes: string, what: string, hint?: string
  * How the bytes of a text are encoded: by its byte order mark, else UTF-8 when all of it is valid, else UTF-16 by the
  * pattern of its zeros, else windows-1252, which spreadsheets of western offices still write.
  *
- * @throws Refusal where the bytes are not text.
+ * @throws Refusal if the bytes are not text.
  */
 export function encodingOf(bytes: Uint8Array): Encoding {
   const head = Buffer.from(bytes.buffer, bytes.byteOffset, Math.min(bytes.byteLength, headBytes));
@@ -57,7 +57,7 @@ export function* decode(bytes: Uint8Array, encoding: Encoding): Generator<string
   }
 }
 
-/** Refuses text that is another format: a web page, XML, JSON. */
+/** Rejects text in another format: a web page, XML, JSON. */
 export function refuseOtherFormats(head: string, whole: boolean): void {
   const text = head.trimStart();
   if (text === "" && whole) throw notCsv("The file is empty.");

@@ -27,7 +27,7 @@ const batchRows = 2000;
 /**
  * Reads the format of bytes that should be a table.
  *
- * @throws Refusal where they are not.
+ * @throws Refusal if they are not.
  */
 export function openTable(name: string, bytes: Uint8Array): Table {
   const encoding = encodingOf(bytes);
@@ -46,7 +46,7 @@ export function openTable(name: string, bytes: Uint8Array): Table {
  * The rows of a table, in batches of 2,000. Between two batches it yields to the event loop, so that a large file never blocks
  * the server, and it checks the signal, so that it can be canceled.
  *
- * @throws Refusal where the file is broken; the reason of the signal when that is aborted.
+ * @throws Refusal if the file is broken; the reason of the signal when that is aborted.
  */
 export async function* readRows(table: Table, signal: AbortSignal): AsyncGenerator<Batch, void, void> {
   const width = table.columns.length;

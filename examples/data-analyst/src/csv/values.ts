@@ -18,7 +18,7 @@ const thousands = /^[+-]?\d{1,3}(,\d{3})+(\.\d+)?$/;
 const withComma = /^[+-]?(\d+|\d{1,3}(\.\d{3})+),\d+$/;
 const decorated = /^([+-]?)\s*[$€£]\s*(\S.*)$|^(.*\S)\s*[%€]$/;
 
-/** A number: `12`, `1.5e3`, `1,234.5`, `$12`, `7 %`; `1.234,5` where the decimal sign is a comma. No number: `007`, a code. */
+/** A number: `12`, `1.5e3`, `1,234.5`, `$12`, `7 %`; `1.234,5` if the decimal sign is a comma. No number: `007`, a code. */
 export function readNumber(text: string, decimalComma: boolean): number | undefined {
   const value = short(text);
   if (plain.test(value)) return /^[+-]?0\d/.test(value) ? undefined : finite(value);
@@ -42,7 +42,7 @@ export function readBoolean(text: string): boolean | undefined {
   return undefined;
 }
 
-/** Milliseconds since the epoch; a time without a zone is read as UTC, so that no answer depends on the time zone of the server. */
+/** Milliseconds since the epoch; a time without a zone is read as UTC, so no answer depends on the server's time zone. */
 export type DateReader = (text: string) => number | undefined;
 
 const time = String.raw`(?:[T ]+(\d{1,2}):(\d\d)(?::(\d\d)(?:\.(\d{1,9}))?)?\s*(Z|[+-]\d\d:?\d\d)?)?`;

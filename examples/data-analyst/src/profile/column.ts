@@ -190,7 +190,7 @@ function typeOf(chosen: Candidate | undefined, distinct: number, count: number, 
   if (chosen?.kind === "number") return chosen.integers === chosen.found.count ? "integer" : "number";
   if (chosen?.kind === "boolean") return "boolean";
   if (isDate(chosen)) return chosen.times > 0 ? "datetime" : "date";
-  // A category says the same few things again and again; a text says something new each time.
+  // A category repeats a few values; a text is new each time.
   const few = distinct <= 20 || distinct <= Math.min(count / 3, 1000);
   return !overflow && few ? "category" : "text";
 }

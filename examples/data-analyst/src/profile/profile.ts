@@ -11,7 +11,7 @@ export interface Profile {
   readonly columns: readonly ColumnProfile[];
 }
 
-/** What all columns together may keep. */
+/** The memory for all columns together. */
 const budget = 1_000_000;
 const most = 10_000;
 

@@ -60,7 +60,7 @@ function factsOf({ type, numbers, dates, distinct, distinctExact, top, count }: 
     return [`${show(dates.min)} to ${show(dates.max)}`, different, ...guess];
   }
   if (count === 0) return [];
-  // A value that occurs once says nothing about a column.
+  // A value that occurs once describes nothing about a column.
   const frequent = top.filter((entry) => entry.count > 1 || type !== "text").slice(0, shownValues);
   const list = frequent.map((entry) => `${cell(entry.value, 30)} (${formatNumber(entry.count)})`).join(", ");
   return [different, ...(list === "" ? [] : [`most frequent ${list}`])];

@@ -1,7 +1,7 @@
 import { findColumns } from "./columns.ts";
 import type { Ask } from "./plan.ts";
 
-/** Thrown while a question is resolved, where the user has to be asked first. */
+/** Thrown while a question is resolved, if the user must be asked first. */
 export class Asking extends Error {
   override readonly name = "Asking";
   readonly ask: Ask;
@@ -24,7 +24,7 @@ export function askText({ prompt, choices, several }: Ask): string {
   return `${prompt}\n\n${lines.join("\n")}\n\n${how}`;
 }
 
-/** The choices that an answer takes; `undefined` where it is none of them. */
+/** The choices that an answer takes; `undefined` if it is none of them. */
 export function readAnswer(text: string, { choices, several }: Ask): readonly string[] | undefined {
   const said = text
     .trim()

@@ -7,13 +7,13 @@ import type { Answers, Ask, Choice, ColumnRef, Filter, Grouping } from "./plan.t
 import type { Aggregate, MeasureWords } from "./request.ts";
 import { timeGrouping, unitOf } from "./time.ts";
 
-/** What is to be measured: a column, or, without one, the rows. */
+/** What to measure: a column, or, without one, the rows. */
 export interface Measured {
   readonly column?: ColumnProfile;
   readonly aggregate?: Aggregate | undefined;
 }
 
-/** What it is grouped by; the grouping where the words gave one. */
+/** What to group by; the grouping if the text named one. */
 export interface Dimension {
   readonly column: ColumnProfile;
   readonly grouping?: Grouping;

@@ -63,7 +63,7 @@ export type TimeUnit =
   | "day of the week"
   | "hour of the day";
 
-/** A question to the user, which has to be answered before there can be a plan. */
+/** A question to the user, which must be answered before there can be a plan. */
 export interface Ask {
   /** Key of what is open. The answer is stored under it and found when the question is resolved again. */
   readonly key: string;

@@ -37,7 +37,7 @@ export interface Limit {
   readonly from: "top" | "bottom";
   /** Whether the words stood first, as in "top 10 origins by count", where the two sides are the other way round. */
   readonly leads: boolean;
-  /** What stands behind "by", read as a measure. */
+  /** The text after "by", read as a measure. */
   readonly by?: MeasureWords;
 }
 

@@ -82,7 +82,7 @@ function groupsOf(
 ): GroupPlan {
   if (asked === "scatter") lookup.notes.push("Points need two columns of numbers, so this is another kind of chart.");
   const group = dimension && (dimension.grouping ?? groupingOf(dimension.column, groupBins, lookup));
-  // Words cannot be added up; how often each of them stands there can be shown.
+  // Words cannot be added up; how often each of them occurs can be shown.
   const [only] = measured;
   const words = measured.length === 1 && only?.aggregate === undefined && only?.column;
   const implied =
@@ -150,7 +150,7 @@ function isUnique({ column, unit }: Extract<Grouping, { kind: "time" }>, lookup:
   );
 }
 
-/** A measure alone: one number where a number was asked for; a chart needs something to go along. */
+/** A measure alone: one number if a number was requested; a chart needs something to go along. */
 function missingDimension(
   request: ChartRequest,
   measured: readonly Measured[],

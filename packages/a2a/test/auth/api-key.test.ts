@@ -138,7 +138,7 @@ describe("a key that is stored as a hash", () => {
 });
 
 describe("a secret that was never set", () => {
-  // What `{ [process.env.KEY]: … }` has where the variable is missing: everybody could guess it.
+  // The value of `{ [process.env.KEY]: … }` if the variable is missing: anybody could guess it.
   test.each(["undefined", "null"])("is rejected at startup: %j", (secret) => {
     for (const make of [apiKey, bearer]) {
       expect(() => make({ [secret]: ada })).toThrow(/secret is \w+\. Is an environment variable not set\?/);

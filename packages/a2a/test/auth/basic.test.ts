@@ -9,7 +9,7 @@ import { card, request } from "../transport/support.ts";
 const place = { resources: ["https://agents.example.com"], url: "https://agents.example.com/" };
 const challenge = 'Basic realm="agents", charset="UTF-8"';
 
-/** Few iterations, since they are what takes time. */
+/** Few iterations, because they take time. */
 const users = async (): Promise<Readonly<Record<string, BasicUser>>> => ({
   ada: { password: await hashPassword("a:b c", { iterations: 10 }), organization: "acme", scopes: ["read"] },
   jürgen: { password: await hashPassword("Straße", { iterations: 10 }), subject: "user-7" },
@@ -163,7 +163,7 @@ describe("the work for a wrong password", () => {
       return derive(algorithm, key, length);
     });
     onTestFinished(() => spy.mockRestore());
-    /** How many derivations a refusal takes, and how many iterations in all. */
+    /** The derivations of one rejection, and their iterations in all. */
     const workOf = async (authenticator: ReturnType<typeof basic>, name: string): Promise<readonly number[]> => {
       derivations.length = 0;
       expect(await answer(encode(`${name}:wrong`), Promise.resolve(authenticator))).toContain("Unauthenticated");

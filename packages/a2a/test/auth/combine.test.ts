@@ -30,7 +30,7 @@ async function answer(
   }
 }
 
-/** An authenticator of somebody else, which says only what it must. */
+/** A third-party authenticator that reports only what it must. */
 function foreign(found: () => Principal): Authenticator {
   return {
     securitySchemes: { own: { httpAuthSecurityScheme: { scheme: "Own" } } },

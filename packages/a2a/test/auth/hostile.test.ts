@@ -17,7 +17,7 @@ import { memoryStore } from "@parley/server/internal/store/index";
 import { A2AError } from "../../src/model/index.ts";
 import { LinesLogger, request } from "../transport/support.ts";
 
-/* What a stranger sends, and what a function of a server's operator returns by mistake. */
+/* Untrusted requests, and what an operator's function returns by mistake. */
 
 const place = {
   resources: ["https://agents.example.com"],

@@ -7,7 +7,7 @@ import { memoryStore } from "@parley/server/internal/store/index";
 import { fakeClock } from "../../../testing/src/fake-clock.ts";
 import { collect } from "../../../../test/secrets.ts";
 
-/* What is logged by default of requests that are refused: one line a minute, however many there are. */
+/* The default log of rejected requests: one line a minute, for any number of them. */
 
 const trace = "0af7651916cd43dd8448eb211c80319c";
 const secret = "secret-of-ada-0123456789";
@@ -103,7 +103,7 @@ describe("rejected requests", () => {
       clock.advance(60_000);
     }
     const counts = refused().map(({ fields }) => [fields["count"], fields["seconds"]]);
-    // The first request is told at once, and the rest of its minute when the minute is over.
+    // The first request is logged at once, and the rest of its minute when the minute is over.
     expect(counts).toEqual([
       [1, undefined],
       [199, 60],

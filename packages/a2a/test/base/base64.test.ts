@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { fromBase64Url, fromCanonicalBase64, isBase64Url, isCompactJws, toBase64Url } from "../../src/base/bytes.ts";
 
-/* RFC 4648 §3.5: what is compared or revoked as text has one spelling. */
+/* RFC 4648 §3.5: values that are compared or revoked as text have one spelling. */
 
 const bytes = fc.uint8Array({ maxLength: 80 });
 const character = fc.constantFrom(
@@ -41,7 +41,7 @@ describe.each([
     const holds = fc.property(bytes, change, (given, how) => {
       const text = changed(write(given), how);
       const found = read(text);
-      // What is accepted is the only text of its bytes.
+      // Accepted text is the only encoding of its bytes.
       if (found !== undefined) expect(write(found)).toBe(text);
     });
     fc.assert(holds, { numRuns: 5_000 });

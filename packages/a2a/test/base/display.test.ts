@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { cut, escapeControls, html, jsonLine, line, plain } from "../../src/base/display.ts";
 
-/** What a terminal or a page acts on, or what carries text that nobody sees. */
+/** Characters that a terminal or a page acts on, or that carry hidden text. */
 const acting =
   // eslint-disable-next-line no-control-regex
   /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufff9-\ufffb\u{e0000}-\u{e00ff}\u{e01f0}-\u{e0fff}]/u;

@@ -17,7 +17,7 @@ import { times } from "../../../../test/counts.ts";
 import { copyOf, emptyCard, fullCard, keyCard } from "./given.ts";
 import { cards, meaning, mutated, mutations, partsOf, respellings } from "./mutations.ts";
 
-/** Whatever somebody changes in a signed card, a client refuses it, or acts on what was signed. */
+/** After any change of a signed card, a client rejects it, or acts on what was signed. */
 
 let key: PrivateCardKey;
 let trust: CardTrust;
@@ -26,7 +26,7 @@ beforeAll(async () => {
   trust = { keys: [{ keySet: await cardKeySet([key]) }] };
 });
 
-/** What a client with this trust acts on; `undefined` where it refuses the card. */
+/** What a client with this trust acts on; `undefined` if it rejects the card. */
 async function usedOf(document: unknown): Promise<unknown> {
   try {
     return meaning((await connect(document as AgentCard, { trust: trustCards(trust) })).card);
@@ -59,7 +59,7 @@ describe("a signed card after any one change is rejected, or the client acts the
       }),
       { numRuns: times(3, 100) },
     );
-    // Changes of form, such as an empty member, leave cards that are trusted: the property says something.
+    // Changes of form, such as an empty member, leave cards that are trusted: the property is not trivial.
     expect(trusted).toBeGreaterThan(0);
   });
 
@@ -137,7 +137,7 @@ describe("members that the version of a card does not define", () => {
   });
 
   it("make the card untrusted in the proto spelling, even if the signature covers them", async () => {
-    // JSON of A2A is in camelCase (§5.5). Readers disagree on what they take a member in two spellings for.
+    // JSON of A2A is in camelCase (§5.5). Readers treat a member in two spellings differently.
     for (const extra of [{ security_schemes: {} }, { capabilities: { extended_agent_card: true } }]) {
       const signed = await signCard({ ...copyOf(fullCard), ...extra }, key);
       const { trusted, signatures } = await verifyCard(signed, trust);

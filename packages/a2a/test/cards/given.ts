@@ -45,7 +45,7 @@ export const emptyCard: AgentCard = {
   skills: [{ id: "rain", name: "Rain", description: "Rain here", tags: [] }],
 };
 
-/** Each of its members as JSON, so that a test can change it. */
+/** Each of its members as JSON, so a test can change it. */
 export function copyOf<Card extends object>(card: Card): Card & Record<string, unknown> {
   return structuredClone(card) as Card & Record<string, unknown>;
 }

@@ -222,7 +222,7 @@ const name = fc.oneof(
   { weight: 1, arbitrary: fc.string() },
 );
 
-/** What is done to one member of a signed card. */
+/** A change of one member of a signed card. */
 export interface Mutation {
   readonly kind: "add" | "remove" | "rename" | "respell" | "duplicate" | "replace";
   /** Which object, and which of its members. */

@@ -131,7 +131,7 @@ describe("signCard and verifyCard (A2A 1.0 §8.4.2, §8.4.3)", () => {
     change(signed);
     const { trusted, signatures } = await verifyCard(signed, await trustIn(key()));
     expect(trusted).toBe(false);
-    // Only what the SDKs leave out of what they sign is told from other changes.
+    // Only what the SDKs leave out of their signatures is distinguished from other changes.
     expect(signatures[0]?.outcome).toBe(what.endsWith("needs nothing") ? "unsupported" : "invalid");
   });
 
@@ -152,7 +152,7 @@ describe("signCard and verifyCard (A2A 1.0 §8.4.2, §8.4.3)", () => {
     const both = await signCard(keyCard, key());
     expect(both.signatures.map(headerOf)).toMatchObject([{ alg: "ES256" }, { alg: "ES256", reduced: true }]);
     expect((await verifyCard(both, trust)).trusted).toBe(true);
-    // Somebody takes the requirement out. The SDKs of today still accept this card.
+    // An attacker removes the requirement. Today's SDKs still accept this card.
     const { securityRequirements: _, ...downgraded } = both;
     const verdict = await verifyCard(downgraded, trust);
     expect(verdict.trusted).toBe(false);

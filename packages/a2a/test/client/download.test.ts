@@ -27,7 +27,7 @@ async function* halves(held: Promise<void>): AsyncGenerator<Uint8Array> {
   yield whole.subarray(20_000);
 }
 
-/** Files of every kind, by the word that it is told. */
+/** Files of every kind, by the requested word. */
 const agent = defineAgent({
   name: "Files",
   description: "Gives files.",

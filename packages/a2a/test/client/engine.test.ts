@@ -17,7 +17,7 @@ import { errorOf, glance, glances, soon, until } from "./support.ts";
 
 const publicUrl = "https://agents.example/one";
 
-/** Says what it is told to: `7` is seven chunks, `ask` a question, `hold` waits until it is canceled, anything else an answer. */
+/** Does what the message says: `7` is seven chunks, `ask` a question, `hold` waits until it is canceled, anything else an answer. */
 const agent = defineAgent({
   name: "Counter",
   description: "Counts.",
@@ -50,7 +50,7 @@ function fetchOf(handler: Handler): FetchLike {
   return (url, init) => handler.fetch(new Request(url, init));
 }
 
-/** A client that reads events alone where it asks for a stream, as those of Go and .NET do. */
+/** A client that accepts only events for a stream, like those of Go and .NET. */
 function eventsAlone(fetch: FetchLike): FetchLike {
   return (url, init) => {
     const streams = init.headers?.["accept"]?.includes("text/event-stream") === true;
@@ -105,7 +105,7 @@ describe.each(["JSONRPC", "HTTP+JSON"])("our own server over %s", (binding) => {
           }
           const numbers = Array.from({ length: count }, (_, at) => String(at + 1));
           expect(view.task?.artifacts?.[0]?.parts).toEqual([{ text: numbers.join("") }]);
-          // The task comes once: nothing was told twice, in a snapshot or otherwise.
+          // The task comes once: nothing was repeated, in a snapshot or otherwise.
           expect(seen.filter((one) => one.startsWith("task "))).toHaveLength(1);
           expect(seen.at(-1)).toMatch(/COMPLETED$/);
           expect(new Set(places).size).toBe(places.length);

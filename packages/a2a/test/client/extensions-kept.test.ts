@@ -13,12 +13,12 @@ const stamp = defineExtension({
   metadata: { message: { at: z.string() }, artifact: { at: z.string() } },
 });
 
-/** Says what is active, and when, where it is asked. */
+/** Reports what is active, and when, on request. */
 const stamping = agentOf(
   async function* (turn) {
     yield turn.artifact({
       parts: [{ text: turn.extensions.join() }],
-      // The agent has the extension; its type does not say so here.
+      // The agent has the extension, although its type does not say so here.
       metadata: turn.extensions.includes(stamp.uri) ? { [`${stamp.uri}/at`]: "noon" } : {},
     });
   },

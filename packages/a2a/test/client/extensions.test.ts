@@ -132,7 +132,7 @@ describe("what a client reads (A2A 1.0 §4.6)", () => {
     expect(whens(answer.task?.artifacts)).toEqual(["noon", "midnight"]);
     expect(answer.task?.ext(graded)?.artifact.at).toBe("midnight");
     expect(JSON.parse(JSON.stringify(answer))).toEqual({ task });
-    // An extension that keeps what it sees is shown the task, and an artifact when that is asked for.
+    // An extension that records what it sees gets the task, and an artifact on request.
     expect(seen).toEqual(["task of 2"]);
     const [first] = answer.task?.artifacts ?? [];
     expect([first?.ext(counting), first?.ext(counting)]).toEqual(["t1", "t1"]);
@@ -224,7 +224,7 @@ describe("what a client asks for (A2A 1.0 §3.2.6, §4.6)", () => {
 });
 
 describe("hooks of a client", () => {
-  /** Answers with what it was sent, as a server that activates all that it is asked for. */
+  /** Echoes what it was sent, like a server that activates every requested extension. */
   const mirror = (call: RpcCall): void => {
     call.response.setHeader("a2a-extensions", String(call.headers["a2a-extensions"]));
     const { message } = call.params as { readonly message?: Message };
@@ -499,7 +499,7 @@ describe("untrusted input", () => {
     ]);
     expect(JSON.stringify(error.fields)).not.toContain("secret");
     expect(server.calls).toEqual([]);
-    // Of an extension that is not asked for it is nobody's.
+    // Without a request for the extension it is ignored.
     const other = await agent([], [stamp], (call) => call.answer({ task: done() }));
     await other.client.sendMessage({ parts, metadata: { [at]: 5 } });
     // Nor does a data extension fail a call.

@@ -17,7 +17,7 @@ import {
   until,
 } from "./support.ts";
 
-/** What a peer sends is bounded in bytes and depth, and what a call takes in time. */
+/** A peer's data is limited in bytes and depth, and a call in time. */
 
 const json = { "content-type": "application/json" };
 
@@ -42,7 +42,7 @@ describe("an error page", () => {
     const before = process.cpuUsage();
     expect(await errorOf(client.getTask("t1"))).toMatchObject({ code: "InvalidResponse" });
     const { user, system } = process.cpuUsage(before);
-    // Time of the processor, not of the clock: a quadratic pattern takes half an hour of it.
+    // CPU time, not wall time: a quadratic pattern takes half an hour of it.
     expect((user + system) / 1e6).toBeLessThan(5);
   });
 });

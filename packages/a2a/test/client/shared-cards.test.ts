@@ -16,7 +16,7 @@ interface Server {
   readonly url: string;
   /** The headers of each request for the card. */
   readonly asked: Record<string, string | string[] | undefined>[];
-  /** Sends the requests for `origin` to the server, so that its address is none of loopback. */
+  /** Sends the requests for `origin` to the server, so its address is not loopback. */
   readonly fetch: FetchLike;
   card: object;
   headers: Record<string, string>;
@@ -50,7 +50,7 @@ describe("clients of the same fetch", () => {
     const second = await connect(origin, options);
     expect(server.asked).toHaveLength(1);
     expect(second.card).toEqual(first.card);
-    // Whoever changes its card changes that of no other client.
+    // Changing one client's card changes no other client's.
     expect(second.card).not.toBe(first.card);
     clock.advance(60_000);
     await connect(origin, options);

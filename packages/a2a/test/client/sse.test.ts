@@ -2,7 +2,7 @@ import * as fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { SseParser, type ServerSentEvent } from "../../src/transport/client/events.ts";
 
-/** HTML Living Standard §9.2.6, word by word and slowly: the whole stream at once. */
+/** HTML Living Standard §9.2.6, literally and slowly: the whole stream at once. */
 function reference(bytes: Uint8Array): ServerSentEvent[] {
   const text = new TextDecoder().decode(bytes);
   const lines = text.split(/\r\n|\n|\r/);
@@ -170,7 +170,7 @@ describe("an event stream (HTML Living Standard §9.2)", () => {
     const parser = new SseParser();
     const piece = "x".repeat(1024);
     expect(parser.push("data: ")).toEqual([]);
-    // Eight times 2 ** 20 characters: what is searched again for each piece would take minutes.
+    // Eight times 2 ** 20 characters: searching again for each piece would take minutes.
     for (let count = 0; count < 8 * 1024; count++) parser.push(piece);
     const [event] = parser.push("\n\n");
     expect(event?.data.length).toBe(8 * 2 ** 20);

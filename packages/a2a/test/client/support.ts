@@ -5,7 +5,7 @@ import type { Clock } from "../../src/base/index.ts";
 import type { AgentCard, AgentInterface, StreamResponse, Task, TaskState } from "../../src/model/index.ts";
 import type { ConnectOptions } from "../../src/client/index.ts";
 
-/** Servers of strangers: what they do wrong is what these tests are about. */
+/** Misbehaving servers of third parties. */
 
 export type Listener = (request: IncomingMessage, response: ServerResponse) => void;
 
@@ -20,7 +20,7 @@ export async function listen(listener: Listener): Promise<string> {
   return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
 }
 
-/** An address where nobody listens. */
+/** An address without a listener. */
 export async function deadUrl(): Promise<string> {
   const server = createServer();
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
@@ -54,7 +54,7 @@ export function restAt(url: string, more: Partial<AgentInterface> = {}): AgentIn
 export const replayExtensions = { extensions: [{ uri: "urn:parley:extension:stream-resume:v1" }] };
 export const resendExtensions = { extensions: [{ uri: "urn:parley:extension:idempotent-send:v1" }] };
 
-/** Tries soon, so that a test with the system's clock need not wait. */
+/** Retries soon, so a test with the system's clock need not wait. */
 export const soon: ConnectOptions = {
   retry: { budget: 200, minDelay: 1, maxDelay: 2 },
   reconnect: { budget: 200, minDelay: 1, maxDelay: 2 },
@@ -72,9 +72,9 @@ export function bodyOf(request: IncomingMessage): Promise<string> {
 
 /** The events of one answer of a JSON-RPC server. */
 export interface Wire {
-  /** Sends the head alone. */
+  /** Sends only the head. */
   open(): void;
-  /** With an id where one is given. */
+  /** With an id if one is given. */
   send(event: StreamResponse, id?: number | string): void;
   raw(text: string): void;
   /** Ends the answer as HTTP has it. */
@@ -103,7 +103,7 @@ export interface RpcServer {
   methods(): string[];
 }
 
-/** A JSON-RPC server that does what it is told with each call. */
+/** A JSON-RPC server whose behaviour the test sets for each call. */
 export async function rpcServer(script: (call: RpcCall) => void | Promise<void>): Promise<RpcServer> {
   const calls: RpcCall[] = [];
   const url = await listen((request, response) => {
@@ -206,7 +206,7 @@ export async function until(condition: () => boolean): Promise<void> {
   while (!condition()) await new Promise((resolve) => setTimeout(resolve, 2));
 }
 
-/** Time that passes when a test says so. */
+/** A clock that the test moves. */
 export class HandClock implements Clock {
   #now = Date.UTC(2026, 0, 1);
   readonly #timers = new Set<{ readonly at: number; readonly ms: number; readonly run: () => void }>();
@@ -229,7 +229,7 @@ export class HandClock implements Clock {
     return () => this.#timers.delete(timer);
   }
 
-  /** Waits until somebody waits for that long. */
+  /** Waits until something waits for that long. */
   async armed(ms: number): Promise<void> {
     await until(() => [...this.#timers].some((timer) => timer.ms === ms));
   }

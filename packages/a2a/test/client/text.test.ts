@@ -22,7 +22,7 @@ async function pieces(events: readonly StreamResponse[], known?: boolean): Promi
   return all;
 }
 
-/** What a page shows that keeps one text for each artifact, in their order. */
+/** The text of a page that keeps one text for each artifact, in order. */
 function shownBy(read: readonly TextPiece[]): Record<string, string> {
   const shown: Record<string, string> = {};
   for (const { artifactId, text, reset } of read) {

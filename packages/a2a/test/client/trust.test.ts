@@ -32,7 +32,7 @@ interface Site {
   serve(path: string, value: unknown): void;
 }
 
-/** A server of documents; what is posted to it is answered with the result at `POST`. */
+/** A server of documents; it answers a POST with the result at `POST`. */
 async function site(): Promise<Site> {
   const asked: string[] = [];
   const documents = new Map<string, unknown>();

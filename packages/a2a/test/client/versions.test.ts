@@ -7,7 +7,7 @@ import { codecV03 } from "../../src/wire/v03/index.ts";
 import { card } from "../transport/support.ts";
 import { glances } from "./support.ts";
 
-/** Which interface and version a client takes, of servers of every version, and how it speaks 0.3. */
+/** Which interface and version a client uses, of servers of every version, and how it handles 0.3. */
 
 const open: Handler[] = [];
 afterEach(async () => {

@@ -14,7 +14,7 @@ import {
   until,
 } from "./support.ts";
 
-/* What the contract suite does not say: the contract itself runs over a real server in packages/node/test/watch.test.ts. */
+/* Beyond the contract suite, which runs over a real server in packages/node/test/watch.test.ts. */
 
 async function agent(
   script: (call: RpcCall) => void | Promise<void>,
@@ -36,7 +36,7 @@ describe("client.watch() (A2A 1.0 §3.1.6)", () => {
     const watched = client.watch("t1");
     const seen: unknown[] = [];
     watched.subscribe(() => seen.push(stateOf(watched)));
-    // The first poll was a change, so that the next one comes as soon again.
+    // The first poll found a change, so the next one comes as soon again.
     for (const delay of [500, 750, 1_125]) {
       await clock.armed(delay);
       clock.advance(delay);
@@ -93,7 +93,7 @@ describe("client.watch() (A2A 1.0 §3.1.6)", () => {
     const seen: unknown[] = [];
     watched.subscribe(() => seen.push(watched.getSnapshot().task?.metadata));
     await until(() => watched.getSnapshot().ended);
-    // The task that the stream begins with changes nothing, so that only its end is told.
+    // The task at the start of the stream changes nothing, so only its end is reported.
     expect(seen).toEqual([given.metadata]);
     expect(seen[0]).toBe(first.task?.metadata);
     expect(client.watch(taskOf("TASK_STATE_FAILED")).getSnapshot().ended).toBe(true);

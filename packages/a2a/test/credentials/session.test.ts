@@ -10,7 +10,7 @@ import type { AgentCard } from "../../src/model/index.ts";
 import { cardOf, jsonRpcAt, listen, restAt } from "../client/support.ts";
 import { agentWith, errorOf, refuse } from "./support.ts";
 
-/** Where credentials go, and what happens where they are refused (A2A 1.0 §7.3). */
+/** Where credentials are sent, and what happens if they are rejected (A2A 1.0 §7.3). */
 
 const secret = "secret-of-a-test-0123456789";
 const bearerScheme = { bearer: { httpAuthSecurityScheme: { scheme: "Bearer" } } };
@@ -139,7 +139,7 @@ describe("a rejection", () => {
     let current = "one";
     const agent = await agentWith(bearerScheme, (request, response) => {
       if (request.headers.authorization === "Bearer two") return false;
-      // Somebody puts another token into the vault just now.
+      // Another process puts another token into the vault just now.
       current = "two";
       return refuse(response, "Bearer");
     });

@@ -28,7 +28,7 @@ async function failure(url: string, credentials: readonly CredentialProvider[]) 
   return errorOf(connected.getTask("t1"));
 }
 
-/** Fails where an error has a secret anywhere. */
+/** Fails if an error contains a secret anywhere. */
 function expectNoSecret(error: Error): void {
   const all = [
     error.message,

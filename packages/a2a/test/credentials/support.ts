@@ -2,7 +2,7 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import type { A2AError, AgentCard, SecurityScheme } from "../../src/model/index.ts";
 import { bodyOf, cardOf, errorOf as thrownBy, jsonRpcAt, listen, taskOf } from "../client/support.ts";
 
-/* Agents and authorization servers of strangers, for what they do wrong. */
+/* Misbehaving agents and authorization servers of third parties. */
 
 /** An agent whose requests and answers a test decides. It answers what `answer` does not. */
 export interface StrangeAgent {
@@ -42,7 +42,7 @@ export async function agentWith(
   return { url, card, calls };
 }
 
-/** Refuses a call with a challenge. */
+/** Rejects a call with a challenge. */
 export function refuse(response: ServerResponse, challenge: string, status = 401): boolean {
   response.writeHead(status, { "www-authenticate": challenge }).end();
   return true;

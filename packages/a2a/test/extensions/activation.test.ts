@@ -5,7 +5,7 @@ import { harness, type Harness } from "../../../server/test/engine/support.ts";
 
 const [one, two, three] = ["urn:example:one", "urn:example:two", "urn:example:three"] as const;
 
-/** An agent that says which extensions are active. */
+/** An agent that reports which extensions are active. */
 function serving(...extensions: readonly AnyExtension[]): Harness {
   return harness(
     async function* (turn) {
@@ -15,7 +15,7 @@ function serving(...extensions: readonly AnyExtension[]): Harness {
   );
 }
 
-/** The extensions that a send has activated, as the answer says it and as the agent sees it. */
+/** The extensions that a send has activated, in the answer and as the agent sees them. */
 async function activeIn(made: Harness, asked: readonly string[]): Promise<readonly string[]> {
   const { payload, extensions = [] } = await made.service.call(
     "SendMessage",

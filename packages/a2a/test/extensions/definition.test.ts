@@ -15,7 +15,7 @@ function method(change: object = {}): object {
   return { request: schema, response: schema, rest: { method: "POST", path: "/a:b" }, grpc: "/a.b/C", ...change };
 }
 
-/** The fields that a definition is refused for, with their problems. */
+/** The invalid fields of a definition, with their problems. */
 function refusal(definition: object): Readonly<Record<string, string>> {
   try {
     defineExtension(definition as never);

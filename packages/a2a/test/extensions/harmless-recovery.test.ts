@@ -5,7 +5,7 @@ import { memoryStore, type Store } from "@parley/server/internal/store/index";
 import { callContext, fakeClock, inProcess } from "@parley/testing";
 import { bound, eventually, messageOf } from "../../../server/test/engine/support.ts";
 
-/* An extension of kind `data` fails no task (A2A, topic "Extensions"), also where the run of the task is lost in a crash and resumed. */
+/* A data extension fails no task (A2A, topic "Extensions"), even if the task's run is lost in a crash and resumed. */
 
 const uri = "urn:example:notes";
 const pieces = 6;

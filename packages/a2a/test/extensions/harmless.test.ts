@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import type { AppendedEvent, Extension } from "../../src/protocol/index.ts";
 import { harness, type Harness, type OnMessage } from "../../../server/test/engine/support.ts";
 
-/* An extension of kind `data` adds data alone: whatever goes wrong in it is a line in the log (A2A, topic "Extensions"). */
+/* A data extension only adds data: its failures are only logged (A2A, topic "Extensions"). */
 
 const uri = "urn:example:harmless";
 const active = { extensions: [uri] };
@@ -139,7 +139,7 @@ describe("what onFinish cannot add is left out and logged", () => {
   });
 });
 
-/** What is not JSON. */
+/** Values that are not JSON. */
 const noJson = { bigint: 1n, circle, nested: nested(100_000), deep: nested(500) };
 
 describe("what onAccept returns that is not JSON", () => {

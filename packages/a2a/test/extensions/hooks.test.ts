@@ -19,7 +19,7 @@ function extended(onMessage: OnMessage, extensions: readonly Extension[], store:
   });
 }
 
-/** Says again what it was told, in an artifact. */
+/** Repeats the message in an artifact. */
 async function* echo(turn: Parameters<OnMessage>[0]) {
   yield turn.artifact({ artifactId: "echo", parts: [{ text: turn.text }] });
 }
@@ -251,7 +251,7 @@ describe("onAppend", () => {
 });
 
 describe("onDeliver", () => {
-  /** Counts its calls by what it was given. */
+  /** Counts its calls by their argument. */
   function counting(): { readonly extension: Extension; readonly seen: string[] } {
     const seen: string[] = [];
     const onDeliver = (event: StreamResponse): StreamResponse => {

@@ -275,7 +275,7 @@ describe("event.ext()", () => {
   test("reads a status update: its metadata, its message, and its sub-state", () => {
     const reads = eventReads({ statusUpdate: { ...ids, status, metadata: { [`${uri}/step`]: 2 } } });
     expect([reads.message, reads.statusUpdate, reads.subState]).toEqual([{ at }, { step: 2 }, "drawing"]);
-    // The value of a sub-state counts in its own state alone.
+    // The value of a sub-state only counts in its own state.
     const asked = {
       state: "TASK_STATE_INPUT_REQUIRED",
       message: { ...stamped, metadata: { payment: "required" } },

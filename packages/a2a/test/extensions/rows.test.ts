@@ -179,7 +179,7 @@ describe("rows that an extension keeps with a task", () => {
 });
 
 /**
- * A feature that delivers every event of a task to somebody, at least once, in order. It keeps one row for a task: the
+ * A feature that delivers every event of a task at least once, in order. It keeps one row for a task: the
  * `seq` that was delivered last. Each record of the task wakes the row. Any node that shares the store does the work.
  */
 const deliveries: Extension = {
@@ -191,7 +191,7 @@ const deliveries: Extension = {
   },
 };
 
-/** One look for work. `deliver` throws where it cannot; the row is then due again after a second. */
+/** One poll for work. `deliver` throws if it cannot; the row is then due again after a second. */
 async function work(store: Store, now: number, deliver: (task: TaskKey, seq: number) => Promise<void>): Promise<void> {
   for (const row of await store.dueFeatures({ feature: uri, agents: ["agent"], now, limit: 10 })) {
     const claimed = await change(store, row, row.value, now + longest);
@@ -206,7 +206,7 @@ async function work(store: Store, now: number, deliver: (task: TaskKey, seq: num
         await deliver(row.task, seq);
         done = String(seq);
       }
-      // An event that came meanwhile makes this stale, and the row is looked at again at once.
+      // An event that arrived meanwhile makes this stale, and the row is checked again at once.
       const idle = await change(store, claimed, done, undefined, head?.seq);
       if (idle === undefined) await change(store, claimed, done, now);
     } catch {
@@ -215,7 +215,7 @@ async function work(store: Store, now: number, deliver: (task: TaskKey, seq: num
   }
 }
 
-/** No row of the feature is claimed or put off for longer. */
+/** No row of the feature is claimed or deferred for longer. */
 const longest = 30_000;
 
 /** Rows that are due later than any can be were set before the clock was set back. They are due now. */
@@ -324,7 +324,7 @@ describe("a feature that works through events on several nodes", () => {
         alive = false;
         await opened;
       };
-    // The first node dies while it delivers the third record: what it delivered before is not stored either.
+    // The first node dies while it delivers the third record: its earlier deliveries are not stored either.
     void work(cut, now, by("first", true));
     await eventually(() => !alive);
     await Promise.all([work(shared, now + 29_999, by("second")), work(shared, now + 29_999, by("third"))]);

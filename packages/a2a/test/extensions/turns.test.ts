@@ -417,7 +417,7 @@ describe("metadata and data that do not match their schemas", () => {
       "message.parts[1].data.amount",
     ]);
     expect(JSON.stringify(refused)).not.toContain("yesterday");
-    // Nobody asked for the extension: the values are nobody's.
+    // Nobody requested the extension, so the values are ignored.
     const plain = harness(
       async function* (turn) {
         yield turn.completed("ok");

@@ -3,7 +3,7 @@ import { taskStates, toBase64 } from "../../src/model/index.ts";
 import { fieldsOf, isMessageName, oneOfOf, type FieldKind, type MessageName, type Models } from "./proto.ts";
 
 /**
- * Values of every message of the proto. Where a field has no presence in protobuf its default is left out, so that a
+ * Values of every message of the proto. If a field has no presence in protobuf its default is left out, so that a
  * value and its trip through a protobuf codec are equal.
  */
 

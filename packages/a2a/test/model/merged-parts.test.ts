@@ -14,7 +14,7 @@ import {
 } from "../../src/model/index.ts";
 import { assemble, assembleLog, compact, type TaskPieces } from "@parley/server/internal/store/assemble";
 
-/** Adjacent texts of an artifact are one part where a task is read. The log and its events stay as they are. */
+/** Adjacent texts of an artifact are merged when a task is read. The log and its events stay unchanged. */
 
 const seed = Number(process.env["FUZZ_SEED"] ?? Math.floor(Math.random() * 2 ** 32));
 const numRuns = 400;
@@ -68,13 +68,13 @@ function logOf(events: readonly TaskArtifactUpdateEvent[]): readonly NewRecord[]
 const read = (log: readonly NewRecord[], mergeTextParts: boolean): Task =>
   JSON.parse(assembleLog(log, { artifacts: true, mergeTextParts }).json ?? "") as Task;
 
-/** A text that nothing but a media type stands beside, as a key: `undefined` for every other part. */
+/** The key of a text with at most a media type: `undefined` for every other part. */
 const plainType = (each: Part): string | undefined =>
   each.text !== undefined && Object.keys(each).every((name) => name === "text" || name === "mediaType")
     ? `type ${each.mediaType ?? ""}`
     : undefined;
 
-/** What is to be read, written down plainly. */
+/** The expected reading, written plainly. */
 function expectedOf({ parts, ...artifact }: Artifact): Artifact {
   const groups: Part[][] = [];
   for (const each of parts) {

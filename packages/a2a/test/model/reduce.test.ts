@@ -230,7 +230,7 @@ test("reduce returns the next task and does not change the previous one", () => 
   expect(reduce(task, chunk({ artifactId: "b", append: true }))).toEqual({ ok: false, problem: "unknownArtifact" });
 });
 
-/** The same rules in a slow and obvious way: it makes a new task for each event. */
+/** The same rules implemented slowly and plainly: a new task for each event. */
 class Reference {
   task: Task | undefined;
   generation = 0;

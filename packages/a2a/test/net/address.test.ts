@@ -105,7 +105,7 @@ describe("addressKind", () => {
     expect(addressKind(text)).toBeUndefined();
   });
 
-  /** What `node:net` says of an address, by the IANA special-purpose registries: whether everybody may call it. */
+  /** The verdict of `node:net` by the IANA special-purpose registries: whether anybody may call the address. */
   function isPublic(address: string): boolean {
     if (isIPv4(address)) return !special.check(address, "ipv4");
     const embedded = embedding.check(address, "ipv6");

@@ -1,4 +1,4 @@
-/** URLs that a stranger may give so that a server calls what only the server can reach. */
+/** Untrusted URLs that try to reach what only the server can reach. */
 
 /** Addresses that are not for everybody (RFC 6890): of this machine, of its network, of the cloud that it runs in. */
 const inside = [
@@ -60,7 +60,7 @@ const spellings: Readonly<Record<string, (bytes: Bytes, text: string) => string>
     `[2001:0:808:808:0:ffff:${pair([255 - a, 255 - b])}:${pair([255 - c, 255 - d])}]`,
 };
 
-/** Addresses that IPv6 has of its own, in other spellings too. */
+/** IPv6's own special addresses, in other spellings too. */
 const insideIPv6: readonly string[] = [
   "[::]",
   "[::1]",
@@ -189,7 +189,7 @@ const wholeUrls: readonly string[] = [
   "http://[fd00:ec2::254]/latest/meta-data/",
 ];
 
-/** Each URL once, with what it is. */
+/** Each URL once, with its kind. */
 export const hostileUrls: readonly (readonly [string, string])[] = [
   ...new Map<string, string>([
     ...inside.flatMap((address) => {

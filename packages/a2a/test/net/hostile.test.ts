@@ -7,14 +7,14 @@ import { addressKind, addressProblem, guardedFetch, type Dialer } from "../../sr
 import { fullCard } from "../cards/given.ts";
 import { hostileAnswers, hostileUrls } from "./hostile-urls.ts";
 
-/** What a stranger may try to make a server call what only the server can reach. */
+/** Attempts to make a server call what only the server can reach. */
 
 const untouched: Dialer = {
   resolve: () => Promise.reject(new Error("was resolved")),
   fetch: () => Promise.reject(new Error("was called")),
 };
 
-/** The error of a call; what it was called with is an error of another kind. */
+/** The error of a call; an invalid argument is another kind of error. */
 async function refusalOf(work: Promise<unknown>): Promise<A2AError> {
   const error: unknown = await work.catch((thrown: unknown) => thrown);
   if (error instanceof A2AError) return error;
@@ -74,7 +74,7 @@ describe("an untrusted host name", () => {
           },
         );
         while (asked < answers.length) await fetch("https://rebind.example/").catch(() => undefined);
-        // One look-up for each call, and nothing is called that is not in the answer of its own look-up.
+        // One look-up a call, and only its addresses are called.
         expect(asked).toBe(answers.length);
         const allowed = answers.filter((each) => each.every((address) => addressKind(address) === "global"));
         expect(called).toEqual(allowed);

@@ -27,7 +27,7 @@ import {
 const context = callContext();
 const none: Interceptor = (next) => next;
 
-/** An interceptor that answers calls and streams as it is told, whatever the types say. */
+/** An interceptor that answers calls and streams as configured, whatever the types say. */
 function answering(answer: (reply: object) => unknown): Interceptor {
   const change = async (reply: Promise<object>): Promise<never> => answer(await reply) as never;
   return function meddler(next) {
@@ -56,7 +56,7 @@ describe("an invalid interceptor is rejected when the handler is created", () =>
 
 const rejected = (): Promise<never> => Promise.reject(new Error("forgotten"));
 
-/** What is not an answer, and what the operator is told of it. */
+/** Invalid answers, and what the operator learns of them. */
 const replies: readonly [name: string, answer: (reply: object) => unknown, told: string][] = [
   ["nothing", () => undefined, "returned undefined in place of a reply"],
   ["null", () => null, "returned null in place of a reply"],
@@ -70,13 +70,13 @@ const replies: readonly [name: string, answer: (reply: object) => unknown, told:
   ],
   ["a payload of nothing", () => ({ payload: new Payload(undefined) }), "whose payload is made of undefined"],
   ["a payload of a text", () => ({ payload: new Payload("fine") }), "whose payload is made of string"],
-  // An async change, whose answer would be {}. Nobody waits for it: a rejection would end the process.
+  // An async change, whose answer would be {}. Nothing awaits it: a rejection would end the process.
   ["a payload of a promise", () => ({ payload: new Payload(rejected()) }), "whose payload is made of a promise"],
   ["extensions that are not a list", (reply) => ({ ...reply, extensions: "urn:x" }), "whose extensions are not a list"],
   ["generations that are not a map", (reply) => ({ ...reply, generations: [1] }), "whose generations are not a Map"],
 ];
 
-/** Counts the rejections from now on that nobody handles. */
+/** Counts unhandled rejections from now on. */
 function unhandledRejections(): () => Promise<number> {
   let count = 0;
   const note = (): void => void (count += 1);
@@ -152,11 +152,11 @@ describe("an interceptor that does not return a stream", () => {
     expect(seen).toEqual([[item]]);
     expect(error).toMatchObject({ code: "InternalError", message: "Internal error" });
     expect(String((error as Error).cause)).toBe(`TypeError: interceptors[1] (meddler) ${told}, for SubscribeToTask`);
-    // The service is told that nobody reads on.
+    // The service learns that nobody reads on.
     expect(service.feed.returned).toBe(1);
   });
 
-  /** Batches of its own, in front of those of the service. */
+  /** Its own batches, before those of the service. */
   async function* wrong({ batches: inner }: { batches: Feed }, all: readonly unknown[]): AsyncGenerator<unknown> {
     try {
       yield* all;
@@ -238,7 +238,7 @@ describe("a stream that interceptors pass on", () => {
   });
 });
 
-/** What an interceptor does with an answer reaches nobody but the caller. */
+/** An interceptor's changes to an answer reach only the caller. */
 test("a direct answer is frozen: an interceptor that changes it fails, and a repeated send gets it unchanged", async () => {
   const { service } = harness((turn) => turn.reply("Hello"));
   const vandal: Interceptor = (next) => ({

@@ -32,7 +32,7 @@ test.each(payloads)("`map` makes another payload from one %s and does not change
   expect(payload.json).toBe(json);
 });
 
-/** What an interceptor may try; whatever comes of it, text and value say the same. */
+/** What an interceptor may try; text and value must stay equal. */
 const mutations: readonly [name: string, mutate: (payload: Payload<Note>) => void][] = [
   ["a member of the value", (payload) => (payload.value.text = "changed")],
   ["what is deep in the value", (payload) => payload.value.tags.push("changed")],
@@ -50,7 +50,7 @@ test.each(payloads.flatMap(([name, make]) => mutations.map(([what, mutate]) => [
       try {
         mutate(payload);
       } catch {
-        // What is frozen says so.
+        // Frozen values report themselves as frozen.
       }
       expect(JSON.parse(payload.json)).toEqual(payload.value);
       expect(payload.value).toEqual(payload.read());

@@ -72,7 +72,7 @@ describe("waiting by webhook", () => {
     expect((await waiting).status.state).toBe("TASK_STATE_COMPLETED");
     await expect.poll(methods).toContain("DeleteTaskPushNotificationConfig");
     expect(methods()).not.toContain("SubscribeToTask");
-    // It was for this wait alone.
+    // It was only for this wait.
     await expect.poll(() => report(received, own.configs[0], status("TASK_STATE_COMPLETED"))).toBe(410);
     expect(received.events).toEqual([]);
   });

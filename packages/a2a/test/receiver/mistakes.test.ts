@@ -3,7 +3,7 @@ import type { WebhookReceiverOptions } from "../../src/receiver/index.ts";
 import { webhookReceiver } from "../../src/webhooks.ts";
 import { receive, secret, status, textLogger, url } from "./support.ts";
 
-/* Mistakes of who writes a receiver: the error or the log says what to do. */
+/* Mistakes of receiver authors: the error or the log says what to do. */
 
 const event = status("TASK_STATE_WORKING");
 

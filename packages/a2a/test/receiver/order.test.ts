@@ -72,7 +72,7 @@ describe("order", () => {
         events.push(event);
       },
     });
-    // They are verified side by side, so that either may come first.
+    // They are verified concurrently, so either may come first.
     const answers = await Promise.all([send(working), send(completed)]);
     expect(answers.map((response) => response.status)).toEqual([500, 204]);
     expect(events).toEqual([completed]);

@@ -27,7 +27,7 @@ export interface Sent {
   readonly contentType?: string;
   readonly method?: string;
   readonly path?: string;
-  /** What is sent in place of the body that was signed. */
+  /** Sent in place of the signed body. */
   readonly tampered?: string;
 }
 
@@ -56,7 +56,7 @@ async function requestOf(event: unknown, sent: Sent = {}): Promise<Request> {
   });
 }
 
-/** A receiver, and what it gave to the code. */
+/** A receiver, and the events that it passed on. */
 export interface Received {
   readonly receiver: WebhookReceiver;
   readonly events: StreamResponse[];
@@ -90,7 +90,7 @@ export async function reasonOf(response: Response): Promise<string> {
   return error.message;
 }
 
-/** A logger that keeps everything as text. */
+/** A logger that records everything as text. */
 export function textLogger(): { readonly logger: Logger; readonly text: () => string } {
   const lines: string[] = [];
   const keep = (message: string, fields: object = {}): void => {

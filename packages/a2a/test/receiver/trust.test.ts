@@ -21,7 +21,7 @@ async function pair() {
   return { whsk, whpk: `whpk_${Buffer.from(open).toString("base64")}`, jwk: await publicJwk(open) };
 }
 
-/** A server of key sets: what it answers can be changed, and its requests are counted. */
+/** A server of key sets: its answer can be changed, and its requests are counted. */
 function keySets(keys: readonly object[]) {
   const server = {
     keys,
@@ -101,7 +101,7 @@ describe("Standard Webhooks v1a", () => {
     expect(server.asked).toBe(1);
 
     server.keys = [first.jwk, second.jwk];
-    // The last reading is too near: whether the key is new cannot be told, so the sender is asked to try again.
+    // The last reading is too recent to know whether the key is new, so the sender must retry.
     const early = await send(event, { key: second.whsk, timestamp });
     expect([early.status, early.headers.get("retry-after")]).toEqual([503, "30"]);
     clock.advance(30_000);

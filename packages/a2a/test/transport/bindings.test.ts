@@ -12,7 +12,7 @@ import { codecV03 } from "../../src/wire/v03/index.ts";
 import { codecV1 } from "../../src/wire/v1/index.ts";
 import { ask, card, request, routerOptions, rpc, ScriptedService, serveAlone } from "./support.ts";
 
-/** Custom bindings at a server (A2A 1.0 §5.8, §12): what they claim, and which claims are refused. */
+/** Custom bindings at a server (A2A 1.0 §5.8, §12): what they claim, and which claims are rejected. */
 
 const mount = (more: Partial<ServiceMount> = {}): ServiceMount => ({
   path: "",

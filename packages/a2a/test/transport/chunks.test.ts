@@ -103,7 +103,7 @@ describe("chunks of one artifact", () => {
 
   test("of a peer that repeats almost the same text do not block the client", () => {
     const { chunks } = counting();
-    // A search that takes quadratic time would exceed the time limit of the test many times over.
+    // A quadratic search would exceed the time limit of the test many times over.
     const quotes = '"'.repeat(1_000_000);
     const event = chunk(undefined, {}, { parts: [{ text: `${quotes}x`, filename: quotes + quotes }] });
     expect(chunks(event)).toEqual(plain(event));

@@ -383,7 +383,7 @@ describe("authentication", () => {
     const answer = await ask(handler, spied);
     expect(answer).toMatchObject({ status: 401, headers: { "www-authenticate": 'Bearer realm="x"' } });
     expect(answer.json).toMatchObject({ jsonrpc: "2.0", id: 1, error: { message: "Authentication required" } });
-    // For its id alone. 1000 bytes are the limit of this server.
+    // Only for its id. 1000 bytes are the limit of this server.
     expect(seen).toEqual(["authenticated", "read up to 1000"]);
     expect(service.calls).toEqual([]);
   });

@@ -14,7 +14,7 @@ const kib = 1024;
 const mib = 1024 * kib;
 const soon = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
-/** The room of messages of 10 MiB, and a message that takes room from it. */
+/** The memory for messages of 10 MiB, and a message that takes some of it. */
 function room(): { clock: StillClock; receiving: (payer: string, bytes: number) => Promise<Receiving> } {
   const clock = new StillClock();
   const budget = new ByteBudget(10 * mib, clock);
@@ -60,7 +60,7 @@ describe("the memory of large messages", () => {
 });
 
 describe("a large body without a length", () => {
-  /** Begins to read one, of which 300 KiB have come and more will. Files have no room before `open` resolves. */
+  /** Begins to read one, of which 300 KiB have arrived and more will. Files have no memory before `open` resolves. */
   function reading(unfinished: Unfinished, open: FileReceiver["open"]): Promise<string> {
     const piece = new Uint8Array(10 * kib).fill(0x20);
     const request = {

@@ -8,7 +8,7 @@ import { fakeClock } from "@parley/testing";
 
 const day = 24 * 60 * 60_000;
 
-/** An agent that begins a task, and continues when it is told. */
+/** An agent that starts a task, and continues on demand. */
 function gated(resumable = true) {
   let open = (): void => {};
   const gate = new Promise<void>((resolve) => (open = resolve));
@@ -79,7 +79,7 @@ function platform() {
   return { waitUntil, passed, over: () => over };
 }
 
-/** Lets what is not about time continue. */
+/** Lets work that does not depend on time continue. */
 const settle = (): Promise<unknown> => new Promise((resolve) => setTimeout(resolve, 20));
 
 describe("a handler with waitUntil", () => {
@@ -127,7 +127,7 @@ describe("a handler with waitUntil", () => {
     const handler = serve(gated().agent, { waitUntil });
     await (await handler.fetch(request("/message:send", "hello"))).json();
     await expect.poll(over).toBe(1);
-    // A request that is refused is over too.
+    // A rejected request is over too.
     await handler.fetch(new Request(`${url}/nothing`));
     await expect.poll(over).toBe(2);
   });

@@ -347,7 +347,7 @@ describe("REST of 0.3", () => {
       { kind: "file", file: { bytes: "AAAA", mimeType: "image/png", name: "a.png" } },
       { kind: "data", data: { a: 1 } },
     ];
-    // Without `kind`, which is only in messages that the SDKs made, it is told by its parts.
+    // Without `kind`, which only SDK messages have, its parts identify it.
     const message = { role: "user", messageId: "m1", parts };
     const answer = await (await sent(handler, "/v1/message:send", { message })).json();
     expect(answer).toMatchObject({

@@ -418,7 +418,7 @@ describe("events (0.3 §7.2)", () => {
         const expected: unknown = JSON.parse(JSON.stringify(event), (_, value: unknown) => {
           if (typeof value !== "object" || value === null || !("text" in value || "data" in value)) return value;
           const { filename: _name, mediaType: _type, metadata = {}, ...part } = value as Record<string, unknown>;
-          // The mark of wrapped data may leave an empty object behind, which says nothing.
+          // The mark of wrapped data may leave an empty object behind, which means nothing.
           const wrapped = "data" in part && (typeof part["data"] !== "object" || Array.isArray(part["data"]));
           const empty = Object.keys(metadata as object).length === 0;
           return "metadata" in value && !(wrapped && empty) ? { ...part, metadata } : part;
@@ -552,7 +552,7 @@ describe("errors of REST", () => {
 });
 
 describe("arbitrary JSON", () => {
-  /** JSON with the names of 0.3 in it, so that it gets further than the first look. */
+  /** JSON with the names of 0.3 in it, so it passes the first check. */
   const names = [
     "kind",
     "id",

@@ -9,7 +9,7 @@ import { errorOf, soon } from "../client/support.ts";
 
 const publicUrl = "https://agents.example/one";
 
-/** Steps for as long as it is told to, and asks at its end. */
+/** Steps as often as told, then asks. */
 function stepping(): { handler: Handler; step: () => void } {
   const later: (() => void)[] = [];
   const steps = [0, 1].map(() => new Promise<void>((resolve) => later.push(resolve)));
@@ -105,7 +105,7 @@ describe.each(["JSONRPC", "HTTP+JSON"])("the draft of 1.1 over %s", (binding) =>
     expect(entries[0]).toBe("Go");
     expect(entries).toContainEqual(["TASK_STATE_INPUT_REQUIRED", "More?"]);
     expect(entries.at(-1)).toEqual(["TASK_STATE_CANCELED", undefined]);
-    // The rest of the task is what it is without a timeline.
+    // The rest of the task is the same without a timeline.
     const plain = await agent.getTask({ id, historyLength: 0 });
     expect(timelineOf(plain)).toBeUndefined();
     expect(read.history?.map(({ messageId }) => messageId)).toHaveLength(4);

@@ -51,7 +51,7 @@ const protoTask = {
   metadata: { k: null },
 };
 
-/** As an encoder writes that keeps the names of the proto. */
+/** Like an encoder that keeps the names of the proto. */
 function snake(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(snake);
   if (typeof value !== "object" || value === null) return value;

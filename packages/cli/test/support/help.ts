@@ -36,7 +36,7 @@ async function examplesOf(): Promise<{ command: string; line: string }[]> {
   const found: { command: string; line: string }[] = [];
   for (const words of commands) {
     const lines = [...(await help(...words)).matchAll(/^ {2}\$ (.*)$/gm)].map(([, line = ""]) => line);
-    // A user has to do the rest of a login in a browser.
+    // A user must finish a login in a browser.
     for (const line of lines) if (!line.includes("--client-id")) found.push({ command: words.join(" "), line });
   }
   return found;
@@ -48,13 +48,13 @@ function needsShell(command: string, line: string): boolean {
 }
 
 /**
- * Runs every example of the help: those that need a shell or a process of their own, or the others.
+ * Runs every example of the help: those that need a shell or a separate process, or the others.
  *
  * @param inShell - Which of them.
  */
 export function helpExamples(inShell: boolean): void {
   let server: Server;
-  /** One that has to be logged in to. */
+  /** One that requires a login. */
   let guarded: Server;
   let folder = "";
 
@@ -142,7 +142,7 @@ export function helpExamples(inShell: boolean): void {
     let line = example.replaceAll("http://localhost:4000", command === "login" ? guarded.url : server.url);
     if (line.includes(" push ")) line = line.replace("TASK", "stored").replace("WEBHOOK", "parked");
     if (line.includes(" TASK")) line = line.replace("TASK", await taskFor(line));
-    // Any free port, whatever the example says; and no shell in between that would keep the signal.
+    // Any free port, whatever the example says; and no shell in between that would swallow the signal.
     if (command === "serve") line = `exec ${line} --port 0`;
     if (command === "dev") line = `exec ${line.replace(/ --port \d+/, "")} --port ${await reservePort()}`;
     expect(await (inShell ? shell(line) : inProcess(line))).toMatchObject({ code: 0 });

@@ -3,7 +3,7 @@ import { recordedIo } from "./io.ts";
 import type { Finished, ParleyOptions } from "./parley.ts";
 
 /**
- * Runs a command line in this process, for tests of what a command does: to start the binary takes far longer than most
+ * Runs a command line in this process, for tests of a command's work: starting the binary takes far longer than most
  * commands do. Tests of the process itself (signals, pipes, how it ends) start the binary, see parley.ts.
  */
 export async function parleyHere(args: readonly string[], options: ParleyOptions = {}): Promise<Finished> {

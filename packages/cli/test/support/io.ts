@@ -10,7 +10,7 @@ export interface RecordedIo {
   interrupt(signal: Signal): void;
 }
 
-/** An `Io` that keeps what is written. */
+/** An `Io` that records output. */
 export function recordedIo(
   init: {
     terminal?: boolean;

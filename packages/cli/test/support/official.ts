@@ -43,5 +43,5 @@ class Echo implements AgentExecutor {
   };
 }
 
-/** An agent on the official SDK that says what it is told. */
+/** An agent on the official SDK that does what its message says. */
 export const startOfficialEcho = (): Promise<OfficialServer> => startOfficial(new Echo());

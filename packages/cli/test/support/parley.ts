@@ -5,7 +5,7 @@ import { delimiter, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { collect } from "../../../../test/secrets.ts";
 
-/** A folder with the binary, as it is built, under its name: hints name it so where the folder is in PATH. */
+/** A folder with the built binary under its name: hints use that name if the folder is in PATH. */
 const bin = mkdtempSync(join(tmpdir(), "parley-bin-"));
 symlinkSync(fileURLToPath(new URL("../../dist/main.js", import.meta.url)), join(bin, "parley"));
 process.once("exit", () => rmSync(bin, { recursive: true, force: true }));
@@ -57,7 +57,7 @@ function cleanEnv(): NodeJS.ProcessEnv {
   };
 }
 
-/** Starts the real binary in a process of its own. */
+/** Starts the real binary in a separate process. */
 export function start(args: readonly string[], options: ParleyOptions = {}): Running {
   const [command = "", ...words] = parleyCommand;
   const child = spawn(command, [...words, ...args], {

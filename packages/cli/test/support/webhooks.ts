@@ -25,7 +25,7 @@ export interface Row {
   readonly config?: StoredConfig;
 }
 
-/** Makes a file as a server leaves it. */
+/** Creates a file as a server leaves it. */
 export async function storeWebhooks(file: string, rows: Readonly<Record<string, Row>>): Promise<void> {
   const store = await sqliteStore({ path: file, thread: false });
   for (const [key, { feature = pushFeature, due, config: value = config(), task: other }] of Object.entries(rows)) {

@@ -33,7 +33,7 @@ function root(version: A2uiVersion): object {
     : { id: "root", component: "Text", text: { path: "/now/degrees" } };
 }
 
-/** It shows the weather, and again when the user wants it. Without surfaces it says it. */
+/** It shows the weather, and again on request. Without surfaces it says it in text. */
 function weather<Version extends A2uiVersion>(ui: A2ui<Version>): Agent {
   return defineAgent({
     ...about,
@@ -115,7 +115,7 @@ describe.each(versions)("A2UI %s", (version) => {
     });
     const third = await press("close", second.surfaces);
     expect(third.surfaces).toMatchObject({ byId: new Map(), bytes: 0 });
-    // A whole task says again what was said: nothing of it is applied twice, and what has been removed stays so.
+    // A whole task repeats earlier content: nothing of it is applied twice, and what was removed stays removed.
     const again = reduceSurfaces(third.surfaces, (await client.getTask(taskId)).ext(ui) ?? []);
     expect(again).toMatchObject({ problems: [], surfaces: { byId: new Map(), bytes: 0 } });
     // Who reads the task later folds the same.
@@ -138,7 +138,7 @@ describe.each(versions)("A2UI %s", (version) => {
 });
 
 describe("capabilities of a client", () => {
-  /** Says what it was told. */
+  /** Repeats its input. */
   function mirror(ui: A2ui): Agent {
     return defineAgent({
       ...about,
@@ -217,7 +217,7 @@ describe("invalid content", () => {
   const ui = a2ui({ version: "0.9", catalogs: [catalog], maxBytes: 5000 });
   const good = { version: "v0.9", deleteSurface: { surfaceId: "a" } };
 
-  /** Calls the agent with what a stranger has made. */
+  /** Calls the agent with untrusted input. */
   async function received(data: unknown): Promise<{ readonly said: unknown; readonly problems: readonly string[] }> {
     const agent = defineAgent({
       ...about,

@@ -4,7 +4,7 @@ import { readMessages, report } from "../../src/a2ui/parts.ts";
 import { clientMessage } from "../../src/a2ui/schemas.ts";
 import { silentLogger } from "@parley/a2a/internal/base/index";
 
-/* Peers that want a client or a log to run out of memory. */
+/* Peers that try to exhaust the memory of a client or a log. */
 
 const messages = [{ version: "v0.9", createSurface: { surfaceId: "main", catalogId: "a" } }];
 const event = (source: string, replay = false) => ({

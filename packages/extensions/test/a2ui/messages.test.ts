@@ -17,7 +17,7 @@ const action = {
   context: { email: "ada@example.com" },
 };
 
-/** A message, with the path of what is wrong; without one it is right. */
+/** A message, with the path of its error; without one it is valid. */
 type Case = readonly [title: string, message: unknown, path?: string];
 
 const server09: readonly Case[] = [

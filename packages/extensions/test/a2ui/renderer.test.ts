@@ -8,8 +8,8 @@ import type { JsonObject } from "@parley/a2a/internal/model/index";
 import { testAgent, type TestAgent } from "@parley/testing";
 
 /*
- * Interop with `@a2ui/web_core`, the core of the renderers of the A2UI project: its processors take what our agent sends, and our agent
- * takes what they say.
+ * Interop with `@a2ui/web_core`, the core of the renderers of the A2UI project: its processors read what our agent sends, and our agent
+ * reads their messages.
  */
 
 const components = [
@@ -69,7 +69,7 @@ test.each(["0.9", "0.9.1"] as const)(
     });
     let surfaces = noSurfaces;
 
-    /** Sends with what the renderer itself says of its catalogs and its data. */
+    /** Sends with the renderer's own statement of its catalogs and its data. */
     async function send(message: object): Promise<string> {
       const data = renderer.getClientDataModel();
       const metadata = JSON.parse(
@@ -81,7 +81,7 @@ test.each(["0.9", "0.9.1"] as const)(
       const { task } = await client.sendMessage({ message: { parts: [{ text: "Hi" }], ...message, metadata } });
       const id = task?.id ?? "";
       const { artifacts } = await reading.getTask(id);
-      // The last artifact is what is new.
+      // The last artifact is the new part.
       const [last] = artifacts?.slice(-1) ?? [];
       const messages = (last?.parts ?? []).flatMap((part) => part.data as unknown as A2uiMessage[]);
       renderer.processMessages(structuredClone(messages));

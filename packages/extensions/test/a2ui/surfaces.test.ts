@@ -35,7 +35,7 @@ function main(surfaces: A2uiSurfaces): A2uiSurface {
   return surface;
 }
 
-/** The bytes that a state says it has, counted again. */
+/** The bytes that a state reports, counted again. */
 function counted({ byId }: A2uiSurfaces): number {
   let bytes = 0;
   for (const { surfaceId, catalogId: catalog, root, theme, components, dataModel } of byId.values()) {
@@ -295,7 +295,7 @@ describe("an update only costs its changes", () => {
         let expected = new Map<string, unknown>();
         for (const [id, what, goesBack] of changes) {
           had.push([surfaces, expected]);
-          // A renderer may also go on with what it had before.
+          // A renderer may also continue with what it had before.
           if (goesBack)
             [surfaces, expected] = had[what % had.length] as (typeof had)[number] as [A2uiSurfaces, typeof expected];
           expected = new Map(expected).set(`c${id}`, text(`c${id}`, `${what}`));
@@ -368,7 +368,7 @@ test("the data equals that of the A2UI project's renderer, after any messages", 
         } catch {
           fits = false;
         }
-        // Both refuse the same messages.
+        // Both reject the same messages.
         expect([message, after.problems.length === 0]).toEqual([message, fits]);
         expect(after.surfaces.bytes).toBe(counted(after.surfaces));
         surfaces = after.surfaces;

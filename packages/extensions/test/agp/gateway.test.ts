@@ -173,7 +173,7 @@ describe("the table", () => {
     expect(count).toBeLessThan(64);
     expect(count).toBeGreaterThan(8);
     expect(await gateway.announce(announced("vm", "Engineering/vm"), squad)).toMatchObject({ accepted: true });
-    // What it has announced it may renew.
+    // It may renew what it has announced.
     expect(await gateway.announce(announced(`0-${"x".repeat(200)}`, "p"), other)).toMatchObject({ accepted: true });
     expect(await gateway.withdraw({ capability: `0-${"x".repeat(200)}`, path: "p" }, other)).toBe(true);
     expect(await gateway.announce(announced(`z-${"x".repeat(200)}`, "p"), other)).toMatchObject({ accepted: true });
@@ -226,7 +226,7 @@ describe("circles and hops", () => {
   });
 });
 
-/** Gateways in this process, each a peer of others. `links`: who tells whom. */
+/** Gateways in this process, each a peer of others. `links`: who announces to whom. */
 function network(links: Readonly<Record<string, readonly string[]>>, more: Partial<AgentGatewayOptions> = {}) {
   const gateways = new Map<string, AgentGateway>();
   const calls: string[] = [];
@@ -265,7 +265,7 @@ describe("peers", () => {
     await at("A").announce(announced("vm", "A/vm", { cost: 2 }));
     await expect.poll(() => outcomeOf(at("C"), "vm")).toBe("B");
     expect((await at("C").routes()).routes["vm"]).toEqual([{ path: "B", cost: 2.5, policy: {} }]);
-    // C does not tell A and B what came from them.
+    // C does not announce to A and B what came from them.
     expect(calls).toEqual(["A -> B: vm 2", "B -> C: vm 2.5"]);
     await at("A").withdraw({ capability: "vm", path: "A/vm" });
     await expect.poll(() => outcomeOf(at("C"), "vm")).toBe("routeNotFound");
@@ -385,7 +385,7 @@ describe("older announcements do not replace newer ones", () => {
     await gateway.announce(announced("vm", "p", { cost: 2, sequence: 2 }), squad);
     expect(await gateway.announce(announced("vm", "p", { cost: 1, sequence: 1 }), squad)).toEqual({ accepted: false });
     expect(await costs()).toEqual([2]);
-    // The same one again, as where its answer was lost.
+    // The same one again, as after a lost answer.
     expect(await gateway.announce(announced("vm", "p", { cost: 2, sequence: 2 }), squad)).toMatchObject({
       accepted: true,
     });
@@ -429,7 +429,7 @@ describe("older announcements do not replace newer ones", () => {
     const again = gateway.advertise();
     const second = gateway.announce(announced("vm", "p", { cost: 2 }));
     await Promise.resolve();
-    // Nothing new is told before the peer has answered.
+    // Nothing new is announced before the peer has answered.
     expect(told).toHaveLength(1);
     waiting.shift()?.();
     await expect.poll(() => waiting.length).toBe(1);

@@ -4,7 +4,7 @@ import { RouteTable } from "../../src/agp/table.ts";
 import { hasCode, type JsonObject } from "@parley/a2a/internal/model/index";
 import { fakeClock } from "@parley/testing";
 
-/* Callers, peers and options that want a gateway to run out of time or memory. */
+/* Callers, peers and options that try to exhaust a gateway's time or memory. */
 
 const vendor = { subject: "Vendor" };
 const anybody = { mayAnnounce: () => true };

@@ -16,7 +16,7 @@ import {
 import { fakeClock } from "@parley/testing";
 import { serving, type Served } from "../../../server/test/intask/support.ts";
 
-/** A verifier: it makes requests, and knows where to post what came of them. */
+/** A verifier: it makes requests, and knows where to post their outcome. */
 class Verifier {
   readonly made: { readonly request: Oid4vpRequest; readonly callbackUrl: string }[] = [];
 
@@ -27,7 +27,7 @@ class Verifier {
     return request;
   };
 
-  /** What the wallet has sent was checked: the verifier tells the agent. */
+  /** The wallet's answer was checked: the verifier notifies the agent. */
   async tells({ fetch }: Pick<Served, "fetch">, outcome: object, at = -1): Promise<number> {
     const { callbackUrl = "" } = this.made.at(at) ?? {};
     const headers = { "content-type": "application/json" };
@@ -83,7 +83,7 @@ describe("an agent asks for a presentation (extension v1)", () => {
         extensions: [oid4vpUri],
       },
     });
-    // Whoever has the callback can answer: only the verifier may have it.
+    // Whoever has the callback can answer, so only the verifier may have it.
     expect(JSON.stringify(status)).not.toContain("well-known");
     expect(readOid4vpRequest(status.message)).toEqual(verifier.made[0]?.request);
   });

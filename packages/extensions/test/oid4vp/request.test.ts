@@ -96,7 +96,7 @@ describe("a wallet is invoked (OID4VP 1.0 §9)", () => {
 });
 
 describe("only links with a wallet scheme are read", () => {
-  /** What is no such link, also in spellings that one program reads in another way than the next one. */
+  /** Invalid links, including spellings that programs read differently. */
   const never: readonly string[] = [
     "javascript:alert(1)",
     "JaVaScRiPt:alert(1)",

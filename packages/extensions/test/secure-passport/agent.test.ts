@@ -24,7 +24,7 @@ const trust = passportKeys({ [clientId]: await passportKeySet([key]) });
 const context: CallerContext = { clientId, sessionId: "s-1", state: { tier: "Gold", city: "Basel" } };
 const asked = { extensions: [securePassportUri] };
 
-/** An agent that keeps what it reads. */
+/** An agent that records what it reads. */
 async function agentWith(options: SecurePassportOptions, more: TestAgentOptions = {}) {
   const read: (Passport | undefined)[] = [];
   const extension = securePassport(options);
@@ -37,7 +37,7 @@ async function agentWith(options: SecurePassportOptions, more: TestAgentOptions 
     async *onMessage(turn) {
       const passport = turn.ext(extension);
       read.push(passport && structuredClone(passport));
-      // A change of what it reads changes nothing else.
+      // Changing what it reads changes nothing else.
       if (passport !== undefined) (passport.state as Record<string, unknown>)["tier"] = "changed";
       if (turn.number === 1) yield turn.inputRequired("When?");
       else yield turn.completed("Booked");
@@ -154,7 +154,7 @@ describe("an agent reads a passport (Secure Passport §1, §5)", () => {
     const passport = await signed();
     const first = carrying(passport);
     const { task } = await client.sendMessage(first);
-    // A retry joins the first send, and does not come to the agent.
+    // A retry joins the first send, and does not reach the agent.
     expect((await client.sendMessage(first)).task?.id).toBe(task?.id);
     await client.sendMessage(carrying(passport));
     const other = await (await under.as("bob")).sendMessage(carrying(passport), asked);
@@ -167,7 +167,7 @@ describe("an agent reads a passport (Secure Passport §1, §5)", () => {
     const client = await under.connect(asked);
     const { task } = await client.sendMessage(carrying(await signed(context, undefined, { lifetime: 30 })));
     const { id: taskId = "", contextId = "" } = task ?? {};
-    // The second message has a passport of its own, which is out of date.
+    // The second message has its own passport, which has expired.
     const late = { ...(await signed(context, undefined, { lifetime: 1 })) };
     await under.clock.advance(120_000);
     await client.sendMessage(carrying(late, { taskId, contextId }));

@@ -66,7 +66,7 @@ describe("the signature of a passport", () => {
       exp: start / 1000 + 60,
       jti: "p-1",
     });
-    // Checked with WebCrypto alone, and a canonical form that is written here by hand.
+    // Checked only with WebCrypto, and a canonical form that is written here by hand.
     const canonical = `{"clientId":"${clientId}","sessionId":"s-1","state":{"tier":"Gold","trips":[1,{"to":"Zürich"}]}}`;
     const { kty, crv, x, y } = key as unknown as Record<string, string>;
     const publicKey = await crypto.subtle.importKey(

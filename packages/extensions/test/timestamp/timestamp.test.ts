@@ -76,7 +76,7 @@ describe("the server adds timestamps to the agent's output", () => {
       expect(stampOf(each?.status.message)).toBe(now);
       const history = each?.history?.map((message) => [message.role, stampOf(message)]);
       expect(history).toContainEqual(["ROLE_AGENT", now]);
-      // When the caller made its message, the caller alone knows.
+      // Only the caller knows when it made its message.
       expect(history).toContainEqual(["ROLE_USER", undefined]);
     }
   });

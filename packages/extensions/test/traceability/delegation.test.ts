@@ -29,7 +29,7 @@ describe("agents that call agents", () => {
     expect(step?.agentUrl).toMatch(/^http/);
     expect(step?.endTime).toBeDefined();
     expect(step?.responseTrace?.steps).toMatchObject([{ name: "get_rate", parameters: { base: "USD" } }]);
-    // The other agent was asked by this call alone.
+    // Only this call reached the other agent.
     expect(JSON.stringify((await other.client.listTasks()).tasks[0]?.metadata)).toContain("get_rate");
   });
 

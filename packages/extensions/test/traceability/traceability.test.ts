@@ -152,7 +152,7 @@ describe("a resumed run", () => {
       ["second", "2", undefined],
       ["open", "2", undefined],
     ]);
-    // What it repeats is in the task once.
+    // Repeated events are in the task once.
     const said = task.history?.flatMap(({ role, parts }) => (role === "ROLE_AGENT" ? [parts[0]?.text] : []));
     expect(said).toEqual(["first", "second", "done"]);
   });

@@ -22,7 +22,7 @@ function dying(at: "before" | "after", crash: () => void, inner: TestFacilitator
   });
 }
 
-/** Lets the process of an agent die, and tells when it has. */
+/** Lets an agent's process die, and resolves when it has. */
 interface Death {
   crash: () => void;
   readonly over: Promise<void>;
@@ -112,7 +112,7 @@ describe("a settlement with an unknown outcome", () => {
     const { task } = await made.client.sendMessage("a boat");
     let isOver = false;
     const paying = made.pay(task).finally(() => (isOver = true));
-    // What it waits for besides the clock takes real time: digests.
+    // What it awaits besides the clock takes real time: digests.
     while (!isOver) await made.under.clock.advance(500);
     return { ...made, task: await paying };
   }

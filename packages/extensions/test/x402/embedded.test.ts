@@ -48,7 +48,7 @@ describe("an AP2 payment is found in an artifact (v0.2 §4.2)", () => {
     const own = { x402Version: 1, accepts: [{ ...option, maxAmountRequired: "1" }] } as unknown as JsonObject;
     const read = readPayment(taskWith(cart, { [x402Keys.required]: own }));
     expect(read).toMatchObject({ flow: "standalone", required: { accepts: [{ maxAmountRequired: "1" }] } });
-    // What does not fit is not replaced by something else.
+    // A mismatch is not replaced by something else.
     expect(readPayment(taskWith(cart, { [x402Keys.required]: { x402Version: 1 } }))?.required).toBe(undefined);
   });
 

@@ -56,7 +56,7 @@ test("a ledger in memory stays within its limit of bytes, and forgets nothing", 
   for (let at = 0; at < count; at += 1)
     expect(ledger.find(`task ${at}`)).toMatchObject({ message: { messageId: "m" } });
   expect(ledger.find(`task ${count}`)).toBe(undefined);
-  // A task that was paid has its payment, whatever else there is.
+  // A paid task keeps its payment, whatever else there is.
   expect(ledger.keep("task 0", paymentWith())).toEqual(ledger.find("task 0"));
 });
 

@@ -24,7 +24,7 @@ describe("a payment is compared with its task's offer (v0.2 §5.1, §9.1)", () =
     // Addresses are hexadecimal digits in either case.
     const payee = { ...option, payTo: "0xABCDEF" };
     expect(await optionsOf(paymentOf({ to: "0xabcdef" }), [payee])).toEqual([payee]);
-    // What a payment does not say, the facilitator has to find out: the signature is over the asset.
+    // The facilitator must derive what a payment omits: the signature covers the asset.
     const token = { ...option, asset: "0x1" };
     expect(await optionsOf(paymentOf(), [option, token])).toEqual([option, token]);
   });

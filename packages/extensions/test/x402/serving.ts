@@ -118,7 +118,7 @@ export async function submitted(
   };
 }
 
-/** What a status message says of a payment. */
+/** The content of a status message about a payment. */
 export function said(task: Pick<Task, "status"> | undefined): JsonObject {
   return task?.status.message?.metadata ?? {};
 }

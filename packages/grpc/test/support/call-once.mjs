@@ -1,4 +1,4 @@
-// A program that calls a server by gRPC once, and has nothing else to do.
+// A program that calls a server by gRPC once, and does nothing else.
 
 import { connect } from "@parley/a2a";
 import { grpcBinding } from "@parley/grpc/client";

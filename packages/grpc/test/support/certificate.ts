@@ -5,7 +5,7 @@ export interface Certificate {
   readonly key: string;
 }
 
-/** A certificate that nobody but this test trusts, for the given names and addresses. */
+/** A certificate that only this test trusts, for the given names and addresses. */
 export async function certificateFor(...names: readonly string[]): Promise<Certificate> {
   const altNames = names.map((name) =>
     /^[\d.]+$/.test(name) ? { type: 7 as const, ip: name } : { type: 2 as const, value: name },

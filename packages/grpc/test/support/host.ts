@@ -11,7 +11,7 @@ import { Http2Exchange } from "../../../node/src/http/http2.ts";
 import { grpcBinding, type GrpcOptions } from "../../src/index.ts";
 
 export interface Host {
-  /** Tells watchers of the health that the server stops. */
+  /** Reports to health watchers that the server stops. */
   readonly stop: () => void;
   /** Of gRPC and of gRPC-Web over HTTP/2: `127.0.0.1:4000`. */
   readonly address: string;
@@ -20,7 +20,7 @@ export interface Host {
   [Symbol.asyncDispose](): Promise<void>;
 }
 
-/** Serves `host` by gRPC. Everything else is a 404. */
+/** Serves `host` by gRPC, and 404 for everything else. */
 export async function host(
   serverHost: ServerHost,
   { stallTimeout, ...options }: GrpcOptions & { readonly stallTimeout?: number } = {},
@@ -88,7 +88,7 @@ export function bindingOf(service: Partial<AgentService>, more: Partial<ServerHo
   };
 }
 
-/** A session of `node:http2`, for calls that no client of gRPC makes. */
+/** A session of `node:http2`, for calls that no gRPC client makes. */
 export function session(address: string): ClientHttp2Session & AsyncDisposable {
   const client = connect(`http://${address}`);
   client.on("error", () => {});

@@ -17,8 +17,8 @@ export interface OfficialServer extends AsyncDisposable {
 }
 
 /**
- * What it says depends on what it is told: `message` is answered directly, `ask` asks back, `hold` works until it is canceled, anything
- * else is said again as an artifact.
+ * The message decides: `message` is answered directly, `ask` asks back, `hold` works until it is canceled, anything
+ * else is repeated as an artifact.
  */
 class Executor implements AgentExecutor {
   readonly #contexts = new Map<string, string>();

@@ -16,7 +16,7 @@ import { serviceV1 } from "../../src/services.ts";
 
 export type Answer = (stream: ServerHttp2Stream, headers: IncomingHttpHeaders, body: Buffer) => void;
 
-/** A server whose answers are written by hand, also such as no server sends. */
+/** A server with handwritten answers, including ones that no server sends. */
 export interface Peer extends AsyncDisposable {
   readonly port: number;
   /** The calls that arrived, in order. */

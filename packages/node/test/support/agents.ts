@@ -19,7 +19,7 @@ export function echoAgent(name = "Echo"): Agent {
   });
 }
 
-/** Begins a task, and ends it when the test resolves a promise or the server stops. */
+/** Starts a task, and ends it when the test resolves a promise or the server stops. */
 export function slowAgent(): { agent: Agent; begun: Promise<void>; finish: () => void; aborted: Promise<void> } {
   const begun = deferred();
   const end = deferred();

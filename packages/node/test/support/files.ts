@@ -6,7 +6,7 @@ import { afterEach, onTestFinished } from "vitest";
 import { placeOfTest, stores } from "../../../../test/behaviour/stores.ts";
 import { serve, type ServeOptions, type Server } from "../../src/index.ts";
 
-/* What the tests of large files begin with: a folder, and servers that end with their test. */
+/* Setup for tests of large files: a folder, and servers that end with their test. */
 
 /** A folder that ends with its test. */
 export async function folderOfTest(): Promise<string> {

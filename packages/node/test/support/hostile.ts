@@ -11,7 +11,7 @@ export interface HostileServer extends AsyncDisposable {
 
 export type Misbehave = (socket: Socket) => void;
 
-/** Calls `misbehave` for each connection when its request begins to come. */
+/** Calls `misbehave` for each connection when its request starts to arrive. */
 export async function hostile(misbehave: Misbehave): Promise<HostileServer> {
   const sockets = new Set<Socket>();
   const server = createServer((socket) => {
@@ -51,7 +51,7 @@ function endless(socket: Socket, piece: string | Uint8Array): void {
 const body = "Content-Length: 2\r\nConnection: close\r\n\r\n{}";
 const status = (line: string): Misbehave => says(`HTTP/1.1 ${line}\r\n${body}`);
 
-/** Answers that end on their own. */
+/** Answers that end by themselves. */
 export const strange: readonly (readonly [string, Misbehave])[] = [
   ...[0, 1, 99, 100, 101, 102, 103, 199, 600, 799, 999].map(
     (code) => [`status ${code}`, status(`${String(code).padStart(3, "0")} Odd`)] as const,
@@ -99,7 +99,7 @@ export const strange: readonly (readonly [string, Misbehave])[] = [
 /** Compressed zeros, a thousandth of their decompressed size. */
 const bomb = gzipSync(new Uint8Array(64 << 20), { level: 1 });
 
-/** Answers that do not end on their own: only a limit of the caller ends them. */
+/** Answers that never end: only a limit of the caller ends them. */
 export const unending: readonly (readonly [string, Misbehave])[] = [
   ["silence", () => {}],
   ["a flood of interim answers", (socket) => endless(socket, "HTTP/1.1 103 Early Hints\r\n\r\n".repeat(100))],

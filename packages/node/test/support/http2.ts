@@ -32,7 +32,7 @@ export class Http2Client implements Disposable {
     return client;
   }
 
-  /** A stream whose request is complete where `body` is a text. Where it is absent, the test writes it. */
+  /** A stream whose request is complete if `body` is a text. If it is absent, the test writes it. */
   begin(path: string, headers: OutgoingHttpHeaders = {}, body?: string): ClientHttp2Stream {
     const stream = this.session.request({ ":path": path, ...headers }, { endStream: false });
     stream.on("error", () => {});

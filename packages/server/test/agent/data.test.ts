@@ -49,7 +49,7 @@ const libraries: Readonly<Record<string, StandardSchema<Expense>>> = {
   }),
 };
 
-/** Says what it was given. */
+/** Repeats its input. */
 function reader(schema: StandardSchema<Expense>, ask?: string): Definition {
   return {
     async onMessage(turn) {

@@ -4,7 +4,7 @@ import { bytesOf, type Part, type Task } from "@parley/a2a/internal/model/index"
 import type { ByteSource, FileInit, FilesOptions, SentFile } from "@parley/a2a/internal/protocol/index";
 import { eventually, harness, type OnMessage } from "../engine/support.ts";
 
-/** Bytes that show where they stand. */
+/** Bytes that encode their position. */
 function bytes(length: number): Uint8Array {
   return Uint8Array.from({ length }, (_, at) => (at * 7 + (at >> 8)) % 256);
 }

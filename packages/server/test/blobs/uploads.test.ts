@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { Uploads } from "../../src/blobs/uploads.ts";
 import { fakeClock } from "@parley/testing";
 
-/** Files of owners that are stored when they are told to be. */
+/** Files of owners that are stored on command. */
 function uploading(uploads: Uploads) {
   const begun: string[] = [];
   const ends: (() => void)[] = [];

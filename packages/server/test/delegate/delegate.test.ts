@@ -75,7 +75,7 @@ describe("turn.delegate()", () => {
   });
 });
 
-/** What an agent gets that delegates to one of this function, and the events of its own task. */
+/** The result of an agent that delegates to one of this function, and the events of its own task. */
 async function through(onMessage: OnMessage, options: DelegateOptions = {}) {
   const client = await serving(agentOf(onMessage)).client();
   const results: Delegated[] = [];

@@ -3,7 +3,7 @@ import { DelegationFailed, type Turn } from "@parley/a2a/internal/protocol/index
 import { text } from "@parley/a2a/internal/model/index";
 import { agentOf, gate, gists, serving } from "./support.ts";
 
-/** An agent whose function says `count` chunks. `made`: how many it has said. */
+/** An agent whose function yields `count` chunks. `made`: how many it has yielded. */
 function counter(count: number) {
   const made = { chunks: 0 };
   const served = serving(
@@ -90,7 +90,7 @@ describe("turn.all()", () => {
     const main = serving(
       agentOf(async function* (turn) {
         attempts.push(turn.attempt);
-        // The second attempt comes to the question of the other one first.
+        // The second attempt reaches the other one's question first.
         const order = turn.attempt === 1 ? clients : clients.toReversed();
         const said: string[] = [];
         for (const client of order) said.push((yield* turn.delegate(client, "A coat")).text);
@@ -128,7 +128,7 @@ describe("turn.all()", () => {
       taskId = value?.task?.id ?? taskId;
       state = (value?.task ?? value?.statusUpdate)?.status.state ?? "";
     }
-    // All at once: each of them is the answer to the next question.
+    // All at once: each answers the next question.
     const sent = [1, 2, 3, 4, 5].map((at) => user.sendMessage({ taskId, parts: [text(`Answer ${at}`)] }));
     await Promise.all(sent);
     await vi.waitFor(async () =>

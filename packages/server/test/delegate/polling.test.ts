@@ -13,7 +13,7 @@ const patient = { interval: 10 };
 
 const capabilities = { streaming: false };
 
-/** A poet without streams. It says one half, and the other one once `wait` is open. */
+/** A poet without streams. It yields one half, and the other once `wait` is open. */
 function poet() {
   const wait = gate();
   const served = serving(
@@ -37,7 +37,7 @@ const editing = (client: DelegateClient) =>
     yield turn.completed(poem);
   });
 
-/** Begins a task of the agent and reads its events, while the clock continues. */
+/** Starts a task of the agent and reads its events, while the clock continues. */
 async function reading(main: Served, tick: () => void) {
   const events = (await main.client()).sendStreamingMessage("A poem");
   const all = gists(events);

@@ -22,7 +22,7 @@ async function stateOf(served: Served, taskId: string): Promise<string> {
 const ended = (served: Served, taskId: string, state = "TASK_STATE_COMPLETED"): Promise<void> =>
   vi.waitFor(async () => expect(await stateOf(served, taskId)).toBe(state));
 
-/** An agent that says one half, waits, and says the other half. `turns`: how often it was asked. */
+/** An agent that yields one half, waits, and yields the other. `turns`: how often it was called. */
 function poet() {
   const wait = gate();
   const turns: string[] = [];
@@ -110,7 +110,7 @@ describe("a delegation", () => {
       await vi.waitFor(() =>
         expect(served.requests.filter((name) => name === "SubscribeToTask")).toHaveLength(life - 1),
       );
-      // A run that only waits is not what ended the process, however long the other agent says nothing.
+      // A run that only waits did not end the process, however long the other agent is silent.
       await vi.waitFor(async () => {
         clock.advance(1000);
         expect((await store.head({ agent: "/" }, taskId))?.run).toMatchObject({ attempt: life });
@@ -397,7 +397,7 @@ describe("a send that may or may not have arrived", () => {
 });
 
 describe("two agents with the same name and message", () => {
-  /** An agent that says a word once `wait` is open. `got`: what it was asked. */
+  /** An agent that yields a word once `wait` is open. `got`: its messages. */
   function worker(says: string, replies = false) {
     const wait = gate();
     const got: string[] = [];

@@ -20,7 +20,7 @@ export interface Served {
   readonly handler: Handler;
   readonly store: Store;
   readonly log: readonly string[];
-  /** A client of the agent. What it sends is in `requests`. */
+  /** A client of the agent. Its requests are in `requests`. */
   client(options?: Parameters<typeof connect>[1]): Promise<Client>;
   /** Names of the operations that were called. */
   readonly requests: string[];

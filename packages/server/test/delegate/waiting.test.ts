@@ -13,7 +13,7 @@ const patient = { interval: 10 };
 const minute = 60_000;
 const behaviour = { idleTimeout: 5 * minute, turnTimeout: 120 * minute };
 
-/** An agent that says nothing for long. */
+/** An agent that is silent for long. */
 function sleeper() {
   const wait = gate();
   const served = serving(
@@ -112,7 +112,7 @@ test("a question that waits in turn.all() while another delegation fails is not 
     }),
   );
   const [hotels, flights] = [await hotel.client(), await flight.client()];
-  /** The question comes to `turn.all()` once the other delegation has failed. */
+  /** The question reaches `turn.all()` once the other delegation has failed. */
   async function* late(inner: AsyncGenerator<AgentYield, Delegated, void>) {
     try {
       for (;;) {

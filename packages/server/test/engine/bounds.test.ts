@@ -165,7 +165,7 @@ describe("the limits of stored agent state", () => {
     await again("m-0", "x".repeat(20 * kib));
     await again("first", "small");
     expect(runs).toBe(13);
-    // A reply that takes more than half of the memory is not remembered, and no other is forgotten for it.
+    // A reply larger than half of the memory is not remembered, and displaces no other.
     await again("huge", "x".repeat(80 * kib));
     await again("huge", "x".repeat(80 * kib));
     await again("first", "small");

@@ -61,7 +61,7 @@ describe(`a stream of ${chunks} small chunks`, () => {
   });
 });
 
-/** A clock on which each look at the time takes a millisecond. */
+/** A clock on which each reading takes a millisecond. */
 function slowClock() {
   const clock = fakeClock();
   return {
@@ -92,7 +92,7 @@ describe("many agents at full speed", () => {
     const readings = await Promise.all(Array.from({ length: agents }, (_, n) => stream(`count ${n}`)));
     await Promise.all(readings.map((reading) => reading.all()));
     running = false;
-    // Each agent makes one step in a turn. Without the pace, all of them would be done after a turn or two.
+    // Each agent makes one step in a turn. Without the time slice, all would be done after a turn or two.
     expect(turns).toBeGreaterThan(each / 2);
   });
 });

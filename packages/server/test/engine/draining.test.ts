@@ -6,7 +6,7 @@ import { changedBy } from "../../src/store/wakeup.ts";
 import { callContext, fakeClock, inProcess } from "@parley/testing";
 import { bound, eventually, gate, messageOf, Reading, type OnMessage } from "./support.ts";
 
-/** Two engines on one store, of which one stops. Their clock stands still: nothing is found by looking from time to time. */
+/** Two engines on one store, of which one stops. Their clock stands still, so polling finds nothing. */
 function twoNodes(onMessage: OnMessage) {
   const shared = memoryStore();
   const clock = fakeClock();

@@ -3,7 +3,7 @@ import { memoryStore, type Store } from "../../src/store/index.ts";
 import { bound, eventually, harness } from "./support.ts";
 import { immediately, keysOf, over, waits } from "./waiting.ts";
 
-/** Events of `signal()` that come together, or beside changes of their task: docs/decisions/waiting.md. */
+/** Concurrent events of `signal()`, or beside changes of their task: docs/decisions/waiting.md. */
 
 describe("concurrent events", () => {
   it("are at most 32, whoever sends them", async () => {
@@ -24,7 +24,7 @@ describe("concurrent events", () => {
     for (const each of sent)
       if (each.status === "rejected") expect(each.reason).toMatchObject({ code: "TooManyRequests" });
     expect((await keysOf(on, id)).filter((key) => key.startsWith("event."))).toHaveLength(32);
-    // A place is needed for what begins: one of the numbers has to go first.
+    // The start needs a place: one of the numbers must go first.
     await expect(on.engine.signal(id, "begin")).rejects.toMatchObject({ code: "TooManyRequests" });
     await on.cancel(id);
   });

@@ -3,12 +3,12 @@ import { Nodes } from "../../src/engine/supervise/nodes.ts";
 import { memoryStore, type Store } from "../../src/store/index.ts";
 import { fakeClock } from "@parley/testing";
 
-/* Who is alive, where a store counts its processes: by the monotonic clock of the one that looks, with the default of `lease.ttl`. */
+/* Which processes are alive, if a store counts them: by the observer's monotonic clock, with the default of `lease.ttl`. */
 
 const ttl = 2_600;
 const interval = ttl / 16;
 
-/** A process "a", which looks, in a database with others that beat as the test says. */
+/** An observing process "a", in a database with others that beat as the test says. */
 function cluster() {
   const clock = fakeClock();
   const database = { isAway: false, jump: 0, calls: 0, latency: 0 };
@@ -123,7 +123,7 @@ describe("a silent process", () => {
     database.isAway = false;
     await pass(400, false);
     const back = clock.elapsed();
-    // They are looked for at once, and once the process has been silent for long enough.
+    // They are searched at once, and once the process has been silent for long enough.
     await pass(ttl + 500, false);
     expect(gone.length).toBeGreaterThanOrEqual(2);
     expect(nodes.silence("b")).toBeGreaterThanOrEqual(ttl);
@@ -156,7 +156,7 @@ describe("a database whose answers all take longer than half of lease.ttl", () =
     await pass(10_000, false);
     expect(gone.length).toBeGreaterThan(0);
     expect((gone[0] ?? 0) - diedAt()).toBeGreaterThan(ttl);
-    // What is under way is answered, so that the process can stop.
+    // Pending calls are answered, so the process can stop.
     database.latency = 0;
     await pass(2_000, false);
   });
@@ -186,7 +186,7 @@ describe("what does not make a process dead", () => {
     database.jump = -3_600_000;
     await pass(3_000, true);
     expect(gone).toEqual([]);
-    // And it keeps nobody alive.
+    // And it keeps no process alive.
     database.jump = -7_200_000;
     await pass(3_000, false);
     expect(gone).toHaveLength(1);
@@ -207,7 +207,7 @@ describe("what does not make a process dead", () => {
     await pass(2_000, true);
     expect(gone).toEqual([]);
     expect(absent).toHaveLength(2);
-    // Whoever died then is found lease.ttl later.
+    // A process that died then is found lease.ttl later.
     await pass(3_000, false);
     expect(gone).toHaveLength(1);
   });

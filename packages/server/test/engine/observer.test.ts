@@ -34,7 +34,7 @@ async function* counting(turn: Parameters<OnMessage>[0]) {
   return undefined;
 }
 
-/** The toy: a line when something begins, and one when it ends. */
+/** The toy: a line at each begin, and one at each end. */
 function noting(): { readonly observer: Observer; readonly lines: string[] } {
   const lines: string[] = [];
   const begin = (what: string) => {
@@ -270,7 +270,7 @@ describe("without an observer", () => {
     const unobserved = await promisesOf(undefined);
     expect(await promisesOf({})).toBe(unobserved);
     expect(await promisesOf({ turn: () => undefined })).toBeGreaterThan(unobserved);
-    // Around an observed service stands another one.
+    // Another one wraps an observed service.
     const around = async (observer: Observer | undefined) => {
       const { handler } = await connected(observer);
       return [...handler.host.services.values()].map((service) => service.call.toString());

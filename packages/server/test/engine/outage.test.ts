@@ -7,10 +7,10 @@ import { bound, eventually, gate, harness, type Harness, type Line, type OnMessa
 /* A database that is unavailable for a while, and the process whose runs cannot be stored (docs/operate.md). */
 
 const immediately = { configuration: { returnImmediately: true } };
-/** No lease expires in these tests: what is taken up again was not waited for. */
+/** No lease expires in these tests: resumed work did not wait for one. */
 const lease = { ttl: 3_600_000 };
 
-/** A store that can be away. `tried`: how often something was appended meanwhile. */
+/** A store that can be unavailable. `tried`: how often something was appended meanwhile. */
 function failing(check = true) {
   const shared = memoryStore();
   const state = { isAway: false, tried: 0, checks: 0 };
@@ -34,7 +34,7 @@ function failing(check = true) {
 const severe = (log: readonly Line[]): readonly Line[] =>
   log.filter(({ level }) => level === "warn" || level === "error");
 
-/** Works until it is told to finish, and counts how often it acts at a time. */
+/** Works until it is told to finish, and counts concurrent actions. */
 function worker() {
   const finish = gate();
   const write = new Set<() => void>();
@@ -101,7 +101,7 @@ describe("an unavailable database", () => {
         cause: { message: "The database is away" },
       },
     ]);
-    // It looks every five seconds at most, and does not try to take tasks over meanwhile.
+    // It polls every five seconds at most, and does not try to take over tasks meanwhile.
     expect(state.tried).toBe(tried);
     expect(state.checks).toBeGreaterThan(10);
     expect(state.checks).toBeLessThan(25);
@@ -196,7 +196,7 @@ describe("an unavailable database", () => {
         state.isAway = true;
         yield turn.artifact({ parts: [{ text: "half" }] });
         await turn.flush().catch(() => {});
-        // A small write finds room, what the agent has to store does not.
+        // A small write fits, the agent's does not.
         state.isAway = false;
       },
       { store, clock, lease, behaviour: { resumable: true } },

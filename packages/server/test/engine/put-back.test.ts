@@ -7,7 +7,7 @@ import { bound, eventually, gate, harness, type OnMessage } from "./support.ts";
 
 const immediately = { configuration: { returnImmediately: true } };
 
-/** A store that is slow, or fails once, after a process has taken the lease of a turn that it begins. */
+/** A store that is slow, or fails once, after a process has taken the lease of a turn that it starts. */
 function troubled(shared: Store) {
   const { opened, open } = gate();
   const trouble = { of: "none" as "none" | "slow" | "away", met: false };
@@ -40,7 +40,7 @@ function troubled(shared: Store) {
   return { store, trouble, open };
 }
 
-/** Asks what "ask" says, and then waits; ends any other turn when `ends` does. */
+/** Asks on "ask", then waits; ends any other turn when `ends` does. */
 function agent(ends: Promise<unknown>): OnMessage {
   return async function* (turn) {
     if (turn.text.startsWith("ask")) yield turn.inputRequired("What?");
@@ -136,7 +136,7 @@ it("a task that returns to the queue stays in it, even if another process has ju
   trouble.of = "slow";
   first.open();
   await eventually(() => trouble.met);
-  // The other process read the queue before, and takes the row out of it when the first one has put it back.
+  // The other process has already read the queue, and takes the row out of it when the first one has put it back.
   const late = gate();
   let reads = 0;
   let isLate = false;

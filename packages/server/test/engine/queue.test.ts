@@ -8,7 +8,7 @@ import { bound, eventually, gate, gist, harness, messageOf, type OnMessage } fro
 
 const immediately = { configuration: { returnImmediately: true } };
 
-/** An agent whose turns continue until they are let go, one by one, and which says what it was asked in their order. */
+/** An agent whose turns continue until released, one by one, and which records their order. */
 function holding() {
   const begun: string[] = [];
   const open: (() => void)[] = [];
@@ -204,7 +204,7 @@ describe("limits.runs", () => {
   it("holds for each process: another one with capacity takes the next task, and both end all of them", async () => {
     const store = memoryStore();
     const listeners = new Set<(taskId?: string) => void>();
-    /** Processes on one store, which tell each other what they change. */
+    /** Processes on one store, which notify each other of changes. */
     const processOn = (held: ReturnType<typeof holding>) => {
       let own = (_taskId?: string): void => {};
       const shared: Store = {
@@ -341,7 +341,7 @@ describe("a caller with many submitted tasks", () => {
     const waiting = await one.send("waiting", immediately);
     const placeOf = async (id: string) => (await store.features({ agent: "agent" }, id, queueFeature))[0]?.due ?? NaN;
     const first = await placeOf(waiting.id);
-    // Another process, which has room, and has not heard of the queue: its tasks are submitted, too.
+    // Another process with capacity, which does not know the queue: its tasks are submitted, too.
     const unaware: Store = { ...bound(store), dueFeatures: async () => [] };
     const two = harness(silent, { store: unaware, limits: { runs: 6 } });
     for (let at = 0; at < 6; at += 1) await two.send(`silent ${at}`, immediately);

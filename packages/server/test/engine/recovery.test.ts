@@ -6,7 +6,7 @@ import { memoryStore, type Store, type TaskHead } from "../../src/store/index.ts
 import { bound, eventually, gate, gist, harness, messageOf, Reading, type OnMessage } from "./support.ts";
 
 /**
- * Two engines on one store. To "kill" the first one cuts it off from the store, so that nothing more of it is stored. The
+ * Two engines on one store. To "kill" the first one cuts it off from the store, so nothing more of it is stored. The
  * tests in test/crash kill real processes.
  */
 function twoNodes(onMessage: OnMessage, options: InProcessOptions & { resumable?: boolean } = {}) {
@@ -69,7 +69,7 @@ describe("a task that was read as lost", () => {
     onTestFinished(() => void first.engine.close());
     const { id } = await begin({ first });
 
-    // The second node believes that the first one is gone, and is slow after it has read what is lost.
+    // The second node believes that the first one is dead, and is slow after it has read what is lost.
     let reads = 0;
     const slow: Store = {
       ...bound(shared),
@@ -452,14 +452,14 @@ describe("a closed engine", () => {
       const task = await after.get(id);
       expect(task.status.state).toBe(resumable ? "TASK_STATE_COMPLETED" : "TASK_STATE_FAILED");
       expect(attempts).toBe(resumable ? 2 : 1);
-      // The stream of a task that is resumed elsewhere ends with an error, so that its client reconnects.
+      // The stream of a task that is resumed elsewhere ends with an error, so its client reconnects.
       if (resumable) expect(await rest).toMatchObject({ code: "Unavailable" });
       else expect(((await rest) as { event: object }[]).length).toBeGreaterThan(0);
     }
   });
 });
 
-/** Makes the same identifiers in each engine. */
+/** Generates the same identifiers in each engine. */
 function counted(): { next(): string } {
   let n = 0;
   return { next: () => `id-${(n += 1)}` };

@@ -3,11 +3,11 @@ import { memoryStore, type Store } from "../../src/store/index.ts";
 import { fakeClock } from "@parley/testing";
 import { bound, eventually, gate, harness, type OnMessage } from "./support.ts";
 
-/* Room is taken before the lease of a task, so that `limits.runs` holds also where many look at the same time. */
+/* Capacity is reserved before the lease of a task, so `limits.runs` holds even if many check at the same time. */
 
 const immediately = { configuration: { returnImmediately: true } };
 
-/** An agent that asks first, and counts how many of its later turns continue at once. */
+/** An agent that asks first, and counts its concurrent later turns. */
 function counting() {
   let now = 0;
   const seen = { most: 0, ended: 0 };

@@ -126,7 +126,7 @@ describe("turn.step()", () => {
     const second = await on.send("two", { message: { taskId: first.id } });
     expect(second.status.message?.parts[0]?.text).toBe("two one");
     expect(called).toEqual(["own one", "shared one", "own two"]);
-    // What an earlier turn remembered takes no room any more.
+    // An earlier turn's results no longer take space.
     const rows = await on.store.features({ agent: "agent" }, first.id, "step");
     expect(rows.map(({ key }) => key).toSorted()).toEqual(["2.0", "task.0"]);
   });
@@ -352,7 +352,7 @@ describe("turn.step()", () => {
     let calls = 0;
     const on = harness(async function* (turn) {
       async function* part(name: string) {
-        // Which of them is called first is not said.
+        // Either may be called first.
         const got = await turn.step(`book ${name}`, () => ((calls += 1), name));
         yield turn.artifact({ parts: [text(got)] });
         return got;
@@ -386,7 +386,7 @@ describe("turn.step()", () => {
       await on.cancel(id);
       await aborted.opened;
       await on.engine.close();
-      // Rejections are told after the microtasks.
+      // Rejections are reported after the microtasks.
       await new Promise((resolve) => setImmediate(resolve));
       expect(unhandled).toEqual([]);
     } finally {

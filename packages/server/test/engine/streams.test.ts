@@ -140,7 +140,7 @@ describe("streams", () => {
     });
     const reading = await stream("Go");
     await reading.until((event) => event.statusUpdate?.status.state === "TASK_STATE_AUTH_REQUIRED");
-    // A send that waits returns, since its caller has to act.
+    // A waiting send returns, because its caller must act.
     expect((await send("Go too")).status.state).toBe("TASK_STATE_AUTH_REQUIRED");
     open();
     expect((await reading.all()).map(({ payload }) => gist(payload.value))).toEqual([

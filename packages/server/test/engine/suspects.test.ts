@@ -5,7 +5,7 @@ import type { StoredRun, TaskHead } from "../../src/store/index.ts";
 import { fakeClock } from "@parley/testing";
 
 /*
- * Tasks of a process that crashed, some of which crash each process that starts them: processes one after the other, each with the trials of
+ * Tasks of a process that crashed, some of which crash each process that starts them: consecutive processes, each with the trials of
  * the engine, over the counts that the store has. The rest of the engine is in suspended.test.ts, and real processes in test/cluster.
  */
 

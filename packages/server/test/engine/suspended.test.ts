@@ -182,7 +182,7 @@ describe("a task that makes its process crash when it is resumed", () => {
     const request = { message: messageOf("queued"), configuration: { returnImmediately: true } };
     await first.service.call("SendMessage", request, callContext());
     first.die();
-    // It is lost a second time, by no fault of its own.
+    // It is lost a second time, through no fault of its own.
     const second = start({ limits: { runs: 1 } });
     await eventually(() => begun.length === 2);
     second.die();
@@ -197,7 +197,7 @@ describe("a task that makes its process crash when it is resumed", () => {
       return third.isDead();
     });
     expect(begun.slice(3)).toEqual(["queued 1"]);
-    // The other one crashes the next process as well, which takes it over.
+    // The other one also crashes the next process, which takes it over.
     const stateOf = async () => (await shared.head({ agent: "agent" }, id))?.state;
     for (let last = third; last.isDead();) {
       last = start({ limits: { runs: 10 } });

@@ -9,7 +9,7 @@ import { immediately, keysOf, macrotasks, minute, over, waits } from "./waiting.
 const week = 7 * 24 * 60 * minute;
 
 describe("waits in turn.all() in another order after a restart", () => {
-  /** The step of one generator takes longer in the first attempt. Later all steps are remembered. */
+  /** One generator's step takes longer in the first attempt. Later all steps are remembered. */
   function racing(other: (turn: Turn) => AsyncGenerator<AgentYield, void, void>) {
     const slow = gate();
     const clock = fakeClock();
@@ -229,7 +229,7 @@ describe("a wait that the function no longer reaches", () => {
     const clock = fakeClock();
     const on = harness(
       async function* (turn) {
-        // A function that is not a function of its input: each attempt waits for something else.
+        // A nondeterministic function: each attempt waits for something else.
         if (turn.attempt < 70) yield* turn.waitFor(`word ${turn.attempt}`, { timeout: minute });
         yield turn.completed(`attempt ${turn.attempt}`);
       },

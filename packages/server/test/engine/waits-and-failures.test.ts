@@ -306,7 +306,7 @@ describe("a crash", () => {
     const { clock, start, gone } = lives(async function* (turn) {
       calls += 1;
       if (turn.number === 1) {
-        // Nobody takes this wait to its end: the question comes from beside it.
+        // Nothing awaits this wait to its end: the question comes from beside it.
         const wait = turn.waitFor("never");
         await wait.next();
         return yield turn.inputRequired("Which city?");

@@ -213,7 +213,7 @@ describe("turn.waitFor()", () => {
     expect((await on.get(id)).status.state).toBe("TASK_STATE_WORKING");
     await on.engine.signal(id, "paid", 2, { id: "event-2" });
     expect(await over(on, id)).toBe("COMPLETED [1,2]");
-    // Also where the task is over.
+    // Also if the task has ended.
     await on.engine.signal(id, "paid", 2, { id: "event-2" });
     await expect(on.engine.signal(id, "paid", 3, { id: "event-3" })).rejects.toMatchObject({
       code: "UnsupportedOperation",
@@ -263,7 +263,7 @@ describe("a waiting task", () => {
       yield turn.completed("Done");
     });
     const states = [];
-    // What is loaded with the first wait made only that one late.
+    // Loading with the first wait delayed only that one.
     for (const words of ["say", "say", "sleep", "sleep"]) states.push((await on.send(words)).status.state);
     expect(states).toEqual(Array(4).fill("TASK_STATE_COMPLETED"));
   });

@@ -34,7 +34,7 @@ describe("tasks whose time has come", () => {
     for (const id of ids) expect(await over(second, id)).toBe("COMPLETED attempt 2");
     // A lease and an end for each, of 32 tasks at a time.
     expect(asked.append).toBeLessThanOrEqual(16);
-    // The message, and what the lost run has said.
+    // The message, and the output of the lost run.
     expect(asked.read).toBeLessThanOrEqual(2 * ids.length);
   });
 
@@ -150,7 +150,7 @@ describe("tasks whose time has come", () => {
   });
 });
 
-/** The store as it is after the agent was renamed: what it keeps belongs to an agent that is unknown. */
+/** The store after the agent was renamed: its data belongs to an unknown agent. */
 function renamedScope(store: Store): Store {
   return {
     ...bound(store),

@@ -233,7 +233,7 @@ test("the callback shares the memory for bodies that are being received, because
     const init = { method: "POST", body, duplex: "half" as const };
     return (await served.fetch("https://agents.example.com/.well-known/parley/authorization", init)).status;
   });
-  // A quarter of the memory is for small bodies. The others are refused while those are not complete.
+  // A quarter of the memory is for small bodies. The others are rejected while those are incomplete.
   expect(await Promise.race(statuses)).toBe(503);
   for (const end of open) end();
   const refused = (await Promise.all(statuses)).filter((status) => status === 503).length;

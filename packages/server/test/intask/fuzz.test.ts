@@ -3,7 +3,7 @@ import { expect, test } from "vitest";
 import { text } from "@parley/a2a/internal/model/index";
 import { agentOf, asked, posted, rest, serving } from "./support.ts";
 
-/* Whatever a stranger sends to the callback: it is answered, nothing is thrown, and the task waits on. */
+/* Any input to the callback is answered, nothing is thrown, and the task keeps waiting. */
 
 const runs = 300;
 

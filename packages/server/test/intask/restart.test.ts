@@ -10,7 +10,7 @@ import { agentOf, asked, posted, rest, serving, type Served } from "./support.ts
 
 const secret = "MARK-restart-4711";
 
-/** An agent that asks. `got`: what it got, in any process. */
+/** An agent that asks. `got`: its answers, in any process. */
 function shop(resumable = false) {
   const got: string[] = [];
   const attempts: number[] = [];

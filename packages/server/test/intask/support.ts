@@ -9,7 +9,7 @@ import type { LogFields, Logger } from "@parley/a2a/internal/base/index";
 import type { StreamResponse } from "@parley/a2a/internal/model/index";
 import { collect } from "../../../../test/secrets.ts";
 
-/** An agent at a server without a socket: what is fetched below its URL goes to its handler. */
+/** An agent at a server without a socket: requests below its URL reach its handler. */
 export interface Served {
   readonly handler: Handler;
   readonly store: HandlerOptions["store"];

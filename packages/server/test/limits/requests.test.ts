@@ -219,7 +219,7 @@ describe("limits.rate.failures", () => {
 });
 
 describe("a custom limiter", () => {
-  /** Keeps what is taken. */
+  /** Records what is taken. */
   function spent(answer: Awaited<ReturnType<RateLimiter["take"]>>): RateLimiter & { readonly keys: string[] } {
     const keys: string[] = [];
     return {

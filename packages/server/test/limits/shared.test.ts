@@ -54,7 +54,7 @@ function cluster(rate: RateLimits, servers = 2) {
     onTestFinished(() => handler.close());
     return handler;
   });
-  /** The statuses of so many requests at once, at the servers in turn. */
+  /** The statuses of concurrent requests, at the servers in turn. */
   const list = (count: number, name = "ada"): Promise<number[]> =>
     Promise.all(
       Array.from({ length: count }, async (_, at) => {
@@ -134,7 +134,7 @@ describe("limits.rate.principal over several servers", () => {
     expect(log).toHaveLength(2);
     rates.before = () => Promise.resolve();
     clock.advance(1_500);
-    // What has come back since then is used on its own, and with it all is reported.
+    // The refilled part is used locally, and reported with all of it.
     expect(count(await list(20), 200)).toBeLessThanOrEqual(4);
     await settled();
     clock.advance(30_000);
@@ -157,12 +157,12 @@ describe("limits.rate.principal over several servers", () => {
     clock.advance(1_000);
     await waiting;
     expect(answered).toBe(50);
-    // The call is still under way: nobody waits for it.
+    // The call is still under way, and nothing waits for it.
     expect(count(await list(100), 200)).toBe(51);
     gate.resolve();
     await settled();
     expect(count(await list(10), 200)).toBe(0);
-    // The call did take effect after its second. What was let through meanwhile is reported, and nothing twice: 101 in all.
+    // The call took effect after its second. What was allowed meanwhile is reported, and nothing twice: 101 in all.
     clock.advance(100);
     await settled();
     const key = rates.calls[0]?.[0]?.key ?? "";
@@ -259,7 +259,7 @@ test("with more callers than can be reported, each is limited locally, and none 
 });
 
 describe("a request that waits for a shared limit", () => {
-  /** Limiters on a store whose calls take so many milliseconds. */
+  /** Limiters on a store whose calls take this many milliseconds. */
   function slow(ms: number) {
     const clock = fakeClock();
     const rates = testRates(clock);

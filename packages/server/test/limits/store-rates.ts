@@ -5,7 +5,7 @@ import type { RateTaken, RateUse, StoreRates } from "../../src/store/index.ts";
 export interface TestRates extends StoreRates {
   /** All calls. */
   readonly calls: (readonly RateUse[])[];
-  /** What a call waits for. A rejection fails it before it takes effect. */
+  /** What a call awaits. A rejection fails it before it takes effect. */
   before: () => Promise<void>;
 }
 

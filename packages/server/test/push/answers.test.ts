@@ -39,7 +39,7 @@ async function delivering(answers: Answers, options: Parameters<typeof harness>[
   return { ...hook, ...made, clock, untilDue, failed };
 }
 
-/** Everything that has to arrive, arrived: once and in order. */
+/** Everything that must arrive has arrived, once and in order. */
 async function arrived({ row, received, clock }: Awaited<ReturnType<typeof delivering>>): Promise<void> {
   await until(async () => {
     const { due, config } = (await row("t")) ?? {};

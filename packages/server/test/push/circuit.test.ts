@@ -62,7 +62,7 @@ describe("what another process has learned of an origin", () => {
     return origin;
   }
 
-  /** What a process tells of an origin at a time. */
+  /** The reports of a process about an origin. */
   function told(origin: Origin<string>, at: number): Known {
     const known = origin.news({ wall: at, elapsed: at }, repeat);
     if (known === undefined) throw new Error("nothing is told");

@@ -33,7 +33,7 @@ export async function storedOf(store: Store, task: TaskKey): Promise<readonly St
   return (await rowsOf(store, task)).map(({ value }) => JSON.parse(value) as StoredConfig);
 }
 
-/** Opens what a config keeps secret. */
+/** Opens the sealed members of a config. */
 export function opened(sealed: string, task: TaskKey, id: string, { keys }: PushSettings): Promise<unknown> {
   return createSealer(pushKeyring(keys)).open(sealed, task, id);
 }

@@ -4,7 +4,7 @@ import { fakeClock } from "@parley/testing";
 import { making, working } from "../../../testing/src/store/given.ts";
 import { configRow, harness, receiver, until } from "./support.ts";
 
-/* Rows that a process has claimed which is gone. No time passes, unless a test says so. */
+/* Rows claimed by a process that is dead. No time passes, unless a test says so. */
 
 const claimed = { claim: "of another", holder: "other" };
 
@@ -70,7 +70,7 @@ describe("a claim of a process", () => {
     await until(() => expect(outbox.isBusy).toBe(false));
     expect(received).toEqual([]);
     lost.add("other");
-    // Nobody looks, because nobody said that a process is gone.
+    // Nothing polls, because nothing reported a dead process.
     outbox.look();
     await until(() => expect(outbox.isBusy).toBe(false));
     expect(received).toEqual([]);
@@ -94,7 +94,7 @@ describe("a claim of a process", () => {
     store.append = (items) => {
       const [claim] = /"claim":"[^"]*","holder":"me"/.exec(JSON.stringify(items).replaceAll("\\", "")) ?? [];
       if (claim !== undefined) held.push(claim);
-      // The process stands still after its first claim.
+      // The process is paused after its first claim.
       if (held.length === 1) clock.advance(501);
       return stored.call(store, items);
     };

@@ -65,7 +65,7 @@ describe("a receiver that does not answer delays no other", () => {
       expect(await store.dueFeatures({ feature: "push", now: clock.now(), limit: 1 })).toEqual([]),
     );
     expect(attempts()).toBe(5);
-    // Its rows were put off without an attempt.
+    // Its rows were deferred without an attempt.
     const rows = await store.dueFeatures({ feature: "push", now: Infinity, limit: 1_000 });
     expect(rows.filter(({ value }) => value.includes("problem"))).toHaveLength(5);
     // After the pause it is tried once more.
@@ -138,7 +138,7 @@ describe("a receiver that does not answer delays no other", () => {
       },
     ]);
     outbox.start();
-    // Those that have no place are put off. Of the 256 of one owner two are claimed; the row of the other owner is read last.
+    // Those without a place are deferred. Of the 256 of one owner two are claimed; the row of the other owner is read last.
     const due = () => store.dueFeatures({ feature: "push", now: clock.now(), limit: 2_001 });
     await until(async () => expect((await due()).length).toBe(255));
     expect(asked.length).toBe(2);

@@ -7,11 +7,11 @@ import { making, working } from "../../../testing/src/store/given.ts";
 import { bound } from "../engine/support.ts";
 import { configRow, harness, until, type Harness } from "./support.ts";
 
-/* What processes tell each other of receivers, so that a fresh one does not begin again (docs/decisions/webhooks.md). */
+/* What processes publish about receivers, so a fresh one does not start from scratch (docs/decisions/webhooks.md). */
 
 const host = "receiver.example.com";
 
-/** A receiver that many processes call. `answer`: what it does with a request; a process is named by who made its dialer. */
+/** A receiver that many processes call. `answer`: what it does with a request; a process is named by the creator of its dialer. */
 function receiving(answer: (process: string) => number | Promise<number>) {
   const asked: string[] = [];
   const open = { now: 0, most: 0 };
@@ -39,7 +39,7 @@ async function fill(store: Store, clock: FakeClock, name: string, count: number)
   await store.append(items);
 }
 
-/** A process that begins to deliver. */
+/** A process that starts to deliver. */
 function starting(store: Store, clock: FakeClock, dialer: Dialer): Harness {
   const made = harness({ store, clock, settings: { dialer } });
   made.outbox.start();
@@ -56,13 +56,13 @@ const soon = (clock: FakeClock, check: () => unknown): Promise<void> =>
     await check();
   });
 
-/** Lets a process fail until it sends nothing for a while, and tell it. */
+/** Makes a process fail until it sends nothing for a while, and publish that. */
 async function giveUp(made: Harness, clock: FakeClock, asked: readonly string[]): Promise<void> {
   await fill(made.store, clock, "given-up", 50);
   made.outbox.look();
   await until(() => expect(asked).toHaveLength(5));
   await until(async () => expect(await dueNow(made.store, clock)).toEqual([]));
-  // It tells others soon, and not only when it ends.
+  // It publishes soon, not only at its end.
   clock.advance(250);
 }
 
@@ -75,7 +75,7 @@ describe("a fresh process", () => {
     await old.outbox.stop(60_000);
     await fill(store, clock, "new", 200);
     const fresh = starting(store, clock, dialerOf("fresh"));
-    // They are put off without an attempt.
+    // They are deferred without an attempt.
     await until(async () => expect(await dueNow(store, clock)).toEqual([]));
     const rows = await store.dueFeatures({ feature: "push", now: Infinity, limit: 1_000 });
     expect(rows.filter(({ value }) => value.includes("problem"))).toHaveLength(5);

@@ -30,7 +30,7 @@ export interface Received {
   readonly body: any;
 }
 
-/** How a receiver answers: with a status, or in a way of its own. `count`: how many requests of this path came before. */
+/** How a receiver answers: with a status, or by a function. `count`: earlier requests of this path. */
 export type Answers = (request: Received, count: number, response: ServerResponse) => number | undefined;
 
 export interface Receiver {
@@ -40,7 +40,7 @@ export interface Receiver {
   at(path: string): readonly Received[];
 }
 
-/** A receiver. It takes everything unless `answers` says otherwise. */
+/** A receiver that accepts everything unless `answers` says otherwise. */
 export async function receiver(answers: Answers = () => 204): Promise<Receiver> {
   const received: Received[] = [];
   const listener: RequestListener = (request, response) => {
@@ -73,7 +73,7 @@ async function listening(
   return `${protocol}://127.0.0.1:${(server.address() as AddressInfo).port}`;
 }
 
-/** A signature that tells what was signed. */
+/** A signature that shows what was signed. */
 export const plainSigner: PushSigner = {
   signature: ({ id, timestamp }, secret) =>
     Promise.resolve(`v1a,${id}.${timestamp}${secret === undefined ? "" : ` v1,${secret}`}`),
@@ -108,7 +108,7 @@ export interface Harness {
   readonly log: readonly Line[];
   /** Stores records of a task, as the engine does: the rows of its configs are woken. */
   append(taskId: string, ...records: readonly NewRecord[]): Promise<void>;
-  /** Makes a task with configs. The value is the address, or members of the config. */
+  /** Creates a task with configs. The value is the address, or members of the config. */
   task(taskId: string, configs: Readonly<Record<string, string | Partial<StoredConfig>>>): Promise<void>;
   row(taskId: string, configId?: string): Promise<(FeatureRow & { readonly config: StoredConfig }) | undefined>;
   parked(taskId: string, configId?: string): Promise<StoredConfig | undefined>;
@@ -200,7 +200,7 @@ export function configRow(id: string, given: string | Partial<StoredConfig>, due
   return due === undefined ? set : { ...set, due };
 }
 
-/** The states and artifacts that a receiver was told of, in short. */
+/** The states and artifacts that a receiver got, in short. */
 export function gists(received: readonly Received[]): readonly string[] {
   return received.map(({ body: { statusUpdate, artifactUpdate, task, ...other } }) => {
     if (statusUpdate) return stateOf(statusUpdate.status.state);

@@ -46,7 +46,7 @@ function folded(id: string, records: readonly NewRecord[]): unknown {
   return JSON.parse(JSON.stringify(fold.snapshot())) as unknown;
 }
 
-/** What becomes of tasks that are larger than what a store gives at once, here a small one so that it is quick. */
+/** Tasks that are larger than what a store returns at once; the limit is small here, to be quick. */
 export function largeTasks(create: (bounds: StoreBounds) => Promise<Store>): void {
   const text = "x".repeat(10_000);
 
@@ -61,7 +61,7 @@ export function largeTasks(create: (bounds: StoreBounds) => Promise<Store>): voi
     };
     await expect(store.load(owner, "big", all)).rejects.toMatchObject(refusal);
     await expect(store.list(owner, { limit: 9, ...all })).rejects.toMatchObject(refusal);
-    // Less of it, and all else, is there as ever.
+    // Less of it, and everything else, is still there.
     const bare = await store.load(owner, "big", { artifacts: false });
     expect(bare?.task.history?.map(({ parts }) => parts[0]?.text)).toEqual(["continue", "!"]);
     const listed = await store.list(owner, { limit: 9, artifacts: false });
@@ -128,7 +128,7 @@ export function largeTasks(create: (bounds: StoreBounds) => Promise<Store>): voi
       }
     };
     await check();
-    // One record is all of an artifact now, and a piece of its own.
+    // One record is now all of an artifact, and a separate piece.
     await store.sweep({ now: 0, compactBefore: 5000, limit: 9 });
     const compacted = await store.load(owner, "t", all);
     expect(compacted?.task).toEqual(folded("t", records));

@@ -191,7 +191,7 @@ describe("a batch of wake-ups", () => {
     expect(errors).toHaveLength(1);
     clock.advance(1000);
     await flush();
-    // Not on its own, again and again.
+    // Not automatically, again and again.
     expect(ids()).toEqual([["lost"]]);
     batch.add(["next"]);
     await flush();

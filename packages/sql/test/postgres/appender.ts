@@ -1,4 +1,4 @@
-// Appends to the same tasks as other processes do, in an order of its own, and prints how many items were stored.
+// Appends to the same tasks as other processes, in a different order, and prints how many items were stored.
 import type { AppendItem } from "@parley/server/store";
 import { postgresStore } from "@parley/sql/postgres";
 

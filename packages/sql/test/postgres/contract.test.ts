@@ -30,7 +30,7 @@ const onServer: StoreContractOptions = {
     return open(schemaOf(store));
   },
   share: (store) => open(schemaOf(store)),
-  // The old store keeps its connections, as those of a killed process that the server has not noticed yet.
+  // The old store keeps its connections, like a killed process that the server has not noticed yet.
   crash(store) {
     fallen.push(store);
     return open(schemaOf(store));

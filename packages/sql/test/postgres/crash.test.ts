@@ -5,7 +5,7 @@ import { startPooler } from "../../../../test/postgres/pooler.ts";
 import { startPostgres, type PostgresServer } from "../../../../test/postgres/server.ts";
 import { alice, making } from "./given.ts";
 
-/** A server of this file, which it crashes. A commit waits for others, so that many are in the middle of theirs. */
+/** A server of this file, which it crashes. A commit waits for others, so many are in progress. */
 let server: PostgresServer;
 const opened: { close(): Promise<unknown> }[] = [];
 
@@ -23,7 +23,7 @@ async function open(url: string, schema: string): Promise<Store> {
   return store;
 }
 
-/** Appends from several stores until `harm` is over. Every one that was acknowledged is there, once, and no other one half. */
+/** Appends from several stores until `harm` is over. Every acknowledged one is there, once, and no other is half stored. */
 async function survives(stores: readonly Store[], name: string, harm: () => Promise<void>): Promise<number> {
   let isOver = false;
   const acknowledged: string[] = [];
@@ -32,7 +32,7 @@ async function survives(stores: readonly Store[], name: string, harm: () => Prom
       const id = `${name}-${at}-${count}`;
       try {
         const [outcome] = await store.append([making(id, `c${at}`)]);
-        // A commit that took effect and was run again would be refused as one that exists.
+        // A commit that took effect and ran again would be rejected as existing.
         expect(outcome).toMatchObject({ ok: true });
         acknowledged.push(id);
       } catch (thrown) {
@@ -87,7 +87,7 @@ describe("a node behind a pooler, and one that is not", () => {
     const told: (string | undefined)[] = [];
     direct.watch?.((taskId) => void told.push(taskId));
     await behind.append([making("t")]);
-    // It looks on its own after ten minutes only.
+    // It polls only after ten minutes.
     await expect.poll(() => told).toContain("t");
     expect((await behind.check?.())?.changes).toBe("polled");
   });

@@ -35,7 +35,7 @@ async function proxied(): Promise<{ proxy: Proxy; url: string }> {
   return { proxy, url: url.href };
 }
 
-/** A table of its own, with one row for each id. */
+/** A separate table, with one row for each id. */
 async function table(db: Database, ...ids: readonly number[]): Promise<string> {
   const name = `t${Math.random().toString(36).slice(2)}`;
   await db.query(`CREATE TABLE ${name} (id bigint PRIMARY KEY, n bigint NOT NULL DEFAULT 0)`);
@@ -43,7 +43,7 @@ async function table(db: Database, ...ids: readonly number[]): Promise<string> {
   return name;
 }
 
-/** The table that tells what became of a commit, as the store has it. */
+/** The table that records the outcome of a commit, as the store has it. */
 async function witnessing(db: Database): Promise<void> {
   await db.query(
     "CREATE TABLE IF NOT EXISTS witnesses (id uuid PRIMARY KEY, token bigint NOT NULL, at timestamptz NOT NULL DEFAULT now())",
@@ -209,7 +209,7 @@ describe("a lost connection", () => {
   test.each<[string, Harm, runs: number]>([
     ["cut", "cut", 2],
     ["cut after", "cut after", 1],
-    // PgBouncer has this state for all that it says itself.
+    // PgBouncer uses this state for its own errors.
     ["a pooler's error before it", { way: "cut", answer: pooler }, 2],
     ["a pooler's error after it", { way: "cut after", answer: pooler }, 1],
     ["the end of an idle session", { way: "cut", answer: errorMessage("FATAL", "57P05", "idle") }, 2],
@@ -236,7 +236,7 @@ describe("a lost connection", () => {
     const name = await table(await open(), 1, 2);
     let lost = 0;
     const bothLost = gate();
-    /** The commits take effect, are not answered, and are gone. */
+    /** The commits take effect, are not answered, and are lost. */
     const driver: PostgresDriver = {
       ...plain,
       async hold(body, silence) {

@@ -7,7 +7,7 @@ import { postgresStore, type PostgresStore } from "@parley/sql/postgres";
 import { useDatabase } from "../../../../test/postgres/database.ts";
 import { startProxy } from "../../../../test/postgres/proxy.ts";
 
-/* A process whose database is busy says that it is alive all the same, and in time: else others take its tasks. */
+/* A process whose database is busy still beats in time; otherwise others take its tasks. */
 
 const database = useDatabase();
 const opened: { close(): Promise<void> }[] = [];
@@ -36,7 +36,7 @@ async function storeOver(
   return { store, pool };
 }
 
-/** Keeps every connection of a pool that nobody has, with as many statements again in its line, until it is called. */
+/** Holds every free connection of a pool, with as many statements queued, until it is called. */
 async function fill(pool: pg.Pool, max: number): Promise<() => Promise<void>> {
   const sleeping = Array.from({ length: 2 * max }, () =>
     pool.query("/* fill */ SELECT pg_sleep(60)").catch((error: unknown) => error),
@@ -78,7 +78,7 @@ describe("a heartbeat of a process whose pool is full", () => {
     for (let times = 0; times < 3; times += 1) {
       await expect(store.nodes?.beat("a", 20)).rejects.toMatchObject({ code: "Unavailable" });
     }
-    // What looks for other nodes waits there too.
+    // The poll for other nodes waits there too.
     expect(pool.waitingCount - before).toBeLessThanOrEqual(2);
     taken.release();
     await expect.poll(() => store.nodes?.beat("a", within).catch(() => undefined)).toMatchObject([{ name: "a" }]);
@@ -139,7 +139,7 @@ describe("a node whose pool is full for longer than lease.ttl", () => {
     const { task } = (await one.service.call("SendMessage", request, callContext())).payload.value;
     const two = await nodeOver("two");
     const empty = await fill(one.pool, 3);
-    // Each heartbeat of the second one looks at the first: some more than there are in lease.ttl.
+    // Each heartbeat of the second one reads the first: some more than there are in lease.ttl.
     const known = async (): Promise<number> =>
       Number((await database().run("SELECT beats FROM kept.nodes WHERE name = 'two'")).rows[0]?.beats);
     const until = (await known()) + 32;

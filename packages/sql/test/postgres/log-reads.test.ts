@@ -5,7 +5,7 @@ import { useDatabase } from "../../../../test/postgres/database.ts";
 import { countingDriver, type CountingDriver } from "./counting.ts";
 import { alice, chunk, keyOf, making } from "./given.ts";
 
-/** Readers of many tasks that are told together read together. */
+/** Readers of many tasks that are woken together read together. */
 
 const database = useDatabase();
 const open: Store[] = [];
@@ -41,7 +41,7 @@ describe("concurrent reads of logs", () => {
       expect(seqs(page)).toEqual([2, 3, 4].slice(0, 1 + (at % 3)));
       expect(page?.head).toMatchObject({ task: keyOf(`t${at}`), seq: 2 + (at % 3) });
     }
-    // Those who have read all that there is, those who ask for what is not theirs, and those who ask twice.
+    // Readers that are up to date, that ask for foreign tasks, and that ask twice.
     const none = await Promise.all([
       store.read(alice, "t0", { after: 2, limit: 256 }),
       store.read({ agent: alice.agent, owner: "bob" }, "t0", { after: 1, limit: 256 }),

@@ -62,7 +62,7 @@ describe("migrations", () => {
     const told = vi.fn<() => void>();
     store.watch?.(told);
     try {
-      // Without wake-ups it looks at a sequence.
+      // Without wake-ups it polls a sequence.
       await vi.waitFor(async () => {
         await other.append([making(`t${Math.random()}`)]);
         expect(told).toHaveBeenCalled();

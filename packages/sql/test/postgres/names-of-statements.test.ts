@@ -5,7 +5,7 @@ import { startPooler } from "../../../../test/postgres/pooler.ts";
 import { connect } from "../../src/postgres/connect.ts";
 import type { Database } from "../../src/postgres/database.ts";
 
-/** What runs often is parsed and planned once in a connection, where each connection keeps its session. */
+/** Frequent statements are parsed and planned once a connection, if each connection keeps its session. */
 
 const database = useDatabase();
 const opened: { close(): Promise<void> }[] = [];

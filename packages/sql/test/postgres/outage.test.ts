@@ -30,7 +30,7 @@ describe("a database that becomes unavailable in the middle of an append", () =>
       for (const [at, each] of settled.entries()) {
         const found = await Promise.all(["a", "b"].map((half) => store.head(alice, `${round}${ids[at]}-${half}`)));
         expect(new Set(found.map((head) => head !== undefined)).size).toBe(1);
-        // One that may have been committed before its answer was lost is told as such.
+        // One that may have been committed before its answer was lost says so.
         if (each.status === "fulfilled") expect(found[0]).toBeDefined();
         else expect((each.reason as A2AError).code).toBe("Unavailable");
       }
@@ -60,7 +60,7 @@ describe("a database that becomes unavailable in the middle of an append", () =>
     });
     await store.append([making("t")]);
     isAway = true;
-    // Each has a transaction of its own.
+    // Each has its own transaction.
     const calls = Array.from({ length: 10 }, (_, call) =>
       store.append(Array.from({ length: 1000 }, (_each, at) => making(`${call}-${at}`))),
     );

@@ -56,7 +56,7 @@ describe("deleting an owner", () => {
     const schema = "forgets_one";
     const made = await store(schema);
     await made.append([context(alice, "c"), context(bob, "c")]);
-    // A transaction of Bob that has not ended, such as a large group of appends, or a VACUUM of the table.
+    // An open transaction of Bob, such as a large group of appends, or a VACUUM of the table.
     const other = await held(`UPDATE ${schema}.contexts SET touched = touched WHERE id > 0 AND owner =
       (SELECT id FROM ${schema}.scopes WHERE name LIKE '%bob%')`);
     await forgetAll(made);
@@ -103,7 +103,7 @@ describe("deleting an owner", () => {
     await made.append([{ task: keyOf("t"), records: [done("t")] }]);
     const sweep = await held(`SELECT 1 FROM ${schema}.tasks FOR UPDATE`);
     const erased = eraseOwner(made, alice);
-    // Beyond what twenty rounds take without a pause.
+    // More than twenty rounds take without a pause.
     await new Promise((resolve) => setTimeout(resolve, 500));
     await sweep.end();
     expect(await erased).toEqual({ tasks: 1, canceled: 0 });

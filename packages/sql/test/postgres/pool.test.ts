@@ -41,7 +41,7 @@ describe("a pool of the program", () => {
     opened.push(store);
     expect(verdicts(await store.append([making("a"), making("b")]))).toEqual(["ok", "ok"]);
     await store.load({ agent: "agent", owner: "alice" }, "a", { artifacts: true });
-    // Node tells of warnings in a later tick.
+    // Node reports warnings in a later tick.
     await new Promise((resolve) => setImmediate(resolve));
     expect(lines).toEqual([]);
   });
@@ -53,7 +53,7 @@ describe("a pool of the program", () => {
     const taken = await pool.connect();
     await expect(db.query("SELECT 1")).rejects.toMatchObject({ code: "Unavailable" });
     taken.release();
-    // The pool lends a client to the call that has given up, which gives it back.
+    // The pool lends a client to the abandoned call, which returns it.
     const isBack = (): Promise<boolean> => db.query("SELECT 1").then(Boolean, () => false);
     await expect.poll(isBack).toBe(true);
     expect([pool.totalCount, pool.waitingCount]).toEqual([1, 0]);

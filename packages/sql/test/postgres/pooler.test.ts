@@ -30,7 +30,7 @@ describe("behind a pooler", () => {
     const { db, wakeup, lines } = await behind("transaction");
     expect(db.server.pooled).toBe(true);
     await db.query("CREATE TABLE t (id bigint PRIMARY KEY)");
-    // More at a time than the pooler has connections, with statements of which each needs the session of the one before.
+    // More concurrent calls than the pooler has connections, with statements that each need the previous one's session.
     await Promise.all(
       Array.from({ length: 40 }, (_, id) =>
         db.transaction({ mode: "write" }, async (tx) => {
@@ -51,7 +51,7 @@ describe("behind a pooler", () => {
       expect.stringContaining("the pooler rejects timeout settings"),
       expect.stringContaining("notifications do not pass the pooler"),
     ]);
-    // Nobody would hear it.
+    // Nobody would receive it.
     wakeup.publish(["a"]);
     const listening = await db.query(
       "SELECT count(*) FROM pg_stat_activity WHERE query LIKE 'LISTEN%' AND datname = current_database()",

@@ -8,7 +8,7 @@ const bob = { ...alice, owner: "bob" };
 const all = { limit: 9, artifacts: false } as const;
 
 /*
- * A replica that lacks the newest commits takes over, or the database is restored to a moment before, while nodes run that remember more. The
+ * A replica without the newest commits takes over, or the database is restored to an earlier state, while nodes run that remember more. The
  * sequences are those of that moment too.
  */
 test("a node that remembers a deleted owner finds nobody else under its id, and writes for it as for a new one", async () => {
@@ -24,14 +24,14 @@ test("a node that remembers a deleted owner finds nobody else under its id, and 
     await two.append([{ ...making("t2"), task: { ...bob, taskId: "t2" } }]);
     expect(await one.list(alice, all)).toEqual({ tasks: [], total: 0 });
     expect((await one.conversation({ ...alice, contextId: "c" }, { limit: 9 })).entries).toEqual([]);
-    // What is stored for her now, all nodes find.
+    // All nodes find what is stored for her now.
     expect(verdicts(await one.append([making("t3")]))).toEqual(["ok"]);
     for (const store of [one, two]) {
       expect((await store.head(alice, "t3"))?.task.owner).toBe("alice");
       expect((await store.list(alice, all)).tasks.map(({ task }) => task.id)).toEqual(["t3"]);
       expect((await store.list(bob, all)).tasks.map(({ task }) => task.id)).toEqual(["t2"]);
     }
-    // Somebody else may create her anew, and then the first node finds that too.
+    // Another node may create her again, and then the first node finds that too.
     await database().run(
       `TRUNCATE ${schema}.tasks, ${schema}.contexts, ${schema}.counts, ${schema}.log, ${schema}.scopes`,
     );

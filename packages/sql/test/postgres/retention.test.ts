@@ -42,7 +42,7 @@ async function over(to: Store, ...ids: readonly string[]): Promise<void> {
   await to.append(ids.map((id) => ({ task: keyOf(id), records: [chunk(id, "x", false), done(id)] })));
 }
 
-/** Runs `body` as a user who may read and write the tables of a schema, and neither make nor drop any. */
+/** Runs `body` as a user who may read and write the tables of a schema, and neither create nor drop any. */
 async function limitedTo(schema: string, body: (url: string) => Promise<void>): Promise<void> {
   const name = `only_${schema}`;
   const password = "only-reads-and-writes";
@@ -85,7 +85,7 @@ describe("retention", () => {
     const one = await store(schema);
     await over(one, "old1", "old2", "new");
     const name = await age(schema, ["old1", "old2"], 9);
-    // A trigger tells of each record that is deleted.
+    // A trigger records each deleted record.
     await database().run(`CREATE TABLE ${schema}.deletions (task bigint);
       CREATE FUNCTION ${schema}.note() RETURNS trigger LANGUAGE plpgsql AS
         'BEGIN INSERT INTO ${schema}.deletions VALUES (old.task); RETURN old; END';

@@ -45,7 +45,7 @@ async function stateOf(store: Store): Promise<StoreCondition | undefined> {
   return found;
 }
 
-/** The message of an `Unavailable` error that has no secret in it, nor in what is logged of it. */
+/** The message of an `Unavailable` error without a secret in it or in its log. */
 async function refusal(call: Promise<unknown>): Promise<string> {
   const thrown = await call.then(
     () => undefined,
@@ -159,7 +159,7 @@ describe("a misconfiguration is named, without the password", () => {
     });
   });
 
-  // A disk cannot be filled here. The server sends what it sends then.
+  // A disk cannot be filled here, so the server sends the same error.
   test.each([
     ["53100", "The disk of the database is full"],
     ["53200", "The database is out of memory"],

@@ -6,7 +6,7 @@ import { startProxy, type Proxy } from "../../../../test/postgres/proxy.ts";
 import { alice, making, verdicts } from "./given.ts";
 
 /*
- * A network that loses packets: nothing is answered, and nothing is refused. The time limit of statements is longer than a test may take: what
+ * A network that loses packets: nothing is answered, and nothing is rejected. The time limit of statements is longer than a test may take: what
  * ends does so by `outageTimeout`.
  */
 
@@ -50,9 +50,9 @@ describe("a network that loses every packet", () => {
       }
     }
     proxy.isSilent = false;
-    // The connections that were begun meanwhile are given up first.
+    // The connections that were started meanwhile are closed first.
     await expect.poll(() => store.append([making("v")]).then(verdicts, () => undefined)).toEqual(["ok"]);
-    // What was refused is not stored later either.
+    // What was rejected is not stored later either.
     expect(await store.head(alice, "u")).toBeUndefined();
   });
 

@@ -15,7 +15,7 @@ afterEach(async () => {
   for (const store of open.splice(0)) await store.close();
 });
 
-/** Two nodes, and what the second one is told. */
+/** Two nodes, and the second one's notifications. */
 async function nodes(schema: string, options: Partial<PostgresStoreOptions> = {}) {
   const all = { database: database().url, schema, connections: 3, ...options };
   const [one, two] = [await postgresStore(all), await postgresStore(all)];
@@ -62,7 +62,7 @@ describe("watch", () => {
   ] as const)("reports it by polling if %s", async (_, schema, wakeup) => {
     const { one, two, told } = await nodes(schema, { wakeup, pollInterval: 20 });
     expect(two.wakeup.isConnected).toBe(false);
-    // The first look says that anything may have changed before it.
+    // The first poll says that anything may have changed before it.
     await expect.poll(() => told.length).toBeGreaterThan(0);
     await quiet(told);
     await one.append([making("t")]);
@@ -76,11 +76,11 @@ describe("watch", () => {
     const blocker = new pg.Client({ connectionString: database().url });
     await blocker.connect();
     try {
-      // The whole table: each connection has a row of its own.
+      // The whole table: each connection has its own row.
       await blocker.query("BEGIN; LOCK TABLE late.counts IN SHARE MODE");
       const appending = one.append([{ task: keyOf("t"), expect: 1, records: [done("t")] }]);
       await expect.poll(async () => (await database().run(isBlocked)).rows.length).toBeGreaterThan(0);
-      // It has begun for many looks now, and each of them tells it, so that one comes after the commit.
+      // It has been open for many polls, and each reports it, so one follows the commit.
       for (let looks = 0; looks < 10; looks += 1) await next(told);
       let state: string | undefined;
       const end = two.watch?.(() => {
@@ -98,19 +98,19 @@ describe("watch", () => {
   });
 });
 
-/** Whoever waits for a lock does so until a busy machine has seen it. */
+/** A lock waiter waits until a busy machine has seen it. */
 const patient = { lockTimeout: 60_000, statementTimeout: 60_000, outageTimeout: 120_000 };
 
-/** Whether somebody waits for a lock in this database. */
+/** Whether something waits for a lock in this database. */
 const isBlocked = "SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'";
 
-/** Waits until a listener is told something more. */
+/** Waits until a listener gets another notification. */
 async function next(told: unknown[]): Promise<void> {
   told.length = 0;
   await expect.poll(() => told.length, { interval: 5 }).toBeGreaterThan(0);
 }
 
-/** Waits until nothing is told for some looks. */
+/** Waits until some polls report nothing. */
 async function quiet(told: unknown[]): Promise<void> {
   await expect
     .poll(async () => {
@@ -121,7 +121,7 @@ async function quiet(told: unknown[]): Promise<void> {
     .toBe(0);
 }
 
-/** A `Watch` whose looks a test answers: `last`, the transactions that are over, and the next one. */
+/** A `Watch` whose polls a test answers: `last`, the finished transactions, and the next one. */
 function watching() {
   vi.useFakeTimers();
   const asked: { resolve(result: Result): void; reject(error: Error): void }[] = [];
@@ -136,7 +136,7 @@ function watching() {
     watch,
     asked,
     lines,
-    /** How often listeners were told with the next look. */
+    /** How often listeners were notified with the next poll. */
     async look(answer: readonly [last: number, over: number, next: number] | Error) {
       const before = told;
       await vi.advanceTimersByTimeAsync(500);
@@ -160,7 +160,7 @@ describe("polls", () => {
     watch.took(11);
     watch.took(12);
     expect(await look([12, 102, 102])).toBe(0);
-    // One that had the answer of its place only after the look counts as foreign there, and nowhere else.
+    // One that got its place only after the poll counts as foreign there, and nowhere else.
     expect(await look([13, 103, 103])).toBe(1);
     watch.took(13);
     expect(await look([13, 103, 103])).toBe(1);

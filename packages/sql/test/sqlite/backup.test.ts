@@ -22,7 +22,7 @@ function artifactOf(id: string): NewRecord {
   return { ...common, kind: "artifactUpdate", json: JSON.stringify({ taskId: id, contextId: "c", artifact }) };
 }
 
-/** Stores finished tasks, each in one item, until it is told to stop. Returns the ids of those that were acknowledged. */
+/** Stores finished tasks, each in one item, until it is told to stop. Returns the acknowledged ids. */
 function writing(store: Store) {
   const stored: string[] = [];
   let isOver = false;

@@ -58,8 +58,8 @@ describe.each(drivers)("sqliteStore on %s", (driver) => {
 });
 
 /**
- * What a short run has of the contract: its random histories. The statements are those of the store without a thread, which has the whole
- * contract, and to start a thread for each case takes longer than all else.
+ * A short run only has the contract's random histories. The statements are those of the store without a thread, which has the whole
+ * contract, and starting a thread for each case takes longer than everything else.
  */
 function contractInShort(_: unknown, options: StoreContractOptions): void {
   it("behaves like the reference, through appends, sweeps, reads and crashes", () => storeHistories(options));

@@ -89,7 +89,7 @@ describe("a full disk", () => {
       // A small write has found room; a large one has not.
       await expect(store.append([making("large", "x".repeat(100_000))])).rejects.toMatchObject({ code: "Unavailable" });
       expect(await store.check?.()).toEqual(full);
-      // Another process makes room.
+      // Another process frees space.
       const other = await sqliteStore({ path, thread: false });
       await other.sweep({ now: 0, deleteBefore: 2000, limit: 100 });
       await other.close();

@@ -161,7 +161,7 @@ const said = (more: object = {}, text = "hi"): object => ({
 });
 const url = "http://localhost/hook";
 
-/** Calls that name a task, and what is refused if there is none. */
+/** Calls that name a task, and are rejected without one. */
 const calls: readonly (readonly [string, OperationName, (taskId: string) => object, object?])[] = [
   ["read it", "GetTask", (id) => ({ id })],
   ["read a part of it", "GetTask", (id) => ({ id, historyLength: 1 })],

@@ -190,6 +190,6 @@ it("a task whose every run ends the process is suspended once it has done so alo
     over = !next.isDead();
     if (over) expect(await states()).toEqual(["TASK_STATE_COMPLETED", "TASK_STATE_WORKING", "TASK_STATE_COMPLETED"]);
   }
-  // One more where it was first tried beside others (docs/decisions/suspended-tasks.md).
+  // One more if it was first tried beside others (docs/decisions/suspended-tasks.md).
   expect([3, 4]).toContain(starts);
 });

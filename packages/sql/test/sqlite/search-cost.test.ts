@@ -15,7 +15,7 @@ afterAll(() => rm(folder, { recursive: true }));
 
 const alice = { agent: "agent", owner: "alice" };
 
-/** A driver that tells of the rows of each statement. */
+/** A driver that records the rows of each statement. */
 function watched(driver: Driver, onRows: (sql: string, rows: number) => void): Driver {
   const prepare: Driver["prepare"] = (sql) => {
     const statement = driver.prepare(sql);

@@ -11,7 +11,7 @@ import { count } from "../../src/sqlite/rows.ts";
 import { openDriver } from "./drivers.ts";
 
 /*
- * A process of release 0.1.0 has version 5 of the tables. It looks at the version when it opens a file, so one that runs continues when a
+ * A process of release 0.1.0 has version 5 of the tables. It checks the version when it opens a file, so a running one continues when a
  * process of this release has changed the tables. These are its statements.
  */
 

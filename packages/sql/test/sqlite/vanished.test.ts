@@ -53,7 +53,7 @@ async function opened(thread: boolean): Promise<Opened> {
   return { store, folder, path, errors, warnings };
 }
 
-/** Calls `ask` until it is refused: reads check the files only from time to time. */
+/** Calls `ask` until it is rejected: reads check the files only from time to time. */
 async function refused(ask: () => unknown): Promise<void> {
   for (;;) {
     try {
@@ -66,7 +66,7 @@ async function refused(ask: () => unknown): Promise<void> {
   }
 }
 
-/** D3: what is acknowledged is there after a restart, so an append into files that were removed is not acknowledged. */
+/** D3: acknowledged data survives a restart, so an append into removed files is not acknowledged. */
 describe.each([
   ["with a writer thread", true],
   ["without a writer thread", false],

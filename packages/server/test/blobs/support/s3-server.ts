@@ -20,7 +20,7 @@ export interface S3Server {
   readonly objects: Map<string, Stored>;
   /** Uploads that are neither complete nor aborted. */
   readonly uploads: Map<string, Map<number, Buffer>>;
-  /** Answers every request with this status, where it is set. */
+  /** Answers every request with this status, if set. */
   failing: number | undefined;
   close(): Promise<void>;
 }

@@ -4,7 +4,7 @@ import { credentials, startS3, type S3Server } from "./s3-server.ts";
 /** A bucket, with the client for it. */
 export interface Bucket {
   readonly client: S3Client;
-  /** The double; `undefined` where the bucket is that of a real server. */
+  /** The double; `undefined` if the bucket is that of a real server. */
   readonly server: S3Server | undefined;
   close(): Promise<void>;
 }
