@@ -12,7 +12,7 @@ export interface Picture {
 
 /** What is asked of a model. */
 export interface Request {
-  /** In the words of the user. */
+  /** As the user wrote it. */
   readonly prompt: string;
   /** The image that is to be changed. Absent: a new one is wanted. */
   readonly base?: { readonly bytes: Uint8Array; readonly mediaType: string };

@@ -150,7 +150,7 @@ function authorizationOf({ shows, user }: Caller): string | undefined {
 
 const tokenOf = (caller: Caller): string | undefined => /^Bearer (.+)$/.exec(authorizationOf(caller) ?? "")?.[1];
 
-/** Who is let in, and which token a scheme has verified for it. */
+/** Which caller is accepted, and the token that a scheme has verified for it. */
 interface Known {
   readonly subject: string;
   readonly token?: string | undefined;

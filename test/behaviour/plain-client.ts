@@ -45,7 +45,7 @@ const rpc = (version: string, method: string, params: object): PlainRequest => (
 });
 const post = (version: string, path: string, body: object): PlainRequest => ({ method: "POST", path, version, body });
 
-/** Every binding with server-sent events, in the words of its version. */
+/** Every binding with server-sent events, in the form of its version. */
 export const plainBindings: readonly PlainBinding[] = [
   {
     name: "JSON-RPC of 1.0",

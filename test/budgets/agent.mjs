@@ -12,7 +12,7 @@ const agent = defineAgent({
     const [word, count] = turn.text.split(" ");
     if (word === "reply") return turn.reply("Forty-two, as it has been for a while now.");
     yield { kind: "artifact", artifact: { artifactId: "a", parts: [{ text: "0" }] } };
-    for (let n = 1; n < Number(count ?? 1); n += 1) yield turn.append("a", [{ text: "and so the tale goes on" }]);
+    for (let n = 1; n < Number(count ?? 1); n += 1) yield turn.append("a", [{ text: "and so the tale runs on" }]);
     return undefined;
   },
 });

@@ -38,7 +38,7 @@ const agent = defineAgent({
     yield { kind: "artifact", artifact: { artifactId: "a", parts: [{ text: "0" }] } };
     for (let n = 1; n < Number(turn.text); n += 1) {
       await next();
-      yield turn.append("a", [{ text: "and so the tale goes on" }]);
+      yield turn.append("a", [{ text: "and so the tale runs on" }]);
     }
     await next();
   },

@@ -141,7 +141,7 @@ describe("processes that serve", () => {
     ["a number that is none", () => ({ processes: 1.5 }), 'must be a whole number from 1 to 256, or "cores"'],
     ["a port that is in use", (port) => ({ processes: 2, port, ...sqlite() }), "another process uses this port"],
     ["an open door", () => ({ processes: 2, host: "0.0.0.0", ...sqlite() }), "there is no authenticator"],
-  ])("reject %s in the words of one process", async (_what, options, sentence) => {
+  ])("reject %s with the error of a single process", async (_what, options, sentence) => {
     const taken = createServer().listen(0, "127.0.0.1");
     await once(taken, "listening");
     try {

@@ -96,7 +96,7 @@ describe("a resumable task inside one long step", () => {
     const id = await send("Go");
     await called(id, 1);
     for (let attempt = 2; attempt <= lives; attempt += 1) {
-      // A process that stops before the step has begun leaves the task, and ends by itself.
+      // A process that stops before the step has begun leaves the task, and ends on its own.
       await vi.waitFor(() => expect(supervisor.lines).toContain(`in step ${attempt - 1}`), patient);
       const before = (await headOf(id))?.run?.deaths ?? 0;
       life.kill("SIGTERM");

@@ -12,7 +12,7 @@ import { Program } from "./program.ts";
 
 const folder = join(import.meta.dirname, "../../examples");
 
-/** Those that another process cannot serve: one needs a database, one ends by itself. */
+/** Those that another process cannot serve: one needs a database, one ends on its own. */
 const inProcess: Readonly<Record<string, () => ReturnType<typeof serve>>> = {
   dbos: () =>
     serve(

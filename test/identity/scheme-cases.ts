@@ -51,7 +51,7 @@ export interface SchemeCase {
   readonly onCards: readonly [string, string];
   /** Whether its tokens are of a known issuer, so that challenges name the metadata of the resource (RFC 9728). */
   readonly hasMetadata: boolean;
-  /** Who is let in. */
+  /** The accepted caller. */
   readonly subject: string;
   /** Bindings that cannot carry its credentials. */
   readonly without?: readonly Binding[];

@@ -2,7 +2,7 @@ import { anonymous, type Message, type Part, type Task } from "@parley/server";
 import type { CallContext } from "@parley/a2a/protocol";
 import type { Client, SendInput, StreamResponse } from "@parley/a2a";
 
-/** Our client, step by step as those of the peers go: `stepsOf` says what comes of each. */
+/** Our client, step by step as those of the peers go: `stepsOf` has the expected result of each. */
 
 function textsOf(parts: readonly Part[] = []): string {
   return parts.map((part) => part.text ?? "").join("");

@@ -156,7 +156,7 @@ const servers: readonly ServerProgram[] = [
   },
 ];
 
-/** What comes of a step, as the peers say it. */
+/** The result of a step, as the peers report it. */
 async function outcomeOf(run: () => Promise<unknown> | undefined): Promise<Outcome & { readonly text?: string }> {
   try {
     return { result: await run() };

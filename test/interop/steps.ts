@@ -99,7 +99,7 @@ export interface Peculiarity {
   readonly why: string;
   readonly version?: Version;
   readonly binding?: BindingName;
-  /** What comes of which steps; `absent`: it has no such step. */
+  /** The results of steps; `absent`: it has no such step. */
   readonly steps: Readonly<Record<string, Outcome | "absent">>;
 }
 

@@ -3,7 +3,7 @@ import type { Socket } from "node:net";
 
 /**
  * Ends a process when this one ends, however that happens, and removes its folder: a small process waits for the end of a pipe. Returns a
- * function that lets go of it.
+ * function that releases it.
  */
 export function tie(pid: number | undefined, signal: "QUIT" | "KILL", folder = ""): () => void {
   if (pid === undefined) return () => undefined;

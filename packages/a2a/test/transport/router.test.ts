@@ -44,7 +44,7 @@ describe("several agents behind one handler", () => {
   });
 
   test.each(["/", "/weatherman/tasks/t1", "/weathe", "", "/.well-known/agent-card.json", "/%77eather/tasks"])(
-    "answer %j, where there is no agent, with a 404 of the protocol",
+    "answer %j, which has no agent, with a 404 of the protocol",
     async (url) => {
       const answer = await ask(serveMounts([mount("/weather")]), request("GET", url));
       expect(answer).toMatchObject({

@@ -117,7 +117,7 @@ describe("a failing payment (v0.1 §8, v0.2 §9)", () => {
     expect(statesOf(paid)).toEqual(states.split(" "));
   });
 
-  test("fails for good after the last attempt", async () => {
+  test("fails permanently after the last attempt", async () => {
     const { client, pay } = await serving({ onMessage: painting({ attempts: 2 }) });
     const asked = await pay((await client.sendMessage("a boat")).task, { authorization: { value: "1" } });
     const failed = await pay(asked, { authorization: { value: "2" } });

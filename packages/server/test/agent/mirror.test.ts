@@ -45,7 +45,7 @@ describe("mirrorArtifactText", () => {
 
   it.each<readonly [how: string, onMessage: (turn: Turn) => ReturnType<AgentDefinition["onMessage"]>, parts: unknown]>([
     [
-      "where the agent ends it without a word",
+      "if the agent ends it without a message",
       async function* (turn) {
         yield turn.artifact({ parts: [text("A")] });
         yield turn.completed();

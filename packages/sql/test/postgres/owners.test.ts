@@ -36,7 +36,7 @@ async function held(text: string) {
   return { run, end: () => run("COMMIT") };
 }
 
-test("what one owner waits for in vain does not fail what others store with the same commit", async () => {
+test("a lock that one owner cannot get does not fail what others store with the same commit", async () => {
   const schema = "locks_one";
   const made = await store(schema, { lockTimeout: 100 });
   await made.append([context(alice, "c"), context(bob, "c")]);
