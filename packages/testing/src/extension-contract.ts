@@ -1,11 +1,10 @@
-import type { SendInput } from "@parley/a2a/internal/client/index";
-import type { Agent, AnyExtension } from "@parley/a2a/internal/protocol/index";
-import type { ClientBinding } from "@parley/a2a/internal/transport/client/binding";
-import type { ContractServer } from "./binding/given.ts";
+import type { AnyExtension } from "@parley/a2a/internal/protocol/index";
 import { activationCases, hookCases } from "./extension/activation-cases.ts";
 import {
   ExtensionSuite,
   type ExtensionCases,
+  type ExtensionContractBinding,
+  type ExtensionContractOptions,
   type ExtensionContractSeen,
   type ExtensionServerOptions,
 } from "./extension/given.ts";
@@ -14,41 +13,7 @@ import { localBindings } from "./in-process.ts";
 import { plainExpect } from "./store/given.ts";
 import type { Runner } from "./store-contract.ts";
 
-export type { ExtensionContractSeen, ExtensionServerOptions };
-
-/** How agents are served over a binding, and called. */
-export interface ExtensionContractBinding {
-  /** Serves an agent with the server's side of the binding. The options go to `createHandler` or `serve` unchanged. */
-  readonly serve: (agent: Agent, options: ExtensionServerOptions) => Promise<ContractServer>;
-  /** The client's side. */
-  readonly client: ClientBinding;
-  /** Versions to speak. Default: `1.0` and `0.3`. */
-  readonly versions?: readonly string[];
-}
-
-/** Options of `extensionContract()`. */
-export interface ExtensionContractOptions<X extends AnyExtension> {
-  /** The extension. */
-  readonly extension: X;
-  /** The extensions that it requires. Default: none. */
-  readonly required?: readonly AnyExtension[];
-  /**
-   * Creates an agent that uses the extension if active, and also answers without it. Default: an agent that echoes the
-   * text of the message as an artifact.
-   */
-  readonly agent?: () => Agent;
-  /** A message of a client with (`active`) or without the extension. Default: a text. */
-  readonly message?: (active: boolean) => SendInput;
-  /**
-   * Checks what a client with the extension received for that message, and throws if something is missing. Default: no
-   * check.
-   */
-  readonly check?: (seen: ExtensionContractSeen<X>) => void | Promise<void>;
-  /** A valid request for each of its methods. */
-  readonly requests?: Readonly<Record<string, unknown>>;
-  /** Bindings to test. Default: JSON-RPC and REST, without a network. */
-  readonly over?: readonly ExtensionContractBinding[];
-}
+export type { ExtensionContractBinding, ExtensionContractOptions, ExtensionContractSeen, ExtensionServerOptions };
 
 /**
  * Tests the promises of every extension (A2A 1.0 §4.6): it is off unless requested, active and echoed over each binding

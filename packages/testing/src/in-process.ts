@@ -11,7 +11,7 @@ import { restBinding as restClient } from "@parley/a2a/internal/transport/rest/c
 import { restBinding as restServer } from "@parley/a2a/internal/transport/rest/handler";
 import type { ServerBinding } from "@parley/a2a/internal/transport/server/binding";
 import { wires } from "@parley/a2a/internal/wires";
-import type { ExtensionContractBinding } from "./extension-contract.ts";
+import type { ExtensionContractBinding } from "./extension/given.ts";
 
 /** Options of `inProcess()`: those of the engine, and overrides of the card. */
 export interface InProcessOptions extends Partial<Omit<EngineOptions, "agents">> {

@@ -10,7 +10,7 @@ import {
   type Turn,
 } from "@parley/a2a/internal/protocol/index";
 import type { FetchLike } from "@parley/a2a/internal/transport/client/binding";
-import type { ExtensionContractBinding } from "./extension-contract.ts";
+import type { ExtensionContractBinding } from "./extension/given.ts";
 import { localBindings } from "./in-process.ts";
 import { plainExpect, type Expectation } from "./store/given.ts";
 import type { Runner } from "./store-contract.ts";

@@ -2,8 +2,7 @@ import { ExtensionReader } from "@parley/a2a/internal/extensions/index";
 import type { AnyExtension, ExtensionMethods, Interceptor } from "@parley/a2a/internal/protocol/index";
 import { deepFreeze } from "@parley/a2a/internal/base/index";
 import type { StreamResponse } from "@parley/a2a/internal/model/index";
-import type { ExtensionContractOptions } from "../extension-contract.ts";
-import { eventsOf, type ExtensionCases, type ExtensionContractSeen, outcomeOf, refusal } from "./given.ts";
+import { eventsOf, type ExtensionCases, type ExtensionContractSeen, outcomeOf, refusal, type ExtensionContractOptions } from "./given.ts";
 
 /** Activation, over each binding and version. */
 export function activationCases<X extends AnyExtension>({

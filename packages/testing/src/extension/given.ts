@@ -13,7 +13,7 @@ import {
 import { type Agent, type AnyExtension, type Interceptor, mapItems } from "@parley/a2a/internal/protocol/index";
 import type { HandlerOptions } from "@parley/server/internal/server/options";
 import type { ContractServer } from "../binding/given.ts";
-import type { ExtensionContractBinding, ExtensionContractOptions } from "../extension-contract.ts";
+import type { ClientBinding } from "@parley/a2a/internal/transport/client/binding";
 import type { Expectation } from "../store/given.ts";
 
 /** Helpers for the cases of the extension contract. */
@@ -31,6 +31,40 @@ export interface ExtensionContractSeen<X extends AnyExtension> {
   readonly events: readonly Awaited<ReturnType<ReturnType<Client<X>["sendStreamingMessage"]>["next"]>>["value"][];
   /** The answer to its unary send. */
   readonly answer: Awaited<ReturnType<Client<X>["sendMessage"]>>;
+}
+
+/** How agents are served over a binding, and called. */
+export interface ExtensionContractBinding {
+  /** Serves an agent with the server's side of the binding. The options go to `createHandler` or `serve` unchanged. */
+  readonly serve: (agent: Agent, options: ExtensionServerOptions) => Promise<ContractServer>;
+  /** The client's side. */
+  readonly client: ClientBinding;
+  /** Versions to speak. Default: `1.0` and `0.3`. */
+  readonly versions?: readonly string[];
+}
+
+/** Options of `extensionContract()`. */
+export interface ExtensionContractOptions<X extends AnyExtension> {
+  /** The extension. */
+  readonly extension: X;
+  /** The extensions that it requires. Default: none. */
+  readonly required?: readonly AnyExtension[];
+  /**
+   * Creates an agent that uses the extension if active, and also answers without it. Default: an agent that echoes the
+   * text of the message as an artifact.
+   */
+  readonly agent?: () => Agent;
+  /** A message of a client with (`active`) or without the extension. Default: a text. */
+  readonly message?: (active: boolean) => SendInput;
+  /**
+   * Checks what a client with the extension received for that message, and throws if something is missing. Default: no
+   * check.
+   */
+  readonly check?: (seen: ExtensionContractSeen<X>) => void | Promise<void>;
+  /** A valid request for each of its methods. */
+  readonly requests?: Readonly<Record<string, unknown>>;
+  /** Bindings to test. Default: JSON-RPC and REST, without a network. */
+  readonly over?: readonly ExtensionContractBinding[];
 }
 
 export type ExtensionCase = (suite: ExtensionSuite, expect: (actual: unknown) => Expectation) => Promise<void>;

@@ -7,8 +7,7 @@ import {
   mapItems,
 } from "@parley/a2a/internal/protocol/index";
 import { byName } from "../binding/host-cases.ts";
-import type { ExtensionContractOptions } from "../extension-contract.ts";
-import { eventsOf, outcomeOf, plainJson, refusal, type ExtensionCases } from "./given.ts";
+import { eventsOf, outcomeOf, plainJson, refusal, type ExtensionCases, type ExtensionContractOptions } from "./given.ts";
 
 /** Untrusted input: of agents for clients, and of clients for agents. */
 export function inputCases<X extends AnyExtension>({ extension }: ExtensionContractOptions<X>): ExtensionCases {
