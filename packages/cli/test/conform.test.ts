@@ -71,13 +71,13 @@ jsonrpc 1.0 at ${server.url}
        jsonrpc, step card
        expected version: "9.9.9"
        got      "1.0.0"
-  does not apply, for agents whose card says pushNotifications: true: MIX-3
-  MUST:   1/3 passed (1 failed, 1 do not apply)
+  not applicable, only for agents with the capability pushNotifications: true: MIX-3
+  MUST:   1/3 passed (1 failed, 1 not applicable)
 
-Not conformant: 1 of 2 MUST checks does not hold; 6 MUST checks that may apply were not made.
-Not made, and why:
-      3  HTTP+JSON 1.0: not asked for
-      3  GRPC 1.0: not asked for
+Not conformant: 1 of 2 MUST checks failed; 6 MUST checks that may apply did not run.
+Not run:
+      3  HTTP+JSON 1.0: not requested
+      3  GRPC 1.0: not requested
 `);
   });
 
@@ -87,7 +87,7 @@ Not made, and why:
     expect(out).toContain("FAIL SHOULD MIX-2");
     expect(out).toContain("SHOULD: 0/1 passed (1 failed)");
     expect(out).toContain("rest 1.0 at");
-    expect(out).toMatch(/\nConformant: every MUST that applies was asked and holds \(3 MUST checks\)\.\n$/);
+    expect(out).toMatch(/\nConformant: all applicable MUST checks passed \(3\)\.\n$/);
   });
 
   test("shows the HTTP status of an error of 0.3, if the binding is REST", async () => {
@@ -204,14 +204,14 @@ describe("the verdict lists what could not be tested (ACTS §12.5)", () => {
   test("for people, test by test and at the end", async () => {
     const { code, out } = await asked("--behaviors", "none");
     expect(code).toBe(0);
-    expect(out).toContain("  not asked, the agent does not offer the behavior tck-complete-task: V-2\n");
-    expect(out).toContain("  does not apply, for agents whose card says pushNotifications: true: V-4\n");
-    expect(out).toContain("  MUST:   1/4 passed (2 not asked, 1 do not apply)\n");
+    expect(out).toContain("  not run, the agent does not offer the test behavior tck-complete-task: V-2\n");
+    expect(out).toContain("  not applicable, only for agents with the capability pushNotifications: true: V-4\n");
+    expect(out).toContain("  MUST:   1/4 passed (2 not run, 1 not applicable)\n");
     expect(out).not.toMatch(/^Conformant/m);
     expect(
       out.endsWith(`
-Nothing is broken, but not all was asked: 3 MUST checks were made and hold; 6 MUST checks that may apply were not made.
-Not made, and why:
+Partial: 3 MUST checks passed; 6 MUST checks that may apply did not run.
+Not run:
       3  the agent does not offer the test behavior (--acts or --behaviors)
       3  needs a second caller (--other-token)
 `),
@@ -234,10 +234,10 @@ Not made, and why:
     await asked("--behaviors", "none", "--junit", "verdict.xml");
     const text = await readFile(join(folder, "verdict.xml"), "utf8");
     expect(text).toContain('<testsuites name="A2A conformance" tests="13" failures="0" errors="0" skipped="10">');
-    expect(text).toContain('<skipped message="not asked: the agent does not offer the behavior tck-complete-task"/>');
-    expect(text).toContain('<skipped message="does not apply: for agents');
+    expect(text).toContain('<skipped message="not run: the agent does not offer the test behavior tck-complete-task"/>');
+    expect(text).toContain('<skipped message="not applicable: only for agents');
     expect(text).toMatch(
-      /<testcase classname="verdict" name="Every MUST that applies was asked, and holds" [^>]*><skipped message="Nothing is broken, but not all was asked: 3 .*3: needs a second caller \(--other-token\)"\/>/,
+      /<testcase classname="verdict" name="All applicable MUST checks passed" [^>]*><skipped message="Partial: 3 .*3: needs a second caller \(--other-token\)"\/>/,
     );
   });
 
@@ -249,8 +249,8 @@ Not made, and why:
         asked: 1,
         not_asked: 5,
         not_asked_because: expect.arrayContaining([
-          { reason: "left out by the choice of tests (--filter, --tag, --level or --protocol)", checks: 3 },
-          { reason: "GRPC 1.0: not asked for", checks: 1 },
+          { reason: "excluded by the test selection (--filter, --tag, --level or --protocol)", checks: 3 },
+          { reason: "GRPC 1.0: not requested", checks: 1 },
         ]),
       },
     });
@@ -259,7 +259,7 @@ Not made, and why:
   test("a server is conformant only if everything that applies was tested", async () => {
     const { code, out } = await asked("--other-token", "somebody");
     expect(code).toBe(0);
-    expect(out).toMatch(/\nConformant: every MUST that applies was asked and holds \(9 MUST checks\)\.\n$/);
+    expect(out).toMatch(/\nConformant: all applicable MUST checks passed \(9\)\.\n$/);
   });
 });
 
@@ -383,7 +383,7 @@ describe("tests that the user excluded are listed on standard error", () => {
 test("if every test is skipped nothing is proved: it exits with 1", async () => {
   const { io, out } = recordedIo();
   expect(await run(["conform", server.url, "--filter", "CARD-EXT-102"], io)).toBe(1);
-  expect(out()).toMatch(/\nNothing was tested; \d+ MUST checks that may apply were not made\.\n/);
+  expect(out()).toMatch(/\nUntested: no test ran; \d+ MUST checks that may apply did not run\.\n/);
 });
 
 test("a verdict by the runner's own interpretation says what was tested", async () => {
@@ -406,7 +406,7 @@ test("a verdict by the runner's own interpretation says what was tested", async 
   ]);
   const shown = recordedIo({ cwd: folder });
   expect(await run(args, shown.io)).toBe(1);
-  expect(shown.out()).toContain("       the runner's reading: the answer is a valid SendMessageResponse");
+  expect(shown.out()).toContain("       interpretation: the response is a valid SendMessageResponse");
 });
 
 test("behaviour that a binding cannot show is skipped there, with the reason", async () => {

@@ -4,22 +4,21 @@ import type { JsonMap, Test } from "./acts/format.ts";
 import { ownSuites } from "./acts/read.ts";
 import { Webhooks } from "./call/webhooks.ts";
 import { checkOptions, choose, limitsOf, type ConformOptions, type Limits } from "./options.ts";
-import { ConformError, type BindingReport, type Report, type TestReport } from "./report/report.ts";
-import { verdictOf } from "./report/summary.ts";
+import { ConformError, verdictOf, type BindingReport, type Report, type TestReport } from "./report/report.ts";
 import { planRuns, type PlannedRun } from "./run/plan.ts";
 import { askOne, TimeIsUp } from "./run/run-test.ts";
 import { offeredBehaviors, type Target } from "./run/target.ts";
 
 /**
- * Tests whether a server keeps to A2A: runs declarative tests over each binding and version that its card names.
+ * Tests whether a server conforms to A2A. Runs declarative tests over each binding and version on its card.
  *
- * Needs Node: it reads files, and opens a receiver of push notifications where a test asks for one. A server that is slow, or
- * sends too much, fails its tests; the run is bounded by `stepTimeout`, `timeout` and `maxBytes`.
+ * Requires Node, to read files and to receive push notifications. `stepTimeout`, `timeout` and `maxBytes` limit the run: a server that is too
+ * slow or sends too much fails its tests.
  *
  * @param url - The agent's base URL, or the URL of its card (`….json`).
- * @returns the report, whatever the verdict is.
- * @throws ConformError if there is nothing to report: an option or a file of tests is wrong, the server cannot be reached,
- *   or its card names nothing that can be tested. Rejects with the reason of `signal` once that is aborted.
+ * @returns the report, for any verdict.
+ * @throws ConformError if there is nothing to report: an option or a test file is invalid, the server is unreachable, or nothing on its card
+ *   can be tested. Rejects with the reason of `signal` when that is aborted.
  *
  * @example
  * ```ts
@@ -30,7 +29,7 @@ import { offeredBehaviors, type Target } from "./run/target.ts";
 export async function conform(url: string, options: ConformOptions = {}): Promise<Report> {
   checkOptions(options);
   if (!/^https?:/i.test(url) || !URL.canParse(url)) {
-    throw new ConformError("InvalidOptions", `${url} is not an http or https URL`);
+    throw new ConformError("InvalidOptions", `url must be an http or https URL; got ${JSON.stringify(url)}`);
   }
   const limits = limitsOf(options);
   const all = options.suites ?? (await ownSuites());
@@ -39,16 +38,16 @@ export async function conform(url: string, options: ConformOptions = {}): Promis
   const startedAt = new Date();
   const began = performance.now();
   const ending = new AbortController();
-  // Every request that is under way listens.
+  // Every pending request adds a listener.
   setMaxListeners(0, ending.signal);
   const abort = (): void => ending.abort(options.signal?.reason);
   options.signal?.addEventListener("abort", abort, { once: true });
   const timer = setTimeout(() => ending.abort(new TimeIsUp()), limits.timeout);
   const webhooks = new Webhooks(options.webhook, limits.maxBytes);
   try {
-    const bounds = { maxBytes: limits.maxBytes, signal: ending.signal };
     const { headers = {}, bindings: wanted, clientBindings = [] } = options;
-    const { stepTimeout } = limits;
+    const { stepTimeout, maxBytes } = limits;
+    const bounds = { maxBytes, signal: ending.signal };
     const plan = await planRuns({
       url,
       suites,
@@ -77,13 +76,13 @@ export async function conform(url: string, options: ConformOptions = {}): Promis
   } finally {
     clearTimeout(timer);
     options.signal?.removeEventListener("abort", abort);
-    // What is still under way after an error ends with the run.
+    // After an error, requests may be pending.
     ending.abort();
     await webhooks.close();
   }
 }
 
-/** Runs every test over every binding, and collects the results in the order of the suites. */
+/** Runs all tests over all bindings. The results are in the order of the suites. */
 async function runAll(
   runs: readonly PlannedRun[],
   options: ConformOptions,
@@ -91,7 +90,7 @@ async function runAll(
   webhooks: Webhooks,
   signal: AbortSignal,
 ): Promise<readonly BindingReport[]> {
-  // One queue for all bindings: while a test waits for a task of its binding, tests of the others continue.
+  // One queue for all bindings: tests of other bindings continue while a test waits.
   const queue = runs.flatMap((run) => {
     const target = targetOf(run, options, limits, webhooks);
     return run.suites.flatMap(({ tests }) => tests.map((test) => ({ run, target, test })));
@@ -106,7 +105,7 @@ async function runAll(
       const time = times.get(run) ?? { began: performance.now(), ended: 0 };
       times.set(run, time);
       const report = await askOne(test, target, signal);
-      if (signal.aborted && !(signal.reason instanceof TimeIsUp)) throw signal.reason as Error;
+      if (!(signal.reason instanceof TimeIsUp)) signal.throwIfAborted();
       results.get(run)?.set(test, report);
       time.ended = performance.now();
       const { binding, transport, version, url } = run;
@@ -118,13 +117,13 @@ async function runAll(
   return runs.map((run) => {
     const { binding, transport, url, version } = run;
     const { began = 0, ended = 0 } = times.get(run) ?? {};
-    const reportOf = (test: Test): TestReport => results.get(run)?.get(test) as TestReport;
-    const suites = run.suites.map(({ id, name, tests }) => ({ id, name, tests: tests.map(reportOf) }));
+    const reportOf = (test: Test) => results.get(run)?.get(test) ?? [];
+    const suites = run.suites.map(({ id, name, tests }) => ({ id, name, tests: tests.flatMap(reportOf) }));
     return { binding, transport, url, version, duration: ended - began, suites };
   });
 }
 
-/** How long all tests over one binding wait for the server's rate limit together, in milliseconds. */
+/** How long all tests of one binding together wait for the server's rate limit, in milliseconds. */
 const longestRateLimit = 10_000;
 
 function targetOf(run: PlannedRun, options: ConformOptions, limits: Limits, webhooks: Webhooks): Target {
@@ -144,9 +143,9 @@ function targetOf(run: PlannedRun, options: ConformOptions, limits: Limits, webh
   };
 }
 
-/** The test behaviors that the agent implements; undefined means all. */
+/** The test behaviors that the agent implements. undefined: all. */
 function knownBehaviors(card: JsonMap, { behaviors, suites }: ConformOptions): readonly string[] | undefined {
-  // Tests of the caller's own choice are for an agent that was made for them.
+  // Tests of the user are for an agent that implements their behaviors.
   if (behaviors === undefined) return suites === undefined ? offeredBehaviors(card) : undefined;
   if (behaviors === "all") return undefined;
   return isList(behaviors) ? behaviors : Object.keys(behaviors);
@@ -160,7 +159,7 @@ function lowerCase(headers: Readonly<Record<string, string>>): Readonly<Record<s
   return Object.fromEntries(Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]));
 }
 
-/** The MUST checks that the choice of tests left out: each over every binding that its version was run over. */
+/** Number of MUST checks that the options exclude. A test counts for each binding that its version ran over. */
 function omittedMusts(omitted: readonly Test[], bindings: readonly BindingReport[]): number {
   return omitted
     .filter(({ level }) => level === "must")

@@ -9,6 +9,7 @@ export { levels, type Json, type JsonMap, type Level, type Suite, type Test } fr
 export { parseSuites, readSuites } from "./acts/read.ts";
 export {
   ConformError,
+  describeVerdict,
   failuresOf,
   nameOf,
   testsOf,
@@ -20,11 +21,11 @@ export {
   type NotAskedReason,
   type NotRun,
   type Report,
+  type ReporterOptions,
   type Skipped,
   type StepReport,
   type SuiteReport,
   type TestReport,
   type Verdict,
 } from "./report/report.ts";
-export { describeVerdict, type ReporterOptions } from "./report/summary.ts";
 export { jsonReport, junitReport, textReport } from "./report/writers.ts";

@@ -48,7 +48,7 @@ describe("a report", () => {
         { binding: "JSONRPC", transport: "jsonrpc", version: "1.0", url: server.url },
         { binding: "GRPC", transport: "grpc", version: "1.0" },
       ],
-      notRun: expect.arrayContaining([{ binding: "HTTP+JSON 1.0", reason: "not asked for", musts: 3 }]),
+      notRun: expect.arrayContaining([{ binding: "HTTP+JSON 1.0", reason: "not requested", musts: 3 }]),
     });
     const [first, second, third] = report.bindings[0]?.suites[0]?.tests ?? [];
     expect(first).toEqual({
@@ -71,7 +71,7 @@ describe("a report", () => {
       actual: '"acts"',
     });
     expect(third?.skipped).toEqual({
-      reason: "for agents whose card says pushNotifications: true",
+      reason: "only for agents with the capability pushNotifications: true",
       applies: false,
     });
     expect(failuresOf(report, "must").map(({ binding, id, path }) => `${binding} ${id} ${path}`)).toEqual([
@@ -96,10 +96,10 @@ describe("a report", () => {
         ["needs a second caller", "otherHeaders"],
         ["needs credentials", "headers"],
         ["the agent does not offer the test behavior", "behaviors"],
-        ["left out by the choice of tests", "choice"],
+        ["excluded by the test selection", "choice"],
       ]),
     );
-    expect(describeVerdict(verdict)).toMatch(/^Nothing was tested; \d+ MUST checks that may apply were not made\.$/);
+    expect(describeVerdict(verdict)).toMatch(/^Untested: no test ran; \d+ MUST checks that may apply did not run\.$/);
   });
 });
 
@@ -215,7 +215,7 @@ describe("a custom binding (A2A 1.0 §5.8, §12)", () => {
   test("is named as not run where nobody hands in a client", async () => {
     const url = await start();
     const report = await conform(url, { suites: suitesOf(card) });
-    const custom = { binding: `${name} 1.0`, reason: "this runner does not speak it", musts: 1 };
+    const custom = { binding: `${name} 1.0`, reason: "not supported by this runner", musts: 1 };
     expect(report.notRun).toContainEqual(custom);
     expect(report.verdict.result).toBe("partial");
   });
@@ -223,21 +223,21 @@ describe("a custom binding (A2A 1.0 §5.8, §12)", () => {
 
 describe("what cannot be run is an error that says why", () => {
   test.each([
-    [
-      "an option out of bounds",
-      { concurrency: 65 },
-      "InvalidOptions",
-      /concurrency is not a whole number from 1 to 64/,
-    ],
-    ["a limit of nothing", { timeout: 0 }, "InvalidOptions", /timeout is not a whole number/],
+    ["an option out of bounds", { concurrency: 65 }, "InvalidOptions", /concurrency must be an integer from 1 to 64/],
+    ["a limit of nothing", { timeout: 0 }, "InvalidOptions", /timeout must be an integer/],
     ["half a byte", { maxBytes: 0.5 }, "InvalidOptions", /maxBytes/],
-    ["an option with another spelling", { behaviours: [] }, "InvalidOptions", /behaviours is not an option of conform/],
-    ["a text in place of a list", { filter: "CARD-*" }, "InvalidOptions", /filter is not a list of texts/],
-    ["a level that there is not", { level: "can" }, "InvalidOptions", /level is not must, should or may/],
-    ["a header that is none", { headers: { a: 1 } }, "InvalidOptions", /headers is not a record of texts/],
-    ["a webhook with TLS", { webhook: "https://example.com" }, "InvalidOptions", /speaks no TLS/],
+    ["an option with another spelling", { behaviours: [] }, "InvalidOptions", /unknown option behaviours/],
+    ["a text in place of a list", { filter: "CARD-*" }, "InvalidOptions", /filter must be an array of strings/],
+    ["a level that there is not", { level: "can" }, "InvalidOptions", /level must be must, should or may/],
+    ["a header that is none", { headers: { a: 1 } }, "InvalidOptions", /headers must be an object with string values/],
+    ["a webhook with TLS", { webhook: "https://example.com" }, "InvalidOptions", /does not support TLS/],
     ["no test is left", { tags: ["none"] }, "InvalidOptions", /no tests selected/],
-    ["no binding is left", { suites: suitesOf(card), bindings: ["X"] }, "NothingToTest", /names nothing to test/],
+    [
+      "no binding is left",
+      { suites: suitesOf(card), bindings: ["X"] },
+      "NothingToTest",
+      /nothing on the card can be tested/,
+    ],
   ])("%s", async (_, options, code, message) => {
     const error = await conform(server.url, options as ConformOptions).catch((caught: unknown) => caught);
     expect(error).toBeInstanceOf(ConformError);
@@ -252,7 +252,9 @@ describe("what cannot be run is an error that says why", () => {
     expect(() => parseSuites('{ acts_version: "1.0", spec_version: "1.0", suits: [] }', "mine")).toThrow(
       expect.objectContaining({ code: "InvalidTests", message: expect.stringMatching(/^mine\.suites is missing/) }),
     );
-    expect(() => suitesOf("expects: {}, " + card)).toThrow(/the tests\.suites\[0\]\.tests\[0\]\.expects is not known/);
+    expect(() => suitesOf("expects: {}, " + card)).toThrow(
+      /the tests\.suites\[0\]\.tests\[0\]\.expects is not a known key/,
+    );
     expect(() => parseSuites("{")).toThrow(ConformError);
   });
 });

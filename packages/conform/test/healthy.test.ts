@@ -107,9 +107,9 @@ describe("which test behaviors are asked", () => {
   test("those of a card: ids of skills, and the first words of their examples", async () => {
     const { bindings } = await conform(await started(ordinary({ skills: offering })), { bindings: ["JSONRPC"] });
     const reasons = bindings["jsonrpc"]?.flatMap(({ skipped }) => (skipped === undefined ? [] : [skipped.reason]));
-    expect(reasons).toContain("the agent does not offer the behavior tck-multi-turn");
-    expect(reasons).not.toContain("the agent does not offer the behavior tck-cancel");
-    expect(reasons).not.toContain("the agent does not offer the behavior tck-complete-task");
+    expect(reasons).toContain("the agent does not offer the test behavior tck-multi-turn");
+    expect(reasons).not.toContain("the agent does not offer the test behavior tck-cancel");
+    expect(reasons).not.toContain("the agent does not offer the test behavior tck-complete-task");
   });
 
   test.each<[string, ConformOptions, readonly string[]]>([
@@ -143,6 +143,6 @@ test("a test that expects HTTP 429 gets it, and one that does not is not asked",
   const { bindings } = await conform(url, { suites, bindings: ["HTTP+JSON"], concurrency: 1 });
   expect(bindings["rest"]).toMatchObject([
     { id: "LIMIT-1", result: "pass" },
-    { id: "LIMIT-2", result: "skip", skipped: { reason: "the server limits the rate of requests", applies: true } },
+    { id: "LIMIT-2", result: "skip", skipped: { reason: "the server limits the request rate", applies: true } },
   ]);
 });

@@ -126,15 +126,15 @@ describe("a server whose answers never end", () => {
     [
       "a text",
       (response) => endless(response, "application/json", '"', "a".repeat(65_536)),
-      /longer than 1048576 bytes/,
+      /larger than 1048576 bytes/,
     ],
-    ["one line of a stream", (response) => endless(response, stream, "data: ", "a".repeat(65_536)), /longer than/],
-    ["comments of a stream", (response) => endless(response, stream, "", `: ${"a".repeat(65_536)}\n`), /longer than/],
-    ["data of one event", (response) => endless(response, stream, "", `data: ${"1".repeat(8_000)}\n`), /longer than/],
+    ["one line of a stream", (response) => endless(response, stream, "data: ", "a".repeat(65_536)), /larger than/],
+    ["comments of a stream", (response) => endless(response, stream, "", `: ${"a".repeat(65_536)}\n`), /larger than/],
+    ["data of one event", (response) => endless(response, stream, "", `data: ${"1".repeat(8_000)}\n`), /larger than/],
     [
       "events",
       (response) => endless(response, stream, "", `data: {"task":{"id":"t"}}\n\n`.repeat(2_000)),
-      /longer than|not a JSON-RPC response|expected a Task, got nothing/,
+      /larger than|not a JSON-RPC response|expected a Task, got no value/,
     ],
   ])("%s", async (_, answer, message) => {
     const server = await start(answer);
@@ -156,7 +156,7 @@ describe("a server whose answers never end", () => {
     );
     await expect(conform(server.url, options)).rejects.toMatchObject({
       code: "NothingToTest",
-      message: expect.stringMatching(/longer than/),
+      message: expect.stringMatching(/larger than/),
     });
     expect(server.sent()).toBeLessThan(maxBytes + buffered);
   });
@@ -167,7 +167,7 @@ describe("a server whose answers never end", () => {
       response.writeHead(200, { "content-type": "application/json", "content-encoding": "gzip" }).end(packed),
     );
     const report = await conform(server.url, options);
-    for (const { failure } of testsOf(report)) expect(failure?.message).toMatch(/longer than 1048576 bytes/);
+    for (const { failure } of testsOf(report)) expect(failure?.message).toMatch(/larger than 1048576 bytes/);
   });
 
   test("a delivery to the webhook, and deliveries without number", async () => {
@@ -215,7 +215,7 @@ suites:
     expect(statuses).toEqual(new Set([200, 413]));
     expect(testsOf(report)[0]).toMatchObject({
       result: "fail",
-      failure: { message: expect.stringMatching("no such delivery") },
+      failure: { message: expect.stringMatching("no matching delivery") },
     });
     // What is shown of the deliveries is cut.
     expect(jsonReport(report).length).toBeLessThan(20_000);
@@ -240,7 +240,7 @@ test("over bindings that our own client carries a stream is bounded as well", as
   expect(report.bindings.map(({ binding, version }) => `${binding} ${version}`).sort()).toEqual(
     ["GRPC", "HTTP+JSON", "JSONRPC"].flatMap((binding) => [`${binding} 0.3`, `${binding} 1.0`]),
   );
-  for (const { failure } of testsOf(report)) expect(failure?.message).toMatch(/longer than 1048576 bytes/);
+  for (const { failure } of testsOf(report)) expect(failure?.message).toMatch(/larger than 1048576 bytes/);
 });
 
 describe("a server that never answers", () => {
@@ -252,7 +252,7 @@ describe("a server that never answers", () => {
     await expect(conform(server.url, { ...options, stepTimeout: 200 })).rejects.toMatchObject({
       name: "ConformError",
       code: "NothingToTest",
-      message: "no answer within 200 ms",
+      message: "no response within 200 ms",
     });
     await expect.poll(server.open).toBe(0);
   });
@@ -261,7 +261,7 @@ describe("a server that never answers", () => {
     const server = await start(() => {});
     const report = await conform(server.url, { ...options, stepTimeout: 200 });
     expect(testsOf(report).map(({ result, failure }) => `${result}: ${failure?.message}`)).toEqual(
-      Array(4).fill("fail: no answer within 200 ms"),
+      Array(4).fill("fail: no response within 200 ms"),
     );
     await expect.poll(server.open).toBe(0);
   });
@@ -281,7 +281,7 @@ describe("a server that never answers", () => {
     expect(report.verdict).toMatchObject({
       result: "untested",
       notAsked: 4,
-      reasons: [{ reason: "the time limit of the run was over", option: "timeout", checks: 4 }],
+      reasons: [{ reason: "the run exceeded its time limit", option: "timeout", checks: 4 }],
     });
     await expect.poll(server.open).toBe(0);
   });

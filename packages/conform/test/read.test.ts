@@ -97,37 +97,41 @@ describe("a file that no runner would understand is refused, with the place", ()
     ["no YAML", "acts_version: [", /Flow sequence/],
     ["another format", 'acts_version: "2.0"\nspec_version: "1.0"\nsuites: []', /acts_version is 2\.0/],
     ["nothing in it", 'acts_version: "1.0"\nspec_version: "1.0"', /suites is missing/],
-    ["a misspelled check", step("operation: get_task\nexpext: { status: 200 }"), /steps\[0\]\.expext is not known/],
+    [
+      "a misspelled check",
+      step("operation: get_task\nexpext: { status: 200 }"),
+      /steps\[0\]\.expext is not a known key/,
+    ],
     [
       "a misspelled member of a check",
       step("operation: get_task\nexpect_stream: { min: 1 }"),
-      /expect_stream\.min is not known/,
+      /expect_stream\.min is not a known key/,
     ],
-    ["an unknown operation", step("operation: dance"), /operation dance is not known/],
-    ["two kinds of step in one", step("operation: get_task\nraw: { method: GET, path: / }"), /must stand here/],
-    ["no kind of step", step("expect: { status: 200 }"), /must stand here/],
+    ["an unknown operation", step("operation: dance"), /operation dance is unknown/],
+    ["two kinds of step in one", step("operation: get_task\nraw: { method: GET, path: / }"), /is required/],
+    ["no kind of step", step("expect: { status: 200 }"), /is required/],
     [
       "a level that there is not",
       file("level: can\nsteps: []").replace("level: must", ""),
-      /level is none of must, should, may/,
+      /level must be one of must, should, may; got can/,
     ],
     ["no steps", file("steps: []"), /steps is missing/],
     [
       "two steps of one id",
       file("steps: [{ id: a, operation: get_task }, { id: a, operation: get_task }]"),
-      /two steps of the id a/,
+      /two steps with the id a/,
     ],
     [
       "a raw step for every binding",
       step("raw: { method: GET, path: / }\nexpect: { status: 200 }"),
-      /transport must name the binding/,
+      /transport must name one binding/,
     ],
     [
       "a raw step that checks nothing",
       file("steps: [{ id: a, raw: { method: GET, path: / } }]", "transport: [rest]"),
       /expect or one of/,
     ],
-    ["a wrong type", step("operation: get_task\ndelay_ms: soon"), /delay_ms is not a number/],
+    ["a wrong type", step("operation: get_task\ndelay_ms: soon"), /delay_ms must be a number/],
   ])("%s", async (_, text, message) => {
     await expect(read(text)).rejects.toThrow(message);
   });

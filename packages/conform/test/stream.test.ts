@@ -22,7 +22,7 @@ test("events are read however the bytes are cut, with every line end, over sever
 test.each([
   ["an event that no blank line ends is lost to every client", 'data: {"a":1}\n', /ends inside an event/],
   ["data that is not JSON is broken", "data: hello\n\n", /event 0 of the stream is not JSON/],
-  ["a line that is not a field is broken", '{"a":1}\n\n', /not a field of an event/],
+  ["a line that is not a field is broken", '{"a":1}\n\n', /not an event field/],
 ])("%s", async (_, text, message) => {
   const stream = streamOf(text);
   await expect(stream.end(5_000)).rejects.toThrow(message);

@@ -1,10 +1,10 @@
-/**
- * Tests in the form that the runner keeps them in. The source is ACTS, the declarative test format of the A2A repository, in any of
- * its spellings. Members that ACTS does not have are marked "Ours"; docs/conform.md describes them.
+/*
+ * The runner's model of tests. The source is ACTS, the declarative test format of the A2A repository, in any of its spellings. Members marked
+ * "Ours" are additions to ACTS; docs/conform.md describes them.
  */
 
 export const levels = ["must", "should", "may"] as const;
-/** How binding a test is, as RFC 2119 has it. */
+/** Requirement level of a test (RFC 2119). */
 export type Level = (typeof levels)[number];
 
 export const transports = ["jsonrpc", "rest", "grpc"] as const;
@@ -36,25 +36,25 @@ export const operations = [
 ] as const;
 export type Operation = (typeof operations)[number];
 
-/** Tests that belong together. */
+/** A group of tests. */
 export interface Suite {
   /** Identifier of the suite. */
   readonly id: string;
-  /** Name for people. */
+  /** Display name. */
   readonly name: string;
   /** Its tests. */
   readonly tests: readonly Test[];
 }
 
 export interface Preconditions {
-  /** Members of the card's `capabilities`, with their values; false also fits an absent member. */
+  /** Members of the card's `capabilities`, with their values. false also matches an absent member. */
   readonly capabilities: JsonMap;
   readonly skills: readonly string[];
   readonly transports: readonly Transport[];
   readonly extensions: readonly string[];
-  /** Ours: only where the card requires an extension. */
+  /** Ours: the card requires an extension. */
   readonly requiredExtension: boolean;
-  /** Ours: only where no input mode of the card includes this media type. */
+  /** Ours: no input mode of the card includes this media type. */
   readonly refusesInput?: string;
 }
 
@@ -62,29 +62,29 @@ export interface Preconditions {
 export interface Test {
   /** Identifier of the test. */
   readonly id: string;
-  /** What it checks, for people. */
+  /** What it checks. */
   readonly name: string;
-  /** More about it, for people. */
+  /** Details. */
   readonly description?: string;
-  /** The section of the specification that it cites. */
+  /** The cited section of the specification. */
   readonly specRef?: string;
-  /** How binding it is. */
+  /** Requirement level. */
   readonly level: Level;
   /** Keywords. */
   readonly tags: readonly string[];
   /** Empty: for every binding. */
   readonly transports: readonly Transport[];
-  /** Where it applies. */
+  /** When it applies. */
   readonly preconditions: Preconditions;
-  /** Behaviours that the agent under test must have (ACTS §11). */
+  /** Test behaviors that the agent must have (ACTS §11). */
   readonly behaviors: readonly string[];
-  /** What ACTS calls `runner_requirements`: `auth_credentials`, `webhook_endpoint`. */
+  /** `runner_requirements` of ACTS: `auth_credentials`, `webhook_endpoint`. */
   readonly needs: readonly string[];
   /** Ours: requirements of the specification that the test proves, such as `3.1.2-first`. */
   readonly requirements: readonly string[];
-  /** What it does, in order. */
+  /** Its steps, in order. */
   readonly steps: readonly Step[];
-  /** What must hold after its steps. */
+  /** Assertions after the last step. */
   readonly assertions: readonly NamedAssertion[];
   /** `Major.Minor`, sent as `A2A-Version`. */
   readonly version: string;
@@ -92,7 +92,6 @@ export interface Test {
   readonly variables: Readonly<Record<string, string>>;
 }
 
-/** What every step has. */
 export interface StepBase {
   readonly id: string;
   readonly assertions: readonly NamedAssertion[];
@@ -101,7 +100,7 @@ export interface StepBase {
   readonly delay: number;
 }
 
-/** Ours: whose credentials a request carries. */
+/** Ours: the credentials of a request. */
 export type Credentials = "caller" | "none" | "invalid" | "other";
 
 export interface Expecting {
@@ -115,10 +114,10 @@ export interface CallStep extends StepBase, Expecting {
   readonly kind: "call";
   readonly operation: Operation;
   readonly params: JsonMap;
-  /** Ours: headers that replace those of the runner; null removes one. */
+  /** Ours: headers that replace the runner's. null removes a header. */
   readonly headers: Readonly<Record<string, string | null>>;
   readonly repeat?: Repeat;
-  /** Ours: the test continues after that many events, while the stream stays open. */
+  /** Ours: the test continues after this number of events. The stream stays open. */
   readonly read?: number;
 }
 
@@ -129,15 +128,15 @@ export interface RawStep extends StepBase, Expecting {
   readonly headers: Readonly<Record<string, string>>;
   readonly body?: Json;
   readonly bodyRaw?: string;
-  /** Ours: the body is sent as it is. Otherwise a message without an id gets one, as in a call. */
+  /** Ours: sends the body unchanged. Otherwise a message without an id gets one, as in a call. */
   readonly literal: boolean;
 }
 
-/** Ours: reads on from a stream that a call has left open. */
+/** Ours: continues to read a stream that a call left open. */
 export interface StreamStep extends StepBase {
   readonly kind: "stream";
   readonly stream: string;
-  /** Waits until there are that many events; absent: until the stream ends. */
+  /** Waits for this number of events. Default: for the end of the stream. */
   readonly read?: number;
   /** Then closes the connection. */
   readonly disconnect: boolean;
@@ -147,7 +146,7 @@ export interface StreamStep extends StepBase {
 /** Ours: checks the deliveries to the runner's webhook. */
 export interface DeliveriesStep extends StepBase {
   readonly kind: "deliveries";
-  /** Waits until a delivery matches `until`, then checks every delivery so far against `each`. */
+  /** Waits for a delivery that matches `until`, then checks all deliveries against `each`. */
   readonly until?: Json;
   readonly each?: Json;
   /** Expects that there is no delivery. */
@@ -159,7 +158,7 @@ export interface AssertionStep extends StepBase {
   readonly assertion: NamedAssertion;
 }
 
-/** A step for tests of clients, which servers are not asked. */
+/** A step of a test for clients, which does not apply to servers. */
 export interface ClientStep extends StepBase {
   readonly kind: "client";
 }
@@ -169,22 +168,22 @@ export type Step = CallStep | RawStep | StreamStep | DeliveriesStep | AssertionS
 export interface Expect {
   readonly status?: Json;
   readonly body?: Json;
-  /** Ours: by their names in lower case. */
+  /** Ours: names are in lower case. */
   readonly headers?: Json;
   /** Expects any error. */
   readonly error: boolean;
-  /** Ours: errors that are accepted in place of the answer; an empty list accepts any. */
+  /** Ours: errors to accept instead of the response. An empty list accepts any error. */
   readonly orError?: readonly string[];
 }
 
 export interface ExpectError {
-  /** Names of ACTS §6.2, one of which the error must have; empty: any error. */
+  /** Names of ACTS §6.2. The error must be one of them. Empty: any error. */
   readonly types: readonly string[];
   readonly message?: Json;
   readonly details?: Json;
   /** Ours: the HTTP status. */
   readonly status?: Json;
-  /** Ours: by their names in lower case. */
+  /** Ours: names are in lower case. */
   readonly headers?: Json;
 }
 
@@ -196,11 +195,11 @@ export interface ExpectStream {
   readonly events: readonly EventAssertion[];
   readonly finalEvent?: Json;
   readonly eachEvent?: Json;
-  /** Ours: headers of the answer, by their names in lower case. */
+  /** Ours: response headers, with names in lower case. */
   readonly headers?: Json;
   /** Ours: each event with the envelope of its binding. */
   readonly eachRaw?: Json;
-  /** Ours: id of the step with another stream that must have the same updates in the same order. */
+  /** Ours: id of the step of another stream that must have the same updates in the same order. */
   readonly sameUpdatesAs?: string;
 }
 

@@ -22,7 +22,7 @@ import {
 import type { StrictMap } from "./strict-map.ts";
 import { isList, isMap } from "./values.ts";
 
-/** What tests take over from their file. */
+/** What tests inherit from their file. */
 export interface FileDefaults {
   readonly version: string;
   readonly variables: Test["variables"];
@@ -58,9 +58,9 @@ function readTest(map: StrictMap, tags: readonly string[], defaults: FileDefault
   if (test.steps.length === 0) map.fail("steps", "is missing");
   const ids = test.steps.map(({ id }) => id);
   const twice = ids.find((id, at) => ids.indexOf(id) !== at);
-  if (twice !== undefined) map.fail("steps", `has two steps of the id ${twice}`);
+  if (twice !== undefined) map.fail("steps", `has two steps with the id ${twice}`);
   if (test.transports.length !== 1 && test.steps.some(({ kind }) => kind === "raw")) {
-    map.fail("transport", "must name the binding of a raw step");
+    map.fail("transport", "must name one binding, because the test has a raw step");
   }
   return test;
 }
@@ -88,7 +88,7 @@ function readPreconditions(map: StrictMap): Test["preconditions"] {
   };
 }
 
-/** How each kind of step is read, by the key that it has. */
+/** Reads each kind of step. The key of a step tells its kind. */
 const kinds: Readonly<Record<string, (map: StrictMap, base: StepBase) => Step>> = {
   operation: (map, base) => ({ ...base, kind: "call", ...readCall(map), ...readExpecting(map) }),
   raw: readRaw,
@@ -131,7 +131,7 @@ function readStep(map: StrictMap): Step {
   const [read, ...others] = Object.entries(kinds).flatMap(([key, kind]) => (map.has(key) ? [kind] : []));
   if (read !== undefined && others.length === 0) return read(map, base);
   const [first = "", ...rest] = Object.keys(kinds);
-  return map.fail(first, `or one of ${rest.join(", ")} must stand here`);
+  return map.fail(first, `or exactly one of ${rest.join(", ")} is required`);
 }
 
 function readRaw(map: StrictMap, base: StepBase): Step {
@@ -144,12 +144,12 @@ function readRaw(map: StrictMap, base: StepBase): Step {
   }));
   const checks = ["expect", "expect_error", "expect_stream", "assertions"];
   if (!checks.some((key) => map.has(key))) {
-    map.fail("expect", `or one of ${checks.slice(1).join(", ")} must stand here`);
+    map.fail("expect", `or one of ${checks.slice(1).join(", ")} is required`);
   }
   return { ...base, kind: "raw", ...(raw ?? map.fail("raw", "is missing")), ...readExpecting(map) };
 }
 
-/** Names of operations that stand in files besides those of ACTS §4.1. */
+/** Other names of operations in test files, beside those of ACTS §4.1. */
 const otherNames: Readonly<Record<string, Operation>> = {
   set_push_notification_config: "create_push_config",
   create_push_notification_config: "create_push_config",
@@ -161,17 +161,17 @@ const otherNames: Readonly<Record<string, Operation>> = {
 function readCall(map: StrictMap): Pick<CallStep, "operation" | "params" | "headers" | "repeat" | "read"> {
   const name = map.required("operation");
   const operation =
-    otherNames[name] ?? operations.find((one) => one === name) ?? map.fail("operation", `${name} is not known`);
+    otherNames[name] ?? operations.find((one) => one === name) ?? map.fail("operation", `${name} is unknown`);
   const params = map.map("params");
   const { extended, ...rest } = params;
   return {
-    // The official files ask for the extended card in two ways.
+    // The official files request the extended card in two ways.
     operation: operation === "get_agent_card" && extended === true ? "get_extended_agent_card" : operation,
     params: operation === "get_agent_card" ? rest : params,
     headers: Object.fromEntries(
       Object.entries(map.map("headers")).map(([header, value]) => [
         header.toLowerCase(),
-        value === null || typeof value === "string" ? value : map.fail(`headers.${header}`, "is neither text nor null"),
+        value === null || typeof value === "string" ? value : map.fail(`headers.${header}`, "must be a string or null"),
       ]),
     ),
     ...defined({ repeat: map.nested("repeat", readRepeat), read: map.number("read") }),
@@ -198,7 +198,7 @@ function readExpecting(map: StrictMap): Expecting {
   };
 }
 
-/** Without a `body` the members themselves describe it; `error: { exists: true }` and `status: error` mean any error. */
+/** Without a `body`, the other members describe it. `error: { exists: true }` and `status: error` mean any error. */
 function readExpect(map: StrictMap): Expect {
   const status = map.any("status");
   const headers = map.any("headers");
@@ -221,7 +221,7 @@ function readExpectError(map: StrictMap): ExpectError {
   const named = map.any("error_type") ?? map.any("code");
   const list = isMap(named) ? named["one_of"] : named;
   const types = (list === undefined ? [] : isList(list) ? list : [list]).map((one) =>
-    typeof one === "string" ? one : map.fail("error_type", "is not the name of an error"),
+    typeof one === "string" ? one : map.fail("error_type", "must be the name of an error"),
   );
   return {
     types,
@@ -260,9 +260,9 @@ function readEvent(map: StrictMap, position: number): EventAssertion {
   };
 }
 
-/** The members of a stream's events are written in two ways. */
+/** Test files write the members of events in snake_case or camelCase. */
 function eventNames(assertion: Json | undefined): Json | undefined {
-  if (assertion !== undefined && isList(assertion)) return assertion.map((one) => eventNames(one) ?? null);
+  if (isList(assertion)) return assertion.map((one) => eventNames(one) ?? null);
   if (!isMap(assertion)) return assertion;
   return Object.fromEntries(
     Object.entries(assertion).map(([key, value]) => {
@@ -273,7 +273,7 @@ function eventNames(assertion: Json | undefined): Json | undefined {
   );
 }
 
-/** An assertion on what earlier steps kept (ACTS §5.5). */
+/** An assertion about the results of earlier steps (ACTS §5.5). */
 function readNamed(map: StrictMap): NamedAssertion {
   map.any("id");
   const checks = {
@@ -282,7 +282,7 @@ function readNamed(map: StrictMap): NamedAssertion {
     all: map.nested("all", readCollection),
     none: map.nested("none", readCollection),
   };
-  if (Object.values(checks).every((one) => one === undefined)) map.fail("match", "or any, all or none must stand here");
+  if (Object.values(checks).every((one) => one === undefined)) map.fail("match", "or any, all or none is required");
   return {
     source: map.required("source"),
     ...defined({ description: map.text("description"), path: map.text("path"), ...checks }),

@@ -1,27 +1,27 @@
 import { isList, isMap } from "./values.ts";
 import type { Json, JsonMap } from "./format.ts";
 
-/** A file of tests is wrong; the message says where. */
+/** A test file is invalid. The message names the place. */
 export class FormatError extends Error {}
 
-/** Reads a map of a file strictly: an unknown key is an error, since a misspelled check would never be made. */
+/** Reads a map strictly: an unknown key is an error, because a misspelled check would never run. */
 export class StrictMap {
   readonly #map: JsonMap;
   readonly #read = new Set<string>();
   readonly #where: string;
 
   private constructor(value: Json | undefined, where: string) {
-    if (!isMap(value)) throw new FormatError(`${where} is not a map`);
+    if (!isMap(value)) throw new FormatError(`${where} must be a map`);
     this.#map = value;
     this.#where = where;
   }
 
-  /** Reads a map as a whole. Throws FormatError if `read` leaves a key. */
+  /** Reads a whole map. Throws FormatError if `read` does not read all keys. */
   static read<T>(value: Json | undefined, where: string, read: (map: StrictMap) => T): T {
     const map = new StrictMap(value, where);
     const result = read(map);
-    const [unknown] = Object.keys(map.rest());
-    return unknown === undefined ? result : map.fail(unknown, "is not known");
+    const [unknown] = Object.keys(map.takeRest());
+    return unknown === undefined ? result : map.fail(unknown, "is not a known key");
   }
 
   has(key: string): boolean {
@@ -39,11 +39,11 @@ export class StrictMap {
 
   #optional<T>(key: string, what: string, is: (value: Json) => value is Json & T): T | undefined {
     const value = this.any(key);
-    return value === undefined || is(value) ? value : this.fail(key, `is not ${what}`);
+    return value === undefined || is(value) ? value : this.fail(key, `must be ${what}`);
   }
 
   text(key: string): string | undefined {
-    return this.#optional(key, "text", (value) => typeof value === "string");
+    return this.#optional(key, "a string", (value) => typeof value === "string");
   }
 
   required(key: string): string {
@@ -67,50 +67,47 @@ export class StrictMap {
   }
 
   texts(key: string): readonly string[] {
-    return this.list(key).map((one, at) => (typeof one === "string" ? one : this.fail(`${key}[${at}]`, "is not text")));
+    return this.list(key).map((one, at) =>
+      typeof one === "string" ? one : this.fail(`${key}[${at}]`, "must be a string"),
+    );
   }
 
   textMap(key: string): Readonly<Record<string, string>> {
     return Object.fromEntries(
       Object.entries(this.map(key)).map(([name, value]) => [
         name,
-        typeof value === "string" ? value : this.fail(`${key}.${name}`, "is not text"),
+        typeof value === "string" ? value : this.fail(`${key}.${name}`, "must be a string"),
       ]),
     );
   }
 
   choice<T extends string>(key: string, choices: readonly T[]): T | undefined {
     const value = this.text(key);
-    return value === undefined
-      ? undefined
-      : (choices.find((one) => one === value) ?? this.fail(key, `is none of ${choices.join(", ")}`));
+    return value === undefined ? undefined : this.#chosen(key, value, choices);
   }
 
   choices<T extends string>(key: string, choices: readonly T[]): readonly T[] {
-    return this.texts(key).map(
-      (value) => choices.find((one) => one === value) ?? this.fail(key, `: ${value} is none of ${choices.join(", ")}`),
-    );
+    return this.texts(key).map((value) => this.#chosen(key, value, choices));
   }
 
-  /** Reads the map of a key; `undefined` if it is absent. */
+  #chosen<T extends string>(key: string, value: string, choices: readonly T[]): T {
+    return choices.find((one) => one === value) ?? this.fail(key, `must be one of ${choices.join(", ")}; got ${value}`);
+  }
+
+  /** Reads a nested map. */
   nested<T>(key: string, read: (map: StrictMap) => T): T | undefined {
     const value = this.any(key);
     return value === undefined ? undefined : StrictMap.read(value, `${this.#where}.${key}`, read);
   }
 
-  /** Reads each map in the list of a key. */
+  /** Reads each map in a list. */
   each<T>(key: string, read: (map: StrictMap, at: number) => T): readonly T[] {
     return this.list(key).map((one, at) => StrictMap.read(one, `${this.#where}.${key}[${at}]`, (map) => read(map, at)));
   }
 
-  /** The members that are not read yet. */
-  rest(): JsonMap {
-    return Object.fromEntries(Object.entries(this.#map).filter(([key]) => !this.#read.has(key)));
-  }
-
-  /** The same, which are read with that. */
+  /** Reads all members that have not been read. */
   takeRest(): JsonMap {
-    const rest = this.rest();
+    const rest = Object.fromEntries(Object.entries(this.#map).filter(([key]) => !this.#read.has(key)));
     for (const key of Object.keys(rest)) this.#read.add(key);
     return rest;
   }

@@ -2,24 +2,35 @@ import { randomUUID } from "node:crypto";
 import { defined } from "@parley/a2a/internal/base/defined";
 import type { Json, JsonMap } from "./format.ts";
 
-/* The values of tests: paths and conditions (ACTS §5.2, §9.1), templates, and requests that the runner completes. */
+/* Values in tests: paths and conditions (ACTS §5.2, §9.1), templates, and defaults of requests. */
 
 const steps = /([^.[\]]+)|\[(\d+|\*)\]/g;
 
-export function isMap(value: Json | undefined): value is JsonMap {
+/** `value`: parsed JSON. */
+export function isMap(value: unknown): value is JsonMap {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
-export function isList(value: Json): value is readonly Json[] {
+/** `value`: parsed JSON. */
+export function isList(value: unknown): value is readonly Json[] {
   return Array.isArray(value);
 }
 
 /** An own member of an object: `constructor` is absent unless the JSON has it. */
-export function member(value: Json | undefined, name: string): Json | undefined {
+export function member(value: unknown, name: string): Json | undefined {
   return isMap(value) && Object.hasOwn(value, name) ? value[name] : undefined;
 }
 
-/** All values at a path such as `a.b[0].c`; `[*]` stands for each element (ACTS §5.2). */
+/** The first result that is not undefined. */
+export function firstOf<T, R>(list: readonly T[], ask: (one: T, at: number) => R | undefined): R | undefined {
+  for (const [at, one] of list.entries()) {
+    const result = ask(one, at);
+    if (result !== undefined) return result;
+  }
+  return undefined;
+}
+
+/** All values at a path such as `a.b[0].c`. `[*]` means every element (ACTS §5.2). */
 export function findAll(value: Json | undefined, path: string): readonly Json[] {
   let found = value === undefined ? [] : [value];
   for (const [, name, index] of path.matchAll(steps)) {
@@ -41,11 +52,11 @@ export function find(value: Json | undefined, path: string): Json | undefined {
   return findAll(value, path)[0];
 }
 
-/** Evaluates `path == v`, `path != v` or `path in [v, …]` (ACTS §9.1). Throws for anything else. */
+/** Evaluates `path == v`, `path != v` or `path in [v, …]` (ACTS §9.1). Throws for any other condition. */
 export function holds(condition: string, value: Json | undefined): boolean {
   const [, path = "", operator, rest = ""] = /^(\S+)\s+(==|!=|in)\s+(\S.*)$/.exec(condition.trim()) ?? [];
   const found = find(value, path);
-  const actual = found === undefined ? undefined : typeof found === "string" ? found : JSON.stringify(found);
+  const actual = found === undefined ? undefined : textOf(found);
   const literal = (text: string): string => text.trim().replace(/^(["'])(.*)\1$/, "$2");
   switch (operator) {
     case "==":
@@ -66,41 +77,42 @@ export function holds(condition: string, value: Json | undefined): boolean {
   }
 }
 
-/** A variable has no value. Fails the step that uses it (ACTS §12.2). */
+/** A variable has no value, so the step that uses it fails (ACTS §12.2). */
 export class Unresolved extends Error {}
-
-/** The value of a variable; undefined where it has none. */
-export type Lookup = (name: string) => Json | undefined;
 
 const template = /\{\{([^{}]+)\}\}/g;
 const whole = /^\{\{([^{}]+)\}\}$/;
 
-/** Replaces each `{{name}}` in every text. A text that consists of one template becomes the value, of whatever type. */
-export function resolve(value: Json, lookup: Lookup): Json {
-  if (typeof value === "string") {
-    const [, name] = whole.exec(value) ?? [];
-    if (name !== undefined) return valueOf(name, lookup);
-    return value.replace(template, (_, part: string) => {
-      const found = valueOf(part, lookup);
-      return typeof found === "string" ? found : JSON.stringify(found);
-    });
-  }
-  if (isList(value)) return value.map((one) => resolve(one, lookup));
+/** Replaces every string in a value. */
+function mapStrings(value: Json, map: (text: string) => Json): Json {
+  if (typeof value === "string") return map(value);
+  if (isList(value)) return value.map((one) => mapStrings(one, map));
   if (!isMap(value)) return value;
-  return Object.fromEntries(Object.entries(value).map(([key, one]) => [key, resolve(one, lookup)]));
+  return Object.fromEntries(Object.entries(value).map(([key, one]) => [key, mapStrings(one, map)]));
 }
 
-function valueOf(text: string, lookup: Lookup): Json {
-  const name = text.trim();
-  if (name === "$uuid") return randomUUID();
-  const found = lookup(name);
-  if (found === undefined) throw new Unresolved(`the variable ${name} is not set`);
-  return found;
+/** Replaces each `{{name}}` in every string. A string that is a single template becomes the value, of any type. */
+export function resolve(value: Json, lookup: (name: string) => Json | undefined): Json {
+  const valueOf = (text: string): Json => {
+    const name = text.trim();
+    const found = name === "$uuid" ? randomUUID() : lookup(name);
+    if (found === undefined) throw new Unresolved(`variable ${name} is not set`);
+    return found;
+  };
+  return mapStrings(value, (text) => {
+    const [, name] = whole.exec(text) ?? [];
+    return name === undefined ? text.replace(template, (_, part: string) => textOf(valueOf(part))) : valueOf(name);
+  });
+}
+
+/** A string as it is, any other value as JSON. */
+export function textOf(value: Json): string {
+  return typeof value === "string" ? value : JSON.stringify(value);
 }
 
 /**
- * Completes the parameters of a request: a message without an id gets one (ACTS §4.3). Moves ids that a file writes beside their
- * message into it, and the members of `pushNotificationConfig`, which A2A 1.0 does not have, one level up.
+ * Completes the parameters of a request. A message without an id gets one (ACTS §4.3). Ids beside the message move into it. The members
+ * of `pushNotificationConfig`, which A2A 1.0 does not have, move one level up.
  */
 export function completeParams(params: JsonMap): JsonMap {
   const { message, taskId, contextId, pushNotificationConfig, ...rest } = params;
@@ -112,21 +124,24 @@ export function completeParams(params: JsonMap): JsonMap {
   return { ...rest, ...defined({ taskId }), ...pushNotificationConfig };
 }
 
-/** The same for a body that a test wrote itself: the `params` of a JSON-RPC request, or the body of a REST request. */
+/** Does the same for the body of a raw step: the `params` of a JSON-RPC request, or the body of a REST request. */
 export function completeBody(body: Json): Json {
   if (!isMap(body)) return body;
   const params = member(body, "params");
   return isMap(params) ? { ...body, params: completeParams(params) } : completeParams(body);
 }
 
-/** Replaces the prefix of a behavior (ACTS §11) at the start of each text by the agent's own words. The longest prefix wins. */
+/** Replaces the prefix of a behavior (ACTS §11) at the start of each string by the agent's own wording. The longest prefix wins. */
 export function inWords(value: Json, behaviors: readonly string[], words: Readonly<Record<string, string>>): Json {
-  if (typeof value === "string") {
-    const [prefix] = behaviors.filter((one) => value.startsWith(one)).sort((a, b) => b.length - a.length);
-    const own = prefix === undefined || !Object.hasOwn(words, prefix) ? undefined : words[prefix];
-    return prefix === undefined || own === undefined ? value : own + value.slice(prefix.length);
-  }
-  if (isList(value)) return value.map((one) => inWords(one, behaviors, words));
-  if (!isMap(value)) return value;
-  return Object.fromEntries(Object.entries(value).map(([key, one]) => [key, inWords(one, behaviors, words)]));
+  const longestFirst = behaviors.toSorted((a, b) => b.length - a.length);
+  return mapStrings(value, (text) => {
+    const prefix = longestFirst.find((one) => text.startsWith(one));
+    if (prefix === undefined || !Object.hasOwn(words, prefix)) return text;
+    return `${words[prefix]}${text.slice(prefix.length)}`;
+  });
+}
+
+/** A value of the model as JSON. Types of the model are interfaces, which no index signature accepts; their values are JSON. */
+export function asJson(value: object): JsonMap {
+  return value as JsonMap;
 }

@@ -1,16 +1,16 @@
 import type { AgentCard } from "@parley/a2a/internal/model/index";
-import type { OperationName } from "@parley/a2a/internal/protocol/index";
+import type { StreamName, UnaryName } from "@parley/a2a/internal/protocol/index";
 import type { WireError } from "../judge/errors.ts";
 import type { Json, JsonMap, Operation, Transport } from "../acts/format.ts";
 import type { Bounds } from "./http.ts";
 import type { LiveStream } from "./stream.ts";
 
-/** The outcome of a call: a value, an error, or a stream that is still open. */
+/** The outcome of a call: a value, an error, or an open stream. */
 export interface Outcome {
-  /** The HTTP status; 200 for a call over gRPC that succeeded. */
+  /** The HTTP status. 200 for a successful gRPC call. */
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;
-  /** The answer without its envelope. */
+  /** The response without its envelope. */
   readonly value?: Json;
   readonly error?: WireError;
   readonly stream?: OpenStream;
@@ -18,10 +18,10 @@ export interface Outcome {
   readonly body?: Json;
 }
 
-/** A stream, and how its binding wraps each event. */
+/** A stream, with the envelopes of its binding. */
 export interface OpenStream {
   readonly live: LiveStream;
-  /** The StreamResponse in one event. Throws InvalidAnswer if there is none. */
+  /** The StreamResponse in an event. Throws InvalidAnswer if it has none. */
   payload(raw: Json): { readonly value: Json } | { readonly error: WireError };
 }
 
@@ -32,32 +32,30 @@ export interface RawRequest {
   readonly body?: string;
 }
 
-/**
- * Calls a server over one binding, for tests. Returns what the server wrote, and not what a lenient decoder makes of it.
- */
+/** Calls a server over one binding. Returns what the server sent, before any lenient decoder changes it. */
 export interface Caller {
-  /** The name that ACTS has for the binding, or the URI of a custom one. */
+  /** The binding's name in ACTS, or the URI of a custom binding. */
   readonly transport: string;
-  /** The binding whose codes the errors have. */
+  /** The binding that defines the error codes. */
   readonly errors: Transport;
-  /** Whether tests can see the headers of answers. Those of the card they always can: it comes over HTTP. */
+  /** Whether tests see response headers. They always see those of the card, which is fetched over HTTP. */
   readonly headers: boolean;
-  /** Whether a call can name any version of the protocol, those that the server does not speak among them. */
+  /** Whether a call can name any protocol version, including unsupported ones. */
   readonly sendsAnyVersion: boolean;
-  /** Calls an operation. The outcome is a stream where the server answers with one, even if none was asked for: the test judges that. */
+  /** Calls an operation. The outcome is a stream if the server sends one, even if the operation does not stream: the test checks that. */
   call(
     operation: Operation,
     params: JsonMap,
     headers: Readonly<Record<string, string>>,
     timeout: number,
   ): Promise<Outcome>;
-  /** Sends a raw HTTP request. Absent where the binding has none. */
+  /** Sends a raw HTTP request. Absent if the binding does not use HTTP requests. */
   raw?(request: RawRequest, timeout: number): Promise<Outcome>;
 }
 
-/** An interface of the card, and the bounds of every request to it. */
+/** An interface of the card, and the limits of each request to it. */
 export interface Place {
-  /** The name that the card has for the binding. */
+  /** The binding's name on the card. */
   readonly binding: string;
   readonly url: string;
   readonly tenant?: string;
@@ -66,24 +64,26 @@ export interface Place {
   readonly bounds: Bounds;
 }
 
-/** The names of the operations in the specification (§5.3). The card is not an operation there: it is fetched over HTTP. */
-export const methods: Readonly<Partial<Record<Operation, OperationName>>> = {
-  send_message: "SendMessage",
-  send_streaming_message: "SendStreamingMessage",
-  get_task: "GetTask",
-  list_tasks: "ListTasks",
-  cancel_task: "CancelTask",
-  subscribe_to_task: "SubscribeToTask",
-  create_push_config: "CreateTaskPushNotificationConfig",
-  get_push_config: "GetTaskPushNotificationConfig",
-  list_push_configs: "ListTaskPushNotificationConfigs",
-  delete_push_config: "DeleteTaskPushNotificationConfig",
-  get_extended_agent_card: "GetExtendedAgentCard",
+type Method =
+  | { readonly name: UnaryName; readonly streams?: false }
+  | { readonly name: StreamName; readonly streams: true };
+
+/** The operations by their names in the specification (§5.3). The card is not one of them: it is fetched over HTTP. */
+export const methods: Readonly<Partial<Record<Operation, Method>>> = {
+  send_message: { name: "SendMessage" },
+  send_streaming_message: { name: "SendStreamingMessage", streams: true },
+  get_task: { name: "GetTask" },
+  list_tasks: { name: "ListTasks" },
+  cancel_task: { name: "CancelTask" },
+  subscribe_to_task: { name: "SubscribeToTask", streams: true },
+  create_push_config: { name: "CreateTaskPushNotificationConfig" },
+  get_push_config: { name: "GetTaskPushNotificationConfig" },
+  list_push_configs: { name: "ListTaskPushNotificationConfigs" },
+  delete_push_config: { name: "DeleteTaskPushNotificationConfig" },
+  get_extended_agent_card: { name: "GetExtendedAgentCard" },
 };
 
-const streaming: readonly Operation[] = ["send_streaming_message", "subscribe_to_task"];
-
-/** Whether the operation answers with a stream (A2A 1.0 §3.5.2). */
+/** Whether the operation responds with a stream (A2A 1.0 §3.5.2). */
 export function streams(operation: Operation): boolean {
-  return streaming.includes(operation);
+  return methods[operation]?.streams === true;
 }

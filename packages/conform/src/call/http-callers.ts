@@ -3,22 +3,17 @@ import { methods, streams, type Caller, type OpenStream, type Outcome, type Plac
 import { readError, hasError, type WireError } from "../judge/errors.ts";
 import type { Json, JsonMap, Operation } from "../acts/format.ts";
 import { send, type HttpAnswer, type HttpRequest } from "./http.ts";
-import { isMap, member } from "../acts/values.ts";
+import { isMap, member, textOf } from "../acts/values.ts";
 import { InvalidAnswer, LiveStream, parseJson } from "./stream.ts";
 
-/** Fetches the card, which comes over HTTP whatever the binding is (§8.2). */
+/** Fetches the card over HTTP, which every binding does (§8.2). */
 export async function fetchCard(
   place: Place,
   headers: Readonly<Record<string, string>>,
   timeout: number,
 ): Promise<Outcome> {
-  return plainOutcome(
-    await send(
-      { method: "GET", url: place.cardUrl, headers: { accept: "application/json", ...headers } },
-      timeout,
-      place.bounds,
-    ),
-  );
+  const request = { method: "GET", url: place.cardUrl, headers: { accept: "application/json", ...headers } };
+  return plainOutcome(await send(request, timeout, place.bounds));
 }
 
 /** Calls over JSON-RPC (§9). */
@@ -30,7 +25,7 @@ export function jsonRpcCaller(place: Place): Caller {
     headers: true,
     sendsAnyVersion: true,
     async call(operation, params, headers, timeout) {
-      const method = methods[operation];
+      const method = methods[operation]?.name;
       if (method === undefined) return fetchCard(place, headers, timeout);
       const body = {
         jsonrpc: "2.0",
@@ -47,7 +42,7 @@ export function jsonRpcCaller(place: Place): Caller {
       return rpcOutcome(await send(request, timeout, place.bounds));
     },
     async raw({ path, ...request }, timeout) {
-      // `/` stands for the address of the interface, which may have no slash at its end.
+      // `/` is the address of the interface, which may not end with a slash.
       const url = path === "/" ? place.url : serverUrl(place, path);
       const body = request.body && withTenant(request.body, place.tenant);
       return rawOutcome(await send({ ...request, ...defined({ body }), url }, timeout, place.bounds));
@@ -55,7 +50,7 @@ export function jsonRpcCaller(place: Place): Caller {
   };
 }
 
-/** A raw request with the tenant of its interface in its `params` (A2A 1.0 §8.3.2), where it has an object there. */
+/** A raw request with the tenant of its interface in `params` (A2A 1.0 §8.3.2), if `params` is an object. */
 function withTenant(body: string, tenant: string | undefined): string {
   const request = tenant === undefined ? undefined : parseJson(body);
   const params = member(request, "params");
@@ -89,7 +84,7 @@ export function restCaller(place: Place): Caller {
         };
       };
       const answer = await send(request(method), timeout, place.bounds);
-      // The specification says POST in its text (§11.3.2) and GET in its proto: a server may support either.
+      // The specification says POST in its text (§11.3.2) and GET in its proto, so a server may support either.
       const other = operation === "subscribe_to_task" && answer.status === 405;
       return restOutcome(other ? await send(request("GET"), timeout, place.bounds) : answer, operation);
     },
@@ -100,7 +95,7 @@ export function restCaller(place: Place): Caller {
   };
 }
 
-/** The URL of a path of the server: of the card where it was found, of any other path at the origin. */
+/** The URL of a path at the server's origin. For the card, the URL where it was found. */
 function serverUrl(place: Place, path: string): string {
   return path === "/.well-known/agent-card.json" ? place.cardUrl : new URL(path, place.url).href;
 }
@@ -109,7 +104,7 @@ function acceptHeader(operation: Operation): string {
   return streams(operation) ? "text/event-stream" : "application/a2a+json, application/json";
 }
 
-/** The routes of §11.3. `{name}` stands for a parameter, which is then neither in the query nor in the body. */
+/** Routes (§11.3). `{name}` is a parameter that is in neither the query nor the body. */
 const routes: Readonly<Record<Operation, readonly [method: string, path: string]>> = {
   send_message: ["POST", "/message:send"],
   send_streaming_message: ["POST", "/message:stream"],
@@ -135,17 +130,13 @@ function route(operation: Operation, params: JsonMap): readonly [method: string,
   return [method, path, rest];
 }
 
-function textOf(value: Json): string {
-  return typeof value === "string" ? value : JSON.stringify(value);
-}
-
 function query(params: JsonMap): string {
   const search = new URLSearchParams();
   for (const [name, value] of Object.entries(params)) search.append(name, textOf(value));
   return search.size === 0 ? "" : `?${search.toString()}`;
 }
 
-/** The outcome of a raw request. Its value is the whole body: no envelope is removed. */
+/** The outcome of a raw request. Its value is the whole body, including any envelope. */
 function rawOutcome(answer: HttpAnswer | LiveStream): Outcome {
   if (answer instanceof LiveStream) return streamOutcome(answer, (raw) => ({ value: raw }));
   const outcome = plainOutcome(answer);
@@ -156,7 +147,7 @@ function plainOutcome(answer: HttpAnswer | LiveStream): Outcome {
   const { status, headers } = answer;
   if (answer instanceof LiveStream) {
     answer.close();
-    throw new InvalidAnswer("the answer is a stream, and none was asked for");
+    throw new InvalidAnswer("the response is a stream, but the operation does not stream");
   }
   const body = defined({ body: answer.json });
   if (status >= 400) return { status, headers, ...body, error: readError(answer.json, status) };
@@ -171,9 +162,7 @@ function streamOutcome(live: LiveStream, payload: OpenStream["payload"]): Outcom
 function rpcContent(raw: Json | undefined, what: string): { readonly value: Json } | { readonly error: WireError } {
   const both = isMap(raw) && Object.hasOwn(raw, "result") && Object.hasOwn(raw, "error");
   if (member(raw, "jsonrpc") !== "2.0" || both) {
-    throw new InvalidAnswer(
-      `${what} is not a JSON-RPC response: ${(JSON.stringify(raw) ?? "it has no JSON").slice(0, 200)}`,
-    );
+    throw new InvalidAnswer(`${what} is not a JSON-RPC response: ${(JSON.stringify(raw) ?? "not JSON").slice(0, 200)}`);
   }
   if (hasError(raw)) return { error: readError(raw, 200) };
   const value = member(raw, "result");
@@ -182,11 +171,11 @@ function rpcContent(raw: Json | undefined, what: string): { readonly value: Json
 }
 
 function rpcOutcome(answer: HttpAnswer | LiveStream): Outcome {
-  if (answer instanceof LiveStream) return streamOutcome(answer, (raw) => rpcContent(raw, "an event"));
+  if (answer instanceof LiveStream) return streamOutcome(answer, (raw) => rpcContent(raw, "the event"));
   const { status, headers, json } = answer;
-  // A request that is refused before JSON-RPC sees it gets a plain HTTP answer: 401, 413, 429.
+  // A request that is rejected before JSON-RPC, such as with 401, 413 or 429, gets a plain HTTP response.
   if (status >= 400 && member(json, "jsonrpc") === undefined) return plainOutcome(answer);
-  return { status, headers, ...defined({ body: json }), ...rpcContent(json, "the answer") };
+  return { status, headers, ...defined({ body: json }), ...rpcContent(json, "the response") };
 }
 
 function restOutcome(answer: HttpAnswer | LiveStream, operation: Operation): Outcome {
@@ -195,7 +184,7 @@ function restOutcome(answer: HttpAnswer | LiveStream, operation: Operation): Out
   }
   const outcome = plainOutcome(answer);
   if (outcome.error === undefined && outcome.value === undefined && operation !== "delete_push_config") {
-    throw new InvalidAnswer(`the answer is not JSON: ${JSON.stringify(answer.text.slice(0, 80))}`);
+    throw new InvalidAnswer(`the response is not JSON: ${JSON.stringify(answer.text.slice(0, 80))}`);
   }
   return outcome;
 }

@@ -2,13 +2,13 @@ import { defined } from "@parley/a2a/internal/base/defined";
 import type { Json } from "../acts/format.ts";
 import { InvalidAnswer, LiveStream, parseJson, readEvents } from "./stream.ts";
 
-/** What a server answered, as it came. */
+/** An HTTP response. */
 export interface HttpAnswer {
   readonly status: number;
-  /** By their names in lower case. */
+  /** Names are in lower case. */
   readonly headers: Readonly<Record<string, string>>;
   readonly text: string;
-  /** The body, where it is JSON. */
+  /** The body, if it is JSON. */
   readonly json?: Json;
 }
 
@@ -19,22 +19,22 @@ export interface HttpRequest {
   readonly body?: string;
 }
 
-/** Limits of every request of a run. */
+/** Limits of each request. */
 export interface Bounds {
-  /** Longest answer or stream, in bytes. */
+  /** Maximum size of a response or stream, in bytes. */
   readonly maxBytes: number;
   /** Ends the run. */
   readonly signal: AbortSignal;
 }
 
-/** The server could not be reached, or did not answer in time. */
+/** The server is unreachable, or did not respond in time. */
 export class NoAnswer extends Error {}
 
 /**
- * Sends a request. An event stream is returned while it is still open, any other answer once it is whole.
+ * Sends a request. Returns an event stream while it is open, and any other response when it is complete.
  *
- * @param timeout - For the whole answer, or for the head of a stream, in milliseconds.
- * @throws NoAnswer if no answer comes in time, InvalidAnswer if it is too long.
+ * @param timeout - Limit for the complete response, or for the headers of a stream, in milliseconds.
+ * @throws NoAnswer if there is no response in time, InvalidAnswer if it is too large.
  */
 export async function send(request: HttpRequest, timeout: number, bounds: Bounds): Promise<HttpAnswer | LiveStream> {
   const deadline = new Deadline(timeout, bounds.signal);
@@ -43,7 +43,7 @@ export async function send(request: HttpRequest, timeout: number, bounds: Bounds
     const response = await fetch(request.url, {
       method: request.method,
       headers: request.headers,
-      // As bytes: fetch adds a content type to text, and some tests send none.
+      // fetch would add a content type to a string, and some tests send none.
       ...(request.body === undefined ? {} : { body: new TextEncoder().encode(request.body) }),
       redirect: "manual",
       signal: deadline.signal,
@@ -65,30 +65,30 @@ export async function send(request: HttpRequest, timeout: number, bounds: Bounds
   }
 }
 
-/** Why no answer came: the time limit, or what the connection failed with. */
+/** Why there is no response: the time limit, or the error of the connection. */
 function unreachable(request: string, error: unknown, signal: AbortSignal): NoAnswer {
   if (signal.reason instanceof Error) return new NoAnswer(signal.reason.message, { cause: error });
   const cause = error instanceof Error && error.cause instanceof Error ? error.cause : error;
-  // Messages of TLS have line breaks.
+  // TLS errors contain line breaks.
   const reason = (cause instanceof Error ? cause.message : String(cause)).trim().replace(/\s+/g, " ");
-  return new NoAnswer(`${request} got no answer: ${reason}`, { cause: error });
+  return new NoAnswer(`${request} failed: ${reason}`, { cause: error });
 }
 
-/** The body as text, of at most `maxBytes` after decompression. */
-async function readText(body: ReadableStream<Uint8Array> | null, maxBytes: number): Promise<string> {
+/** The body as text, limited to `maxBytes` after decompression. */
+async function readText(body: AsyncIterable<Uint8Array> | null, maxBytes: number): Promise<string> {
   if (body === null) return "";
   const decoder = new TextDecoder();
   const pieces: string[] = [];
   let bytes = 0;
-  for await (const chunk of body as unknown as AsyncIterable<Uint8Array>) {
+  for await (const chunk of body) {
     bytes += chunk.byteLength;
-    if (bytes > maxBytes) throw new InvalidAnswer(`the answer is longer than ${maxBytes} bytes`);
+    if (bytes > maxBytes) throw new InvalidAnswer(`the response is larger than ${maxBytes} bytes`);
     pieces.push(decoder.decode(chunk, { stream: true }));
   }
   return pieces.join("") + decoder.decode();
 }
 
-/** The time limit of one request. Ends the request when the time is up, and with the run. */
+/** The time limit of one request. Aborts the request when time is up or the run ends. */
 export class Deadline {
   readonly #controller = new AbortController();
   readonly #run: AbortSignal;
@@ -97,12 +97,12 @@ export class Deadline {
 
   /**
    * @param timeout - In milliseconds.
-   * @param run - The signal of the run. Throws its reason if it is already aborted.
+   * @param run - The signal of the run. If already aborted, the constructor throws its reason.
    */
   constructor(timeout: number, run: AbortSignal) {
     run.throwIfAborted();
     this.#run = run;
-    this.#timer = setTimeout(() => this.#controller.abort(new Error(`no answer within ${timeout} ms`)), timeout);
+    this.#timer = setTimeout(() => this.#controller.abort(new Error(`no response within ${timeout} ms`)), timeout);
     run.addEventListener("abort", this.#stop, { once: true });
   }
 
@@ -110,12 +110,12 @@ export class Deadline {
     return this.#controller.signal;
   }
 
-  /** The head of a stream has arrived: from here its reader sets the time limit. */
+  /** Call when the headers of a stream have arrived: its reader has a time limit of its own. */
   stopClock(): void {
     clearTimeout(this.#timer);
   }
 
-  /** The request is over. Closes its connection if that is still open. */
+  /** Call when the request is over. Closes its connection. */
   close(): void {
     clearTimeout(this.#timer);
     this.#run.removeEventListener("abort", this.#stop);

@@ -1,12 +1,10 @@
-import { A2AError, type StreamResponse, isWireErrorCode } from "@parley/a2a/internal/model/index";
+import { A2AError, isWireErrorCode } from "@parley/a2a/internal/model/index";
 import {
   anonymous,
   type AgentService,
   type CallContext,
   type OperationName,
   type StreamItem,
-  type StreamName,
-  type UnaryName,
 } from "@parley/a2a/internal/protocol/index";
 import { defined } from "@parley/a2a/internal/base/defined";
 import { systemClock } from "@parley/a2a/internal/base/index";
@@ -16,39 +14,49 @@ import type { ClientHost } from "@parley/a2a/internal/transport/client/binding";
 import { codecV03, codecV1 } from "@parley/a2a/internal/wires";
 import type { Codec, Shapes, GrpcWire, JsonRpcCodec, RestCodec } from "@parley/a2a/internal/wire/codec";
 import { grpcBinding } from "@parley/grpc/client";
-import { methods, streams, type Caller, type Outcome, type Place } from "./caller.ts";
+import { methods, type Caller, type OpenStream, type Outcome, type Place } from "./caller.ts";
 import { wireError, type WireError } from "../judge/errors.ts";
-import type { Json, Transport } from "../acts/format.ts";
+import type { Json, JsonMap, Transport } from "../acts/format.ts";
+import { asJson, isList, member } from "../acts/values.ts";
 import { fetchCard, jsonRpcCaller, restCaller } from "./http-callers.ts";
 import { Deadline, NoAnswer } from "./http.ts";
 import { shapeProblem } from "../judge/shapes.ts";
 import { InvalidAnswer, LiveStream } from "./stream.ts";
 
-/**
- * Callers that use Parley's client. So that the client's leniency hides nothing, it gets a codec of the runner: for gRPC one that
- * passes each message on unchanged, for 0.3 one that checks the shape of an answer before it is translated.
+/*
+ * Callers that use Parley's client. That client is lenient, which could hide errors, so it gets the runner's own codec. For gRPC the codec
+ * passes each message on unchanged. For 0.3 it checks the shape of a response before it is translated.
  */
 
 /** Keeps the gRPC status of a failed call in the metadata of the error. */
 const decodeStatus: GrpcWire["decodeError"] = (status, body) => {
-  const { error } = body as { error: { status: string; message: string; details: readonly unknown[] } };
-  const metadata = { grpc: error.status, http: String(status) };
-  return new A2AError("InternalError", error.message, { metadata, details: error.details });
+  const error = member(body, "error");
+  const details = member(error, "details");
+  const metadata = { grpc: String(member(error, "status")), http: String(status) };
+  return new A2AError("InternalError", String(member(error, "message")), {
+    metadata,
+    details: isList(details) ? details : [],
+  });
 };
+
+/** The value as the codec must type it. Tests check it. */
+function unchanged(...values: readonly unknown[]): never {
+  return values.at(-1) as never;
+}
 
 function passThroughCodec(version: string): Codec {
   const shapes: GrpcWire = {
     ...codecV1.shapes,
     encodeRequest: (_, request) => request,
-    decodeResponse: (_, value) => value as never,
-    decodeEvent: (value) => value as StreamResponse,
+    decodeResponse: unchanged,
+    decodeEvent: unchanged,
     endsStream: () => false,
     decodeError: decodeStatus,
   };
   return { ...codecV1, version, shapes };
 }
 
-/** Shapes of the answers of 0.3, by operation. Other answers are judged after their translation. */
+/** Shapes of 0.3 responses, by operation. Other responses are checked after they are translated. */
 const answers: Readonly<Partial<Record<OperationName, string>>> = {
   SendMessage: "SendMessageResponse",
   GetTask: "Task",
@@ -57,11 +65,11 @@ const answers: Readonly<Partial<Record<OperationName, string>>> = {
 
 function withShapeChecks<T extends Shapes>(shapes: T, prefix: string): T {
   const demand = (name: string, value: unknown): void => {
-    const problem = shapeProblem(`${prefix}${name}`, value as Json);
+    const problem = shapeProblem(`${prefix}${name}`, value);
     if (problem === undefined) return;
     const { path, expected, value: got } = problem;
     throw new InvalidAnswer(
-      `the answer is not a ${name} of 0.3: ${path} should be ${expected}, is ${JSON.stringify(got)}`,
+      `the response is not a ${name} of 0.3: expected ${path} to be ${expected}, got ${JSON.stringify(got)}`,
     );
   };
   const judged: Partial<Shapes> = {
@@ -98,7 +106,7 @@ const hostOf = ({ bounds: { maxBytes } }: Place): ClientHost => ({
   limits: { connectTimeout: false, idleTimeout: false, maxResponseBytes: maxBytes, maxEventBytes: maxBytes },
 });
 
-/** Calls over gRPC (§10). Tests see neither headers of answers nor raw bodies. */
+/** Calls over gRPC (§10). Tests see neither response headers nor raw bodies. */
 export function grpcCaller(place: Place): Caller {
   return {
     ...serviceCaller("grpc", place, (version) => [grpcBinding([passThroughCodec(version)]), version]),
@@ -106,7 +114,7 @@ export function grpcCaller(place: Place): Caller {
   };
 }
 
-/** Calls in version 0.3. Requests and answers of tests are in the model of 1.0; cards and raw steps are not translated. */
+/** Calls in version 0.3. Tests use the model of 1.0 for requests and responses; cards and raw steps are not translated. */
 export function v03Caller(transport: Transport, place: Place): Caller {
   const codec = checkedCodecV03();
   const bindings = { jsonrpc: jsonRpcBinding, rest: restBinding, grpc: grpcBinding } as const;
@@ -116,8 +124,8 @@ export function v03Caller(transport: Transport, place: Place): Caller {
 }
 
 /**
- * Calls over a custom binding (A2A 1.0 §5.8, §12), by the client that its author handed in. Tests see what that client decodes,
- * and errors have the codes of JSON-RPC.
+ * Calls over a custom binding (A2A 1.0 §5.8, §12) with the client that its author supplied. Tests see what that client decodes. Errors have
+ * JSON-RPC codes.
  */
 export function customCaller(binding: ClientBinding, version: string, place: Place): Caller {
   const caller = serviceCaller(place.binding, place, () => [binding, version]);
@@ -144,13 +152,13 @@ function serviceCaller(
     headers: false,
     sendsAnyVersion: true,
     async call(operation, given, headers, timeout) {
-      const name = methods[operation];
-      if (name === undefined) return fetchCard(place, headers, timeout);
+      const method = methods[operation];
+      if (method === undefined) return fetchCard(place, headers, timeout);
       const { "a2a-version": version = "", "a2a-extensions": extensions = "", ...outgoing } = headers;
       const params = tenant === undefined ? given : { tenant, ...given };
       const deadline = new Deadline(timeout, bounds.signal);
       const { signal } = deadline;
-      let streaming = false;
+      let isOpen = false;
       const context: CallContext = {
         principal: anonymous,
         version,
@@ -160,62 +168,66 @@ function serviceCaller(
       };
       try {
         const service = serviceOf(version);
-        if (!streams(operation)) {
-          const unary = name as UnaryName;
-          const { payload: answer } = await service.call(unary, params, context);
-          const value = answer.value as unknown as Json;
+        if (method.streams !== true) {
+          const { payload } = await service.call(method.name, params, context);
+          const value = asJson(payload.value);
           return { status: 200, headers: {}, value, body: value };
         }
-        const { batches } = await service.stream(name as StreamName, params as never, context);
-        streaming = true;
+        const { batches } = await service.stream(method.name, unchanged(params), context);
+        isOpen = true;
         deadline.stopClock();
-        const events = eventsOf(batches, transport, bounds.maxBytes);
-        const live = new LiveStream({ status: 200, headers: {} }, events, () => deadline.close());
-        return { status: 200, headers: {}, stream: { live, payload } };
+        const stream = openStream(batches, transport, bounds.maxBytes, () => deadline.close());
+        return { status: 200, headers: {}, stream };
       } catch (error) {
-        if (signal.aborted) throw new NoAnswer(`no answer within ${timeout} ms`, { cause: error });
+        if (signal.aborted) throw new NoAnswer(`no response within ${timeout} ms`, { cause: error });
         return errorOutcome(error, transport);
       } finally {
-        if (!streaming) deadline.close();
+        if (!isOpen) deadline.close();
       }
     },
   };
 }
 
-/** The member of an event that stands for the error that ended a stream. */
-const errorMember = "stream-error";
-
-function payload(raw: Json): { readonly value: Json } | { readonly error: WireError } {
-  const error = typeof raw === "object" && raw !== null && errorMember in raw ? raw[errorMember] : undefined;
-  return error === undefined ? { value: raw } : { error: error as unknown as WireError };
-}
-
-async function* eventsOf(
+function openStream(
   batches: AsyncIterable<readonly StreamItem[]>,
   transport: string,
   maxBytes: number,
-): AsyncGenerator<Json, void, void> {
-  let any = false;
-  // The client does not tell how many bytes came: each event counts with the length of its JSON.
-  let bytes = 0;
-  try {
-    for await (const batch of batches) {
-      for (const { payload: event } of batch) {
-        any = true;
-        bytes += event.json.length;
-        if (bytes > maxBytes) throw new InvalidAnswer(`the stream is longer than ${maxBytes} bytes`);
-        yield event.value as unknown as Json;
+  stop: () => void,
+): OpenStream {
+  /** The error that ended the stream, by the event that stands for it. */
+  const errors = new Map<Json, WireError>();
+  async function* events(): AsyncGenerator<Json, void, void> {
+    let any = false;
+    // The client does not report received bytes, so the JSON of each event counts.
+    let bytes = 0;
+    try {
+      for await (const batch of batches) {
+        for (const { payload } of batch) {
+          any = true;
+          bytes += payload.json.length;
+          if (bytes > maxBytes) throw new InvalidAnswer(`the stream is larger than ${maxBytes} bytes`);
+          yield asJson(payload.value);
+        }
       }
+    } catch (error) {
+      if (error instanceof InvalidAnswer) throw error;
+      // The client reports that the task did not end. Whether it must end is for the test to check.
+      if (any && error instanceof A2AError && error.code === "ConnectionLost" && error.cause === undefined) return;
+      const event: JsonMap = {};
+      errors.set(event, errorOutcome(error, transport).error);
+      yield event;
     }
-  } catch (error) {
-    if (error instanceof InvalidAnswer) throw error;
-    // The client complains that the task did not end. Whether it has to is for the test to judge.
-    if (any && error instanceof A2AError && error.code === "ConnectionLost" && error.cause === undefined) return;
-    yield { [errorMember]: errorOutcome(error, transport).error as unknown as Json };
   }
+  return {
+    live: new LiveStream({ status: 200, headers: {} }, events(), stop),
+    payload(value) {
+      const error = errors.get(value);
+      return error === undefined ? { value } : { error };
+    },
+  };
 }
 
-/** The outcome of a call that was answered with an error. Throws where the error is not an answer of the server. */
+/** The outcome of a call that failed. Throws if the server did not send the error. */
 function errorOutcome(error: unknown, transport: string): Outcome & { readonly error: WireError } {
   if (!(error instanceof A2AError)) throw error;
   if (error.cause instanceof InvalidAnswer) throw error.cause;
@@ -226,7 +238,7 @@ function errorOutcome(error: unknown, transport: string): Outcome & { readonly e
   }
   if (isWireErrorCode(error.code)) {
     const wire = wireErrors[error.code];
-    // Over JSON-RPC and gRPC the HTTP status says nothing about an error of the protocol.
+    // Over JSON-RPC and gRPC, protocol errors have no HTTP status of their own.
     const limited = error.code === "TooManyRequests";
     const status = transport === "rest" || limited ? wire.http : 200;
     const headers = defined({ "retry-after": error.retryAfter?.toString() });
@@ -238,12 +250,9 @@ function errorOutcome(error: unknown, transport: string): Outcome & { readonly e
 
 /** The details as the server sent them. The client moves those about fields to `fields` (A2A 1.0 §3.3.2). */
 function detailsOf({ details, fields }: A2AError): readonly Json[] | undefined {
-  const violations = fields.map(({ field, description }) => ({ field, description }));
-  const all = [
-    ...(details as readonly Json[]),
-    ...(violations.length === 0
-      ? []
-      : [{ "@type": "type.googleapis.com/google.rpc.BadRequest", fieldViolations: violations }]),
-  ];
+  const fieldViolations = fields.map(({ field, description }) => ({ field, description }));
+  const sent = isList(details) ? details : [];
+  const badRequest = { "@type": "type.googleapis.com/google.rpc.BadRequest", fieldViolations };
+  const all: readonly Json[] = [...sent, ...(fields.length === 0 ? [] : [badRequest])];
   return all.length === 0 ? undefined : all;
 }

@@ -6,19 +6,19 @@ export interface StreamHead {
   readonly headers: Readonly<Record<string, string>>;
 }
 
-/** The answer broke a rule of its binding or format. Fails any test. */
+/** The response violates its binding or format, so the test fails. */
 export class InvalidAnswer extends Error {}
 
-/** Lets callers wait for a condition that changes. */
+/** Lets callers wait for a condition. */
 export class Changes {
   readonly #waiting = new Set<() => void>();
 
-  /** Something changed: conditions are looked at again. */
+  /** Checks the conditions again. */
   happened(): void {
     for (const wake of this.#waiting) wake();
   }
 
-  /** Resolves with true once `done` holds, and with false after `timeout` milliseconds. */
+  /** Resolves with true once `done()` is true, and with false after `timeout` milliseconds. */
   async until(done: () => boolean, timeout: number): Promise<boolean> {
     const deadline = performance.now() + timeout;
     for (let left = timeout; !done(); left = deadline - performance.now()) {
@@ -41,7 +41,7 @@ export class Changes {
   }
 }
 
-/** An open event stream. Reads its events as they arrive, whether or not a test waits for them. */
+/** An open event stream. Reads events as they arrive, even if no test waits for them. */
 export class LiveStream {
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;
@@ -60,15 +60,12 @@ export class LiveStream {
     void this.#read(events);
   }
 
-  /** Whether it has ended: the server or `close` has closed it, or it broke. */
+  /** Whether the server or `close()` has closed the stream, or it failed. */
   get ended(): boolean {
     return this.#ended;
   }
 
-  /**
-   * Resolves once there are that many events, the stream has ended, or `timeout` milliseconds are over; with true for that many
-   * events. Throws what the stream broke with.
-   */
+  /** Waits for `count` events, at most `timeout` milliseconds. Resolves with false if there are fewer. Throws if the stream failed. */
   async until(count: number, timeout: number): Promise<boolean> {
     await this.#changes.until(() => this.raw.length >= count || this.#ended, timeout);
     if (this.#failure !== undefined) throw this.#failure;
@@ -103,15 +100,15 @@ export class LiveStream {
       this.#finish();
     } catch (error) {
       const reason = error instanceof Error ? error.message : String(error);
-      this.#finish(error instanceof InvalidAnswer ? error : new InvalidAnswer(`the stream broke: ${reason}`));
+      this.#finish(error instanceof InvalidAnswer ? error : new InvalidAnswer(`the stream failed: ${reason}`));
       this.#stop();
     }
   }
 }
 
 /**
- * The `data` of an event stream (HTML Living Standard §9.2), each parsed as JSON. Throws InvalidAnswer for anything else, and
- * for a stream of more than `maxBytes`.
+ * The `data` of an event stream (HTML Living Standard §9.2), parsed as JSON. Throws InvalidAnswer if it is invalid or larger than
+ * `maxBytes`.
  */
 export async function* readEvents(
   body: AsyncIterable<Uint8Array>,
@@ -126,21 +123,21 @@ export async function* readEvents(
       data = [];
     }
   }
-  // Clients discard an event without a blank line at its end, as the standard says.
+  // The standard tells clients to discard an event that no blank line ends.
   if (data.length > 0) throw new InvalidAnswer("the stream ends inside an event");
 }
 
-/** The lines of the stream. Anything but blanks after the last line end is an error. */
+/** The lines of the stream. Throws if the last one is incomplete. */
 async function* readLines(body: AsyncIterable<Uint8Array>, maxBytes: number): AsyncGenerator<string, void, void> {
   const decoder = new TextDecoder("utf-8", { fatal: true });
-  // The line that is not whole yet, in pieces: a long one is joined once.
+  // Pieces of the current line. Joining them once keeps a long line linear.
   let pieces: string[] = [];
-  // A carriage return at the end of a chunk may be the first half of a line end.
+  // A carriage return at the end of a chunk may be half of a line end.
   let held = "";
   let bytes = 0;
   for await (const chunk of body) {
     bytes += chunk.byteLength;
-    if (bytes > maxBytes) throw new InvalidAnswer(`the stream is longer than ${maxBytes} bytes`);
+    if (bytes > maxBytes) throw new InvalidAnswer(`the stream is larger than ${maxBytes} bytes`);
     const text = held + decoder.decode(chunk, { stream: true });
     held = text.endsWith("\r") ? "\r" : "";
     const [first = "", ...others] = (held === "" ? text : text.slice(0, -1)).split(/\r\n|\n|\r/);
@@ -160,7 +157,7 @@ function dataOf(line: string): readonly string[] {
   if (field === "data") return [colon === -1 ? "" : line.slice(line[colon + 1] === " " ? colon + 2 : colon + 1)];
   if (["", "event", "id", "retry"].includes(field)) return [];
   throw new InvalidAnswer(
-    `the stream has a line that is not a field of an event: ${JSON.stringify(line.slice(0, 80))}`,
+    `the stream contains a line that is not an event field: ${JSON.stringify(line.slice(0, 80))}`,
   );
 }
 
@@ -170,20 +167,21 @@ function parseEvent(data: string, at: number): Json {
   throw new InvalidAnswer(`event ${at} of the stream is not JSON: ${JSON.stringify(data.slice(0, 80))}`);
 }
 
-/** Deeper than any answer of the protocol, and shallow enough for functions that call themselves once a level. */
+/** Deeper than any response of the protocol, and shallow enough for recursive functions. */
 const maxDepth = 200;
 
-/** The value of a JSON text; undefined for any other text. Throws InvalidAnswer for JSON that is nested too deeply. */
+/** Parses JSON. Returns undefined for invalid JSON. Throws InvalidAnswer for JSON that is nested too deeply. */
 export function parseJson(text: string): Json | undefined {
   if (depthOf(text) > maxDepth) throw new InvalidAnswer(`the JSON has more than ${maxDepth} levels`);
   try {
-    return JSON.parse(text) as Json;
+    const value: Json = JSON.parse(text);
+    return value;
   } catch {
     return undefined;
   }
 }
 
-/** How many arrays and objects are open at once, at most. */
+/** The maximum number of nested arrays and objects. */
 function depthOf(text: string): number {
   let depth = 0;
   let deepest = 0;

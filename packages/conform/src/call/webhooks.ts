@@ -1,27 +1,25 @@
 import { randomUUID } from "node:crypto";
 import { createServer, type IncomingMessage, type Server } from "node:http";
-import type { AddressInfo } from "node:net";
 import type { Json } from "../acts/format.ts";
 import { Changes, InvalidAnswer, parseJson } from "./stream.ts";
 
-/** Where one test gets its push notifications. */
+/** Receives the push notifications of one test. */
 export interface Inbox {
   readonly url: string;
-  /** What came, as `{ method, headers, body }`. */
+  /** Each is `{ method, headers, body }`. */
   readonly deliveries: readonly Json[];
-  /** Resolves with true once `done` holds, and with false when the time is up or the run is over. */
+  /** Resolves with true once `done()` is true, and with false when time is up or the run ends. */
   until(done: () => boolean, timeout: number): Promise<boolean>;
 }
 
-/** An inbox as the receiver sees it. */
 interface OpenInbox {
   readonly deliveries: Json[];
   readonly changes: Changes;
-  /** Of all deliveries so far. */
+  /** Size of all deliveries so far. */
   bytes: number;
 }
 
-/** The runner's own webhook receiver. It listens once the first test asks for an address. */
+/** The runner's webhook receiver. It starts to listen when the first test needs it. */
 export class Webhooks {
   readonly #public: URL | undefined;
   readonly #maxBytes: number;
@@ -30,8 +28,8 @@ export class Webhooks {
   #closed = false;
 
   /**
-   * @param address - How servers reach this machine; absent: they run on it.
-   * @param maxBytes - Limit of all deliveries to one test; anything beyond is answered with 413.
+   * @param address - How servers reach this machine. Default: they run on it.
+   * @param maxBytes - Limit for all deliveries to one test. Beyond it, the receiver responds with 413.
    */
   constructor(address: string | undefined, maxBytes: number) {
     this.#public = address === undefined ? undefined : new URL(address);
@@ -40,7 +38,8 @@ export class Webhooks {
 
   async open(): Promise<Inbox> {
     this.#server ??= this.#listen();
-    const { port } = (await this.#server).address() as AddressInfo;
+    const address = (await this.#server).address();
+    const port = typeof address === "object" ? address?.port : undefined;
     const name = randomUUID();
     const inbox: OpenInbox = { deliveries: [], changes: new Changes(), bytes: 0 };
     this.#inboxes.set(`/${name}`, inbox);
@@ -68,7 +67,7 @@ export class Webhooks {
     const server = createServer((request, response) => {
       void this.#take(request).then(
         (status) => response.writeHead(status).end(),
-        // The sender broke off.
+        // The sender closed the connection.
         () => response.destroy(),
       );
     });
@@ -80,30 +79,28 @@ export class Webhooks {
     return server;
   }
 
-  /** Keeps a delivery; gives the status of the answer. */
+  /** Stores a delivery. Returns the status of the response. */
   async #take(request: IncomingMessage): Promise<number> {
     const inbox = this.#inboxes.get(request.url ?? "");
     if (inbox === undefined) return 404;
     const chunks: Buffer[] = [];
-    for await (const chunk of request as AsyncIterable<Buffer>) {
+    const body: AsyncIterable<Buffer> = request;
+    for await (const chunk of body) {
       inbox.bytes += chunk.length;
       if (inbox.bytes > this.#maxBytes) return 413;
       chunks.push(chunk);
     }
     const text = Buffer.concat(chunks).toString("utf8");
     const headers = Object.fromEntries(Object.entries(request.headers).map(([name, value]) => [name, String(value)]));
-    // Each delivery also costs what its headers and the record of it take.
-    inbox.bytes += overhead + JSON.stringify(headers).length;
+    // Headers, and the record of a delivery without a body, use memory too.
+    inbox.bytes += 200 + JSON.stringify(headers).length;
     inbox.deliveries.push({ method: request.method ?? "", headers, body: bodyOf(text) });
     inbox.changes.happened();
     return 200;
   }
 }
 
-/** Of a delivery without a body, in bytes. */
-const overhead = 200;
-
-/** The delivery as JSON, or as the text that it is: the assertion on the body shows what came. */
+/** The body as JSON, or else as text: the assertion on the body reports it. */
 function bodyOf(text: string): Json {
   try {
     return parseJson(text) ?? text;

@@ -1,16 +1,16 @@
 import type { Json } from "../acts/format.ts";
-import { isMap, member } from "../acts/values.ts";
+import { firstOf, isList, isMap, member } from "../acts/values.ts";
 import { isShapeName, shapeProblem } from "./shapes.ts";
 
-/** The first place where a value does not meet its assertion. */
+/** The first difference between a value and its assertion. */
 export interface Mismatch {
-  /** Path of the value, such as `task.status.state`; empty for the value itself. */
+  /** Path of the value, such as `task.status.state`. Empty for the value itself. */
   readonly path: string;
   readonly expected: string;
   readonly actual: string;
 }
 
-/** The server did not do what a step expects. */
+/** The server does not meet the expectation of a step. */
 export class Failed extends Error {
   readonly mismatch: Mismatch | undefined;
 
@@ -20,30 +20,30 @@ export class Failed extends Error {
   }
 }
 
-/** Throws Failed if there is a mismatch. Default of `message`: what was expected and what came. */
+/** Throws Failed if there is a mismatch. Default of `message`: the expected and the actual value. */
 export function demand(mismatch: Mismatch | undefined, message?: string): void {
   if (mismatch === undefined) return;
   const { path, expected, actual } = mismatch;
   throw new Failed(message ?? `${path === "" ? "" : `${path}: `}expected ${expected}, got ${actual}`, mismatch);
 }
 
-/** A value as a report shows it: JSON, cut after 300 characters. */
-export function show(value: Json | undefined): string {
-  if (value === undefined) return "nothing";
+/** A value as reports show it: JSON, cut after 300 characters. */
+export function show(value: unknown): string {
+  if (value === undefined) return "no value";
   const text = JSON.stringify(value);
   return text.length > 300 ? `${text.slice(0, 300)}…` : text;
 }
 
-/** Checks a value against an assertion (ACTS §5); `undefined` is an absent value. Returns the first mismatch. */
+/** Checks a value against an assertion (ACTS §5) and returns the first mismatch. `undefined`: the value is absent. */
 export function check(assertion: Json, value: Json | undefined, path = ""): Mismatch | undefined {
   if (isList(assertion)) {
-    if (value === undefined || !isList(value)) return { path, expected: "an array", actual: show(value) };
-    return first(assertion, (one, at) => check(one, value[at], `${path}[${at}]`));
+    if (!isList(value)) return { path, expected: "an array", actual: show(value) };
+    return firstOf(assertion, (one, at) => check(one, value[at], `${path}[${at}]`));
   }
   if (!isMap(assertion)) {
     return value === assertion ? undefined : { path, expected: show(assertion), actual: show(value) };
   }
-  return first(Object.entries(assertion), ([name, argument]) => {
+  return firstOf(Object.entries(assertion), ([name, argument]) => {
     const operator = Object.hasOwn(operators, name) ? operators[name] : undefined;
     return operator?.takes(argument) === true
       ? operator.check(argument, value, path)
@@ -51,16 +51,8 @@ export function check(assertion: Json, value: Json | undefined, path = ""): Mism
   });
 }
 
-function first<T>(list: readonly T[], ask: (one: T, at: number) => Mismatch | undefined): Mismatch | undefined {
-  for (const [at, one] of list.entries()) {
-    const wrong = ask(one, at);
-    if (wrong !== undefined) return wrong;
-  }
-  return undefined;
-}
-
 interface Operator {
-  /** With any other argument the name is that of a member: a card may have a member `type`. */
+  /** With any other argument, the name is that of a member: a card may have a member `type`. */
   readonly takes: (argument: Json) => boolean;
   readonly check: (argument: Json, value: Json | undefined, path: string) => Mismatch | undefined;
 }
@@ -68,7 +60,6 @@ interface Operator {
 const isText = (value: Json): value is string => typeof value === "string";
 const isNumber = (value: Json): value is number => typeof value === "number";
 const isTrue = (value: Json): value is true => value === true;
-const isList = (value: Json): value is readonly Json[] => Array.isArray(value);
 const isAny = (value: Json): value is Json => value !== undefined;
 
 function typeOf(value: Json): string {
@@ -79,26 +70,32 @@ function typeOf(value: Json): string {
 const types = ["string", "number", "boolean", "array", "object", "null"];
 const isType = (value: Json): value is string => isText(value) && types.includes(value);
 
-/** An operator that holds or does not; `expected` describes what it wants. */
+function checking<A extends Json>(
+  takes: (argument: Json) => argument is A,
+  check: (argument: A, value: Json | undefined, path: string) => Mismatch | undefined,
+): Operator {
+  return {
+    takes,
+    check: (argument, value, path) => (takes(argument) ? check(argument, value, path) : undefined),
+  };
+}
+
+/** An operator that holds for the whole value or not. `expected` describes the expectation. */
 function operator<A extends Json>(
   takes: (argument: Json) => argument is A,
   holds: (value: Json | undefined, argument: A) => boolean,
   expected: (argument: A) => string,
 ): Operator {
-  return {
-    takes,
-    check: (argument, value, path) =>
-      !takes(argument) || holds(value, argument)
-        ? undefined
-        : { path, expected: expected(argument), actual: show(value) },
-  };
+  return checking(takes, (argument, value, path) =>
+    holds(value, argument) ? undefined : { path, expected: expected(argument), actual: show(value) },
+  );
 }
 
 function textOperator(words: string, holds: (text: string, argument: string) => boolean): Operator {
   return operator(
     isText,
     (value, argument) => value !== undefined && isText(value) && holds(value, argument),
-    (argument) => `text that ${words} ${show(argument)}`,
+    (argument) => `a string that ${words} ${show(argument)}`,
   );
 }
 
@@ -110,11 +107,11 @@ function numberOperator(words: string, holds: (value: number, argument: number) 
   );
 }
 
-/** The same for the length of a list. */
+/** Compares the length of a list. */
 function countOperator(words: string, holds: (length: number, argument: number) => boolean): Operator {
   return operator(
     isNumber,
-    (value, argument) => value !== undefined && isList(value) && holds(value.length, argument),
+    (value, argument) => isList(value) && holds(value.length, argument),
     (argument) => `${words} ${argument} elements`.trimStart(),
   );
 }
@@ -135,12 +132,12 @@ const operators: Readonly<Record<string, Operator>> = {
   exists: operator(
     isTrue,
     (value) => value !== undefined,
-    () => "something",
+    () => "a value",
   ),
   absent: operator(
     isTrue,
     (value) => value === undefined,
-    () => "nothing",
+    () => "no value",
   ),
   not: operator(
     isAny,
@@ -149,20 +146,14 @@ const operators: Readonly<Record<string, Operator>> = {
   ),
   one_of: oneOf,
   any_of: oneOf,
-  all_of: {
-    takes: isList,
-    check: (argument, value, path) => first(argument as readonly Json[], (one) => check(one, value, path)),
-  },
-  // Of a list: has this element.
-  contains: {
-    takes: isText,
-    check: (argument, value, path) =>
-      value === undefined || !isList(value)
-        ? contains.check(argument, value, path)
-        : value.includes(argument)
-          ? undefined
-          : { path, expected: `a list with ${show(argument)}`, actual: show(value) },
-  },
+  all_of: checking(isList, (argument, value, path) => firstOf(argument, (one) => check(one, value, path))),
+  // A list contains an element, a string contains a string.
+  contains: checking(isText, (argument, value, path) => {
+    if (!isList(value)) return contains.check(argument, value, path);
+    return value.includes(argument)
+      ? undefined
+      : { path, expected: `a list that contains ${show(argument)}`, actual: show(value) };
+  }),
   matches: textOperator("matches", (text, argument) => new RegExp(argument, "u").test(text)),
   starts_with: textOperator("starts with", (text, argument) => text.startsWith(argument)),
   ends_with: textOperator("ends with", (text, argument) => text.endsWith(argument)),
@@ -173,20 +164,17 @@ const operators: Readonly<Record<string, Operator>> = {
   count: countOperator("", (length, argument) => length === argument),
   count_gte: countOperator("at least", (length, argument) => length >= argument),
   count_lte: countOperator("at most", (length, argument) => length <= argument),
-  // Not in ACTS: the official files use `items`, for each element or by position, and `schema` is an addition of this runner.
+  // Not in ACTS: the official files use `items`, for each element or by position. `schema` is an addition of this runner.
   items: {
     takes: (argument) => isList(argument) || isMap(argument),
     check(argument, value, path) {
       if (isList(argument)) return check(argument, value, path);
-      if (value === undefined || !isList(value)) return { path, expected: "an array", actual: show(value) };
-      return first(value, (one, at) => check(argument, one, `${path}[${at}]`));
+      if (!isList(value)) return { path, expected: "an array", actual: show(value) };
+      return firstOf(value, (one, at) => check(argument, one, `${path}[${at}]`));
     },
   },
-  schema: {
-    takes: isShapeName,
-    check(argument, value, path) {
-      const problem = shapeProblem(argument as string, value, path);
-      return problem && { path: problem.path, expected: problem.expected, actual: show(problem.value) };
-    },
-  },
+  schema: checking(isShapeName, (name, value, path) => {
+    const problem = shapeProblem(name, value, path);
+    return problem && { path: problem.path, expected: problem.expected, actual: show(problem.value) };
+  }),
 };

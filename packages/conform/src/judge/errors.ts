@@ -1,9 +1,9 @@
 import type { Json, Transport } from "../acts/format.ts";
-import { isMap, member } from "../acts/values.ts";
+import { isList, isMap, member } from "../acts/values.ts";
 
-/** An error that a server answered with (A2A 1.0 §3.3.2). */
+/** An error from the server (A2A 1.0 §3.3.2). */
 export interface WireError {
-  /** The code of JSON-RPC, the HTTP status, or the name of the gRPC status. */
+  /** The JSON-RPC code, the HTTP status, or the name of the gRPC status. */
   readonly code: Json;
   readonly message: Json | undefined;
   readonly details: Json | undefined;
@@ -15,7 +15,7 @@ interface Kind {
   readonly code: number;
   readonly http: readonly number[];
   readonly grpc: string;
-  /** Only errors that A2A defines have one. */
+  /** Only errors defined by A2A have one. */
   readonly reason?: string;
 }
 
@@ -34,12 +34,12 @@ const kinds: Readonly<Record<string, readonly Kind[]>> = {
   TaskNotCancelable: [kind(-32002, 400, "FAILED_PRECONDITION", "TASK_NOT_CANCELABLE")],
   PushNotificationNotSupported: [kind(-32003, 400, "FAILED_PRECONDITION", "PUSH_NOTIFICATION_NOT_SUPPORTED")],
   UnsupportedOperation: [unsupported],
-  // Only ACTS has this name: §3.3.4 answers with UnsupportedOperation.
+  // This name is only in ACTS. §3.3.4 requires UnsupportedOperation.
   StreamingNotSupported: [unsupported],
   ContentTypeNotSupported: [kind(-32005, 400, "INVALID_ARGUMENT", "CONTENT_TYPE_NOT_SUPPORTED")],
   InvalidAgentResponse: [kind(-32006, 500, "INTERNAL", "INVALID_AGENT_RESPONSE")],
   ExtendedAgentCardNotConfigured: [kind(-32007, 400, "FAILED_PRECONDITION", "EXTENDED_AGENT_CARD_NOT_CONFIGURED")],
-  // Only ACTS has this name: §3.3.4 has two cases.
+  // This name is only in ACTS. §3.3.4 has two cases.
   ExtendedCardNotSupported: [
     unsupported,
     kind(-32007, 400, "FAILED_PRECONDITION", "EXTENDED_AGENT_CARD_NOT_CONFIGURED"),
@@ -57,7 +57,7 @@ const reasons: ReadonlySet<string | undefined> = new Set(
   Object.values(kinds).flatMap((list) => list.flatMap(({ reason }) => (reason === undefined ? [] : [reason]))),
 );
 
-/** The error in the body of a JSON-RPC response or of a REST answer (§9.5, §11.6). */
+/** The error in the body of a JSON-RPC or REST response (§9.5, §11.6). */
 export function readError(body: Json | undefined, status: number): WireError {
   const error = member(body, "error");
   const details = member(error, "data") ?? member(error, "details");
@@ -65,16 +65,17 @@ export function readError(body: Json | undefined, status: number): WireError {
 }
 
 export function wireError(code: Json, message: Json | undefined, details: Json | undefined): WireError {
-  const infos = (Array.isArray(details) ? (details as readonly Json[]) : []).filter(
-    (detail) => member(detail, "domain") === "a2a-protocol.org",
+  const list = isList(details) ? details : [];
+  const reason = member(
+    list.find((detail) => member(detail, "domain") === "a2a-protocol.org"),
+    "reason",
   );
-  const reason = member(infos[0], "reason");
   return { code, message, details, reason: typeof reason === "string" ? reason : undefined };
 }
 
 /**
- * What was expected, where an error is none of the named ones; undefined where it is one of them. JSON-RPC has a code for each
- * error. HTTP and gRPC use one status for several, so the reason of the `ErrorInfo` tells them apart (§11.6).
+ * The expected errors, if the error is not one of them. JSON-RPC has a code for each error. HTTP and gRPC use one status for several
+ * errors, which the reason of the `ErrorInfo` distinguishes (§11.6).
  */
 export function errorMismatch(
   types: readonly string[],
@@ -89,7 +90,7 @@ export function errorMismatch(
     return found;
   });
   const fits = known.some((one) => {
-    // An error that A2A does not define may have any reason that A2A does not use.
+    // An error not defined by A2A may have any reason not defined by A2A.
     const says = one.reason === undefined ? !reasons.has(error.reason) : error.reason === one.reason;
     switch (transport) {
       case "jsonrpc":
@@ -103,17 +104,17 @@ export function errorMismatch(
   if (fits) return undefined;
   const named = known.map((one) => {
     const code = transport === "jsonrpc" ? String(one.code) : transport === "rest" ? one.http.join(" or ") : one.grpc;
-    return one.reason === undefined ? code : `${code} with the reason ${one.reason}`;
+    return one.reason === undefined ? code : `${code} with reason ${one.reason}`;
   });
   return `${types.join(" or ")}: ${named.join(", or ")}`;
 }
 
-/** An error as one line of a report. */
+/** An error as a line of a report. */
 export function showError(error: WireError, status: number): string {
   const reason = error.reason === undefined ? "" : ` ${error.reason}`;
   const code = error.code === status ? "" : ` ${JSON.stringify(error.code)}`;
   const message = typeof error.message === "string" ? `: ${error.message}` : "";
-  // A gRPC status needs no HTTP status beside it.
+  // A gRPC status has no HTTP status.
   if (typeof error.code === "string") return `${error.code}${reason}${message}`;
   return `HTTP ${status}, error${code}${reason}${message}`;
 }

@@ -1,26 +1,25 @@
 import { check, show, type Mismatch } from "./assert.ts";
 import type { ExpectStream, Json } from "../acts/format.ts";
-import { find, isMap, member } from "../acts/values.ts";
+import { find, firstOf, isList, isMap, member } from "../acts/values.ts";
 
 const members = ["task", "message", "statusUpdate", "artifactUpdate"];
 const terminal = ["COMPLETED", "FAILED", "CANCELED", "REJECTED"].map((name) => `TASK_STATE_${name}`);
 
-/** The content of a StreamResponse: the value of its only member. */
+/** The content of a StreamResponse: the value of its single member. */
 function inner(event: Json): Json {
-  const name = members.find((one) => member(event, one) !== undefined);
-  return name === undefined ? event : (member(event, name) as Json);
+  return members.map((name) => member(event, name)).find((value) => value !== undefined) ?? event;
 }
 
-/** Checks an event. An assertion describes the StreamResponse, or the content of its only member. */
-function checkEvent(assertion: Json, event: Json, path: string): Mismatch | undefined {
-  const outer = check(assertion, event, path);
-  if (outer === undefined) return undefined;
+/** Checks an event. The assertion describes the StreamResponse or the content of its single member. */
+function checkEvent(assertion: Json | undefined, event: Json, path: string): Mismatch | undefined {
+  const outer = assertion === undefined ? undefined : check(assertion, event, path);
+  if (assertion === undefined || outer === undefined) return undefined;
   const inside = check(assertion, inner(event), path);
   if (inside === undefined) return undefined;
   return isMap(assertion) && members.some((name) => Object.hasOwn(assertion, name)) ? outer : inside;
 }
 
-/** ACTS §7.1: no event follows a terminal state, and no state goes back to SUBMITTED. */
+/** ACTS §7.1: no event follows a terminal state, and no task returns to SUBMITTED. */
 function checkOrder(events: readonly Json[]): Mismatch | undefined {
   let last: string | undefined;
   for (const [at, event] of events.entries()) {
@@ -31,14 +30,14 @@ function checkOrder(events: readonly Json[]): Mismatch | undefined {
     }
     if (typeof state !== "string") continue;
     if (last !== undefined && last !== state && state === "TASK_STATE_SUBMITTED") {
-      return { path: `${path}.status.state`, expected: `no way back from ${last}`, actual: state };
+      return { path: `${path}.status.state`, expected: `no return from ${last} to SUBMITTED`, actual: state };
     }
     last = state;
   }
   return undefined;
 }
 
-/** The updates of a stream as comparable texts, without the task at its beginning, which depends on when it was opened. */
+/** The updates of a stream as comparable strings, without the initial task, which depends on the time of the subscription. */
 function updatesOf(events: readonly Json[]): readonly string[] {
   return events
     .filter((event) => member(event, "statusUpdate") !== undefined || member(event, "artifactUpdate") !== undefined)
@@ -46,13 +45,13 @@ function updatesOf(events: readonly Json[]): readonly string[] {
 }
 
 function sorted(value: Json): Json {
-  if (Array.isArray(value)) return (value as readonly Json[]).map(sorted);
+  if (isList(value)) return value.map(sorted);
   if (!isMap(value)) return value;
-  const keys = Object.keys(value).sort();
-  return Object.fromEntries(keys.map((key) => [key, sorted(value[key] as Json)]));
+  const members = Object.entries(value).map(([key, one]) => [key, sorted(one)] as const);
+  return Object.fromEntries(members.sort(([a], [b]) => (a < b ? -1 : 1)));
 }
 
-/** Checks `expect_stream` against the events of a stream. `raw` are the same events with the envelopes of the binding. */
+/** Checks the events of a stream against `expect_stream`. `raw`: the events with the envelopes of the binding. */
 export function checkStream(
   expected: ExpectStream,
   events: readonly Json[],
@@ -81,7 +80,11 @@ export function checkStream(
       const wrong = checkEvent(assertion, event, `event[${index}]`);
       if (wrong !== undefined) return wrong;
     } else if (!events.some((event) => checkEvent(assertion, event, "") === undefined)) {
-      return { path: "event[*]", expected: description ?? `an event like ${show(assertion)}`, actual: show(events) };
+      return {
+        path: "event[*]",
+        expected: description ?? `an event that matches ${show(assertion)}`,
+        actual: show(events),
+      };
     }
   }
   const last = events.at(-1);
@@ -90,18 +93,18 @@ export function checkStream(
     const wrong = checkEvent(finalEvent, last, `event[${events.length - 1}]`);
     if (wrong !== undefined) return wrong;
   }
-  for (const [at, event] of events.entries()) {
-    const wrong =
-      (eachEvent === undefined ? undefined : checkEvent(eachEvent, event, `event[${at}]`)) ??
-      (eachRaw === undefined ? undefined : check(eachRaw, raw[at], `event[${at}]`));
-    if (wrong !== undefined) return wrong;
-  }
-  return other === undefined ? undefined : checkSame(events, other);
+  const wrongEvent = firstOf(
+    events,
+    (event, at) =>
+      checkEvent(eachEvent, event, `event[${at}]`) ??
+      (eachRaw === undefined ? undefined : check(eachRaw, raw[at], `event[${at}]`)),
+  );
+  return wrongEvent ?? (other === undefined ? undefined : checkSame(events, other));
 }
 
 /**
- * Two streams of one task have the same updates in the same order. A stream that began later, which shows in another first event,
- * has the last of them.
+ * Two streams of one task must have the same updates in the same order. A stream that started later, and so has another first event, has only
+ * the last ones.
  */
 function checkSame(events: readonly Json[], other: readonly Json[]): Mismatch | undefined {
   let [here, there] = [updatesOf(events), updatesOf(other)];

@@ -1,34 +1,167 @@
 import type { Json } from "../acts/format.ts";
-import { isMap } from "../acts/values.ts";
-import { shapesV03, shapesV03Proto, shapesV1, type ShapeTable } from "./shape-tables.ts";
+import { firstOf, isList, isMap } from "../acts/values.ts";
 
-/** The first place where a value does not have its shape. */
+/** The first deviation of a value from its shape. */
 export interface ShapeProblem {
   readonly path: string;
   readonly expected: string;
-  readonly value: Json | undefined;
+  readonly value: unknown;
 }
 
-/** What a table of shapes says of one member. */
 interface Field {
   readonly name: string;
   readonly type: string;
   readonly required: boolean;
-  /** `T[]` is a list, `T[1+]` one with at least one element, `T{}` an object with any keys. */
-  readonly many: "" | "[]" | "[1+]" | "{}";
+  /** `T[]`: a list. `T[1+]`: a list that is not empty. `T{}`: an object with any keys. */
+  readonly many: string;
 }
 
 interface Shape {
   readonly fields: readonly Field[];
   /** Exactly one of these members must be set. */
   readonly oneOf?: readonly string[];
-  /** The member `kind` names the shape that is used instead of this one. */
+  /** The shape to use instead of this one, by the value of `kind`. */
   readonly byKind?: Readonly<Record<string, string>>;
-  /** What stands before the names of the shapes of its version. */
+  /** Prefix of the names of the shapes of its version. */
   readonly prefix: string;
 }
 
-/** Those of 1.0 have the names of the specification, those of 0.3 have `0.3/` before them. */
+/**
+ * Shapes by name, as text: `id: nonEmpty, name?: text, parts: Part[1+]`. An initial `oneof(…)` lists members of which exactly one must be
+ * set. `kind(…)` lists shapes by the value of `kind`. A type is a scalar, a shape, or strings separated by `|`.
+ */
+type ShapeTable = Readonly<Record<string, string>>;
+
+/** Shapes that the protos of 1.0 and 0.3 share. */
+const sharedShapes = {
+  Artifact: `artifactId: nonEmpty, name?: text, description?: text, parts: Part[1+], metadata?: object, extensions?: text[]`,
+  TaskArtifactUpdateEvent: `
+    taskId: nonEmpty, contextId: nonEmpty, artifact: Artifact, append?: flag, lastChunk?: flag, metadata?: object`,
+  SendMessageResponse: `oneof(task?: Task, message?: Message)`,
+  StreamResponse: `oneof(
+    task?: Task, message?: Message, statusUpdate?: TaskStatusUpdateEvent, artifactUpdate?: TaskArtifactUpdateEvent)`,
+} satisfies ShapeTable;
+
+const states = [
+  "SUBMITTED",
+  "WORKING",
+  "COMPLETED",
+  "FAILED",
+  "CANCELED",
+  "INPUT_REQUIRED",
+  "REJECTED",
+  "AUTH_REQUIRED",
+]
+  .map((name) => `TASK_STATE_${name}`)
+  .join("|");
+const flow = "refreshUrl?: text, scopes?: text{}";
+
+/** Responses of A2A 1.0 (§4, `a2a.proto`). They are independent of the server's schemas, so that a mistake there cannot hide. */
+const shapesV1: ShapeTable = {
+  ...sharedShapes,
+  Task: `
+    id: nonEmpty, contextId?: text, status: TaskStatus, artifacts?: Artifact[], history?: Message[], metadata?: object`,
+  TaskStatus: `state: ${states}, message?: Message, timestamp?: timestamp`,
+  Message: `
+    messageId: nonEmpty, contextId?: text, taskId?: text, role: ROLE_USER|ROLE_AGENT, parts: Part[1+],
+    metadata?: object, extensions?: text[], referenceTaskIds?: text[]`,
+  Part: `
+    oneof(text?: text, raw?: bytes, url?: text, data?: any),
+    metadata?: object, filename?: text, mediaType?: text`,
+  TaskStatusUpdateEvent: `taskId: nonEmpty, contextId: nonEmpty, status: TaskStatus, metadata?: object`,
+  ListTasksResponse: `tasks: Task[], nextPageToken: text, pageSize: integer, totalSize: integer`,
+  TaskPushNotificationConfig: `
+    tenant?: text, id?: text, taskId?: text, url: url, token?: text, authentication?: AuthenticationInfo`,
+  AuthenticationInfo: `scheme: nonEmpty, credentials?: text`,
+  ListTaskPushNotificationConfigsResponse: `configs?: TaskPushNotificationConfig[], nextPageToken?: text`,
+  AgentCard: `
+    name: nonEmpty, description: nonEmpty, supportedInterfaces: AgentInterface[1+], provider?: AgentProvider,
+    version: nonEmpty, documentationUrl?: url, capabilities: AgentCapabilities, securitySchemes?: SecurityScheme{},
+    securityRequirements?: SecurityRequirement[], defaultInputModes: nonEmpty[1+], defaultOutputModes: nonEmpty[1+],
+    skills: AgentSkill[], signatures?: AgentCardSignature[], iconUrl?: url`,
+  AgentInterface: `url: address, protocolBinding: nonEmpty, tenant?: text, protocolVersion: nonEmpty`,
+  AgentProvider: `url: url, organization: nonEmpty`,
+  AgentCapabilities: `
+    streaming?: flag, pushNotifications?: flag, extensions?: AgentExtension[], extendedAgentCard?: flag`,
+  AgentExtension: `uri: nonEmpty, description?: text, required?: flag, params?: object`,
+  AgentSkill: `
+    id: nonEmpty, name: nonEmpty, description: nonEmpty, tags: text[], examples?: text[], inputModes?: text[],
+    outputModes?: text[], securityRequirements?: SecurityRequirement[]`,
+  AgentCardSignature: `protected: nonEmpty, signature: nonEmpty, header?: object`,
+  SecurityRequirement: `schemes?: StringList{}`,
+  StringList: `list?: text[]`,
+  SecurityScheme: `oneof(
+    apiKeySecurityScheme?: APIKeySecurityScheme, httpAuthSecurityScheme?: HTTPAuthSecurityScheme,
+    oauth2SecurityScheme?: OAuth2SecurityScheme, openIdConnectSecurityScheme?: OpenIdConnectSecurityScheme,
+    mtlsSecurityScheme?: MutualTlsSecurityScheme)`,
+  APIKeySecurityScheme: `description?: text, location: query|header|cookie, name: nonEmpty`,
+  HTTPAuthSecurityScheme: `description?: text, scheme: nonEmpty, bearerFormat?: text`,
+  OAuth2SecurityScheme: `description?: text, flows: OAuthFlows, oauth2MetadataUrl?: url`,
+  OpenIdConnectSecurityScheme: `description?: text, openIdConnectUrl: url`,
+  MutualTlsSecurityScheme: `description?: text`,
+  OAuthFlows: `oneof(
+    authorizationCode?: AuthorizationCodeOAuthFlow, clientCredentials?: ClientCredentialsOAuthFlow, implicit?: object,
+    password?: object, deviceCode?: DeviceCodeOAuthFlow)`,
+  AuthorizationCodeOAuthFlow: `authorizationUrl: url, tokenUrl: url, ${flow}, pkceRequired?: flag`,
+  ClientCredentialsOAuthFlow: `tokenUrl: url, ${flow}`,
+  DeviceCodeOAuthFlow: `deviceAuthorizationUrl: url, tokenUrl: url, ${flow}`,
+};
+
+const statesV03 = "submitted|working|completed|failed|canceled|input-required|rejected|auth-required|unknown";
+/** The 0.3 proto spells one state differently. */
+const protoStates = states.replace("CANCELED", "CANCELLED");
+
+/** Responses of A2A 0.3 over JSON-RPC, with `kind` (its `types.ts`). */
+const shapesV03: ShapeTable = {
+  AgentCard: `
+    protocolVersion: nonEmpty, name: nonEmpty, description: nonEmpty, url: url, preferredTransport?: nonEmpty,
+    additionalInterfaces?: AgentInterface[], iconUrl?: url, provider?: AgentProvider, version: nonEmpty,
+    documentationUrl?: url, capabilities: AgentCapabilities, securitySchemes?: object{}, security?: object[],
+    defaultInputModes: nonEmpty[1+], defaultOutputModes: nonEmpty[1+], skills: AgentSkill[],
+    supportsAuthenticatedExtendedCard?: flag, signatures?: AgentCardSignature[]`,
+  AgentInterface: `url: nonEmpty, transport: nonEmpty`,
+  AgentSkill: `
+    id: nonEmpty, name: nonEmpty, description: nonEmpty, tags: text[], examples?: text[], inputModes?: text[],
+    outputModes?: text[], security?: object[]`,
+  Task: `
+    kind: task, id: nonEmpty, contextId: nonEmpty, status: TaskStatus, artifacts?: Artifact[], history?: Message[],
+    metadata?: object`,
+  TaskStatus: `state: ${statesV03}, message?: Message, timestamp?: time`,
+  Message: `
+    kind: message, messageId: nonEmpty, contextId?: text, taskId?: text, role: user|agent, parts: Part[1+],
+    metadata?: object, extensions?: text[], referenceTaskIds?: text[]`,
+  Part: `kind(text: TextPart, file: FilePart, data: DataPart)`,
+  TextPart: `text: text, metadata?: object`,
+  FilePart: `file: File, metadata?: object`,
+  File: `oneof(bytes?: bytes, uri?: text), name?: text, mimeType?: text`,
+  DataPart: `data: object, metadata?: object`,
+  Artifact: sharedShapes.Artifact,
+  TaskStatusUpdateEvent: `
+    kind: status-update, taskId: nonEmpty, contextId: nonEmpty, status: TaskStatus, final: flag, metadata?: object`,
+  TaskArtifactUpdateEvent: `kind: artifact-update, ${sharedShapes.TaskArtifactUpdateEvent}`,
+  SendMessageResponse: `kind(task: Task, message: Message)`,
+  StreamResponse: `kind(
+    task: Task, message: Message, status-update: TaskStatusUpdateEvent, artifact-update: TaskArtifactUpdateEvent)`,
+};
+
+/** Responses of A2A 0.3 over REST and gRPC, in ProtoJSON (its `a2a.proto`). */
+const shapesV03Proto: ShapeTable = {
+  ...sharedShapes,
+  Task: `
+    id: nonEmpty, contextId: nonEmpty, status: TaskStatus, artifacts?: Artifact[], history?: Message[],
+    metadata?: object`,
+  TaskStatus: `state: ${protoStates}, message?: Message, timestamp?: timestamp`,
+  Message: `
+    messageId: nonEmpty, contextId?: text, taskId?: text, role: ROLE_USER|ROLE_AGENT, content: Part[1+],
+    metadata?: object, extensions?: text[]`,
+  Part: `oneof(text?: text, file?: File, data?: Data), metadata?: object`,
+  File: `oneof(fileWithBytes?: bytes, fileWithUri?: text), mimeType?: text, name?: text`,
+  Data: `data: object`,
+  TaskStatusUpdateEvent: `
+    taskId: nonEmpty, contextId: nonEmpty, status: TaskStatus, final?: flag, metadata?: object`,
+};
+
+/** Shapes of 1.0 have the names of the specification. Those of 0.3 have the prefix `0.3/`. */
 const shapes: ReadonlyMap<string, Shape> = new Map([
   ...shapesIn(shapesV1, ""),
   ...shapesIn(shapesV03, "0.3/"),
@@ -52,12 +185,7 @@ function parseShape(text: string, prefix: string): Shape {
 function fieldsIn(text: string): readonly Field[] {
   return Array.from(
     text.matchAll(/(?<![\w-])([\w-]+)(\??): ([\w|-]+)(\[\]|\[1\+\]|\{\}|)/g),
-    ([, name = "", optional, type = "", many = ""]) => ({
-      name,
-      type,
-      required: optional === "",
-      many: many as Field["many"],
-    }),
+    ([, name = "", optional, type = "", many = ""]) => ({ name, type, required: optional === "", many }),
   );
 }
 
@@ -66,30 +194,30 @@ const utc = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,9})?Z$/;
 const isText = (value: Json): value is string => typeof value === "string";
 const isTime = (value: Json): value is string => isText(value) && !Number.isNaN(Date.parse(value));
 
-/** Types that are not shapes, and what a report calls them. */
+/** Types that are not shapes, with their names in reports. */
 const scalars: Readonly<Record<string, readonly [is: (value: Json) => boolean, expected: string]>> = {
-  text: [isText, "text"],
-  nonEmpty: [(value) => isText(value) && value !== "", "text that is not empty"],
+  text: [isText, "a string"],
+  nonEmpty: [(value) => isText(value) && value !== "", "a non-empty string"],
   flag: [(value) => typeof value === "boolean", "true or false"],
-  integer: [(value) => Number.isInteger(value), "a whole number"],
+  integer: [(value) => Number.isInteger(value), "an integer"],
   object: [isMap, "an object"],
   any: [() => true, "anything"],
   url: [(value) => isText(value) && URL.canParse(value), "an absolute URL"],
-  // Of an interface: gRPC addresses commonly have no scheme.
+  // gRPC addresses on cards commonly have no scheme.
   address: [(value) => isText(value) && /^[^\s/]+(?::\d+$|:\/\/)/.test(value), "an address"],
   bytes: [(value) => isText(value) && base64.test(value), "base64 (RFC 4648 §4)"],
-  time: [isTime, "a time of ISO 8601"],
+  time: [isTime, "an ISO 8601 time"],
   timestamp: [(value) => isTime(value) && utc.test(value), "a time in UTC, such as 2026-01-31T12:00:00.000Z (§5.6.1)"],
 };
 
-export function isShapeName(name: Json): boolean {
+export function isShapeName(name: Json): name is string {
   return typeof name === "string" && shapes.has(name);
 }
 
-/** The first place where a value does not have the shape of that name. Unknown fields are allowed: a later version may add them. */
-export function shapeProblem(name: string, value: Json | undefined, path = ""): ShapeProblem | undefined {
+/** The first deviation of a value from the named shape. Unknown fields are allowed, because later versions may add them. */
+export function shapeProblem(name: string, value: unknown, path = ""): ShapeProblem | undefined {
   const shape = shapes.get(name);
-  if (shape === undefined) throw new Error(`there is no shape with the name ${name}`);
+  if (shape === undefined) throw new Error(`no shape is named ${name}`);
   if (!isMap(value)) return { path, expected: `a ${name}`, value };
   const at = (field: string): string => (path === "" ? field : `${path}.${field}`);
   const { byKind, oneOf, fields, prefix } = shape;
@@ -106,17 +234,15 @@ export function shapeProblem(name: string, value: Json | undefined, path = ""): 
     const other = snake(misspelled.name);
     return { path: at(other), expected: `the name ${misspelled.name} (§5.5)`, value: value[other] };
   }
-  for (const field of fields) {
-    const problem = fieldProblem(field, prefix, present(value, field.name), at(field.name));
-    if (problem !== undefined) return problem;
-  }
-  // Only for `data` null is a value.
+  const wrong = firstOf(fields, (field) => fieldProblem(field, prefix, present(value, field.name), at(field.name)));
+  if (wrong !== undefined) return wrong;
+  // null is a value only for `data`.
   const chosen = oneOf?.filter((field) => Object.hasOwn(value, field) && (value[field] !== null || field === "data"));
   if (chosen === undefined || chosen.length === 1) return undefined;
   return { path, expected: `exactly one of ${(oneOf ?? []).join(", ")}`, value };
 }
 
-/** The member, or undefined: null is an absent field in ProtoJSON. */
+/** The member, or undefined. In ProtoJSON, null means absent. */
 function present(value: Readonly<Record<string, Json>>, field: string): Json | undefined {
   return Object.hasOwn(value, field) && value[field] !== null ? value[field] : undefined;
 }
@@ -127,25 +253,21 @@ function fieldProblem(
   value: Json | undefined,
   path: string,
 ): ShapeProblem | undefined {
-  if (value === undefined) return required ? { path, expected: "a value: it is required", value } : undefined;
+  if (value === undefined) return required ? { path, expected: "a value (required)", value } : undefined;
   if (many === "") return typeProblem(type, prefix, value, path);
-  if (many === "{}" && !isMap(value)) return { path, expected: "an object", value };
-  if (many !== "{}" && !Array.isArray(value)) return { path, expected: "an array", value };
-  const elements = Object.entries(value as Readonly<Record<string, Json>>);
-  if (many === "[1+]" && elements.length === 0) {
-    return { path, expected: "at least one element: it is required (§5.7)", value };
+  if (many === "{}") {
+    if (!isMap(value)) return { path, expected: "an object", value };
+    return firstOf(Object.entries(value), ([key, one]) => typeProblem(type, prefix, one, `${path}.${key}`));
   }
-  for (const [key, one] of elements) {
-    const problem = typeProblem(type, prefix, one, many === "{}" ? `${path}.${key}` : `${path}[${key}]`);
-    if (problem !== undefined) return problem;
-  }
-  return undefined;
+  if (!isList(value)) return { path, expected: "an array", value };
+  if (many === "[1+]" && value.length === 0) return { path, expected: "at least one element (§5.7)", value };
+  return firstOf(value, (one, at) => typeProblem(type, prefix, one, `${path}[${at}]`));
 }
 
 function typeProblem(type: string, prefix: string, value: Json, path: string): ShapeProblem | undefined {
   const scalar = Object.hasOwn(scalars, type) ? scalars[type] : undefined;
   if (scalar !== undefined) return scalar[0](value) ? undefined : { path, expected: scalar[1], value };
-  // A version uses the shapes of 1.0 where it has none of its own.
+  // A version without a shape of its own uses that of 1.0.
   const shape = [prefix + type, type].find((name) => shapes.has(name));
   if (shape !== undefined) return shapeProblem(shape, value, path);
   const names = type.split("|");

@@ -1,13 +1,15 @@
+import { defined } from "@parley/a2a/internal/base/defined";
 import { levels, type JsonMap, type Level } from "../acts/format.ts";
+import { member } from "../acts/values.ts";
 
-/** What the runner would need so that a test can be asked: an option of `conform`, or one key of its `variables`. */
+/** The option of `conform`, or the key of its `variables`, that a test needs to run. */
 export type MissingOption = "behaviors" | "headers" | "otherHeaders" | "insufficientAuthToken" | "choice" | "timeout";
 
-/** What `conform` found out. Plain data: it can be stored as JSON and read again. */
+/** The result of `conform()`, as plain data that can be stored as JSON. */
 export interface Report {
-  /** As it was given. */
+  /** The tested URL, as passed to `conform()`. */
   readonly url: string;
-  /** The server's Agent Card, the newest version of it that was found. What it holds is the server's word. */
+  /** The server's Agent Card, in the newest version found. Its content is untrusted. */
   readonly card: JsonMap;
   /** ISO 8601, UTC. */
   readonly startedAt: string;
@@ -15,62 +17,62 @@ export interface Report {
   readonly duration: number;
   /** Whether the server conforms. */
   readonly verdict: Verdict;
-  /** One for each binding and version of the card that was tested. */
+  /** One for each tested binding and version of the card. */
   readonly bindings: readonly BindingReport[];
   /** Bindings and versions of the card that were not tested. */
   readonly notRun: readonly NotRun[];
 }
 
-/** What the report says about the MUSTs. A check is one test over one binding. */
+/** The result of all MUST tests. A check is one test over one binding. */
 export interface Verdict {
   /**
-   * `conformant`: every check that applies was made, and holds. `partial`: the checks that were made hold, others that may
-   * apply were not made. `broken`: a check does not hold. `untested`: no check was made.
+   * `conformant`: all applicable checks ran and passed. `partial`: all checks that ran passed, but some that may apply did not run.
+   * `broken`: a check failed. `untested`: no check ran.
    */
   readonly result: "conformant" | "partial" | "broken" | "untested";
-  /** Checks that were made. */
+  /** Checks that ran. */
   readonly asked: number;
-  /** Those of them that hold. */
+  /** Checks that passed. */
   readonly held: number;
-  /** Those of them that do not hold, or could not be judged. */
+  /** Checks that failed, or ended with an error. */
   readonly broken: number;
-  /** Checks that may apply and were not made. */
+  /** Checks that may apply but did not run. */
   readonly notAsked: number;
-  /** Why they were not made, the most frequent reason first. */
+  /** Why they did not run, the most frequent reason first. */
   readonly reasons: readonly NotAskedReason[];
 }
 
-/** Why some checks were not made. */
+/** Why some checks did not run. */
 export interface NotAskedReason {
-  /** The reason, for people. */
+  /** The reason as a text. */
   readonly reason: string;
-  /** The option that would let them be asked, if there is one. */
+  /** The option that would let them run, if any. */
   readonly option?: MissingOption;
-  /** How many checks. */
+  /** Number of checks. */
   readonly checks: number;
 }
 
-/** A binding or a version that the card names and that was not tested. */
+/** A binding or a version on the card that was not tested. */
 export interface NotRun {
-  /** The binding's name on the card and its version, or the version alone. */
+  /** The binding's name on the card and its version, or only the version. */
   readonly binding: string;
-  /** Why, for people. */
+  /** The reason as a text. */
   readonly reason: string;
-  /** MUST checks that may apply there. */
+  /** Number of MUST checks that may apply. */
   readonly musts: number;
 }
 
-/** The results over one binding in one version of the protocol. */
+/** The results over one binding in one protocol version. */
 export interface BindingReport {
-  /** As the card names it: `JSONRPC`, `HTTP+JSON`, `GRPC`, or the URI of a custom binding. */
+  /** The name on the card: `JSONRPC`, `HTTP+JSON`, `GRPC`, or the URI of a custom binding. */
   readonly binding: string;
-  /** As ACTS names it: `jsonrpc`, `rest`, `grpc`. A custom binding is named by its URI here as well. */
+  /** The name in ACTS: `jsonrpc`, `rest`, `grpc`. The URI of a custom binding. */
   readonly transport: string;
   /** Address of the interface. */
   readonly url: string;
   /** `Major.Minor`. */
   readonly version: string;
-  /** From the start of the first test to the end of the last, in milliseconds. */
+  /** From the start of the first test to the end of the last one, in milliseconds. */
   readonly duration: number;
   /** The results, by suite. */
   readonly suites: readonly SuiteReport[];
@@ -90,19 +92,19 @@ export interface SuiteReport {
 export interface TestReport {
   /** Identifier of the test. */
   readonly id: string;
-  /** What it checks, for people. */
+  /** What it checks. */
   readonly name: string;
-  /** How binding it is. */
+  /** Requirement level. */
   readonly level: Level;
-  /** The section of the specification that the test cites. */
+  /** The cited section of the specification. */
   readonly section?: string;
   /** Requirements of the specification that the test proves, such as `3.1.2-first`: a section and a word. */
   readonly requirements: readonly string[];
   /** Keywords. */
   readonly tags: readonly string[];
-  /** Prefixes of messages that the agent has to know for this test (ACTS §11). */
+  /** Test behaviors that the agent must have, as message prefixes (ACTS §11). */
   readonly behaviors: readonly string[];
-  /** `error`: the test could not be judged, since it is wrong itself, or the runner is. */
+  /** `error`: the test or the runner is wrong, so there is no result. */
   readonly result: "pass" | "fail" | "error" | "skip";
   /** In milliseconds. */
   readonly duration: number;
@@ -110,35 +112,35 @@ export interface TestReport {
   readonly skipped?: Skipped;
   /** Set where `result` is `fail` or `error`. */
   readonly failure?: Failure;
-  /** What the runner asked instead, where the steps of the test leave the check to the runner. */
+  /** What the runner checked, if the test leaves the check to the runner. */
   readonly reading?: string;
   /** The results of its steps. */
   readonly steps: readonly StepReport[];
 }
 
-/** Why a test was not made. */
+/** Why a test did not run. */
 export interface Skipped {
-  /** Why, for people. */
+  /** The reason as a text. */
   readonly reason: string;
-  /** Whether the test applies to this server, or may: then it counts as not asked. */
+  /** Whether the test may apply to this server. If so, it counts as not run. */
   readonly applies: boolean;
-  /** The reason in words that are the same for all tests of a kind. Default: `reason`. */
+  /** The reason without details, to group tests. Default: `reason`. */
   readonly kind?: string;
-  /** The option that would let it be asked, if there is one. */
+  /** The option that would let it run, if any. */
   readonly option?: MissingOption;
 }
 
-/** What went wrong. Texts of the server are cut to a few hundred characters. */
+/** Why a test failed. Texts of the server are cut. */
 export interface Failure {
-  /** What went wrong, for people. */
+  /** What went wrong. */
   readonly message: string;
-  /** The step that failed; absent where no single step did. */
+  /** The failed step, if a single step failed. */
   readonly stepId?: string;
-  /** Where in the answer, such as `task.status.state` or `event[2]`; absent for the answer as a whole. */
+  /** The path in the response, such as `task.status.state` or `event[2]`. Absent for the whole response. */
   readonly path?: string;
-  /** What was expected. */
+  /** The expected value. */
   readonly expected?: string;
-  /** What came. */
+  /** The actual value. */
   readonly actual?: string;
 }
 
@@ -152,23 +154,23 @@ export interface StepReport {
   readonly duration: number;
 }
 
-/** A test that failed or could not be judged, with all that somebody needs who looks into it. */
+/** A failed test, with everything needed to investigate it. */
 export interface FailedTest extends Pick<TestReport, "id" | "name" | "level" | "section" | "requirements">, Failure {
-  /** As the card names it. */
+  /** The binding's name on the card. */
   readonly binding: string;
-  /** Of the protocol, `Major.Minor`. */
+  /** Protocol version, `Major.Minor`. */
   readonly version: string;
 }
 
-/** Every test of a report, over every binding. */
+/** All tests of a report, over all bindings. */
 export function testsOf(report: Pick<Report, "bindings">): readonly TestReport[] {
   return report.bindings.flatMap(({ suites }) => suites.flatMap(({ tests }) => tests));
 }
 
 /**
- * The tests that failed or could not be judged, over every binding.
+ * The failed tests, over all bindings, including those with the result `error`.
  *
- * @param level - Only tests of this level and those above it. Default: all.
+ * @param level - Only tests of this level and above. Default: all.
  * @example
  * ```ts
  * assert.deepEqual(failuresOf(report, "must"), []);
@@ -188,29 +190,141 @@ export function failuresOf(report: Report, level: Level = "may"): readonly Faile
   );
 }
 
-/** The name that the card gives the agent. */
+/** The agent's name on its card. */
 export function nameOf(card: JsonMap): string {
-  const name = Object.hasOwn(card, "name") ? card["name"] : undefined;
+  const name = member(card, "name");
   return typeof name === "string" ? name : "the agent";
 }
 
 /**
- * Why there is no report. `InvalidOptions`: an option is wrong, or the options choose no test. `InvalidTests`: a file of tests
- * cannot be read, or has a word that the runner does not know. `NothingToTest`: the server cannot be reached, has no card, or its
- * card names no binding that can be tested.
+ * Why there is no report. `InvalidOptions`: an option is invalid, or the options select no tests. `InvalidTests`: a test file cannot be read
+ * or contains an unknown key. `NothingToTest`: the server is unreachable or has no card, or no binding on its card can be tested.
  */
 export type ConformErrorCode = "InvalidOptions" | "InvalidTests" | "NothingToTest";
 
-/** The run has no report. A test that fails throws nothing: it stands in the report. */
+/** The run has no report. A failed test is not an error: the report contains it. */
 export class ConformError extends Error {
   /** Always `ConformError`. */
   override readonly name = "ConformError";
   /** What went wrong. */
   readonly code: ConformErrorCode;
 
-  /** `message`: a sentence for people. */
+  /** Creates the error. */
   constructor(code: ConformErrorCode, message: string, options?: ErrorOptions) {
     super(message, options);
     this.code = code;
   }
+}
+
+/** The reason for tests that the options exclude. */
+export const excluded = "excluded by the test selection";
+
+/** The verdict. `omitted`: number of MUST checks that the options exclude. */
+export function verdictOf(bindings: readonly BindingReport[], notRun: readonly NotRun[], omitted: number): Verdict {
+  const tests = testsOf({ bindings });
+  const musts = tests.filter(({ level }) => level === "must");
+  const asked = musts.filter(({ result }) => result !== "skip").length;
+  const held = musts.filter(({ result }) => result === "pass").length;
+  const reasons = new Map<string, NotAskedReason>();
+  const add = ({ reason, option, checks }: NotAskedReason): void => {
+    if (checks === 0) return;
+    const before = reasons.get(reason)?.checks ?? 0;
+    reasons.set(reason, { reason, ...defined({ option }), checks: before + checks });
+  };
+  for (const { skipped } of musts) {
+    if (skipped?.applies !== true) continue;
+    const { kind = skipped.reason, option } = skipped;
+    add({ reason: kind, ...defined({ option }), checks: 1 });
+  }
+  for (const { binding, reason, musts: checks } of notRun) add({ reason: `${binding}: ${reason}`, checks });
+  add({ reason: excluded, option: "choice", checks: omitted });
+  const notAsked = [...reasons.values()].reduce((sum, { checks }) => sum + checks, 0);
+  return {
+    result: resultOf(tests, { asked, held, notAsked }),
+    asked,
+    held,
+    broken: asked - held,
+    notAsked,
+    reasons: [...reasons.values()].sort((a, b) => b.checks - a.checks),
+  };
+}
+
+function resultOf(
+  tests: readonly TestReport[],
+  { asked, held, notAsked }: Pick<Verdict, "asked" | "held" | "notAsked">,
+): Verdict["result"] {
+  if (asked > held) return "broken";
+  if (tests.every(({ result }) => result === "skip")) return "untested";
+  return asked === 0 || notAsked > 0 ? "partial" : "conformant";
+}
+
+const checks = (count: number): string => `${count} MUST ${count === 1 ? "check" : "checks"}`;
+
+/** The verdict as a sentence, without the reasons. */
+export function describeVerdict({ result, asked, held, broken, notAsked }: Verdict): string {
+  const rest = notAsked === 0 ? "" : `; ${checks(notAsked)} that may apply did not run`;
+  switch (result) {
+    case "conformant":
+      return `Conformant: all applicable MUST checks passed (${held}).`;
+    case "partial":
+      return asked === 0 ? `Partial: no MUST check ran${rest}.` : `Partial: ${checks(asked)} passed${rest}.`;
+    case "broken":
+      return `Not conformant: ${broken} of ${checks(asked)} failed${rest}.`;
+    case "untested":
+      return `Untested: no test ran${rest}.`;
+  }
+}
+
+/** Options of the report writers. */
+export interface ReporterOptions {
+  /** Whether the text has ANSI colors. Default: false. */
+  readonly color?: boolean;
+  /** Names of the options in reasons. Default: those of `ConformOptions`. */
+  readonly optionNames?: Readonly<Partial<Record<MissingOption, string>>>;
+}
+
+const apiNames: Readonly<Record<MissingOption, string>> = {
+  behaviors: "behaviors",
+  headers: "headers",
+  otherHeaders: "otherHeaders",
+  insufficientAuthToken: "variables.insufficientAuthToken",
+  choice: "filter, tags, level or versions",
+  timeout: "timeout",
+};
+
+/** A reason, with the option that would change it. */
+export function reasonText(
+  { reason, option }: Pick<NotAskedReason, "reason" | "option">,
+  options: ReporterOptions,
+): string {
+  return option === undefined ? reason : `${reason} (${options.optionNames?.[option] ?? apiNames[option]})`;
+}
+
+/** Whether a skipped test may apply, and why it was skipped. */
+export function skippedText(skipped: Skipped, options: ReporterOptions): readonly [how: string, why: string] {
+  // The end of the report names the option for all tests of a kind.
+  const why = skipped.kind === undefined ? reasonText(skipped, options) : skipped.reason;
+  return [skipped.applies ? "not run" : "not applicable", why];
+}
+
+export interface Counts {
+  readonly total: number;
+  readonly passed: number;
+  readonly failed: number;
+  readonly skipped: number;
+  readonly errors: number;
+}
+
+export function countTests(tests: readonly TestReport[]): Counts {
+  const of = (wanted: TestReport["result"]): number => tests.filter(({ result }) => result === wanted).length;
+  return { total: tests.length, passed: of("pass"), failed: of("fail"), skipped: of("skip"), errors: of("error") };
+}
+
+export function testsOfBinding({ suites }: BindingReport): readonly TestReport[] {
+  return suites.flatMap(({ tests }) => tests);
+}
+
+/** The tests of each level, MUST first. */
+export function byLevel(tests: readonly TestReport[]): readonly (readonly [Level, readonly TestReport[]])[] {
+  return levels.map((level) => [level, tests.filter((test) => test.level === level)] as const);
 }

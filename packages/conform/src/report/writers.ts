@@ -5,38 +5,36 @@ import { jsonLine, line } from "@parley/a2a/internal/base/display";
 import type { Level } from "../acts/format.ts";
 import { member } from "../acts/values.ts";
 import {
+  byLevel,
+  countTests,
+  describeVerdict,
   nameOf,
+  reasonText,
+  skippedText,
   testsOf,
+  testsOfBinding,
   type BindingReport,
+  type Counts,
   type Report,
+  type ReporterOptions,
   type SuiteReport,
   type TestReport,
   type Verdict,
 } from "./report.ts";
-import {
-  byLevel,
-  countTests,
-  describeVerdict,
-  reasonText,
-  skippedText,
-  testsOfBinding,
-  type Counts,
-  type ReporterOptions,
-} from "./summary.ts";
 
 /** Version of this package. */
-const { version } = JSON.parse(readFileSync(new URL("../../package.json", import.meta.url), "utf8")) as {
-  readonly version: string;
-};
+const { version }: { readonly version: string } = JSON.parse(
+  readFileSync(new URL("../../package.json", import.meta.url), "utf8"),
+);
 
-/** The report for programs, as JSON on one line: the verdict, and the report of ACTS §13 for each binding. */
+/** The report as JSON on one line: the verdict, and a report for each binding (ACTS §13). */
 export function jsonReport(report: Report, options: ReporterOptions = {}): string {
   const { verdict } = report;
   return jsonLine({
     url: report.url,
     conformant: verdict.result === "conformant",
     verdict: verdict.result,
-    // Checks: a test over two bindings is two.
+    // A test over two bindings is two checks.
     musts: {
       asked: verdict.asked,
       held: verdict.held,
@@ -56,7 +54,7 @@ function bindingReport(report: Report, binding: BindingReport, options: Reporter
     acts_version: "1.0",
     spec_version: binding.version,
     generated_at: report.startedAt,
-    // The card names the agent, and not the library that it is built with.
+    // The card names the agent, not the library that it uses.
     sdk: {
       name: nameOf(report.card),
       version: typeof agentVersion === "string" ? agentVersion : "",
@@ -107,8 +105,8 @@ function testReport(test: TestReport, options: ReporterOptions): object {
 }
 
 /**
- * The report for build servers, as JUnit XML: one `testsuite` for each suite and binding, and one for the verdict. A test that
- * is not a MUST fails here as well; its level is in its name.
+ * The report as JUnit XML, for build servers: a `testsuite` for each suite and binding, and one for the verdict. Failed SHOULD and MAY tests
+ * are failures, too; the name of a test contains its level.
  */
 export function junitReport(report: Report, options: ReporterOptions = {}): string {
   const { verdict, bindings } = report;
@@ -154,7 +152,7 @@ function testLine(test: TestReport, className: string, options: ReporterOptions)
   return `${open}><${tag} message="${xml(failure.message)}">${more}</${tag}></testcase>`;
 }
 
-/** Build servers pass over what is skipped: so the verdict is a test of its own, skipped where not all was asked. */
+/** Build servers ignore skipped tests. So the verdict is a test of its own, which is skipped if not all checks ran. */
 function verdictLines(verdict: Verdict, counts: Counts, options: ReporterOptions): readonly string[] {
   const { result, reasons } = verdict;
   const why = [describeVerdict(verdict), ...reasons.map((one) => `${one.checks}: ${reasonText(one, options)}`)].join(
@@ -163,7 +161,7 @@ function verdictLines(verdict: Verdict, counts: Counts, options: ReporterOptions
   const told = result === "conformant" ? "" : `<${result === "broken" ? "failure" : "skipped"} message="${xml(why)}"/>`;
   return [
     `  <testsuite name="verdict" ${figures(counts)} time="0.000">`,
-    `    <testcase classname="verdict" name="Every MUST that applies was asked, and holds" time="0.000">${told}</testcase>`,
+    `    <testcase classname="verdict" name="All applicable MUST checks passed" time="0.000">${told}</testcase>`,
     "  </testsuite>",
   ];
 }
@@ -181,7 +179,7 @@ function seconds(milliseconds: number): string {
   return (milliseconds / 1000).toFixed(3);
 }
 
-// Characters that XML 1.0 cannot contain, not even escaped.
+// Characters that XML 1.0 does not allow, even escaped.
 const forbidden =
   // eslint-disable-next-line no-control-regex
   /[\u0000-\u0008\u000b\u000c\u000e-\u001f\ufffe\uffff]|[\ud800-\udbff](?![\udc00-\udfff])|(?<![\ud800-\udbff])[\udc00-\udfff]/g;
@@ -198,7 +196,7 @@ function xml(text: string): string {
 
 type Style = (format: "bold" | "dim" | "red" | "green" | "yellow", text: string) => string;
 
-/** The report for people: what failed, what was skipped and why, the figures, the verdict. Safe for a terminal. */
+/** The report as text: failed tests, skipped tests with reasons, counts, and the verdict. Safe for a terminal. */
 export function textReport(report: Report, options: ReporterOptions = {}): string {
   const style: Style =
     options.color === true ? (format, text) => styleText(format, text, { validateStream: false }) : (_, text) => text;
@@ -219,7 +217,7 @@ export function textReport(report: Report, options: ReporterOptions = {}): strin
   const { verdict } = report;
   const colour = ({ conformant: "green", partial: "yellow", broken: "red", untested: "red" } as const)[verdict.result];
   out.push(`\n${style(colour, describeVerdict(verdict))}\n`);
-  if (verdict.reasons.length > 0) out.push("Not made, and why:\n");
+  if (verdict.reasons.length > 0) out.push("Not run:\n");
   for (const reason of verdict.reasons) {
     out.push(`  ${String(reason.checks).padStart(5)}  ${line(reasonText(reason, options))}\n`);
   }
@@ -229,7 +227,7 @@ export function textReport(report: Report, options: ReporterOptions = {}): strin
 function failed(test: TestReport, { transport }: BindingReport, style: Style): string {
   const { failure, section } = test;
   const mark = test.result === "error" ? "ERROR" : "FAIL";
-  // A message that only repeats what was expected would stand here twice.
+  // The lines below repeat an expectation in the message.
   const message =
     failure === undefined || failure.message.includes(`expected ${failure.expected}`)
       ? ""
@@ -240,7 +238,7 @@ function failed(test: TestReport, { transport }: BindingReport, style: Style): s
     `  ${title} ${test.id} ${line(test.name)}${where}`,
     `       ${line(transport)}${failure?.stepId === undefined ? "" : `, step ${failure.stepId}`}${message}`,
   ];
-  if (test.reading !== undefined) lines.push(`       the runner's reading: ${test.reading}`);
+  if (test.reading !== undefined) lines.push(`       interpretation: ${test.reading}`);
   if (failure?.expected !== undefined) {
     const path = failure.path === undefined ? "" : `${line(failure.path)}: `;
     lines.push(`       expected ${path}${line(failure.expected)}`);
@@ -249,7 +247,7 @@ function failed(test: TestReport, { transport }: BindingReport, style: Style): s
   return `${lines.join("\n")}\n`;
 }
 
-/** One line for each reason, with the tests that it holds for. */
+/** One line for each reason, with its tests. */
 function skipped(tests: readonly TestReport[], style: Style, options: ReporterOptions): string {
   const reasons = new Map<string, string[]>();
   for (const test of tests) {
@@ -265,9 +263,9 @@ function summary(level: Level, tests: readonly TestReport[], style: Style): stri
   const notAsked = tests.filter((test) => test.skipped?.applies === true).length;
   const rest = [
     ...(counts.failed > 0 ? [`${counts.failed} failed`] : []),
-    ...(counts.errors > 0 ? [`${counts.errors} could not be judged`] : []),
-    ...(notAsked > 0 ? [`${notAsked} not asked`] : []),
-    ...(counts.skipped > notAsked ? [`${counts.skipped - notAsked} do not apply`] : []),
+    ...(counts.errors > 0 ? [`${counts.errors} ended with an error`] : []),
+    ...(notAsked > 0 ? [`${notAsked} not run`] : []),
+    ...(counts.skipped > notAsked ? [`${counts.skipped - notAsked} not applicable`] : []),
   ];
   const wrong = counts.failed + counts.errors > 0;
   const figures = `${counts.passed}/${counts.total} passed${rest.length === 0 ? "" : ` (${rest.join(", ")})`}`;

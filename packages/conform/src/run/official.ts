@@ -13,18 +13,15 @@ import type { Skipped } from "../report/report.ts";
 import type { Target } from "./target.ts";
 
 /*
- * Some tests of the official files are marked `runner-special`: their steps alone pass on any server, and the runner has to make the
- * check that their description asks for.
+ * Some tests of the official files are tagged `runner-special`: their steps alone pass on any server, and the runner must check what their
+ * description says.
  */
 
-/**
- * What the runner asks instead of the steps of a test, for the report, and the test that asks it. The verdict is then the runner's
- * reading of the specification.
- */
+/** What the runner checks instead of the steps of a test, as its report shows it, and the test that checks it. */
 type Check = readonly [reading: string, change: (test: Test, target: Target) => Test | Skipped];
 
-const aboutClients: Skipped = { reason: "is about clients, not servers", applies: false };
-const unsaid: Skipped = { reason: "asks the runner for something that its steps do not say", applies: true };
+const aboutClients: Skipped = { reason: "tests clients, not servers", applies: false };
+const unspecified: Skipped = { reason: "leaves its check to the runner, which has none for it", applies: true };
 const nothing = { assertions: [], capture: {}, delay: 0 } as const;
 
 function call(id: string, operation: CallStep["operation"], params: JsonMap, more: Partial<CallStep> = {}): CallStep {
@@ -43,7 +40,7 @@ function userMessage(text: string): JsonMap {
   return { message: { role: "ROLE_USER", parts: [{ text }] } };
 }
 
-/** The test with changed calls and raw requests. */
+/** Changes the calls and raw requests of a test. */
 function changed(test: Test, change: (step: CallStep | RawStep) => Step): Test {
   return {
     ...test,
@@ -57,11 +54,11 @@ const expecting =
     changed(test, (step) => ({ ...step, expect: { ...(step.expect ?? { error: false }), ...more } }));
 
 const shaped = (schema: string): Check => [
-  `${schema === "AgentCard" ? "the public card is a valid AgentCard" : `the answer is a valid ${schema}`}: types, required fields, names`,
+  `${schema === "AgentCard" ? "the public card" : "the response"} is a valid ${schema}: types, required fields, names`,
   expecting({ body: { schema } }),
 ];
 
-/** Two or three steps at the beginning of a test with a task that takes its time. */
+/** Starts a task that takes some seconds. */
 const start = call(
   "start",
   "send_message",
@@ -75,6 +72,15 @@ const toTheEnd = {
   events: [],
   finalEvent: { status: { state: { one_of: ["TASK_STATE_COMPLETED", "TASK_STATE_FAILED"] } } },
 } as const;
+
+/** Subscribes twice to a long-running task. */
+const twoStreams =
+  (...steps: readonly Step[]) =>
+  (test: Test): Test => ({
+    ...test,
+    behaviors: ["tck-long-running"],
+    steps: [start, subscribe("one"), subscribe("two"), ...steps],
+  });
 
 const refused: Json = { one_of: [401, 403] };
 const needsCredentials = { needs: ["auth_credentials"] } as const;
@@ -93,11 +99,11 @@ const unauthorized =
 const weakCredentials = (test: Test, { variables }: Target): Test | Skipped =>
   Object.hasOwn(variables, "insufficientAuthToken")
     ? changed(test, ({ expect: _, ...step }) => ({ ...step, expectError: { types: [], status: 403 } }))
-    : { reason: "needs a caller without permissions", applies: true, option: "insufficientAuthToken" };
+    : { reason: "needs a caller without permission", applies: true, option: "insufficientAuthToken" };
 
-/** A2A 1.0 §3.3.2: the same code, the same HTTP status. */
+/** A2A 1.0 §3.3.2. */
 const otherOwner: Check = [
-  "a task of another caller and one that does not exist give the same error",
+  "a task of another caller and an unknown task result in the same error",
   (test) => ({
     ...test,
     ...needsCredentials,
@@ -121,19 +127,20 @@ const delivered =
   (test: Test): Test => ({
     ...test,
     needs: ["webhook_endpoint"],
-    // Some of these files refer to the step `create` as `create-task`.
-    steps: [
-      ...test.steps.map((step) => JSON.parse(JSON.stringify(step).replaceAll("create-task", "create")) as Step),
-      deliveries({ until: lastDelivery, each }),
-    ],
+    steps: [...renamed(test.steps), deliveries({ until: lastDelivery, each })],
   });
 
+/** Some official files refer to the step `create` as `create-task`. */
+function renamed(steps: readonly Step[]): readonly Step[] {
+  return JSON.parse(JSON.stringify(steps).replaceAll("create-task", "create"));
+}
+
 const deliveredWithCredentials: Check = [
-  "every delivery carries the credentials that were given with the webhook",
+  "every delivery has the credentials of the webhook",
   delivered({ headers: { authorization: "Bearer test-token" } }),
 ];
 
-/** The operations that SEC-AUTH-004 is about. Its steps call one of them. */
+/** The operations that SEC-AUTH-004 describes. Its steps call only one of them. */
 const guarded: readonly (readonly [CallStep["operation"], JsonMap])[] = [
   ["send_message", userMessage("tck-complete-task")],
   ["get_task", { id: "{{$uuid}}" }],
@@ -147,13 +154,13 @@ const guarded: readonly (readonly [CallStep["operation"], JsonMap])[] = [
 /** The checks by the id of their test. */
 const checks: Readonly<Record<string, Check>> = {
   "CARD-CACHE-001": [
-    "the public card comes with an ETag, or a Cache-Control that has a max-age",
+    "the public card has an ETag, or a Cache-Control with a max-age",
     expecting({ headers: { any_of: [{ "cache-control": { contains: "max-age" } }, { etag: { exists: true } }] } }),
   ],
   "CARD-SCHEMA-001": shaped("AgentCard"),
-  // A server may accept a client's contextId or refuse it (§3.4.1).
+  // A server may accept or reject a client's contextId (§3.4.1).
   "CORE-CTX-001": [
-    "a contextId of the client is accepted or refused, and not silently replaced",
+    "the server accepts or rejects the client's contextId, and does not silently replace it",
     (test) => {
       const own = { contextId: "client-generated-context-that-should-be-rejected" };
       const expect = { error: false, orError: [], body: { any_of: [{ task: own }, { message: own }] } };
@@ -163,12 +170,9 @@ const checks: Readonly<Record<string, Check>> = {
   "CORE-ERR-009": otherOwner,
   "DM-SERIAL-002": shaped("SendMessageResponse"),
   "PUSH-DELIV-001": deliveredWithCredentials,
-  "PUSH-DELIV-002": [
-    "deliveries come by POST, and the last state of the task is among them",
-    delivered({ method: "POST" }),
-  ],
+  "PUSH-DELIV-002": ["deliveries use POST, and include the final state of the task", delivered({ method: "POST" })],
   "PUSH-DELIV-003": [
-    "every delivery is a StreamResponse about the task",
+    "every delivery is a StreamResponse of the task",
     delivered({
       method: "POST",
       body: {
@@ -186,14 +190,14 @@ const checks: Readonly<Record<string, Check>> = {
     }),
   ],
   "REST-CT-001": [
-    "the answer's Content-Type is application/a2a+json",
+    "the Content-Type of the response is application/a2a+json",
     expecting({ headers: { "content-type": { matches: "^application/a2a\\+json\\b" } } }),
   ],
-  "SEC-AUTH-001": ["a call without credentials gets 401 or 403", unauthorized("none")],
-  "SEC-AUTH-002": ["a call by a caller without permissions gets 403", weakCredentials],
+  "SEC-AUTH-001": ["a call without credentials is rejected with 401 or 403", unauthorized("none")],
+  "SEC-AUTH-002": ["a call without permission is rejected with 403", weakCredentials],
   "SEC-AUTH-003": otherOwner,
   "SEC-AUTH-004": [
-    "seven operations, each called without credentials and with wrong ones, get 401 or 403",
+    "seven operations reject calls without credentials, and with invalid ones, with 401 or 403",
     (test) => ({
       ...test,
       ...needsCredentials,
@@ -208,9 +212,9 @@ const checks: Readonly<Record<string, Check>> = {
       ),
     }),
   ],
-  // Its steps fetch the public card, which needs no credentials.
+  // Its steps fetch the public card, which requires no credentials.
   "SEC-AUTH-006": [
-    "a list without credentials gets 401 and WWW-Authenticate",
+    "ListTasks without credentials is rejected with 401 and WWW-Authenticate",
     (test) => {
       const expectError = { types: [], status: 401, headers: { "www-authenticate": { exists: true } } };
       return {
@@ -220,41 +224,27 @@ const checks: Readonly<Record<string, Check>> = {
       };
     },
   ],
-  "SEC-EXTCARD-001": ["the extended card without credentials gets 401 or 403", unauthorized("none")],
-  "SEC-EXTCARD-002": ["the extended card for a caller without permissions gets 403", weakCredentials],
-  "SEC-EXTCARD-004": ["the extended card with wrong credentials gets 401 or 403", unauthorized("invalid")],
+  "SEC-EXTCARD-001": ["the extended card requires credentials: 401 or 403", unauthorized("none")],
+  "SEC-EXTCARD-002": ["the extended card requires permission: 403", weakCredentials],
+  "SEC-EXTCARD-004": ["the extended card rejects invalid credentials with 401 or 403", unauthorized("invalid")],
   "SEC-PUSH-001": deliveredWithCredentials,
   "SEC-PUSH-002": ["", () => aboutClients],
   "STREAM-MULTI-001": [
-    "two streams of one task have the same updates in the same order, until its end",
-    (test) => ({
-      ...test,
-      behaviors: ["tck-long-running"],
-      steps: [
-        start,
-        subscribe("one"),
-        subscribe("two"),
-        stream("one-ends", "one", { expectStream: toTheEnd }),
-        stream("two-ends", "two", { expectStream: { ...toTheEnd, sameUpdatesAs: "one" } }),
-      ],
-    }),
+    "two streams of one task have the same updates in the same order until its end",
+    twoStreams(
+      stream("one-ends", "one", { expectStream: toTheEnd }),
+      stream("two-ends", "two", { expectStream: { ...toTheEnd, sameUpdatesAs: "one" } }),
+    ),
   ],
   "STREAM-MULTI-002": [
-    "a stream continues to the end of the task after another stream of it was closed",
-    (test) => ({
-      ...test,
-      behaviors: ["tck-long-running"],
-      steps: [
-        start,
-        subscribe("one"),
-        subscribe("two"),
-        stream("one-closes", "one", { disconnect: true }),
-        stream("two-ends", "two", { expectStream: toTheEnd }),
-      ],
-    }),
+    "a stream continues to the end of the task after another one is closed",
+    twoStreams(
+      stream("one-closes", "one", { disconnect: true }),
+      stream("two-ends", "two", { expectStream: toTheEnd }),
+    ),
   ],
   "STREAM-RESUB-001": [
-    "a new subscription begins with the task and ends with its terminal state",
+    "a new subscription starts with the task and ends with its terminal state",
     (test) => {
       const id = "{{start.taskId}}";
       const events = [{ anywhere: false, index: 0, assertion: { task: { id } } }];
@@ -277,14 +267,14 @@ function checkOf(test: Test): Check | undefined {
   return isSpecial(test) && Object.hasOwn(checks, test.id) ? checks[test.id] : undefined;
 }
 
-/** What the runner asks instead of a test's steps; undefined if the steps run as they are. */
+/** What the runner checks instead of a test's steps. undefined: the steps run unchanged. */
 export function readingOf(test: Test): string | undefined {
   return checkOf(test)?.[0];
 }
 
-/** The test that is run in place of the given one, or why none is. */
+/** The test to run instead, or why it is skipped. */
 export function officialCheck(test: Test, target: Target): Test | Skipped {
   if (!isSpecial(test)) return test;
   if (test.steps.some(({ kind }) => kind === "client")) return aboutClients;
-  return checkOf(test)?.[1](test, target) ?? unsaid;
+  return checkOf(test)?.[1](test, target) ?? unspecified;
 }

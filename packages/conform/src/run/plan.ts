@@ -11,24 +11,23 @@ import {
   type Test,
   type Transport,
 } from "../acts/format.ts";
-import { isMap, member } from "../acts/values.ts";
+import { asJson, findAll, isList, isMap, member } from "../acts/values.ts";
 import type { Caller, Place } from "../call/caller.ts";
 import { send, type Bounds } from "../call/http.ts";
 import { jsonRpcCaller, restCaller } from "../call/http-callers.ts";
 import { LiveStream } from "../call/stream.ts";
 import { customCaller, grpcCaller, v03Caller } from "../call/service-caller.ts";
-import { ConformError, type BindingReport, type NotRun } from "../report/report.ts";
+import { ConformError, excluded, type BindingReport, type NotRun } from "../report/report.ts";
 
-/** What is to be run over one binding in one version of the protocol. */
+/** The tests to run over one binding in one protocol version. */
 export interface PlannedRun extends Pick<BindingReport, "binding" | "transport" | "url" | "version"> {
   readonly card: JsonMap;
   readonly caller: Caller;
   readonly suites: readonly Suite[];
 }
 
-/** What a run needs to know of the server before its first test. */
 export interface Plan {
-  /** The newest card that was found; empty if there is none. */
+  /** The newest card found. */
   readonly card: JsonMap;
   readonly runs: readonly PlannedRun[];
   readonly notRun: readonly NotRun[];
@@ -37,7 +36,7 @@ export interface Plan {
 export interface PlanOptions {
   readonly url: string;
   readonly suites: readonly Suite[];
-  /** Tests that the choice of tests left out. */
+  /** Tests that the options exclude. */
   readonly omitted: readonly Test[];
   readonly headers: Readonly<Record<string, string>>;
   readonly bindings: readonly string[] | undefined;
@@ -46,7 +45,7 @@ export interface PlanOptions {
   readonly bounds: Bounds;
 }
 
-/** What calls a server over each binding, by the version of the tests. */
+/** Callers of each binding, by protocol version. */
 const callers: Readonly<Record<string, Readonly<Record<Transport, (place: Place) => Caller>>>> = {
   "1.0": { jsonrpc: jsonRpcCaller, rest: restCaller, grpc: grpcCaller },
   "0.3": {
@@ -57,20 +56,20 @@ const callers: Readonly<Record<string, Readonly<Record<Transport, (place: Place)
 };
 
 /**
- * Fetches the server's card in each version that there are tests for, and finds what can be run.
+ * Fetches the server's card in each version that has tests, and plans the runs.
  *
- * @throws ConformError where the server cannot be reached, has no card, or its card names nothing that can be tested.
+ * @throws ConformError if the server is unreachable or has no card, or nothing on its card can be tested.
  */
 export async function planRuns(options: PlanOptions): Promise<Plan> {
   const versions = [...new Set(options.suites.flatMap(({ tests }) => tests.map(({ version }) => version)))];
   const unknown = versions.find((version) => !Object.hasOwn(callers, version));
   if (unknown !== undefined) {
-    throw new ConformError("InvalidTests", `there are tests for A2A ${unknown}, which this runner does not speak`);
+    throw new ConformError("InvalidTests", `this runner does not support A2A ${unknown}, which some tests require`);
   }
   const runs: PlannedRun[] = [];
   const notRun = new Map<string, NotRun>();
   let problem: ConformError | undefined;
-  // The newest first: its card is the one that the report has.
+  // The newest version first: the report shows its card.
   for (const version of versions.sort().reverse()) {
     try {
       const { url, headers, stepTimeout, bounds } = options;
@@ -89,11 +88,11 @@ export async function planRuns(options: PlanOptions): Promise<Plan> {
   const reasons = [...notRun.values()].map(({ binding, reason }) => `${binding}: ${reason}`);
   throw new ConformError(
     "NothingToTest",
-    `the card names nothing to test; ${reasons.join(", ") || "it has no interface"}`,
+    `nothing on the card can be tested: ${reasons.join(", ") || "it has no interfaces"}`,
   );
 }
 
-/** The runs of one version: over the first interface of each binding that has it. Patch numbers mean nothing (A2A 1.0 §3.6). */
+/** Plans the runs of one version, over the first interface of each binding. Patch versions are ignored (A2A 1.0 §3.6). */
 function planVersion(
   { card, cardUrl }: Found,
   version: string,
@@ -108,30 +107,30 @@ function planVersion(
   const notRun = new Map<string, NotRun>();
   const leave = (binding: string, reason: string, checks: number): void =>
     void notRun.set(binding, { binding, reason, musts: checks });
-  for (const one of member(card, "supportedInterfaces") as readonly Json[]) {
+  for (const one of findAll(card, "supportedInterfaces[*]")) {
     const binding = textOf(one, "protocolBinding");
     const url = textOf(one, "url");
     const spoken = textOf(one, "protocolVersion").split(".", 2).join(".");
     if (spoken !== version) {
       const leftOut = options.omitted.some((test) => test.version === spoken);
-      const reason = leftOut ? "left out by the choice of tests" : "there are no tests of it";
-      // Tests that the choice left out are counted apart.
+      const reason = leftOut ? excluded : "no tests for this version";
+      // The verdict counts excluded tests separately.
       if (!versions.includes(spoken)) leave(`${binding} ${spoken}`, reason, 0);
       continue;
     }
     const name = `${binding} ${version}`;
     const caller = callerFor(binding, version, options.clientBindings);
-    if (options.bindings?.includes(binding) === false) leave(name, "not asked for", musts);
-    else if (caller === undefined) leave(name, "this runner does not speak it", musts);
+    if (options.bindings?.includes(binding) === false) leave(name, "not requested", musts);
+    else if (caller === undefined) leave(name, "not supported by this runner", musts);
     else if (caller.transport !== "grpc" && !caller.custom && !/^https?:/.test(url)) {
-      leave(name, `its address ${JSON.stringify(url)} is not a URL`, musts);
+      leave(name, `its address ${JSON.stringify(url)} is not an HTTP URL`, musts);
     } else if (!runs.has(binding)) {
       const tenant = textOf(one, "tenant");
       const place: Place = {
         binding,
         url,
         cardUrl,
-        card: card as unknown as AgentCard,
+        card: uncheckedCard(card),
         bounds: options.bounds,
         ...defined({ tenant: tenant || undefined }),
       };
@@ -148,7 +147,7 @@ interface Callable {
   open(place: Place): Caller;
 }
 
-/** What calls a server over a binding of the card; undefined if there is nothing that speaks it. */
+/** The caller of a binding. undefined: the runner does not support the binding. */
 function callerFor(binding: string, version: string, clientBindings: readonly ClientBinding[]): Callable | undefined {
   const given = clientBindings.find(({ name, versions }) => name === binding && versions.includes(version));
   if (given !== undefined) {
@@ -159,23 +158,27 @@ function callerFor(binding: string, version: string, clientBindings: readonly Cl
   return transport === undefined || open === undefined ? undefined : { transport, custom: false, open };
 }
 
+/** The card for clients of bindings. It stays unchecked, because tests check it. */
+function uncheckedCard(card: object): AgentCard {
+  return card as AgentCard;
+}
+
 function textOf(value: Json, name: string): string {
   const found = member(value, name);
   return typeof found === "string" ? found : "";
 }
 
-/** Where a card is served (A2A 1.0 §8.2). */
+/** A2A 1.0 §8.2. */
 const cardPath = "/.well-known/agent-card.json";
 
-/** A card, and where it was found. */
 interface Found {
   readonly cardUrl: string;
   readonly card: JsonMap;
 }
 
 /**
- * Fetches the card of a version: from the URL itself where it names a JSON file, else from the well-known path below it,
- * then from that of its origin. Throws ConformError where none is found.
+ * Fetches the card of a version: from the URL itself if that ends with `.json`, else from the well-known path below it, then from that of
+ * its origin. Throws ConformError if there is no card.
  */
 async function findCard(options: {
   readonly url: string;
@@ -201,17 +204,17 @@ async function findCard(options: {
       const card = readCard(answer.json, version);
       if (card !== undefined) return { cardUrl, card };
     }
-    if (problem === "") problem = `${cardUrl} answers ${answer.status} and no A2A ${version} card`;
+    if (problem === "") problem = `${cardUrl} has no A2A ${version} card (HTTP ${answer.status})`;
   }
   throw new ConformError("NothingToTest", problem);
 }
 
-/** A card in the shape of 1.0, whatever its own shape is: all that tests of 0.3 ask of it stands in both. */
+/** The card in the shape of 1.0. Tests of 0.3 only use members that both shapes have. */
 function readCard(value: Json | undefined, version: string): JsonMap | undefined {
-  const isV1 = Array.isArray(member(value, "supportedInterfaces"));
+  const isV1 = isList(member(value, "supportedInterfaces"));
   if (isV1 && (version !== "0.3" || member(value, "url") === undefined)) return isMap(value) ? value : {};
   try {
-    return version === "0.3" ? (codecV03.decodeCard(value) as unknown as JsonMap) : undefined;
+    return version === "0.3" ? asJson(codecV03.decodeCard(value)) : undefined;
   } catch {
     return undefined;
   }
