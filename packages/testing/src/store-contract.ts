@@ -148,9 +148,9 @@ export async function storeHistories(
 }
 
 /** Loaded here, because it needs fast-check. */
-async function loadHistories(): Promise<typeof import("./histories.ts")> {
+async function loadHistories(): Promise<typeof import("./store/histories.ts")> {
   try {
-    return await import("./histories.ts");
+    return await import("./store/histories.ts");
   } catch (cause) {
     const message = "Random histories need the package fast-check: npm install --save-dev fast-check";
     throw cause instanceof Error && cause.message.includes("fast-check") ? new Error(message, { cause }) : cause;
