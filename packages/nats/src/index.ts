@@ -242,9 +242,7 @@ class NatsWakeup implements Wakeup {
     if (this.#isClosed || this.#wasAway) return;
     this.#isConnected = false;
     this.#wasAway = true;
-    this.#logger.warn("NATS: disconnected; readers poll until wake-ups arrive again", {
-      cause,
-    });
+    this.#logger.warn("NATS: disconnected; readers poll until wake-ups arrive again", { cause });
     this.#tell(undefined);
   }
 

@@ -1,18 +1,7 @@
-import type { JsonObject } from "@parley/a2a/internal/model/index";
-import {
-  anyObject,
-  anything,
-  both,
-  flag,
-  inside,
-  isJsonObject,
-  list,
-  object,
-  oneOf,
-  text,
-  type Check,
-} from "./check.ts";
+import type { JsonObject, JsonValue } from "@parley/a2a/internal/model/index";
+import { isJsonList, isJsonObject } from "../shared/values.ts";
 import { versions, type A2uiVersion } from "./messages.ts";
+import { anyObject, anything, flag, inside, list, object, objectThat, oneOf, text, type Check } from "./schemas.ts";
 
 /*
  * Capabilities: `params` on the card of an agent, and `a2uiClientCapabilities` in the metadata of each message of a
@@ -65,11 +54,11 @@ function keyOf(version: A2uiVersion, value: JsonObject): string | undefined {
 
 /** Checks the part of `a2uiClientCapabilities` that belongs to this version. */
 export function checkCapabilities(version: A2uiVersion): Check {
-  return both(anyObject, (value) => {
-    const key = keyOf(version, value as JsonObject);
+  return objectThat((value) => {
+    const key = keyOf(version, value);
     if (key === undefined) return undefined;
     if (key === "") return checkOwn(value);
-    const fault = checkOwn((value as JsonObject)[key]);
+    const fault = checkOwn(value[key]);
     return fault && inside(key, fault);
   });
 }
@@ -77,10 +66,18 @@ export function checkCapabilities(version: A2uiVersion): Check {
 /** The capabilities of a version; `undefined` if the client states none. */
 export function readCapabilities(version: A2uiVersion, value: unknown): A2uiClientCapabilities | undefined {
   const key = isJsonObject(value) ? keyOf(version, value) : undefined;
-  if (key === undefined) return undefined;
-  const own = key === "" ? value : (value as JsonObject)[key];
-  const { supportedCatalogIds, inlineCatalogs = [] } = own as Partial<A2uiClientCapabilities>;
-  return { supportedCatalogIds: supportedCatalogIds ?? [], inlineCatalogs };
+  if (key === undefined || !isJsonObject(value)) return undefined;
+  const own = key === "" ? value : value[key];
+  if (!isJsonObject(own)) return undefined;
+  const { supportedCatalogIds: ids, inlineCatalogs: catalogs } = own;
+  return {
+    supportedCatalogIds: isJsonList(ids) ? ids.filter((id) => typeof id === "string") : [],
+    inlineCatalogs: isJsonList(catalogs) ? catalogs.filter(isCatalog) : [],
+  };
+}
+
+function isCatalog(value: JsonValue): value is A2uiCatalog {
+  return isJsonObject(value) && typeof value["catalogId"] === "string";
 }
 
 /** `a2uiClientCapabilities` with those of one version, next to those of others. */
@@ -132,13 +129,13 @@ export function negotiate(
 export function checkDataModel(version: A2uiVersion): Check {
   const { versions: names } = versions[version];
   const own = object({ version: oneOf(names), surfaces: object({}, {}, anyObject) });
-  return both(anyObject, (value) =>
-    names.includes((value as JsonObject)["version"] as string) ? own(value) : undefined,
-  );
+  return objectThat((value) => (names.some((name) => name === value["version"]) ? own(value) : undefined));
 }
 
 /** The data models that a client sent, by surface id. */
 export function readDataModel(version: A2uiVersion, value: unknown): Readonly<Record<string, JsonObject>> {
-  if (!isJsonObject(value) || !versions[version].versions.includes(value["version"] as string)) return {};
-  return value["surfaces"] as Readonly<Record<string, JsonObject>>;
+  if (!isJsonObject(value) || !versions[version].versions.some((name) => name === value["version"])) return {};
+  const { surfaces } = value;
+  if (!isJsonObject(surfaces)) return {};
+  return Object.fromEntries(Object.entries(surfaces).flatMap(([id, data]) => (isJsonObject(data) ? [[id, data]] : [])));
 }

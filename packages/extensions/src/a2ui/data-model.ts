@@ -1,5 +1,5 @@
 import type { JsonObject, JsonValue } from "@parley/a2a/internal/model/index";
-import { isJsonObject } from "./check.ts";
+import { isJsonList, isJsonObject } from "../shared/values.ts";
 import type { A2uiEntry08 } from "./messages.ts";
 
 /* The data model of a surface: JSON whose values are set by JSON pointers. */
@@ -17,14 +17,21 @@ export class PathFault extends Error {}
  * is copied once per event, however many messages change it.
  */
 export class Draft {
-  readonly #own = new WeakSet<object>();
+  readonly #lists = new WeakMap<object, JsonValue[]>();
+  readonly #objects = new WeakMap<object, Record<string, JsonValue>>();
 
-  /** The value if it may be changed, or a copy. */
-  own<T extends object>(value: T): T {
-    if (this.#own.has(value)) return value;
-    const copy = (Array.isArray(value) ? [...(value as unknown[])] : { ...value }) as T;
-    this.#own.add(copy);
-    return copy;
+  /** The list if it may be changed, or a copy. */
+  list(value: readonly JsonValue[]): JsonValue[] {
+    const own = this.#lists.get(value) ?? [...value];
+    this.#lists.set(own, own);
+    return own;
+  }
+
+  /** The object if it may be changed, or a copy. */
+  object(value: JsonObject): Record<string, JsonValue> {
+    const own = this.#objects.get(value) ?? { ...value };
+    this.#objects.set(own, own);
+    return own;
   }
 }
 
@@ -63,9 +70,9 @@ export function growthAt(
   const removes = rest.length === 0 && value === undefined;
   const made = target === undefined || target === null ? perContainer : 0;
   const container = target ?? (isIndex(step) ? [] : {});
-  if (Array.isArray(container)) {
+  if (isJsonList(container)) {
     const index = indexOf(step);
-    const before = (container as readonly JsonValue[])[index];
+    const before = container[index];
     if (removes) return -sizeOf(before);
     const holes = perItem * Math.max(0, index - container.length);
     return made + holes + growthAt(before, rest, value) + (before === undefined ? perItem : 0);
@@ -92,14 +99,14 @@ export function setAt(
   if (step === undefined) return value === undefined ? {} : value;
   const removes = rest.length === 0 && value === undefined;
   const container = target ?? (isIndex(step) ? [] : {});
-  if (Array.isArray(container)) {
-    const own = draft.own(container as JsonValue[]);
+  if (isJsonList(container)) {
+    const own = draft.list(container);
     const index = indexOf(step);
     while (own.length < index) own.push(null);
     own[index] = removes ? null : setAt(draft, own[index], rest, value);
     return own;
   }
-  const own = draft.own(container as Record<string, JsonValue>);
+  const own = draft.object(isJsonObject(container) ? container : {});
   if (removes) delete own[step];
   else own[step] = setAt(draft, memberOf(own, step), rest, value);
   return own;
@@ -107,7 +114,7 @@ export function setAt(
 
 function hasAt(target: JsonValue | undefined, [step, ...rest]: readonly string[]): boolean {
   if (step === undefined) return target !== undefined;
-  if (Array.isArray(target)) return isIndex(step) && hasAt((target as readonly JsonValue[])[Number(step)], rest);
+  if (isJsonList(target)) return isIndex(step) && hasAt(target[Number(step)], rest);
   return isJsonObject(target) && hasAt(memberOf(target, step), rest);
 }
 
@@ -127,7 +134,7 @@ export function sizeOf(value: unknown): number {
   if (typeof value === "number") return perNumber;
   if (typeof value !== "object" || value === null) return 0;
   let size = perContainer;
-  if (Array.isArray(value)) for (const item of value as readonly unknown[]) size += perItem + sizeOf(item);
+  if (isJsonList(value)) for (const item of value) size += perItem + sizeOf(item);
   else for (const [name, member] of Object.entries(value)) size += perMember + 2 * name.length + sizeOf(member);
   return size;
 }
@@ -152,8 +159,8 @@ function valueOf({ valueString, valueNumber, valueBoolean, valueMap }: A2uiEntry
  *
  * @throws TypeError for `null`, which 0.8 does not have.
  */
-export function entriesOf(data: JsonValue): readonly A2uiEntry08[] {
-  return Object.entries(data as JsonObject).map(([key, value]) => entryOf(key, value));
+export function entriesOf(data: JsonObject | readonly JsonValue[]): readonly A2uiEntry08[] {
+  return Object.entries<JsonValue>(data).map(([key, value]) => entryOf(key, value));
 }
 
 function entryOf(key: string, value: JsonValue): A2uiEntry08 {
@@ -162,4 +169,125 @@ function entryOf(key: string, value: JsonValue): A2uiEntry08 {
   if (typeof value === "boolean") return { key, valueBoolean: value };
   if (value === null) throw new TypeError(`A2UI 0.8 has no null: ${key}`);
   return { key, valueMap: entriesOf(value) };
+}
+
+/* A map with cheap versions, for the components of a surface. */
+
+/** A key that a later version added. */
+const absent: unique symbol = Symbol("absent");
+
+/** Maximum number of versions to search. Beyond it an older version gets its own map. */
+const maxVersions = 32;
+
+/**
+ * An immutable map whose next version costs only its changes. All versions share the map of the newest one; each older
+ * one keeps the overwritten values and a link to the next version. Keys are never removed, so those of an older version
+ * come first.
+ */
+export class GrowingMap<Value extends object> implements ReadonlyMap<string, Value> {
+  readonly size: number;
+  #map: Map<string, Value>;
+  /** Overwritten values: what the next version set, as it was before. */
+  #before: Map<string, Value | typeof absent> | undefined;
+  #next: GrowingMap<Value> | undefined;
+
+  /** @param map - Must not be changed by anyone else. */
+  constructor(map: Map<string, Value> = new Map()) {
+    this.#map = map;
+    this.size = map.size;
+  }
+
+  /** The next version. This one is unchanged. */
+  with(changes: ReadonlyMap<string, Value>): GrowingMap<Value> {
+    // There is or was a next version already, so this is another branch.
+    if (this.#next !== undefined) this.#detach();
+    const before = new Map<string, Value | typeof absent>();
+    for (const [key, value] of changes) {
+      before.set(key, this.#map.get(key) ?? absent);
+      this.#map.set(key, value);
+    }
+    this.#before = before;
+    return (this.#next = new GrowingMap(this.#map));
+  }
+
+  get(key: string): Value | undefined {
+    const found = this.#find(key);
+    return found === absent ? undefined : found;
+  }
+
+  has(key: string): boolean {
+    return this.#find(key) !== absent;
+  }
+
+  *entries(): MapIterator<[string, Value]> {
+    let left = this.size;
+    for (const key of this.#map.keys()) {
+      if (left === 0) return;
+      left -= 1;
+      const value = this.get(key);
+      if (value !== undefined) yield [key, value];
+    }
+  }
+
+  *keys(): MapIterator<string> {
+    for (const [key] of this.entries()) yield key;
+  }
+
+  *values(): MapIterator<Value> {
+    for (const [, value] of this.entries()) yield value;
+  }
+
+  forEach(visit: (value: Value, key: string, map: ReadonlyMap<string, Value>) => void, self?: unknown): void {
+    for (const [key, value] of this.entries()) visit.call(self, value, key, this);
+  }
+
+  [Symbol.iterator](): MapIterator<[string, Value]> {
+    return this.entries();
+  }
+
+  #find(key: string): Value | typeof absent {
+    const found = findFrom(this.#step(), key);
+    if (found !== tooFar) return found;
+    this.#detach();
+    return this.#find(key);
+  }
+
+  #step(): Step<Value> {
+    const next = this.#next;
+    return { map: this.#map, before: this.#before, next: next && (() => next.#step()) };
+  }
+
+  #detach(): void {
+    const later: (Map<string, Value | typeof absent> | undefined)[] = [];
+    let step = this.#step();
+    for (; step.next !== undefined; step = step.next()) later.push(step.before);
+    const own = new Map(step.map);
+    for (const before of later.toReversed()) {
+      for (const [key, value] of before ?? []) {
+        if (value === absent) own.delete(key);
+        else own.set(key, value);
+      }
+    }
+    this.#map = own;
+    this.#next = this.#before = undefined;
+  }
+}
+
+interface Step<Value> {
+  readonly map: ReadonlyMap<string, Value>;
+  readonly before: Map<string, Value | typeof absent> | undefined;
+  readonly next: (() => Step<Value>) | undefined;
+}
+
+const tooFar: unique symbol = Symbol("too far");
+
+function findFrom<Value extends object>(first: Step<Value>, key: string): Value | typeof absent | typeof tooFar {
+  let step = first;
+  for (let count = 0; step.next !== undefined; count += 1) {
+    if (count === maxVersions) return tooFar;
+    const before = step.before?.get(key);
+    if (before !== undefined) return before;
+    step = step.next();
+  }
+  return step.map.get(key) ?? absent;
 }

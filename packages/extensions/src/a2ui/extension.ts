@@ -1,5 +1,5 @@
 import { systemClock } from "@parley/a2a/internal/base/index";
-import type { AgentExtension, JsonObject, Message, Part } from "@parley/a2a/internal/model/index";
+import type { JsonObject, Message, Part } from "@parley/a2a/internal/model/index";
 import type { DataPartField, ExtensionTypes, MetadataField } from "@parley/a2a/internal/protocol/index";
 import { defineExtension, type DefinedExtension } from "@parley/a2a/internal/extensions/index";
 import {
@@ -30,10 +30,11 @@ import {
   readParts,
   report,
   type DropLog,
+  writePart,
   writeParts,
 } from "./parts.ts";
-import { clientMessage } from "./schemas.ts";
-import { schemaOf } from "./check.ts";
+import { isJsonList, isJsonObject, sendsMessage } from "../shared/values.ts";
+import { clientMessage, schemaOf } from "./schemas.ts";
 import { clientDataModel, type A2uiSurfaces } from "./surfaces.ts";
 import { turnOf, type A2uiTurn } from "./turn.ts";
 
@@ -130,7 +131,7 @@ export function a2ui<Version extends A2uiVersion>(options: A2uiOptions<Version>)
   const { uri, mediaType } = versions[version];
   const { catalogs = versions[version].basicCatalogs, acceptsInlineCatalogs = false } = options;
   const params: A2uiParams = { supportedCatalogIds: catalogs, ...(acceptsInlineCatalogs && { acceptsInlineCatalogs }) };
-  const turns = new WeakMap<object, DropLog>();
+  const turns = new WeakMap<WeakKey, DropLog>();
   const write = (messages: readonly object[]): readonly Part[] =>
     writeParts(version, clientMessage[version], maxBytes, messages);
 
@@ -139,7 +140,7 @@ export function a2ui<Version extends A2uiVersion>(options: A2uiOptions<Version>)
     description: `User interfaces by A2UI ${version}`,
     // Invalid messages are dropped, and the conversation continues in text.
     kind: "data",
-    params: params as NonNullable<AgentExtension["params"]>,
+    params: { ...params },
     paramsSchema: schemaOf(checkParams, (value) => value as A2uiParams),
     metadata: {
       message: {
@@ -171,14 +172,13 @@ export function a2ui<Version extends A2uiVersion>(options: A2uiOptions<Version>)
     },
     onAppend(event, { started }) {
       const { problems, event: right } = onlyRight(version, maxBytes, event);
-      const log = turns.get(started as A2uiTurn<Version>);
+      const log = typeof started === "object" && started !== null ? turns.get(started) : undefined;
       if (log !== undefined) report(log, "Dropped an invalid A2UI message from the agent", problems);
       return right;
     },
     onRequest(request, { operation, params: offered }) {
-      if (operation !== "SendMessage" && operation !== "SendStreamingMessage") return request;
-      const { message, ...rest } = request as unknown as { readonly message: Message };
-      return { ...rest, message: withOwn(options, catalogs, offered as A2uiParams | undefined, message) } as never;
+      if (!sendsMessage(request, operation)) return request;
+      return { ...request, message: withOwn(options, catalogs, offered, request.message) };
     },
     onEvent(event): A2uiEvent<Version> {
       return readEvent(version, maxBytes, event);
@@ -187,7 +187,10 @@ export function a2ui<Version extends A2uiVersion>(options: A2uiOptions<Version>)
 
   const [written] = versions[version].versions;
   const one = (kind: string, content: object): Part =>
-    write([written === undefined ? { [kind]: content } : { version: written, [kind]: content }])[0] as Part;
+    writePart(version, clientMessage[version], maxBytes, {
+      ...(written !== undefined && { version: written }),
+      [kind]: content,
+    });
   return Object.freeze({
     ...extension,
     version,
@@ -200,20 +203,20 @@ export function a2ui<Version extends A2uiVersion>(options: A2uiOptions<Version>)
 }
 
 function listOf(data: unknown): readonly JsonObject[] {
-  return (Array.isArray(data) ? data : [data]) as readonly JsonObject[];
+  return (isJsonList(data) ? data : [data]) as readonly JsonObject[];
 }
 
 /** The message with the client's capabilities and data models. */
 function withOwn(
   { version, inlineCatalogs = [], surfaces }: A2uiOptions,
   catalogs: readonly string[],
-  offered: A2uiParams | undefined,
+  offered: unknown,
   message: Message,
 ): Message {
   const own = {
     supportedCatalogIds: catalogs,
     // "This should only be provided if the agent declares `acceptsInlineCatalogs: true`."
-    inlineCatalogs: offered?.acceptsInlineCatalogs === true ? inlineCatalogs : [],
+    inlineCatalogs: isJsonObject(offered) && offered["acceptsInlineCatalogs"] === true ? inlineCatalogs : [],
   };
   const capabilities = writeCapabilities(version, own, message.metadata?.["a2uiClientCapabilities"]);
   const [written] = versions[version].versions;

@@ -2,9 +2,9 @@ import { utf8Length } from "@parley/a2a/internal/base/utf8";
 import type { Artifact, JsonObject, JsonValue, Message, Part, StreamResponse } from "@parley/a2a/internal/model/index";
 import type { Logger } from "@parley/a2a/internal/base/index";
 import type { AppendedEvent } from "@parley/a2a/internal/protocol/index";
-import { type Check, type Fault, isJsonObject } from "./check.ts";
+import { isJsonList, isJsonObject } from "../shared/values.ts";
 import { type A2uiProblem, type A2uiServerMessageOf, type A2uiVersion, mediaTypes, versions } from "./messages.ts";
-import { serverMessage } from "./schemas.ts";
+import { serverMessage, type Check, type Fault } from "./schemas.ts";
 
 /* Data parts of A2UI: messages to parts, and untrusted parts to messages. */
 
@@ -38,7 +38,7 @@ const everyVersion = new Set(Object.values(versions).flatMap((facts) => facts.ve
 
 function versionsIn(data: unknown): ReadonlySet<string> {
   const named = new Set<string>();
-  for (const message of Array.isArray(data) ? (data as readonly unknown[]) : [data]) {
+  for (const message of isJsonList(data) ? data : [data]) {
     if (!isJsonObject(message)) continue;
     const { version } = message;
     if (typeof version === "string") {
@@ -84,7 +84,7 @@ export interface ReadMessages<Message> {
 export function readMessages<Message>(check: Check, data: unknown): ReadMessages<Message> {
   const messages: Message[] = [];
   const problems: A2uiProblem[] = [];
-  for (const [index, message] of (Array.isArray(data) ? (data as readonly unknown[]) : [data]).entries()) {
+  for (const [index, message] of (isJsonList(data) ? data : [data]).entries()) {
     const found = check(message);
     if (found === undefined) messages.push(message as Message);
     else if (problems.length < maxProblems)
@@ -135,21 +135,29 @@ export function writeParts(
   maxBytes: number,
   messages: readonly object[],
 ): readonly Part[] {
-  const { mediaType, versions: names } = versions[version];
   // Drops `undefined`, as the wire does.
-  const plain = JSON.parse(JSON.stringify(messages)) as readonly JsonObject[];
-  const lists: readonly JsonValue[] = names.length === 0 ? plain : [plain];
-  const envelope = checkEnvelope(version, maxBytes);
-  for (const data of lists) {
-    const wrong = envelope(data);
-    if (wrong !== undefined) throw new TypeError(`A part of A2UI ${wrong.message}`);
-  }
-  const [problem] = readMessages(check, plain).problems;
+  const plain: readonly JsonObject[] = JSON.parse(JSON.stringify(messages));
+  if (versions[version].versions.length > 0) return [partWith(version, check, maxBytes, plain)];
+  return plain.map((message, at) => partWith(version, check, maxBytes, message, at));
+}
+
+/** The part with one message. Throws as `writeParts()` does. */
+export function writePart(version: A2uiVersion, check: Check, maxBytes: number, message: object): Part {
+  const plain: JsonObject = JSON.parse(JSON.stringify(message));
+  return partWith(version, check, maxBytes, versions[version].versions.length === 0 ? plain : [plain]);
+}
+
+/** `first`: index of the first message, for errors. */
+function partWith(version: A2uiVersion, check: Check, maxBytes: number, data: JsonValue, first = 0): Part {
+  const wrong = checkEnvelope(version, maxBytes)(data);
+  if (wrong !== undefined) throw new TypeError(`A part of A2UI ${wrong.message}`);
+  const [problem] = readMessages(check, data).problems;
   if (problem !== undefined)
     throw new TypeError(
-      `Message ${problem.index} is not a message of A2UI ${version}: ${problem.path} ${problem.message}`,
+      `Message ${first + problem.index} is not a message of A2UI ${version}: ${problem.path} ${problem.message}`,
     );
-  return lists.map((data) => ({ data, mediaType, metadata: { mimeType: mediaType } }));
+  const { mediaType } = versions[version];
+  return { data, mediaType, metadata: { mimeType: mediaType } };
 }
 
 /* Outgoing messages of an agent, which may come from a model. */
@@ -184,10 +192,7 @@ export function onlyRight(version: A2uiVersion, maxBytes: number, event: Appende
   const problems = read.flatMap((one) => one.problems);
   if (problems.length === 0) return { event, problems };
   const right = { ...content, parts: read.map(({ part }) => part) };
-  return {
-    event: { ...event, [event.kind === "artifact" ? "artifact" : "message"]: right },
-    problems,
-  };
+  return { event: { ...event, [event.kind === "artifact" ? "artifact" : "message"]: right }, problems };
 }
 
 /** A part without valid messages remains as an empty list: an artifact has at least one part. */

@@ -1,7 +1,6 @@
 import type { JsonObject, JsonValue } from "@parley/a2a/internal/model/index";
-import { isJsonObject } from "./check.ts";
-import { dataOf, Draft, growthAt, PathFault, setAt, sizeOf, stepsOf } from "./data-model.ts";
-import { GrowingMap } from "./growing-map.ts";
+import { isJsonObject } from "../shared/values.ts";
+import { dataOf, Draft, GrowingMap, growthAt, PathFault, setAt, sizeOf, stepsOf } from "./data-model.ts";
 import type {
   A2uiComponent,
   A2uiComponent08,
@@ -133,12 +132,12 @@ export function reduceSurfaces(
   const reducer = new Reducer(before, maxBytes, "pieces" in read && read.replay);
   for (const { source, append, messages } of pieces) {
     const from = source === undefined ? 0 : reducer.newFrom(source, append, messages.length);
-    for (let at = from; at < messages.length; at += 1) reducer.try(messages[at] as AnyMessage, at);
+    for (const [at, message] of messages.entries()) if (at >= from) reducer.try(message, at);
   }
   return reducer.result();
 }
 
-type AnyMessage = A2uiServerMessage & A2uiServerMessage08;
+type AnyMessage = Partial<A2uiServerMessage> & A2uiServerMessage08;
 
 class Unfit extends Error {
   readonly path: string;
@@ -308,6 +307,5 @@ function nextOf(
   components: A2uiSurface["components"],
   changes: ReadonlyMap<string, Component>,
 ): A2uiSurface["components"] {
-  const growing = components instanceof GrowingMap ? (components as GrowingMap<Component>) : undefined;
-  return (growing ?? new GrowingMap<Component>(new Map(components))).with(changes);
+  return (components instanceof GrowingMap ? components : new GrowingMap(new Map(components))).with(changes);
 }

@@ -9,13 +9,11 @@ import {
   type A2uiFunctionResponse,
   type A2uiProblem,
   type A2uiResponseError,
-  type A2uiServerMessage,
-  type A2uiServerMessage08,
   type A2uiServerMessageOf,
   type A2uiVersion,
   versions,
 } from "./messages.ts";
-import { readMessages, type ReadMessages, writeParts } from "./parts.ts";
+import { readMessages, type ReadMessages, writePart, writeParts } from "./parts.ts";
 import { serverMessage } from "./schemas.ts";
 import { entriesOf } from "./data-model.ts";
 
@@ -111,7 +109,8 @@ export function turnOf<Version extends A2uiVersion>(
     respond({ actionId }, response) {
       if (version !== "0.10" || actionId === undefined)
         throw new TypeError("An action has a response where it has an actionId, in A2UI 0.10");
-      return write([{ version: versions[version].versions[0], actionId, actionResponse: response }])[0] as Part;
+      const message = { version: versions[version].versions[0], actionId, actionResponse: response };
+      return writePart(version, check, maxBytes, message);
     },
   };
 }
@@ -215,14 +214,14 @@ function made(
   { version, surfaceId, catalogId }: WriterOptions,
   written: string,
   { components, data, theme, sendDataModel }: A2uiSurfaceInit,
-): readonly A2uiServerMessage[] {
+): readonly object[] {
   const looks = theme && { [version === "0.10" ? "surfaceProperties" : "theme"]: theme };
   return [
     {
       version: written,
       createSurface: { surfaceId, catalogId, ...looks, ...(sendDataModel !== undefined && { sendDataModel }) },
     },
-    { version: written, updateComponents: { surfaceId, components: components as never } },
+    { version: written, updateComponents: { surfaceId, components } },
     ...(data === undefined ? [] : [{ version: written, updateDataModel: { surfaceId, path: "/", value: data } }]),
   ];
 }
@@ -231,34 +230,33 @@ function made(
 function made08(
   { surfaceId, catalogId }: WriterOptions,
   { components, data, theme, root = "root" }: A2uiSurfaceInit,
-): readonly A2uiServerMessage08[] {
+): readonly object[] {
   return [
-    { surfaceUpdate: { surfaceId, components: components as never } },
+    { surfaceUpdate: { surfaceId, components } },
     ...(data === undefined ? [] : [{ dataModelUpdate: { surfaceId, contents: entriesOf(data) } }]),
     { beginRendering: { surfaceId, root, catalogId, ...(theme !== undefined && { styles: theme }) } },
   ];
 }
 
-function changed(surfaceId: string, version: string, change: A2uiSurfaceUpdate): readonly A2uiServerMessage[] {
+function changed(surfaceId: string, version: string, change: A2uiSurfaceUpdate): readonly object[] {
   const { components, path = "/", value } = change;
   const setsData = "value" in change || change.path !== undefined;
   return [
-    ...(components === undefined
-      ? []
-      : [{ version, updateComponents: { surfaceId, components: components as never } }]),
+    ...(components === undefined ? [] : [{ version, updateComponents: { surfaceId, components } }]),
     ...(setsData ? [{ version, updateDataModel: { surfaceId, path, ...(value !== undefined && { value }) } }] : []),
   ];
 }
 
-function changed08(surfaceId: string, change: A2uiSurfaceUpdate): readonly A2uiServerMessage08[] {
+function changed08(surfaceId: string, change: A2uiSurfaceUpdate): readonly object[] {
   const { components, path, value } = change;
   const setsData = "value" in change || path !== undefined;
-  if (setsData && (typeof value !== "object" || value === null))
+  const data = typeof value === "object" && value !== null ? value : undefined;
+  if (setsData && data === undefined)
     throw new TypeError("A2UI 0.8 sets objects and arrays: set the object that has the value");
   return [
-    ...(components === undefined ? [] : [{ surfaceUpdate: { surfaceId, components: components as never } }]),
-    ...(setsData
-      ? [{ dataModelUpdate: { surfaceId, ...(path !== undefined && { path }), contents: entriesOf(value ?? {}) } }]
-      : []),
+    ...(components === undefined ? [] : [{ surfaceUpdate: { surfaceId, components } }]),
+    ...(data === undefined
+      ? []
+      : [{ dataModelUpdate: { surfaceId, ...(path !== undefined && { path }), contents: entriesOf(data) } }]),
   ];
 }

@@ -145,9 +145,7 @@ function methodsOf(gateway: AgentGateway | undefined): AgpTypes["methods"] {
       "Withdraw",
       { method: "POST", path: "/agp:withdraw" },
       withdraw,
-      async (to, request, by) => ({
-        withdrawn: await to.withdraw(request, by),
-      }),
+      async (to, request, by) => ({ withdrawn: await to.withdraw(request, by) }),
     ),
     "agp/routes": method("Routes", { method: "GET", path: "/agp/routes" }, routes, (to, { capability }, by) =>
       to.routes(capability, by),

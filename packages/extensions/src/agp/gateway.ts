@@ -117,10 +117,13 @@ class Gateway implements AgentGateway {
   }
 
   async route(intent: IntentPayload, visited: readonly string[] = []): Promise<RouteEntry> {
-    return (await this.routesFor(intent, visited))[0] as RouteEntry;
+    return (await this.routesFor(intent, visited))[0];
   }
 
-  async routesFor(intent: IntentPayload, visited: readonly string[] = []): Promise<readonly RouteEntry[]> {
+  async routesFor(
+    intent: IntentPayload,
+    visited: readonly string[] = [],
+  ): Promise<readonly [RouteEntry, ...RouteEntry[]]> {
     if (visited.includes(this.name)) throw agpErrors.routeNotFound("The intent has come in a circle");
     if (visited.length >= this.maxHops) throw agpErrors.routeNotFound("The intent has come through too many gateways");
     let chosen = this.#table.choose(intent, visited);
@@ -134,8 +137,10 @@ class Gateway implements AgentGateway {
         throw agpErrors.policyViolation(undefined, { metadata });
       case "stale":
         throw agpErrors.tableStale(undefined, { metadata, retryAfter: cooldown / 1000 });
-      default:
-        return chosen.map(({ path, cost, policy }) => ({ path, cost, policy }));
+      default: {
+        const [best, ...others] = chosen;
+        return [entryOf(best), ...others.map(entryOf)];
+      }
     }
   }
 
@@ -254,6 +259,10 @@ class Gateway implements AgentGateway {
       ),
     );
   }
+}
+
+function entryOf({ path, cost, policy }: Route): RouteEntry {
+  return { path, cost, policy };
 }
 
 /** A unique text for a caller. */

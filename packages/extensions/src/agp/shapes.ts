@@ -1,4 +1,4 @@
-import type { JsonObject, Part, StandardSchema } from "@parley/a2a/internal/model/index";
+import { data, type JsonObject, type Part, type StandardSchema } from "@parley/a2a/internal/model/index";
 import {
   boolean,
   fail,
@@ -260,21 +260,21 @@ export function isDelegationPart(part: Part): boolean {
   return holds(part, delegationMediaType, "sub_intents");
 }
 
-function holds({ data, mediaType }: Part, own: string, member: string): boolean {
-  if (data === undefined) return false;
+function holds({ data: value, mediaType }: Part, own: string, member: string): boolean {
+  if (value === undefined) return false;
   if (mediaType === own) return true;
   const isPlain = mediaType === undefined || mediaType === "application/json";
-  return isPlain && isObject(data) && Object.hasOwn(data, member);
+  return isPlain && isObject(value) && Object.hasOwn(value, member);
 }
 
 /** A data part with an intent. */
 export function intentPart(value: IntentPayload): Part {
-  return { data: value as unknown as JsonObject, mediaType: intentMediaType };
+  return data(value, { mediaType: intentMediaType });
 }
 
 /** A data part with a delegation. */
 export function delegationPart(value: DelegationIntent): Part {
-  return { data: value as unknown as JsonObject, mediaType: delegationMediaType };
+  return data(value, { mediaType: delegationMediaType });
 }
 
 /** The errors of AGP (AGP §5). `is()` recognizes them at a client. */

@@ -1,5 +1,5 @@
 import { utf8Length, type Clock } from "@parley/a2a/internal/base/index";
-import { A2AError, type JsonObject, type JsonValue } from "@parley/a2a/internal/model/index";
+import { A2AError, type JsonObject } from "@parley/a2a/internal/model/index";
 import { isObject } from "@parley/a2a/internal/model/schema";
 import type { AgpTable, CapabilityAnnouncement, IntentPayload, RouteEntry } from "./shapes.ts";
 
@@ -24,7 +24,7 @@ export interface Announced {
 }
 
 /** The routes for an intent, cheapest first; or why there are none. */
-export type Chosen = readonly Route[] | "notFound" | "violation" | "stale";
+export type Chosen = readonly [Route, ...Route[]] | "notFound" | "violation" | "stale";
 
 /** Limits of a table, in bytes of JSON. */
 export interface TableBounds {
@@ -119,7 +119,7 @@ export class RouteTable {
   }
 
   entries(capability?: string): AgpTable {
-    const routes: Record<string, RouteEntry[]> = Object.create(null) as Record<string, RouteEntry[]>;
+    const routes: Record<string, RouteEntry[]> = Object.create(null);
     for (const { capability: name, path, cost, policy } of this.live(capability)) {
       (routes[name] ??= []).push({ path, cost, policy });
     }
@@ -140,7 +140,8 @@ export class RouteTable {
     const constraints = Object.entries(policy_constraints);
     const fitting = all.filter((row) => satisfiesAll(row, constraints));
     const live = fitting.filter((row) => !this.#isOver(row));
-    if (live.length > 0) return live.toSorted((one, other) => one.cost - other.cost);
+    const [best, ...others] = live.toSorted((one, other) => one.cost - other.cost);
+    if (best !== undefined) return [best, ...others];
     if (fitting.length > 0) return "stale";
     return all.length > 0 ? "violation" : "notFound";
   }
@@ -188,7 +189,7 @@ function isSame(one: Row, other: Row): boolean {
     one.version === other.version &&
     one.cost === other.cost &&
     isEqual(one.policy, other.policy) &&
-    isEqual([...one.via], [...other.via])
+    isEqual(one.via, other.via)
   );
 }
 
@@ -202,27 +203,24 @@ export function satisfiesConstraints(route: Pick<RouteEntry, "policy" | "cost">,
 
 function satisfiesAll(
   { policy, cost }: Pick<RouteEntry, "policy" | "cost">,
-  constraints: readonly (readonly [string, JsonValue])[],
+  constraints: readonly (readonly [string, unknown])[],
 ): boolean {
   return constraints.every(([name, wanted]) => {
     if (name === "cost_max" && typeof wanted === "number") return cost <= wanted;
     if (!Object.hasOwn(policy, name)) return false;
-    const given = policy[name] as JsonValue;
+    const given = policy[name];
     if (name === "security_level" && typeof given === "number" && typeof wanted === "number") return given >= wanted;
     return isEqual(given, wanted);
   });
 }
 
 /** Compares JSON values. The order of members does not matter. */
-function isEqual(one: JsonValue, other: JsonValue): boolean {
+function isEqual(one: unknown, other: unknown): boolean {
   if (one === other) return true;
-  if (Array.isArray(one) && Array.isArray(other)) {
-    const [left, right] = [one as readonly JsonValue[], other as readonly JsonValue[]];
-    return left.length === right.length && left.every((item, at) => isEqual(item, right[at] as JsonValue));
-  }
+  if (Array.isArray(one) && Array.isArray(other))
+    return one.length === other.length && one.every((item, at) => isEqual(item, other[at]));
   if (!isObject(one) || !isObject(other)) return false;
   const names = Object.keys(one);
-  const has = (name: string): boolean =>
-    Object.hasOwn(other, name) && isEqual(one[name] as JsonValue, other[name] as JsonValue);
+  const has = (name: string): boolean => Object.hasOwn(other, name) && isEqual(one[name], other[name]);
   return names.every(has) && names.length === Object.keys(other).length;
 }

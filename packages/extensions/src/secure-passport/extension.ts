@@ -17,7 +17,7 @@ import type {
 } from "@parley/a2a/internal/protocol/index";
 import { defineExtension, type DefinedExtension } from "@parley/a2a/internal/extensions/index";
 import { standardSchema } from "@parley/a2a/internal/extensions/schemas";
-import { digestOf } from "../shared/values.ts";
+import { digestOf, fitting, sendsMessage } from "../shared/values.ts";
 import {
   audienceOf,
   checkKey,
@@ -93,7 +93,7 @@ const verdictKey = `${securePassportUri}/verdict`;
 
 const field = `message.metadata["${securePassportUri}"]`;
 
-const paramsSchema = standardSchema<PassportParams>(object<PassportParams>({ supportedStateKeys: optional(strings) }));
+const paramsShape = object<PassportParams>({ supportedStateKeys: optional(strings) });
 
 interface SecurePassportTypes extends ExtensionTypes {
   readonly metadata: { readonly message: { readonly passport: MetadataField<CallerContext> } };
@@ -138,8 +138,8 @@ export function securePassport(options: SecurePassportOptions = {}): SecurePassp
     description: "Reads signed claims of a caller about itself",
     kind: require ? "profile" : "data",
     required: require,
-    params: params as JsonObject,
-    paramsSchema,
+    params: { ...params },
+    paramsSchema: standardSchema(paramsShape),
     // A retry with a new signature is the same message.
     metadata: { message: { passport: { key: securePassportUri, schema: callerContextSchema, volatile: true } } },
     onAccept: accept,
@@ -236,6 +236,10 @@ const reasons: Readonly<Record<PassportProblem, string>> = {
   unavailable: "cannot currently be verified",
 };
 
+function isProblem(value: unknown): value is PassportProblem {
+  return typeof value === "string" && Object.hasOwn(reasons, value);
+}
+
 function refusedFor(problem: PassportProblem): A2AError {
   if (problem !== "unavailable") return refused(".signature", reasons[problem]);
   return new A2AError("Unavailable", "The passport cannot currently be verified");
@@ -256,7 +260,7 @@ function passportOfTurn({ message }: ExtensionTurn, keys: readonly string[] | un
     ...(sessionId !== undefined && { sessionId }),
     state: keys === undefined ? state : only(state, keys),
     verified,
-    ...(!verified && { problem: verdict["problem"] as PassportProblem }),
+    ...(!verified && isProblem(verdict["problem"]) && { problem: verdict["problem"] }),
   };
 }
 
@@ -268,8 +272,8 @@ function only(state: JsonObject, keys: readonly string[]): JsonObject {
 
 function attacher(caller: CallerOptions): <Request>(request: Request, call: RequestingCall) => Promise<Request> {
   return async (request, call) => {
-    if (call.operation !== "SendMessage" && call.operation !== "SendStreamingMessage") return request;
-    const { message } = request as { readonly message: Message };
+    if (!sendsMessage(request, call.operation)) return request;
+    const { message } = request;
     // Keeps a passport that the caller set.
     if (message.metadata?.[securePassportUri] !== undefined) return request;
     const context = await passportFor(caller, message, call);
@@ -284,7 +288,7 @@ async function passportFor(
 ): Promise<CallerContext | undefined> {
   const whole = typeof state === "function" ? await state(message, card) : state;
   if (whole === undefined) return undefined;
-  const { supportedStateKeys } = (params ?? {}) as PassportParams;
+  const { supportedStateKeys } = fitting(paramsShape, params) ?? {};
   const session = typeof sessionId === "function" ? sessionId(message) : sessionId;
   const context: CallerContext = {
     clientId,

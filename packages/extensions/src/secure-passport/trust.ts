@@ -1,6 +1,7 @@
 import { type Clock, isLoopback, systemClock } from "@parley/a2a/internal/base/index";
 import { isPublicJwk, type PublicJwk, readKeySet } from "@parley/a2a/internal/jws/keys";
 import { invalidParams } from "@parley/a2a/internal/model/index";
+import { isObject } from "@parley/a2a/internal/model/schema";
 import { type Dialer, guardedFetch, type NetPolicy } from "@parley/a2a/internal/net/index";
 import { readJson, RemoteDocument } from "@parley/a2a/internal/net/remote-document";
 import { memoryOf } from "@parley/a2a/internal/base/bounded-map";
@@ -86,7 +87,7 @@ export function passportKeys(
 type KeySource = PassportKeySet | RemoteDocument<PassportKeySet>;
 
 function checked(value: unknown, field: string): PassportKeySet {
-  const keys = (value as Partial<PassportKeySet> | null | undefined)?.keys;
+  const keys = isObject(value) ? value["keys"] : undefined;
   if (Array.isArray(keys) && keys.length <= 32 && keys.every(isPublicJwk)) return { keys };
   throw wrong(field, "must be a key set with at most 32 keys, { keys: [...] }, or its URL");
 }

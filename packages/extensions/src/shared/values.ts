@@ -1,5 +1,13 @@
 import { jsonBytes } from "@parley/a2a/internal/extensions/schemas";
-import { A2AError, check, type SendMessageRequest } from "@parley/a2a/internal/model/index";
+import {
+  A2AError,
+  check,
+  type JsonLike,
+  type JsonObject,
+  type JsonValue,
+  type Message,
+  type SendMessageRequest,
+} from "@parley/a2a/internal/model/index";
 import { satisfying, string, type Schema } from "@parley/a2a/internal/model/schema";
 
 /** Text of limited length, in characters. */
@@ -38,4 +46,27 @@ export function mistake(call: string, description: string): A2AError {
 export function requestOf(message: string | SendMessageRequest): SendMessageRequest {
   if (typeof message !== "string") return message;
   return { message: { messageId: crypto.randomUUID(), role: "ROLE_USER", parts: [{ text: message }] } };
+}
+
+/** `value`: parsed JSON. */
+export function isJsonObject(value: unknown): value is JsonObject {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+/** `value`: parsed JSON. */
+export function isJsonList(value: unknown): value is readonly JsonValue[] {
+  return Array.isArray(value);
+}
+
+/** A value whose type is an interface as JSON. Interfaces have no index signature. */
+export function jsonOf<T extends JsonLike<T> & object>(value: T): JsonObject {
+  return value as JsonObject;
+}
+
+/** Whether a client's request sends a message. */
+export function sendsMessage<Request>(
+  request: Request,
+  operation: string,
+): request is Request & { readonly message: Message } {
+  return (operation === "SendMessage" || operation === "SendStreamingMessage") && isJsonObject(request);
 }

@@ -165,12 +165,7 @@ async function search(request: TaskSearchRequest, call: ExtensionCall): Promise<
   const { tasks, total } = await call.searchTasks({ ...query, limit: pageSize, skip });
   const next = skip + pageSize;
   const isLast = next >= total || next > deepest;
-  return {
-    results: tasks,
-    nextPageToken: isLast ? "" : tokenOf(next, request),
-    pageSize,
-    totalSize: total,
-  };
+  return { results: tasks, nextPageToken: isLast ? "" : tokenOf(next, request), pageSize, totalSize: total };
 }
 
 /* A token is the number of tasks on earlier pages, bound to its search. Access is limited by the caller. */

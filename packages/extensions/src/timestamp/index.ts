@@ -15,6 +15,7 @@ import type {
 import { type DefinedExtension, defineExtension } from "@parley/a2a/internal/extensions/index";
 import { standardSchema } from "@parley/a2a/internal/extensions/schemas";
 import { satisfying, type Schema, string } from "@parley/a2a/internal/model/schema";
+import { sendsMessage } from "../shared/values.ts";
 
 /** The RFC 3339 form that the extension allows: UTC, from seconds to nanoseconds. */
 const format = /^(\d{4}-\d\d-\d\dT\d\d:\d\d:)(\d\d)(?:\.\d{1,9})?(?:Z|[+-]00:00)$/i;
@@ -151,9 +152,8 @@ export function timestampExtension({ uri = timestampUri, now }: TimestampOptions
     onAppend: (event, { clock }) => stamps.appended(event, now?.() ?? clock.now()),
     onDeliver: (event) => stamps.delivered(event),
     onRequest(request, { operation, clock }) {
-      if (operation !== "SendMessage" && operation !== "SendStreamingMessage") return request;
-      const { message } = request as { readonly message: { readonly metadata?: JsonObject } };
-      return { ...request, message: stamps.on(message, now?.() ?? clock.now()) };
+      if (!sendsMessage(request, operation)) return request;
+      return { ...request, message: stamps.on(request.message, now?.() ?? clock.now()) };
     },
   });
 }

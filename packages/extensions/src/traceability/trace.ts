@@ -9,6 +9,7 @@ import type {
 } from "@parley/a2a/internal/model/index";
 import {
   anything,
+  isObject,
   list,
   number,
   object,
@@ -21,7 +22,7 @@ import {
   timestamp,
 } from "@parley/a2a/internal/model/schema";
 import { standardSchema } from "@parley/a2a/internal/extensions/schemas";
-import { fitting } from "../shared/values.ts";
+import { fitting, isJsonObject } from "../shared/values.ts";
 
 /* The model of a trace, and its reader: for the shapes of the specification and its sample, in both cases of names. */
 
@@ -127,7 +128,7 @@ function traceAt(depth: number): Schema<ResponseTrace> {
 }
 
 function withSteps(trace: unknown): unknown {
-  return isRecord(trace) && trace["traceId"] !== undefined ? { steps: [], ...trace } : trace;
+  return isObject(trace) && trace["traceId"] !== undefined ? { steps: [], ...trace } : trace;
 }
 
 const trace = traceAt(0);
@@ -142,13 +143,9 @@ export function readTrace(value: unknown): ResponseTrace | undefined {
 
 type Fields = Readonly<Record<string, unknown>>;
 
-function isRecord(value: unknown): value is Fields {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
-}
-
 /** An object with JSON names instead of proto names. */
 function named(value: unknown): unknown {
-  if (!isRecord(value)) return value;
+  if (!isObject(value)) return value;
   return Object.fromEntries(
     Object.entries(value).map(([name, member]) => [
       name.replace(/_([a-z\d])/g, (_, letter: string) => letter.toUpperCase()),
@@ -157,17 +154,20 @@ function named(value: unknown): unknown {
   );
 }
 
+/** The members of an object with JSON names; none for anything else. */
+function fieldsOf(value: unknown): Fields {
+  const fields = named(value);
+  return isObject(fields) ? fields : {};
+}
+
 /** A step of either shape with the names of `TraceStep`. */
 function stepOf(value: unknown): unknown {
   const step = named(value);
-  if (!isRecord(step)) return value;
+  if (!isObject(step)) return value;
   const { stepAction, additionalAttributes, attributes: own, ...rest } = step;
-  const action = named(stepAction) as Fields | undefined;
-  const called = isRecord(action) ? action : {};
-  const tool = named(called["toolInvocation"] ?? undefined);
-  const agent = named(called["agentInvocation"] ?? undefined);
-  const { toolName, ...ofTool } = isRecord(tool) ? tool : { toolName: undefined };
-  const { agentName, ...ofAgent } = isRecord(agent) ? agent : { agentName: undefined };
+  const called = fieldsOf(stepAction);
+  const { toolName, ...ofTool } = fieldsOf(called["toolInvocation"]);
+  const { agentName, ...ofAgent } = fieldsOf(called["agentInvocation"]);
   return {
     ...attributesOf(step, additionalAttributes ?? own),
     ...present({ name: toolName ?? agentName }),
@@ -180,7 +180,7 @@ function stepOf(value: unknown): unknown {
 
 /** The specification has no member for an error and a type of step: this package writes them as attributes. */
 function attributesOf(step: Fields, attributes: unknown): Fields {
-  if (!isRecord(attributes)) return {};
+  if (!isObject(attributes)) return {};
   const isSpecified = !("error" in step) && !("stepType" in step);
   const { error, step_type: stepType, name, ...others } = attributes;
   const rest = isSpecified ? others : attributes;
@@ -284,7 +284,7 @@ function actionOf({
 /** Wraps a request that is not an object. */
 function structOf(requests: JsonValue | undefined): JsonObject {
   if (requests === undefined || requests === null) return {};
-  return typeof requests === "object" && !Array.isArray(requests) ? (requests as JsonObject) : { request: requests };
+  return isJsonObject(requests) ? requests : { request: requests };
 }
 
 function textOf(value: JsonValue | undefined): string {

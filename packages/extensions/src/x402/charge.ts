@@ -1,10 +1,4 @@
-import {
-  type Content,
-  type JsonObject,
-  type JsonValue,
-  partsOf,
-  type TaskState,
-} from "@parley/a2a/internal/model/index";
+import { type Content, type JsonObject, partsOf, type TaskState } from "@parley/a2a/internal/model/index";
 import type {
   AgentEvent,
   AgentYield,
@@ -12,14 +6,14 @@ import type {
   ExtensionTurn,
   StatusEvent,
 } from "@parley/a2a/internal/protocol/index";
-import { fitting, mistake } from "../shared/values.ts";
+import { fitting, jsonOf, mistake } from "../shared/values.ts";
 import { cartPart, paymentOfMandate } from "./read.ts";
 import { type Facilitator, sentences, settle, verify } from "./facilitator.ts";
 import { isOver, type PaymentProblem } from "./match.ts";
 import { call, type ChargeInit, checkCharge, optionOf, PaymentRequired, usualCharge, worked } from "./price.ts";
-import { payloadSchema } from "./schemas.ts";
 import { maxReceipts, type PaymentRows, type StoredCharge, type StoredPayment } from "./stored.ts";
 import {
+  payloadSchema,
   type PaymentPayload,
   type PaymentReceipt,
   type PaymentRequiredResponse,
@@ -78,17 +72,18 @@ export class Charge<Result, Order> {
   async *#verified(): AsyncGenerator<AgentYield, Paid, void> {
     const charge = this.#rows.charge(this.#id);
     if (charge?.payment !== undefined && charge.status !== "payment-failed") return { charge, payment: charge.payment };
-    switch (charge?.status) {
-      case undefined:
-        if (!this.#rows.hasPlace(this.#id)) throw mistake(call, `a task has at most ${maxReceipts} receipts`);
-        return yield* this.#ask(await this.#offer(0));
+    if (charge === undefined) {
+      if (!this.#rows.hasPlace(this.#id)) throw mistake(call, `a task has at most ${maxReceipts} receipts`);
+      return yield* this.#ask(await this.#offer(0));
+    }
+    switch (charge.status) {
       case "payment-submitted":
         if (charge.messageId === this.#turn.message.messageId) return yield* this.#submitted(charge);
         return yield* this.#ask(charge);
       case "payment-required":
         return yield* this.#ask(this.#isStale(charge) ? await this.#offer(charge.failures) : charge);
       default:
-        return yield* this.#ended(charge as StoredCharge);
+        return yield* this.#ended(charge);
     }
   }
 
@@ -118,7 +113,7 @@ export class Charge<Result, Order> {
         failures,
         ...(problem !== undefined && { problem }),
       },
-      { receipt, ...(!isSame && { offer: { order: order as JsonValue | undefined } }) },
+      { receipt, ...(!isSame && { offer: { order } }) },
     );
   }
 
@@ -263,7 +258,7 @@ function paymentEvent({ uri, state, status, content, receipts = [], more }: Paym
 }
 
 function receiptsOf(receipts: readonly PaymentReceipt[]): JsonObject {
-  return receipts.length === 0 ? {} : { [x402Keys.receipts]: receipts as unknown as JsonValue };
+  return receipts.length === 0 ? {} : { [x402Keys.receipts]: receipts.map(jsonOf) };
 }
 
 /** The question. The options are in its metadata (v0.2 §5.3), or in the cart if there is one. */
@@ -273,7 +268,7 @@ function questionEvent(
   content: Content,
   receipts: readonly PaymentReceipt[],
 ): StatusEvent {
-  const more = charge.cart === undefined ? { [x402Keys.required]: requiredOf(charge) as unknown as JsonObject } : {};
+  const more = charge.cart === undefined ? { [x402Keys.required]: jsonOf(requiredOf(charge)) } : {};
   const state = "TASK_STATE_INPUT_REQUIRED";
   return paymentEvent({ uri, state, status: "payment-required", content, receipts, more });
 }

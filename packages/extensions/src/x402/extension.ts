@@ -1,4 +1,4 @@
-import { type A2AError, invalidParams, isTerminal } from "@parley/a2a/internal/model/index";
+import { type A2AError, invalidParams, isTerminal, type JsonValue } from "@parley/a2a/internal/model/index";
 import type {
   AcceptedCall,
   AcceptedInput,
@@ -15,9 +15,13 @@ import { standardSchema } from "@parley/a2a/internal/extensions/schemas";
 import { Charge, withReceipts } from "./charge.ts";
 import type { Facilitator } from "./facilitator.ts";
 import type { ChargeInit } from "./price.ts";
-import { errorSchema, payloadSchema, receiptsSchema, requiredSchema, statusSchema } from "./schemas.ts";
 import { chargeRow, PaymentRows, paymentsOf, type StoredCharge } from "./stored.ts";
 import {
+  errorSchema,
+  payloadSchema,
+  receiptsSchema,
+  requiredSchema,
+  statusSchema,
   clientStatuses,
   mayMovePayment,
   type PaymentPayload,
@@ -190,17 +194,17 @@ function appended(event: AppendedEvent, uri: string, { started, rows }: Appendin
  */
 function acceptPayment(input: AcceptedInput, call: AcceptedCall, uri: string): AcceptedInput | Promise<AcceptedInput> {
   const status = input.message.metadata?.[x402Keys.status];
-  return status === undefined || status === null ? input : submitted(input, status as PaymentStatus, call, uri);
+  return status === undefined || status === null ? input : submitted(input, status, call, uri);
 }
 
 async function submitted(
   input: AcceptedInput,
-  status: PaymentStatus,
+  status: JsonValue,
   { rows, extensions }: AcceptedCall,
   uri: string,
 ): Promise<AcceptedInput> {
   const { message } = input;
-  if (!clientStatuses.includes(status)) {
+  if (!clientStatuses.some((each) => each === status)) {
     throw refused("status", `must be ${clientStatuses.join(" or ")}: the agent sets the others`);
   }
   if (message.taskId === undefined) throw refused("status", "requires message.taskId");

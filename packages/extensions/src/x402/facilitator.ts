@@ -5,8 +5,13 @@ import { boolean, object, optional, required, string } from "@parley/a2a/interna
 import { guardedFetch, type GuardedFetch } from "@parley/a2a/internal/net/index";
 import type { ExtensionTurn } from "@parley/a2a/internal/protocol/index";
 import { digestOf, fitting } from "../shared/values.ts";
-import { receiptSchema } from "./schemas.ts";
-import type { PaymentErrorCode, PaymentPayload, PaymentReceipt, PaymentRequirements } from "./types.ts";
+import {
+  receiptSchema,
+  type PaymentErrorCode,
+  type PaymentPayload,
+  type PaymentReceipt,
+  type PaymentRequirements,
+} from "./types.ts";
 import { matchPayment, nonceNames, type PaymentProblem } from "./match.ts";
 import type { PaymentRows, StoredCharge, StoredPayment } from "./stored.ts";
 
@@ -115,7 +120,7 @@ async function asked<T>(
   until?.addEventListener("abort", stop, { once: true });
   try {
     return await new Promise<T>((resolve, reject) => {
-      late.signal.addEventListener("abort", () => reject(late.signal.reason as Error), { once: true });
+      late.signal.addEventListener("abort", () => reject(late.signal.reason), { once: true });
       ask(late.signal).then(resolve, reject);
     });
   } finally {
@@ -132,7 +137,8 @@ const verificationSchema = object<Verification>({
 
 function jsonOf(text: string): JsonValue | undefined {
   try {
-    return JSON.parse(text) as JsonValue;
+    const value: JsonValue = JSON.parse(text);
+    return value;
   } catch {
     return undefined;
   }

@@ -54,14 +54,14 @@ export async function matchPayment(
   const facts = await factsOf(payment);
   if ("code" in facts) return facts;
   const options: PaymentRequirements[] = [];
-  let nearest: (PaymentProblem & { readonly step: number }) | undefined;
+  let nearest: PaymentProblem & { readonly step: number } = { ...wrongAmount, step: -1 };
   for (const option of ofScheme) {
     const problem = problemWith(option, payment, facts, now, offeredAt);
     if (problem === undefined) options.push(option);
-    else if (nearest === undefined || problem.step > nearest.step) nearest = problem;
+    else if (problem.step > nearest.step) nearest = problem;
   }
   if (options.length > 0) return { facts, options };
-  const { code, reason } = nearest as PaymentProblem;
+  const { code, reason } = nearest;
   return { code, reason };
 }
 
@@ -81,8 +81,8 @@ function problemWith(
     facts.validBefore !== undefined && facts.validBefore <= now && expired("The payment has expired."),
     facts.validAfter !== undefined && facts.validAfter > now && invalid("The payment is not valid yet."),
   ];
-  const step = checks.findIndex((problem) => problem !== false);
-  return step === -1 ? undefined : { ...(checks[step] as PaymentProblem), step };
+  for (const [step, problem] of checks.entries()) if (problem !== false) return { ...problem, step };
+  return undefined;
 }
 
 /** Whether an offer has expired. */
@@ -124,33 +124,34 @@ function expired(reason: string): PaymentProblem {
 
 /** The claims of a payment: all of an EIP-3009 authorization; of any other form, what makes it unique. */
 async function factsOf({ payload }: PaymentPayload): Promise<PaymentFacts | PaymentProblem> {
-  const { authorization } = payload as { readonly authorization?: JsonValue };
+  const { authorization } = payload;
   if (authorization === undefined) return { nonce: await digestOf(signedPart(payload)) };
   if (!isObject(authorization)) return invalid("The payment has no authorization.");
   const read = (...names: readonly string[]): string | undefined => {
     const value = names.map((name) => authorization[name]).find((each) => each !== undefined);
     return typeof value === "string" || typeof value === "number" ? String(value) : undefined;
   };
-  const [payer, payTo, nonce] = [read("from"), read("to"), nonceText(authorization["nonce"])];
+  const [payer, payTo, nonce] = [read("from"), read("to"), nonceText(authorization["nonce"])].map(shortName);
   const amount = whole(read("value"));
   // Times are in seconds. Names with an underscore come from an older Python library.
   const validAfter = whole(read("validAfter", "valid_after") ?? "0");
   const validBefore = whole(read("validBefore", "valid_before"));
-  const names = [payer, payTo, nonce];
-  if (names.some((each) => each === undefined || each === "" || each.length > 256)) {
-    return invalid("The authorization of the payment is not complete.");
-  }
-  if (amount === undefined || validAfter === undefined || validBefore === undefined) {
+  const hasNames = payer !== undefined && payTo !== undefined && nonce !== undefined;
+  if (!hasNames || amount === undefined || validAfter === undefined || validBefore === undefined) {
     return invalid("The authorization of the payment is not complete.");
   }
   return {
-    nonce: plainNonce(nonce as string),
-    payer: payer as string,
-    payTo: payTo as string,
+    nonce: plainNonce(nonce),
+    payer,
+    payTo,
     amount,
     validAfter: Number(validAfter) * 1000,
     validBefore: Number(validBefore) * 1000,
   };
+}
+
+function shortName(name: string | undefined): string | undefined {
+  return name === "" || (name?.length ?? 0) > 256 ? undefined : name;
 }
 
 function whole(text: string | undefined): bigint | undefined {

@@ -13,8 +13,11 @@ import { memoryOf } from "@parley/a2a/internal/base/bounded-map";
 import { fitting, requestOf } from "../shared/values.ts";
 import { isSame } from "./match.ts";
 import { readPayment, submission } from "./read.ts";
-import { maxCart, maxOption, maxPayment, payloadSchema } from "./schemas.ts";
 import {
+  maxCart,
+  maxOption,
+  maxPayment,
+  payloadSchema,
   type PaymentPayload,
   type PaymentReceipt,
   type PaymentRequiredResponse,
@@ -345,7 +348,7 @@ export function memoryLedger({ bytes = 16 << 20 }: MemoryLedgerOptions = {}): Pa
   let taken = 0;
   const find = (task: string): SentPayment | undefined => {
     const text = payments.get(task);
-    return text === undefined ? undefined : (JSON.parse(text) as SentPayment);
+    return text === undefined ? undefined : JSON.parse(text);
   };
   return {
     keep(task, payment) {

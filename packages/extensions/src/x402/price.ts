@@ -2,8 +2,7 @@ import { utf8Length } from "@parley/a2a/internal/base/index";
 import { type Content, type JsonObject } from "@parley/a2a/internal/model/index";
 import { type AgentYield, MessageRefused } from "@parley/a2a/internal/protocol/index";
 import { fitting, mistake } from "../shared/values.ts";
-import { maxOptions, requirementsSchema } from "./schemas.ts";
-import type { PaymentRequirements } from "./types.ts";
+import { maxOptions, requirementsSchema, type PaymentRequirements } from "./types.ts";
 
 export const call = "charge()";
 
@@ -107,7 +106,7 @@ export function checkCharge({
 
 function isJson(order: unknown): boolean {
   try {
-    const text = JSON.stringify(order) as string | undefined;
+    const text: string | undefined = JSON.stringify(order);
     return text !== undefined && utf8Length(text) <= maxOrder;
   } catch {
     return false;
@@ -144,9 +143,9 @@ export async function* worked<Result, Order>(
         return step.value;
       }
       for (const event of Array.isArray(step.value) ? step.value : [step.value]) {
-        const { kind, state } = event as { readonly kind?: string; readonly state?: string };
+        const state = event.kind === "status" ? event.state : undefined;
         // The engine would end the function here, before the settlement.
-        if (kind === "reply" || state === "TASK_STATE_COMPLETED") {
+        if (event.kind === "reply" || state === "TASK_STATE_COMPLETED") {
           throw mistake(call, "the work must not complete the task: charge() does, after the settlement");
         }
         asked ||= state === "TASK_STATE_INPUT_REQUIRED";

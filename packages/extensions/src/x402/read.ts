@@ -1,9 +1,13 @@
-import type { JsonObject, JsonValue, Message, Part, Task } from "@parley/a2a/internal/model/index";
+import type { JsonObject, Message, Part, Task } from "@parley/a2a/internal/model/index";
 import { utf8Length } from "@parley/a2a/internal/base/index";
-import { isObject } from "@parley/a2a/internal/model/schema";
-import { fitting } from "../shared/values.ts";
-import { errorSchema, maxCart, payloadSchema, receiptsSchema, requiredSchema, statusSchema } from "./schemas.ts";
+import { fitting, isJsonList, isJsonObject, jsonOf } from "../shared/values.ts";
 import {
+  errorSchema,
+  maxCart,
+  payloadSchema,
+  receiptsSchema,
+  requiredSchema,
+  statusSchema,
   type PaymentPayload,
   type PaymentReceipt,
   type PaymentRequiredResponse,
@@ -77,7 +81,7 @@ export function submission(
   const status = { [x402Keys.status]: "payment-submitted" };
   if (flow === "embedded" && cart !== undefined)
     return { parts: [mandatePart(cart, payload, createdAt)], metadata: status };
-  return { parts: paymentText, metadata: { ...status, [x402Keys.payload]: payload as unknown as JsonObject } };
+  return { parts: paymentText, metadata: { ...status, [x402Keys.payload]: jsonOf(payload) } };
 }
 
 const paymentText: readonly Part[] = [{ text: "Here is the payment authorization." }];
@@ -114,10 +118,9 @@ function offerOfCart({ artifacts = [] }: Pick<Task, "artifacts">): EmbeddedOffer
 function requiredOf(cart: JsonObject): PaymentRequiredResponse | undefined {
   const request = objectAt(cart, "payment_request") ?? objectAt(objectAt(cart, "contents"), "payment_request");
   const methods = request?.["method_data"];
-  if (!Array.isArray(methods)) return undefined;
-  for (const method of methods as readonly unknown[]) {
-    if (!isObject(method) || !isX402(method["supported_methods"])) continue;
-    const data = objectAt(method as JsonObject, "data");
+  for (const method of isJsonList(methods) ? methods : []) {
+    if (!isJsonObject(method) || !isX402(method["supported_methods"])) continue;
+    const data = objectAt(method, "data");
     const required = fitting(requiredSchema, data?.[x402Keys.required] ?? data);
     if (required !== undefined) return required;
   }
@@ -130,7 +133,7 @@ export function paymentOfMandate(parts: readonly Part[]): PaymentPayload | undef
     if (mandate === undefined) continue;
     for (const found of paymentsIn(mandate)) {
       const data = found?.[x402Keys.payload] ?? found;
-      const payment = fitting(payloadSchema, isObject(data) ? withVersion(data) : data);
+      const payment = fitting(payloadSchema, isJsonObject(data) ? withVersion(data) : data);
       if (payment !== undefined) return payment;
     }
   }
@@ -146,7 +149,7 @@ function paymentsIn(mandate: JsonObject): readonly (JsonObject | undefined)[] {
 
 /** The demo uses the Python name. */
 function withVersion(data: JsonObject): JsonObject {
-  const { x402_version: version, ...rest } = data as JsonObject & { readonly x402_version?: JsonValue };
+  const { x402_version: version, ...rest } = data;
   return version === undefined ? data : { x402Version: version, ...rest };
 }
 
@@ -160,7 +163,7 @@ function mandatePart(cart: JsonObject, payload: PaymentPayload, createdAt: strin
       [mandateKey]: {
         payment_details: {
           payment_request_id: details?.["id"] ?? "",
-          payment_method: { supported_methods: x402Method, data: payload as unknown as JsonObject },
+          payment_method: { supported_methods: x402Method, data: jsonOf(payload) },
           ...(total?.["amount"] !== undefined && { amount: total["amount"] }),
         },
         creation_time: createdAt,
@@ -172,7 +175,7 @@ function mandatePart(cart: JsonObject, payload: PaymentPayload, createdAt: strin
 /** The part of an artifact with a cart. `cart`: its other members. */
 export function cartPart(cart: JsonObject, required: PaymentRequiredResponse): Part {
   const request = objectAt(cart, "payment_request") ?? {};
-  const method = { supported_methods: x402Method, data: required as unknown as JsonObject };
+  const method = { supported_methods: x402Method, data: jsonOf(required) };
   return { data: { [cartKey]: { ...cart, payment_request: { ...request, method_data: [method] } } } };
 }
 
@@ -182,10 +185,10 @@ function isX402(methods: unknown): boolean {
 }
 
 function memberOf({ data }: Part, key: string): JsonObject | undefined {
-  return isObject(data) ? objectAt(data, key) : undefined;
+  return isJsonObject(data) ? objectAt(data, key) : undefined;
 }
 
 function objectAt(value: JsonObject | undefined, key: string): JsonObject | undefined {
   const member = value !== undefined && Object.hasOwn(value, key) ? value[key] : undefined;
-  return isObject(member) ? member : undefined;
+  return isJsonObject(member) ? member : undefined;
 }

@@ -1,4 +1,4 @@
-import type { JsonObject, JsonValue } from "@parley/a2a/internal/model/index";
+import type { JsonObject } from "@parley/a2a/internal/model/index";
 import type { ExtensionRow, TurnRows } from "@parley/a2a/internal/protocol/index";
 import {
   x402UriV01,
@@ -51,19 +51,19 @@ export const maxReceipts = 20;
 export interface StoredPayments {
   readonly charges: ReadonlyMap<string, StoredCharge>;
   readonly receipts: readonly PaymentReceipt[];
-  readonly orders: ReadonlyMap<string, JsonValue>;
+  readonly orders: ReadonlyMap<string, unknown>;
 }
 
 export function paymentsOf(rows: readonly ExtensionRow[]): StoredPayments {
   const charges = new Map<string, StoredCharge>();
   const receipts: PaymentReceipt[] = [];
-  const orders = new Map<string, JsonValue>();
+  const orders = new Map<string, unknown>();
   for (const { key, value } of rows) {
-    if (key.startsWith(receiptPrefix)) receipts.push(JSON.parse(value) as PaymentReceipt);
+    if (key.startsWith(receiptPrefix)) receipts.push(JSON.parse(value));
     else if (key.startsWith(chargePrefix)) {
-      charges.set(key.slice(chargePrefix.length), JSON.parse(value) as StoredCharge);
+      charges.set(key.slice(chargePrefix.length), JSON.parse(value));
     } else if (key.startsWith(orderPrefix)) {
-      const { order } = JSON.parse(value) as StoredOrder;
+      const { order }: StoredOrder = JSON.parse(value);
       if (order !== undefined) orders.set(key.slice(orderPrefix.length), order);
     }
   }
@@ -75,7 +75,7 @@ export function chargeRow(id: string, charge: StoredCharge): { readonly key: str
 }
 
 interface StoredOrder {
-  readonly order?: JsonValue | undefined;
+  readonly order?: unknown;
 }
 
 interface StoredWith {
@@ -96,7 +96,7 @@ export class PaymentRows {
   #read: Promise<void> | undefined;
   #charges = new Map<string, StoredCharge>();
   #receipts: readonly PaymentReceipt[] = [];
-  #orders = new Map<string, JsonValue | undefined>();
+  #orders = new Map<string, unknown>();
 
   constructor(rows: TurnRows) {
     this.#rows = rows;
@@ -116,7 +116,7 @@ export class PaymentRows {
     return this.#receipts;
   }
 
-  order(id: string): JsonValue | undefined {
+  order(id: string): unknown {
     return this.#orders.get(id);
   }
 

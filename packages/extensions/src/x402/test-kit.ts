@@ -1,7 +1,7 @@
 import type { JsonObject } from "@parley/a2a/internal/model/index";
 import type { Facilitator, FacilitatorRequest } from "./facilitator.ts";
 import type { Wallet } from "./payer.ts";
-import type { PaymentReceipt } from "./types.ts";
+import type { PaymentPayload, PaymentReceipt } from "./types.ts";
 
 /* A facilitator and a wallet for tests. They sign nothing, and are deterministic. */
 
@@ -53,21 +53,21 @@ export function testFacilitator(options: TestFacilitatorOptions = {}): TestFacil
   const used = new Set<string>();
   const funds = new Map(Object.entries(options.funds ?? {}));
   const problemOf = (request: FacilitatorRequest): string | undefined => {
-    const { authorization, signature } = request.payment.payload as unknown as TestPayload;
+    const { authorization, signature } = testPayload(request.payment);
     if (signature !== signatureOf(request, authorization)) return "invalid_exact_evm_payload_signature";
     if (used.has(`${authorization.from} ${authorization.nonce}`)) return "invalid_exact_evm_nonce_already_used";
     const has = funds.get(authorization.from);
     return has !== undefined && has < BigInt(authorization.value) ? "insufficient_funds" : undefined;
   };
-  const pay = ({ payment: { network, payload } }: FacilitatorRequest): PaymentReceipt => {
-    const { from, nonce, value } = (payload as unknown as TestPayload).authorization;
+  const pay = ({ payment }: FacilitatorRequest): PaymentReceipt => {
+    const { from, nonce, value } = testPayload(payment).authorization;
     used.add(`${from} ${nonce}`);
     const has = funds.get(from);
     if (has !== undefined) funds.set(from, has - BigInt(value));
     const receipt = {
       success: true,
       transaction: `0x${settled.length + 1}${nonce.slice(2, 10)}`,
-      network,
+      network: payment.network,
       payer: from,
     };
     settled.push(receipt);
@@ -108,7 +108,7 @@ async function failing(
   if (typeof fault === "object") return fault.reason;
   if (fault === "throw") throw new Error("The facilitator does not answer");
   return new Promise((_, reject) => {
-    signal?.addEventListener("abort", () => reject(signal.reason as Error), { once: true });
+    signal?.addEventListener("abort", () => reject(signal.reason), { once: true });
   });
 }
 
@@ -122,6 +122,11 @@ interface TestPayload {
     readonly validBefore: string;
     readonly nonce: string;
   };
+}
+
+/** Payments of test wallets have this form. */
+function testPayload({ payload }: PaymentPayload): TestPayload {
+  return JSON.parse(JSON.stringify(payload));
 }
 
 /** Depends on the same as a real signature: authorization, network and token. */
