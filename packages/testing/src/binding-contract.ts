@@ -9,10 +9,10 @@ import {
   type ContractCases,
   type ContractServer,
   type ContractServerOptions,
+  type ContractSetup,
 } from "./binding/given.ts";
 import { resumeCases, streamCases } from "./binding/stream-cases.ts";
-import { plainExpect } from "./store/given.ts";
-import type { Runner } from "./store-contract.ts";
+import { declareCases, type Runner } from "./runner.ts";
 
 export type { ContractServer, ContractServerOptions };
 
@@ -56,24 +56,14 @@ export function bindingContract(runner: Runner, options: BindingContractOptions)
   const { client, without = [] } = options;
   const version = options.version ?? client.versions[0] ?? "";
   for (const [chapter, cases] of Object.entries(chaptersOf(version, without))) {
-    runner.describe(chapter, () => {
-      for (const [name, body] of Object.entries(cases)) {
-        runner.it(name, async () => {
-          const servers: ContractServer[] = [];
-          try {
-            await body({
-              expect: (actual) => runner.expect?.(actual) ?? plainExpect(actual),
-              async serve(setup = {}) {
-                const server = await options.serve(setup.agents ?? obedient(), setup.options ?? {});
-                servers.push(server);
-                return new Served(client, version, server, setup);
-              },
-            });
-          } finally {
-            for (const server of servers) await server.close();
-          }
-        });
-      }
+    declareCases(runner, chapter, cases, (expect) => {
+      const servers: ContractServer[] = [];
+      const serve = async (setup: ContractSetup = {}): Promise<Served> => {
+        const server = await options.serve(setup.agents ?? obedient(), setup.options ?? {});
+        servers.push(server);
+        return new Served(client, version, server, setup);
+      };
+      return { given: { expect, serve }, close: () => Promise.all(servers.map((server) => server.close())) };
     });
   }
 }

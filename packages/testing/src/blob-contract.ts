@@ -1,7 +1,6 @@
 import type { Bytes } from "@parley/a2a/internal/base/index";
 import type { BlobStore } from "@parley/server/internal/blobs/port";
-import { plainExpect, type Expectation } from "./store/given.ts";
-import type { Runner } from "./store-contract.ts";
+import { declareCases, type Expect, type Runner } from "./runner.ts";
 
 /** A blob store under test. */
 export interface BlobStoreContractOptions {
@@ -11,7 +10,7 @@ export interface BlobStoreContractOptions {
 
 interface Given {
   readonly store: BlobStore;
-  readonly expect: (actual: unknown) => Expectation;
+  readonly expect: Expect;
   /** A key unique to the case, and a prefix of its `prefixes`. */
   readonly own: string;
 }
@@ -29,14 +28,10 @@ const mebi = 1 << 20;
  * ```
  */
 export function blobStoreContract(runner: Runner, options: BlobStoreContractOptions): void {
-  const expect = (actual: unknown): Expectation => runner.expect?.(actual) ?? plainExpect(actual);
-  runner.describe("a blob store", () => {
-    for (const [name, body] of Object.entries(cases)) {
-      runner.it(name, async () => {
-        await body({ store: await options.open(), expect, own: `case-${crypto.randomUUID()}` });
-      });
-    }
-  });
+  declareCases(runner, "a blob store", cases, async (expect) => ({
+    given: { store: await options.open(), expect, own: `case-${crypto.randomUUID()}` },
+    close: async () => {},
+  }));
 }
 
 const cases: Readonly<Record<string, (given: Given) => Promise<void>>> = {

@@ -10,8 +10,7 @@ import {
 } from "./extension/given.ts";
 import { inputCases } from "./extension/input-cases.ts";
 import { localBindings } from "./in-process.ts";
-import { plainExpect } from "./store/given.ts";
-import type { Runner } from "./store-contract.ts";
+import { declareCases, type Runner } from "./runner.ts";
 
 export type { ExtensionContractBinding, ExtensionContractOptions, ExtensionContractSeen, ExtensionServerOptions };
 
@@ -31,28 +30,21 @@ export type { ExtensionContractBinding, ExtensionContractOptions, ExtensionContr
  * ```
  */
 export function extensionContract<X extends AnyExtension>(runner: Runner, options: ExtensionContractOptions<X>): void {
-  const declare = (cases: ExtensionCases, binding: ExtensionContractBinding, version: string): void => {
-    for (const [name, body] of Object.entries(cases)) {
-      runner.it(name, async () => {
-        const suite = new ExtensionSuite(options, binding, version);
-        try {
-          await body(suite, (actual) => runner.expect?.(actual) ?? plainExpect(actual));
-        } finally {
-          await suite.close();
-        }
-      });
-    }
-  };
+  const declare = (chapter: string, cases: ExtensionCases, binding: ExtensionContractBinding, version: string): void =>
+    declareCases(runner, chapter, cases, () => {
+      const given = new ExtensionSuite(options, binding, version);
+      return { given, close: () => given.close() };
+    });
   const over = options.over ?? localBindings();
   for (const binding of over) {
     for (const version of binding.versions ?? ["1.0", "0.3"]) {
-      runner.describe(`${binding.client.name} ${version}`, () => declare(activationCases(options), binding, version));
+      declare(`${binding.client.name} ${version}`, activationCases(options), binding, version);
     }
   }
   // Independent of the binding, so tested over one.
   const [first] = over;
   if (first === undefined) throw new TypeError("extensionContract() needs a binding in `over`");
   const version = first.versions?.[0] ?? "1.0";
-  runner.describe("input of strangers", () => declare(inputCases(options), first, version));
-  runner.describe("hooks", () => declare(hookCases(options), first, version));
+  declare("untrusted input", inputCases(options), first, version);
+  declare("hooks", hookCases(options), first, version);
 }

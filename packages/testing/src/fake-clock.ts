@@ -1,4 +1,4 @@
-import type { Clock } from "@parley/a2a/internal/base/index";
+import { defer, type Clock } from "@parley/a2a/internal/base/index";
 
 /** A clock that a test moves. */
 export interface FakeClock extends Clock {
@@ -61,4 +61,125 @@ export function fakeClock(start: number = Date.UTC(2026, 0, 1)): FakeClock {
     },
     next: () => nextBy(Infinity)?.at,
   };
+}
+
+/** The clock of a server under test. It stands still until moved, so no timeout ends a test by surprise. */
+export interface TestClock extends Clock {
+  /**
+   * Advances by `ms` milliseconds. Timers fire in order, each after running work has settled: agents run until they
+   * wait, their output is stored, streams are sent. It cannot see requests that an agent sends to another server: pass
+   * those to `track()`.
+   *
+   * @throws TypeError if `ms` is negative or not finite.
+   */
+  advance(ms: number): Promise<void>;
+  /**
+   * Advances only as agents wait with `turn.clock.after()`, until `work` is done; while an agent waits for something
+   * else, the clock stands still. Returns the result of `work`.
+   *
+   * @example
+   * ```ts
+   * const { client, clock } = await testAgent(agent);
+   * const { task } = await clock.until(client.sendMessage("Bake a cake"));
+   * ```
+   */
+  until<Value>(work: Promise<Value>): Promise<Value>;
+  /** Changes the wall clock by `ms` milliseconds, as an operator does. No time passes, so no timer fires. */
+  jump(ms: number): void;
+  /** Makes `advance()` and `settle()` wait for work that takes real time. Returns the work. */
+  track<Work extends Promise<unknown>>(work: Work): Work;
+  /** Resolves when everything left waits for the clock, a message, or something the clock cannot see. */
+  settle(): Promise<void>;
+}
+
+/** Turns of the event loop without new work before work counts as settled. */
+const quietTurns = 4;
+/** Turns after which the clock continues although an agent never pauses. */
+const maxTurns = 200;
+
+/** A clock that moves from timer to timer, and knows which of them agents wait for. */
+export class SteppedClock implements TestClock {
+  readonly #fake = fakeClock();
+  /** Counter of started work. */
+  #begun = 0;
+  readonly #pending = new Set<Promise<unknown>>();
+  /** Due times of agents' timers. */
+  readonly #awaited = new Set<{ readonly due: number }>();
+
+  now(): number {
+    return this.#fake.now();
+  }
+
+  elapsed(): number {
+    return this.#fake.elapsed();
+  }
+
+  after(ms: number, run: () => void): () => void {
+    this.#begun += 1;
+    return this.#fake.after(ms, run);
+  }
+
+  /** `after()` for an agent, which `until()` waits for. */
+  afterForAgent(ms: number, run: () => void): () => void {
+    const timer = { due: this.elapsed() + ms };
+    this.#awaited.add(timer);
+    const clear = this.after(ms, () => {
+      this.#awaited.delete(timer);
+      run();
+    });
+    return () => {
+      this.#awaited.delete(timer);
+      clear();
+    };
+  }
+
+  async advance(ms: number): Promise<void> {
+    if (!Number.isFinite(ms) || ms < 0) throw new TypeError(`ms must be a number, 0 or more; got ${String(ms)}`);
+    const end = this.elapsed() + ms;
+    await this.settle();
+    for (let due = this.#fake.next(); due !== undefined && due <= end; due = this.#fake.next()) {
+      this.#fake.advance(Math.max(0, due - this.elapsed()));
+      await this.settle();
+    }
+    this.#fake.advance(Math.max(0, end - this.elapsed()));
+    await this.settle();
+  }
+
+  async until<Value>(work: Promise<Value>): Promise<Value> {
+    let isDone = false;
+    const done = work.then(
+      () => (isDone = true),
+      () => (isDone = true),
+    );
+    for (await this.settle(); !isDone; await this.settle()) {
+      const due = Math.min(...[...this.#awaited].map((timer) => timer.due));
+      // No agent waits for this clock, so the work takes real time.
+      if (due === Infinity) await Promise.race([done, new Promise((resolve) => setTimeout(resolve, 1))]);
+      else await this.advance(Math.max(0, due - this.elapsed()));
+    }
+    return work;
+  }
+
+  jump(ms: number): void {
+    this.#fake.jump(ms);
+  }
+
+  track<Work extends Promise<unknown>>(work: Work): Work {
+    this.#begun += 1;
+    const settled: Promise<unknown> = work.then(
+      () => this.#pending.delete(settled),
+      () => this.#pending.delete(settled),
+    );
+    this.#pending.add(settled);
+    return work;
+  }
+
+  async settle(): Promise<void> {
+    for (let quiet = 0, turns = 0; quiet < quietTurns && turns < maxTurns; turns += 1) {
+      const before = this.#begun;
+      await new Promise<void>((resolve) => defer(resolve));
+      await Promise.all(this.#pending);
+      quiet = this.#begun === before ? quiet + 1 : 0;
+    }
+  }
 }

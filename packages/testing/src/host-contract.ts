@@ -1,10 +1,18 @@
 import type { HostedService } from "@parley/server/internal/server/options";
-import { ServedHost, type ContractHost, type ContractHostOptions, type HostCases } from "./host/given.ts";
+import type { AgentCard } from "@parley/a2a/internal/model/index";
+import {
+  known,
+  mountOf,
+  onlyAda,
+  ServedHost,
+  talker,
+  type ContractHost,
+  type ContractHostOptions,
+  type HostCases,
+} from "./host/given.ts";
 import { mountCases } from "./host/mount-cases.ts";
 import { routeCases } from "./host/route-cases.ts";
-import { serviceCases } from "./host/service-cases.ts";
-import { plainExpect } from "./store/given.ts";
-import type { Runner } from "./store-contract.ts";
+import { declareCases, type Runner } from "./runner.ts";
 
 export type { ContractHost, ContractHostOptions };
 
@@ -47,22 +55,100 @@ export function routesContract(runner: Runner, options: HostContractOptions): vo
 }
 
 function declare(runner: Runner, chapter: string, cases: HostCases, options: HostContractOptions): void {
-  const expect = (actual: unknown) => runner.expect?.(actual) ?? plainExpect(actual);
-  runner.describe(chapter, () => {
-    for (const [name, body] of Object.entries(cases)) {
-      runner.it(name, async () => {
-        const hosts: ContractHost[] = [];
-        const serve = async (mounts: readonly HostedService[], own: ContractHostOptions = {}): Promise<ServedHost> => {
-          const host = await options.serve(mounts, own);
-          hosts.push(host);
-          return new ServedHost(host);
-        };
-        try {
-          await body({ expect, serve });
-        } finally {
-          for (const host of hosts) await host.close({ grace: 0 });
-        }
-      });
-    }
+  declareCases(runner, chapter, cases, (expect) => {
+    const hosts: ContractHost[] = [];
+    const serve = async (mounts: readonly HostedService[], own: ContractHostOptions = {}): Promise<ServedHost> => {
+      const host = await options.serve(mounts, own);
+      hosts.push(host);
+      return new ServedHost(host);
+    };
+    return { given: { expect, serve }, close: () => Promise.all(hosts.map((host) => host.close({ grace: 0 }))) };
   });
 }
+
+/** What holds for services that no engine runs. */
+const serviceCases: HostCases = {
+  "the card has what the mount says, the addresses of the host and its credentials, and promises nothing more": async ({
+    serve,
+    expect,
+  }) => {
+    const host = await serve([mountOf(talker("A", { path: "/a" }))], { authenticator: onlyAda() });
+    const answer = await host.fetch("/a/.well-known/agent-card.json", { headers: { "a2a-version": "1.0" } });
+    const card: AgentCard = await answer.json();
+    const { name, capabilities, supportedInterfaces, securityRequirements = [] } = card;
+    expect(name).toEqual("A");
+    expect(capabilities).toEqual({ streaming: true });
+    const urls = supportedInterfaces.map(({ url }) => url.startsWith(`${host.url}/a`));
+    expect([urls.length > 0, urls.every(Boolean)]).toEqual([true, true]);
+    expect(securityRequirements.length).toEqual(1);
+  },
+
+  "calls reach the service with their caller, over JSON-RPC and REST": async ({ serve, expect }) => {
+    const host = await serve([mountOf(talker("A", { path: "/a" }))], { authenticator: onlyAda() });
+    expect(await host.reply("/a", "hello", known)).toEqual("A: hello (ada)");
+    const message = { messageId: "m-1", role: "ROLE_USER", parts: [{ text: "over JSON-RPC" }] };
+    const answer = await host.fetch("/a", {
+      method: "POST",
+      headers: { "content-type": "application/json", "a2a-version": "1.0", ...known },
+      body: JSON.stringify({ jsonrpc: "2.0", id: 1, method: "SendMessage", params: { message } }),
+    });
+    expect((await answer.text()).includes("A: over JSON-RPC (ada)")).toEqual(true);
+  },
+
+  "callers without credentials are refused before the service is called": async ({ serve, expect }) => {
+    const host = await serve([mountOf(talker("A"))], { authenticator: onlyAda() });
+    expect(await host.reply("")).toEqual(401);
+    expect(await host.reply("", "hello", { "x-key": "another" })).toEqual(401);
+  },
+
+  "a stream passes events on as they come, and ends with that of the service": async ({ serve, expect }) => {
+    const a = talker("A");
+    const host = await serve([mountOf(a)]);
+    const stream = await host.stream("");
+    a.open();
+    expect((await stream.end()).includes("last of A")).toEqual(true);
+  },
+
+  "a client that leaves a stream leaves that of the service": async ({ serve, expect }) => {
+    const a = talker("A");
+    const host = await serve([mountOf(a)]);
+    const stream = await host.stream("");
+    await stream.leave();
+    await a.left;
+    expect(await host.reply("")).toEqual("A: hello (anonymous)");
+  },
+
+  "errors of the service are errors of the protocol, and tell nothing else": async ({ serve, expect }) => {
+    const host = await serve([mountOf(talker("A"))]);
+    expect((await host.fetch("/tasks/unknown", { headers: { "a2a-version": "1.0" } })).status).toEqual(404);
+    const failed = await host.say("", "fail");
+    expect([failed.status, (await failed.text()).includes("MARK")]).toEqual([500, false]);
+  },
+
+  "limits, hosts and pages are checked as by any host": async ({ serve, expect }) => {
+    const host = await serve([mountOf(talker("A"))], { limits: { bodyBytes: 1000 }, allowedHosts: [] });
+    expect((await host.say("", "x".repeat(2000))).status).toEqual(413);
+    expect(await host.reply("", "hello", { origin: "https://evil.example" })).toEqual(403);
+    expect(await host.reply("")).toEqual("A: hello (anonymous)");
+  },
+
+  "probes answer without a store": async ({ serve, expect }) => {
+    const host = await serve([mountOf(talker("A"))], { health: true });
+    expect((await host.get("/healthz"))[0]).toEqual(200);
+    expect(await host.get("/readyz")).toEqual([200, '{"status":"ready"}']);
+  },
+
+  "a host that closes lets calls end within its grace, and then ends the streams": async ({ serve, expect }) => {
+    const a = talker("A");
+    const host = await serve([mountOf(a)]);
+    const waiting = host.reply("", "wait");
+    await host.stream("").then((stream) => stream.leave());
+    a.open();
+    expect(await waiting).toEqual("A: wait (anonymous)");
+    const b = talker("B", { path: "/b" });
+    host.mounts.add(mountOf(b));
+    const stream = await host.stream("/b");
+    await host.close({ grace: 0 });
+    expect((await stream.end()).includes("last of B")).toEqual(false);
+  },
+};

@@ -1,7 +1,6 @@
 import { defineAgent } from "@parley/server/internal/agent/index";
-import type { Logger } from "@parley/a2a/internal/base/index";
-import { connectWith, type Client } from "@parley/a2a/internal/client/index";
-import type { AgentCard } from "@parley/a2a/internal/model/index";
+import { mapValues, type Logger } from "@parley/a2a/internal/base/index";
+import type { Client } from "@parley/a2a/internal/client/index";
 import {
   observeRequests,
   type Agent,
@@ -12,8 +11,8 @@ import {
 import type { FetchLike } from "@parley/a2a/internal/transport/client/binding";
 import type { ExtensionContractBinding } from "./extension/given.ts";
 import { localBindings } from "./in-process.ts";
-import { plainExpect, type Expectation } from "./store/given.ts";
-import type { Runner } from "./store-contract.ts";
+import { cardOf, connectTo } from "./binding/given.ts";
+import { declareCases, type Expect, type Runner } from "./runner.ts";
 
 /** An observer under test. */
 export interface ObserverUnderTest {
@@ -49,21 +48,9 @@ export interface ObserverContractOptions {
  */
 export function observerContract(runner: Runner, { open, over = localBindings() }: ObserverContractOptions): void {
   for (const binding of over) {
-    runner.describe(`an observer over ${binding.client.name}`, () => {
-      for (const [name, body] of Object.entries(cases)) {
-        runner.it(name, async () => {
-          const given = await open();
-          const suite = new ObserverSuite(given, binding);
-          try {
-            await body(suite, (actual) => runner.expect?.(actual) ?? plainExpect(actual));
-            // An error of an observer is a line in the log.
-            plainExpect(suite.lines).toEqual([]);
-          } finally {
-            await suite.close();
-            await given.close?.();
-          }
-        });
-      }
+    declareCases(runner, `an observer over ${binding.client.name}`, mapValues(cases, withoutProblems), async () => {
+      const suite = new ObserverSuite(await open(), binding);
+      return { given: suite, close: () => suite.close() };
     });
   }
 }
@@ -100,7 +87,7 @@ class ObserverSuite {
           return observer.gauges?.(gauges);
         },
       },
-    }) as Observer;
+    });
     const logger = this.#logger;
     const server = await this.#binding.serve(agent, { observer: observed, logger });
     this.#closing.push(() => server.close());
@@ -109,19 +96,17 @@ class ObserverSuite {
       this.sent.push(new Headers(init.headers).get("traceparent") ?? undefined);
       return (server.fetch ?? globalThis.fetch)(url, init);
     };
-    return connectWith(
-      { bindings: [client], decodeCard: (value: unknown) => value as AgentCard },
-      server.cards[0] as AgentCard,
-      { binding: client.name, fetch, logger, observer, interceptors: [observeRequests(observer, logger)] },
-    );
+    const interceptors = [observeRequests(observer, logger)];
+    return connectTo(client, cardOf(server), { fetch, logger, observer, interceptors });
   }
 
   async close(): Promise<void> {
     for (const close of this.#closing) await close();
+    await this.given.close?.();
   }
 }
 
-type Case = (suite: ObserverSuite, expect: (actual: unknown) => Expectation) => Promise<void>;
+type Case = (suite: ObserverSuite, expect: Expect) => Promise<void>;
 
 const cases: Readonly<Record<string, Case>> = {
   "changes no answer, no error and no stream": async (suite, expect) => {
@@ -192,6 +177,14 @@ const cases: Readonly<Record<string, Case>> = {
     expect(stored).toEqual({ queuedTasks: 0, waitingTasks: 0, dueWebhooks: 0, suspendedTasks: 0 });
   },
 };
+
+/** An observer's error is a log entry. */
+function withoutProblems(body: Case): Case {
+  return async (suite, expect) => {
+    await body(suite, expect);
+    expect(suite.lines).toEqual([]);
+  };
+}
 
 function traceIdOf(trace: string | undefined): string | undefined {
   return trace?.split("-")[1];

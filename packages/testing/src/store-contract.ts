@@ -3,7 +3,8 @@ import { appendCases } from "./store/append-cases.ts";
 import { boundsCases } from "./store/bounds-cases.ts";
 import { contextCases, conversationCases } from "./store/conversation-cases.ts";
 import { leaseCases, onceCases } from "./store/effect-cases.ts";
-import { plainExpect, type Case, type Cases, type Expectation } from "./store/given.ts";
+import { declareCases, expectOf, plainExpect, type Expect, type Runner } from "./runner.ts";
+import type { Cases } from "./store/given.ts";
 import { featureCases, sharesFeatures } from "./store/feature-cases.ts";
 import { closingLosesNothing, everythingStays, lifeCases } from "./store/life-cases.ts";
 import { listCases, ownerCases } from "./store/list-cases.ts";
@@ -20,25 +21,9 @@ import { Comparison, withoutSizes } from "./store/comparison.ts";
 import type { History } from "./store/histories.ts";
 import { Reference } from "./store/reference.ts";
 import { readCases } from "./store/read-cases.ts";
-import { searchCases, searchStays, sharesSearch } from "./store/search-cases.ts";
-import { searchRankCases } from "./store/search-rank-cases.ts";
+import { searchCases, searchRankCases, searchStays, sharesSearch } from "./store/search-cases.ts";
 import { retentionCases } from "./store/sweep-cases.ts";
 import { sharesDeletedOwners, upkeepCases } from "./store/upkeep-cases.ts";
-
-export type { Expectation } from "./store/given.ts";
-
-/**
- * What a suite needs of a test runner: the functions of vitest, jest, `node:test` or `bun:test` as they are.
- * A case may take some seconds, so give the runner a timeout of a minute.
- */
-export interface Runner {
-  /** Groups tests. */
-  describe(name: string, body: () => void): unknown;
-  /** Declares a test. */
-  it(name: string, body: () => Promise<void>): unknown;
-  /** Shows differences as the runner does. Default: a comparison that names the path of the first difference. */
-  expect?(actual: unknown): Expectation;
-}
 
 /** How the suite makes stores. */
 export interface StoreContractOptions {
@@ -77,6 +62,23 @@ const chapters: Readonly<Record<string, Cases>> = {
   life: lifeCases,
 };
 
+const durabilityCases: Cases = {
+  "all data is there after closing and opening again": everythingStays,
+  "texts are found after closing and opening again": searchStays,
+  "closing waits for running calls, and keeps what they store": closingLosesNothing,
+};
+
+const sharingCases: Cases = {
+  "a task that was read before is read as another process left it": sharesTasks,
+  "rows of features are seen by every process, and claimed by one": sharesFeatures,
+  "texts that any process stores are found, and any process switches the search": sharesSearch,
+  "processes that use the store are counted": countsProcesses,
+  "a note of one process is read by the others": sharesNotes,
+  "processes take from the same budgets": sharesRates,
+  "an owner that another process deleted is not mixed up with those after it": sharesDeletedOwners,
+  "totals by time are exact while another process writes": totalsByTime,
+};
+
 /**
  * Tests every rule of the `Store` port, and compares the store with a reference in random histories. A store is complete when
  * it passes.
@@ -90,46 +92,18 @@ const chapters: Readonly<Record<string, Cases>> = {
  */
 export function storeContract(runner: Runner, options: StoreContractOptions): void {
   const { create, reopen, share } = options;
-  const expect = (actual: unknown): Expectation => runner.expect?.(actual) ?? plainExpect(actual);
-  const declare = (name: string, body: Case, more: Pick<StoreContractOptions, "reopen" | "share"> = {}): void => {
-    runner.it(name, async () => {
+  const opening =
+    (more: Pick<StoreContractOptions, "reopen" | "share"> = {}) =>
+    async (expect: Expect) => {
       const store = await create();
-      try {
-        await body({ store, expect, ...more });
-      } finally {
-        await store.close();
-      }
-    });
-  };
-  for (const [chapter, cases] of Object.entries(chapters)) {
-    runner.describe(chapter, () => {
-      for (const [name, body] of Object.entries(cases)) declare(name, body);
-    });
-  }
-  if (reopen !== undefined) {
-    runner.describe("durability", () => {
-      declare("all data is there after closing and opening again", everythingStays, { reopen });
-      declare("texts are found after closing and opening again", searchStays, { reopen });
-      declare("closing waits for running calls, and keeps what they store", closingLosesNothing, { reopen });
-    });
-  }
-  if (share !== undefined) {
-    runner.describe("sharing", () => {
-      declare("a task that was read before is read as another process left it", sharesTasks, { share });
-      declare("rows of features are seen by every process, and claimed by one", sharesFeatures, { share });
-      declare("texts that any process stores are found, and any process switches the search", sharesSearch, { share });
-      declare("processes that use the store are counted", countsProcesses, { share });
-      declare("a note of one process is read by the others", sharesNotes, { share });
-      declare("processes take from the same budgets", sharesRates, { share });
-      declare("an owner that another process deleted is not mixed up with those after it", sharesDeletedOwners, {
-        share,
-      });
-      declare("totals by time are exact while another process writes", totalsByTime, { share });
-    });
-  }
+      return { given: { store, expect, ...more }, close: () => store.close() };
+    };
+  for (const [chapter, cases] of Object.entries(chapters)) declareCases(runner, chapter, cases, opening());
+  if (reopen !== undefined) declareCases(runner, "durability", durabilityCases, opening({ reopen }));
+  if (share !== undefined) declareCases(runner, "sharing", sharingCases, opening({ share }));
   runner.describe("random histories", () => {
     runner.it("the store behaves like the reference, through appends, sweeps, reads and crashes", () =>
-      storeHistories(options, expect),
+      storeHistories(options, expectOf(runner)),
     );
   });
 }
@@ -140,7 +114,7 @@ export function storeContract(runner: Runner, options: StoreContractOptions): vo
  */
 export async function storeHistories(
   options: Pick<StoreContractOptions, "create" | "reopen" | "crash" | "histories">,
-  expect: (actual: unknown) => Expectation = plainExpect,
+  expect: Expect = plainExpect,
 ): Promise<void> {
   const { create, reopen, crash = reopen ?? ((store: Store) => store), histories = 100 } = options;
   const { forHistories } = await loadHistories();
@@ -158,7 +132,7 @@ async function loadHistories(): Promise<typeof import("./store/histories.ts")> {
 }
 
 interface Subject {
-  readonly expect: (actual: unknown) => Expectation;
+  readonly expect: Expect;
   readonly create: () => Store | Promise<Store>;
   readonly crash: (store: Store) => Store | Promise<Store>;
 }

@@ -6,8 +6,8 @@ import { memoryStore, type Store } from "@parley/server/internal/store/index";
 import { cannotServe } from "@parley/a2a/internal/transport/server/binding";
 import type { Authenticator } from "@parley/a2a/internal/auth/index";
 import type { LogFields, Logger } from "@parley/a2a/internal/base/index";
-import { SteppedClock, type TestClock } from "./agent/clock.ts";
-import { inProcessFetch, Life, type Listening, refused } from "./agent/life.ts";
+import { SteppedClock, type TestClock } from "./fake-clock.ts";
+import { inProcessFetch, Life, type Listening, refused } from "./life.ts";
 
 /** Options of `testAgent()`: those of `createHandler()`, all optional. */
 export interface TestAgentOptions extends Partial<Omit<HandlerOptions, "clock">> {

@@ -1,6 +1,5 @@
 import type { Wakeup } from "@parley/server/internal/store/wakeup";
-import { plainExpect, type Expectation } from "./store/given.ts";
-import type { Runner } from "./store-contract.ts";
+import { declareCases, until, type Expect, type Runner } from "./runner.ts";
 
 /** Wake-ups under test. */
 export interface WakeupContractOptions {
@@ -12,7 +11,7 @@ export interface WakeupContractOptions {
 
 interface Given {
   readonly open: () => Promise<Node>;
-  readonly expect: (actual: unknown) => Expectation;
+  readonly expect: Expect;
 }
 
 /** A node, and the task ids it received. */
@@ -32,38 +31,33 @@ interface Node {
  * ```
  */
 export function wakeupContract(runner: Runner, options: WakeupContractOptions): void {
-  const expect = (actual: unknown): Expectation => runner.expect?.(actual) ?? plainExpect(actual);
-  const declare = (name: string, body: (given: Given) => Promise<void>): void => {
-    runner.it(name, async () => {
-      const nodes: Wakeup[] = [];
-      const open = async (): Promise<Node> => {
-        const wakeup = await options.open();
-        nodes.push(wakeup);
-        const told: (string | undefined)[] = [];
-        wakeup.subscribe((taskId) => told.push(taskId));
-        await until("a node is connected", () => wakeup.isConnected);
-        return { wakeup, told };
-      };
-      try {
-        await body({ open, expect });
-      } finally {
-        await Promise.all(nodes.map((node) => node.close()));
-      }
-    });
-  };
-  runner.describe("wake-ups", () => {
-    for (const [name, body] of Object.entries(cases)) declare(name, body);
-    const { disconnect } = options;
-    if (disconnect === undefined) return;
-    declare("come back after a lost connection, and tell that any task may have changed", async ({ open }) => {
+  const { disconnect } = options;
+  const all = { ...cases, ...(disconnect !== undefined && reconnecting(disconnect)) };
+  declareCases(runner, "wake-ups", all, (expect) => {
+    const nodes: Wakeup[] = [];
+    const open = async (): Promise<Node> => {
+      const wakeup = await options.open();
+      nodes.push(wakeup);
+      const told: (string | undefined)[] = [];
+      wakeup.subscribe((taskId) => told.push(taskId));
+      await until("a node is connected", () => wakeup.isConnected);
+      return { wakeup, told };
+    };
+    return { given: { open, expect }, close: () => Promise.all(nodes.map((node) => node.close())) };
+  });
+}
+
+function reconnecting(disconnect: () => Promise<void>): typeof cases {
+  return {
+    "come back after a lost connection, and tell that any task may have changed": async ({ open }) => {
       const [one, other] = [await open(), await open()];
       await disconnect();
       await until("the loss is told", () => one.told.includes(undefined) && other.told.includes(undefined));
       await until("the nodes are connected", () => one.wakeup.isConnected && other.wakeup.isConnected);
       await arrives(one, other, "after");
       await arrives(other, one, "back");
-    });
-  });
+    },
+  };
 }
 
 const cases: Readonly<Record<string, (given: Given) => Promise<void>>> = {
@@ -162,13 +156,4 @@ function covers(told: readonly (string | undefined)[], ids: readonly string[]): 
   if (told.includes(undefined)) return true;
   const known = new Set(told);
   return ids.every((id) => known.has(id));
-}
-
-/** Waits for a condition. */
-async function until(what: string, holds: () => boolean): Promise<void> {
-  const end = performance.now() + 30_000;
-  while (!holds()) {
-    if (performance.now() > end) throw new Error(`Timed out waiting until ${what}`);
-    await new Promise<void>((resolve) => setTimeout(resolve, 5));
-  }
 }

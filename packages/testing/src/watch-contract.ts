@@ -1,6 +1,5 @@
 import type { TaskSnapshot, WatchedTask } from "@parley/a2a/internal/client/index";
-import { plainExpect, type Expectation } from "./store/given.ts";
-import type { Runner } from "./store-contract.ts";
+import { declareCases, until, type Expect, type Runner } from "./runner.ts";
 
 /** A watched task, with its agent and the network in between. */
 export interface WatchUnderTest {
@@ -39,22 +38,13 @@ export interface WatchContractOptions {
  * ```
  */
 export function watchContract(runner: Runner, { open }: WatchContractOptions): void {
-  const expect = (actual: unknown): Expectation => runner.expect?.(actual) ?? plainExpect(actual);
-  runner.describe("a watched task", () => {
-    for (const [name, body] of Object.entries(cases)) {
-      runner.it(name, async () => {
-        const run = await open();
-        try {
-          await body(run, expect);
-        } finally {
-          await run.close();
-        }
-      });
-    }
+  declareCases(runner, "a watched task", cases, async () => {
+    const given = await open();
+    return { given, close: () => given.close() };
   });
 }
 
-type Case = (run: WatchUnderTest, expect: (actual: unknown) => Expectation) => Promise<void>;
+type Case = (run: WatchUnderTest, expect: Expect) => Promise<void>;
 
 const cases: Readonly<Record<string, Case>> = {
   "has one snapshot until something changes, and a new one after each change": async (run, expect) => {
@@ -204,11 +194,4 @@ function textOf({ task }: TaskSnapshot, artifactId: string): string {
 /** Long enough for something that should not happen to happen. */
 async function soon(): Promise<void> {
   await new Promise((resolve) => setTimeout(resolve, 50));
-}
-
-async function until(what: string, isSo: () => boolean): Promise<void> {
-  for (let waited = 0; !isSo(); waited += 5) {
-    if (waited > 20_000) throw new Error(`Timed out waiting until ${what}`);
-    await new Promise((resolve) => setTimeout(resolve, 5));
-  }
 }

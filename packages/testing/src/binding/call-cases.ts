@@ -1,13 +1,16 @@
-import {
-  A2AError,
-  invalidParams,
-  type Part,
-  type Task,
-  type WireErrorCode,
-  wireErrorCodes,
-} from "@parley/a2a/internal/model/index";
+import { A2AError, invalidParams, isWireErrorCode, type Part, wireErrorCodes } from "@parley/a2a/internal/model/index";
 import type { Interceptor } from "@parley/a2a/internal/protocol/index";
-import { before, type ContractCases, errorOf, obedient, saying, signal, textsOf } from "./given.ts";
+import {
+  before,
+  type ContractCases,
+  errorOf,
+  obedient,
+  saying,
+  sendsMessage,
+  signal,
+  textIn,
+  textsOf,
+} from "./given.ts";
 
 /** Unary operations (A2A 1.0 §3.1). */
 export const callCases: ContractCases = {
@@ -28,20 +31,20 @@ export const callCases: ContractCases = {
       { data: { list: [1, 2.5, "x", { deep: true }], none: null } },
     ];
     await served.call("SendMessage", saying("", { parts, metadata: { a: 1 } }));
-    const [{ message }] = seen as [{ message: { parts: readonly Part[]; metadata: unknown } }];
-    expect(message.parts.map((part) => part.text ?? part.raw ?? part.url ?? part.data)).toEqual([
+    const [message] = seen.filter(sendsMessage).map((request) => request.message);
+    expect(message?.parts.map((part) => part.text ?? part.raw ?? part.url ?? part.data)).toEqual([
       "reply",
       "AAEC/w==",
       "https://files.example/a.png",
       { list: [1, 2.5, "x", { deep: true }], none: null },
     ]);
-    expect(message.metadata).toEqual({ a: 1 });
+    expect(message?.metadata).toEqual({ a: 1 });
   },
 
   "a send waits for its task, and gives it whole (§3.2.2)": async ({ serve, expect }) => {
     const { task } = await (await serve()).call("SendMessage", saying("chunks 3"));
     expect(task?.status.state).toEqual("TASK_STATE_COMPLETED");
-    expect(textsOf(task as Task).join("")).toEqual("012");
+    expect(textsOf(task ?? {}).join("")).toEqual("012");
   },
 
   "a send that returns immediately does not wait (§3.2.2), and the task is there to get (§3.1.3)": async ({
@@ -145,14 +148,12 @@ export const listCases: ContractCases = {
 
 /** Throws the error that a message names: `error TaskNotFound`. */
 const throwing: Interceptor = before((operation, _, request) => {
-  const { message } = request as { message?: { parts: readonly { text?: string }[] } };
-  const [what, code] = message?.parts[0]?.text?.split(" ") ?? [];
+  const [what, code = ""] = textIn(request).split(" ");
   if (what !== "error") return;
   if (code === "unknown") throw new TypeError("the password is secret");
   if (code === "InvalidParams") throw invalidParams([{ field: "message.parts[0]", description: "is not to my taste" }]);
-  throw new A2AError(code as WireErrorCode, `Why it went wrong (${operation})`, {
-    ...(code === "Unavailable" && { retryAfter: 7 }),
-  });
+  if (!isWireErrorCode(code)) return;
+  throw new A2AError(code, `Why it went wrong (${operation})`, { ...(code === "Unavailable" && { retryAfter: 7 }) });
 });
 
 /** Errors of calls and of streams (A2A 1.0 §3.3.2). */

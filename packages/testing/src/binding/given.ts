@@ -1,9 +1,11 @@
 import { defineAgent } from "@parley/server/internal/agent/index";
 import { systemClock } from "@parley/a2a/internal/base/index";
+import { type Client, connectWith, type ConnectOptions } from "@parley/a2a/internal/client/index";
 import {
   A2AError,
   type AgentCard,
   type AgentInterface,
+  type SendMessageRequest,
   type StreamResponse,
   type Task,
 } from "@parley/a2a/internal/model/index";
@@ -11,6 +13,7 @@ import {
   anonymous,
   type Agent,
   type AgentService,
+  type AnyExtension,
   type CallContext,
   type Interceptor,
   type OperationName,
@@ -24,7 +27,7 @@ import {
 } from "@parley/a2a/internal/protocol/index";
 import type { AgentMount, HandlerOptions } from "@parley/server/internal/server/options";
 import type { ClientBinding, ClientHost, ClientLimits, FetchLike } from "@parley/a2a/internal/transport/client/binding";
-import type { Expectation } from "../store/given.ts";
+import type { Expect } from "../runner.ts";
 
 /** Helpers for the cases of the binding contract. */
 
@@ -50,7 +53,7 @@ export interface ContractServer {
 export interface ContractGiven {
   /** Serves agents for the duration of the case. */
   serve(setup?: ContractSetup): Promise<Served>;
-  expect(actual: unknown): Expectation;
+  readonly expect: Expect;
 }
 
 export interface ContractSetup {
@@ -96,7 +99,7 @@ export class Served {
 
   /** The interface of the agent at an index; `version`: default, the one of the suite. */
   target(at = 0, version: string = this.version): AgentInterface {
-    const card = this.#cardOf(at);
+    const card = cardOf(this.#server, at);
     const own = card.supportedInterfaces.filter(({ protocolBinding }) => protocolBinding === this.#client.name);
     // Cards do not list drafts: use the interface of the version that the draft extends.
     const found = own.find(({ protocolVersion }) => protocolVersion.split(".")[0] === version.split(".")[0]);
@@ -107,15 +110,9 @@ export class Served {
     );
   }
 
-  #cardOf(at: number): AgentCard {
-    const card = this.#server.cards[at];
-    if (card === undefined) throw new Error(`No agent is served at ${at}`);
-    return card;
-  }
-
   /** The service behind an interface. `host`: overrides for its client. */
   service(target: AgentInterface = this.target(), host: Partial<ClientHost> = {}): AgentService {
-    return this.#client.open(target, this.version, { ...this.#host, ...host }, this.#cardOf(0));
+    return this.#client.open(target, this.version, { ...this.#host, ...host }, cardOf(this.#server));
   }
 
   context(more: Partial<CallContext> = {}): CallContext {
@@ -139,6 +136,34 @@ export class Served {
   ): Promise<StreamReply> {
     return this.service().stream(operation, request, this.context(more));
   }
+}
+
+/** The card of an agent, by its index. */
+export function cardOf({ cards }: ContractServer, at = 0): AgentCard {
+  const card = cards[at];
+  if (card === undefined) throw new Error(`No agent is served at ${at}`);
+  return card;
+}
+
+/** A client of an agent, without discovery. */
+export function connectTo<E extends string | AnyExtension = string>(
+  binding: ClientBinding,
+  card: AgentCard,
+  options: Omit<ConnectOptions<E>, "binding">,
+): Promise<Client<Extract<E, AnyExtension>>> {
+  return connectWith({ bindings: [binding], decodeCard: (value: unknown) => value as AgentCard }, card, {
+    ...options,
+    binding: binding.name,
+  });
+}
+
+/** The first text of the message that a request sends. */
+export function textIn(request: unknown): string {
+  return (sendsMessage(request) && request.message.parts[0]?.text) || "";
+}
+
+export function sendsMessage(request: unknown): request is SendMessageRequest {
+  return typeof request === "object" && request !== null && "message" in request;
 }
 
 /** A message to the agent. */

@@ -1,8 +1,16 @@
 import { ExtensionReader } from "@parley/a2a/internal/extensions/index";
-import type { AnyExtension, ExtensionMethods, Interceptor } from "@parley/a2a/internal/protocol/index";
+import type { AnyExtension, Interceptor } from "@parley/a2a/internal/protocol/index";
 import { deepFreeze } from "@parley/a2a/internal/base/index";
 import type { StreamResponse } from "@parley/a2a/internal/model/index";
-import { eventsOf, type ExtensionCases, type ExtensionContractSeen, outcomeOf, refusal, type ExtensionContractOptions } from "./given.ts";
+import {
+  eventsOf,
+  type ExtensionCases,
+  type ExtensionContractOptions,
+  type ExtensionContractSeen,
+  methodsOf,
+  outcomeOf,
+  refusal,
+} from "./given.ts";
 
 /** Activation, over each binding and version. */
 export function activationCases<X extends AnyExtension>({
@@ -10,7 +18,6 @@ export function activationCases<X extends AnyExtension>({
   check,
 }: ExtensionContractOptions<X>): ExtensionCases {
   const { requires = [], kind } = extension;
-  const methods = (extension as AnyExtension).methods as ExtensionMethods | undefined;
   return {
     ...off,
     "is active where it is asked for, and echoed with answers, on streams and later": async (suite, expect) => {
@@ -27,7 +34,7 @@ export function activationCases<X extends AnyExtension>({
     },
     ...(requires.length > 0 && { ...dependencies }),
     ...(kind !== "data" && { ...required }),
-    ...(methods !== undefined && methodCases(methods)),
+    ...methodCases(Object.keys(methodsOf(extension))),
   };
 }
 
@@ -94,9 +101,9 @@ const dependencies: ExtensionCases = {
   },
 };
 
-function methodCases(methods: ExtensionMethods): ExtensionCases {
+function methodCases(methods: readonly string[]): ExtensionCases {
   return Object.fromEntries(
-    Object.keys(methods).map((name) => [
+    methods.map((name) => [
       `answers ${name} where it is active, and only there`,
       async (suite, expect) => {
         const server = await suite.serve();
@@ -159,7 +166,7 @@ function failing(extension: AnyExtension, hook: (typeof hooks)[number]): Extensi
         throw new Error("The hook was made to fail");
       },
     };
-    const atServer = (serverHooks as readonly string[]).includes(hook);
+    const atServer = serverHooks.some((each) => each === hook);
     const server = await suite.serve([suite.optional(atServer ? thrower : {}), ...suite.required]);
     const client = await suite.connect<AnyExtension>(server, [
       atServer ? extension : { ...extension, ...thrower },

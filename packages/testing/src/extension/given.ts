@@ -1,6 +1,6 @@
 import { defineAgent } from "@parley/server/internal/agent/index";
 import type { Logger } from "@parley/a2a/internal/base/index";
-import { type Client, connectWith, type ConnectOptions, type SendInput } from "@parley/a2a/internal/client/index";
+import type { Client, ConnectOptions, SendInput } from "@parley/a2a/internal/client/index";
 import {
   A2AError,
   type AgentCard,
@@ -10,13 +10,19 @@ import {
   type StreamResponse,
   type Task,
 } from "@parley/a2a/internal/model/index";
-import { type Agent, type AnyExtension, type Interceptor, mapItems } from "@parley/a2a/internal/protocol/index";
+import {
+  type Agent,
+  type AnyExtension,
+  type ExtensionMethods,
+  type Interceptor,
+  mapItems,
+} from "@parley/a2a/internal/protocol/index";
 import type { HandlerOptions } from "@parley/server/internal/server/options";
-import type { ContractServer } from "../binding/given.ts";
+import { cardOf, connectTo, type ContractServer } from "../binding/given.ts";
 import type { ClientBinding } from "@parley/a2a/internal/transport/client/binding";
-import type { Expectation } from "../store/given.ts";
+import type { Expect, Expectation } from "../runner.ts";
 
-/** Helpers for the cases of the extension contract. */
+/* Helpers for the cases of the extension contract. */
 
 /** Server options of a case. */
 export type ExtensionServerOptions = Pick<HandlerOptions, "extensions" | "authenticator" | "logger" | "observer">;
@@ -67,7 +73,7 @@ export interface ExtensionContractOptions<X extends AnyExtension> {
   readonly over?: readonly ExtensionContractBinding[];
 }
 
-export type ExtensionCase = (suite: ExtensionSuite, expect: (actual: unknown) => Expectation) => Promise<void>;
+export type ExtensionCase = (suite: ExtensionSuite, expect: Expect) => Promise<void>;
 export type ExtensionCases = Readonly<Record<string, ExtensionCase>>;
 
 interface Line {
@@ -151,22 +157,25 @@ export class ExtensionSuite {
       typeof message === "string" ? [{ text: message }] : "parts" in message ? message.parts : [message].flat();
     const more = typeof message === "object" && "parts" in message ? message : {};
     const own = { ...more, messageId: crypto.randomUUID(), role: "ROLE_USER", parts } as const;
-    return { ...(init as Partial<SendMessageRequest>), message: own };
+    return { ...init, message: own };
   }
 
   /** A client with these extensions. */
   connect<E extends string | AnyExtension = string>(
     server: ContractServer,
     extensions: readonly E[] = [],
-    { card = server.cards[0], ...more }: ConnectOptions<E> & { readonly card?: AgentCard | undefined } = {},
+    { card, ...more }: ConnectOptions<E> & { readonly card?: AgentCard | undefined } = {},
   ): Promise<Client<Extract<E, AnyExtension>>> {
-    const { client } = this.#binding;
-    const kit = { bindings: [client], decodeCard: (value: unknown) => value as AgentCard };
-    const choice = { binding: client.name, version: this.#version };
     const { fetch } = server;
-    const interceptors = [this.#recording(), ...(more.interceptors ?? [])];
-    const host = { ...(fetch && { fetch }), logger: this.logger };
-    return connectWith(kit, card as AgentCard, { ...choice, ...host, retry: false, extensions, ...more, interceptors });
+    return connectTo(this.#binding.client, card ?? cardOf(server), {
+      version: this.#version,
+      ...(fetch && { fetch }),
+      logger: this.logger,
+      retry: false,
+      extensions,
+      ...more,
+      interceptors: [this.#recording(), ...(more.interceptors ?? [])],
+    });
   }
 
   #recording(): Interceptor {
@@ -213,7 +222,8 @@ export class ExtensionSuite {
   method(client: Client<AnyExtension>, name: string): Promise<unknown> {
     const { requests = {} } = this.options;
     if (!Object.hasOwn(requests, name)) throw new TypeError(`requests must have a request for ${name}`);
-    const own = client.ext(this.extension) as unknown as { call(name: string, request: unknown): Promise<unknown> };
+    const own: unknown = client.ext(this.extension);
+    if (!isCalling(own)) throw new TypeError(`${this.extension.uri} has no methods`);
     return own.call(name, requests[name]);
   }
 
@@ -221,6 +231,15 @@ export class ExtensionSuite {
   async close(): Promise<void> {
     for (const server of this.#servers) await server.close();
   }
+}
+
+/** The methods of an extension, by their names. */
+export function methodsOf(extension: AnyExtension): ExtensionMethods {
+  return (extension as { readonly methods?: ExtensionMethods }).methods ?? {};
+}
+
+function isCalling(own: unknown): own is { call(name: string, request: unknown): Promise<unknown> } {
+  return typeof own === "object" && own !== null && "call" in own;
 }
 
 function saying(): Agent {

@@ -1,19 +1,21 @@
 import { ExtensionReader, misfits } from "@parley/a2a/internal/extensions/index";
 import type { JsonObject, JsonValue, SendMessageRequest } from "@parley/a2a/internal/model/index";
-import {
-  type AnyExtension,
-  type ExtensionMethods,
-  type Interceptor,
-  mapItems,
-} from "@parley/a2a/internal/protocol/index";
+import { type AnyExtension, type Interceptor, mapItems } from "@parley/a2a/internal/protocol/index";
 import { byName } from "../binding/host-cases.ts";
-import { eventsOf, outcomeOf, plainJson, refusal, type ExtensionCases, type ExtensionContractOptions } from "./given.ts";
+import {
+  eventsOf,
+  methodsOf,
+  outcomeOf,
+  plainJson,
+  refusal,
+  type ExtensionCases,
+  type ExtensionContractOptions,
+} from "./given.ts";
 
 /** Untrusted input: of agents for clients, and of clients for agents. */
 export function inputCases<X extends AnyExtension>({ extension }: ExtensionContractOptions<X>): ExtensionCases {
   const reader = new ExtensionReader(extension);
-  const { methods: own = {} } = extension as { readonly methods?: ExtensionMethods };
-  const methods = Object.keys(own);
+  const methods = Object.keys(methodsOf(extension));
   const places = ["request", "message", "part"] as const;
   const sends = reader.fields.data.length > 0 || places.some((place) => reader.fields.metadata.has(place));
   return {
@@ -48,7 +50,7 @@ export function inputCases<X extends AnyExtension>({ extension }: ExtensionContr
         });
         const read = async (): Promise<void> => {
           for (const event of await eventsOf(client.sendStreamingMessage(suite.message(true)))) {
-            looked((event as unknown as { ext(extension: AnyExtension): unknown }).ext(extension));
+            looked(event.ext(extension));
           }
         };
         const error = await refusal(read());
@@ -123,7 +125,7 @@ const oddValues: readonly JsonValue[] = [
   [null],
   { "": 1 },
   "x".repeat(100_000),
-  JSON.parse('{"__proto__":{"a":1},"constructor":null}') as JsonValue,
+  JSON.parse('{"__proto__":{"a":1},"constructor":null}'),
   Array.from({ length: 500 }).reduce<JsonValue>((inner) => [inner], 1),
 ];
 
@@ -149,8 +151,9 @@ function wrongRequests({ fields }: ExtensionReader): readonly WrongRequest[] {
       return { ...request, message: { ...message, parts } };
     },
   };
-  for (const [place, put] of Object.entries(places)) {
-    for (const { name, keys, schema } of fields.metadata.get(place as keyof typeof places) ?? []) {
+  for (const place of ["request", "message", "part"] as const) {
+    const put = places[place];
+    for (const { name, keys, schema } of fields.metadata.get(place) ?? []) {
       const value = oddValues.find((odd) => misfits(schema, name, odd).length > 0);
       if (value === undefined) continue;
       wrong.push({ field: `${place}.${name}`, change: (request) => put(request, { [keys[0]]: value }) });
@@ -179,11 +182,7 @@ function saying({ fields }: ExtensionReader, odd: JsonValue): Interceptor {
     if (typeof value !== "object" || value === null) return value;
     const own = Object.fromEntries(Object.entries(value).map(([name, each]) => [name, spoiled(each)]));
     if ("data" in value) return value;
-    return {
-      ...own,
-      ...(Array.isArray(own["parts"]) && { parts: [...(own["parts"] as unknown[]), ...parts] }),
-      metadata,
-    };
+    return { ...own, ...(Array.isArray(own["parts"]) && { parts: [...own["parts"], ...parts] }), metadata };
   };
   return (next) => ({
     call: (operation, request, context) => next.call(operation, request, context),
@@ -206,13 +205,9 @@ function spoiledEvent<T extends object>(event: T, spoiled: (value: unknown) => u
 /** Reads every member of an extension's result, some levels deep. */
 function looked(value: unknown, depth = 3): void {
   if (depth === 0 || typeof value !== "object" || value === null || value instanceof Promise) return;
-  for (
-    let at: object | null = value;
-    at !== null && at !== Object.prototype;
-    at = Object.getPrototypeOf(at) as object | null
-  ) {
+  for (let at: object | null = value; at !== null && at !== Object.prototype; at = Object.getPrototypeOf(at)) {
     for (const [name, property] of Object.entries(Object.getOwnPropertyDescriptors(at))) {
-      if (property.get !== undefined || property.value !== undefined) looked((value as never)[name], depth - 1);
+      if (property.get !== undefined || property.value !== undefined) looked(Reflect.get(value, name), depth - 1);
     }
   }
 }

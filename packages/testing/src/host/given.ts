@@ -4,9 +4,10 @@ import { apiKey, type Authenticator } from "@parley/a2a/internal/auth/index";
 import { A2AError } from "@parley/a2a/internal/model/index";
 import { Payload, type AgentService, type CallContext, type StreamItem } from "@parley/a2a/internal/protocol/index";
 import type { HostedService, HostOptions, Mounts } from "@parley/server/internal/server/options";
-import type { Expectation } from "../store/given.ts";
+import { textIn } from "../binding/given.ts";
+import type { Expect } from "../runner.ts";
 
-/* What the cases of the contracts of hosts are written with. */
+/* Helpers for the cases of the host contracts. */
 
 /** What a case wants of the host. */
 export type ContractHostOptions = Pick<
@@ -27,7 +28,7 @@ export interface ContractHost {
 }
 
 export interface HostGiven {
-  readonly expect: (actual: unknown) => Expectation;
+  readonly expect: Expect;
   /** Serves for the length of the case. */
   serve(mounts: readonly HostedService[], options?: ContractHostOptions): Promise<ServedHost>;
 }
@@ -75,14 +76,14 @@ export class ServedHost {
   /** What the agent at a path answers; the status where that is an error. */
   async reply(path: string, text = "hello", headers: Readonly<Record<string, string>> = {}): Promise<string | number> {
     const answer = await this.say(path, text, { headers });
-    const { message } = (await answer.json()) as { message?: { parts: { text: string }[] } };
+    const { message }: { message?: { parts: { text: string }[] } } = await answer.json();
     return message?.parts[0]?.text ?? answer.status;
   }
 
   /** The name on the card at a path; the status if there is none. */
   async card(path: string): Promise<string | number> {
     const answer = await this.fetch(`${path}/.well-known/agent-card.json`);
-    const { name } = (await answer.json()) as { name?: string };
+    const { name }: { name?: string } = await answer.json();
     return name ?? answer.status;
   }
 
@@ -161,8 +162,6 @@ function serviceOf(name: string, gate: Deferred<void>, left: Deferred<void>): Ag
     role: "ROLE_AGENT" as const,
     parts: [{ text }],
   });
-  const textIn = (request: object): string =>
-    (request as { message?: { parts: readonly { readonly text?: string }[] } }).message?.parts[0]?.text ?? "";
   const service: Pick<AgentService, "stream"> & {
     call(operation: string, request: object, context: CallContext): Promise<{ payload: Payload<never> }>;
   } = {

@@ -56,7 +56,7 @@ export const routeCases: HostCases = {
       const serving = serve(mounts, { health: true, routes: [{ ...open, path }] });
       const code = await serving.then(
         () => undefined,
-        (error: unknown) => (error as { code?: unknown }).code,
+        (error: { code?: unknown }) => error.code,
       );
       expect([path, code]).toEqual([path, "InvalidParams"]);
     }

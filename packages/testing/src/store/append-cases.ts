@@ -1,6 +1,8 @@
 import { recordBytes, type TaskEffect } from "@parley/server/internal/store/index";
 import {
+  adding,
   alice,
+  all,
   append,
   bob,
   chunk,
@@ -13,12 +15,11 @@ import {
   said,
   status,
   userMessage,
+  verdict,
   verdicts,
   working,
   type Cases,
 } from "./given.ts";
-
-const all = { artifacts: true } as const;
 
 /** What `append` stores and refuses. */
 export const appendCases: Cases = {
@@ -53,7 +54,7 @@ export const appendCases: Cases = {
       const once: TaskEffect = { effect: "once", key: `k${id}`, hash: id, now: 1 };
       return { ...making(id, { contextId: `c${id}` }), effects: [once] };
     });
-    const moveAll = ids.map((id) => ({ task: key(id), records: [completed(id)] }));
+    const moveAll = ids.map((id) => adding(id, completed(id)));
     expect(verdicts(await store.append([...makeAll, ...moveAll, ...makeAll]))).toEqual([
       ...ids.map(() => "ok"),
       ...ids.map(() => "ok"),
@@ -69,12 +70,12 @@ export const appendCases: Cases = {
   },
 
   async "an item for an unknown task fails as missing"({ store, expect }) {
-    expect(await append(store, { task: key("t"), records: [working("t")] })).toEqual({ ok: false, reason: "missing" });
+    expect(await append(store, adding("t", working("t")))).toEqual({ ok: false, reason: "missing" });
     expect(await store.head(alice, "t")).toEqual(undefined);
   },
 
   async "an item that expects another seq fails as stale, with the head of the task"({ store, expect }) {
-    await store.append([making("t"), { task: key("t"), records: [working("t")] }]);
+    await store.append([making("t"), adding("t", working("t"))]);
     const late = { task: key("t"), expect: 1, records: [completed("t")] };
     expect(await append(store, late)).toEqual({ ok: false, reason: "stale", head: await headOf(store, key("t")) });
     expect(await append(store, { ...late, expect: 2 })).toEqual({ ok: true, seq: 3, fence: 0 });
@@ -104,10 +105,10 @@ export const appendCases: Cases = {
     }
     expect(await headOf(store, key("t"))).toEqual(head);
     const same = { task: key("t"), run: { ...run, deaths: 0 }, records: [working("t")] };
-    expect(verdicts([await append(store, same)])).toEqual(["ok"]);
+    expect(await verdict(store, same)).toEqual("ok");
     const suspect = { ...run, deaths: 2, alone: true as const };
     await append(store, { task: key("t"), run, records: [], effects: [{ effect: "run", run: suspect }] });
-    expect(verdicts([await append(store, { task: key("t"), run: suspect, records: [working("t")] })])).toEqual(["ok"]);
+    expect(await verdict(store, { task: key("t"), run: suspect, records: [working("t")] })).toEqual("ok");
   },
 
   async "an item that expects no run fails as stale if there is one, and with a run if there is none"({
@@ -147,7 +148,7 @@ export const appendCases: Cases = {
       { task: key("t"), expect: 1, records: [working("t"), chunk("t", "a", "1")] },
       { task: key("t"), expect: 1, records: [said("too late")] },
       { task: key("t"), expect: 3, records: [completed("t")] },
-      { task: key("t"), records: [said("over")] },
+      adding("t", said("over")),
       making("t"),
     ]);
     expect(verdicts(outcomes)).toEqual(["ok", "ok", "stale", "ok", "terminal", "exists"]);
@@ -155,7 +156,7 @@ export const appendCases: Cases = {
   },
 
   async "a failed item can be tried again in the same batch"({ store, expect }) {
-    const early = { task: key("t"), records: [working("t")] };
+    const early = adding("t", working("t"));
     expect(verdicts(await store.append([early, making("t"), early]))).toEqual(["missing", "ok", "ok"]);
   },
 
@@ -164,17 +165,15 @@ export const appendCases: Cases = {
       ["TASK_STATE_COMPLETED", "TASK_STATE_FAILED", "TASK_STATE_CANCELED", "TASK_STATE_REJECTED"] as const
     ).entries()) {
       const id = `t${index}`;
-      await store.append([making(id), { task: key(id), records: [status(id, state)] }]);
+      await store.append([making(id), adding(id, status(id, state))]);
       const before = await headOf(store, key(id));
       for (const record of [working(id), said("more"), chunk(id, "a", "x"), status(id, state)]) {
-        expect(await append(store, { task: key(id), records: [record] })).toEqual({
+        expect(await append(store, adding(id, record))).toEqual({
           ok: false,
           reason: "terminal",
           head: before,
         });
-        expect(verdicts([await append(store, { task: key(id), expect: 2, fence: 0, records: [record] })])).toEqual([
-          "terminal",
-        ]);
+        expect(await verdict(store, { task: key(id), expect: 2, fence: 0, records: [record] })).toEqual("terminal");
       }
       expect(await headOf(store, key(id))).toEqual(before);
     }
@@ -182,13 +181,13 @@ export const appendCases: Cases = {
 
   async "an item with records after a terminal status is refused as a whole"({ store, expect }) {
     await append(store, making("t"));
-    const outcome = await append(store, { task: key("t"), records: [completed("t"), chunk("t", "a", "x")] });
+    const outcome = await append(store, adding("t", completed("t"), chunk("t", "a", "x")));
     expect(verdicts([outcome])).toEqual(["terminal"]);
     expect((await headOf(store, key("t"))).seq).toEqual(1);
   },
 
   async "a terminal task still takes items without records"({ store, expect }) {
-    await store.append([making("t"), { task: key("t"), records: [completed("t")] }]);
+    await store.append([making("t"), adding("t", completed("t"))]);
     expect(await append(store, { task: key("t"), records: [], effects: [{ effect: "lease", op: "revoke" }] })).toEqual({
       ok: true,
       seq: 2,
@@ -198,7 +197,7 @@ export const appendCases: Cases = {
 
   async "a task may be created in a terminal state"({ store, expect }) {
     await append(store, making("t", { state: "TASK_STATE_REJECTED" }));
-    expect(verdicts([await append(store, { task: key("t"), records: [working("t")] })])).toEqual(["terminal"]);
+    expect(await verdict(store, adding("t", working("t")))).toEqual("terminal");
   },
 
   async "an item without records or effects changes nothing"({ store, expect }) {
@@ -213,7 +212,7 @@ export const appendCases: Cases = {
     const malformed = [
       { ...making("t"), records: [] },
       { ...making("t"), records: [working("t")] },
-      { task: key("a"), records: making("a").records },
+      adding("a", ...making("a").records),
       { ...making("t"), records: [...making("t").records, ...making("t").records] },
       { task: key("a"), records: [], effects: [{ effect: "lease", op: "renew", until: 9 }] },
     ] as const;
@@ -225,21 +224,22 @@ export const appendCases: Cases = {
 
   async "generation counts creation, status and artifacts, not the user's messages (1.1 draft)"({ store, expect }) {
     await append(store, making("t"));
-    await append(store, { task: key("t"), records: [said("1"), working("t"), said("2"), chunk("t", "a", "x")] });
+    await append(store, adding("t", said("1"), working("t"), said("2"), chunk("t", "a", "x")));
     expect((await headOf(store, key("t"))).generation).toEqual(3);
     expect((await headOf(store, key("t"))).seq).toEqual(5);
   },
 
   async "state and status time come from the last status record"({ store, expect }) {
     await append(store, making("t", { time: 1000 }));
-    await append(store, {
-      task: key("t"),
-      records: [
+    await append(
+      store,
+      adding(
+        "t",
         working("t", { time: 2000 }),
         status("t", "TASK_STATE_INPUT_REQUIRED", { time: 3000 }),
         said("x", 4000),
-      ],
-    });
+      ),
+    );
     const { state, statusTime } = await headOf(store, key("t"));
     expect([state, statusTime]).toEqual(["TASK_STATE_INPUT_REQUIRED", 3000]);
   },

@@ -1,6 +1,5 @@
 import { gist } from "./conversation-cases.ts";
 import { utf8Length } from "@parley/a2a/internal/base/index";
-import type { NewRecord } from "@parley/a2a/internal/model/index";
 import {
   recordBytes,
   roomless,
@@ -9,7 +8,21 @@ import {
   type Room,
   type TaskEffect,
 } from "@parley/server/internal/store/index";
-import { alice, append, chunk, completed, context, headOf, key, making, said, verdicts, type Cases } from "./given.ts";
+import {
+  adding,
+  alice,
+  append,
+  chunk,
+  completed,
+  context,
+  headOf,
+  key,
+  making,
+  said,
+  verdict,
+  verdicts,
+  type Cases,
+} from "./given.ts";
 
 const tenThousand = "x".repeat(10_000);
 
@@ -19,7 +32,7 @@ export const boundsCases: Cases = {
     const first = { ...making("t"), records: making("t").records.map((record) => ({ ...record, call: '{"ü":"😀"}' })) };
     await append(store, first);
     const more = [said("größer"), chunk("t", "a", "字😀"), completed("t", { text: "done" })];
-    await append(store, { task: key("t"), records: more });
+    await append(store, adding("t", ...more));
     const bytes = [...first.records, ...more].reduce((sum, record) => sum + recordBytes(record), 0);
     expect((await headOf(store, key("t"))).bytes).toEqual(bytes);
     await append(store, { task: key("t"), records: [], effects: [{ effect: "lease", op: "revoke" }] });
@@ -31,7 +44,7 @@ export const boundsCases: Cases = {
     const { bytes } = await headOf(store, key("t"));
     const record = said("more");
     const room = bytes + recordBytes(record);
-    const item = { task: key("t"), records: [record] };
+    const item = adding("t", record);
     const head = await headOf(store, key("t"));
     expect(await append(store, { ...item, maxBytes: room - 1 })).toEqual({ ok: false, reason: "full", head });
     expect(await headOf(store, key("t"))).toEqual(head);
@@ -43,22 +56,22 @@ export const boundsCases: Cases = {
     expect(verdicts(outcomes)).toEqual(["ok", "full", "full"]);
     expect(await store.head(alice, "u")).toEqual(undefined);
     // An item without records is never full.
-    expect(verdicts([await append(store, { task: key("t"), records: [], maxBytes: 1 })])).toEqual(["ok"]);
+    expect(await verdict(store, { task: key("t"), records: [], maxBytes: 1 })).toEqual("ok");
     // A terminal task refuses records first.
-    await append(store, { task: key("t"), records: [completed("t")] });
-    expect(verdicts([await append(store, { ...item, maxBytes: 1 })])).toEqual(["terminal"]);
+    await append(store, adding("t", completed("t")));
+    expect(await verdict(store, { ...item, maxBytes: 1 })).toEqual("terminal");
   },
 
   async "a record of recordBytes is stored, and a checkpoint and a state of as many"({ store, expect }) {
     const { recordBytes: most = 1 << 20 } = store;
     const item = making("t");
     // Of the first record a quarter can be metadata.
-    const [first, ...others] = item.records;
+    const [first] = item.records;
     const metadata = { note: "x".repeat(most / 4 - 20) };
     const history = [{ messageId: "m", role: "ROLE_USER", parts: [{ text: "x".repeat((most / 4) * 3 - 500) }] }];
-    const json = JSON.stringify({ ...(JSON.parse(first?.json ?? "") as object), history, metadata });
+    const json = JSON.stringify({ ...JSON.parse(first.json), history, metadata });
     const large = JSON.stringify("x".repeat(most - 2));
-    await append(store, { ...item, records: [{ ...(first as NewRecord), json }, ...others] });
+    await append(store, { ...item, records: [{ ...first, json }] });
     const second = chunk("t", "a", "x".repeat(most - 500));
     const effects: TaskEffect[] = [
       { effect: "checkpoint", value: large },
@@ -95,7 +108,7 @@ export const boundsCases: Cases = {
       (await store.read(alice, "t", { after, limit: 9, bytes, room }))?.records.length;
     expect([await load(), await list(true), await read(0, roomless), asked]).toEqual([1, 1, 2, []]);
 
-    await append(store, { task: key("t"), records: [big] });
+    await append(store, adding("t", big));
     const { bytes } = await headOf(store, key("t"));
     expect([await load(), asked.splice(0)]).toEqual([2, [bytes]]);
     expect([await list(true), asked.splice(0)]).toEqual([1, [bytes]]);
@@ -107,7 +120,7 @@ export const boundsCases: Cases = {
     // A task that has grown meanwhile is reserved for again.
     during = async () => {
       during = async () => undefined;
-      await append(store, { task: key("t"), records: [chunk("t", "c", "more")] });
+      await append(store, adding("t", chunk("t", "c", "more")));
     };
     const loaded = await load();
     expect([loaded, asked.splice(0)]).toEqual([3, [bytes, (await headOf(store, key("t"))).bytes]]);
@@ -177,7 +190,7 @@ export const boundsCases: Cases = {
   async "a conversation returns its newest messages within the bytes asked for"({ store, expect }) {
     const here = { ...alice, contextId: context };
     await append(store, making("t"));
-    await append(store, { task: key("t"), records: [said(tenThousand), said("a"), said("b")] });
+    await append(store, adding("t", said(tenThousand), said("a"), said("b")));
     const reply = { effect: "contextMessage", json: said("c").json, time: 2000 } as const;
     await append(store, { context: here, effects: [reply] });
     const told = async (limit: number, bytes?: number): Promise<unknown> =>

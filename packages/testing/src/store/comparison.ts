@@ -13,16 +13,16 @@ import {
   type Store,
   type TaskHead,
 } from "@parley/server/internal/store/index";
-import type { Expectation } from "./given.ts";
+import type { Expect } from "../runner.ts";
 import type { Reference } from "./reference.ts";
 
 /** Makes the same queries to a store and to the reference, and compares the results. */
 export class Comparison {
-  readonly #expect: (actual: unknown) => Expectation;
+  readonly #expect: Expect;
   readonly #store: Store;
   readonly #reference: Reference;
 
-  constructor(expect: (actual: unknown) => Expectation, store: Store, reference: Reference) {
+  constructor(expect: Expect, store: Store, reference: Reference) {
     this.#expect = expect;
     this.#store = store;
     this.#reference = reference;

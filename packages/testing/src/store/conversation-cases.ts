@@ -1,6 +1,7 @@
 import type { NewRecord } from "@parley/a2a/internal/model/index";
 import type { ConversationOptions, SaidArtifact, SaidMessage, Store } from "@parley/server/internal/store/index";
 import {
+  adding,
   agentMessage,
   alice,
   append,
@@ -8,7 +9,6 @@ import {
   completed,
   context,
   effects,
-  key,
   making,
   said,
   userMessage,
@@ -39,20 +39,17 @@ async function told(store: Store, options: ConversationOptions): Promise<readonl
 async function talk(store: Store): Promise<void> {
   await store.append([
     making("t", { text: "first", time: 10 }),
-    { task: key("t"), records: [at(11, chunk("t", "a", "one"), {})] },
-    { task: key("t"), records: [at(12, chunk("t", "a", "two", { append: true }))] },
+    adding("t", at(11, chunk("t", "a", "one"), {})),
+    adding("t", at(12, chunk("t", "a", "two", { append: true }))),
     making("u", { text: "between", time: 13 }),
-    {
-      task: key("u"),
-      records: [at(14, chunk("u", "b", "other", { name: "B" })), at(14, completed("u", { time: 14 }))],
-    },
-    { task: key("t"), records: [at(15, chunk("t", "a", "three", { append: true, lastChunk: true }))] },
+    adding("u", at(14, chunk("u", "b", "other", { name: "B" })), at(14, completed("u", { time: 14 }))),
+    adding("t", at(15, chunk("t", "a", "three", { append: true, lastChunk: true }))),
     { context: here, effects: [{ effect: "contextMessage", json: JSON.stringify(userMessage("direct")), time: 16 }] },
     { context: here, effects: [{ effect: "contextMessage", json: JSON.stringify(agentMessage("reply")), time: 17 }] },
-    { task: key("t"), records: [at(18, said("second", 18), { turn: 2 })] },
-    { task: key("t"), records: [at(19, working("t", { text: "progress", time: 19 }), { turn: 2 })] },
-    { task: key("t"), records: [at(20, chunk("t", "c", "four"), { turn: 2 })] },
-    { task: key("t"), records: [at(21, completed("t", { text: "done", time: 21 }), { turn: 2 })] },
+    adding("t", at(18, said("second", 18), { turn: 2 })),
+    adding("t", at(19, working("t", { text: "progress", time: 19 }), { turn: 2 })),
+    adding("t", at(20, chunk("t", "c", "four"), { turn: 2 })),
+    adding("t", at(21, completed("t", { text: "done", time: 21 }), { turn: 2 })),
   ]);
 }
 
@@ -74,9 +71,9 @@ export const conversationCases: Cases = {
   async "an answer comes after its message, also at the same time"({ store, expect }) {
     await store.append([
       making("t", { text: "one" }),
-      { task: key("t"), records: [chunk("t", "a", "x"), chunk("t", "a", "y", { append: true }), completed("t")] },
+      adding("t", chunk("t", "a", "x"), chunk("t", "a", "y", { append: true }), completed("t")),
       making("u", { text: "two" }),
-      { task: key("u"), records: [chunk("u", "b", "z"), completed("u", { text: "end" })] },
+      adding("u", chunk("u", "b", "z"), completed("u", { text: "end" })),
     ]);
     expect(await told(store, { limit: 9 })).toEqual(["one", "a:x|y", "two", "b:z", "end"]);
   },
@@ -97,7 +94,7 @@ export const conversationCases: Cases = {
     const chunks = Array.from({ length: 50 }, (_, n) =>
       at(1001 + n, chunk("t", "a", `${n} ${text}`, { append: n > 0, lastChunk: n === 49 })),
     );
-    await append(store, { task: key("t"), records: [...chunks, completed("t", { time: 2000, text: "end" })] });
+    await append(store, adding("t", ...chunks, completed("t", { time: 2000, text: "end" })));
     const { entries } = await store.conversation(here, { limit: 9, bytes: 10_000 });
     const [artifact, end] = entries as readonly [SaidArtifact, SaidMessage];
     expect(entries.length).toEqual(2);
@@ -114,24 +111,25 @@ export const conversationCases: Cases = {
     await append(store, making("t", { text: "ask", time: 1 }));
     const replaced = [at(2, chunk("t", "a", "old")), at(3, chunk("t", "a", "lost", { append: true }))];
     const anew = [at(4, chunk("t", "a", "new")), at(5, chunk("t", "a", "more", { append: true }))];
-    await append(store, { task: key("t"), records: [...replaced, ...anew] });
+    await append(store, adding("t", ...replaced, ...anew));
     expect(await told(store, { limit: 9 })).toEqual(["ask", "a:new|more"]);
   },
 
   async "entries before a turn leave out what the turn stored, and messages that wait"({ store, expect }) {
     await talk(store);
     await append(store, making("v", { text: "third", time: 30 }));
-    await append(store, {
-      task: key("v"),
-      records: [
+    await append(
+      store,
+      adding(
+        "v",
         at(31, chunk("v", "d", "of the turn")),
         at(32, said("waits", 32)),
         at(33, working("v", { text: "asked", time: 33, keep: true })),
         at(34, said("waits too", 34)),
         at(35, chunk("v", "d", "lost", { append: true }), { turn: 2 }),
         at(36, working("v", { text: "lost too", time: 36, keep: true }), { turn: 2 }),
-      ],
-    });
+      ),
+    );
     const first = { taskId: "v", turn: 1, seq: 1 };
     expect(await told(store, { limit: 99, before: first })).toEqual(whole);
     expect(await told(store, { limit: 2, before: first })).toEqual(whole.slice(-2));
@@ -184,11 +182,11 @@ export const contextCases: Cases = {
       making("t", { text: "one", time: 1 }),
       { context: here, effects: [{ effect: "contextMessage", json: JSON.stringify(userMessage("two")), time: 2 }] },
       { context: here, effects: [{ effect: "contextMessage", json: JSON.stringify(agentMessage("three")), time: 3 }] },
-      { task: key("t"), records: [working("t", { text: "progress", time: 4 }), said("four", 4)] },
+      adding("t", working("t", { text: "progress", time: 4 }), said("four", 4)),
       making("u", { text: "five", time: 5 }),
-      { task: key("t"), records: [completed("t", { text: "six", time: 6 })] },
+      adding("t", completed("t", { text: "six", time: 6 })),
       making("v", { text: "elsewhere", contextId: "other" }),
-      { task: key("u"), records: [completed("u", { text: "seven", time: 7 })] },
+      adding("u", completed("u", { text: "seven", time: 7 })),
     ]);
     const texts = async (limit: number): Promise<unknown> =>
       (await store.conversation(here, { limit })).entries.map((entry) => [entry.time, gist(entry)]);

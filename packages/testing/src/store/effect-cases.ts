@@ -1,5 +1,6 @@
 import type { TaskAppend, TaskEffect } from "@parley/server/internal/store/index";
 import {
+  adding,
   agentMessage,
   alice,
   append,
@@ -14,6 +15,7 @@ import {
   said,
   status,
   userMessage,
+  verdict,
   verdicts,
   working,
   type Cases,
@@ -48,7 +50,7 @@ export const leaseCases: Cases = {
   async "an item that fails as leased stores none of its records"({ store, expect }) {
     await append(store, { ...making("t"), effects: [acquire("n1", 10, 20)] });
     const item = { ...effects("t", acquire("n2", 11, 30)), records: [working("t")] };
-    expect(verdicts([await append(store, item)])).toEqual(["leased"]);
+    expect(await verdict(store, item)).toEqual("leased");
     expect((await headOf(store, key("t"))).seq).toEqual(1);
   },
 
@@ -56,23 +58,23 @@ export const leaseCases: Cases = {
     await append(store, { ...making("t"), effects: [acquire("n1", 10, 20)] });
     const renew = { effect: "lease", op: "renew", until: 50 } as const;
     const release = { effect: "lease", op: "release" } as const;
-    expect(verdicts([await append(store, { ...effects("t", renew), fence: 0 })])).toEqual(["fenced"]);
+    expect(await verdict(store, { ...effects("t", renew), fence: 0 })).toEqual("fenced");
     expect(await append(store, { ...effects("t", renew), fence: 1 })).toEqual({ ok: true, seq: 1, fence: 1 });
     expect((await headOf(store, key("t"))).leaseUntil).toEqual(50);
-    expect(verdicts([await append(store, effects("t", acquire("n2", 49, 60)))])).toEqual(["leased"]);
-    expect(verdicts([await append(store, { ...effects("t", release), fence: 0 })])).toEqual(["fenced"]);
+    expect(await verdict(store, effects("t", acquire("n2", 49, 60)))).toEqual("leased");
+    expect(await verdict(store, { ...effects("t", release), fence: 0 })).toEqual("fenced");
     expect(await append(store, { ...effects("t", release), fence: 1 })).toEqual({ ok: true, seq: 1, fence: 1 });
     const head = await headOf(store, key("t"));
     expect(["holder" in head, "leaseUntil" in head]).toEqual([false, false]);
-    expect(verdicts([await append(store, { ...effects("t", renew), fence: 1 })])).toEqual(["fenced"]);
+    expect(await verdict(store, { ...effects("t", renew), fence: 1 })).toEqual("fenced");
     expect(await append(store, effects("t", acquire("n2", 49, 60)))).toEqual({ ok: true, seq: 1, fence: 2 });
   },
 
   async "an expired lease that nobody took can be renewed"({ store, expect }) {
     await append(store, { ...making("t"), effects: [acquire("n1", 10, 20)] });
     const item = { ...effects("t", { effect: "lease", op: "renew", until: 90 }), fence: 1 };
-    expect(verdicts([await append(store, item)])).toEqual(["ok"]);
-    expect(verdicts([await append(store, effects("t", acquire("n2", 80, 99)))])).toEqual(["leased"]);
+    expect(await verdict(store, item)).toEqual("ok");
+    expect(await verdict(store, effects("t", acquire("n2", 80, 99)))).toEqual("leased");
   },
 
   async "revoke takes the lease from its holder, and later items of that run are refused"({ store, expect }) {
@@ -119,7 +121,7 @@ export const leaseCases: Cases = {
     await append(store, effects("t", { effect: "run", run: null }, { effect: "checkpoint", value: null }));
     const after = await headOf(store, key("t"));
     expect([after.taskState, "checkpoint" in after]).toEqual(['{"step":2}', false]);
-    await append(store, { task: key("t"), records: [completed("t")] });
+    await append(store, adding("t", completed("t")));
     expect((await headOf(store, key("t"))).taskState).toEqual('{"step":2}');
     await append(store, effects("t", { effect: "taskState", value: null }));
     expect("taskState" in (await headOf(store, key("t")))).toEqual(false);
@@ -135,7 +137,7 @@ export const leaseCases: Cases = {
     const stale = { ...effects("t", { effect: "taskState", value: '"stale"' }), expect: 9 };
     expect(verdicts(await store.append([late, stale]))).toEqual(["fenced", "stale"]);
     const again: TaskAppend = { ...making("t"), effects: [{ effect: "taskState", value: '"again"' }] };
-    expect(verdicts([await append(store, again)])).toEqual(["exists"]);
+    expect(await verdict(store, again)).toEqual("exists");
     expect((await headOf(store, key("t"))).taskState).toEqual('"first"');
   },
 
@@ -161,10 +163,7 @@ export const leaseCases: Cases = {
   },
 
   async "stranded returns the runs of other agents that no process holds"({ store, expect }) {
-    const of = (agent: string, taskId: string): TaskAppend => ({
-      ...making(taskId),
-      task: { ...key(taskId), agent },
-    });
+    const of = (agent: string, taskId: string): TaskAppend => ({ ...making(taskId), task: { ...key(taskId), agent } });
     const run: TaskEffect = { effect: "run", run: { turn: 1, attempt: 1, input: 1 } };
     await store.append([
       { ...making("own"), effects: [run] },
@@ -272,10 +271,7 @@ export const onceCases: Cases = {
 
   async "duplicate comes before every other reason, so that a retry gets its answer"({ store, expect }) {
     const once: TaskEffect = { effect: "once", key: "k", hash: "h", now: 10 };
-    await store.append([
-      { ...making("t"), effects: [once] },
-      { task: key("t"), records: [completed("t")] },
-    ]);
+    await store.append([{ ...making("t"), effects: [once] }, adding("t", completed("t"))]);
     const outcomes = await store.append([
       { ...making("t"), effects: [once] },
       { task: key("t"), expect: 1, fence: 7, records: [said("x")], effects: [once] },
@@ -299,9 +295,9 @@ export const onceCases: Cases = {
     await append(store, { ...making("t"), effects: [once] });
     expect((await store.once(alice, "k", 19))?.hash).toEqual("h");
     expect(await store.once(alice, "k", 20)).toEqual(undefined);
-    expect(verdicts([await append(store, { ...making("u"), effects: [{ ...once, now: 19 }] })])).toEqual(["duplicate"]);
+    expect(await verdict(store, { ...making("u"), effects: [{ ...once, now: 19 }] })).toEqual("duplicate");
     const again: TaskEffect = { effect: "once", key: "k", hash: "new", now: 20, until: 30 };
-    expect(verdicts([await append(store, { ...making("u"), effects: [again] })])).toEqual(["ok"]);
+    expect(await verdict(store, { ...making("u"), effects: [again] })).toEqual("ok");
     expect(await store.once(alice, "k", 25)).toEqual({ key: "k", hash: "new", taskId: "u", seq: 1 });
   },
 

@@ -6,6 +6,7 @@ import {
   type TaskAppend,
 } from "@parley/server/internal/store/index";
 import {
+  adding,
   alice,
   append,
   bob,
@@ -15,6 +16,8 @@ import {
   headOf,
   key,
   making,
+  sharing,
+  verdict,
   verdicts,
   working,
   type Case,
@@ -33,6 +36,11 @@ function remove(name: string, more: { if?: { value: string; due?: number } | nul
 
 function wake(due: number, feature = "f"): FeatureEffect {
   return { effect: "feature", op: "wake", feature, due };
+}
+
+/** A value that the types do not allow. */
+function invalid(value: unknown): never {
+  return value as never;
 }
 
 /** `agents`: "all" leaves them out of the query. */
@@ -103,19 +111,19 @@ export const featureCases: Cases = {
       expect(await append(store, item(set("a", "9", { if: wrong })))).toEqual({ ok: false, reason: "changed", head });
       expect(await append(store, item(remove("a", { if: wrong })))).toEqual({ ok: false, reason: "changed", head });
     }
-    expect(verdicts([await append(store, item(set("b", "1", { if: read })))])).toEqual(["changed"]);
+    expect(await verdict(store, item(set("b", "1", { if: read })))).toEqual("changed");
     // Of two processes that read the same row, one claims it.
     const claims = [set("a", "1", { due: 30, if: read }), set("a", "1", { due: 31, if: read })];
     expect(verdicts(await store.append(claims.map(item)))).toEqual(["ok", "changed"]);
     expect(await store.features(alice, "t", "f")).toEqual([{ key: "a", value: "1", due: 30 }]);
-    expect(verdicts([await append(store, item(remove("a", { if: { value: "1", due: 30 } })))])).toEqual(["ok"]);
-    expect(verdicts([await append(store, item(set("a", "2", { if: null })))])).toEqual(["ok"]);
+    expect(await verdict(store, item(remove("a", { if: { value: "1", due: 30 } })))).toEqual("ok");
+    expect(await verdict(store, item(set("a", "2", { if: null })))).toEqual("ok");
   },
 
   async "conditions look at the rows before the item, and are checked after all other conditions"({ store, expect }) {
     await append(store, { ...making("t"), effects: [set("a", "1")] });
     const twice = effects("t", set("a", "2", { if: { value: "1" } }), set("a", "3", { if: { value: "1" } }));
-    expect(verdicts([await append(store, twice)])).toEqual(["ok"]);
+    expect(await verdict(store, twice)).toEqual("ok");
     const wrong = effects("t", set("a", "4", { if: null }));
     const once = { effect: "once", key: "k", hash: "h", now: 1 } as const;
     const outcomes = await store.append([
@@ -193,13 +201,13 @@ export const featureCases: Cases = {
     expect(await store.features({ agent: "agent" }, "t", "f")).toEqual(row);
     expect(await store.features(alice, "nothing", "f")).toEqual([]);
     const foreign = { ...effects("t", set("a", "2")), task: key("t", bob) };
-    expect(verdicts([await append(store, foreign)])).toEqual(["missing"]);
+    expect(await verdict(store, foreign)).toEqual("missing");
     expect(await store.features(alice, "t", "f")).toEqual(row);
   },
 
   async "rows stay when their task is terminal and compacted, and are deleted with it"({ store, expect }) {
     await append(store, { ...making("t"), effects: [set("a", "1", { due: 5 })] });
-    await append(store, { task: key("t"), records: [completed("t", { time: 10 })] });
+    await append(store, adding("t", completed("t", { time: 10 })));
     await append(store, effects("t", set("b", "1")));
     await store.sweep({ now: 0, compactBefore: 11, limit: 9 });
     expect(await store.features(alice, "t", "f")).toEqual([
@@ -211,7 +219,7 @@ export const featureCases: Cases = {
     expect(await dueKeys(store, 99)).toEqual([]);
     await append(store, { ...making("t"), effects: [wake(1)] });
     expect(await store.features(alice, "t", "f")).toEqual([]);
-    expect(verdicts([await append(store, effects("t", set("a", "2", { if: null })))])).toEqual(["ok"]);
+    expect(await verdict(store, effects("t", set("a", "2", { if: null })))).toEqual("ok");
   },
 
   async "a task has a limited number of rows, and rows that are too large or no JSON text are malformed"({
@@ -234,7 +242,7 @@ export const featureCases: Cases = {
     expect(verdicts(outcomes)).toEqual(["ok", "ok", "ok", "full"]);
     expect((await store.features(alice, "t", "f")).length).toEqual(rows / 2);
     const largest = { ...set("k".repeat(keyBytes), "1".repeat(value)), feature: "f".repeat(name) };
-    expect(verdicts([await append(store, { ...making("u"), effects: [largest] })])).toEqual(["ok"]);
+    expect(await verdict(store, { ...making("u"), effects: [largest] })).toEqual("ok");
     expect(await store.features(alice, "u", largest.feature)).toEqual([{ key: largest.key, value: largest.value }]);
     for (const wrong of [
       { ...largest, feature: "ü".repeat(name / 2 + 1) },
@@ -242,13 +250,13 @@ export const featureCases: Cases = {
       { ...largest, key: "k".repeat(keyBytes + 1) },
       { ...largest, key: "" },
       { ...largest, value: "1".repeat(value + 1) },
-      { ...largest, value: 1 as never },
+      { ...largest, value: invalid(1) },
       ...["", "{", "NaN", "1 2", '"\u0000"', '"\ud800"', "undefined"].map((value) => ({ ...largest, value })),
-      { ...largest, key: 1 as never },
+      { ...largest, key: invalid(1) },
       { ...largest, due: 1.5 },
       wake(Number.NaN),
-      wake(undefined as never),
-      { ...largest, op: "unknown" as never },
+      wake(invalid(undefined)),
+      { ...largest, op: invalid("unknown") },
     ]) {
       expect(await codeOf(() => store.append([making("v"), effects("u", wrong)]))).toEqual("TypeError");
     }
@@ -256,15 +264,14 @@ export const featureCases: Cases = {
   },
 
   async "an unknown effect rejects the call, and nothing of the call is stored"({ store, expect }) {
-    const unknown = { effect: "unknown" } as unknown as FeatureEffect;
+    const unknown = invalid({ effect: "unknown" });
     expect(await codeOf(() => store.append([making("t"), effects("t", unknown)]))).toEqual("TypeError");
     expect(await store.head(alice, "t")).toEqual(undefined);
   },
 };
 
 /** For stores that several processes have open: each sees the rows of the others, and one of them claims a row. */
-export const sharesFeatures: Case = async ({ store, expect, share }) => {
-  const other = share === undefined ? store : await share(store);
+export const sharesFeatures: Case = sharing(async ({ store, other, expect }) => {
   await append(store, making("t"));
   // The first store has read the task without rows. The other one adds them.
   await append(other, effects("t", set("a", "1")));
@@ -277,5 +284,4 @@ export const sharesFeatures: Case = async ({ store, expect, share }) => {
   const outcomes = await Promise.all([append(store, claim(50)), append(other, claim(51))]);
   expect(verdicts(outcomes).toSorted()).toEqual(["changed", "ok"]);
   expect(await store.features(alice, "t", "f")).toEqual(await other.features(alice, "t", "f"));
-  if (other !== store) await other.close();
-};
+});

@@ -10,6 +10,7 @@ import {
 import type {
   AppendItem,
   AppendOutcome,
+  ListQuery,
   LoadOptions,
   Store,
   TaskAppend,
@@ -17,19 +18,14 @@ import type {
   TaskHead,
   TaskKey,
 } from "@parley/server/internal/store/index";
+import type { Expect } from "../runner.ts";
 
-/** What the cases of the store contract share. */
-
-/** The part of an assertion library that the suites use: vitest's, jest's, or one that you wrote. */
-export interface Expectation {
-  /** Fails unless the values are deeply equal. */
-  toEqual(expected: unknown): void;
-}
+/* What the cases of the store contract share. */
 
 export interface Given {
   /** An empty store. */
   readonly store: Store;
-  readonly expect: (actual: unknown) => Expectation;
+  readonly expect: Expect;
   /** Closes a store and opens what it has stored. */
   readonly reopen?: (store: Store) => Promise<Store>;
   /** Opens the data of a store a second time, while the store is open. */
@@ -38,6 +34,19 @@ export interface Given {
 
 export type Case = (given: Given) => Promise<void>;
 export type Cases = Readonly<Record<string, Case>>;
+
+/** A case for two open stores with the same data. Without `share`, both are the same store. */
+export function sharing(body: (given: Given & { readonly other: Store }) => Promise<void>): Case {
+  return async (given) => {
+    const { store, share } = given;
+    const other = share === undefined ? store : await share(store);
+    try {
+      await body({ ...given, other });
+    } finally {
+      if (other !== store) await other.close();
+    }
+  };
+}
 
 export const alice = { agent: "agent", owner: "alice" } as const;
 export const bob = { agent: "agent", owner: "bob" } as const;
@@ -67,8 +76,13 @@ interface CreateOptions {
   readonly metadata?: Task["metadata"];
 }
 
+interface Making extends TaskAppend {
+  readonly create: { readonly contextId: string };
+  readonly records: readonly [NewRecord];
+}
+
 /** An item that creates a task. */
-export function making(taskId: string, options: CreateOptions = {}): TaskAppend & { readonly create: object } {
+export function making(taskId: string, options: CreateOptions = {}): Making {
   const { contextId = context, time = 1000, state = "TASK_STATE_SUBMITTED", text = "hello", owner = alice } = options;
   const task: Task = {
     id: taskId,
@@ -79,6 +93,11 @@ export function making(taskId: string, options: CreateOptions = {}): TaskAppend 
   };
   const record: NewRecord = { kind: "task", json: JSON.stringify(task), time, state, ...user };
   return { task: key(taskId, owner), create: { contextId }, records: [record] };
+}
+
+/** An item with records only. */
+export function adding(taskId: string, ...records: readonly NewRecord[]): TaskAppend {
+  return { task: key(taskId), records };
 }
 
 /** An item without records. */
@@ -149,6 +168,11 @@ export async function append(store: Store, item: AppendItem): Promise<AppendOutc
   return outcome;
 }
 
+/** Appends one item and returns `"ok"`, or the reason. */
+export async function verdict(store: Store, item: AppendItem): Promise<string> {
+  return verdicts([await append(store, item)]).join();
+}
+
 /** Of each outcome `"ok"`, or the reason. */
 export function verdicts(outcomes: readonly AppendOutcome[]): readonly string[] {
   return outcomes.map((outcome) => (outcome.ok ? "ok" : outcome.reason));
@@ -169,7 +193,18 @@ export function folded(records: readonly NewRecord[], options: Partial<LoadOptio
 
 /** The value as JSON would transport it: without prototypes, `undefined` and frozen objects. */
 export function plain<T>(value: T): T {
-  return JSON.parse(JSON.stringify(value)) as T;
+  return JSON.parse(JSON.stringify(value));
+}
+
+/** All artifacts. */
+export const all = { artifacts: true } as const;
+
+/** A page without artifacts. */
+export const bare = { limit: 100, artifacts: false } as const;
+
+/** The ids of Alice's tasks, in the order of the list. */
+export async function idsOf(store: Store, query: Partial<ListQuery> = {}): Promise<readonly string[]> {
+  return (await store.list(alice, { ...bare, ...query })).tasks.map(({ task }) => task.id);
 }
 
 /** Tries to change a value. A frozen value may throw. */
@@ -193,45 +228,4 @@ export async function codeOf(call: () => Promise<unknown>): Promise<unknown> {
         ? "TypeError"
         : thrown;
   }
-}
-
-/**
- * The `expect` of the suites where a runner has none. Values are equal if they have the same members with equal values. A
- * member that is `undefined` counts as absent.
- */
-export function plainExpect(actual: unknown): Expectation {
-  return {
-    toEqual(expected) {
-      const where = difference(actual, expected, "");
-      if (where === undefined) return;
-      throw new Error(
-        `Not equal${where === "" ? "" : ` at ${where}`}: found ${shown(actual)}, expected ${shown(expected)}`,
-      );
-    },
-  };
-}
-
-/** The path of the first difference. `""`: the values themselves differ. `undefined`: they are equal. */
-function difference(actual: unknown, expected: unknown, path: string): string | undefined {
-  if (Object.is(actual, expected)) return undefined;
-  if (!isObject(actual) || !isObject(expected) || Array.isArray(actual) !== Array.isArray(expected)) return path;
-  for (const name of new Set([...membersOf(actual), ...membersOf(expected)])) {
-    const found = difference(actual[name], expected[name], `${path}.${name}`);
-    if (found !== undefined) return found;
-  }
-  return undefined;
-}
-
-function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === "object" && value !== null;
-}
-
-/** The own members of an object, also `__proto__`. Those of an array include its length. */
-function membersOf(value: Readonly<Record<string, unknown>>): readonly string[] {
-  return Array.isArray(value) ? [...Object.keys(value), "length"] : Object.keys(value);
-}
-
-function shown(value: unknown): string {
-  const text = JSON.stringify(value) ?? String(value);
-  return text.length > 2000 ? `${text.slice(0, 2000)} …` : text;
 }

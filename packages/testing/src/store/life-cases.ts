@@ -1,4 +1,5 @@
 import {
+  adding,
   alice,
   append,
   chunk,
@@ -47,7 +48,7 @@ export const lifeCases: Cases = {
 
   async "an append that is refused or rejected does not affect later ones"({ store, expect }) {
     const stale = { task: key("t"), expect: 7, records: [said("stale")] };
-    const malformed = { task: key("u"), records: making("u").records };
+    const malformed = adding("u", ...making("u").records);
     const calls = [[making("t")], [stale], [malformed], [{ task: key("t"), expect: 1, records: [said("fine")] }]];
     const settled = await Promise.allSettled(calls.map((items) => store.append(items)));
     expect(settled.map((one) => (one.status === "fulfilled" ? verdicts(one.value)[0] : "rejected"))).toEqual([
@@ -64,7 +65,7 @@ export const lifeCases: Cases = {
     for (let n = 1; n <= 20; n += 1) {
       const id = `t${n}`;
       await append(store, { ...making(id), effects: [{ effect: "once", key: id, hash: "h", now: 1 }] });
-      others.push(store.append([{ task: key("t"), records: [said(`${n}`)] }]));
+      others.push(store.append([adding("t", said(`${n}`))]));
       const reads = [
         async () => store.once(alice, id, 1),
         () => store.head(alice, id),
@@ -131,9 +132,9 @@ export const everythingStays: Case = async ({ store, expect, reopen }) => {
         { effect: "feature", op: "set", feature: "f", key: "a", value: '{"n":2}', due: 50 },
       ],
     },
-    { task: key("t"), records: [working("t", { text: "kept", keep: true }), chunk("t", "a", "x")] },
+    adding("t", working("t", { text: "kept", keep: true }), chunk("t", "a", "x")),
     making("u", { time: 2000 }),
-    { task: key("u"), records: [completed("u", { time: 3000 })] },
+    adding("u", completed("u", { time: 3000 })),
   ]);
   const look = async (from: typeof store): Promise<unknown> => ({
     head: await from.head(alice, "t"),

@@ -1,7 +1,11 @@
 import type { TaskState } from "@parley/a2a/internal/model/index";
 import type { ListPosition, ListQuery, Store } from "@parley/server/internal/store/index";
 import {
+  adding,
   alice,
+  all,
+  bare,
+  idsOf,
   append,
   bob,
   chunk,
@@ -17,12 +21,6 @@ import {
   type Cases,
 } from "./given.ts";
 import { totalsByTime } from "./share-cases.ts";
-
-const bare = { limit: 100, artifacts: false } as const;
-
-async function idsOf(store: Store, query: Partial<ListQuery> = {}): Promise<readonly string[]> {
-  return (await store.list(alice, { ...bare, ...query })).tasks.map(({ task }) => task.id);
-}
 
 /** Every page of a list, from the newest on. */
 async function walk(
@@ -71,19 +69,19 @@ export const listCases: Cases = {
       making("b", { time: 30 }),
       making("c", { time: 20 }),
       making("d", { time: 20 }),
-      { task: key("a"), records: [working("a", { time: 25 })] },
+      adding("a", working("a", { time: 25 })),
     ]);
     expect(await idsOf(store)).toEqual(["b", "a", "d", "c"]);
-    await append(store, { task: key("c"), records: [completed("c", { time: 30 })] });
+    await append(store, adding("c", completed("c", { time: 30 })));
     expect(await idsOf(store)).toEqual(["c", "b", "a", "d"]);
-    await append(store, { task: key("d"), records: [chunk("d", "x", "y")] });
+    await append(store, adding("d", chunk("d", "x", "y")));
     expect(await idsOf(store)).toEqual(["c", "b", "a", "d"]);
   },
 
   async "a new status moves its task to its time, also in the same state"({ store, expect }) {
     await store.append([making("a", { time: 10 }), making("b", { time: 20 })]);
-    await append(store, { task: key("a"), records: [working("a", { time: 15 })] });
-    await append(store, { task: key("a"), records: [working("a", { time: 30 })] });
+    await append(store, adding("a", working("a", { time: 15 })));
+    await append(store, adding("a", working("a", { time: 30 })));
     expect((await headOf(store, key("a"))).statusTime).toEqual(30);
     expect(await idsOf(store)).toEqual(["a", "b"]);
     expect(await idsOf(store, { state: "TASK_STATE_WORKING", since: 30 })).toEqual(["a"]);
@@ -98,7 +96,7 @@ export const listCases: Cases = {
       state: states[i % 3] ?? "TASK_STATE_WORKING",
     }));
     await store.append(tasks.map(({ id, ...options }) => making(id, { ...options, state: "TASK_STATE_SUBMITTED" })));
-    await store.append(tasks.map(({ id, state, time }) => ({ task: key(id), records: [status(id, state, { time })] })));
+    await store.append(tasks.map(({ id, state, time }) => adding(id, status(id, state, { time }))));
     await store.append([making("bobs", { owner: bob, contextId: "c0" })]);
     for (const contextId of [undefined, "c0", "c1", "nothing"]) {
       for (const state of [undefined, ...states, "TASK_STATE_FAILED"] as const) {
@@ -143,7 +141,7 @@ export const listCases: Cases = {
       // Three tasks move to the top: one that was read, one that was not, and the one at the position. One task is new.
       const moving = [`t${count - page}`, `t${page}`, `t${count - 7 * page}`];
       for (const id of moving) still.delete(id);
-      await store.append(moving.map((id) => ({ task: key(id), records: [working(id, { time: 1000 + page })] })));
+      await store.append(moving.map((id) => adding(id, working(id, { time: 1000 + page }))));
       await store.append([making(`new${page}`, { time: 2000 + page })]);
     });
     expect(found.filter((id) => still.has(id))).toEqual(
@@ -172,8 +170,6 @@ export const listCases: Cases = {
     }
   },
 };
-
-const all = { artifacts: true } as const;
 
 /** The data of an owner does not exist for others. */
 export const ownerCases: Cases = {

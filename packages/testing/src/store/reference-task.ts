@@ -17,8 +17,9 @@ import {
   type TaskEffect,
   type TaskHead,
 } from "@parley/server/internal/store/index";
+import { plain } from "./given.ts";
 
-/** A task of the reference, and what its log determines. */
+/* A task of the reference, and what its log determines. */
 
 /** A task as it is returned. */
 export type Task = ReturnType<TaskFold["snapshot"]>;
@@ -83,15 +84,16 @@ export function bytesOf(records: readonly NewRecord[]): number {
 export function foldOf(task: RefTask, { history, artifacts, mergeTextParts = false }: LoadOptions): Task {
   const fold = new TaskFold(undefined, { mergeTextParts });
   for (const record of task.log) fold.applyRecord(record);
-  return JSON.parse(JSON.stringify(fold.snapshot({ artifacts, ...(history !== undefined && { history }) }))) as Task;
+  return plain(fold.snapshot({ artifacts, ...(history !== undefined && { history }) }));
 }
 
 /** The messages that one record adds to the history. */
 export function messagesOf(record: NewRecord): readonly Message[] {
-  if (record.kind === "message") return [JSON.parse(record.json) as Message];
+  if (record.kind === "message") return [JSON.parse(record.json)];
   const fold = new TaskFold({ id: "t", status: { state: "TASK_STATE_WORKING" } });
-  if (record.kind === "task") return (JSON.parse(record.json) as Task).history ?? [];
-  fold.applyRecord({ ...record, json: JSON.stringify({ ...(JSON.parse(record.json) as object), taskId: "t" }) });
+  const event: Pick<Task, "history"> = JSON.parse(record.json);
+  if (record.kind === "task") return event.history ?? [];
+  fold.applyRecord({ ...record, json: JSON.stringify({ ...event, taskId: "t" }) });
   return fold.snapshot().history ?? [];
 }
 
@@ -109,8 +111,6 @@ export function textOfRun(run: StoredRun | null | undefined): string {
       ].join()
     : "none";
 }
-
-/** The rows of features in the reference: each task has a list of them. */
 
 /** The rows after the effects of an item, or why it is refused. */
 export function afterFeatures(
@@ -154,11 +154,7 @@ export function dueOf(
     .filter(({ row, due }) => row.feature === feature && due <= now && due > after)
     .sort((a, b) => a.due - b.due || a.row.number - b.row.number)
     .slice(0, limit)
-    .map(({ task: { agent, owner, id }, row, due }) => ({
-      ...plainRow(row),
-      due,
-      task: { agent, owner, taskId: id },
-    }));
+    .map(({ task: { agent, owner, id }, row, due }) => ({ ...plainRow(row), due, task: { agent, owner, taskId: id } }));
 }
 
 function plainRow({ key, value, due }: RefFeature): FeatureRow {

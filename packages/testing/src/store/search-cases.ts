@@ -1,6 +1,7 @@
 import { maxSearchTerms, searchBounds, searchTerms } from "@parley/server/internal/store/search";
 import type { Owner, SearchPage, SearchQuery, Store, TaskSearch } from "@parley/server/internal/store/index";
 import {
+  adding,
   alice,
   append,
   bob,
@@ -11,6 +12,7 @@ import {
   key,
   making,
   said,
+  sharing,
   status,
   working,
   type Case,
@@ -47,7 +49,7 @@ export async function ids(...asked: Parameters<typeof find>): Promise<readonly s
 export async function over(store: Store, id: string, text: string, artifact?: string): Promise<void> {
   await append(store, making(id, { text }));
   const records = artifact === undefined ? [] : [chunk(id, "a", artifact)];
-  await append(store, { task: key(id), records: [...records, completed(id)] });
+  await append(store, adding(id, ...records, completed(id)));
 }
 
 export const searchCases: Cases = {
@@ -64,7 +66,7 @@ export const searchCases: Cases = {
       await append(store, making("asked", { text: "one" }));
       await search.use(true);
       await append(store, making("after", { text: "a green sailboat" }));
-      await append(store, { task: key("asked"), records: [said("another sailboat")] });
+      await append(store, adding("asked", said("another sailboat")));
       expect(await ids(search, "sailboat")).toEqual(["asked", "after", "between", "before"]);
     },
     false,
@@ -126,7 +128,7 @@ export const searchCases: Cases = {
       ];
       await append(store, making("t"));
       const records = [chunk("t", "a", "", { parts, name: "Invoice", description: "of May" }), completed("t")];
-      await append(store, { task: key("t"), records });
+      await append(store, adding("t", ...records));
       for (const words of ["left", "right", "leftright", "basel", "bill", "invoice may"]) {
         expect([words, await ids(search, words)]).toEqual([words, ["t"]]);
       }
@@ -150,7 +152,7 @@ export const searchCases: Cases = {
     async ({ store, search, expect }) => {
       for (const id of ["a", "b", "c"]) await append(store, making(id, { text: "sailboat" }));
       await append(store, making("d", { text: "sailboat", contextId: "its own" }));
-      await append(store, { task: key("b"), records: [completed("b")] });
+      await append(store, adding("b", completed("b")));
       expect(await ids(search, "sailboat", { contextId: context })).toEqual(["c", "b", "a"]);
       expect(await ids(search, "sailboat", { contextId: "its own" })).toEqual(["d"]);
       expect(await ids(search, "sailboat", { state: "TASK_STATE_COMPLETED" })).toEqual(["b"]);
@@ -180,10 +182,10 @@ export const searchCases: Cases = {
     await over(store, "old", "sailboat");
     await append(store, making("t", { time: 5000, text: "one" }));
     const records = [chunk("t", "a", "submarine"), status("t", "TASK_STATE_INPUT_REQUIRED", { time: 5000 })];
-    await append(store, { task: key("t"), records });
+    await append(store, adding("t", ...records));
     expect(await ids(search, "submarine")).toEqual(["t"]);
     const again = [said("two"), chunk("t", "a", "airship"), completed("t", { time: 5000 })];
-    await append(store, { task: key("t"), records: again });
+    await append(store, adding("t", ...again));
     expect([await ids(search, "submarine"), await ids(search, "airship")]).toEqual([[], ["t"]]);
     await search.use(false);
     await store.sweep({ now: 0, deleteBefore: 2000, limit: 9 });
@@ -219,7 +221,7 @@ export const searchCases: Cases = {
     const messages = Array.from({ length: 6 }, (_, at) => ({ ...said(`number${at} ${filler}`) }));
     const records = messages.map((record, at) => ({ ...record, json: record.json.replace(/"m-[^"]*"/, `"m${at}"`) }));
     await append(store, making("many"));
-    for (const record of records) await append(store, { task: key("many"), records: [record] });
+    for (const record of records) await append(store, adding("many", record));
     expect([await ids(search, "number0"), await ids(search, "number5")]).toEqual([["many"], []]);
   }),
 
@@ -271,20 +273,141 @@ export async function searchStays({ store, expect, reopen }: Given): Promise<voi
   }
 }
 
-export async function sharesSearch({ store, expect, share }: Given): Promise<void> {
-  if (share === undefined || store.search === undefined) return;
-  const other = await share(store);
-  try {
-    await over(other, "first", "sailboat");
-    await store.search.use(true);
-    await over(other, "second", "sailboat");
-    expect(await ids(store.search, "sailboat")).toEqual(["second", "first"]);
-    await other.search?.use(false);
-    expect(await codeOf(() => find(store.search as TaskSearch, "sailboat"))).toEqual("Unavailable");
-    await over(store, "third", "sailboat");
-    await store.search.use(true);
-    expect(await ids(store.search, "sailboat")).toEqual(["third", "second", "first"]);
-  } finally {
-    await other.close();
+export const sharesSearch: Case = sharing(async ({ store, other, expect }) => {
+  const { search } = store;
+  if (search === undefined) return;
+  await over(other, "first", "sailboat");
+  await search.use(true);
+  await over(other, "second", "sailboat");
+  expect(await ids(search, "sailboat")).toEqual(["second", "first"]);
+  await other.search?.use(false);
+  expect(await codeOf(() => find(search, "sailboat"))).toEqual("Unavailable");
+  await over(store, "third", "sailboat");
+  await search.use(true);
+  expect(await ids(search, "sailboat")).toEqual(["third", "second", "first"]);
+});
+
+/* The order of the tasks that full text search finds. */
+
+const filler = (words: number): string => "filler ".repeat(words);
+const times = (word: string, count: number): string => `${word} `.repeat(count);
+
+/** A task of an owner, with one message. */
+async function saying(store: Store, id: string, text: string, owner: Owner = alice): Promise<void> {
+  await append(store, making(id, { text, owner }));
+}
+
+/** The ids of all pages. */
+async function paged(search: TaskSearch, query: string, limit: number, between?: () => Promise<void>) {
+  const found: string[] = [];
+  for (;;) {
+    const page = await ids(search, query, { limit, skip: found.length });
+    if (page.length === 0) return found;
+    found.push(...page);
+    await between?.();
   }
 }
+
+export const searchRankCases: Cases = {
+  "puts the tasks first that say more of what is looked for": searching(async ({ store, search, expect }) => {
+    const many = " and other things that nobody looks for".repeat(40);
+    await over(store, "much", "boat, boat, boat: a boat is a boat");
+    await over(store, "little", `boat${many}`);
+    await over(store, "none", many);
+    expect(await ids(search, "boat")).toEqual(["much", "little"]);
+  }),
+
+  "orders by the main words of a text, then by the words it has, then by the time, the same in every store": searching(
+    async ({ store, search, expect }) => {
+      await saying(store, "long", `boat lake ${filler(1000)}`);
+      // Once in a hundred words, and less often.
+      await saying(store, "main", `${times("boat", 10)}${filler(990)}`);
+      await saying(store, "often", `${times("boat", 9)}${filler(991)}`);
+      await saying(store, "short", "boat");
+      await saying(store, "twice", "boat boat");
+      await saying(store, "again", "a boat");
+      await saying(store, "three", "boat boat boat lake");
+      expect(await ids(search, "boat")).toEqual(["three", "main", "short", "again", "twice", "often", "long"]);
+      expect(await ids(search, "boa*")).toEqual(["three", "main", "short", "again", "twice", "often", "long"]);
+      expect(await ids(search, "boat lake")).toEqual(["three", "long"]);
+      // Texts add up: two short ones count more than one.
+      await append(store, adding("long", said("this boat"), said("that boat"), said("no boat")));
+      expect((await ids(search, "boat"))[0]).toEqual("long");
+    },
+  ),
+
+  "orders phrases and beginnings as the words in them": searching(async ({ store, search, expect }) => {
+    await saying(store, "main", `${times("red boat", 3)}${filler(100)}`);
+    await saying(store, "some", `${times("red", 3)} boat`);
+    await saying(store, "begin", "boats boating boathouse red boat red boat red");
+    expect(await ids(search, '"red boat"')).toEqual(["main", "some", "begin"]);
+    expect(await ids(search, "boat*")).toEqual(["main", "some", "begin"]);
+    expect(await ids(search, "red")).toEqual(["begin", "some", "main"]);
+  }),
+
+  "orders as before whatever others store": searching(async ({ store, search, expect }) => {
+    await saying(store, "one", "boat and four other words");
+    await saying(store, "three", `${times("boat", 3)}${filler(60)}`);
+    await saying(store, "lake", "a boat on the lake, on the lake");
+    const queries = ["boat", "boat lake", "boa* lak*"];
+    const before = [];
+    for (const query of queries) before.push(await ids(search, query));
+    // An index that counts over all texts has other averages now.
+    for (let n = 0; n < 10; n += 1) await saying(store, `bob-${n}`, `boat ${filler(n * 200)}`, bob);
+    await saying(store, "bob-lake", times("lake", 3000), bob);
+    const other = { agent: "other", owner: "alice" };
+    await saying(store, "other", times("boat", 3000), other);
+    const after = [];
+    for (const query of queries) after.push(await ids(search, query));
+    expect(after).toEqual(before);
+    expect(before[0]).toEqual(["three", "one", "lake"]);
+  }),
+
+  "keeps the order from page to page, also where tasks are added meanwhile": searching(
+    async ({ store, search, expect }) => {
+      const texts = [
+        "boat",
+        "a boat",
+        "a boat here",
+        times("boat", 3),
+        `boat ${filler(500)}`,
+        `${filler(90)}boat boat`,
+      ];
+      for (const [at, text] of [...texts, ...texts].entries()) await saying(store, `t${at}`, text);
+      const all = await ids(search, "boat");
+      expect(all.length).toEqual(12);
+      for (const limit of [1, 5, 12]) expect(await paged(search, "boat", limit)).toEqual(all);
+      // It comes last, so no task of the pages before moves.
+      let added = 0;
+      const add = () => saying(store, `late${(added += 1)}`, `boat ${filler(2000)}`);
+      const found = await paged(search, "boat", 6, async () => (added < 2 ? add() : undefined));
+      expect(found.slice(0, 12)).toEqual(all);
+      expect((await find(search, "boat")).total).toEqual(14);
+    },
+  ),
+
+  "orders the same whether texts were stored in pieces, in several turns, or before the search was switched on":
+    searching(async ({ store, search, expect }) => {
+      const paused = (id: string) => status(id, "TASK_STATE_INPUT_REQUIRED");
+      const more = { append: true };
+      await append(store, making("pieces", { text: "one" }));
+      const task = key("pieces");
+      await append(store, { task, records: [working("pieces"), chunk("pieces", "a", "boat bo"), paused("pieces")] });
+      await append(store, { task, records: [said("two"), working("pieces"), chunk("pieces", "a", "at boat", more)] });
+      await append(store, { task, records: [chunk("pieces", "a", " lake", more), completed("pieces")] });
+      await over(store, "whole", "two", "boat boat boat");
+      await over(store, "short", "boat");
+      await append(store, making("replaced", { text: "one" }));
+      const first = [chunk("replaced", "a", times("boat", 5)), paused("replaced")];
+      await append(store, adding("replaced", ...first));
+      await append(store, adding("replaced", chunk("replaced", "a", "a boat"), completed("replaced")));
+      const order = ["whole", "pieces", "short", "replaced"];
+      expect(await ids(search, "boat")).toEqual(order);
+      expect(await ids(search, '"boat boat boat lake"')).toEqual(["pieces"]);
+      await search.use(false);
+      await search.use(true);
+      expect(await ids(search, "boat")).toEqual(order);
+      await store.sweep({ now: 0, compactBefore: 9000, limit: 9 });
+      expect(await ids(search, "boat")).toEqual(order);
+    }),
+};

@@ -11,23 +11,23 @@ import type {
   TaskAppend,
 } from "@parley/server/internal/store/index";
 import {
+  adding,
   alice,
   codeOf,
   completed,
   folded,
-  key,
   making,
   plain,
   status,
+  sharing,
   type Case,
   type Cases,
-  type Expectation,
 } from "./given.ts";
+import type { Expect } from "../runner.ts";
 
 /** Two stores that have the same data open: each sees what the other one wrote. */
 
-export const sharesTasks: Case = async ({ store, expect, share }) => {
-  const other = share === undefined ? store : await share(store);
+export const sharesTasks: Case = sharing(async ({ store, other, expect }) => {
   const look = async (): Promise<unknown[]> => {
     const options = { artifacts: true };
     const loaded = await store.load(alice, "t", options);
@@ -42,22 +42,20 @@ export const sharesTasks: Case = async ({ store, expect, share }) => {
     await other.append([item]);
     expect(await look()).toEqual([folded(item.records), folded(item.records)]);
     const records = [completed("t", { time })];
-    await other.append([{ task: key("t"), records }]);
+    await other.append([adding("t", ...records)]);
     const whole = folded([...item.records, ...records]);
     expect(await look()).toEqual([whole, whole]);
     // The next task has the same id, and may get the same internal number.
     await other.sweep({ now: 0, deleteBefore: time + 1, limit: 9 });
     expect(await store.load(alice, "t", { artifacts: true })).toEqual(undefined);
   }
-  if (other !== store) await other.close();
-};
+});
 
 /** Enough tasks that a store keeps counters instead of counting them. */
 const many = 2_500;
 const [working, done] = ["TASK_STATE_WORKING", "TASK_STATE_COMPLETED"] as const;
 
-export const totalsByTime: Case = async ({ store, expect, share }) => {
-  const other = share === undefined ? store : await share(store);
+export const totalsByTime: Case = sharing(async ({ store, other, expect }) => {
   const tasks = new Tasks(other);
   const check = (): Promise<void> => tasks.check(store, expect);
   const each = (from: number, to: number, step = 2): string[] =>
@@ -92,8 +90,7 @@ export const totalsByTime: Case = async ({ store, expect, share }) => {
   await check();
   await tasks.sweep(14_000);
   await check();
-  if (other !== store) await other.close();
-};
+});
 
 /** The tasks that a store should have. */
 class Tasks {
@@ -118,7 +115,7 @@ class Tasks {
     await this.#append(
       ids.map((id) => {
         this.#places.set(id, { state, time });
-        return { task: key(id), records: [status(id, state, { time })] };
+        return adding(id, status(id, state, { time }));
       }),
     );
   }
@@ -130,7 +127,7 @@ class Tasks {
     }
   }
 
-  async check(store: Store, expect: (actual: unknown) => Expectation): Promise<void> {
+  async check(store: Store, expect: Expect): Promise<void> {
     for (const state of [undefined, working, done]) {
       const found: number[] = [];
       const wanted: number[] = [];
@@ -151,8 +148,7 @@ class Tasks {
 }
 
 /** Where a store counts its processes: all of them see the heartbeats of each, by the clock of the store. */
-export const countsProcesses: Case = async ({ store, expect, share }) => {
-  const other = share === undefined ? store : await share(store);
+export const countsProcesses: Case = sharing(async ({ store, other, expect }) => {
   if (store.nodes === undefined || other.nodes === undefined) return;
   const names = async (nodes: StoreNodes): Promise<string[]> =>
     (await nodes.beat("one")).map(({ name }) => name).sort();
@@ -171,8 +167,7 @@ export const countsProcesses: Case = async ({ store, expect, share }) => {
   await other.nodes.forget(["one", "nobody"]);
   expect((await other.nodes.beat(odd)).map(({ name }) => name)).toEqual([odd]);
   expect(await names(store.nodes)).toEqual(["one", odd]);
-  if (other !== store) await other.close();
-};
+});
 
 /* Budgets that processes share. A store without them passes. Budgets come back so slowly here that nothing does while a case runs. */
 
@@ -192,7 +187,7 @@ async function take(rates: StoreRates, key: string, use: Partial<RateUse>): Prom
   return [answer.taken, usedOf(answer)];
 }
 
-function withRates(body: (rates: StoreRates, expect: (actual: unknown) => Expectation) => Promise<void>): Case {
+function withRates(body: (rates: StoreRates, expect: Expect) => Promise<void>): Case {
   return async ({ store, expect }) => {
     if (store.rates !== undefined) await body(store.rates, expect);
   };
@@ -267,10 +262,9 @@ export const rateCases: Cases = {
   },
 };
 
-export const sharesRates: Case = async ({ store, expect, share }) => {
-  const other = share === undefined ? store : await share(store);
-  if (store.rates !== undefined && other.rates !== undefined) {
-    const [one, two] = [store.rates, other.rates];
+export const sharesRates: Case = sharing(async ({ store, other, expect }) => {
+  const [one, two] = [store.rates, other.rates];
+  if (one !== undefined && two !== undefined) {
     expect(await take(one, "a", { used: 3 })).toEqual([0, 3]);
     expect(await take(two, "a", { wanted: 5 })).toEqual([5, 8]);
     expect(await take(one, "a", { wanted: 5 })).toEqual([2, 10]);
@@ -283,8 +277,7 @@ export const sharesRates: Case = async ({ store, expect, share }) => {
     const taken = (await Promise.all(calls)).flat().reduce((sum, answer) => sum + answer.taken, 0);
     expect(taken).toEqual(500);
   }
-  if (other !== store) await other.close();
-};
+});
 
 /* What processes tell each other. A store without notes passes. */
 
@@ -299,7 +292,7 @@ async function read(notes: StoreNotes, keys: readonly string[], at: number = now
   return keys.map((key) => found.get(key));
 }
 
-function withNotes(body: (notes: StoreNotes, expect: (actual: unknown) => Expectation) => Promise<void>): Case {
+function withNotes(body: (notes: StoreNotes, expect: Expect) => Promise<void>): Case {
   return async ({ store, expect }) => {
     if (store.notes !== undefined) await body(store.notes, expect);
   };
@@ -362,13 +355,11 @@ export const noteCases: Cases = {
   },
 };
 
-export const sharesNotes: Case = async ({ store, expect, share }) => {
-  const other = share === undefined ? store : await share(store);
+export const sharesNotes: Case = sharing(async ({ store, other, expect }) => {
   if (store.notes !== undefined && other.notes !== undefined) {
     await store.notes.write([noteOf("a", "1")], now);
     expect(await read(other.notes, ["a"])).toEqual(["1"]);
     await other.notes.write([noteOf("a", "2")], now);
     expect(await read(store.notes, ["a"])).toEqual(["2"]);
   }
-  if (other !== store) await other.close();
-};
+});

@@ -1,6 +1,9 @@
-import type { ListQuery, Store } from "@parley/server/internal/store/index";
 import {
+  adding,
   alice,
+  all,
+  bare,
+  idsOf,
   append,
   chunk,
   completed,
@@ -16,13 +19,7 @@ import {
 } from "./given.ts";
 import { find, ids, searching } from "./search-cases.ts";
 
-const bare = { limit: 100, artifacts: false } as const;
-
-async function idsOf(store: Store, query: Partial<ListQuery> = {}): Promise<readonly string[]> {
-  return (await store.list(alice, { ...bare, ...query })).tasks.map(({ task }) => task.id);
-}
-
-const all = { artifacts: true } as const;
+const swept = (deleted: number, compacted: number, more = false) => ({ deleted, compacted, more });
 
 /** Retention: what `sweep` deletes and compacts. */
 export const retentionCases: Cases = {
@@ -30,11 +27,11 @@ export const retentionCases: Cases = {
     async ({ store, search, expect }) => {
       const asked = status("t", "TASK_STATE_INPUT_REQUIRED");
       await append(store, making("t"));
-      await append(store, { task: key("t"), records: [chunk("t", "a", "a red sail"), chunk("t", "b", "mast"), asked] });
+      await append(store, adding("t", chunk("t", "a", "a red sail"), chunk("t", "b", "mast"), asked));
       expect(await ids(search, "red")).toEqual(["t"]);
       await search.use(false);
       const more = [chunk("t", "a", "boat on a lake", { append: true }), chunk("t", "b", "oars", { append: false })];
-      await append(store, { task: key("t"), records: [...more, completed("t")] });
+      await append(store, adding("t", ...more, completed("t")));
       await store.sweep({ now: 0, compactBefore: 9000, limit: 9 });
       await search.use(true);
       expect(await ids(search, "red sailboat lake")).toEqual(["t"]);
@@ -49,8 +46,8 @@ export const retentionCases: Cases = {
       making("running", { time: 10 }),
       making("young", { time: 10 }),
       making("alone", { time: 10, contextId: "its own" }),
-      { task: key("old"), records: [chunk("old", "a", "x"), completed("old", { time: 99, text: "bye" })] },
-      { task: key("young"), records: [completed("young", { time: 100 })] },
+      adding("old", chunk("old", "a", "x"), completed("old", { time: 99, text: "bye" })),
+      adding("young", completed("young", { time: 100 })),
       {
         task: key("alone"),
         records: [completed("alone", { time: 50 })],
@@ -61,11 +58,7 @@ export const retentionCases: Cases = {
         ],
       },
     ]);
-    expect(await store.sweep({ now: 0, deleteBefore: 100, limit: 9 })).toEqual({
-      deleted: 2,
-      compacted: 0,
-      more: false,
-    });
+    expect(await store.sweep({ now: 0, deleteBefore: 100, limit: 9 })).toEqual(swept(2, 0));
     for (const id of ["old", "alone"]) {
       expect(await store.head(alice, id)).toEqual(undefined);
       expect(await store.load(alice, id, all)).toEqual(undefined);
@@ -177,21 +170,9 @@ export const retentionCases: Cases = {
     await append(store, { ...item, records });
     await append(store, making("running", { time: 1 }));
     const before = await headOf(store, key("t"));
-    expect(await store.sweep({ now: 0, compactBefore: 99, limit: 9 })).toEqual({
-      deleted: 0,
-      compacted: 0,
-      more: false,
-    });
-    expect(await store.sweep({ now: 0, compactBefore: 100, limit: 9 })).toEqual({
-      deleted: 0,
-      compacted: 1,
-      more: false,
-    });
-    expect(await store.sweep({ now: 0, compactBefore: 100, limit: 9 })).toEqual({
-      deleted: 0,
-      compacted: 0,
-      more: false,
-    });
+    expect(await store.sweep({ now: 0, compactBefore: 99, limit: 9 })).toEqual(swept(0, 0));
+    expect(await store.sweep({ now: 0, compactBefore: 100, limit: 9 })).toEqual(swept(0, 1));
+    expect(await store.sweep({ now: 0, compactBefore: 100, limit: 9 })).toEqual(swept(0, 0));
     const head = await headOf(store, key("t"));
     expect(head).toEqual({ ...before, firstSeq: head.firstSeq, bytes: head.bytes });
     expect(head.firstSeq > 1).toEqual(true);
@@ -204,25 +185,19 @@ export const retentionCases: Cases = {
     const left = records.map((record, index) => ({ ...record, seq: index + 1 })).slice(head.firstSeq - 1);
     expect((await store.read(alice, "t", { after: 0, limit: 99 }))?.records).toEqual(left);
     expect((await store.conversation({ ...alice, contextId: context }, { limit: 9 })).entries.length).toEqual(6);
-    expect(await store.sweep({ now: 0, deleteBefore: 100, limit: 9 })).toEqual({
-      deleted: 1,
-      compacted: 0,
-      more: false,
-    });
+    expect(await store.sweep({ now: 0, deleteBefore: 100, limit: 9 })).toEqual(swept(1, 0));
     expect(await store.load(alice, "t", all)).toEqual(undefined);
   },
 
   async "a sweep handles at most the limit, and tells if there is more"({ store, expect }) {
     const ids = ["a", "b", "c", "d", "e"];
     await store.append(ids.map((id) => making(id, { time: 10 })));
-    await store.append(
-      ids.map((id, index) => ({ task: key(id), records: [chunk(id, "x", "y"), completed(id, { time: 10 + index })] })),
-    );
+    await store.append(ids.map((id, index) => adding(id, chunk(id, "x", "y"), completed(id, { time: 10 + index }))));
     const sweep = { now: 0, deleteBefore: 13, compactBefore: 99, limit: 2 };
-    expect(await store.sweep(sweep)).toEqual({ deleted: 2, compacted: 0, more: true });
+    expect(await store.sweep(sweep)).toEqual(swept(2, 0, true));
     expect(await idsOf(store)).toEqual(["e", "d", "c"]);
-    expect(await store.sweep(sweep)).toEqual({ deleted: 1, compacted: 1, more: true });
-    expect(await store.sweep(sweep)).toEqual({ deleted: 0, compacted: 1, more: false });
-    expect(await store.sweep(sweep)).toEqual({ deleted: 0, compacted: 0, more: false });
+    expect(await store.sweep(sweep)).toEqual(swept(1, 1, true));
+    expect(await store.sweep(sweep)).toEqual(swept(0, 1));
+    expect(await store.sweep(sweep)).toEqual(swept(0, 0));
   },
 };

@@ -1,6 +1,7 @@
 import type { Owner, Store, SweepOptions, Upkeep } from "@parley/server/internal/store/index";
 import type { TaskState } from "@parley/a2a/internal/model/index";
 import {
+  adding,
   alice,
   append,
   bob,
@@ -11,6 +12,7 @@ import {
   key,
   making,
   status,
+  sharing,
   type Case,
   type Cases,
   type Given,
@@ -149,7 +151,7 @@ export const upkeepCases: Cases = {
         { effect: "feature", op: "set", feature: "f", key: "a", value: "1", due: 5 },
       ],
     });
-    await append(store, { task: key("t"), records: [chunk("t", "a", "x"), completed("t", { time: 2 })] });
+    await append(store, adding("t", chunk("t", "a", "x"), completed("t", { time: 2 })));
     expect(await upkeep.remove({}, 9)).toEqual({ deleted: 1, conversations: 1, more: false });
     expect(await store.once(alice, "k", 1)).toEqual(undefined);
     expect(await store.dueFeatures({ feature: "f", now: 9, limit: 9 })).toEqual([]);
@@ -205,9 +207,10 @@ export const upkeepCases: Cases = {
       for (const owner of [alice, bob, other]) await talk(store, owner, "c1", ["1", "2", "3"]);
       await append(store, making("t", { contextId: "c2" }));
       const every: Owner[] = [];
-      for (let page = await upkeep.owners({ limit: 2 }); page.length > 0;) {
+      for (let last: Owner | undefined, isFirst = true; isFirst || last !== undefined; isFirst = false) {
+        const page = await upkeep.owners({ limit: 2, ...(last && { after: last }) });
         every.push(...page);
-        page = await upkeep.owners({ limit: 2, after: page[page.length - 1] as Owner });
+        last = page.at(-1);
       }
       expect(every).toEqual([alice, bob, other]);
       expect(await upkeep.owners({ agent: "agent", limit: 9 })).toEqual([alice, bob]);
@@ -264,10 +267,9 @@ export const upkeepCases: Cases = {
 };
 
 /** Processes remember owners. One that is deleted by another process is not mixed up with what comes later. */
-export const sharesDeletedOwners: Case = async ({ store, expect, share }) => {
+export const sharesDeletedOwners: Case = sharing(async ({ store, other: second, expect }) => {
   const { upkeep } = store;
   if (upkeep === undefined) return;
-  const second = share === undefined ? store : await share(store);
   const carol = { agent: "agent", owner: "carol" } as const;
   await put(store, "first", completedState, 5);
   await put(second, "second", completedState, 5);
@@ -286,5 +288,4 @@ export const sharesDeletedOwners: Case = async ({ store, expect, share }) => {
     expect((await each.once(alice, "key c", 1))?.hash).toEqual("h");
     expect((await each.list(carol, { limit: 9, artifacts: false })).total).toEqual(1);
   }
-  if (second !== store) await second.close();
-};
+});

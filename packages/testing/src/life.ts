@@ -3,7 +3,7 @@ import type { Agent, AgentOutput, TurnBase } from "@parley/a2a/internal/protocol
 import type { Store } from "@parley/server/internal/store/index";
 import type { FetchHandler } from "@parley/a2a/internal/transport/server/fetch";
 import type { FetchLike } from "@parley/a2a/internal/transport/client/binding";
-import type { SteppedClock } from "./clock.ts";
+import type { SteppedClock } from "./fake-clock.ts";
 
 /**
  * The view of one server process: store, clock, log and agent. When it is killed, all of it stops at once, as with
@@ -95,7 +95,7 @@ export class Life {
     if (output instanceof Promise) return this.#alive(output);
     if (typeof output !== "object" || !("next" in output)) return output;
     const step = <Result>(run: () => Promise<Result>): Promise<Result> => (this.#isOver ? never() : this.#alive(run()));
-    const steps = Object.create(output) as typeof output;
+    const steps: typeof output = Object.create(output);
     steps.next = () => step(() => output.next());
     steps.return = (value) => step(() => output.return(value));
     steps.throw = (error) => step(() => output.throw(error));
@@ -123,7 +123,7 @@ function withClock(turn: TurnBase, clock: Clock): TurnBase {
       if (name === "clock") return clock;
       // The members are private fields of the turn itself.
       const member: unknown = Reflect.get(target, name, target);
-      return typeof member === "function" ? (member.bind(target) as unknown) : member;
+      return typeof member === "function" ? member.bind(target) : member;
     },
   });
 }
