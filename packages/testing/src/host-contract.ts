@@ -74,7 +74,7 @@ const serviceCases: HostCases = {
   }) => {
     const host = await serve([mountOf(talker("A", { path: "/a" }))], { authenticator: onlyAda() });
     const answer = await host.fetch("/a/.well-known/agent-card.json", { headers: { "a2a-version": "1.0" } });
-    const card: AgentCard = await answer.json();
+    const card = (await answer.json()) as AgentCard;
     const { name, capabilities, supportedInterfaces, securityRequirements = [] } = card;
     expect(name).toEqual("A");
     expect(capabilities).toEqual({ streaming: true });

@@ -95,7 +95,7 @@ export class Life {
     if (output instanceof Promise) return this.#alive(output);
     if (typeof output !== "object" || !("next" in output)) return output;
     const step = <Result>(run: () => Promise<Result>): Promise<Result> => (this.#isOver ? never() : this.#alive(run()));
-    const steps: typeof output = Object.create(output);
+    const steps = Object.create(output) as typeof output;
     steps.next = () => step(() => output.next());
     steps.return = (value) => step(() => output.return(value));
     steps.throw = (error) => step(() => output.throw(error));
@@ -123,7 +123,7 @@ function withClock(turn: TurnBase, clock: Clock): TurnBase {
       if (name === "clock") return clock;
       // The members are private fields of the turn itself.
       const member: unknown = Reflect.get(target, name, target);
-      return typeof member === "function" ? member.bind(target) : member;
+      return typeof member === "function" ? (member.bind(target) as unknown) : member;
     },
   });
 }

@@ -80,14 +80,14 @@ class ObserverSuite {
   async serve(onMessage: (turn: Turn) => ReturnType<Agent["execute"]>): Promise<Client> {
     const agent = defineAgent({ name: "Observed", description: "Observed", version: "1", skills: [], onMessage });
     const { observer } = this.given;
-    const observed: Observer = Object.create(observer, {
+    const observed = Object.create(observer, {
       gauges: {
         value: (gauges: Gauges) => {
           this.gauges.push(gauges);
           return observer.gauges?.(gauges);
         },
       },
-    });
+    }) as Observer;
     const logger = this.#logger;
     const server = await this.#binding.serve(agent, { observer: observed, logger });
     this.#closing.push(() => server.close());

@@ -92,7 +92,7 @@ function parseFile(text: string, where: string, prefix = ""): FileContent {
     const yaml = parseDocument(text, { prettyErrors: true });
     const [error] = yaml.errors;
     if (error !== undefined) throw new FormatError(error.message);
-    const content: Json = yaml.toJS();
+    const content = yaml.toJS() as Json;
     return StrictMap.read(content, where, readFileContent);
   } catch (error) {
     if (!(error instanceof FormatError)) throw error;

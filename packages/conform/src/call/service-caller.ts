@@ -17,7 +17,7 @@ import { grpcBinding } from "@parley/grpc/client";
 import { methods, type Caller, type OpenStream, type Outcome, type Place } from "./caller.ts";
 import { wireError, type WireError } from "../judge/errors.ts";
 import type { Json, JsonMap, Transport } from "../acts/format.ts";
-import { asJson, isList, member } from "../acts/values.ts";
+import { asJson, isList, member, textOf } from "../acts/values.ts";
 import { fetchCard, jsonRpcCaller, restCaller } from "./http-callers.ts";
 import { Deadline, NoAnswer } from "./http.ts";
 import { shapeProblem } from "../judge/shapes.ts";
@@ -32,8 +32,8 @@ import { InvalidAnswer, LiveStream } from "./stream.ts";
 const decodeStatus: GrpcWire["decodeError"] = (status, body) => {
   const error = member(body, "error");
   const details = member(error, "details");
-  const metadata = { grpc: String(member(error, "status")), http: String(status) };
-  return new A2AError("InternalError", String(member(error, "message")), {
+  const metadata = { grpc: textOf(member(error, "status") ?? ""), http: String(status) };
+  return new A2AError("InternalError", textOf(member(error, "message") ?? ""), {
     metadata,
     details: isList(details) ? details : [],
   });

@@ -174,8 +174,7 @@ const maxDepth = 200;
 export function parseJson(text: string): Json | undefined {
   if (depthOf(text) > maxDepth) throw new InvalidAnswer(`the JSON has more than ${maxDepth} levels`);
   try {
-    const value: Json = JSON.parse(text);
-    return value;
+    return JSON.parse(text) as Json;
   } catch {
     return undefined;
   }

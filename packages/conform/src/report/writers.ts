@@ -23,9 +23,9 @@ import {
 } from "./report.ts";
 
 /** Version of this package. */
-const { version }: { readonly version: string } = JSON.parse(
-  readFileSync(new URL("../../package.json", import.meta.url), "utf8"),
-);
+const { version } = JSON.parse(readFileSync(new URL("../../package.json", import.meta.url), "utf8")) as {
+  readonly version: string;
+};
 
 /** The report as JSON on one line: the verdict, and a report for each binding (ACTS §13). */
 export function jsonReport(report: Report, options: ReporterOptions = {}): string {

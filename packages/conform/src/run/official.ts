@@ -132,7 +132,7 @@ const delivered =
 
 /** Some official files refer to the step `create` as `create-task`. */
 function renamed(steps: readonly Step[]): readonly Step[] {
-  return JSON.parse(JSON.stringify(steps).replaceAll("create-task", "create"));
+  return JSON.parse(JSON.stringify(steps).replaceAll("create-task", "create")) as readonly Step[];
 }
 
 const deliveredWithCredentials: Check = [

@@ -136,14 +136,14 @@ export function writeParts(
   messages: readonly object[],
 ): readonly Part[] {
   // Drops `undefined`, as the wire does.
-  const plain: readonly JsonObject[] = JSON.parse(JSON.stringify(messages));
+  const plain = JSON.parse(JSON.stringify(messages)) as readonly JsonObject[];
   if (versions[version].versions.length > 0) return [partWith(version, check, maxBytes, plain)];
   return plain.map((message, at) => partWith(version, check, maxBytes, message, at));
 }
 
 /** The part with one message. Throws as `writeParts()` does. */
 export function writePart(version: A2uiVersion, check: Check, maxBytes: number, message: object): Part {
-  const plain: JsonObject = JSON.parse(JSON.stringify(message));
+  const plain = JSON.parse(JSON.stringify(message)) as JsonObject;
   return partWith(version, check, maxBytes, versions[version].versions.length === 0 ? plain : [plain]);
 }
 

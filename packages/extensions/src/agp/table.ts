@@ -119,7 +119,7 @@ export class RouteTable {
   }
 
   entries(capability?: string): AgpTable {
-    const routes: Record<string, RouteEntry[]> = Object.create(null);
+    const routes = Object.create(null) as Record<string, RouteEntry[]>;
     for (const { capability: name, path, cost, policy } of this.live(capability)) {
       (routes[name] ??= []).push({ path, cost, policy });
     }

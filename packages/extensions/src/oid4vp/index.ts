@@ -118,8 +118,7 @@ class TurnPresentations implements Presentations {
   async #stored(key: string): Promise<Oid4vpRequest> {
     const row = (await this.#turn.rows.read()).find((each) => each.key === key);
     if (row === undefined) throw mistake(call, "the request of this turn is not stored");
-    const request: Oid4vpRequest = JSON.parse(row.value);
-    return request;
+    return JSON.parse(row.value) as Oid4vpRequest;
   }
 }
 

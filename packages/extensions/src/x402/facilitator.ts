@@ -120,7 +120,7 @@ async function asked<T>(
   until?.addEventListener("abort", stop, { once: true });
   try {
     return await new Promise<T>((resolve, reject) => {
-      late.signal.addEventListener("abort", () => reject(late.signal.reason), { once: true });
+      late.signal.addEventListener("abort", () => reject(late.signal.reason as Error), { once: true });
       ask(late.signal).then(resolve, reject);
     });
   } finally {
@@ -137,8 +137,7 @@ const verificationSchema = object<Verification>({
 
 function jsonOf(text: string): JsonValue | undefined {
   try {
-    const value: JsonValue = JSON.parse(text);
-    return value;
+    return JSON.parse(text) as JsonValue;
   } catch {
     return undefined;
   }

@@ -348,7 +348,7 @@ export function memoryLedger({ bytes = 16 << 20 }: MemoryLedgerOptions = {}): Pa
   let taken = 0;
   const find = (task: string): SentPayment | undefined => {
     const text = payments.get(task);
-    return text === undefined ? undefined : JSON.parse(text);
+    return text === undefined ? undefined : (JSON.parse(text) as SentPayment);
   };
   return {
     keep(task, payment) {

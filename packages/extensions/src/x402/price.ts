@@ -1,6 +1,6 @@
 import { utf8Length } from "@parley/a2a/internal/base/index";
 import { type Content, type JsonObject } from "@parley/a2a/internal/model/index";
-import { type AgentYield, MessageRefused } from "@parley/a2a/internal/protocol/index";
+import { type AgentEvent, type AgentYield, MessageRefused } from "@parley/a2a/internal/protocol/index";
 import { fitting, mistake } from "../shared/values.ts";
 import { maxOptions, requirementsSchema, type PaymentRequirements } from "./types.ts";
 
@@ -142,7 +142,7 @@ export async function* worked<Result, Order>(
         if (asked) throw new PaymentRequired();
         return step.value;
       }
-      for (const event of Array.isArray(step.value) ? step.value : [step.value]) {
+      for (const event of eventsIn(step.value)) {
         const state = event.kind === "status" ? event.state : undefined;
         // The engine would end the function here, before the settlement.
         if (event.kind === "reply" || state === "TASK_STATE_COMPLETED") {
@@ -155,6 +155,10 @@ export async function* worked<Result, Order>(
   } finally {
     await output.return(undefined as never);
   }
+}
+
+function eventsIn(output: AgentYield): readonly AgentEvent[] {
+  return "kind" in output ? [output] : output;
 }
 
 function isGenerator<Result>(output: unknown): output is AsyncGenerator<AgentYield, Result, void> {

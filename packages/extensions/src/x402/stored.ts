@@ -59,11 +59,11 @@ export function paymentsOf(rows: readonly ExtensionRow[]): StoredPayments {
   const receipts: PaymentReceipt[] = [];
   const orders = new Map<string, unknown>();
   for (const { key, value } of rows) {
-    if (key.startsWith(receiptPrefix)) receipts.push(JSON.parse(value));
+    if (key.startsWith(receiptPrefix)) receipts.push(JSON.parse(value) as PaymentReceipt);
     else if (key.startsWith(chargePrefix)) {
-      charges.set(key.slice(chargePrefix.length), JSON.parse(value));
+      charges.set(key.slice(chargePrefix.length), JSON.parse(value) as StoredCharge);
     } else if (key.startsWith(orderPrefix)) {
-      const { order }: StoredOrder = JSON.parse(value);
+      const { order } = JSON.parse(value) as StoredOrder;
       if (order !== undefined) orders.set(key.slice(orderPrefix.length), order);
     }
   }

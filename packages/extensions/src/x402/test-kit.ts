@@ -108,7 +108,7 @@ async function failing(
   if (typeof fault === "object") return fault.reason;
   if (fault === "throw") throw new Error("The facilitator does not answer");
   return new Promise((_, reject) => {
-    signal?.addEventListener("abort", () => reject(signal.reason), { once: true });
+    signal?.addEventListener("abort", () => reject(signal.reason as Error), { once: true });
   });
 }
 
@@ -126,7 +126,7 @@ interface TestPayload {
 
 /** Payments of test wallets have this form. */
 function testPayload({ payload }: PaymentPayload): TestPayload {
-  return JSON.parse(JSON.stringify(payload));
+  return JSON.parse(JSON.stringify(payload)) as TestPayload;
 }
 
 /** Depends on the same as a real signature: authorization, network and token. */

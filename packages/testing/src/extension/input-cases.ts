@@ -182,7 +182,7 @@ function saying({ fields }: ExtensionReader, odd: JsonValue): Interceptor {
     if (typeof value !== "object" || value === null) return value;
     const own = Object.fromEntries(Object.entries(value).map(([name, each]) => [name, spoiled(each)]));
     if ("data" in value) return value;
-    return { ...own, ...(Array.isArray(own["parts"]) && { parts: [...own["parts"], ...parts] }), metadata };
+    return { ...own, ...(Array.isArray(own["parts"]) && { parts: own["parts"].concat(parts) }), metadata };
   };
   return (next) => ({
     call: (operation, request, context) => next.call(operation, request, context),
@@ -205,7 +205,11 @@ function spoiledEvent<T extends object>(event: T, spoiled: (value: unknown) => u
 /** Reads every member of an extension's result, some levels deep. */
 function looked(value: unknown, depth = 3): void {
   if (depth === 0 || typeof value !== "object" || value === null || value instanceof Promise) return;
-  for (let at: object | null = value; at !== null && at !== Object.prototype; at = Object.getPrototypeOf(at)) {
+  for (
+    let at: object | null = value;
+    at !== null && at !== Object.prototype;
+    at = Object.getPrototypeOf(at) as object | null
+  ) {
     for (const [name, property] of Object.entries(Object.getOwnPropertyDescriptors(at))) {
       if (property.get !== undefined || property.value !== undefined) looked(Reflect.get(value, name), depth - 1);
     }

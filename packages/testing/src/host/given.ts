@@ -76,14 +76,14 @@ export class ServedHost {
   /** What the agent at a path answers; the status where that is an error. */
   async reply(path: string, text = "hello", headers: Readonly<Record<string, string>> = {}): Promise<string | number> {
     const answer = await this.say(path, text, { headers });
-    const { message }: { message?: { parts: { text: string }[] } } = await answer.json();
+    const { message } = (await answer.json()) as { message?: { parts: { text: string }[] } };
     return message?.parts[0]?.text ?? answer.status;
   }
 
   /** The name on the card at a path; the status if there is none. */
   async card(path: string): Promise<string | number> {
     const answer = await this.fetch(`${path}/.well-known/agent-card.json`);
-    const { name }: { name?: string } = await answer.json();
+    const { name } = (await answer.json()) as { name?: string };
     return name ?? answer.status;
   }
 

@@ -193,7 +193,7 @@ export function folded(records: readonly NewRecord[], options: Partial<LoadOptio
 
 /** The value as JSON would transport it: without prototypes, `undefined` and frozen objects. */
 export function plain<T>(value: T): T {
-  return JSON.parse(JSON.stringify(value));
+  return JSON.parse(JSON.stringify(value)) as T;
 }
 
 /** All artifacts. */

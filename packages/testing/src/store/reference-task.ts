@@ -89,9 +89,9 @@ export function foldOf(task: RefTask, { history, artifacts, mergeTextParts = fal
 
 /** The messages that one record adds to the history. */
 export function messagesOf(record: NewRecord): readonly Message[] {
-  if (record.kind === "message") return [JSON.parse(record.json)];
+  if (record.kind === "message") return [JSON.parse(record.json) as Message];
   const fold = new TaskFold({ id: "t", status: { state: "TASK_STATE_WORKING" } });
-  const event: Pick<Task, "history"> = JSON.parse(record.json);
+  const event = JSON.parse(record.json) as Pick<Task, "history">;
   if (record.kind === "task") return event.history ?? [];
   fold.applyRecord({ ...record, json: JSON.stringify({ ...event, taskId: "t" }) });
   return fold.snapshot().history ?? [];

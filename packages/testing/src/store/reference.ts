@@ -267,7 +267,7 @@ export class Reference {
       }
       this.#context(key, effect.effect === "once" ? effect.now : effect.time);
       if (effect.effect === "once") this.#keep(key, effect, { seq: 0 }, { contextId: key.contextId });
-      else this.#messages.push({ ...key, time: effect.time, message: JSON.parse(effect.json) });
+      else this.#messages.push({ ...key, time: effect.time, message: JSON.parse(effect.json) as Message });
     }
     return { ok: true, seq: 0, fence: 0 };
   }
