@@ -234,7 +234,9 @@ Not run:
     await asked("--behaviors", "none", "--junit", "verdict.xml");
     const text = await readFile(join(folder, "verdict.xml"), "utf8");
     expect(text).toContain('<testsuites name="A2A conformance" tests="13" failures="0" errors="0" skipped="10">');
-    expect(text).toContain('<skipped message="not run: the agent does not offer the test behavior tck-complete-task"/>');
+    expect(text).toContain(
+      '<skipped message="not run: the agent does not offer the test behavior tck-complete-task"/>',
+    );
     expect(text).toContain('<skipped message="not applicable: only for agents');
     expect(text).toMatch(
       /<testcase classname="verdict" name="All applicable MUST checks passed" [^>]*><skipped message="Partial: 3 .*3: needs a second caller \(--other-token\)"\/>/,
