@@ -1,6 +1,6 @@
 import { BlockList, isIP, isIPv4, isIPv6 } from "node:net";
 import type { PeerCertificate } from "@parley/a2a/internal/protocol/index";
-import { certificateIn } from "./facts.ts";
+import { certificateIn } from "./certificates.ts";
 
 /** The proxies in front of a server, and what they write into requests. */
 export interface TrustProxyOptions {

@@ -22,8 +22,8 @@ export class Calls {
     this.#serving = serving;
   }
 
-  async signal(event: Parameters<Server["signal"]>): Promise<void> {
-    await this.#ask(this.#serving()[0], (call) => ({ parley: "signal", call, event: event as SignalEvent }));
+  async signal(event: SignalEvent): Promise<void> {
+    await this.#ask(this.#serving()[0], (call) => ({ parley: "signal", call, event }));
   }
 
   /** Each of them has runs and a memory of its own. The file is copied once. */
