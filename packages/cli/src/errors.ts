@@ -1,7 +1,8 @@
 import { type A2AError, toA2AError } from "@parley/a2a/internal/model/index";
 // The class itself would load the server.
 import { cut, line } from "@parley/a2a/internal/base/display";
-import { maxLength, quote } from "./output/text.ts";
+import { quote } from "./invocation.ts";
+import { maxLength } from "./output/text.ts";
 
 /** Invalid usage. Exit code 2. */
 export class UsageError extends Error {

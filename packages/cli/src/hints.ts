@@ -1,6 +1,6 @@
 import type { JsonValue } from "@parley/a2a/internal/model/index";
 import type { CallOptions } from "./connection.ts";
-import { commandLine, quote } from "./output/text.ts";
+import { commandLine, quote } from "./invocation.ts";
 
 /** Command lines that continue a task, to be copied. */
 export interface Hints {

@@ -2,8 +2,7 @@ import { mkdir, readdir, readFile, writeFile } from "node:fs/promises";
 import { basename, join, relative, resolve } from "node:path";
 import { CommandError, UsageError } from "./errors.ts";
 import { fileReason } from "./files.ts";
-import { quote } from "./output/text.ts";
-import { version } from "./invocation.ts";
+import { quote, version } from "./invocation.ts";
 import type { Io } from "./io.ts";
 
 interface InitOptions {

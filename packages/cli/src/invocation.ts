@@ -1,6 +1,8 @@
 import { readFileSync } from "node:fs";
 import { basename, delimiter, dirname, isAbsolute, relative, resolve, sep } from "node:path";
-import { quote } from "./output/text.ts";
+import { line } from "@parley/a2a/internal/base/display";
+
+/* Command lines: the one that runs this program, and words in others. */
 
 const manifest: unknown = JSON.parse(readFileSync(new URL("../package.json", import.meta.url), "utf8"));
 
@@ -76,4 +78,17 @@ function typed(invocation: Invocation): string {
 function shortest({ script, cwd }: Invocation): string {
   const path = relative(cwd, script);
   return path.length < script.length && !isAbsolute(path) ? path : script;
+}
+
+/**
+ * Quotes a word for a POSIX shell. IDs come from the agent: without quotes, a copied command could run code of the agent.
+ */
+export function quote(word: string): string {
+  // Not cut, since the command must work.
+  const shown = line(word, Number.POSITIVE_INFINITY);
+  return /^[\w@%+=:,./-]+$/.test(shown) ? shown : `'${shown.replaceAll("'", `'\\''`)}'`;
+}
+
+export function commandLine(words: readonly string[]): string {
+  return words.map(quote).join(" ");
 }

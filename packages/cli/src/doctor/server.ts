@@ -8,7 +8,8 @@ import { callHeaders, open, type CallOptions } from "../connection.ts";
 import { explain, systemReason } from "../errors.ts";
 import type { Io } from "../io.ts";
 import type { Finding } from "../output/show.ts";
-import { byteSize, quote } from "../output/text.ts";
+import { quote } from "../invocation.ts";
+import { byteSize } from "../output/text.ts";
 
 /* Checks of the server itself: its TLS, its card, its clock. */
 

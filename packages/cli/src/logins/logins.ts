@@ -24,6 +24,9 @@ export interface Login {
   readonly secretsIn: "keychain" | "file";
 }
 
+/** A login before it is known where its secrets are stored. */
+export type NewLogin = Omit<Login, "secretsIn">;
+
 /** The secrets of a login, by names of its kind. */
 export type Secrets = Readonly<Record<string, string>>;
 
@@ -97,7 +100,7 @@ export class Logins {
   }
 
   /** Stores a login, replacing one for the same scheme. */
-  async save(login: Omit<Login, "secretsIn">, secrets: Secrets): Promise<Login> {
+  async save(login: NewLogin, secrets: Secrets): Promise<Login> {
     const kept = await this.#keep(login, secrets);
     const { secretsIn } = kept;
     await this.#files.write(fileOf(login), `${JSON.stringify(kept, null, 2)}\n`);
@@ -145,7 +148,7 @@ export class Logins {
     return this.#files.path(fileOf(login));
   }
 
-  async #keep(login: Omit<Login, "secretsIn">, secrets: Secrets): Promise<Stored> {
+  async #keep(login: NewLogin, secrets: Secrets): Promise<Stored> {
     try {
       const keychain = await this.#keychain();
       if (keychain !== undefined) {

@@ -12,7 +12,14 @@ import {
 } from "@parley/a2a/credentials";
 import { defined } from "@parley/a2a/internal/base/defined";
 import type { SecurityScheme } from "@parley/a2a/model";
-import type { Login, Logins, Secrets } from "./logins.ts";
+import type { Login, Logins, NewLogin, Secrets } from "./logins.ts";
+
+/** A login before it is stored. Its details can depend on the authorization server. */
+export interface EnteredLogin {
+  readonly provider: CredentialProvider;
+  login(): NewLogin;
+  secrets(): Secrets;
+}
 
 /** A stored login as credentials of a client. Its secret is read at first use. */
 export async function storedProvider(logins: Logins, login: Login): Promise<CredentialProvider> {
@@ -22,7 +29,7 @@ export async function storedProvider(logins: Logins, login: Login): Promise<Cred
 
 /** A login without OAuth, as credentials of a client. */
 export function simpleProvider(
-  { scheme, kind, settings }: Omit<Login, "secretsIn">,
+  { scheme, kind, settings }: NewLogin,
   secrets: () => Promise<Secrets>,
 ): CredentialProvider {
   const secret = async (): Promise<string> => (await secrets())["secret"] ?? "";
@@ -34,7 +41,7 @@ export function simpleProvider(
 
 /** The OAuth options of a login. */
 export async function oauthOptions(
-  { scheme, settings }: Omit<Login, "secretsIn">,
+  { scheme, settings }: NewLogin,
   secrets: () => Promise<Secrets>,
   store: TokenStore,
 ): Promise<OAuthOptions> {
