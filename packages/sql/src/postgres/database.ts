@@ -5,7 +5,7 @@ import { isStale } from "./connection.ts";
 import type { PostgresDriver, Queries, Result, Value } from "./driver.ts";
 import { isConflict, isFullDisk, isLocked, isOutage, isReadOnly, readable } from "./errors.ts";
 import { Patience, type PatientConnection } from "./patience.ts";
-import { CommitLost, readFacts, settle, Witnesses, type Witness } from "./transaction.ts";
+import { CommitLost, readFacts, settle, Witnesses, type ServerFacts, type Witness } from "./transaction.ts";
 
 /** The database as the store uses it: retries what can be retried, and rejects with errors that a client may read. */
 export interface Database {
@@ -58,16 +58,6 @@ export interface TransactionOptions {
   readonly lockTimeout?: number;
   /** Until when it is repeated while the database is away: what `deadline()` returned when its call began. Default: now. */
   readonly until?: number;
-}
-
-/** What a server and the way to it can do. */
-export interface ServerFacts {
-  /** `server_version_num`, such as 150018. */
-  readonly version: number;
-  /** Whether a pooler is in between: each transaction may then use another session of the server. */
-  readonly pooled: boolean;
-  /** Whether it only reads: a replica. */
-  readonly readOnly: boolean;
 }
 
 export interface DatabaseOptions {
