@@ -12,12 +12,13 @@ import { OpenCalls } from "../shared/calls.ts";
 import type { Bounds, Steps } from "../shared/dialect.ts";
 import { stateOfIndex, stepIndex } from "../shared/search.ts";
 import { defaultBounds, KeptTasks, readFeatures, readHead, readLog, readPage, readTask } from "../shared/tasks.ts";
+import { conditionOf } from "../shared/versions.ts";
 import type { Database } from "./database.ts";
 import { dialect, run } from "./dialect.ts";
 import type { Connection } from "./driver.ts";
 import { readable } from "./errors.ts";
 import { LogReads } from "./log-reads.ts";
-import { conditionOfVersion } from "./migrations.ts";
+import { newestVersion } from "./migrations.ts";
 import { forget, Rates, type Heartbeats } from "./nodes.ts";
 import {
   findListed,
@@ -205,7 +206,7 @@ async function whyReadOnly(connection: Connection, schema: Schema, database: Dat
   const [row] = (await connection.query(schema.text(read))).rows;
   if (int(row, 0) === 1) return "The database is read-only: the server is a replica";
   if (int(row, 1) === 1) return "The database is read-only: default_transaction_read_only is on";
-  const version = conditionOfVersion(int(row, 2));
+  const version = conditionOf(int(row, 2), newestVersion);
   if (version !== undefined) return version;
   if (int(row, 3) === 0) return "The user of the database may not write the tables";
   if (!(await hasPartition(connection, schema))) {

@@ -3,7 +3,7 @@ import { fileURLToPath } from "node:url";
 import { Worker } from "node:worker_threads";
 import type { A2AError } from "@parley/a2a/internal/model/index";
 import { unavailable } from "@parley/server/internal/store/index";
-import type { ConnectionOptions } from "./drivers/load.ts";
+import type { ConnectionOptions } from "./libraries.ts";
 import type { Identity } from "./files.ts";
 import type { Writer } from "./writer.ts";
 
