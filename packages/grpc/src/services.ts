@@ -1,5 +1,5 @@
 import { operations, type CoreName, type MethodRoute, type OperationName } from "@parley/a2a/internal/protocol/index";
-import { a2aV03, a2aV1, errorDetails, status } from "./descriptors.ts";
+import { a2aV03, a2aV1 } from "./descriptors.ts";
 import { type Additions, readSchema, type Schema, writeFile } from "./protobuf/descriptor.ts";
 import { fieldTypes, messageType, type MessageType } from "./protobuf/types.ts";
 
@@ -100,11 +100,6 @@ function serviceFile(name: string, methods: readonly MethodRoute[]): string {
     service: [service],
     syntax: "proto3",
   });
-}
-
-/** `google.rpc.Status` and the details of errors. */
-export function errorSchema(): Schema {
-  return readSchema([status, errorDetails]);
 }
 
 function serviceOf({ services }: Schema): A2AServiceType {

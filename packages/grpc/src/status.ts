@@ -3,11 +3,12 @@ import { reasonOf, wireStatuses } from "@parley/a2a/internal/model/index";
 import { isObject } from "@parley/a2a/internal/model/schema";
 import type { WireError } from "@parley/a2a/internal/transport/server/response";
 import { grpcWire, type Codec } from "@parley/a2a/internal/wire/codec";
+import { errorDetails, status } from "./descriptors.ts";
+import { readSchema } from "./protobuf/descriptor.ts";
 import { fromBase64, toBase64 } from "./protobuf/text.ts";
 import { decode } from "./protobuf/decode.ts";
 import { encode } from "./protobuf/encode.ts";
 import { type JsonObject, jsonPath, type MessageType, protoPath } from "./protobuf/types.ts";
-import { errorSchema } from "./services.ts";
 
 /** The status codes of gRPC in numeric order, with the equivalent HTTP status. */
 const statuses = [
@@ -71,7 +72,7 @@ const longestMessage = 1024;
 
 /** Translates errors between gRPC trailers and the error bodies of a version, which are those of REST. */
 export class Statuses {
-  readonly #type: MessageType = errorSchema().message("google.rpc.Status");
+  readonly #type: MessageType = readSchema([status, errorDetails]).message("google.rpc.Status");
 
   /**
    * The status of an error (A2A 1.0 §10.6). `request`: the message that the error's fields belong to. Field violations
