@@ -43,9 +43,14 @@ function causes(error: unknown): readonly unknown[] {
   return chain;
 }
 
+/** The code of an error of the system: `ENOENT`. */
+export function codeOf(error: unknown): unknown {
+  return error instanceof Error && "code" in error ? error.code : undefined;
+}
+
 export function systemReason(error: unknown): string | undefined {
   for (const cause of causes(error)) {
-    const code = cause instanceof Error && "code" in cause ? cause.code : undefined;
+    const code = codeOf(cause);
     const reason = typeof code === "string" ? systemReasons[code] : undefined;
     if (reason !== undefined) return reason;
     // fetch() blocks ports of some old services; its error has no code.

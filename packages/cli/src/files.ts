@@ -3,13 +3,12 @@ import { readFile, rm } from "node:fs/promises";
 import { once } from "node:events";
 import { resolve } from "node:path";
 import { finished } from "node:stream/promises";
-import { CommandError, UsageError } from "./errors.ts";
+import { codeOf, CommandError, UsageError } from "./errors.ts";
 import type { Io } from "./io.ts";
 
 /** Why a file cannot be used, for the user. */
 export function fileReason(error: unknown): string {
-  const code = error instanceof Error && "code" in error ? error.code : undefined;
-  switch (code) {
+  switch (codeOf(error)) {
     case "ENOENT":
       return "no such file";
     case "EISDIR":

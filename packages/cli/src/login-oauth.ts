@@ -13,8 +13,15 @@ import { answerTo } from "./files.ts";
 import { CommandError } from "./errors.ts";
 import type { Io } from "./io.ts";
 import type { NewLogin } from "./logins/logins.ts";
-import { endpointsOf, NewTokens, oauthOptions, type EnteredLogin } from "./logins/providers.ts";
-import { flowsOf, type Flow, type NamedScheme } from "./logins/schemes.ts";
+import {
+  endpointsOf,
+  flowsOf,
+  NewTokens,
+  oauthOptions,
+  type EnteredLogin,
+  type Flow,
+  type NamedScheme,
+} from "./logins/providers.ts";
 
 /** Options of `parley login` for OAuth. */
 export interface OAuthLoginOptions {

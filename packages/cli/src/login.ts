@@ -10,8 +10,14 @@ import { CommandError, UsageError } from "./errors.ts";
 import type { Io } from "./io.ts";
 import type { OAuthLoginOptions } from "./login-oauth.ts";
 import { Logins, loginUrl, type Login, type NewLogin } from "./logins/logins.ts";
-import { simpleProvider, type EnteredLogin } from "./logins/providers.ts";
-import { alternatives, flowsOf, kindOf, type NamedScheme } from "./logins/schemes.ts";
+import {
+  alternatives,
+  flowsOf,
+  kindOf,
+  simpleProvider,
+  type EnteredLogin,
+  type NamedScheme,
+} from "./logins/providers.ts";
 import { schemeKind } from "./output/show.ts";
 import { maxLength, print, type Style, table } from "./output/text.ts";
 

@@ -38,11 +38,7 @@ type Piece = Omit<TextPiece, "artifactId"> | undefined;
  * Progress for people. Content (replies, questions, artifacts) goes to standard output, everything else to standard error, so that a
  * pipe receives only the content.
  */
-export function terminalProgress(io: Io, full: boolean): Progress {
-  return new TerminalProgress(io, full);
-}
-
-class TerminalProgress implements Progress {
+export class TerminalProgress implements Progress {
   readonly #io: Io;
   readonly #style: Style;
   readonly #fold: Fold;
