@@ -134,7 +134,6 @@ export class Saver {
     await growing.end();
   }
 
-  /** Saves a complete artifact. */
   async save(artifact: Artifact): Promise<void> {
     await this.#writeAll(artifact, download(noClient, artifact, this.#reading));
   }

@@ -2,6 +2,7 @@ import { createWriteStream } from "node:fs";
 import { readFile, rm } from "node:fs/promises";
 import { once } from "node:events";
 import { resolve } from "node:path";
+import { text } from "node:stream/consumers";
 import { finished } from "node:stream/promises";
 import { codeOf, CommandError, UsageError } from "./errors.ts";
 import type { Io } from "./io.ts";
@@ -36,11 +37,8 @@ export async function readBytes(file: string, cwd: string, hint = ""): Promise<B
 }
 
 /** All of standard input as text. */
-export async function readAll(stdin: Io["stdin"]): Promise<string> {
-  const decoder = new TextDecoder();
-  let text = "";
-  for await (const chunk of stdin) text += typeof chunk === "string" ? chunk : decoder.decode(chunk, { stream: true });
-  return text + decoder.decode();
+export function readAll(stdin: Io["stdin"]): Promise<string> {
+  return text(stdin);
 }
 
 /** Asks the user. Throws UsageError if there is no answer. */
@@ -50,7 +48,6 @@ export async function answerTo(io: Io, question: string, hidden: boolean): Promi
   return text;
 }
 
-/** Reads a JSON object from a file. */
 export async function jsonOf(file: string, cwd: string): Promise<object> {
   const text = (await readBytes(file, cwd)).toString("utf8");
   try {

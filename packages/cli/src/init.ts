@@ -31,7 +31,6 @@ export const toolVersions = { "@types/node": "20.19.43", tsx: "4.23.15", typescr
 /** Tested version of the driver for a Node without SQLite. */
 export const libsqlVersion = "0.5.29";
 
-/** The name of a package for a folder. */
 export function packageName(folder: string): string {
   const name = basename(folder)
     .toLowerCase()

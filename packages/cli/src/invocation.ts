@@ -101,7 +101,6 @@ export interface Hints {
   /** Answers a form of the agent with sample data. */
   fill(taskId: string, sample: JsonValue | undefined): string;
   watch(taskId: string): string;
-  /** Saves the files of a task. */
   save(taskId: string): string;
   cancel(taskId: string): string;
   list(): string;

@@ -23,7 +23,6 @@ import type { Io } from "./io.ts";
 import { partsOf, type MessageOptions } from "./message.ts";
 import { styleFor } from "./output/text.ts";
 
-/** Options of `parley listen`. */
 interface ListenOptions extends CallOptions, FollowOptions, MessageOptions {
   readonly message?: string;
   readonly port: number;

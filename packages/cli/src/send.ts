@@ -8,7 +8,6 @@ import { hintsFor } from "./invocation.ts";
 import type { Io } from "./io.ts";
 import { partsOf, type MessageOptions } from "./message.ts";
 
-/** Options of `parley send`. */
 interface SendOptions extends CallOptions, FollowOptions, MessageOptions {
   readonly context?: string;
   readonly task?: string;

@@ -52,7 +52,6 @@ export function decodeMessage(text: string): string {
   });
 }
 
-/** Whether this is a CORS preflight request. */
 export function isPreflight(request: UniversalRequest): boolean {
   return request.method === "OPTIONS" && request.header("access-control-request-method") !== undefined;
 }

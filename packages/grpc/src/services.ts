@@ -47,7 +47,6 @@ export function serviceV1(): A2AServiceType {
   return serviceOf(readSchema([a2aV1], draft));
 }
 
-/** The service of A2A 0.3. */
 export function serviceV03(): A2AServiceType {
   return serviceOf(readSchema([a2aV03]));
 }

@@ -57,11 +57,10 @@ export function refuseHostUser({ authenticator }: Pick<Exposure, "authenticator"
   );
 }
 
-/** What an authenticator says about certificates of clients. */
-type SaysCertificates = Pick<Authenticator, "securitySchemes" | "resource">;
-
 /** Whether clients are asked for certificates: for mutual TLS (A2A 1.0 §4.5.6), or for tokens that are bound to one (RFC 8705). */
-export function asksForCertificates(authenticator: SaysCertificates | undefined): boolean {
+export function asksForCertificates(
+  authenticator: Pick<Authenticator, "securitySchemes" | "resource"> | undefined,
+): boolean {
   const { securitySchemes = {}, resource } = authenticator ?? {};
   return (
     resource?.certificateBound === true ||
@@ -111,7 +110,6 @@ export interface BindingOnPort {
   readonly port: number;
 }
 
-/** Whether a binding has a port of its own. */
 export function hasOwnPort(binding: ServerBinding | BindingOnPort): binding is BindingOnPort {
   return "port" in binding;
 }
@@ -151,7 +149,6 @@ export function bind(server: NetServer, host: string, port: number): Promise<num
   });
 }
 
-/** The port of a server that listens. */
 export function portOf(server: NetServer): number {
   const address = server.address();
   return typeof address === "object" && address !== null ? address.port : 0;

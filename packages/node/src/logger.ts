@@ -138,7 +138,6 @@ function causeLines(cause: Shown, indent: string): readonly string[] {
 
 /* Values in log records. Content of requests must neither control a terminal nor fill a disk. */
 
-/** The text on one line, with visible escapes. */
 function oneLine(text: string): string {
   return escapeControls(text.replace(/\n\s*/g, " "));
 }

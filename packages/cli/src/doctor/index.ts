@@ -7,7 +7,6 @@ import { checkAddresses, checkClients, checkVersions } from "./addresses.ts";
 import { checkCard, checkClock, checkTls } from "./server.ts";
 import { checkStreams } from "./streams.ts";
 
-/** Options of `parley doctor`. */
 interface DoctorOptions extends CallOptions {
   readonly message?: string;
 }

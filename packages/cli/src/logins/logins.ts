@@ -143,7 +143,6 @@ export class Logins {
     return this.#files.exclusively(fileOf(login), run);
   }
 
-  /** Path of the file of a login. */
   pathOf(login: Pick<Login, "url" | "scheme">): string {
     return this.#files.path(fileOf(login));
   }

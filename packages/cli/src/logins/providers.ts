@@ -14,7 +14,6 @@ import { defined } from "@parley/a2a/internal/base/defined";
 import type { AgentCard, SecurityRequirement, SecurityScheme } from "@parley/a2a/model";
 import type { Login, Logins, NewLogin, Secrets } from "./logins.ts";
 
-/** A scheme that a card names. */
 export interface NamedScheme {
   readonly name: string;
   readonly scheme: SecurityScheme;
@@ -89,7 +88,6 @@ export function simpleProvider(
     : bearerToken(secret, { scheme });
 }
 
-/** The OAuth options of a login. */
 export async function oauthOptions(
   { scheme, settings }: NewLogin,
   secrets: () => Promise<Secrets>,
@@ -156,7 +154,6 @@ function withTokens(secrets: Secrets, key: TokenKey, tokens: StoredTokens | unde
 export class NewTokens implements TokenStore {
   /** The secrets of the login, including its tokens. */
   secrets: Secrets;
-  /** What the tokens are for. */
   key: TokenKey | undefined;
 
   constructor(secrets: Secrets) {
@@ -173,7 +170,6 @@ export class NewTokens implements TokenStore {
   }
 }
 
-/** The tokens of a stored login. */
 class LoginTokens implements TokenStore {
   readonly #logins: Logins;
   readonly #login: Login;

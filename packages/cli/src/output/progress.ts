@@ -10,7 +10,6 @@ import { line } from "@parley/a2a/internal/base/display";
 export interface Progress {
   /** An event has arrived. */
   received(event: StreamResponse): void;
-  /** Shows an event. */
   show(event: StreamResponse): void;
   /** Marks the artifacts of a task as shown. */
   known(task: Task): void;

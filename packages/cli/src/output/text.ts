@@ -16,7 +16,6 @@ export function styleFor(out: Out, env: Io["env"]): Style {
   return hasColors(out, env) ? (format, text) => styleText(format, text, { validateStream: false }) : (_, text) => text;
 }
 
-/** Whether text for `out` has colors. */
 export function hasColors(out: Out, env: Io["env"]): boolean {
   const force = env["FORCE_COLOR"];
   if (force !== undefined) return force !== "0" && force !== "false";

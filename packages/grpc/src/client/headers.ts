@@ -12,7 +12,6 @@ import { decodeMessage } from "../metadata.ts";
 import type { MessageType } from "../protobuf/types.ts";
 import { statusCode, type Statuses } from "../status.ts";
 
-/** Headers that the transport sets. */
 const transportHeaders: ReadonlySet<string> = new Set([
   "accept",
   "connection",

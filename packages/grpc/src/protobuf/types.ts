@@ -41,7 +41,6 @@ interface FieldShape {
   readonly number: number;
   /** The name in JSON. */
   readonly name: string;
-  /** The name in the .proto file. */
   readonly protoName: string;
   readonly wire: 0 | 2;
   /** Number and wire type as written. */

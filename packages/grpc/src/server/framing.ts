@@ -26,7 +26,6 @@ export type FramesWriter = (sink: FrameSink) => Promise<Metadata>;
 export interface Framing {
   /** Adapts a reader of frames to the body. */
   reader(frames: ByteReader): ByteReader;
-  /** An answer without a message. */
   withoutMessage(trailers: Metadata): UniversalResponse;
   /** An answer with known messages. `metadata` goes into its headers. */
   whole(frames: Uint8Array, trailers: Metadata, metadata?: Metadata): UniversalResponse;

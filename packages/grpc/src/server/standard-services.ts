@@ -86,7 +86,6 @@ async function serviceIn(call: Call, input: MessageType): Promise<string> {
   return typeof service === "string" ? service : "";
 }
 
-/** A reflection request in ProtoJSON. */
 interface ReflectionRequest {
   readonly fileByFilename?: string;
   readonly fileContainingSymbol?: string;

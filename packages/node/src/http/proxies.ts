@@ -126,7 +126,6 @@ function* hopsOfLists(header: HeaderOf): Iterable<Hop> {
   }
 }
 
-/** The last item of a list, and what is before it. */
 function lastOf(list: string | undefined): { readonly item: string; readonly before: string | undefined } | undefined {
   if (list === undefined) return undefined;
   const comma = list.lastIndexOf(",");

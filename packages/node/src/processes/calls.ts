@@ -100,7 +100,6 @@ export interface Child {
   unread: number;
   /** Wake-ups were left out because of that. */
   missed: boolean;
-  /** Sends it a connection to a port. */
   send(port: number, socket: Socket): void;
 }
 

@@ -1,4 +1,5 @@
 import { setMaxListeners } from "node:events";
+import { setTimeout as pause } from "node:timers/promises";
 import { silentLogger, type Logger } from "@parley/a2a/internal/base/index";
 import { unavailable } from "@parley/server/internal/store/index";
 import { isStale } from "./connection.ts";
@@ -177,17 +178,8 @@ class RetryingDatabase implements Database {
   /** Exponential backoff with jitter, at most half a second. Ends early when the database is closed. */
   async #pause(conflicts: number, outages: number): Promise<void> {
     const { signal } = this.#closing;
-    if (signal.aborted) return;
     const most = outages > 0 ? Math.min(500, 50 * 2 ** Math.min(outages, 8)) : 5 * 2 ** conflicts;
-    await new Promise<void>((resolve) => {
-      const done = (): void => {
-        clearTimeout(timer);
-        signal.removeEventListener("abort", done);
-        resolve();
-      };
-      const timer = setTimeout(done, most * (0.5 + Math.random() / 2));
-      signal.addEventListener("abort", done);
-    });
+    await pause(most * (0.5 + Math.random() / 2), undefined, { signal }).catch(() => undefined);
   }
 
   async #attempt<T>(

@@ -206,11 +206,9 @@ export class Retention {
 /** Numbers per day. With days since 1970 they are safe integers until the year 7700. */
 const numbersPerDay = 2 ** 32;
 
-/** SQL of the next number. */
 export const nextNumber: string = `floor(extract(epoch FROM clock_timestamp()) / 86400)::bigint * ${numbersPerDay}
   + nextval('parley.numbers') % ${numbersPerDay}`;
 
-/** Days of one partition. */
 const daysPerPartition = 7;
 const numbersPerPartition = numbersPerDay * daysPerPartition;
 /** Partitions to create ahead, with that of this week. */
