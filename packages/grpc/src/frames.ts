@@ -29,9 +29,9 @@ export class FrameReader {
   #length = 0;
 
   /** Rejects a message of more than `limit` bytes by its head, with the error that `tooLarge` creates. */
-  constructor(limit: number, tooLarge: (limit: number) => A2AError = messageTooLarge) {
+  constructor(limit: number, tooLarge?: (limit: number) => A2AError) {
     this.#limit = limit;
-    this.#tooLarge = tooLarge;
+    this.#tooLarge = tooLarge ?? (() => new A2AError("RequestTooLarge", `Message larger than ${limit} bytes`));
   }
 
   /** Whether the last frame is incomplete. */
@@ -111,10 +111,6 @@ export class FrameReader {
 /** Whether decompression stopped because the result exceeds `maxOutputLength`. */
 export function exceedsLimit(thrown: unknown): boolean {
   return thrown instanceof Error && "code" in thrown && thrown.code === "ERR_BUFFER_TOO_LARGE";
-}
-
-function messageTooLarge(limit: number): A2AError {
-  return new A2AError("RequestTooLarge", `Message larger than ${limit} bytes`);
 }
 
 /** Reads four bytes. Destructuring would create an iterator. */

@@ -87,7 +87,9 @@ export class Logins {
     for (const name of await this.#files.names()) {
       if (!name.endsWith(".json")) continue;
       const stored = await this.#read(name);
-      if (stored !== undefined) found.push(withoutSecrets(stored));
+      if (stored === undefined) continue;
+      const { secrets: _, ...login } = stored;
+      found.push(login);
     }
     return found.toSorted((a, b) => (`${a.url} ${a.scheme}` < `${b.url} ${b.scheme}` ? -1 : 1));
   }
@@ -179,10 +181,6 @@ function keyOf({ url, scheme }: Pick<Login, "url" | "scheme">): string {
 
 function fileOf(login: Pick<Login, "url" | "scheme">): string {
   return `${createHash("sha256").update(keyOf(login)).digest("hex").slice(0, 32)}.json`;
-}
-
-function withoutSecrets({ secrets: _, ...login }: Stored): Login {
-  return login;
 }
 
 function isStored(value: unknown): value is Stored {

@@ -174,7 +174,9 @@ export class Retention {
   async #ended(before: number): Promise<readonly Partition[]> {
     const [row] = await this.#sql("SELECT floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint");
     const limit = Math.min(before, int(row, 0) - margin);
-    return (await partitionsOf(this.#database, this.#schema)).filter((partition) => endOf(partition) <= limit);
+    return (await partitionsOf(this.#database, this.#schema)).filter(
+      ({ to }) => (to / numbersPerDay) * 86_400_000 <= limit,
+    );
   }
 
   async #lookAt({ name, from, to }: Partition, before: number): Promise<Looked> {
@@ -223,11 +225,6 @@ export interface Partition {
   readonly to: number;
   /** Whether the user of the database may drop it. */
   readonly isOwn: boolean;
-}
-
-/** When the last task of a partition was created, in milliseconds since the Unix epoch. */
-function endOf({ to }: Partition): number {
-  return (to / numbersPerDay) * 86_400_000;
 }
 
 /** The partitions that are attached to the log, oldest first. */
