@@ -93,7 +93,7 @@ function certifiedBinding(make: typeof grpcBinding, tls: ClientTls, origins: rea
 export type ClientTls = NonNullable<DialerOptions["tls"]>;
 
 /** A `fetch` that shows a client certificate to some origins, and to no other (mutual TLS, RFC 8705). */
-export function certificateFetch(tls: ClientTls, origins: readonly string[]): FetchLike {
+function certificateFetch(tls: ClientTls, origins: readonly string[]): FetchLike {
   const { cert: _cert, key: _key, passphrase: _passphrase, ...open } = tls;
   const known = nodeDialer({ tls });
   const others = nodeDialer({ tls: open });
