@@ -113,9 +113,9 @@ export async function ready(
 
 /**
  * Continues as another program in this process, so that signals and the exit code need no forwarding.
- * @param {string} file Below the root. @param {readonly string[]} args
+ * @param {string} file Below the root. @param {readonly string[]} [args]
  */
-export async function become(file, args) {
+export async function become(file, args = []) {
   const path = join(root, file);
   process.argv = [process.execPath, path, ...args];
   await import(pathToFileURL(path).href);

@@ -1,11 +1,22 @@
-// npm start: an example agent, from a fresh clone: the data analyst, or another one by its name: npm start -- reimbursement.
+// npm start: an example agent, from a fresh clone: the data analyst, or another one by its name: npm start -- reimbursement --port 4001.
 
 import { existsSync, readdirSync } from "node:fs";
+import { parseArgs } from "node:util";
 import { become, ready } from "./ready.mjs";
 
-const [first = "", ...rest] = process.argv.slice(2);
-const named = first !== "" && !first.startsWith("-");
-const name = named ? first : "data-analyst";
+/** @param {string} why @returns {never} */
+function refuse(why) {
+  process.stderr.write(`${why}\nUsage: npm start -- [example] [--port <port>]\n`);
+  process.exit(2);
+}
+
+function given() {
+  try {
+    return parseArgs({ allowPositionals: true, options: { port: { type: "string" } } });
+  } catch (error) {
+    return refuse(error instanceof Error ? error.message : String(error));
+  }
+}
 
 /** The program of an example, below the root. @param {string} example */
 const programs = (example) =>
@@ -13,20 +24,26 @@ const programs = (example) =>
     existsSync(new URL(`../${file}`, import.meta.url)),
   );
 
+const {
+  values: { port },
+  positionals: [name = "data-analyst", ...more],
+} = given();
 const examples = readdirSync(new URL("../examples", import.meta.url))
   .filter((each) => programs(each).length > 0)
   .toSorted();
-if (!examples.includes(name)) {
-  process.stderr.write(`There is no example ${JSON.stringify(name)}. There are ${examples.join(", ")}.\n`);
-  process.exit(2);
+if (!examples.includes(name)) refuse(`There is no example ${JSON.stringify(name)}. There are ${examples.join(", ")}.`);
+if (more.length > 0) refuse(`npm start takes one example; got ${[name, ...more].join(" ")}`);
+if (port !== undefined) {
+  if (!/^\d{1,5}$/.test(port) || Number(port) > 65_535)
+    refuse(`--port must be a whole number from 0 to 65535; got ${JSON.stringify(port)}`);
+  process.env["PORT"] = port;
 }
 await ready();
 const [program = ""] = programs(name);
-const args = named ? rest : process.argv.slice(2);
 // The data analyst is built, and starts faster so.
-if (name === "data-analyst") await become("examples/data-analyst/dist/main.js", args);
+if (name === "data-analyst") await become("examples/data-analyst/dist/main.js");
 else {
   const { register: typescript } = await import("tsx/esm/api");
   typescript();
-  await become(program, args);
+  await become(program);
 }

@@ -27,9 +27,15 @@ test.each(examples)("%s has a page and tests", (name) => {
   expect(readdirSync(join(own, "test")).some((file) => file.endsWith(".test.ts"))).toBe(true);
 });
 
-test("npm start -- NAME knows every example, and lists them for an unknown name", () => {
+test.each([
+  [["../cli"], `There is no example "../cli". There are ${examples.join(", ")}.`],
+  [["files", "image"], "npm start takes one example; got files image"],
+  [["--port", "70000"], '--port must be a whole number from 0 to 65535; got "70000"'],
+  [["--prot", "4001"], "Unknown option '--prot'"],
+])("npm start -- %j says why it cannot start", (args, why) => {
   const script = join(folder, "../scripts/start.mjs");
-  const { status, stderr } = spawnSync(process.execPath, [script, "../cli"], { encoding: "utf8" });
+  const { status, stderr } = spawnSync(process.execPath, [script, ...args], { encoding: "utf8" });
   expect(status).toBe(2);
-  expect(stderr).toBe(`There is no example "../cli". There are ${examples.join(", ")}.\n`);
+  expect(stderr).toContain(why);
+  expect(stderr).toMatch(/\nUsage: npm start -- \[example\] \[--port <port>\]\n$/);
 });

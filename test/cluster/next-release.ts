@@ -5,7 +5,7 @@ import {
 } from "../../packages/sql/src/postgres/migrations.ts";
 import { Schema } from "../../packages/sql/src/postgres/schema.ts";
 import { retryWhileBusy } from "../../packages/sql/src/sqlite/driver.ts";
-import { defaultDriver, loadDriver, openConnection } from "../../packages/sql/src/sqlite/drivers/load.ts";
+import { defaultDriver, loadDriver, openConnection } from "../../packages/sql/src/sqlite/libraries.ts";
 import { migrate as migrateSqlite, versions as sqliteVersions } from "../../packages/sql/src/sqlite/migrations.ts";
 
 /* The release after this one: its tables have one version more, with everything that the rule of versions allows. */

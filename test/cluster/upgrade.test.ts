@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { connect } from "@parley/a2a";
-import { openConnection, defaultDriver, loadDriver } from "../../packages/sql/src/sqlite/drivers/load.ts";
+import { openConnection, defaultDriver, loadDriver } from "../../packages/sql/src/sqlite/libraries.ts";
 import { useDatabase } from "../postgres/database.ts";
 import { startBalancer } from "./balancer.ts";
 import type { ManyOptions } from "./many.ts";

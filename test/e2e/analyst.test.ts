@@ -25,9 +25,8 @@ let url: string;
 
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), "parley-e2e-"));
-  server = spawn(process.execPath, [join(root, "scripts/start.mjs")], {
+  server = spawn(process.execPath, [join(root, "scripts/start.mjs"), "--port", "0"], {
     cwd: folder,
-    env: { ...process.env, PORT: "0" },
     stdio: ["ignore", "pipe", "inherit"],
   });
   let said = "";

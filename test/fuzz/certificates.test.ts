@@ -3,7 +3,7 @@ import { connect, createServer, type TLSSocket } from "node:tls";
 import type { AddressInfo } from "node:net";
 import { generate } from "selfsigned";
 import { describe, expect, onTestFinished, test } from "vitest";
-import { certificateIn, certificateOf } from "../../packages/node/src/http/facts.ts";
+import { certificateIn, certificateOf } from "../../packages/node/src/http/certificates.ts";
 import { times } from "../counts.ts";
 import { seed } from "./fuzzed.ts";
 import { randomFrom, type Random } from "./random.ts";

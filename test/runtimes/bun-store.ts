@@ -4,7 +4,7 @@ import { join } from "node:path";
 import type { Store } from "@parley/server";
 import { storeContract, type Runner } from "@parley/testing";
 import { defaultDriver, sqliteStore } from "@parley/sql/sqlite";
-import { loadDriver } from "../../packages/sql/src/sqlite/drivers/load.ts";
+import { loadDriver } from "../../packages/sql/src/sqlite/libraries.ts";
 import { driverContract, type Runner as DriverRunner } from "../../packages/sql/test/sqlite/driver-contract.ts";
 
 /** `bun test ./bun-store.ts`: the driver of Bun, and the SQLite store on it, with and without its thread. */

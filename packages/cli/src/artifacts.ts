@@ -3,7 +3,7 @@ import { basename, dirname, extname, join, relative, resolve, sep } from "node:p
 import type { Artifact, Part, StreamResponse, Task } from "@parley/a2a/internal/model/index";
 import { A2AError, download, hasCode, type FileContent, type FileFetch } from "@parley/a2a/internal/client/index";
 import { line } from "@parley/a2a/internal/base/display";
-import { CommandError, UsageError } from "./errors.ts";
+import { codeOf, CommandError, UsageError } from "./errors.ts";
 import { fileReason } from "./files.ts";
 import type { Io } from "./io.ts";
 import { extensionOf } from "./message.ts";
@@ -134,7 +134,6 @@ export class Saver {
     await growing.end();
   }
 
-  /** Saves a complete artifact. */
   async save(artifact: Artifact): Promise<void> {
     await this.#writeAll(artifact, download(noClient, artifact, this.#reading));
   }
@@ -220,7 +219,7 @@ async function reserve(path: string): Promise<boolean> {
     await (await open(path, "wx")).close();
     return true;
   } catch (error) {
-    if (error instanceof Error && "code" in error && error.code === "EEXIST") return false;
+    if (codeOf(error) === "EEXIST") return false;
     throw error;
   }
 }

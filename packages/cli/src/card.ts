@@ -97,7 +97,6 @@ export async function sign(io: Io, file: string, { key, jku, reduced }: SignOpti
   return 0;
 }
 
-/** The private keys in files. */
 export async function privateKeys(files: readonly string[], cwd: string): Promise<readonly PrivateCardKey[]> {
   const keys: PrivateCardKey[] = [];
   for (const file of files) keys.push((await jsonOf(file, cwd)) as PrivateCardKey);

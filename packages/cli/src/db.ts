@@ -206,7 +206,6 @@ async function ownersOf(upkeep: Upkeep, name: string, { agent }: OwnerOptions): 
   }
 }
 
-/** The files of `--files`. */
 async function filesOf(io: Io, { files }: { readonly files?: string }, store: Store) {
   return files === undefined ? undefined : openFiles(files, io.cwd, store);
 }

@@ -1,7 +1,8 @@
 import { type A2AError, toA2AError } from "@parley/a2a/internal/model/index";
 // The class itself would load the server.
 import { cut, line } from "@parley/a2a/internal/base/display";
-import { maxLength, quote } from "./output/text.ts";
+import { quote } from "./invocation.ts";
+import { maxLength } from "./output/text.ts";
 
 /** Invalid usage. Exit code 2. */
 export class UsageError extends Error {
@@ -42,9 +43,14 @@ function causes(error: unknown): readonly unknown[] {
   return chain;
 }
 
+/** The code of an error of the system: `ENOENT`. */
+export function codeOf(error: unknown): unknown {
+  return error instanceof Error && "code" in error ? error.code : undefined;
+}
+
 export function systemReason(error: unknown): string | undefined {
   for (const cause of causes(error)) {
-    const code = cause instanceof Error && "code" in cause ? cause.code : undefined;
+    const code = codeOf(cause);
     const reason = typeof code === "string" ? systemReasons[code] : undefined;
     if (reason !== undefined) return reason;
     // fetch() blocks ports of some old services; its error has no code.

@@ -2,14 +2,14 @@ import { createWriteStream } from "node:fs";
 import { readFile, rm } from "node:fs/promises";
 import { once } from "node:events";
 import { resolve } from "node:path";
+import { text } from "node:stream/consumers";
 import { finished } from "node:stream/promises";
-import { CommandError, UsageError } from "./errors.ts";
+import { codeOf, CommandError, UsageError } from "./errors.ts";
 import type { Io } from "./io.ts";
 
 /** Why a file cannot be used, for the user. */
 export function fileReason(error: unknown): string {
-  const code = error instanceof Error && "code" in error ? error.code : undefined;
-  switch (code) {
+  switch (codeOf(error)) {
     case "ENOENT":
       return "no such file";
     case "EISDIR":
@@ -37,11 +37,8 @@ export async function readBytes(file: string, cwd: string, hint = ""): Promise<B
 }
 
 /** All of standard input as text. */
-export async function readAll(stdin: Io["stdin"]): Promise<string> {
-  const decoder = new TextDecoder();
-  let text = "";
-  for await (const chunk of stdin) text += typeof chunk === "string" ? chunk : decoder.decode(chunk, { stream: true });
-  return text + decoder.decode();
+export function readAll(stdin: Io["stdin"]): Promise<string> {
+  return text(stdin);
 }
 
 /** Asks the user. Throws UsageError if there is no answer. */
@@ -51,7 +48,6 @@ export async function answerTo(io: Io, question: string, hidden: boolean): Promi
   return text;
 }
 
-/** Reads a JSON object from a file. */
 export async function jsonOf(file: string, cwd: string): Promise<object> {
   const text = (await readBytes(file, cwd)).toString("utf8");
   try {

@@ -3,9 +3,9 @@ import { isInterrupted, isTerminal } from "@parley/a2a/model";
 import { readAuthorization, type FileFetch } from "@parley/a2a/internal/client/index";
 import { Saver } from "./artifacts.ts";
 import { type Field, fill, formIn } from "./form.ts";
-import type { Hints } from "./hints.ts";
+import type { Hints } from "./invocation.ts";
 import type { Io, Signal } from "./io.ts";
-import { terminalProgress, type Progress } from "./output/progress.ts";
+import { TerminalProgress, type Progress } from "./output/progress.ts";
 import { endedBadly } from "./output/text.ts";
 import { jsonLine, line } from "@parley/a2a/internal/base/display";
 
@@ -143,7 +143,7 @@ class FollowedCall {
   constructor(io: Io, how: Follow) {
     this.#io = io;
     this.#how = how;
-    this.progress = how.options.json === true ? jsonProgress(io) : terminalProgress(io, how.options.full === true);
+    this.progress = how.options.json === true ? jsonProgress(io) : new TerminalProgress(io, how.options.full === true);
     this.#seen = how.known !== true;
   }
 

@@ -25,7 +25,6 @@ export interface Field {
   readonly schema: JsonObject;
 }
 
-/** A form. */
 export interface Form {
   /** `undefined`: the form cannot be asked field by field. */
   readonly fields: readonly Field[] | undefined;
@@ -89,7 +88,6 @@ function fieldOf(name: string, given: JsonValue | undefined, required: boolean):
   };
 }
 
-/** A nullable schema without null. */
 function withoutNull(schema: JsonObject): JsonObject | undefined {
   const { anyOf, oneOf, type, ...rest } = schema;
   const some = anyOf ?? oneOf;

@@ -2,8 +2,7 @@ import { mkdir, readdir, readFile, writeFile } from "node:fs/promises";
 import { basename, join, relative, resolve } from "node:path";
 import { CommandError, UsageError } from "./errors.ts";
 import { fileReason } from "./files.ts";
-import { quote } from "./output/text.ts";
-import { version } from "./invocation.ts";
+import { quote, version } from "./invocation.ts";
 import type { Io } from "./io.ts";
 
 interface InitOptions {
@@ -32,7 +31,6 @@ export const toolVersions = { "@types/node": "20.19.43", tsx: "4.23.15", typescr
 /** Tested version of the driver for a Node without SQLite. */
 export const libsqlVersion = "0.5.29";
 
-/** The name of a package for a folder. */
 export function packageName(folder: string): string {
   const name = basename(folder)
     .toLowerCase()

@@ -1,6 +1,9 @@
 import { readFileSync } from "node:fs";
 import { basename, delimiter, dirname, isAbsolute, relative, resolve, sep } from "node:path";
-import { quote } from "./output/text.ts";
+import { line } from "@parley/a2a/internal/base/display";
+import type { JsonValue } from "@parley/a2a/internal/model/index";
+
+/* Command lines: the one that runs this program, and words in others. */
 
 const manifest: unknown = JSON.parse(readFileSync(new URL("../package.json", import.meta.url), "utf8"));
 
@@ -76,4 +79,68 @@ function typed(invocation: Invocation): string {
 function shortest({ script, cwd }: Invocation): string {
   const path = relative(cwd, script);
   return path.length < script.length && !isAbsolute(path) ? path : script;
+}
+
+/**
+ * Quotes a word for a POSIX shell. IDs come from the agent: without quotes, a copied command could run code of the agent.
+ */
+export function quote(word: string): string {
+  // Not cut, since the command must work.
+  const shown = line(word, Number.POSITIVE_INFINITY);
+  return /^[\w@%+=:,./-]+$/.test(shown) ? shown : `'${shown.replaceAll("'", `'\\''`)}'`;
+}
+
+export function commandLine(words: readonly string[]): string {
+  return words.map(quote).join(" ");
+}
+
+/** Command lines that continue a task, to be copied. */
+export interface Hints {
+  /** Answers a question of the agent. */
+  answer(taskId: string): string;
+  /** Answers a form of the agent with sample data. */
+  fill(taskId: string, sample: JsonValue | undefined): string;
+  watch(taskId: string): string;
+  save(taskId: string): string;
+  cancel(taskId: string): string;
+  list(): string;
+}
+
+/** Options of a command that its hints repeat. */
+interface HintOptions {
+  readonly token?: string;
+  readonly header?: readonly string[];
+  readonly credentialOrigin?: readonly string[];
+  readonly extension?: readonly string[];
+  readonly binding?: string;
+  readonly out?: string;
+}
+
+/** Command lines without secrets: a token becomes `$PARLEY_TOKEN`, a header value `…`. */
+export function hintsFor(url: string, options: HintOptions, program = "parley"): Hints {
+  const flags = [
+    ...(options.token === undefined ? [] : ['--token "$PARLEY_TOKEN"']),
+    ...(options.header ?? []).map((text) => `--header ${quote(`${text.slice(0, text.indexOf(":"))}: …`)}`),
+    ...(options.credentialOrigin ?? []).map((origin) => `--credential-origin ${quote(origin)}`),
+    ...(options.extension ?? []).map((uri) => `--extension ${quote(uri)}`),
+    ...(options.binding === undefined ? [] : [`--binding ${quote(options.binding)}`]),
+  ];
+  const make = (command: string, ...words: readonly string[]): string =>
+    [program, command, ...flags, ...words].join(" ");
+  // A leading dash would make an ID an option.
+  const at = (taskId: string): string => commandLine(taskId.startsWith("-") ? ["--", url, taskId] : [url, taskId]);
+  const out = options.out === undefined ? [] : [`--out ${quote(options.out)}`];
+  const sendTo = (taskId: string, what: string): string => {
+    const task = taskId.startsWith("-") ? `--task=${quote(taskId)}` : `--task ${quote(taskId)}`;
+    return make("send", ...out, quote(url), task, what);
+  };
+  return {
+    answer: (taskId) => sendTo(taskId, '"your answer"'),
+    fill: (taskId, sample) =>
+      sendTo(taskId, `--data ${sample === undefined ? "form.json" : quote(JSON.stringify(sample))}`),
+    watch: (taskId) => make("watch", ...out, at(taskId)),
+    save: (taskId) => make("task", "--out files", at(taskId)),
+    cancel: (taskId) => make("cancel", at(taskId)),
+    list: () => make("tasks", quote(url)),
+  };
 }

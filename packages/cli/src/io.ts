@@ -10,7 +10,6 @@ export interface Out {
   write(text: string): void;
   /** Resolves once the stream accepts more, which bounds the memory of a long output. Default: at once. */
   ready?(): Promise<unknown> | undefined;
-  /** Whether it is a terminal. */
   readonly terminal: boolean;
   /** Width in characters, if known. */
   readonly columns: number | undefined;

@@ -16,14 +16,13 @@ import {
 import { line } from "@parley/a2a/internal/base/display";
 import { nodeListener } from "@parley/node";
 import { fileFetchOf, open, type CallOptions } from "./connection.ts";
-import { CommandError, UsageError } from "./errors.ts";
+import { codeOf, CommandError, UsageError } from "./errors.ts";
 import { follow, type FollowOptions } from "./follow.ts";
-import { hintsFor } from "./hints.ts";
+import { hintsFor } from "./invocation.ts";
 import type { Io } from "./io.ts";
 import { partsOf, type MessageOptions } from "./message.ts";
 import { styleFor } from "./output/text.ts";
 
-/** Options of `parley listen`. */
 interface ListenOptions extends CallOptions, FollowOptions, MessageOptions {
   readonly message?: string;
   readonly port: number;
@@ -144,7 +143,7 @@ async function listening(port: number): Promise<Server> {
   try {
     await once(server, "listening");
   } catch (cause) {
-    const taken = cause instanceof Error && "code" in cause && cause.code === "EADDRINUSE";
+    const taken = codeOf(cause) === "EADDRINUSE";
     const reason = taken ? "another process is using it" : cause instanceof Error ? cause.message : String(cause);
     throw new CommandError(`cannot listen on port ${port}: ${reason}. Pass another --port, or 0 for a free one`, {
       cause,

@@ -12,10 +12,16 @@ import { loopbackRedirect } from "@parley/node";
 import { answerTo } from "./files.ts";
 import { CommandError } from "./errors.ts";
 import type { Io } from "./io.ts";
-import type { Login } from "./logins/logins.ts";
-import { endpointsOf, NewTokens, oauthOptions } from "./logins/providers.ts";
-import { flowsOf, type Flow, type NamedScheme } from "./logins/schemes.ts";
-import type { EnteredLogin } from "./login.ts";
+import type { NewLogin } from "./logins/logins.ts";
+import {
+  endpointsOf,
+  flowsOf,
+  NewTokens,
+  oauthOptions,
+  type EnteredLogin,
+  type Flow,
+  type NamedScheme,
+} from "./logins/providers.ts";
 
 /** Options of `parley login` for OAuth. */
 export interface OAuthLoginOptions {
@@ -41,7 +47,7 @@ function flowFor({ name, scheme }: NamedScheme, { flow }: OAuthLoginOptions, env
 /** Asks for the client of an OAuth login. The user logs in at the first call. */
 export async function enterOAuth(
   io: Io,
-  base: Omit<Login, "secretsIn">,
+  base: NewLogin,
   named: NamedScheme,
   options: OAuthLoginOptions,
 ): Promise<EnteredLogin> {
@@ -51,7 +57,7 @@ export async function enterOAuth(
   const tokens = new NewTokens(
     withSecret ? { clientSecret: await answerTo(io, `Secret of client ${line(clientId)}: `, true) } : {},
   );
-  const login: Omit<Login, "secretsIn"> = {
+  const login: NewLogin = {
     ...base,
     kind: "oauth2",
     settings: {

@@ -9,9 +9,15 @@ import { callHeaders, connectWith, type CallOptions } from "./connection.ts";
 import { CommandError, UsageError } from "./errors.ts";
 import type { Io } from "./io.ts";
 import type { OAuthLoginOptions } from "./login-oauth.ts";
-import { Logins, loginUrl, type Login, type Secrets } from "./logins/logins.ts";
-import { simpleProvider } from "./logins/providers.ts";
-import { alternatives, flowsOf, kindOf, type NamedScheme } from "./logins/schemes.ts";
+import { Logins, loginUrl, type Login, type NewLogin } from "./logins/logins.ts";
+import {
+  alternatives,
+  flowsOf,
+  kindOf,
+  simpleProvider,
+  type EnteredLogin,
+  type NamedScheme,
+} from "./logins/providers.ts";
 import { schemeKind } from "./output/show.ts";
 import { maxLength, print, type Style, table } from "./output/text.ts";
 
@@ -25,21 +31,12 @@ export interface ListLoginsOptions {
   readonly json?: boolean;
 }
 
-type NewLogin = Omit<Login, "secretsIn">;
-
 function loginsOf(io: Io): Logins {
   const logins = Logins.of(io);
   if (logins === undefined) {
     throw new CommandError("cannot store logins: neither HOME nor XDG_CONFIG_HOME is set");
   }
   return logins;
-}
-
-/** A login before it is stored. Its details can depend on the authorization server. */
-export interface EnteredLogin {
-  readonly provider: CredentialProvider;
-  login(): NewLogin;
-  secrets(): Secrets;
 }
 
 /** `parley login`. Returns the exit code. */

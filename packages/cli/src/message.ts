@@ -41,7 +41,6 @@ types.define(
   true,
 );
 
-/** Media type by the extension of a file name. */
 function mediaTypeOf(name: string): string | undefined {
   return types.getType(name) ?? undefined;
 }

@@ -70,7 +70,6 @@ export const resultOptions: readonly Option[] = [
   option("--full", "show data in full; default on a terminal: one line per value"),
 ];
 
-/** Options for the parts of a message. */
 export const messageOptions: readonly Option[] = [
   option(
     "--file <file>",
@@ -109,7 +108,6 @@ export function receiverUrl(text: string): string {
   throw new InvalidArgumentError("must be an http URL (the receiver does not support TLS)");
 }
 
-/** Parses a whole number from `min` to `max`. */
 export function count(min: number, max: number = Number.MAX_SAFE_INTEGER): (text: string) => number {
   return (text) => {
     const value = Number(text);

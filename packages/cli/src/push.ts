@@ -9,7 +9,8 @@ import { CommandError } from "./errors.ts";
 import { fileReason } from "./files.ts";
 import type { Io } from "./io.ts";
 import { showWebhook, showWebhooks } from "./output/show.ts";
-import { commandLine, print, styleFor } from "./output/text.ts";
+import { commandLine } from "./invocation.ts";
+import { print, styleFor } from "./output/text.ts";
 import { defaultStore, rootAgent } from "./options.ts";
 import { openServed } from "./stores.ts";
 

@@ -4,11 +4,10 @@ import type { Message, StreamResponse } from "@parley/a2a/internal/model/index";
 import { isInterrupted, isTerminal, type SendMessageRequest } from "@parley/a2a/model";
 import { fileFetchOf, open, type CallOptions } from "./connection.ts";
 import { follow, type FollowOptions, type Start } from "./follow.ts";
-import { hintsFor } from "./hints.ts";
+import { hintsFor } from "./invocation.ts";
 import type { Io } from "./io.ts";
 import { partsOf, type MessageOptions } from "./message.ts";
 
-/** Options of `parley send`. */
 interface SendOptions extends CallOptions, FollowOptions, MessageOptions {
   readonly context?: string;
   readonly task?: string;

@@ -85,7 +85,6 @@ function tlsOf({ cwd }: Io, { tlsCert, tlsKey }: ServeOptions): HostOptions["tls
   return { certFile: resolve(cwd, tlsCert), keyFile: resolve(cwd, tlsKey) };
 }
 
-/** The keys of `--card-key`, which sign the cards. */
 async function cardKeys(io: Io, files: readonly string[] = []): Promise<Pick<HostOptions, "signCards">> {
   if (files.length === 0) return {};
   const { privateKeys } = await import("./card.ts");

@@ -8,7 +8,8 @@ import type { FollowOptions } from "./follow.ts";
 import type { Io } from "./io.ts";
 import { foldFor } from "./output/parts.ts";
 import { showTask, showTasks } from "./output/show.ts";
-import { commandLine, print, styleFor } from "./output/text.ts";
+import { commandLine } from "./invocation.ts";
+import { print, styleFor } from "./output/text.ts";
 
 /* `parley tasks`, `task` and `cancel`. */
 

@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import * as z from "zod";
 import { formIn, isForm, fill } from "../src/form.ts";
 import { follow } from "../src/follow.ts";
-import { hintsFor } from "../src/hints.ts";
+import { hintsFor } from "../src/invocation.ts";
 import { run } from "../src/program.ts";
 import { recordedIo } from "./support/io.ts";
 import { startServer } from "./support/server.ts";

@@ -1,7 +1,7 @@
 import { A2AError, type StreamResponse, type TaskState } from "@parley/a2a/model";
 import { describe, expect, test } from "vitest";
 import { follow, type Follow } from "../src/follow.ts";
-import { hintsFor } from "../src/hints.ts";
+import { hintsFor } from "../src/invocation.ts";
 import { recordedIo, type RecordedIo } from "./support/io.ts";
 
 const ids = { taskId: "t1", contextId: "c1" };

@@ -1,5 +1,6 @@
 import { describe, expect, test } from "vitest";
-import { byteSize, commandLine, fitted, quote, styleFor, table, widthOf } from "../src/output/text.ts";
+import { commandLine, quote } from "../src/invocation.ts";
+import { byteSize, fitted, styleFor, table, widthOf } from "../src/output/text.ts";
 import { showTasks } from "../src/output/show.ts";
 import { execFileSync } from "node:child_process";
 

@@ -29,9 +29,9 @@ export class FrameReader {
   #length = 0;
 
   /** Rejects a message of more than `limit` bytes by its head, with the error that `tooLarge` creates. */
-  constructor(limit: number, tooLarge: (limit: number) => A2AError = messageTooLarge) {
+  constructor(limit: number, tooLarge?: (limit: number) => A2AError) {
     this.#limit = limit;
-    this.#tooLarge = tooLarge;
+    this.#tooLarge = tooLarge ?? (() => new A2AError("RequestTooLarge", `Message larger than ${limit} bytes`));
   }
 
   /** Whether the last frame is incomplete. */
@@ -50,17 +50,18 @@ export class FrameReader {
   }
 
   /**
-   * Appends the frames that this chunk completes to `frames`. A frame within the chunk is a view of it.
+   * The frames that this chunk completes. A frame within the chunk is a view of it.
    *
    * @throws A2AError `RequestTooLarge`. The reader cannot be used after that.
    */
-  push(chunk: Uint8Array, frames: Frame[] = []): readonly Frame[] {
+  push(chunk: Uint8Array): readonly Frame[] {
+    const frames: Frame[] = [];
     let at = 0;
     while (at < chunk.length) {
       if (this.#payload !== undefined) {
         at += this.#fill(this.#payload, chunk.subarray(at), frames);
       } else if (this.#headSize > 0 || chunk.length - at < headLength) {
-        this.#head[this.#headSize++] = chunk[at++] as number;
+        this.#head[this.#headSize++] = byteAt(chunk, at++);
         if (this.#headSize === headLength) this.#begin(this.#head, 0, frames);
       } else {
         const length = this.#lengthAt(chunk, at);
@@ -69,7 +70,7 @@ export class FrameReader {
           this.#begin(chunk, at, frames);
           at = begun;
         } else {
-          frames.push({ flags: chunk[at] as number, payload: chunk.subarray(begun, begun + length) });
+          frames.push({ flags: byteAt(chunk, at), payload: chunk.subarray(begun, begun + length) });
           at = begun + length;
         }
       }
@@ -80,7 +81,7 @@ export class FrameReader {
   /** Begins a message that extends beyond this chunk. Its head is at `at`. */
   #begin(bytes: Uint8Array, at: number, frames: Frame[]): void {
     const length = this.#lengthAt(bytes, at);
-    this.#head[0] = bytes[at] as number;
+    this.#head[0] = byteAt(bytes, at);
     this.#headSize = 0;
     if (length === 0) {
       frames.push({ flags: this.#head[0], payload: new Uint8Array(0) });
@@ -95,7 +96,7 @@ export class FrameReader {
     const missing = this.#length - payload.length;
     payload.append(rest.length > missing ? rest.subarray(0, missing) : rest);
     if (rest.length < missing) return rest.length;
-    frames.push({ flags: this.#head[0] as number, payload: payload.view() });
+    frames.push({ flags: byteAt(this.#head, 0), payload: payload.view() });
     this.#payload = undefined;
     return missing;
   }
@@ -107,14 +108,20 @@ export class FrameReader {
   }
 }
 
-function messageTooLarge(limit: number): A2AError {
-  return new A2AError("RequestTooLarge", `Message larger than ${limit} bytes`);
+/** Whether decompression stopped because the result exceeds `maxOutputLength`. */
+export function exceedsLimit(thrown: unknown): boolean {
+  return thrown instanceof Error && "code" in thrown && thrown.code === "ERR_BUFFER_TOO_LARGE";
 }
 
 /** Reads four bytes. Destructuring would create an iterator. */
 export function lengthAt(bytes: Uint8Array, at: number): number {
-  const high = ((bytes[at] as number) << 24) | ((bytes[at + 1] as number) << 16);
-  return (high | ((bytes[at + 2] as number) << 8) | (bytes[at + 3] as number)) >>> 0;
+  const high = (byteAt(bytes, at) << 24) | (byteAt(bytes, at + 1) << 16);
+  return (high | (byteAt(bytes, at + 2) << 8) | byteAt(bytes, at + 3)) >>> 0;
+}
+
+/** A byte within the bounds of `bytes`. */
+export function byteAt(bytes: Uint8Array, at: number): number {
+  return bytes[at] ?? 0;
 }
 
 /** Reserves the head of a frame. The message is written next. Returns the argument for `endFrame`. */

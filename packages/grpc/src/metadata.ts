@@ -17,9 +17,8 @@ const units: Readonly<Record<string, number>> = {
 /** `grpc-timeout` in milliseconds, rounded up: 100 for `100m`; `undefined` if absent, NaN if invalid. */
 export function parseTimeout(text: string | undefined): number | undefined {
   if (text === undefined) return undefined;
-  const match = /^(\d{1,8})([HMSmun])$/.exec(text);
-  if (match === null) return Number.NaN;
-  const milliseconds = Math.ceil(Number(match[1]) * (units[match[2] as string] as number));
+  const [, amount, unit = ""] = /^(\d{1,8})([HMSmun])$/.exec(text) ?? [];
+  const milliseconds = Math.ceil(Number(amount) * (units[unit] ?? Number.NaN));
   return milliseconds > longestTimer ? undefined : milliseconds;
 }
 
@@ -53,7 +52,6 @@ export function decodeMessage(text: string): string {
   });
 }
 
-/** Whether this is a CORS preflight request. */
 export function isPreflight(request: UniversalRequest): boolean {
   return request.method === "OPTIONS" && request.header("access-control-request-method") !== undefined;
 }

@@ -1,5 +1,5 @@
-import type { MethodRoute, OperationName } from "@parley/a2a/internal/protocol/index";
-import { a2aV03, a2aV1, errorDetails, status } from "./descriptors.ts";
+import { operations, type CoreName, type MethodRoute, type OperationName } from "@parley/a2a/internal/protocol/index";
+import { a2aV03, a2aV1 } from "./descriptors.ts";
 import { type Additions, readSchema, type Schema, writeFile } from "./protobuf/descriptor.ts";
 import { fieldTypes, messageType, type MessageType } from "./protobuf/types.ts";
 
@@ -44,19 +44,11 @@ function optional(name: string, jsonName: string, number: number): Additions[str
 
 /** The service of A2A 1.0 (§10) and of the 1.1 draft. */
 export function serviceV1(): A2AServiceType {
-  return serviceOf(readSchema([a2aV1], draft), (method) => method as OperationName);
+  return serviceOf(readSchema([a2aV1], draft));
 }
 
-/** Methods of 0.3 with another name in 1.0. */
-const renamed: Readonly<Record<string, OperationName>> = {
-  TaskSubscription: "SubscribeToTask",
-  ListTaskPushNotificationConfig: "ListTaskPushNotificationConfigs",
-  GetAgentCard: "GetExtendedAgentCard",
-};
-
-/** The service of A2A 0.3. */
 export function serviceV03(): A2AServiceType {
-  return serviceOf(readSchema([a2aV03]), (method) => renamed[method] ?? (method as OperationName));
+  return serviceOf(readSchema([a2aV03]));
 }
 
 const struct: MessageType = /* @__PURE__ */ messageType("google.protobuf.Struct", new Map());
@@ -109,12 +101,7 @@ function serviceFile(name: string, methods: readonly MethodRoute[]): string {
   });
 }
 
-/** `google.rpc.Status` and the details of errors. */
-export function errorSchema(): Schema {
-  return readSchema([status, errorDetails]);
-}
-
-function serviceOf({ services }: Schema, operationOf: (method: string) => OperationName): A2AServiceType {
+function serviceOf({ services }: Schema): A2AServiceType {
   const [service] = services;
   if (service === undefined) throw new TypeError("The file has no service");
   const methods = service.methods.map(({ name, input, output, serverStream }): A2AMethod => {
@@ -125,4 +112,21 @@ function serviceOf({ services }: Schema, operationOf: (method: string) => Operat
     methods: new Map(methods.map((method) => [method.path, method])),
     operations: new Map(methods.map((method) => [method.operation, method])),
   };
+}
+
+/** Methods of 0.3 with another name in 1.0. */
+const renamed: Readonly<Record<string, CoreName>> = {
+  TaskSubscription: "SubscribeToTask",
+  ListTaskPushNotificationConfig: "ListTaskPushNotificationConfigs",
+  GetAgentCard: "GetExtendedAgentCard",
+};
+
+function operationOf(method: string): CoreName {
+  const name = renamed[method] ?? method;
+  if (!isOperation(name)) throw new TypeError(`${method} is not a method of A2A`);
+  return name;
+}
+
+function isOperation(name: string): name is CoreName {
+  return Object.hasOwn(operations, name);
 }

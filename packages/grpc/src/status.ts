@@ -1,12 +1,14 @@
 import type { A2AError } from "@parley/a2a/model";
 import { reasonOf, wireStatuses } from "@parley/a2a/internal/model/index";
+import { isObject } from "@parley/a2a/internal/model/schema";
 import type { WireError } from "@parley/a2a/internal/transport/server/response";
 import { grpcWire, type Codec } from "@parley/a2a/internal/wire/codec";
+import { errorDetails, status } from "./descriptors.ts";
+import { readSchema } from "./protobuf/descriptor.ts";
 import { fromBase64, toBase64 } from "./protobuf/text.ts";
 import { decode } from "./protobuf/decode.ts";
 import { encode } from "./protobuf/encode.ts";
 import { type JsonObject, jsonPath, type MessageType, protoPath } from "./protobuf/types.ts";
-import { errorSchema } from "./services.ts";
 
 /** The status codes of gRPC in numeric order, with the equivalent HTTP status. */
 const statuses = [
@@ -31,10 +33,13 @@ const statuses = [
 
 export type StatusName = (typeof statuses)[number][0];
 
-const numbers: ReadonlyMap<string, number> = new Map(statuses.map(([name], code) => [name, code]));
-
 export function statusCode(name: StatusName): number {
-  return numbers.get(name) as number;
+  return codeOf(name);
+}
+
+function codeOf(name: string): number {
+  const code = statuses.findIndex(([each]) => each === name);
+  return code === -1 ? codeOf("UNKNOWN") : code;
 }
 
 /** An error of gRPC itself, without an A2A code. */
@@ -67,7 +72,7 @@ const longestMessage = 1024;
 
 /** Translates errors between gRPC trailers and the error bodies of a version, which are those of REST. */
 export class Statuses {
-  readonly #type: MessageType = errorSchema().message("google.rpc.Status");
+  readonly #type: MessageType = readSchema([status, errorDetails]).message("google.rpc.Status");
 
   /**
    * The status of an error (A2A 1.0 §10.6). `request`: the message that the error's fields belong to. Field violations
@@ -76,23 +81,20 @@ export class Statuses {
   of(error: WireError, codec: Codec, request?: MessageType): Status {
     const wire = grpcWire(codec);
     const name = error.sentAs?.grpc ?? wire.statuses?.[error.code] ?? wireStatuses[error.code];
-    const code = numbers.get(name) ?? statusCode("UNKNOWN");
-    const body = JSON.parse(wire.encodeError(error)) as { error?: JsonObject; type?: string };
+    const code = codeOf(name);
+    const encoded: unknown = JSON.parse(wire.encodeError(error));
+    const body = isObject(encoded) ? encoded : {};
     // The REST body of 0.3 names the error; here its name precedes the text.
-    const text = body.type === undefined ? error.message : `${body.type}: ${error.message}`;
+    const text = typeof body["type"] === "string" ? `${body["type"]}: ${error.message}` : error.message;
     const message = text.slice(0, longestMessage);
-    const details = listOf((body.error ?? (body as JsonObject))["details"])
+    const details = listOf((isObject(body["error"]) ? body["error"] : body)["details"])
       .filter(isKnown)
       .map((detail) => withPaths(detail, request, protoPath));
     // Several HTTP statuses share a gRPC code. If the code is ambiguous, add the name of the error.
     const reason = reasonOf(error.code);
-    const named = details.some((detail) => isErrorInfo(detail) && detail["reason"] === reason);
+    const named = details.some((detail) => detail["@type"] === errorInfo && detail["reason"] === reason);
     if (!named && meaning(code, "", [], codec).code !== error.code) {
-      details.push({
-        "@type": errorInfo,
-        reason,
-        domain: "parley",
-      });
+      details.push({ "@type": errorInfo, reason, domain: "parley" });
     }
     if (details.length === 0) return { code, message };
     let bytes = encode(this.#type, { code, message, details });
@@ -126,21 +128,17 @@ function meaning(code: number, message: string, details: readonly unknown[], cod
 }
 
 function listOf(value: unknown): readonly unknown[] {
-  return Array.isArray(value) ? (value as readonly unknown[]) : [];
+  return Array.isArray(value) ? value : [];
 }
 
 const typeUrl = "type.googleapis.com/google.rpc.";
 const errorInfo = `${typeUrl}ErrorInfo`;
 const badRequest = `${typeUrl}BadRequest`;
-const sendable: ReadonlySet<string> = new Set([errorInfo, badRequest, `${typeUrl}RetryInfo`]);
+const sendable: ReadonlySet<unknown> = new Set([errorInfo, badRequest, `${typeUrl}RetryInfo`]);
 
 /** Details of other types may come from a peer. They cannot be encoded without their fields. */
 function isKnown(detail: unknown): detail is JsonObject {
-  return typeof detail === "object" && detail !== null && sendable.has((detail as JsonObject)["@type"] as string);
-}
-
-function isErrorInfo(detail: JsonObject): boolean {
-  return detail["@type"] === errorInfo;
+  return isObject(detail) && sendable.has(detail["@type"]);
 }
 
 /** Renames the fields of a BadRequest. */
@@ -150,7 +148,7 @@ function withPaths(
   pathOf: (path: string, type: MessageType) => string,
 ): JsonObject {
   if (request === undefined || detail["@type"] !== badRequest) return detail;
-  const violations = listOf(detail["fieldViolations"]) as readonly JsonObject[];
+  const violations = listOf(detail["fieldViolations"]).filter(isObject);
   return {
     ...detail,
     fieldViolations: violations.map(({ field = "", ...rest }) => ({ ...rest, field: pathOf(String(field), request) })),

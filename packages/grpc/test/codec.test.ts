@@ -6,7 +6,7 @@ import { decode } from "../src/protobuf/decode.ts";
 import { encode } from "../src/protobuf/encode.ts";
 import { readSchema, type Schema } from "../src/protobuf/descriptor.ts";
 import type { MessageType } from "../src/protobuf/types.ts";
-import { errorSchema, serviceV1 } from "../src/services.ts";
+import { serviceV1 } from "../src/services.ts";
 import { messageOf, oracleBytes, oracleJson, registry, valuesOf } from "./support/oracle.ts";
 
 const schemas: readonly (readonly [string, Schema])[] = [
@@ -146,7 +146,7 @@ describe("messages of peers", () => {
   });
 
   test("an Any of an unknown type keeps its bytes", () => {
-    const status = errorSchema().message("google.rpc.Status");
+    const status = readSchema([files.status, files.errorDetails]).message("google.rpc.Status");
     const details = [{ "@type": "type.googleapis.com/x.Y", value: "AQI=" }];
     expect(decode(status, encode(status, { details }))).toEqual({ details });
   });

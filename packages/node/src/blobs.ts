@@ -75,8 +75,7 @@ function unavailable(thrown: unknown): A2AError {
 
 function codeOf(thrown: unknown): string | undefined {
   if (!(thrown instanceof Error) || thrown instanceof A2AError || !("syscall" in thrown)) return undefined;
-  const { code } = thrown as NodeJS.ErrnoException;
-  return code;
+  return "code" in thrown ? String(thrown.code) : undefined;
 }
 
 /**

@@ -1,5 +1,5 @@
 import { lookup } from "node:dns/promises";
-import { isIP, isIPv6, type AddressInfo, type Server as NetServer } from "node:net";
+import { isIP, isIPv6, type Server as NetServer } from "node:net";
 import { setImmediate as nextRound } from "node:timers/promises";
 import type { Authenticator } from "@parley/a2a/auth";
 import { isLoopback, type Logger } from "@parley/a2a/internal/base/index";
@@ -57,11 +57,10 @@ export function refuseHostUser({ authenticator }: Pick<Exposure, "authenticator"
   );
 }
 
-/** What an authenticator says about certificates of clients. */
-type SaysCertificates = Pick<Authenticator, "securitySchemes" | "resource">;
-
 /** Whether clients are asked for certificates: for mutual TLS (A2A 1.0 §4.5.6), or for tokens that are bound to one (RFC 8705). */
-export function asksForCertificates(authenticator: SaysCertificates | undefined): boolean {
+export function asksForCertificates(
+  authenticator: Pick<Authenticator, "securitySchemes" | "resource"> | undefined,
+): boolean {
   const { securitySchemes = {}, resource } = authenticator ?? {};
   return (
     resource?.certificateBound === true ||
@@ -111,14 +110,12 @@ export interface BindingOnPort {
   readonly port: number;
 }
 
-/** Whether a binding has a port of its own. */
 export function hasOwnPort(binding: ServerBinding | BindingOnPort): binding is BindingOnPort {
   return "port" in binding;
 }
 
 /** The entries on cards for a binding that is served on a port of its own. */
-export function elsewhere(binding: AnyPathBinding, ports: Readonly<Record<string, number>>): ServerBinding {
-  const port = ports[binding.name] as number;
+export function elsewhere(binding: AnyPathBinding, port: number): ServerBinding {
   return {
     name: binding.name,
     interfaces: ({ url, ...agent }, codec) => binding.interfaces({ ...agent, url: withPort(url, port) }, codec),
@@ -147,9 +144,14 @@ export function bind(server: NetServer, host: string, port: number): Promise<num
     server.once("error", onError);
     server.listen({ host, port }, () => {
       server.off("error", onError);
-      resolve((server.address() as AddressInfo).port);
+      resolve(portOf(server));
     });
   });
+}
+
+export function portOf(server: NetServer): number {
+  const address = server.address();
+  return typeof address === "object" && address !== null ? address.port : 0;
 }
 
 /** How long connections that wait are accepted before a server stops listening, in milliseconds. */

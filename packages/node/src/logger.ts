@@ -83,8 +83,8 @@ export function standardLogger(options: StandardLoggerOptions = {}): Logger {
   if (from === -1) {
     throw new TypeError(`The log level ${String(level)} does not exist. Choose one of ${levels.join(", ")}`);
   }
-  const [debug, info, warn, error] = levels.map((at, i) => (i < from ? ignore : writer(at)));
-  return { debug, info, warn, error } as Logger;
+  const at = (each: LogLevel): Logger["info"] => (levels.indexOf(each) < from ? ignore : writer(each));
+  return { debug: at("debug"), info: at("info"), warn: at("warn"), error: at("error") };
 }
 
 function jsonRecord(level: LogLevel, message: string, fields: LogFields): string {
@@ -122,23 +122,22 @@ function word(value: Shown): string {
 
 /** An error with its stack, its further members and its cause, each line indented. */
 function causeLines(cause: Shown, indent: string): readonly string[] {
-  if (typeof cause !== "object" || cause === null || !("stack" in cause || "message" in cause))
+  if (typeof cause !== "object" || cause === null || Array.isArray(cause) || !("stack" in cause || "message" in cause))
     return [`${indent}${word(cause)}`];
-  const { name, message, stack, cause: next, errors, ...rest } = cause as Readonly<Record<string, Shown>>;
+  const { name, message, stack, cause: next, errors, ...rest } = cause;
   const told = typeof stack === "string" ? stack.split("\n") : [word(name ?? "Error"), word(message ?? "")];
   return [
     ...told.map((line) => `${indent}${escapeControls(line)}`),
     ...Object.entries(rest).map(([member, value]) => `${indent}  ${oneLine(member)}: ${word(value)}`),
     ...(next === undefined ? [] : [`${indent}caused by:`, ...causeLines(next, `${indent}  `)]),
     ...(Array.isArray(errors)
-      ? (errors as readonly Shown[]).flatMap((each) => [`${indent}one of:`, ...causeLines(each, `${indent}  `)])
+      ? errors.flatMap((each) => [`${indent}one of:`, ...causeLines(each, `${indent}  `)])
       : []),
   ];
 }
 
 /* Values in log records. Content of requests must neither control a terminal nor fill a disk. */
 
-/** The text on one line, with visible escapes. */
 function oneLine(text: string): string {
   return escapeControls(text.replace(/\n\s*/g, " "));
 }
@@ -147,7 +146,7 @@ function oneLine(text: string): string {
 const limits = { record: 32_000, text: 2_000, stack: 8_000, members: 50, depth: 6 };
 
 /** A JSON value within the limits. */
-type Shown = string | number | boolean | null | readonly Shown[] | { readonly [name: string]: Shown };
+type Shown = string | number | boolean | null | Shown[] | { readonly [name: string]: Shown };
 
 /**
  * The fields of a record as JSON. Long texts, lists and objects are cut, errors have their stacks, members and causes, and values
@@ -169,7 +168,7 @@ class Walk {
         entries.push(["…", "more is left out"]);
         break;
       }
-      const member = Object.getOwnPropertyDescriptor(value, name)?.value as unknown;
+      const member: unknown = Object.getOwnPropertyDescriptor(value, name)?.value;
       if (member !== undefined) entries.push([this.#take(name, 100), this.#value(member, depth + 1)]);
     }
     return Object.fromEntries(entries);
@@ -177,7 +176,8 @@ class Walk {
 
   #value(value: unknown, depth: number): Shown {
     if (typeof value === "string") return this.#take(value, limits.text);
-    if (typeof value === "boolean" || value === null || Number.isFinite(value)) return value as Shown;
+    if (typeof value === "boolean" || value === null) return value;
+    if (typeof value === "number" && Number.isFinite(value)) return value;
     if (typeof value === "number" || typeof value === "bigint" || typeof value === "symbol") {
       return this.#take(String(value), 100);
     }

@@ -76,7 +76,7 @@ function isAlive(pid: number): boolean {
     return true;
   } catch (error) {
     // Any other error means that the process exists, for example as a process of another user.
-    return (error as NodeJS.ErrnoException).code !== "ESRCH";
+    return !(error instanceof Error && "code" in error && error.code === "ESRCH");
   }
 }
 

@@ -184,7 +184,6 @@ export function checkServeOptions(options: ServeOptions): void {
   if (typeof options.grpc === "object" && options.grpc !== null) checkOptions("grpc", options.grpc, ofGrpc);
 }
 
-/** The options that the handler has, too. */
 export function forHandler<Options extends object>(options: Options): Omit<Options, Own> {
   return Object.fromEntries(Object.entries(options).filter(([name]) => !Object.hasOwn(own, name))) as Omit<
     Options,

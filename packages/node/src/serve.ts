@@ -152,11 +152,11 @@ interface Numbers {
 }
 
 async function listen(
-  { all, others }: Ports,
+  { main, others, all }: Ports,
   { options, member, host, address, security }: Settings,
 ): Promise<Numbers> {
-  const wanted = [options.port ?? 4000, ...others.map((other) => other.port)];
-  const [port = 0, ...found] = await (member?.join(all) ?? bindAll(all, address, wanted));
+  const wanted = [{ own: main, port: options.port ?? 4000 }, ...others];
+  const [port = 0, ...found] = member?.join(all) ?? (await bindAll(wanted, address));
   const bound = Object.fromEntries(others.map(({ binding }, at) => [binding.name, found[at] ?? 0]));
   const url = urlOf(host, port, security?.tls !== undefined);
   return { port, bound, url, publicUrl: options.publicUrl ?? url };
@@ -173,7 +173,9 @@ interface HandlerParts {
 async function handlerOf(agents: Served, { settings, ports, storage, numbers }: HandlerParts): Promise<Handler> {
   const { options, member, logger, host, address } = settings;
   const { publicUrl, bound } = numbers;
-  const bindings = ports.bindings.map((each) => (hasOwnPort(each) ? elsewhere(each.binding, bound) : each));
+  const bindings = ports.bindings.map((each) =>
+    hasOwnPort(each) ? elsewhere(each.binding, bound[each.binding.name] ?? 0) : each,
+  );
   const known = { ...hostOptions(options, host, address), bindings, logger, publicUrl };
   const { store } = storage;
   if (store === undefined) return withoutEngine(createHost(servicesIn(agents), known));
@@ -259,12 +261,11 @@ function running({ settings, ports, storage, numbers, handler }: RunningParts): 
 
 /** Listens on each port. Resolves with their numbers. */
 async function bindAll(
-  ports: readonly Port[],
+  wanted: readonly { readonly own: Port; readonly port: number }[],
   address: string,
-  numbers: readonly number[],
 ): Promise<readonly number[]> {
   const found: number[] = [];
-  for (const [at, port] of ports.entries()) found.push(await port.bind(address, numbers[at] as number));
+  for (const { own, port } of wanted) found.push(await own.bind(address, port));
   return found;
 }
 

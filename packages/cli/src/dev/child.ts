@@ -1,6 +1,6 @@
 import process from "node:process";
 import { Worker } from "node:worker_threads";
-import { explain } from "../errors.ts";
+import { codeOf, explain } from "../errors.ts";
 import { processIo } from "../io.ts";
 import { serve } from "../serve.ts";
 import type { Listen, Order, Report, Serving } from "./index.ts";
@@ -40,7 +40,7 @@ async function takeOver<T>(listen: () => Promise<T>): Promise<T> {
     try {
       return await listen();
     } catch (error) {
-      const { code } = ((error as Error).cause ?? {}) as NodeJS.ErrnoException;
+      const code = error instanceof Error ? codeOf(error.cause) : undefined;
       if (code !== "EADDRINUSE" || !after || performance.now() - began > portTimeoutMs) throw error;
       await new Promise((resolve) => setTimeout(resolve, 50));
     }

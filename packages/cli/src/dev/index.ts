@@ -6,7 +6,6 @@ import type { Io } from "../io.ts";
 import { styleFor } from "../output/text.ts";
 import type { ServeOptions } from "../serve.ts";
 
-/** Options of `parley dev`. */
 interface DevOptions extends ServeOptions {
   readonly watch?: readonly string[];
 }

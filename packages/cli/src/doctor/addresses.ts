@@ -12,7 +12,7 @@ type Interface = AgentCard["supportedInterfaces"][number];
 /** Limit of the addresses of a card that are called. */
 const maxAddresses = 20;
 
-const spoken = ["JSONRPC", "HTTP+JSON", "GRPC"];
+const spoken = ["JSONRPC", "HTTP+JSON", "GRPC"] as const;
 
 /** Checks that clients can reach each address of the card, and that it answers as the card says (A2A 1.0 §4.4.6). */
 export async function* checkAddresses(
@@ -20,18 +20,25 @@ export async function* checkAddresses(
   at: string,
   card: AgentCard,
   options: CallOptions,
-): AsyncGenerator<{ readonly finding: Finding; readonly refused: boolean }> {
+): AsyncGenerator<Checked> {
   const all = card.supportedInterfaces;
   const chosen = all.filter(({ protocolBinding }) => protocolBinding === (options.binding ?? protocolBinding));
   for (const each of chosen.slice(0, maxAddresses)) {
     const problem = misplaced(new URL(at), each);
-    if (problem !== undefined) yield { finding: problem, refused: false };
-    else yield call(io, at, card, each, options);
+    yield problem === undefined ? await call(io, at, card, each, options) : { finding: problem, refused: false };
   }
-  if (chosen.length > maxAddresses) {
-    const seen = `${chosen.length - maxAddresses} more addresses of the card were not called`;
-    yield { finding: { subject: "address", verdict: "unknown", seen }, refused: false };
-  }
+  if (chosen.length > maxAddresses)
+    yield found("unknown", `${chosen.length - maxAddresses} more addresses of the card were not called`);
+}
+
+/** What one address has shown, and whether it requires credentials. */
+interface Checked {
+  readonly finding: Finding;
+  readonly refused: boolean;
+}
+
+function found(verdict: Finding["verdict"], seen: string, cure?: string): Checked {
+  return { finding: { subject: "address", verdict, seen, ...(cure !== undefined && { cure }) }, refused: false };
 }
 
 function nameOf({ protocolBinding, protocolVersion, url }: Interface): string {
@@ -40,21 +47,20 @@ function nameOf({ protocolBinding, protocolVersion, url }: Interface): string {
 
 /** Finds an address that other machines cannot use, or not safely. */
 export function misplaced(asked: URL, each: Interface): Finding | undefined {
+  const why = whyMisplaced(asked, each.url);
+  if (why === undefined) return undefined;
   const cure = `Set publicUrl of the server (--public-url) to ${asked.origin}, the address that clients use`;
-  const host = hostOf(each.url);
-  if (host === undefined) {
-    const seen = `${nameOf(each)} is not a valid address`;
-    return { subject: "address", verdict: "broken", seen, cure };
-  }
-  if (isInternal(host) && !isInternal(hostOf(asked.href) ?? "")) {
-    const seen = `${nameOf(each)} is an internal address, which other machines cannot reach`;
-    return { subject: "address", verdict: "broken", seen, cure };
-  }
-  if (asked.protocol === "https:" && /^http:/i.test(each.url)) {
-    const seen = `${nameOf(each)} is not encrypted, unlike the card. Clients send no credentials there`;
-    return { subject: "address", verdict: "broken", seen, cure };
-  }
-  return undefined;
+  return { subject: "address", verdict: "broken", seen: `${nameOf(each)} ${why}`, cure };
+}
+
+function whyMisplaced(asked: URL, url: string): string | undefined {
+  const host = hostOf(url);
+  if (host === undefined) return "is not a valid address";
+  if (isInternal(host) && !isInternal(hostOf(asked.href) ?? ""))
+    return "is an internal address, which other machines cannot reach";
+  return asked.protocol === "https:" && /^http:/i.test(url)
+    ? "is not encrypted, unlike the card. Clients send no credentials there"
+    : undefined;
 }
 
 /** The host of an address. Addresses of gRPC have no scheme. */
@@ -78,25 +84,14 @@ function isInternal(host: string): boolean {
 }
 
 /** Requests a task that does not exist, which changes nothing. The right error proves that the agent speaks the protocol. */
-async function call(
-  io: Io,
-  at: string,
-  card: AgentCard,
-  each: Interface,
-  options: CallOptions,
-): Promise<{ readonly finding: Finding; readonly refused: boolean }> {
+async function call(io: Io, at: string, card: AgentCard, each: Interface, options: CallOptions): Promise<Checked> {
   const name = nameOf(each);
-  if (!spoken.includes(each.protocolBinding)) {
-    const seen = `${name} was not called: parley does not support this binding`;
-    return { finding: { subject: "address", verdict: "unknown", seen }, refused: false };
-  }
+  const binding = spoken.find((known) => known === each.protocolBinding);
+  if (binding === undefined) return found("unknown", `${name} was not called: parley does not support this binding`);
   const started = performance.now();
-  const answered = (more = ""): Finding => {
-    const seen = `${name} answers${more}, in ${Math.round(performance.now() - started)} ms`;
-    return { subject: "address", verdict: "ok", seen };
-  };
+  const answered = (more = ""): Checked =>
+    found("ok", `${name} answers${more}, in ${Math.round(performance.now() - started)} ms`);
   try {
-    const binding = each.protocolBinding as NonNullable<CallOptions["binding"]>;
     // The other addresses stay on the card: their schemes decide whether gRPC uses TLS.
     const others = card.supportedInterfaces.filter(({ protocolBinding }) => protocolBinding !== binding);
     const only = { ...card, supportedInterfaces: [each, ...others] };
@@ -112,25 +107,22 @@ async function call(
       },
     );
     await client.getTask(`parley-doctor-${randomUUID()}`);
-    const seen = `${name} returned a task that cannot exist: the server there is not an agent`;
-    return { finding: { subject: "address", verdict: "broken", seen }, refused: false };
+    return found("broken", `${name} returned a task that cannot exist: the server there is not an agent`);
   } catch (thrown) {
     const error = toA2AError(thrown);
     switch (error.code) {
       case "TaskNotFound":
-        return { finding: answered(), refused: false };
-      case "PermissionDenied": {
-        const seen = `${name} does not allow the call: ${error.message}`;
-        const cure = "Add the host name to allowedHosts of the server, or check its authorizer";
-        return { finding: { subject: "address", verdict: "warning", seen, cure }, refused: false };
-      }
+        return answered();
+      case "PermissionDenied":
+        return found(
+          "warning",
+          `${name} does not allow the call: ${error.message}`,
+          "Add the host name to allowedHosts of the server, or check its authorizer",
+        );
       case "Unauthenticated":
-        return { finding: answered(", and requires credentials"), refused: true };
-      default: {
-        const seen = `${name}: ${explain(thrown, { url: each.url })}`;
-        const cure = cureOf(error.code, new URL(at), each);
-        return { finding: { subject: "address", verdict: "broken", seen, cure }, refused: false };
-      }
+        return { ...answered(", and requires credentials"), refused: true };
+      default:
+        return found("broken", `${name}: ${explain(thrown, { url: each.url })}`, cureOf(error.code, new URL(at), each));
     }
   }
 }

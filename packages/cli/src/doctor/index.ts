@@ -1,12 +1,12 @@
 import type { CallOptions } from "../connection.ts";
 import type { Io } from "../io.ts";
 import { showFinding, type Finding } from "../output/show.ts";
-import { counted, print, quote } from "../output/text.ts";
+import { quote } from "../invocation.ts";
+import { counted, print } from "../output/text.ts";
 import { checkAddresses, checkClients, checkVersions } from "./addresses.ts";
 import { checkCard, checkClock, checkTls } from "./server.ts";
 import { checkStreams } from "./streams.ts";
 
-/** Options of `parley doctor`. */
 interface DoctorOptions extends CallOptions {
   readonly message?: string;
 }

@@ -8,7 +8,8 @@ import { callHeaders, open, type CallOptions } from "../connection.ts";
 import { explain, systemReason } from "../errors.ts";
 import type { Io } from "../io.ts";
 import type { Finding } from "../output/show.ts";
-import { byteSize, quote } from "../output/text.ts";
+import { quote } from "../invocation.ts";
+import { byteSize } from "../output/text.ts";
 
 /* Checks of the server itself: its TLS, its card, its clock. */
 
@@ -82,7 +83,8 @@ export interface FoundCard {
 
 /** Checks that clients find the card and can use it (A2A 1.0 §8.2). */
 export async function checkCard(io: Io, at: string, options: CallOptions): Promise<FoundCard> {
-  const anyBinding = withoutBinding(options);
+  // Each address is checked.
+  const { binding: _, ...anyBinding } = options;
   let document: Awaited<ReturnType<typeof readCard>>;
   try {
     document = await readCard(io, at, anyBinding);
@@ -101,11 +103,6 @@ export async function checkCard(io: Io, at: string, options: CallOptions): Promi
     findings.push({ subject: "card", verdict: "broken", seen: explain(error, { url: at }), cure });
     return { findings, ...(date && { date }) };
   }
-}
-
-/** The card is read without a binding, since each address is checked. */
-function withoutBinding({ binding: _, ...options }: CallOptions): CallOptions {
-  return options;
 }
 
 function cardCureOf(seen: string, at: string): string {

@@ -24,6 +24,9 @@ export interface Login {
   readonly secretsIn: "keychain" | "file";
 }
 
+/** A login before it is known where its secrets are stored. */
+export type NewLogin = Omit<Login, "secretsIn">;
+
 /** The secrets of a login, by names of its kind. */
 export type Secrets = Readonly<Record<string, string>>;
 
@@ -84,7 +87,9 @@ export class Logins {
     for (const name of await this.#files.names()) {
       if (!name.endsWith(".json")) continue;
       const stored = await this.#read(name);
-      if (stored !== undefined) found.push(withoutSecrets(stored));
+      if (stored === undefined) continue;
+      const { secrets: _, ...login } = stored;
+      found.push(login);
     }
     return found.toSorted((a, b) => (`${a.url} ${a.scheme}` < `${b.url} ${b.scheme}` ? -1 : 1));
   }
@@ -97,7 +102,7 @@ export class Logins {
   }
 
   /** Stores a login, replacing one for the same scheme. */
-  async save(login: Omit<Login, "secretsIn">, secrets: Secrets): Promise<Login> {
+  async save(login: NewLogin, secrets: Secrets): Promise<Login> {
     const kept = await this.#keep(login, secrets);
     const { secretsIn } = kept;
     await this.#files.write(fileOf(login), `${JSON.stringify(kept, null, 2)}\n`);
@@ -140,12 +145,11 @@ export class Logins {
     return this.#files.exclusively(fileOf(login), run);
   }
 
-  /** Path of the file of a login. */
   pathOf(login: Pick<Login, "url" | "scheme">): string {
     return this.#files.path(fileOf(login));
   }
 
-  async #keep(login: Omit<Login, "secretsIn">, secrets: Secrets): Promise<Stored> {
+  async #keep(login: NewLogin, secrets: Secrets): Promise<Stored> {
     try {
       const keychain = await this.#keychain();
       if (keychain !== undefined) {
@@ -177,10 +181,6 @@ function keyOf({ url, scheme }: Pick<Login, "url" | "scheme">): string {
 
 function fileOf(login: Pick<Login, "url" | "scheme">): string {
   return `${createHash("sha256").update(keyOf(login)).digest("hex").slice(0, 32)}.json`;
-}
-
-function withoutSecrets({ secrets: _, ...login }: Stored): Login {
-  return login;
 }
 
 function isStored(value: unknown): value is Stored {

@@ -5,17 +5,13 @@ import { hostname } from "node:os";
 import { join } from "node:path";
 import process from "node:process";
 import { setTimeout as pause } from "node:timers/promises";
-import { CommandError } from "../errors.ts";
+import { codeOf, CommandError } from "../errors.ts";
 
 /** A login has a few kilobytes. */
 const maxFileBytes = 1 << 20;
 
 /** Age of a lock of a crashed process on another machine. No work under a lock takes so long. */
 const staleLockMs = 60_000;
-
-function codeOf(error: unknown): unknown {
-  return error instanceof Error && "code" in error ? error.code : undefined;
-}
 
 /**
  * Small files in one folder that only their user can read. A file is replaced atomically. Links are not followed. Files and folders that

@@ -11,8 +11,64 @@ import {
   type TokenStore,
 } from "@parley/a2a/credentials";
 import { defined } from "@parley/a2a/internal/base/defined";
-import type { SecurityScheme } from "@parley/a2a/model";
-import type { Login, Logins, Secrets } from "./logins.ts";
+import type { AgentCard, SecurityRequirement, SecurityScheme } from "@parley/a2a/model";
+import type { Login, Logins, NewLogin, Secrets } from "./logins.ts";
+
+export interface NamedScheme {
+  readonly name: string;
+  readonly scheme: SecurityScheme;
+  /** The scopes that its requirement names. */
+  readonly scopes: readonly string[];
+}
+
+/** How to log in with a scheme; `undefined` if it is not supported. */
+export function kindOf(scheme: SecurityScheme): Login["kind"] | undefined {
+  if (scheme.apiKeySecurityScheme !== undefined) return "apiKey";
+  if (scheme.oauth2SecurityScheme !== undefined || scheme.openIdConnectSecurityScheme !== undefined) return "oauth2";
+  const http = scheme.httpAuthSecurityScheme?.scheme.toLowerCase();
+  return http === "basic" || http === "bearer" ? http : undefined;
+}
+
+/** How to get a token: in a browser on this machine, with a code in any browser, with a client secret. */
+export type Flow = "browser" | "device" | "client";
+
+const namesOnCard = { authorizationCode: "browser", deviceCode: "device", clientCredentials: "client" } as const;
+
+/** The OAuth flows of a scheme. OpenID Connect lists none, so it may have any. */
+export function flowsOf({ oauth2SecurityScheme }: SecurityScheme): readonly Flow[] {
+  const { flows } = oauth2SecurityScheme ?? {};
+  return Object.entries(namesOnCard).flatMap(([name, flow]) =>
+    flows === undefined || Object.hasOwn(flows, name) ? [flow] : [],
+  );
+}
+
+const maxRequirements = 50;
+
+/**
+ * The combinations of schemes that a caller can authenticate with, in the order of the card (A2A 1.0 §4.5). Empty: no credentials are
+ * required. Many cards list schemes without requiring them; then each scheme is a combination.
+ */
+export function alternatives(card: AgentCard): readonly (readonly NamedScheme[])[] {
+  const { securityRequirements = [], securitySchemes = {} } = card;
+  const each = Object.keys(securitySchemes).map((name): SecurityRequirement => ({ schemes: { [name]: { list: [] } } }));
+  const requirements = securityRequirements.length > 0 ? securityRequirements : each;
+  return requirements.slice(0, maxRequirements).flatMap(({ schemes = {} }) => {
+    const named = Object.entries(schemes).map(([name, { list = [] }]) => ({
+      name,
+      scopes: list,
+      scheme: Object.hasOwn(securitySchemes, name) ? securitySchemes[name] : undefined,
+    }));
+    const known = named.filter((one): one is NamedScheme => one.scheme !== undefined);
+    return known.length === named.length && known.length > 0 ? [known] : [];
+  });
+}
+
+/** A login before it is stored. Its details can depend on the authorization server. */
+export interface EnteredLogin {
+  readonly provider: CredentialProvider;
+  login(): NewLogin;
+  secrets(): Secrets;
+}
 
 /** A stored login as credentials of a client. Its secret is read at first use. */
 export async function storedProvider(logins: Logins, login: Login): Promise<CredentialProvider> {
@@ -22,7 +78,7 @@ export async function storedProvider(logins: Logins, login: Login): Promise<Cred
 
 /** A login without OAuth, as credentials of a client. */
 export function simpleProvider(
-  { scheme, kind, settings }: Omit<Login, "secretsIn">,
+  { scheme, kind, settings }: NewLogin,
   secrets: () => Promise<Secrets>,
 ): CredentialProvider {
   const secret = async (): Promise<string> => (await secrets())["secret"] ?? "";
@@ -32,9 +88,8 @@ export function simpleProvider(
     : bearerToken(secret, { scheme });
 }
 
-/** The OAuth options of a login. */
 export async function oauthOptions(
-  { scheme, settings }: Omit<Login, "secretsIn">,
+  { scheme, settings }: NewLogin,
   secrets: () => Promise<Secrets>,
   store: TokenStore,
 ): Promise<OAuthOptions> {
@@ -99,7 +154,6 @@ function withTokens(secrets: Secrets, key: TokenKey, tokens: StoredTokens | unde
 export class NewTokens implements TokenStore {
   /** The secrets of the login, including its tokens. */
   secrets: Secrets;
-  /** What the tokens are for. */
   key: TokenKey | undefined;
 
   constructor(secrets: Secrets) {
@@ -116,7 +170,6 @@ export class NewTokens implements TokenStore {
   }
 }
 
-/** The tokens of a stored login. */
 class LoginTokens implements TokenStore {
   readonly #logins: Logins;
   readonly #login: Login;

@@ -54,11 +54,6 @@ function grows({ part: { filename, mediaType } }: GrowingFile, part: Part): part
   );
 }
 
-/** A file without its bytes. */
-function namesOf({ filename, mediaType }: RawPart): GrowingFile["part"] {
-  return defined({ filename, mediaType });
-}
-
 /** The line for a file inside a message. */
 export function fileLabel({ part, bytes }: GrowingFile): string {
   return `[${label([part.filename ?? "file", part.mediaType, byteSize(bytes)])}]`;
@@ -89,7 +84,10 @@ export function showGrowing(
     if (part.text !== undefined) shown += plain(part.text);
     else if (part.data !== undefined) block(showData(part.data, fold, indent));
     else if (part.url !== undefined) block(label([part.url, part.filename, part.mediaType], Number.POSITIVE_INFINITY));
-    else file = { part: namesOf(part), bytes: rawSize(part.raw) };
+    else {
+      const { filename, mediaType, raw } = part;
+      file = { part: defined({ filename, mediaType }), bytes: rawSize(raw) };
+    }
   }
   return { text: shown, file };
 }

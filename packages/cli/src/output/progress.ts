@@ -10,7 +10,6 @@ import { line } from "@parley/a2a/internal/base/display";
 export interface Progress {
   /** An event has arrived. */
   received(event: StreamResponse): void;
-  /** Shows an event. */
   show(event: StreamResponse): void;
   /** Marks the artifacts of a task as shown. */
   known(task: Task): void;
@@ -38,11 +37,7 @@ type Piece = Omit<TextPiece, "artifactId"> | undefined;
  * Progress for people. Content (replies, questions, artifacts) goes to standard output, everything else to standard error, so that a
  * pipe receives only the content.
  */
-export function terminalProgress(io: Io, full: boolean): Progress {
-  return new TerminalProgress(io, full);
-}
-
-class TerminalProgress implements Progress {
+export class TerminalProgress implements Progress {
   readonly #io: Io;
   readonly #style: Style;
   readonly #fold: Fold;

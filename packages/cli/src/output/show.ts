@@ -14,7 +14,6 @@ import { endedBadly, listed, maxLength, stateName, table, widthOf, type Style } 
 
 /* Cards, tasks, webhooks and findings of `parley doctor` as text. */
 
-/** The kind of a security scheme, for people. */
 export function schemeKind(scheme: SecurityScheme | undefined): string {
   if (scheme?.httpAuthSecurityScheme !== undefined) return `HTTP ${scheme.httpAuthSecurityScheme.scheme}`;
   if (scheme?.apiKeySecurityScheme !== undefined) {

@@ -1,6 +1,6 @@
 import { styleText } from "node:util";
 import type { Logger } from "@parley/a2a/internal/base/index";
-import { jsonLine, line } from "@parley/a2a/internal/base/display";
+import { jsonLine } from "@parley/a2a/internal/base/display";
 import type { TaskState } from "@parley/a2a/internal/model/index";
 import { isTerminal, taskStates } from "@parley/a2a/model";
 import type { LogLevel, LogStream } from "@parley/node";
@@ -16,7 +16,6 @@ export function styleFor(out: Out, env: Io["env"]): Style {
   return hasColors(out, env) ? (format, text) => styleText(format, text, { validateStream: false }) : (_, text) => text;
 }
 
-/** Whether text for `out` has colors. */
 export function hasColors(out: Out, env: Io["env"]): boolean {
   const force = env["FORCE_COLOR"];
   if (force !== undefined) return force !== "0" && force !== "false";
@@ -110,19 +109,6 @@ export function fitted(text: string, columns: number, how: string): string {
     kept += segment;
   }
   return `${kept}${note(text.length - kept.length)}`;
-}
-
-/**
- * Quotes a word for a POSIX shell. IDs come from the agent: without quotes, a copied command could run code of the agent.
- */
-export function quote(word: string): string {
-  // Not cut, since the command must work.
-  const shown = line(word, Number.POSITIVE_INFINITY);
-  return /^[\w@%+=:,./-]+$/.test(shown) ? shown : `'${shown.replaceAll("'", `'\\''`)}'`;
-}
-
-export function commandLine(words: readonly string[]): string {
-  return words.map(quote).join(" ");
 }
 
 /** The short name of a state: `input-required` for `TASK_STATE_INPUT_REQUIRED`. */

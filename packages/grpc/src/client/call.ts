@@ -11,7 +11,7 @@ import { gunzipSync, inflateSync } from "node:zlib";
 import type { Clock } from "@parley/a2a/internal/base/index";
 import { A2AError } from "@parley/a2a/model";
 import { abortError } from "@parley/a2a/internal/transport/client/signals";
-import { compressed, type Frame, FrameReader } from "../frames.ts";
+import { compressed, exceedsLimit, type Frame, FrameReader } from "../frames.ts";
 import type { Incoming } from "./service.ts";
 
 export interface ChannelOptions {
@@ -207,10 +207,12 @@ class Call implements Incoming {
     if (!(await this.hasMessage())) return undefined;
     const messages: Uint8Array[] = [];
     // Compressed messages grow, so decompress no more than the queue may hold.
-    for (let bytes = 0, taken = 0; bytes <= maxWaitingBytes && taken < this.#frames.length; taken++) {
-      const message = this.#decompress(this.#frames[taken] as Frame);
-      bytes += message.length;
+    let bytes = 0;
+    for (const frame of this.#frames) {
+      const message = this.#decompress(frame);
       messages.push(message);
+      bytes += message.length;
+      if (bytes > maxWaitingBytes) break;
     }
     this.#frames = this.#frames.slice(messages.length);
     if (this.#frames.length === 0) {
@@ -246,7 +248,7 @@ class Call implements Incoming {
     try {
       if (decompress !== undefined) return decompress(payload, { maxOutputLength: this.#options.maxMessageBytes });
     } catch (cause) {
-      if ((cause as NodeJS.ErrnoException).code === "ERR_BUFFER_TOO_LARGE") throw this.#tooLarge();
+      if (exceedsLimit(cause)) throw this.#tooLarge();
       throw this.#invalid("a message that cannot be decompressed", cause);
     }
     throw this.#invalid(`a message compressed as ${JSON.stringify(encoding ?? "")}`);

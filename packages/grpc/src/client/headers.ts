@@ -4,14 +4,14 @@ import type { IncomingHttpHeaders } from "node:http2";
 import { A2AError, type A2AErrorOptions } from "@parley/a2a/model";
 import { isWireErrorCode, type WireErrorCode } from "@parley/a2a/internal/model/index";
 import type { CallContext, OperationName } from "@parley/a2a/internal/protocol/index";
+import type { ClientHost } from "@parley/a2a/internal/transport/client/binding";
 import { requestHeaders } from "@parley/a2a/internal/transport/client/request";
+import type { Codec } from "@parley/a2a/internal/wire/codec";
 import { retryAfterOf } from "@parley/a2a/internal/base/http";
 import { decodeMessage } from "../metadata.ts";
 import type { MessageType } from "../protobuf/types.ts";
-import { statusCode } from "../status.ts";
-import type { GrpcClient } from "./service.ts";
+import { statusCode, type Statuses } from "../status.ts";
 
-/** Headers that the transport sets. */
 const transportHeaders: ReadonlySet<string> = new Set([
   "accept",
   "connection",
@@ -32,9 +32,18 @@ const extensionNames: ReadonlySet<string> = new Set(["a2a-extensions", "x-a2a-ex
 
 export type Metadata = Record<string, string | string[]>;
 
+/** An agent that a client calls. */
+export interface Callee {
+  readonly codec: Codec;
+  readonly host: ClientHost;
+  readonly statuses: Statuses;
+  /** Its address, for errors. */
+  readonly url: string;
+}
+
 /** The service parameters as metadata (A2A 1.0 §10.2). */
 export async function metadataOf(
-  { host, codec, url }: GrpcClient,
+  { host, codec, url }: Callee,
   operation: OperationName,
   context: CallContext,
 ): Promise<Metadata> {
@@ -81,7 +90,7 @@ const ok = 0;
  * type of the message that was sent.
  */
 export function errorOf(
-  { types, codec, url, host }: GrpcClient,
+  { statuses, codec, url, host }: Callee,
   headers: AnswerHeaders,
   trailers: AnswerHeaders | undefined,
   request: MessageType,
@@ -94,7 +103,7 @@ export function errorOf(
   const message = decodeMessage(textOf(end["grpc-message"]) ?? "");
   const details = textOf(end["grpc-status-details-bin"]);
   return refined(
-    types.statuses.toError({ code, message, ...(details !== undefined && { details }) }, codec, request),
+    statuses.toError({ code, message, ...(details !== undefined && { details }) }, codec, request),
     code,
     message,
     textOf(end["www-authenticate"]) ?? textOf(headers["www-authenticate"]),

@@ -1,12 +1,6 @@
 import { A2AError, type AgentCard } from "@parley/a2a/model";
 import { isLoopback } from "@parley/a2a/internal/base/index";
-import type {
-  AgentService,
-  CallContext,
-  OperationName,
-  StreamName,
-  StreamReply,
-} from "@parley/a2a/internal/protocol/index";
+import type { CallContext, OperationName, StreamName, StreamReply } from "@parley/a2a/internal/protocol/index";
 import {
   clientService,
   readEvents,
@@ -19,7 +13,7 @@ import { decode } from "../protobuf/decode.ts";
 import { encode } from "../protobuf/encode.ts";
 import { methodOf, serviceV03, serviceV1, type A2AMethod, type A2AServiceType } from "../services.ts";
 import { Statuses } from "../status.ts";
-import { activated, errorOf, metadataOf, textOf, type AnswerHeaders, type Metadata } from "./headers.ts";
+import { activated, errorOf, metadataOf, textOf, type AnswerHeaders, type Callee, type Metadata } from "./headers.ts";
 
 /** A request on any transport. */
 export interface Outgoing {
@@ -48,32 +42,20 @@ export interface Incoming {
 
 export type Transport = (request: Outgoing) => Promise<Incoming>;
 
-/** Message types, shared by all clients of a binding. */
-class GrpcTypes {
-  readonly statuses: Statuses = new Statuses();
-  readonly #services = new Map<string, A2AServiceType>();
+/** The services of A2A, read when they are first used. */
+class Services {
+  #v1: A2AServiceType | undefined;
+  #v03: A2AServiceType | undefined;
 
-  service(version: string): A2AServiceType {
-    const name = version < "1" ? "0.3" : "1";
-    const service = this.#services.get(name) ?? (name === "1" ? serviceV1() : serviceV03());
-    this.#services.set(name, service);
-    return service;
+  of(version: string): A2AServiceType {
+    return version < "1" ? (this.#v03 ??= serviceV03()) : (this.#v1 ??= serviceV1());
   }
 }
 
 /** What calls an agent over gRPC or gRPC-Web. */
-export interface GrpcClient {
-  readonly codec: Codec;
-  readonly types: GrpcTypes;
-  readonly host: ClientHost;
-  /** The address of the agent, for errors. */
-  readonly url: string;
+interface GrpcClient extends Callee {
+  readonly services: Services;
   readonly send: Transport;
-}
-
-/** The service of an agent over gRPC or gRPC-Web. */
-function grpcService(client: GrpcClient): AgentService {
-  return clientService(grpcWire(client.codec), client.host, new GrpcCalls(client));
 }
 
 class GrpcCalls implements ClientTransport {
@@ -118,7 +100,7 @@ class GrpcCalls implements ClientTransport {
   #method({ operation, context: { outgoing } }: EncodedCall): A2AMethod {
     const { version } = this.#client.codec;
     if (outgoing?.method !== undefined) return methodOf(outgoing.method);
-    const method = this.#client.types.service(version).operations.get(operation);
+    const method = this.#client.services.of(version).operations.get(operation);
     if (method !== undefined) return method;
     throw new A2AError("UnsupportedOperation", `${operation} is not a method of gRPC in A2A ${version}`);
   }
@@ -171,15 +153,18 @@ export function bindingOver(
   transport: (origin: string, url: string, host: ClientHost) => Transport,
 ): ClientBinding {
   const known = byVersion(codecs);
-  const types = new GrpcTypes();
+  const shared = { services: new Services(), statuses: new Statuses() };
   return {
     name: "GRPC",
     versions: [...known.keys()],
     unusable: (url) => (originOf(url) === undefined ? "is not an address of gRPC, such as example.com:443" : undefined),
     origin: originOf,
     open({ url }, version, host, card) {
-      const codec = known.get(version) as Codec;
-      return grpcService({ codec, types, host, url, send: transport(originOf(url, card) as string, url, host) });
+      const codec = known.get(version);
+      const origin = originOf(url, card);
+      if (codec === undefined || origin === undefined) throw new TypeError(`${url} cannot be called in A2A ${version}`);
+      const calls = new GrpcCalls({ ...shared, codec, host, url, send: transport(origin, url, host) });
+      return clientService(grpcWire(codec), host, calls);
     },
   };
 }

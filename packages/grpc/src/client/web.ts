@@ -107,11 +107,11 @@ class WebAnswer implements Incoming {
         for (const frame of this.#reader.push(value)) this.#take(frame);
       }
     } catch (thrown) {
-      const error = thrown as A2AError;
-      const tooLarge = error.code === "RequestTooLarge";
-      this.failure = tooLarge
-        ? this.#invalid(`a message that is longer than the limit of ${this.#limit} bytes`)
-        : error;
+      if (!(thrown instanceof A2AError)) throw thrown;
+      this.failure =
+        thrown.code === "RequestTooLarge"
+          ? this.#invalid(`a message that is longer than the limit of ${this.#limit} bytes`)
+          : thrown;
       this.cancel();
     }
   }

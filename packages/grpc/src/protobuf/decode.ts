@@ -1,4 +1,5 @@
 import { A2AError } from "@parley/a2a/model";
+import { isObject } from "@parley/a2a/internal/model/schema";
 import { malformed, Reader } from "./wire.ts";
 import { durationText, timestampText, toBase64 } from "./text.ts";
 import { fieldTypes, zeroOf, type Field, type JsonObject, type MessageType } from "./types.ts";
@@ -73,11 +74,16 @@ class Decoder {
       return;
     }
     if (depth <= 0) throw this.#tooDeep();
-    if (field.message?.isMapEntry === true) {
-      this.#entry(field.message, reader.end(), depth - 1, (into[field.name] ??= {}) as JsonObject);
+    const earlier = into[field.name];
+    const mapValue = field.message?.mapValue;
+    if (mapValue !== undefined) {
+      const map = objectOf(earlier);
+      into[field.name] = map;
+      this.#entry(mapValue, reader.end(), depth - 1, map);
       return;
     }
-    const list = (into[field.name] ??= []) as unknown[];
+    const list: unknown[] = Array.isArray(earlier) ? earlier : [];
+    into[field.name] = list;
     if (wire === field.wire) {
       list.push(this.#value(field, depth - 1, undefined));
       return;
@@ -87,9 +93,9 @@ class Decoder {
     if (reader.at !== end) throw malformed("a list reaches beyond its end");
   }
 
-  #entry(type: MessageType, end: number, depth: number, into: JsonObject): void {
+  /** An entry of a map whose values are of type `field`. */
+  #entry(field: Field, end: number, depth: number, into: JsonObject): void {
     const reader = this.#reader;
-    const field = type.byNumber[2] as Field;
     let key = "";
     let value: unknown;
     while (reader.at < end) {
@@ -113,12 +119,12 @@ class Decoder {
       case fieldTypes.string:
         return reader.string();
       case fieldTypes.message:
-        return this.#nested(field.message as MessageType, reader.end(), depth, earlier);
+        return this.#nested(field.message, reader.end(), depth, earlier);
       case fieldTypes.bool:
         return reader.bool();
       case fieldTypes.enum: {
         const number = reader.int32();
-        return field.enum?.names.get(number) ?? number;
+        return field.enum.names.get(number) ?? number;
       }
       case fieldTypes.int32:
         return reader.int32();
@@ -133,9 +139,9 @@ class Decoder {
     switch (type.wellKnown) {
       case undefined:
         // Repeated occurrences are merged.
-        return this.message(type, end, depth, (earlier as JsonObject | undefined) ?? {});
+        return this.message(type, end, depth, objectOf(earlier));
       case "Struct":
-        return this.struct(end, depth, (earlier as JsonObject | undefined) ?? {});
+        return this.struct(end, depth, objectOf(earlier));
       case "Value":
         return this.#jsonValue(end, depth);
       case "ListValue":
@@ -270,14 +276,19 @@ class Decoder {
 }
 
 function isZero(field: Field, value: unknown): boolean {
-  return field.enum !== undefined && (field.enum.numbers.get(value as string) ?? value) === 0;
+  return typeof value === "string" && field.enum?.numbers.get(value) === 0;
+}
+
+/** The object that a field already has, or a new one. */
+function objectOf(earlier: unknown): JsonObject {
+  return isObject(earlier) ? earlier : {};
 }
 
 function fillIn({ required }: MessageType, into: JsonObject): void {
   for (const field of required) {
     // The zero of an enumeration means unspecified.
     if (field.name in into || field.enum !== undefined) continue;
-    into[field.name] = !field.repeated ? zeroOf(field) : field.message?.isMapEntry === true ? {} : [];
+    into[field.name] = !field.repeated ? zeroOf(field) : field.message?.mapValue === undefined ? [] : {};
   }
 }
 

@@ -7,10 +7,10 @@ import {
   type Field,
   type FieldType,
   fieldTypes,
-  isWellKnown,
   makeField,
   messageType,
   type MessageType,
+  wellKnownOf,
 } from "./types.ts";
 
 /** A google.protobuf.FileDescriptorProto: a compiled .proto file, as far as it is used. */
@@ -183,8 +183,6 @@ export interface MethodType {
   readonly name: string;
   readonly input: MessageType;
   readonly output: MessageType;
-  /** Whether client and server send a stream. */
-  readonly clientStream: boolean;
   readonly serverStream: boolean;
 }
 
@@ -204,7 +202,8 @@ export function readSchema(files: readonly string[], additions: Additions = {}):
     const found = messages.get(name);
     if (found !== undefined) return found;
     // Well-known types need no table of fields, and Empty has none.
-    if (!isWellKnown(name) && name !== "google.protobuf.Empty") throw new TypeError(`No message ${name} in the files`);
+    if (wellKnownOf(name) === undefined && name !== "google.protobuf.Empty")
+      throw new TypeError(`No message ${name} in the files`);
     return declare(name);
   };
   const declare = (name: string): MessageType => {
@@ -215,12 +214,6 @@ export function readSchema(files: readonly string[], additions: Additions = {}):
   const fieldOf = (field: FieldDescriptor, all: readonly FieldDescriptor[]): Field => {
     const target = field.typeName?.slice(1) ?? "";
     const message = field.type === fieldTypes.message ? messageOf(target) : undefined;
-    const rivals =
-      field.oneofIndex === undefined || field.proto3Optional === true
-        ? []
-        : all.filter(
-            (other) => other !== field && other.oneofIndex === field.oneofIndex && other.proto3Optional !== true,
-          );
     return makeField({
       number: field.number,
       name: field.jsonName,
@@ -229,29 +222,25 @@ export function readSchema(files: readonly string[], additions: Additions = {}):
       repeated: field.label === repeatedLabel,
       presence: field.oneofIndex !== undefined || message !== undefined,
       required: field.options?.fieldBehavior?.includes(requiredBehavior) ?? false,
-      rivals: rivals.map(({ jsonName }) => jsonName),
-      ...(message !== undefined && { message }),
-      ...(field.type === fieldTypes.enum && { enum: enums.get(target) as EnumType }),
+      rivals: rivalsOf(field, all),
+      message,
+      enum: enums.get(target),
     });
   };
-  const declareEnum = (prefix: string, { name, value }: EnumDescriptor): void => {
-    const entries = value.map((each) => [each.name, each.number ?? 0] as const);
-    enums.set(prefix + name, {
-      numbers: new Map(entries),
-      names: new Map(entries.map(([key, number]) => [number, key])),
-    });
+  const declareEnums = (prefix: string, descriptors: readonly EnumDescriptor[] = []): void => {
+    for (const each of descriptors) enums.set(prefix + each.name, enumOf(each));
   };
   const declareMessage = (prefix: string, descriptor: MessageDescriptor): void => {
     const name = prefix + descriptor.name;
     const type = declare(name);
-    type.isMapEntry = descriptor.options?.mapEntry ?? false;
-    for (const each of descriptor.enumType ?? []) declareEnum(`${name}.`, each);
+    declareEnums(`${name}.`, descriptor.enumType);
     for (const each of descriptor.nestedType ?? []) declareMessage(`${name}.`, each);
     const fields = [...(descriptor.field ?? []), ...(additions[name] ?? []).map((field) => ({ ...field, label: 1 }))];
     fillers.push(() =>
       addFields(
         type,
         fields.map((field) => fieldOf(field, fields)),
+        descriptor.options?.mapEntry,
       ),
     );
   };
@@ -259,22 +248,34 @@ export function readSchema(files: readonly string[], additions: Additions = {}):
   const read = files.map(readFile);
   for (const file of read) {
     const prefix = file.package === undefined ? "" : `${file.package}.`;
-    for (const each of file.enumType ?? []) declareEnum(prefix, each);
+    declareEnums(prefix, file.enumType);
     for (const each of file.messageType ?? []) declareMessage(prefix, each);
   }
   for (const fill of fillers) fill();
+  return { message: messageOf, services: read.flatMap((file) => servicesOf(file, messageOf)) };
+}
 
-  const services = read.flatMap((file) =>
-    (file.service ?? []).map(({ name, method }) => ({
-      name: `${file.package}.${name}`,
-      methods: method.map((each) => ({
-        name: each.name,
-        input: messageOf(each.inputType.slice(1)),
-        output: messageOf(each.outputType.slice(1)),
-        clientStream: each.clientStreaming ?? false,
-        serverStream: each.serverStreaming ?? false,
-      })),
+/** The other fields of the same oneof, by JSON name. An optional field of proto3 is alone in its own. */
+function rivalsOf(field: FieldDescriptor, all: readonly FieldDescriptor[]): readonly string[] {
+  const { oneofIndex } = field;
+  if (oneofIndex === undefined || field.proto3Optional === true) return [];
+  const rivals = all.filter((other) => other !== field && other.oneofIndex === oneofIndex);
+  return rivals.flatMap(({ jsonName, proto3Optional }) => (proto3Optional === true ? [] : [jsonName]));
+}
+
+function enumOf({ value }: EnumDescriptor): EnumType {
+  const entries = value.map(({ name, number = 0 }) => [name, number] as const);
+  return { numbers: new Map(entries), names: new Map(entries.map(([name, number]) => [number, name])) };
+}
+
+function servicesOf(file: FileDescriptor, messageOf: (name: string) => MessageType): readonly ServiceType[] {
+  return (file.service ?? []).map(({ name, method }) => ({
+    name: `${file.package}.${name}`,
+    methods: method.map((each) => ({
+      name: each.name,
+      input: messageOf(each.inputType.slice(1)),
+      output: messageOf(each.outputType.slice(1)),
+      serverStream: each.serverStreaming ?? false,
     })),
-  );
-  return { message: messageOf, services };
+  }));
 }

@@ -1,3 +1,4 @@
+import { isObject } from "@parley/a2a/internal/model/schema";
 import { fromBase64, parseDuration, parseTimestamp } from "./text.ts";
 import { fieldTypes, type Field, type JsonObject, type MessageType } from "./types.ts";
 import { Writer } from "./wire.ts";
@@ -50,13 +51,14 @@ function writeFields(writer: Writer, type: MessageType, value: JsonObject): void
 
 function isDefault(field: Field, item: unknown): boolean {
   if (item === "" || item === 0 || item === false) return true;
-  if (field.enum !== undefined) return field.enum.numbers.get(item as string) === 0;
-  return field.type === fieldTypes.int64 && item === "0";
+  if (typeof item !== "string") return false;
+  return field.type === fieldTypes.int64 ? item === "0" : field.enum?.numbers.get(item) === 0;
 }
 
 function writeRepeated(writer: Writer, field: Field, value: unknown): void {
-  if (field.message?.isMapEntry === true) {
-    writeMap(writer, field, field.message, objectOf(value));
+  const mapValue = field.message?.mapValue;
+  if (mapValue !== undefined) {
+    writeMap(writer, field.tag, mapValue, objectOf(value));
     return;
   }
   const list = listOf(value);
@@ -73,10 +75,9 @@ function writeRepeated(writer: Writer, field: Field, value: unknown): void {
   }
 }
 
-function writeMap(writer: Writer, field: Field, type: MessageType, value: JsonObject): void {
-  const valueField = type.byNumber[2] as Field;
+function writeMap(writer: Writer, tag: number, valueField: Field, value: JsonObject): void {
   for (const key of Object.keys(value)) {
-    writer.uint32(field.tag);
+    writer.uint32(tag);
     const opened = writer.open();
     writer.uint8(10);
     writer.string(key);
@@ -92,18 +93,22 @@ function writeValue(writer: Writer, field: Field, item: unknown): void {
       return writer.string(textOf(item));
     case fieldTypes.message: {
       const opened = writer.open();
-      write(writer, field.message as MessageType, item);
+      write(writer, field.message, item);
       writer.close(opened);
       return;
     }
     case fieldTypes.bool:
       return writer.uint8(item === true ? 1 : 0);
     case fieldTypes.enum:
-      return writer.int32(typeof item === "number" ? item : numberOf(field.enum?.numbers.get(item as string), item));
+      return writer.int32(
+        typeof item === "number"
+          ? item
+          : numberOf(typeof item === "string" ? field.enum.numbers.get(item) : undefined, item),
+      );
     case fieldTypes.int32:
       return writer.int32(numberOf(Number(item), item));
     case fieldTypes.int64:
-      return writer.int64(BigInt(item as string | number));
+      return writer.int64(BigInt(typeof item === "number" ? item : textOf(item)));
     case fieldTypes.bytes:
       return writer.blob(fromBase64(textOf(item)));
   }
@@ -203,11 +208,11 @@ function numberOf(value: number | undefined, from: unknown): number {
 }
 
 function objectOf(value: unknown): JsonObject {
-  if (typeof value === "object" && value !== null && !Array.isArray(value)) return value as JsonObject;
+  if (isObject(value)) return value;
   throw new TypeError(`${value === null ? "null" : typeof value} where a message is expected`);
 }
 
 function listOf(value: unknown): readonly unknown[] {
-  if (Array.isArray(value)) return value as readonly unknown[];
+  if (Array.isArray(value)) return value;
   throw new TypeError(`${typeof value} where a list is expected`);
 }

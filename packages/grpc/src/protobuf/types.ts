@@ -13,31 +13,35 @@ export const fieldTypes = {
 
 export type FieldType = (typeof fieldTypes)[keyof typeof fieldTypes];
 
-const supported: readonly number[] = Object.values(fieldTypes);
+type ScalarType = Exclude<FieldType, typeof fieldTypes.message | typeof fieldTypes.enum>;
+
+const { int64, int32, bool, string, bytes } = fieldTypes;
+const scalars: readonly ScalarType[] = [int64, int32, bool, string, bytes];
 /** These are a varint on the wire, the other types are length-delimited. */
-const varints: readonly number[] = [fieldTypes.int64, fieldTypes.int32, fieldTypes.bool, fieldTypes.enum];
+const varints: readonly number[] = [int64, int32, bool, fieldTypes.enum];
+
+/** The google.protobuf types with a special form in ProtoJSON. */
+const wellKnown = ["Struct", "Value", "ListValue", "Timestamp", "Duration", "Any"] as const;
 
 export interface MessageType {
-  /** Full name. */
   readonly name: string;
   readonly byNumber: (Field | undefined)[];
   /** By JSON name. */
   readonly byName: Map<string, Field>;
   /** Required fields whose empty value is not sent: lists, maps, scalars. */
   required: readonly Field[];
-  isMapEntry: boolean;
-  readonly wellKnown: "Struct" | "Value" | "ListValue" | "Timestamp" | "Duration" | "Any" | undefined;
+  /** The values of a map, if this is an entry of it. */
+  mapValue: Field | undefined;
+  readonly wellKnown: (typeof wellKnown)[number] | undefined;
   /** All messages of the schema, which an Any may hold. */
   readonly siblings: ReadonlyMap<string, MessageType>;
 }
 
-export interface Field {
+interface FieldShape {
   readonly number: number;
   /** The name in JSON. */
   readonly name: string;
-  /** The name in the .proto file. */
   readonly protoName: string;
-  readonly type: FieldType;
   readonly wire: 0 | 2;
   /** Number and wire type as written. */
   readonly tag: number;
@@ -49,9 +53,15 @@ export interface Field {
   readonly required: boolean;
   /** The other fields of the same oneof. */
   readonly rivals: readonly string[];
-  readonly message: MessageType | undefined;
-  readonly enum: EnumType | undefined;
 }
+
+/** The type of a field, with that of its messages or the names of its enum. */
+type FieldKind =
+  | { readonly type: typeof fieldTypes.message; readonly message: MessageType; readonly enum: undefined }
+  | { readonly type: typeof fieldTypes.enum; readonly message: undefined; readonly enum: EnumType }
+  | { readonly type: ScalarType; readonly message: undefined; readonly enum: undefined };
+
+export type Field = FieldShape & FieldKind;
 
 export interface EnumType {
   readonly names: ReadonlyMap<number, string>;
@@ -60,11 +70,8 @@ export interface EnumType {
 
 export type JsonObject = Record<string, unknown>;
 
-/** The google.protobuf types with a special form in ProtoJSON. */
-const wellKnown = /^google\.protobuf\.(?:Struct|Value|ListValue|Timestamp|Duration|Any)$/;
-
-export function isWellKnown(name: string): boolean {
-  return wellKnown.test(name);
+export function wellKnownOf(name: string): MessageType["wellKnown"] {
+  return wellKnown.find((each) => name === `google.protobuf.${each}`);
 }
 
 export function messageType(name: string, siblings: ReadonlyMap<string, MessageType>): MessageType {
@@ -73,50 +80,56 @@ export function messageType(name: string, siblings: ReadonlyMap<string, MessageT
     byNumber: [],
     byName: new Map(),
     required: [],
-    isMapEntry: false,
-    wellKnown: isWellKnown(name)
-      ? (name.slice("google.protobuf.".length) as NonNullable<MessageType["wellKnown"]>)
-      : undefined,
+    mapValue: undefined,
+    wellKnown: wellKnownOf(name),
     siblings,
   };
 }
 
-export function addFields(type: MessageType, fields: readonly Field[]): void {
+export function addFields(type: MessageType, fields: readonly Field[], isMapEntry = false): void {
   for (const field of fields) {
     type.byNumber[field.number] = field;
     type.byName.set(field.name, field);
   }
+  if (isMapEntry) type.mapValue = type.byNumber[2];
   type.required = fields.filter((field) => field.required && (field.repeated || !field.presence));
 }
 
-type FieldFacts = Pick<Field, "number" | "name" | "protoName" | "repeated" | "presence" | "required" | "rivals"> & {
+type FieldFacts = Omit<FieldShape, "wire" | "packed" | "tag"> & {
   readonly type: number;
-  readonly message?: MessageType;
-  readonly enum?: EnumType;
+  readonly message?: MessageType | undefined;
+  readonly enum?: EnumType | undefined;
 };
 
 export function makeField({ type, message, enum: names, ...facts }: FieldFacts): Field {
-  if (!supported.includes(type)) throw new TypeError(`${facts.name} has an unsupported type`);
+  const kind = kindOf(type, message, names);
+  if (kind === undefined) throw new TypeError(`${facts.name} has an unsupported type`);
   const wire = varints.includes(type) ? 0 : 2;
   const packed = facts.repeated && wire !== 2;
-  return {
-    ...facts,
-    type: type as FieldType,
-    wire,
-    packed,
-    tag: ((facts.number << 3) | (packed ? 2 : wire)) >>> 0,
-    message,
-    enum: names,
-  };
+  return { ...facts, ...kind, wire, packed, tag: ((facts.number << 3) | (packed ? 2 : wire)) >>> 0 };
+}
+
+function kindOf(type: number, message?: MessageType, names?: EnumType): FieldKind | undefined {
+  if (type === fieldTypes.message) return message && { type, message, enum: undefined };
+  if (type === fieldTypes.enum) return names && { type, message: undefined, enum: names };
+  const scalar = scalars.find((each) => each === type);
+  return scalar && { type: scalar, message: undefined, enum: undefined };
 }
 
 /** The value of an absent scalar field. */
 export function zeroOf(field: Field): unknown {
-  const { type } = field;
-  if (type === fieldTypes.bool) return false;
-  if (type === fieldTypes.int32) return 0;
-  if (type === fieldTypes.enum) return field.enum?.names.get(0) ?? 0;
-  return type === fieldTypes.int64 ? "0" : "";
+  switch (field.type) {
+    case fieldTypes.bool:
+      return false;
+    case fieldTypes.int32:
+      return 0;
+    case fieldTypes.int64:
+      return "0";
+    case fieldTypes.enum:
+      return field.enum.names.get(0) ?? 0;
+    default:
+      return "";
+  }
 }
 
 /** A path with the names of the .proto file: `message.parts[0].mediaType` becomes `message.parts[0].media_type`. */
@@ -138,6 +151,6 @@ function renamed(path: string, type: MessageType, nameOf: (field: Field) => stri
   if (field === undefined) return path;
   const inner = field.message;
   const begun = nameOf(field) + index;
-  if (inner === undefined || inner.isMapEntry || !rest.startsWith(".")) return begun + rest;
+  if (inner === undefined || inner.mapValue !== undefined || !rest.startsWith(".")) return begun + rest;
   return `${begun}.${renamed(rest.slice(1), inner, nameOf)}`;
 }

@@ -89,7 +89,7 @@ export class Reader {
     if (length <= maxAsciiDecoded) {
       let text = "";
       for (let at = start; at < end; at++) {
-        const byte = bytes[at] as number;
+        const byte = bytes[at] ?? this.#cut();
         if (byte > 0x7f) break;
         text += String.fromCharCode(byte);
       }

@@ -11,7 +11,7 @@ import {
 } from "@parley/a2a/internal/protocol/index";
 import { BodyPieces } from "@parley/a2a/internal/transport/server/body-pieces";
 import type { RequestLimits } from "@parley/a2a/internal/transport/server/binding";
-import { compressed, FrameReader, lengthAt, type Frame } from "../frames.ts";
+import { byteAt, compressed, exceedsLimit, FrameReader, lengthAt, type Frame } from "../frames.ts";
 import { StatusError } from "../status.ts";
 import { encodings, type Framing } from "./framing.ts";
 
@@ -105,7 +105,7 @@ export class CallReader implements ByteReader, BodyReader {
     const source = new BodyPieces().from(this.#flow);
     source.place = this.#place;
     this.#flow.pause();
-    this.#large = { flags: bytes[0] as number, length, source };
+    this.#large = { flags: byteAt(bytes, 0), length, source };
     source.unread(bytes.subarray(headLength));
     this.#limitMessage(true);
     this.#wakeUp();
@@ -114,8 +114,7 @@ export class CallReader implements ByteReader, BodyReader {
   #push(bytes: Uint8Array): void {
     const before = this.#queue.length;
     try {
-      this.#frames.push(bytes, this.#queue);
-      for (let at = before; at < this.#queue.length; at++) this.#enqueue(at, bytes);
+      for (const frame of this.#frames.push(bytes)) this.#enqueue(frame, bytes);
       if (this.#queue.length > longestQueue || this.#queued > this.#options.limits.bodyBytes) {
         throw new StatusError("RESOURCE_EXHAUSTED", "Too many messages at once");
       }
@@ -129,13 +128,13 @@ export class CallReader implements ByteReader, BodyReader {
     if (this.#queue.length > before) this.#wakeUp();
   }
 
-  /** Counts a message, and copies it if it is a small part of a larger buffer. */
-  #enqueue(at: number, chunk: Uint8Array): void {
-    const { flags, payload } = this.#queue[at] as Frame;
+  /** Queues a message: a copy if it is a small part of a larger buffer. */
+  #enqueue(frame: Frame, chunk: Uint8Array): void {
+    const { flags, payload } = frame;
     this.#queued += payload.length;
     if (flags === compressed) this.#decompressed = this.#options.limits.bodyBytes;
-    if (payload.buffer !== chunk.buffer || payload.buffer.byteLength <= 4 * payload.length) return;
-    this.#queue[at] = { flags, payload: Buffer.from(payload) };
+    const isSmallPart = payload.buffer === chunk.buffer && payload.buffer.byteLength > 4 * payload.length;
+    this.#queue.push(isSmallPart ? { flags, payload: Buffer.from(payload) } : frame);
   }
 
   /** Reserves memory for received bytes, or pauses the client. */
@@ -291,9 +290,7 @@ async function decompressed(payload: Uint8Array, limit: number): Promise<Uint8Ar
   try {
     return await decompress(payload, { maxOutputLength: limit });
   } catch (cause) {
-    if ((cause as { code?: unknown }).code === "ERR_BUFFER_TOO_LARGE") {
-      throw tooLarge(limit);
-    }
+    if (exceedsLimit(cause)) throw tooLarge(limit);
     throw new A2AError("ParseError", "A compressed message is not valid gzip", { cause });
   }
 }

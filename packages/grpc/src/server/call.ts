@@ -2,13 +2,13 @@ import { promisify } from "node:util";
 import { gzip } from "node:zlib";
 import { A2AError } from "@parley/a2a/internal/model/index";
 import type { LogFields } from "@parley/a2a/internal/base/index";
-import type { RequestFacts, Sink, UniversalRequest, UniversalResponse } from "@parley/a2a/internal/protocol/index";
+import type { RequestFacts, UniversalRequest, UniversalResponse } from "@parley/a2a/internal/protocol/index";
 import type { ServerContext } from "@parley/a2a/internal/transport/server/context";
 import { parseTimeout } from "../metadata.ts";
 import { StatusError } from "../status.ts";
 import { compressed, frameOf, FrameReader } from "../frames.ts";
 import { CallReader, type CallReaderOptions, type LargeMessage, type ReadableRequest } from "./call-reader.ts";
-import type { Metadata } from "./framing.ts";
+import type { FrameSink, Metadata } from "./framing.ts";
 
 interface CallOptions extends CallReaderOptions {
   /** Makes the trailers of a failed call. `fields`: of its task, for the log. */
@@ -137,7 +137,7 @@ export class Call implements UniversalRequest {
     );
   }
 
-  #writerTo(sink: Sink, compresses: boolean): CallWriter {
+  #writerTo(sink: FrameSink, compresses: boolean): CallWriter {
     return new CallWriter(sink, this.#deadline, compresses);
   }
 
@@ -203,11 +203,11 @@ class Deadline {
 
 /** Writes the frames of an answer until the client disconnects or the deadline passes. */
 export class CallWriter {
-  readonly #sink: Sink;
+  readonly #sink: FrameSink;
   readonly #deadline: Deadline | undefined;
   readonly #compresses: boolean;
 
-  constructor(sink: Sink, deadline: Deadline | undefined, compresses: boolean) {
+  constructor(sink: FrameSink, deadline: Deadline | undefined, compresses: boolean) {
     this.#sink = sink;
     this.#deadline = deadline;
     this.#compresses = compresses;

@@ -2,6 +2,7 @@ import type { ByteReader, Sink, UniversalResponse } from "@parley/a2a/internal/p
 import { beginFrame, endFrame, frameOf, trailers as trailersFlag } from "../frames.ts";
 import { write } from "../protobuf/encode.ts";
 import type { MessageType } from "../protobuf/types.ts";
+import { toBase64 } from "../protobuf/text.ts";
 import { Writer } from "../protobuf/wire.ts";
 
 /** Headers or trailers, with names in lower case. */
@@ -13,14 +14,18 @@ export const ok: Metadata = { "grpc-status": "0" };
 /** The supported compressions: the value of `grpc-accept-encoding`. */
 export const encodings = "gzip,identity";
 
+/** Takes frames, and says when it can take more. */
+export interface FrameSink extends Omit<Sink, "write"> {
+  write(frames: Uint8Array): boolean;
+}
+
 /** Writes the frames of a stream, and returns its trailers. Never rejects. */
-export type FramesWriter = (sink: Sink) => Promise<Metadata>;
+export type FramesWriter = (sink: FrameSink) => Promise<Metadata>;
 
 /** Carries frames and trailers: over HTTP/2 (gRPC), or any version of HTTP (gRPC-Web). */
 export interface Framing {
   /** Adapts a reader of frames to the body. */
   reader(frames: ByteReader): ByteReader;
-  /** An answer without a message. */
   withoutMessage(trailers: Metadata): UniversalResponse;
   /** An answer with known messages. `metadata` goes into its headers. */
   whole(frames: Uint8Array, trailers: Metadata, metadata?: Metadata): UniversalResponse;
@@ -82,14 +87,15 @@ export class WebFraming implements Framing {
   }
 
   whole(frames: Uint8Array, trailers: Metadata, metadata?: Metadata): UniversalResponse {
-    const parts = [this.#encode(frames), this.#encode(trailersFrame(trailers))];
-    return this.#answer(this.#isText ? parts.join("") : Buffer.concat(parts as Uint8Array[]), metadata);
+    const end = trailersFrame(trailers);
+    const body = this.#isText ? toBase64(frames) + toBase64(end) : Buffer.concat([frames, end]);
+    return this.#answer(body, metadata);
   }
 
   stream(write: FramesWriter, metadata?: Metadata): UniversalResponse {
     return this.#answer((sink) => {
       const written = write({
-        write: (frames) => sink.write(this.#encode(frames as Uint8Array)),
+        write: (frames) => sink.write(this.#encode(frames)),
         ready: () => sink.ready(),
         onClose: (run) => sink.onClose(run),
         get closed() {
@@ -105,7 +111,7 @@ export class WebFraming implements Framing {
   }
 
   #encode(frames: Uint8Array): string | Uint8Array {
-    return this.#isText ? Buffer.from(frames.buffer, frames.byteOffset, frames.byteLength).toString("base64") : frames;
+    return this.#isText ? toBase64(frames) : frames;
   }
 }
 

@@ -72,11 +72,11 @@ export function grpcHandler(host: ServerHost, options: GrpcHandlerOptions = {}):
       if (policy !== undefined && isPreflight(request)) return { status: 204, headers: policy.preflight(origin) };
       const refused = refusal(kind, request);
       if (refused !== undefined) return refused;
+      if (!isReadable(request)) return { status: 501, headers: {} };
       const granted = policy?.granted(origin) ?? {};
-      const call = request as ReadableRequest;
-      if (kind === "grpc") return server.answer(call, request.url, grpcFraming);
+      if (kind === "grpc") return server.answer(request, request.url, grpcFraming);
       // gRPC has no query, but proxies may add one.
-      return server.answer(call, withoutQuery(request.url), new WebFraming(contentType, granted));
+      return server.answer(request, withoutQuery(request.url), new WebFraming(contentType, granted));
     },
     close: () => health.stop(),
   };
@@ -215,15 +215,18 @@ function kindOf(contentType: string): Kind {
 }
 
 /** The answer to a request that cannot be a call, by its headers. */
-function refusal(kind: Kind, { method, takesTrailers, read }: UniversalRequest): UniversalResponse | undefined {
+function refusal(kind: Kind, { method, takesTrailers }: UniversalRequest): UniversalResponse | undefined {
   if (kind === "grpc" && takesTrailers !== true) {
     // Usually a proxy speaks HTTP/1.1 to its servers.
     const body = "gRPC needs HTTP/2; over HTTP/1.1 there is gRPC-Web\n";
     return { status: 505, headers: { "content-type": "text/plain" }, body };
   }
   if (kind === "other") return { status: 415, headers: {} };
-  if (method !== "POST") return { status: 405, headers: {} };
-  return read === undefined ? { status: 501, headers: {} } : undefined;
+  return method === "POST" ? undefined : { status: 405, headers: {} };
+}
+
+function isReadable(request: UniversalRequest): request is ReadableRequest {
+  return request.read !== undefined;
 }
 
 /** Headers that only gRPC-Web uses. */

@@ -2,7 +2,7 @@ import { A2AError } from "@parley/a2a/model";
 import { GrowingBytes, type FileReceiver, type IncomingFiles } from "@parley/a2a/internal/protocol/index";
 import { fileLimits, type BodyPieces } from "@parley/a2a/internal/transport/server/body-pieces";
 import type { RequestLimits } from "@parley/a2a/internal/transport/server/binding";
-import { compressed } from "../frames.ts";
+import { byteAt, compressed } from "../frames.ts";
 import { malformed } from "../protobuf/wire.ts";
 import { fieldTypes, type Field, type MessageType } from "../protobuf/types.ts";
 import type { LargeMessage } from "./call-reader.ts";
@@ -121,7 +121,9 @@ class LargeReader {
   async #varint(out: GrowingBytes | undefined): Promise<number> {
     const bytes: number[] = [];
     for (let [value, shift] = [0, 0]; shift < 70; shift += 7) {
-      const byte = this.#at < this.#piece.length ? this.#byte() : await this.#nextByte();
+      if (this.#at === this.#piece.length) await this.#more();
+      const byte = byteAt(this.#piece, this.#at++);
+      this.#read += 1;
       bytes.push(byte);
       if (shift < 32) value |= (byte & 0x7f) << shift;
       if (byte >= 0x80) continue;
@@ -129,16 +131,6 @@ class LargeReader {
       return value >>> 0;
     }
     throw malformed("a number of more than ten bytes");
-  }
-
-  #byte(): number {
-    this.#read += 1;
-    return this.#piece[this.#at++] as number;
-  }
-
-  async #nextByte(): Promise<number> {
-    await this.#more();
-    return this.#byte();
   }
 
   async #more(): Promise<void> {

@@ -20,11 +20,10 @@ export class Health {
   readonly #frames: FrameWriter;
   #stopping = false;
   readonly #watchers = new Set<() => void>();
-
-  readonly #readiness: ServerHost["readiness"];
+  readonly #readiness: Required<ServerHost>["readiness"];
 
   /** `services`: known names. The empty name is the whole server. */
-  constructor(services: readonly string[], frames: FrameWriter, readiness?: ServerHost["readiness"]) {
+  constructor(services: readonly string[], frames: FrameWriter, readiness: Required<ServerHost>["readiness"]) {
     this.#services = new Set(["", ...services]);
     this.#frames = frames;
     this.#readiness = readiness;
@@ -48,14 +47,14 @@ export class Health {
   }
 
   async #check(call: Call, { input, output }: MethodType): Promise<UniversalResponse> {
-    const { service = "" } = decode(input, await call.only()) as { service?: string };
+    const service = await serviceIn(call, input);
     if (!this.#services.has(service)) throw new StatusError("NOT_FOUND", "Unknown service");
-    const works = (await this.#readiness?.()) ?? "ready";
-    return call.reply(this.#frames.write(output, [{ status: works === "ready" ? this.#status : "NOT_SERVING" }]), ok);
+    const status = (await this.#readiness()) === "ready" ? this.#status : "NOT_SERVING";
+    return call.reply(this.#frames.write(output, [{ status }]), ok);
   }
 
   async #watch(call: Call, { input, output }: MethodType): Promise<UniversalResponse> {
-    const { service = "" } = decode(input, await call.only()) as { service?: string };
+    const service = await serviceIn(call, input);
     return call.stream((writer) => this.#report(writer, service, output), ok);
   }
 
@@ -81,7 +80,12 @@ export class Health {
   }
 }
 
-/** A reflection request in ProtoJSON. */
+/** The name in a request of the health service. */
+async function serviceIn(call: Call, input: MessageType): Promise<string> {
+  const { service } = decode(input, await call.only());
+  return typeof service === "string" ? service : "";
+}
+
 interface ReflectionRequest {
   readonly fileByFilename?: string;
   readonly fileContainingSymbol?: string;

@@ -54,7 +54,6 @@ async function withCertificate<E extends string | AnyExtension>(
   origins: readonly string[],
 ): Promise<ConnectOptions<E>> {
   const { certificateCredential } = await import("@parley/a2a/credentials");
-  const { certificateFetch } = await import("./connect.ts");
   const fetch = certificateFetch(tls, origins);
   // Without a certificate of its own the connection only trusts other authorities.
   if (tls.cert === undefined) return { ...options, fetch };
@@ -66,10 +65,14 @@ function originsOf(
   agent: string | URL | AgentCard | OlderCard,
   { credentialOrigins }: Pick<ConnectOptions, "credentialOrigins">,
 ): string[] {
-  const named = typeof agent === "string" || agent instanceof URL ? [String(agent)] : undefined;
-  const ofCard = "supportedInterfaces" in Object(agent) ? (agent as AgentCard).supportedInterfaces : [];
-  const urls = [...(named ?? []), ...(credentialOrigins ?? (named === undefined ? ofCard.map(({ url }) => url) : []))];
+  const named = typeof agent === "string" || agent instanceof URL ? [String(agent)] : [];
+  const urls = [...named, ...(credentialOrigins ?? urlsOn(agent))];
   return urls.filter((url) => URL.canParse(url)).map((url) => new URL(url).origin);
+}
+
+function urlsOn(agent: string | URL | AgentCard | OlderCard): readonly string[] {
+  if (typeof agent === "string" || !("supportedInterfaces" in agent)) return [];
+  return agent.supportedInterfaces.map(({ url }) => url);
 }
 
 /** gRPC that shows a certificate to some origins, and to no other. */
@@ -90,7 +93,7 @@ function certifiedBinding(make: typeof grpcBinding, tls: ClientTls, origins: rea
 export type ClientTls = NonNullable<DialerOptions["tls"]>;
 
 /** A `fetch` that shows a client certificate to some origins, and to no other (mutual TLS, RFC 8705). */
-export function certificateFetch(tls: ClientTls, origins: readonly string[]): FetchLike {
+function certificateFetch(tls: ClientTls, origins: readonly string[]): FetchLike {
   const { cert: _cert, key: _key, passphrase: _passphrase, ...open } = tls;
   const known = nodeDialer({ tls });
   const others = nodeDialer({ tls: open });

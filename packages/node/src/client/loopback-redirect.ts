@@ -1,9 +1,10 @@
 import { spawn } from "node:child_process";
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
-import type { AddressInfo } from "node:net";
+
 import process from "node:process";
 import type { LoginRedirect, PendingLogin } from "@parley/a2a/credentials";
 import { A2AError } from "@parley/a2a/model";
+import { portOf } from "../listen.ts";
 
 /** Options of `loopbackRedirect()`. */
 export interface LoopbackRedirectOptions {
@@ -75,7 +76,7 @@ async function beginLogin(options: LoopbackRedirectOptions, signal: AbortSignal)
     settle?.resolve(back);
     return true;
   });
-  base = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  base = `http://127.0.0.1:${portOf(server)}`;
   const late = new Error(`Nobody has logged in within ${Math.round(timeout / 1000)} seconds`);
   return {
     redirectUri: base + path,

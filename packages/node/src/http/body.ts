@@ -75,13 +75,13 @@ class TextReader implements ByteReader, BodyReader {
   readonly #flow: ByteFlow;
   #body: BodyBytes | undefined;
   #resolve: ((text: string) => void) | undefined;
-  #reject: ((error: A2AError) => void) | undefined;
+  #reject: ((error: unknown) => void) | undefined;
 
   constructor(
     request: Parameters<typeof readText>[0],
     { limit, budget, length }: Announcement,
     resolve: (text: string) => void,
-    reject: (error: A2AError) => void,
+    reject: (error: unknown) => void,
   ) {
     this.#resolve = resolve;
     this.#reject = reject;
@@ -94,7 +94,7 @@ class TextReader implements ByteReader, BodyReader {
     try {
       if (this.#body?.begin() === true) this.#flow.resume();
     } catch (error) {
-      this.#stop(error as A2AError);
+      this.#stop(error);
     }
   }
 
@@ -102,7 +102,7 @@ class TextReader implements ByteReader, BodyReader {
     try {
       if (this.#body?.push(bytes) === false) this.#flow.pause();
     } catch (error) {
-      this.refuse(error as A2AError);
+      this.refuse(error);
     }
   }
 
@@ -124,12 +124,12 @@ class TextReader implements ByteReader, BodyReader {
     this.#flow.resume();
   }
 
-  refuse(error: A2AError): void {
+  refuse(error: unknown): void {
     this.#flow.pause();
     this.#stop(error);
   }
 
-  #stop(error: A2AError): void {
+  #stop(error: unknown): void {
     this.#body?.leave();
     this.#reject?.(error);
     this.#letGo();

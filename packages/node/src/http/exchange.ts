@@ -10,7 +10,6 @@ export type Headers = UniversalResponse["headers"];
 /** The body of an answer that is not streamed. */
 export type WholeBody = Exclude<UniversalResponse["body"], (...args: never) => unknown>;
 
-/** Status and headers of an answer. */
 export type Head = Pick<UniversalResponse, "status" | "headers" | "trailers">;
 
 /** A request, and the functions that send its answer, in one object. */

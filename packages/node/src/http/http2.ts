@@ -208,7 +208,7 @@ export class Http2Exchange implements Exchange {
 
 /** Refuses line breaks in headers, which a proxy to HTTP/1.1 could turn into two headers. For HTTP/1.1 Node checks them. */
 function validateHeaders(headers: Headers): void {
-  for (const name in headers) validateHeaderValue(name, headers[name] as string);
+  for (const name in headers) validateHeaderValue(name, headers[name] ?? "");
 }
 
 function abortWhenStalled(this: ServerHttp2Stream): void {

@@ -1,6 +1,6 @@
 import { BlockList, isIP, isIPv4, isIPv6 } from "node:net";
 import type { PeerCertificate } from "@parley/a2a/internal/protocol/index";
-import { certificateIn } from "./facts.ts";
+import { certificateIn } from "./certificates.ts";
 
 /** The proxies in front of a server, and what they write into requests. */
 export interface TrustProxyOptions {
@@ -126,7 +126,6 @@ function* hopsOfLists(header: HeaderOf): Iterable<Hop> {
   }
 }
 
-/** The last item of a list, and what is before it. */
 function lastOf(list: string | undefined): { readonly item: string; readonly before: string | undefined } | undefined {
   if (list === undefined) return undefined;
   const comma = list.lastIndexOf(",");

@@ -6,8 +6,7 @@ import type { Authenticator } from "@parley/a2a/auth";
 import { isLoopback, type Logger } from "@parley/a2a/internal/base/index";
 import type { UniversalHandler, UniversalRequest, UniversalResponse } from "@parley/a2a/internal/protocol/index";
 import { asksForCertificates } from "../listen.ts";
-import type { ConnectionFacts } from "./facts.ts";
-import type { Port } from "./port.ts";
+import { ConnectionFacts } from "./facts.ts";
 import { Proxies, type TrustProxy } from "./proxies.ts";
 
 /* Transport security: TLS, and which plain connections are accepted. */
@@ -32,7 +31,7 @@ export interface TransportSecurity {
   /** The same handler under the rule for plain HTTP, except for probes, with the header for browsers. */
   around(handle: UniversalHandler, isProbe: (url: string) => boolean): UniversalHandler;
   /** Gives ports the certificate again when its files change. Returns the function that ends it. */
-  watch(ports: readonly Pick<Port, "renew">[]): () => void;
+  watch(ports: readonly { renew(tls: TlsOptions): void }[]): () => void;
 }
 
 /**
@@ -85,8 +84,7 @@ export type PlainRule = (request: Pick<UniversalRequest, "facts">) => boolean;
 export function plainRule(proxies: Proxies, logger: Logger): PlainRule {
   let quietUntil = -Infinity;
   return ({ facts }) => {
-    // The exchanges of this package have these facts.
-    const { peer } = facts as ConnectionFacts;
+    const peer = facts instanceof ConnectionFacts ? facts.peer : undefined;
     if (peer !== undefined && (isLoopback(peer) || proxies.trusts(peer))) return true;
     const now = performance.now();
     if (peer !== undefined && now >= quietUntil) {

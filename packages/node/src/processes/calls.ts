@@ -22,8 +22,8 @@ export class Calls {
     this.#serving = serving;
   }
 
-  async signal(event: Parameters<Server["signal"]>): Promise<void> {
-    await this.#ask(this.#serving()[0], (call) => ({ parley: "signal", call, event: event as SignalEvent }));
+  async signal(event: SignalEvent): Promise<void> {
+    await this.#ask(this.#serving()[0], (call) => ({ parley: "signal", call, event }));
   }
 
   /** Each of them has runs and a memory of its own. The file is copied once. */
@@ -100,7 +100,6 @@ export interface Child {
   unread: number;
   /** Wake-ups were left out because of that. */
   missed: boolean;
-  /** Sends it a connection to a port. */
   send(port: number, socket: Socket): void;
 }
 

@@ -1,5 +1,5 @@
 import cluster from "node:cluster";
-import type { Socket } from "node:net";
+import { Socket } from "node:net";
 import type { Logger, LogFields } from "@parley/a2a/internal/base/index";
 import type { Handler } from "@parley/server/internal/handler";
 import type { Store } from "@parley/server/internal/store/index";
@@ -122,10 +122,9 @@ export class Member implements Siblings {
     else sent?.();
   }
 
-  readonly #onMessage = (message: unknown, handle: unknown): void => {
-    if (!isOurs(message)) return;
-    const order = message as Order;
-    if (order.parley === "connection") this.#take(order.port, handle as Socket | undefined);
+  readonly #onMessage = (order: unknown, handle: unknown): void => {
+    if (!isOurs<Order>(order)) return;
+    if (order.parley === "connection") this.#take(order.port, handle);
     else if (order.parley === "wakeup") for (const listener of this.#wakeups) listener(order.text);
     else if (order.parley === "gone") this.#gone(order);
     else if (order.parley === "left") this.#onLeft?.();
@@ -136,11 +135,11 @@ export class Member implements Siblings {
     else if (order.parley === "close") void this.#close(order.grace);
   };
 
-  #take(port: number, socket: Socket | undefined): void {
+  #take(port: number, socket: unknown): void {
     // Told before anything is read: until then another process may get it.
     this.#tell({ parley: "taken" });
     // It was closed on the way.
-    if (socket === undefined) return;
+    if (!(socket instanceof Socket)) return;
     if (this.#server === undefined) socket.destroy();
     else this.#ports[port]?.take(socket);
   }
@@ -153,7 +152,7 @@ export class Member implements Siblings {
         const piece = await this.#exports.next(order.id, () => server.exportOwner(order.owner));
         return this.#tell({ parley: "answered", call, ...(piece !== undefined && { piece }) });
       }
-      if (order.parley === "signal") await server?.signal(...(order.event as Parameters<Server["signal"]>));
+      if (order.parley === "signal") await server?.signal(...order.event);
       const erased =
         order.parley === "delete" ? await server?.deleteOwner(order.owner, { scrub: order.scrub }) : undefined;
       this.#tell({ parley: "answered", call, ...(erased && { erased }) });

@@ -1,7 +1,6 @@
 import { A2AError } from "@parley/a2a/internal/model/index";
 import type { Handler, ServedAgent } from "@parley/server/internal/handler";
 import type { Principal } from "@parley/a2a/internal/protocol/index";
-import type { JsonValue } from "@parley/a2a/model";
 
 /* What the process that starts the others and those that serve tell one another, over the channel of `node:child_process`. */
 
@@ -45,7 +44,7 @@ export type Order =
   | { readonly parley: "exported"; readonly id: number };
 
 /** What `Server.signal` is called with. */
-export type SignalEvent = readonly [taskId: string, name: string, data?: JsonValue, options?: object];
+export type SignalEvent = Parameters<Handler["signal"]>;
 
 /** What `Server.deleteOwner` resolves to. */
 export type Erasure = Awaited<ReturnType<Handler["deleteOwner"]>>;
@@ -74,7 +73,7 @@ export interface Answer {
 
 /** An error that one process reports to another. */
 export interface SentError {
-  readonly code: string;
+  readonly code: A2AError["code"];
   readonly message: string;
 }
 
@@ -85,10 +84,10 @@ export function sentError(thrown: unknown): SentError {
 }
 
 export function receivedError({ code, message }: SentError): A2AError {
-  return new A2AError(code as A2AError["code"], message);
+  return new A2AError(code, message);
 }
 
 /** Whether a message is one of these, and not one of the program. */
-export function isOurs(message: unknown): message is { readonly parley: string } {
+export function isOurs<Message extends Order | Report>(message: unknown): message is Message {
   return typeof message === "object" && message !== null && "parley" in message;
 }

@@ -93,11 +93,11 @@ async function startProcesses(options: ServeOptions, count: number): Promise<Ser
   });
   const others = bindings.filter(hasOwnPort);
   const numbers = [port, ...others.map((each) => each.port)];
-  const fronts = numbers.map((_, at) => frontOf(at, spread));
+  const fronts = numbers.map((number, at) => ({ number, ...frontOf(at, spread) }));
   const bound: number[] = [];
   const group = new Group(spread, count, bound, logger);
   try {
-    for (const [at, front] of fronts.entries()) bound.push(await bind(front.server, address, numbers[at] as number));
+    for (const { server, number } of fronts) bound.push(await bind(server, address, number));
     for (const { server } of fronts)
       server.on("error", (cause) => logger.error("Failed to accept a connection", { cause }));
     await group.start();
@@ -118,7 +118,7 @@ async function startProcesses(options: ServeOptions, count: number): Promise<Ser
   return {
     url: urlOf(host, main, tls !== undefined),
     port: main,
-    ports: Object.fromEntries(others.map(({ binding }, at) => [binding.name, own[at] as number])),
+    ports: Object.fromEntries(others.map(({ binding }, at) => [binding.name, own[at] ?? 0])),
     agents: group.agents,
     signal: (...event) => group.calls.signal(event),
     deleteOwner: (...of) => group.calls.deleteOwner(...of),
@@ -255,9 +255,9 @@ class Group {
     );
     slow.unref();
     worker.on("message", (message: unknown) => {
-      if (!isOurs(message)) return;
+      if (!isOurs<Report>(message)) return;
       clearTimeout(slow);
-      this.#heard(child, message as Report);
+      this.#heard(child, message);
     });
     // After everything that it has said.
     worker.on("disconnect", () => this.#spread.ended(child));

@@ -57,7 +57,8 @@ export function channelWakeup(channel: WakeupChannel, clock: Clock = systemClock
 /** The store, whose changes wake the other processes, as theirs wake its watchers. */
 export function wakingStore(store: Store, wakeup: Wakeup): Store {
   // It has its own, which reach other machines, too.
-  if ("wakeup" in store && (store.wakeup as Partial<Wakeup>).isConnected === true) return store;
+  const others = "wakeup" in store && typeof store.wakeup === "object" ? store.wakeup : null;
+  if (others !== null && "isConnected" in others && others.isConnected === true) return store;
   const own: Pick<Store, "append" | "watch"> = {
     async append(items) {
       const outcomes = await store.append(items);

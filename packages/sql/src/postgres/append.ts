@@ -7,7 +7,7 @@ import type {
   TaskHead,
   TaskKey,
 } from "@parley/server/internal/store/index";
-import { applyAll, isPause, type Changes, type FoundContext, type ReadAppend } from "../shared/batch.ts";
+import { addsTexts, applyAll, grownTask, type Changes, type FoundContext, type ReadAppend } from "../shared/batch.ts";
 import { indexTask } from "../shared/search.ts";
 import { contextPath, readKnown, taskPath, type Known } from "./batch-reads.ts";
 import { run } from "./dialect.ts";
@@ -107,7 +107,7 @@ class Batch implements Changes<LockedTask> {
 
   addRecord(task: LockedTask, seq: number, read: ReadRecord, base: string | undefined): void {
     const { number, context } = task.row;
-    if (this.#known.indexes && (read.inHistory || isPause(read.record.state))) this.#grown.add(task);
+    if (this.#known.indexes && addsTexts(read)) this.#grown.add(task);
     const place = read.inHistory ? { context, place: this.#known.place() } : undefined;
     this.#log.add(number, seq, place, base, read);
   }
@@ -137,11 +137,7 @@ class Batch implements Changes<LockedTask> {
       this.#grown.size === 0 ? counts() : Promise.resolve(),
     ]);
     if (!contexts || !newKeys || !newTasks) throw new Overtaken("A task, a context or a key was created meanwhile");
-    for (const { row, head } of this.#grown) {
-      const { state, seq, firstSeq } = head;
-      const grown = { number: row.number, owner: row.owner, seq, isActive: !isPause(state), firstSeq };
-      await run(sql, indexTask(search, grown));
-    }
+    for (const task of this.#grown) await run(sql, indexTask(search, grownTask(task)));
     if (this.#grown.size > 0) await counts();
   }
 

@@ -47,14 +47,7 @@ export async function connect(options: PostgresConnectOptions): Promise<Database
   return openOr(driver, settings);
 }
 
-interface Settings {
-  readonly connections: number;
-  readonly connectTimeout: number;
-  readonly statementTimeout: number;
-  readonly lockTimeout: number;
-  readonly outageTimeout: number;
-  readonly logger: Logger;
-}
+type Settings = Required<Omit<PostgresConnectOptions, "database">>;
 
 function poolSettings({
   connectTimeout,
@@ -186,7 +179,6 @@ export function readUrl(url: string): Target {
   return { connectionString: parsed.href, prefersTls: mode === "prefer" };
 }
 
-/** The same without TLS. */
 function withoutTls(url: string): string {
   const parsed = parse(url);
   parsed.searchParams.set("sslmode", "disable");

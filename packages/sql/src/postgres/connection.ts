@@ -107,7 +107,7 @@ export interface TypeParsers {
 
 /** Parsers of our own, independent of the program's settings for its pool: 8-byte integers are numbers, JSON and times stay text. */
 const typeParsers: TypeParsers = {
-  getTypeParser: (oid, format) => (format === "binary" ? refuse : (parsers[oid] ?? asText)),
+  getTypeParser: (oid, format) => (format === "binary" ? refuse : (parsers[oid] ?? String)),
 };
 
 const parsers: Readonly<Record<number, (text: string) => Value>> = {
@@ -130,10 +130,6 @@ const parsers: Readonly<Record<number, (text: string) => Value>> = {
 
 function refuse(): never {
   throw new TypeError("The pool must not have the option `binary`");
-}
-
-function asText(text: string): string {
-  return text;
 }
 
 function integer(text: string): number {

@@ -1,11 +1,12 @@
 import { setMaxListeners } from "node:events";
+import { setTimeout as pause } from "node:timers/promises";
 import { silentLogger, type Logger } from "@parley/a2a/internal/base/index";
 import { unavailable } from "@parley/server/internal/store/index";
 import { isStale } from "./connection.ts";
 import type { PostgresDriver, Queries, Result, Value } from "./driver.ts";
 import { isConflict, isFullDisk, isLocked, isOutage, isReadOnly, readable } from "./errors.ts";
 import { Patience, type PatientConnection } from "./patience.ts";
-import { CommitLost, readFacts, settle, Witnesses, type Witness } from "./transaction.ts";
+import { CommitLost, readFacts, settle, Witnesses, type ServerFacts, type Witness } from "./transaction.ts";
 
 /** The database as the store uses it: retries what can be retried, and rejects with errors that a client may read. */
 export interface Database {
@@ -58,16 +59,6 @@ export interface TransactionOptions {
   readonly lockTimeout?: number;
   /** Until when it is repeated while the database is away: what `deadline()` returned when its call began. Default: now. */
   readonly until?: number;
-}
-
-/** What a server and the way to it can do. */
-export interface ServerFacts {
-  /** `server_version_num`, such as 150018. */
-  readonly version: number;
-  /** Whether a pooler is in between: each transaction may then use another session of the server. */
-  readonly pooled: boolean;
-  /** Whether it only reads: a replica. */
-  readonly readOnly: boolean;
 }
 
 export interface DatabaseOptions {
@@ -187,17 +178,8 @@ class RetryingDatabase implements Database {
   /** Exponential backoff with jitter, at most half a second. Ends early when the database is closed. */
   async #pause(conflicts: number, outages: number): Promise<void> {
     const { signal } = this.#closing;
-    if (signal.aborted) return;
     const most = outages > 0 ? Math.min(500, 50 * 2 ** Math.min(outages, 8)) : 5 * 2 ** conflicts;
-    await new Promise<void>((resolve) => {
-      const done = (): void => {
-        clearTimeout(timer);
-        signal.removeEventListener("abort", done);
-        resolve();
-      };
-      const timer = setTimeout(done, most * (0.5 + Math.random() / 2));
-      signal.addEventListener("abort", done);
-    });
+    await pause(most * (0.5 + Math.random() / 2), undefined, { signal }).catch(() => undefined);
   }
 
   async #attempt<T>(

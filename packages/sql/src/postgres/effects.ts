@@ -268,7 +268,6 @@ export class ValueRows {
     context_states: new Map(),
   };
 
-  /** `null` deletes the value. */
   set(table: ValueTable, id: number, value: string | null): void {
     this.#values[table].set(id, value === null ? null : encodeJson(value));
   }

@@ -74,7 +74,6 @@ export function isReadOnly(thrown: unknown): boolean {
   return sqlState(thrown) === "25006";
 }
 
-/** Whether the disk of the server is full. */
 export function isFullDisk(thrown: unknown): boolean {
   return sqlState(thrown) === "53100";
 }

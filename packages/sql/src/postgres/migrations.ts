@@ -1,5 +1,5 @@
 import { count } from "../shared/rows.ts";
-import { isTooNew, tooNew, UnknownVersion } from "../shared/versions.ts";
+import { refuseOthers, refuseTooNew, UnknownVersion } from "../shared/versions.ts";
 import type { Queries } from "./driver.ts";
 import { quoted } from "./pool.ts";
 import type { Schema } from "./schema.ts";
@@ -276,7 +276,7 @@ export async function migrate(
   const sql = schema.over(queries);
   await sql(`SELECT pg_advisory_xact_lock(${lockClass}, hashtext($1))`, schema.name);
   const found = await versionOf(queries, schema);
-  if (isTooNew(found, list.length)) throw tooNew(found, list.length);
+  refuseTooNew(found, list.length);
   if (found >= to) return found;
   await queries.query(`SET LOCAL lock_timeout = ${tableTimeout}`);
   // A user who may not create schemas may still own this one.
@@ -304,14 +304,9 @@ export function pending(found: number, schema: Schema): readonly string[] {
 /** Throws if `migrate` would change the tables. Returns their version. */
 export async function checkVersion(queries: Queries, schema: Schema): Promise<number> {
   const found = await versionOf(queries, schema);
-  if (isTooNew(found, newestVersion)) throw tooNew(found, newestVersion);
   if (found === 0)
     throw new UnknownVersion(`The database has no Parley schema ${quoted(schema.name)}: run \`parley db migrate\``);
-  if (found < newestVersion) {
-    throw new UnknownVersion(
-      `The database has version ${found}, and this release needs version ${newestVersion}: run \`parley db migrate\``,
-    );
-  }
+  refuseOthers(found, newestVersion, "run `parley db migrate`");
   return found;
 }
 
@@ -323,12 +318,4 @@ export async function versionOf(queries: Queries, schema: Schema): Promise<numbe
   if (count(exists) === 0) return 0;
   const [row] = await sql("SELECT coalesce(max(version), 0) FROM parley.migrations");
   return count(row);
-}
-
-/** Why a running program cannot use tables of a version, or `undefined`. Those of the next version work. */
-export function conditionOfVersion(found: number): string | undefined {
-  if (isTooNew(found, newestVersion)) return tooNew(found, newestVersion).message;
-  return found < newestVersion
-    ? `The database has version ${found}, and this release has version ${newestVersion}`
-    : undefined;
 }

@@ -133,7 +133,6 @@ export async function readConversation(
   return context === undefined ? { entries: [] } : run(sql, conversationOf(dialect, key, context, options));
 }
 
-/** The record of a key that has not expired. */
 export async function readOnce(sql: Sql, owner: Owner, key: string, now: number): Promise<OnceRecord | undefined> {
   const [row] = await sql(
     `SELECT ${onceColumns} FROM parley.scopes a JOIN parley.scopes o ON o.parent = a.id JOIN parley.keys k ON k.owner = o.id

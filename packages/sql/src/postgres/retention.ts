@@ -174,7 +174,9 @@ export class Retention {
   async #ended(before: number): Promise<readonly Partition[]> {
     const [row] = await this.#sql("SELECT floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint");
     const limit = Math.min(before, int(row, 0) - margin);
-    return (await partitionsOf(this.#database, this.#schema)).filter((partition) => endOf(partition) <= limit);
+    return (await partitionsOf(this.#database, this.#schema)).filter(
+      ({ to }) => (to / numbersPerDay) * 86_400_000 <= limit,
+    );
   }
 
   async #lookAt({ name, from, to }: Partition, before: number): Promise<Looked> {
@@ -206,11 +208,9 @@ export class Retention {
 /** Numbers per day. With days since 1970 they are safe integers until the year 7700. */
 const numbersPerDay = 2 ** 32;
 
-/** SQL of the next number. */
 export const nextNumber: string = `floor(extract(epoch FROM clock_timestamp()) / 86400)::bigint * ${numbersPerDay}
   + nextval('parley.numbers') % ${numbersPerDay}`;
 
-/** Days of one partition. */
 const daysPerPartition = 7;
 const numbersPerPartition = numbersPerDay * daysPerPartition;
 /** Partitions to create ahead, with that of this week. */
@@ -225,11 +225,6 @@ export interface Partition {
   readonly to: number;
   /** Whether the user of the database may drop it. */
   readonly isOwn: boolean;
-}
-
-/** When the last task of a partition was created, in milliseconds since the Unix epoch. */
-function endOf({ to }: Partition): number {
-  return (to / numbersPerDay) * 86_400_000;
 }
 
 /** The partitions that are attached to the log, oldest first. */

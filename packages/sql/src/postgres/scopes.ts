@@ -125,7 +125,6 @@ export class ScopeNames {
     return [...this.#ids.values()];
   }
 
-  /** The id of an agent, or of an owner. */
   find(agent: string, owner?: string): number | undefined {
     const parent = this.get(pathOf(root, agent));
     return owner === undefined || parent === undefined ? parent : this.get(pathOf(parent, owner));

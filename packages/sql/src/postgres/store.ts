@@ -1,23 +1,24 @@
 import { silentLogger, type Clock, type Logger } from "@parley/a2a/internal/base/index";
 import {
-  deletesAllBefore,
   lazyUpkeep,
   unavailable,
   type Room,
   type Store,
   type StoreCondition,
+  type StoreRates,
 } from "@parley/server/internal/store/index";
 import type { Wakeup } from "@parley/server/internal/store/wakeup";
 import { OpenCalls } from "../shared/calls.ts";
 import type { Bounds, Steps } from "../shared/dialect.ts";
 import { stateOfIndex, stepIndex } from "../shared/search.ts";
 import { defaultBounds, KeptTasks, readFeatures, readHead, readLog, readPage, readTask } from "../shared/tasks.ts";
+import { conditionOf } from "../shared/versions.ts";
 import type { Database } from "./database.ts";
 import { dialect, run } from "./dialect.ts";
 import type { Connection } from "./driver.ts";
 import { readable } from "./errors.ts";
 import { LogReads } from "./log-reads.ts";
-import { conditionOfVersion } from "./migrations.ts";
+import { newestVersion } from "./migrations.ts";
 import { forget, Rates, type Heartbeats } from "./nodes.ts";
 import {
   findListed,
@@ -32,7 +33,7 @@ import {
 import { hasPartition, Retention } from "./retention.ts";
 import { int, type Schema, type Sql } from "./schema.ts";
 import { findTasks, search, switchIndex } from "./search.ts";
-import { sweep } from "./sweep.ts";
+import { sweep, type Write } from "./sweep.ts";
 import type { Watch } from "./watch.ts";
 import { Writer } from "./writer.ts";
 
@@ -57,35 +58,12 @@ export interface DatabaseStoreOptions {
 export function databaseStore(database: Database, schema: Schema, options: DatabaseStoreOptions): Store {
   const { bounds = defaultBounds, logger = silentLogger, clock, wakeup, watch, heartbeats } = options;
   const reads = { dialect, kept: new KeptTasks(), bounds };
-  const writer = new Writer(database, schema, {
-    onPlaces: (places) => watch.took(places),
-    onCommit(taskIds) {
-      try {
-        wakeup.publish(taskIds);
-      } catch (cause) {
-        // It is stored, and the readers of other nodes poll.
-        logger.error("PostgreSQL: failed to publish wake-up", { cause });
-      }
-    },
-  });
+  const writer = new Writer(database, schema, { logger, wakeup, onPlaces: (places) => watch.took(places) });
   const calls = new Calls(database, schema);
   const logReads = new LogReads(database, schema);
   const retention = new Retention(database, schema, { logger });
-  const rates = new Rates(database, schema);
 
-  const write = <T>(body: (sql: Sql) => Promise<T>): Promise<T> =>
-    database.transaction({ mode: "write" }, (queries) => body(schema.over(queries)));
-
-  async function useSearch(on: boolean): Promise<void> {
-    await writer.settled();
-    const { isOn, next } = await run(schema.over(database), stateOfIndex());
-    // For most stores it was never on.
-    if (on !== isOn) await write((sql) => switchIndex(sql, on));
-    else if (!on || next === undefined) return;
-    if (!on) return;
-    // Closing waits for this call. The next process continues.
-    while (await write((sql) => run(sql, stepIndex(search)))) calls.checkOpen();
-  }
+  const write: Write = (body) => database.transaction({ mode: "write" }, (queries) => body(schema.over(queries)));
 
   return {
     durable: true,
@@ -94,19 +72,20 @@ export function databaseStore(database: Database, schema: Schema, options: Datab
     sweep: (sweeping) =>
       calls.run(async () => {
         await writer.settled();
-        const deletes = sweeping.deleteBefore !== undefined || (sweeping.rules ?? []).length > 0;
-        // A partition is dropped once all its tasks are old enough, whatever their agents and states.
-        const before = deletesAllBefore(sweeping);
-        const looked = await retention.look(before === -Infinity ? undefined : before);
-        const keepsLog = (number: number): boolean => retention.keepsLog(number);
-        const report = await sweep(write, { ...sweeping, bounds, keepsLog });
-        // When the last tasks are deleted, or with each look if there are always more.
-        if (deletes && (looked || !report.more)) await retention.drop();
-        return report;
+        return sweep(write, { ...sweeping, bounds, retention });
       }),
     upkeep: lazyUpkeep(async () => (await import("./upkeep.ts")).upkeepOf(calls, write, retention)),
     search: {
-      use: (on) => calls.run(() => useSearch(on)),
+      use: (on) =>
+        calls.run(async () => {
+          await writer.settled();
+          const { isOn, next } = await run(schema.over(database), stateOfIndex());
+          // For most stores it was never on.
+          if (on !== isOn) await write((sql) => switchIndex(sql, on));
+          if (!on || (isOn && next === undefined)) return;
+          // Closing waits for this call. The next process continues.
+          while (await write((sql) => run(sql, stepIndex(search)))) calls.checkOpen();
+        }),
       find: (owner, query) => calls.readTogether((sql) => findTasks(sql, owner, query)),
     },
     head: (scope, taskId) => calls.read((sql) => run(sql, readHead(dialect, scope, taskId))),
@@ -116,17 +95,7 @@ export function databaseStore(database: Database, schema: Schema, options: Datab
       beat: (node, within) => calls.run(() => heartbeats.beat(node, within)),
       forget: (nodes) => calls.read((sql) => forget(sql, nodes)),
     },
-    rates: {
-      async take(uses) {
-        const answers = await calls.run(() => rates.take(uses));
-        if (rates.isUntidy) {
-          const failed = (cause: unknown): void =>
-            logger.debug("PostgreSQL: failed to delete expired rate budgets", { cause });
-          void calls.run(() => rates.tidy()).catch(failed);
-        }
-        return answers;
-      },
-    },
+    rates: ratesOf(new Rates(database, schema), calls, logger),
     notes: {
       read: (keys, now) => calls.read((sql) => readNotes(sql, keys, now)),
       write: (notes, now) => calls.read((sql) => writeNotes(sql, notes, now)),
@@ -155,6 +124,20 @@ export function databaseStore(database: Database, schema: Schema, options: Datab
       await calls.ended();
       await options.onClose?.();
       await database.close();
+    },
+  };
+}
+
+function ratesOf(rates: Rates, calls: Calls, logger: Logger): StoreRates {
+  return {
+    async take(uses) {
+      const answers = await calls.run(() => rates.take(uses));
+      if (rates.isUntidy) {
+        const failed = (cause: unknown): void =>
+          logger.debug("PostgreSQL: failed to delete expired rate budgets", { cause });
+        void calls.run(() => rates.tidy()).catch(failed);
+      }
+      return answers;
     },
   };
 }
@@ -223,7 +206,7 @@ async function whyReadOnly(connection: Connection, schema: Schema, database: Dat
   const [row] = (await connection.query(schema.text(read))).rows;
   if (int(row, 0) === 1) return "The database is read-only: the server is a replica";
   if (int(row, 1) === 1) return "The database is read-only: default_transaction_read_only is on";
-  const version = conditionOfVersion(int(row, 2));
+  const version = conditionOf(int(row, 2), newestVersion);
   if (version !== undefined) return version;
   if (int(row, 3) === 0) return "The user of the database may not write the tables";
   if (!(await hasPartition(connection, schema))) {

@@ -1,4 +1,10 @@
-import { deletesBefore, sweptStates, type SweepOptions, type SweepReport } from "@parley/server/internal/store/index";
+import {
+  deletesAllBefore,
+  deletesBefore,
+  sweptStates,
+  type SweepOptions,
+  type SweepReport,
+} from "@parley/server/internal/store/index";
 import type { Bounds } from "../shared/dialect.ts";
 import { compactTask, effortPerSweep, pagesOf } from "../shared/upkeep.ts";
 import { dialect, run } from "./dialect.ts";
@@ -19,6 +25,7 @@ import {
   type Sql,
   type TaskRow,
 } from "./schema.ts";
+import type { Retention } from "./retention.ts";
 import { ScopeChanges } from "./scopes.ts";
 
 /** Runs `body` in a transaction. */
@@ -26,8 +33,7 @@ export type Write = <T>(body: (sql: Sql) => Promise<T>) => Promise<T>;
 
 interface Sweeping extends SweepOptions {
   readonly bounds: Bounds;
-  /** Whether the log of a task is dropped with its partition. */
-  keepsLog(number: number): boolean;
+  readonly retention: Retention;
 }
 
 interface Swept {
@@ -42,8 +48,11 @@ interface Swept {
  * Nodes may sweep at once: each takes what no other has locked, in the lock order of appends.
  */
 export async function sweep(write: Write, sweeping: Sweeping): Promise<SweepReport> {
-  const { rules = [], compactBefore, limit } = sweeping;
+  const { rules = [], compactBefore, limit, retention } = sweeping;
   const deletes = sweeping.deleteBefore !== undefined || rules.length > 0;
+  // A partition is dropped once all its tasks are old enough, whatever their agents and states.
+  const before = deletesAllBefore(sweeping);
+  const looked = await retention.look(before === -Infinity ? undefined : before);
   const nothing: Swept = { done: 0, more: false, budget: effortPerSweep };
   const deletion = deletes ? await write((sql) => deleteOver(sql, sweeping)) : nothing;
   const left = limit - deletion.done;
@@ -51,16 +60,16 @@ export async function sweep(write: Write, sweeping: Sweeping): Promise<SweepRepo
     compactBefore === undefined
       ? nothing
       : await write((sql) => compactOver(sql, sweeping, compactBefore, left, deletion.budget));
-  const more = await write((sql) => deleteExpired(sql, sweeping));
-  return {
-    deleted: deletion.done,
-    compacted: compaction.done,
-    more: deletion.more || compaction.more || more,
-  };
+  const hasExpired = await write((sql) => deleteExpired(sql, sweeping));
+  const more = deletion.more || compaction.more || hasExpired;
+  // When the last tasks are deleted, or with each look if there are always more.
+  if (deletes && (looked || !more)) await retention.drop();
+  return { deleted: deletion.done, compacted: compaction.done, more };
 }
 
 async function deleteOver(sql: Sql, sweeping: Sweeping): Promise<Swept> {
-  const { keepsLog, limit, rules = [], deleteBefore = -Infinity } = sweeping;
+  const { retention, limit, rules = [], deleteBefore = -Infinity } = sweeping;
+  const keepsLog = (number: number): boolean => retention.keepsLog(number);
   const found =
     rules.length > 0 ? await lockByRules(sql, sweeping) : await lockOver(sql, deleteBefore, limit + 1, false);
   const tasks: TaskRow[] = [];

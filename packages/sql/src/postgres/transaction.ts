@@ -1,5 +1,4 @@
 import { unavailable } from "@parley/server/internal/store/index";
-import type { ServerFacts } from "./database.ts";
 import type { Connection, PostgresDriver, Queries } from "./driver.ts";
 import { isAnswer, isDisconnection, isReadOnly } from "./errors.ts";
 import type { PatientConnection } from "./patience.ts";
@@ -58,6 +57,16 @@ export async function settle<T>(
     throw isAnswer(thrown) ? thrown : new CommitLost(thrown);
   }
   return { result };
+}
+
+/** What a server and the way to it can do. */
+export interface ServerFacts {
+  /** `server_version_num`, such as 150018. */
+  readonly version: number;
+  /** Whether a pooler is in between: each transaction may then use another session of the server. */
+  readonly pooled: boolean;
+  /** Whether it only reads: a replica. */
+  readonly readOnly: boolean;
 }
 
 export async function readFacts(connection: Connection): Promise<ServerFacts> {

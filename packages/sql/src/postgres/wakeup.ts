@@ -149,7 +149,7 @@ export class NotifyWakeup implements Wakeup {
       // It is usually idle. A pooler would give its session to others.
       if (!this.#pooled) await listening.query("SET idle_session_timeout = 0");
       // On another connection: a pooler could answer itself.
-      const arrives = await this.#echo(() => this.#notify(this.#driver, [this.#batch.ping()]));
+      const arrives = await this.#hearsItself();
       if (this.#listening !== listening) return;
       if (!arrives) return await this.#giveUp(listening);
     } catch (cause) {
@@ -175,7 +175,6 @@ export class NotifyWakeup implements Wakeup {
 
   /** Notifications do not arrive. */
   async #giveUp(listening?: Listening): Promise<void> {
-    const { clock, logger } = this.#options;
     this.#listening = undefined;
     // A pooler gives the session to others.
     if (this.#pooled && !this.#isClosed) await listening?.query("UNLISTEN *").catch(() => undefined);
@@ -183,12 +182,12 @@ export class NotifyWakeup implements Wakeup {
     if (this.#isClosed) return;
     if (!this.#pooled || this.#hasWorked) return this.#retry(new Error("A notification did not arrive"));
     if (this.#failures++ === 0) {
-      logger.warn(
+      this.#options.logger.warn(
         "PostgreSQL: notifications do not pass the pooler, as in transaction mode; readers poll for changes by other nodes. " +
           "Connect to the server directly, or use another kind of wake-up",
       );
     }
-    this.#after(clock, poolerPause, () => void this.open());
+    this.#after(poolerPause, () => void this.open());
   }
 
   #lose(listening: Listening | undefined, cause: unknown): void {
@@ -199,24 +198,20 @@ export class NotifyWakeup implements Wakeup {
 
   #retry(cause: unknown): void {
     if (this.#isClosed) return;
-    const { clock, logger } = this.#options;
     if (this.#failures === 0) {
-      logger.warn("PostgreSQL: notifications do not arrive; readers poll until they do", {
-        cause,
-      });
+      this.#options.logger.warn("PostgreSQL: notifications do not arrive; readers poll until they do", { cause });
       this.#isConnected = false;
       this.#tell(undefined);
     }
     this.#failures += 1;
     const most = Math.min(longestPause, shortestPause * 2 ** Math.min(this.#failures - 1, 10));
-    this.#after(clock, most * (0.5 + Math.random() / 2), () => void this.open());
+    this.#after(most * (0.5 + Math.random() / 2), () => void this.open());
   }
 
   /** Checks whether notifications still arrive if none has for a while. */
   #beat(): void {
-    const { clock, heartbeat } = this.#options;
     const before = this.#heard;
-    this.#after(clock, heartbeat, () => {
+    this.#after(this.#options.heartbeat, () => {
       const listening = this.#listening;
       if (listening === undefined) return;
       if (this.#heard !== before) return this.#beat();
@@ -225,7 +220,7 @@ export class NotifyWakeup implements Wakeup {
   }
 
   async #check(listening: Listening): Promise<void> {
-    const arrives = await this.#echo(() => this.#notify(this.#driver, [this.#batch.ping()])).catch(() => false);
+    const arrives = await this.#hearsItself().catch(() => false);
     if (this.#isClosed || this.#listening !== listening) return;
     if (arrives) return this.#beat();
     this.#listening = undefined;
@@ -233,8 +228,8 @@ export class NotifyWakeup implements Wakeup {
     this.#retry(new Error("A notification did not arrive"));
   }
 
-  /** Whether a message of this node arrives soon after `send`. */
-  async #echo(send: () => Promise<void>): Promise<boolean> {
+  /** Whether a message of this node arrives soon after it is sent. */
+  async #hearsItself(): Promise<boolean> {
     const { clock, echoTimeout } = this.#options;
     let hear: ((arrives: boolean) => void) | undefined;
     const heard = new Promise<boolean>((resolve) => (hear = resolve));
@@ -243,8 +238,8 @@ export class NotifyWakeup implements Wakeup {
     let cancel: (() => void) | undefined;
     try {
       if (this.#isClosed) return false;
-      await send();
-      // `send` may have waited for a connection.
+      await this.#notify(this.#driver, [this.#batch.ping()]);
+      // That may have waited for a connection.
       cancel = clock.after(echoTimeout, () => hear?.(false));
       return await heard;
     } finally {
@@ -253,9 +248,9 @@ export class NotifyWakeup implements Wakeup {
     }
   }
 
-  #after(clock: Clock, ms: number, run: () => void): void {
+  #after(ms: number, run: () => void): void {
     this.#cancelTimer?.();
-    this.#cancelTimer = clock.after(ms, () => {
+    this.#cancelTimer = this.#options.clock.after(ms, () => {
       if (!this.#isClosed) run();
     });
   }

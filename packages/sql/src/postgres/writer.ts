@@ -1,5 +1,6 @@
 import { A2AError } from "@parley/a2a/internal/model/index";
-import { changedBy } from "@parley/server/internal/store/wakeup";
+import type { Logger } from "@parley/a2a/internal/base/index";
+import { changedBy, type Wakeup } from "@parley/server/internal/store/wakeup";
 import { readItems, type AppendItem, type AppendOutcome } from "@parley/server/internal/store/index";
 import { applyItems } from "./append.ts";
 import type { ReadAppend } from "../shared/batch.ts";
@@ -27,9 +28,10 @@ interface Call {
   reject(error: unknown): void;
 }
 
-export interface WriterEvents {
-  /** Called with the changed tasks after each commit. */
-  readonly onCommit: (taskIds: readonly string[]) => void;
+interface WriterOptions {
+  readonly logger: Logger;
+  /** Wakes other nodes after each commit. */
+  readonly wakeup: Pick<Wakeup, "publish">;
   /** Called with each value that a transaction takes from the sequence `places`. */
   readonly onPlaces: (places: number) => void;
 }
@@ -42,14 +44,12 @@ export class Writer {
   readonly #database: Database;
   readonly #schema: Schema;
   readonly #scopes = new ScopeIds();
-  readonly #onCommit: (taskIds: readonly string[]) => void;
+  readonly #options: WriterOptions;
   #waiting: Call[] = [];
   #working: Promise<void> | undefined;
-  readonly #onPlaces: (places: number) => void;
 
-  constructor(database: Database, schema: Schema, { onCommit, onPlaces }: WriterEvents) {
-    this.#onCommit = onCommit;
-    this.#onPlaces = onPlaces;
+  constructor(database: Database, schema: Schema, options: WriterOptions) {
+    this.#options = options;
     this.#database = database;
     this.#schema = schema;
   }
@@ -94,8 +94,7 @@ export class Writer {
     try {
       const items = calls.flatMap((call) => call.items);
       const outcomes = await this.#apply(items, calls[0]?.until);
-      const changes = items.map((each) => ("item" in each ? each.item : each));
-      this.#onCommit(changedBy(changes, outcomes));
+      this.#wake(items, outcomes);
       let from = 0;
       for (const { items, resolve } of calls) resolve(outcomes.slice(from, (from += items.length)));
     } catch (thrown) {
@@ -110,6 +109,17 @@ export class Writer {
       if (more.length === 0) return only?.reject(thrown);
       if (isOfOne(thrown)) return this.#commitEach(calls, thrown);
       for (const { reject } of calls) reject(thrown);
+    }
+  }
+
+  #wake(items: readonly ReadAppend[], outcomes: readonly AppendOutcome[]): void {
+    const { wakeup, logger } = this.#options;
+    const changes = items.map((each) => ("item" in each ? each.item : each));
+    try {
+      wakeup.publish(changedBy(changes, outcomes));
+    } catch (cause) {
+      // It is stored, and the readers of other nodes poll.
+      logger.error("PostgreSQL: failed to publish wake-up", { cause });
     }
   }
 
@@ -135,7 +145,7 @@ export class Writer {
     const attempt = async (): Promise<readonly AppendOutcome[]> => {
       const names = await resolveNames(this.#schema.over(reading), this.#scopes, items);
       return this.#database.transaction({ mode: "write", until }, (transaction) =>
-        applyItems(this.#schema.over(transaction), names, items, this.#onPlaces),
+        applyItems(this.#schema.over(transaction), names, items, this.#options.onPlaces),
       );
     };
     for (let again = maxRepeatCount; again > 0; again -= 1) {

@@ -18,6 +18,7 @@ import {
   type TaskHead,
   type TaskKey,
 } from "@parley/server/internal/store/index";
+import type { GrownTask } from "./search.ts";
 import { encodeName, maxSeq, stateNumber, trialOf, type TaskRow, type Value } from "./rows.ts";
 
 // What a transaction of appends decides, and the rows of the tasks that it writes.
@@ -49,8 +50,19 @@ function statusOf(
 }
 
 /** Whether an agent has stopped working on a task. */
-export function isPause(state: TaskState | undefined): boolean {
+function isPause(state: TaskState | undefined): boolean {
   return state !== undefined && stateKinds[state] !== "active";
+}
+
+/** Whether the search index needs an update after a record: it has texts, or completes artifacts. */
+export function addsTexts({ inHistory, record }: ReadRecord): boolean {
+  return inHistory || isPause(record.state);
+}
+
+/** A task for the update of the search index. */
+export function grownTask({ row, head }: KnownTask): GrownTask {
+  const { state, seq, firstSeq } = head;
+  return { number: row.number, owner: row.owner, seq, isActive: !isPause(state), firstSeq };
 }
 
 // The columns that an append changes: of every append, without an index, of the lists, of the runs.
@@ -72,7 +84,6 @@ export function hasGrown({ head, statusSeq, storedStatus }: KnownTask, stored: T
   return sameStatus && sameLease && head.run === stored.run;
 }
 
-/** The values of `plain`. */
 export function plainOf({
   head,
   statusSeq,
@@ -85,17 +96,14 @@ export function plainOf({
   return [seq, generation, bytes, fence, ...status, name, run?.attempt ?? null, run?.input ?? null, ...trial];
 }
 
-/** The values of `placing`. */
 export function placingOf({ state, statusTime }: TaskHead): readonly Value[] {
   return [stateNumber(state), statusTime];
 }
 
-/** The values of `owning`. */
 export function owningOf({ leaseUntil, run }: TaskHead): readonly Value[] {
   return [leaseUntil ?? null, run?.turn ?? null];
 }
 
-/** The values of `identity`. */
 export function identityOf({ row, head }: Pick<KnownTask, "row" | "head">): readonly Value[] {
   return [row.number, row.agent, row.owner, row.context, encodeName(head.task.taskId), head.firstSeq];
 }
@@ -145,7 +153,6 @@ export interface Changes<Task extends KnownTask> {
   create(head: TaskHead): Task;
   /** A context, which is created if it is missing. */
   context(key: ContextKey): FoundContext;
-  /** The head of a task has changed. */
   changed(task: Task, before: TaskHead | undefined): void;
   /** A record of a task. `base`: of its first one. */
   addRecord(task: Task, seq: number, read: ReadRecord, base: string | undefined): void;

@@ -46,7 +46,6 @@ export interface Dialect {
   /** The contexts `c` of an agent `$1` and an owner `$2`, with a condition; and the name of one. */
   readonly contextTables: string;
   readonly contextName: string;
-  /** The key of a feature `f`. */
   readonly featureKey: string;
   /** The records of a context `$1`, of tasks that exist; and what a record has of its task and of its number there. */
   readonly logOfContext: string;
@@ -84,7 +83,6 @@ export function selectTask(
   };
 }
 
-/** The row of a task by its number. */
 export function selectNumber({ taskTables, taskColumns }: Dialect, number: number): Query {
   return { sql: `SELECT ${taskColumns} FROM ${taskTables} WHERE t.number = $1`, values: [number] };
 }

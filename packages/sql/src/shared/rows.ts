@@ -70,7 +70,6 @@ export function int(row: Row | undefined, column: number): number {
   return value;
 }
 
-/** A column that must be text. */
 export function text(row: Row | undefined, column: number): string {
   const value = row?.[column];
   if (typeof value !== "string") throw new TypeError(`column ${column} is not text`);
@@ -87,7 +86,6 @@ export function count(row: Row | undefined): number {
   return int(row, 0);
 }
 
-/** A task, read from its row. */
 export interface TaskRow {
   readonly number: number;
   readonly agent: number;

@@ -21,7 +21,6 @@ import { decodeName, encodeName, eventOf, int, optional, seqOf, stateNumber, tex
 
 // Full text search: finds tasks by their texts, and adds what a log has to the index.
 
-/** A text for the index, with its record. */
 export interface IndexedText {
   readonly task: number;
   readonly owner: number;
@@ -61,7 +60,6 @@ export interface SearchDialect {
     terms: readonly SearchTerm[],
     tasks: readonly number[],
   ): Steps<ReadonlyMap<number, readonly Row[]>>;
-  /** Adds a text. */
   add(text: IndexedText): readonly Query[];
   /** Removes an artifact, and returns its text. */
   take(task: number, artifact: string): Steps<string | undefined>;

@@ -19,7 +19,29 @@ export function isTooNew(found: number, own: number): boolean {
 /** The tables are too new or cannot be used as they are. */
 export class UnknownVersion extends Error {}
 
-export function tooNew(found: number, own: number): UnknownVersion {
+/** Throws if tables of version `found` are too new for a program whose newest version is `own`. */
+export function refuseTooNew(found: number, own: number): void {
+  if (isTooNew(found, own)) throw new UnknownVersion(tooNew(found, own));
+}
+
+/** Throws if tables of version `found` are not of version `own` or the next one. `cure`: what upgrades them. */
+export function refuseOthers(found: number, own: number, cure: string): void {
+  refuseTooNew(found, own);
+  if (found >= own) return;
+  throw new UnknownVersion(`${tooOld(found, own)}: ${cure}`);
+}
+
+/** Why a running program cannot use tables of version `found`, or `undefined`. Those of the next version work. */
+export function conditionOf(found: number, own: number): string | undefined {
+  if (isTooNew(found, own)) return tooNew(found, own);
+  return found < own ? tooOld(found, own) : undefined;
+}
+
+function tooOld(found: number, own: number): string {
+  return `The database has version ${found}, and this release has version ${own}`;
+}
+
+function tooNew(found: number, own: number): string {
   const most = `this release supports version ${own + stepsAhead} and earlier`;
-  return new UnknownVersion(`The database has version ${found}, ${most}: upgrade @parley/sql`);
+  return `The database has version ${found}, ${most}: upgrade @parley/sql`;
 }

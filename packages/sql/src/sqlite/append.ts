@@ -11,8 +11,9 @@ import type {
   TaskKey,
 } from "@parley/server/internal/store/index";
 import {
+  addsTexts,
   applyAll,
-  isPause,
+  grownTask,
   type Changes,
   type FoundContext,
   type KnownTask,
@@ -162,7 +163,7 @@ class Batch implements Changes<KnownTask> {
 
   addRecord(task: KnownTask, seq: number, read: ReadRecord, base: string | undefined): void {
     const { number, context } = task.row;
-    if (read.inHistory || isPause(read.record.state)) this.#grown?.add(task);
+    if (addsTexts(read)) this.#grown?.add(task);
     const place = read.inHistory ? this.#scopes.place(context) : null;
     const first = base === undefined ? null : encodeJson(base);
     this.#newRecords.add(logKey(number, seq), place === null ? null : context, place, first, ...recordValues(read));
@@ -189,11 +190,7 @@ class Batch implements Changes<KnownTask> {
     this.values.write((task) => task >= this.#firstNew);
     this.#scopes.write();
     // After their records are written.
-    for (const { row, head } of this.#grown ?? []) {
-      const { state, seq, firstSeq } = head;
-      const grown = { number: row.number, owner: row.owner, seq, isActive: !isPause(state), firstSeq };
-      run(this.#driver, indexTask(search, grown));
-    }
+    for (const task of this.#grown ?? []) run(this.#driver, indexTask(search, grownTask(task)));
   }
 
   #select(agentId: number, { agent, owner, taskId }: TaskKey): KnownTask | undefined {

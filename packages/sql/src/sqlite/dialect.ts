@@ -15,7 +15,6 @@ import { eventOf, int, optional, taskColumns, text } from "../shared/rows.ts";
 import type { Driver, Value } from "./driver.ts";
 import { encodeName, logKey, maxSeq, recordColumns, taskTables } from "./rows.ts";
 
-/** Runs steps on a connection. */
 export function run<T>(driver: Driver, steps: Steps<T>): T {
   for (let step = steps.next(); ;) {
     if (step.done === true) return step.value;

@@ -15,7 +15,7 @@ import {
   openConnection,
   type ConnectionOptions,
   type DriverName,
-} from "./drivers/load.ts";
+} from "./libraries.ts";
 import { checkFiles, FileWatch, identityOf } from "./files.ts";
 import { UnknownVersion } from "../shared/versions.ts";
 import { checkVersion, migrate, newestVersion } from "./migrations.ts";

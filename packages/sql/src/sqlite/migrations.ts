@@ -1,5 +1,5 @@
 import type { Driver } from "./driver.ts";
-import { isTooNew, tooNew, UnknownVersion } from "../shared/versions.ts";
+import { conditionOf, refuseOthers, refuseTooNew, UnknownVersion } from "../shared/versions.ts";
 import { count } from "./rows.ts";
 
 /**
@@ -184,7 +184,7 @@ export function migrate(driver: Driver, to: number = versions.length, list: read
   return driver.transaction("write", () => {
     driver.exec("CREATE TABLE IF NOT EXISTS migrations (version INTEGER PRIMARY KEY) STRICT");
     const found = versionOf(driver);
-    if (isTooNew(found, list.length)) throw tooNew(found, list.length);
+    refuseTooNew(found, list.length);
     for (const [index, sql] of list.slice(0, to).entries()) {
       if (index < found) continue;
       driver.exec(sql);
@@ -198,22 +198,12 @@ export function migrate(driver: Driver, to: number = versions.length, list: read
 export function checkVersion(driver: Driver): void {
   const tables = "SELECT count(*) FROM sqlite_schema WHERE type = 'table' AND name IN ('migrations', 'scopes')";
   if (count(driver.prepare(tables).get()) < 2) throw new UnknownVersion("The file is not a Parley database");
-  const found = versionOf(driver);
-  if (isTooNew(found, versions.length)) throw tooNew(found, versions.length);
-  if (found < versions.length) {
-    throw new UnknownVersion(
-      `The database has version ${found}, and this release has version ${versions.length}: start its server with this release first`,
-    );
-  }
+  refuseOthers(versionOf(driver), versions.length, "start its server with this release first");
 }
 
 /** Why a running program cannot use the file, or `undefined`. Files of the next version work. */
 export function conditionOfVersion(driver: Driver): string | undefined {
-  const found = versionOf(driver);
-  if (isTooNew(found, versions.length)) return tooNew(found, versions.length).message;
-  return found < versions.length
-    ? `The database has version ${found}, and this release has version ${versions.length}`
-    : undefined;
+  return conditionOf(versionOf(driver), versions.length);
 }
 
 /** The newest version that this release makes. */

@@ -140,7 +140,6 @@ export function findTasks(driver: Driver, scopes: ScopeIds, owner: Owner, wanted
   return page.total === 0 && scopes.hasMoved(owner.agent, owner.owner) ? find() : page;
 }
 
-/** Whether the index is on. */
 export function isIndexed(driver: Driver): boolean {
   return run(driver, stateOfIndex()).isOn;
 }

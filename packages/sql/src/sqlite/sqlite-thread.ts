@@ -1,6 +1,6 @@
 import { parentPort, workerData } from "node:worker_threads";
 import { sqliteCode } from "./driver.ts";
-import { loadDriver, openConnection, type OpenDriver } from "./drivers/load.ts";
+import { loadDriver, openConnection, type OpenDriver } from "./libraries.ts";
 import { checkFiles, type Identity } from "./files.ts";
 import { pass, type Answer, type Request, type ThreadData } from "./thread-writer.ts";
 import { driverWriter, type Writer } from "./writer.ts";

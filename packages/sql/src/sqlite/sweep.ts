@@ -7,7 +7,6 @@ import { count, decodeName, int, logKey, maxSeq, stateNumber, taskRow, text, tim
 import { ScopeChanges } from "./scopes.ts";
 import { dropWords } from "./search.ts";
 
-/** The row of a task by its number. */
 export function taskOf(driver: Driver, number: number): TaskRow {
   const row = run(driver, first(selectNumber(dialect, number)));
   if (row === undefined) throw new RangeError(`Task ${number} does not exist`);

@@ -3,7 +3,7 @@ import { fileURLToPath } from "node:url";
 import { Worker } from "node:worker_threads";
 import type { A2AError } from "@parley/a2a/internal/model/index";
 import { unavailable } from "@parley/server/internal/store/index";
-import type { ConnectionOptions } from "./drivers/load.ts";
+import type { ConnectionOptions } from "./libraries.ts";
 import type { Identity } from "./files.ts";
 import type { Writer } from "./writer.ts";
 
@@ -74,27 +74,28 @@ export function threadWriter(file: URL, options: ConnectionOptions): ThreadWrite
     });
   });
 
-  function ask(request: Request): Promise<unknown> {
-    return new Promise((resolve, reject) => {
-      if (failure !== undefined) return reject(failure);
-      thread.postMessage(request);
-      if (waiting.length === 0) thread.ref();
-      waiting.push({ resolve, reject });
-    });
-  }
+  const ask =
+    <Call extends keyof ThreadWriter>(call: Call) =>
+    (...input: Parameters<ThreadWriter[Call]>) =>
+      new Promise((resolve, reject) => {
+        if (failure !== undefined) return reject(failure);
+        thread.postMessage({ call, input });
+        if (waiting.length === 0) thread.ref();
+        waiting.push({ resolve, reject });
+      }) as ReturnType<ThreadWriter[Call]>;
 
   return {
-    keepTo: (...input) => ask({ call: "keepTo", input }) as Promise<void>,
-    append: (...input) => ask({ call: "append", input }) as ReturnType<Writer["append"]>,
-    sweep: (...input) => ask({ call: "sweep", input }) as ReturnType<Writer["sweep"]>,
-    tidy: (...input) => ask({ call: "tidy", input }) as ReturnType<Writer["tidy"]>,
-    scrub: (...input) => ask({ call: "scrub", input }) as ReturnType<Writer["scrub"]>,
-    index: (...input) => ask({ call: "index", input }) as ReturnType<Writer["index"]>,
-    note: (...input) => ask({ call: "note", input }) as Promise<void>,
-    probe: (...input) => ask({ call: "probe", input }) as ReturnType<Writer["probe"]>,
-    moved: (...input) => ask({ call: "moved", input }) as ReturnType<Writer["moved"]>,
+    keepTo: ask("keepTo"),
+    append: ask("append"),
+    sweep: ask("sweep"),
+    tidy: ask("tidy"),
+    scrub: ask("scrub"),
+    index: ask("index"),
+    note: ask("note"),
+    probe: ask("probe"),
+    moved: ask("moved"),
     async close() {
-      await ask({ call: "close", input: [] });
+      await ask("close")();
       thread.ref();
       await ended;
     },

@@ -1,4 +1,4 @@
-import type { Owner, Removed, RemovedTasks, TaskSelection, Upkeep } from "@parley/server/internal/store/index";
+import type { Removed, RemovedTasks, TaskSelection, Upkeep } from "@parley/server/internal/store/index";
 import type { KeptTasks } from "../shared/tasks.ts";
 import { effortPerSweep, readContexts, readOwners, readReplies } from "../shared/upkeep.ts";
 import { dialect } from "./dialect.ts";
@@ -7,7 +7,7 @@ import { count, encodeName, int, stateNumber, states, timeLimit } from "./rows.t
 import { dropWords } from "./search.ts";
 import type { Calls } from "./store.ts";
 import { byTime, deleteContext, deleteTask, taskOf } from "./sweep.ts";
-import type { Writer } from "./writer.ts";
+import type { Tidying, Writer } from "./writer.ts";
 
 /** Deletion and export for operators. */
 export function upkeepOf(reader: Driver, writer: Writer, calls: Calls, kept: KeptTasks): Upkeep {
@@ -40,11 +40,6 @@ export function upkeepOf(reader: Driver, writer: Writer, calls: Calls, kept: Kep
     scrub: () => calls.run(() => writer.scrub()),
   };
 }
-
-/** What an operator deletes. */
-export type Tidying =
-  | { readonly tasks: TaskSelection; readonly limit: number }
-  | { readonly owner: Owner; readonly limit: number };
 
 /** Call it in a transaction. For an owner, `deleted` counts conversations. */
 export function tidy(driver: Driver, what: Tidying): RemovedTasks {

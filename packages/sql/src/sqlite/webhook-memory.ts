@@ -3,7 +3,7 @@ import { dirname, resolve } from "node:path";
 import { unavailable } from "@parley/server/internal/store/index";
 import type { HandledDelivery, WebhookMemory } from "@parley/a2a/webhooks";
 import { retryWhileBusy, type Driver } from "./driver.ts";
-import { defaultDriver, loadDriver, MissingDriver, openConnection, type DriverName } from "./drivers/load.ts";
+import { defaultDriver, loadDriver, MissingDriver, openConnection, type DriverName } from "./libraries.ts";
 
 /** Options of `sqliteWebhookMemory()`. */
 export interface SqliteWebhookMemoryOptions {

@@ -2,10 +2,12 @@ import {
   readItems,
   type AppendItem,
   type AppendOutcome,
+  type Owner,
   type RemovedTasks,
   type StoreNote,
   type SweepOptions,
   type SweepReport,
+  type TaskSelection,
 } from "@parley/server/internal/store/index";
 import { applyItems } from "./append.ts";
 import { retryWhileBusy, type Driver } from "./driver.ts";
@@ -15,7 +17,11 @@ import { sweep } from "./sweep.ts";
 import type { Bounds } from "../shared/dialect.ts";
 import { defaultBounds } from "../shared/tasks.ts";
 import { dataVersion, WriterMemory } from "./task-writer.ts";
-import type { Tidying } from "./upkeep.ts";
+
+/** What an operator deletes. */
+export type Tidying =
+  | { readonly tasks: TaskSelection; readonly limit: number }
+  | { readonly owner: Owner; readonly limit: number };
 
 /** Changes a database, in this thread or another one, in the order of the calls. Rejects with SQLite errors. */
 export interface Writer {
@@ -59,23 +65,12 @@ const deleteProbe = "DELETE FROM context_states WHERE context = ?";
 export function driverWriter(driver: Driver, options: WriterOptions): Writer {
   const { busyTimeout, guard = (body) => body(), bounds = defaultBounds, check } = options;
   const memory = new WriterMemory(driver);
-  let last: Promise<unknown> | undefined;
+  const queue = new Queue();
   let version: number | undefined;
 
-  /** One call after the other, also while one waits for a lock. */
-  function inTurn<T>(body: () => T): Promise<T> {
-    const attempt = (): Promise<T> => retryWhileBusy(() => guard(body), busyTimeout);
-    const done = last === undefined ? attempt() : last.then(attempt);
-    const settled = done.then(over, over);
-    function over(): void {
-      if (last === settled) last = undefined;
-    }
-    last = settled;
-    return done;
-  }
-
-  function change<T>(body: () => T): Promise<T> {
-    return inTurn(() => {
+  const inTurn = <T>(body: () => T): Promise<T> => queue.add(() => retryWhileBusy(() => guard(body), busyTimeout));
+  const change = <T>(body: () => T): Promise<T> =>
+    inTurn(() => {
       try {
         return driver.transaction("write", () => {
           const result = body();
@@ -88,7 +83,6 @@ export function driverWriter(driver: Driver, options: WriterOptions): Writer {
         throw thrown;
       }
     });
-  }
 
   return {
     async append(items) {
@@ -136,4 +130,19 @@ export function driverWriter(driver: Driver, options: WriterOptions): Writer {
       }),
     close: () => inTurn(() => driver.close()),
   };
+}
+
+/** Runs one call after the other, also while one waits for a lock. */
+class Queue {
+  #last: Promise<unknown> | undefined;
+
+  add<T>(call: () => Promise<T>): Promise<T> {
+    const done = this.#last === undefined ? call() : this.#last.then(call);
+    const over = (): void => {
+      if (this.#last === settled) this.#last = undefined;
+    };
+    const settled = done.then(over, over);
+    this.#last = settled;
+    return done;
+  }
 }

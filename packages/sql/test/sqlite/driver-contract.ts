@@ -2,7 +2,7 @@ import { existsSync, mkdtempSync, rmSync, statSync, writeFileSync } from "node:f
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Driver, Value } from "../../src/sqlite/driver.ts";
-import type { OpenDriver } from "../../src/sqlite/drivers/load.ts";
+import type { OpenDriver } from "../../src/sqlite/libraries.ts";
 
 /** The functions of a test runner that the suite needs: it runs in vitest and in Bun. */
 export interface Runner {

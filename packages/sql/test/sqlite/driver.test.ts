@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { defaultDriver, loadDriver } from "../../src/sqlite/drivers/load.ts";
+import { defaultDriver, loadDriver } from "../../src/sqlite/libraries.ts";
 import { decodeName, encodeJson, encodeName } from "../../src/sqlite/rows.ts";
 import { driverContract } from "./driver-contract.ts";
 import { drivers } from "./drivers.ts";

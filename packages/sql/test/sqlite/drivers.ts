@@ -1,4 +1,4 @@
-import { loadDriver, MissingDriver, type DriverName, type OpenDriver } from "../../src/sqlite/drivers/load.ts";
+import { loadDriver, MissingDriver, type DriverName, type OpenDriver } from "../../src/sqlite/libraries.ts";
 
 /** The drivers that are available here. `libsql` is a dependency of the workspace, the others belong to the runtime. */
 export const drivers: readonly DriverName[] = await presentOf(["node:sqlite", "bun:sqlite", "libsql"]);

@@ -3,7 +3,7 @@ import { byOrganization } from "@parley/a2a/auth";
 import type { OperationName, Principal } from "@parley/a2a/protocol";
 import { describe, expect, onTestFinished, test } from "vitest";
 import type { Driver, Statement } from "../../src/sqlite/driver.ts";
-import { loadDriver } from "../../src/sqlite/drivers/load.ts";
+import { loadDriver } from "../../src/sqlite/libraries.ts";
 import { migrate } from "../../src/sqlite/migrations.ts";
 import { driverStore } from "../../src/sqlite/store.ts";
 import { driverWriter } from "../../src/sqlite/writer.ts";

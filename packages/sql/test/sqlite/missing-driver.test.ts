@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, expect, it } from "vitest";
-import { defaultDriver } from "../../src/sqlite/drivers/load.ts";
+import { defaultDriver } from "../../src/sqlite/libraries.ts";
 
 const root = fileURLToPath(new URL("../../../..", import.meta.url));
 
