@@ -11,7 +11,7 @@ import { createSeal, type Seal } from "../seal/index.ts";
 import type { FeatureEffect, TaskKey } from "../store/index.ts";
 import { Collector, deleteBlobsOf, deleteIncomingBlobs } from "./deletion.ts";
 import { ByteHash } from "@parley/a2a/internal/base/bytes";
-import type { BlobDeps, BlobSettings } from "./lazy.ts";
+import type { BlobDeps, BlobSettings } from "./port.ts";
 import { aboutOf, answerLink, linkTo } from "./links.ts";
 import {
   type BlobAbout,

@@ -2,9 +2,8 @@ import type { Bytes, Clock } from "@parley/a2a/internal/base/index";
 import { ByteHash } from "@parley/a2a/internal/base/bytes";
 import { A2AError, toBase64, type Part, type SendMessageRequest } from "@parley/a2a/internal/model/index";
 import type { ByteBudget, IncomingFile, IncomingFiles, WatchedSender } from "@parley/a2a/internal/protocol/index";
-import type { BlobSettings } from "./lazy.ts";
 import { aboutOf } from "./links.ts";
-import type { BlobStore } from "./port.ts";
+import type { BlobSettings, BlobStore } from "./port.ts";
 import { blobId, prefixOf, refUrl, unknownAgent } from "./ref.ts";
 
 /** Where the files of an incoming message are stored. */

@@ -8,10 +8,16 @@ import type { DedupeOptions, EngineOptions, LeaseOptions, RetentionOptions, Task
 import type { InTaskOptions } from "../intask/index.ts";
 import type { Rate, RateLimits } from "../limits/index.ts";
 import type { PushOptions } from "../push/index.ts";
-import type { SignCards } from "./cards.ts";
 import type { HealthOptions } from "./health.ts";
-import type { AgentMount, HandlerLimits, HandlerOptions, HostedService, HostOptions } from "./options.ts";
-import type { RouteMount } from "./routes.ts";
+import type {
+  AgentMount,
+  HandlerLimits,
+  HandlerOptions,
+  HostedService,
+  HostOptions,
+  RouteMount,
+  SignCards,
+} from "./options.ts";
 
 /* What options are refused, for callers without types. The names of options are data, which the compiler holds to the types. */
 
@@ -257,14 +263,6 @@ export function checkStore(store: Partial<Store> | undefined): void {
   if (missing === undefined) return;
   const reason = "A copy of a store by { ...store } has none of the methods of its class";
   throw cannotServe("store", `has no method ${missing}(). ${reason}`);
-}
-
-export function checkIds(ids: readonly string[]): void {
-  const twice = ids.find((id, at) => ids.indexOf(id) !== at);
-  if (twice === undefined) return;
-  const reason =
-    "The store finds the tasks of an agent by this id, which is its path and tenant where none is set. Give each agent a path or an id of its own";
-  throw cannotServe("id", `${JSON.stringify(twice)} is the id of two agents. ${reason}`);
 }
 
 /* A limit that is not known would limit nothing. The compiler says which names are missing here. */

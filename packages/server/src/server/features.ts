@@ -18,8 +18,8 @@ import {
   type WebhooksParams,
 } from "@parley/a2a/internal/webhooks/names";
 import type { Codec } from "@parley/a2a/internal/wire/codec";
-import { lazyBlobs, type BlobDeps, type BlobSettings, type LazyBlobs } from "../blobs/lazy.ts";
-import type { BlobOptions } from "../blobs/port.ts";
+import { lazyBlobs, type LazyBlobs } from "../blobs/lazy.ts";
+import type { BlobDeps, BlobOptions, BlobSettings } from "../blobs/port.ts";
 import type { Authorizations, InTaskOptions, InTaskSettings } from "../intask/index.ts";
 import type { Outbox, OutboxHost, PushOptions, PushSettings } from "../push/index.ts";
 import { sealKeyring, type SealKeyring } from "../seal/index.ts";

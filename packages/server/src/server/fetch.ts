@@ -3,7 +3,8 @@ import { A2AError } from "@parley/a2a/internal/model/index";
 import type { HostPrincipal, RequestFacts, UniversalHandler } from "@parley/a2a/internal/protocol/index";
 import { toFetch, type Attend, type FetchFacts } from "@parley/a2a/internal/transport/server/fetch";
 import type { Engine } from "../engine/index.ts";
-import type { Handler } from "./options.ts";
+import type { WaitUntil } from "./options.ts";
+import type { Handler, Wake, WakeOptions } from "./port.ts";
 
 /* A handler in frameworks of the Fetch API, and on platforms that run code only for requests, alarms and cron triggers. */
 
@@ -50,37 +51,6 @@ export function fetchMount<Platform extends readonly unknown[] = readonly []>(
   const factsOf: FetchFacts = (request, ...platform) => tell(request, platform as unknown as Platform);
   const answer = toFetch(handle, factsOf, host.logger, host.attend);
   return (request, ...platform) => answer(request, ...platform);
-}
-
-/**
- * Passes work to the platform, which lets it run after the answer. `platform` is what the runtime passes to `fetch` in addition to the
- * request.
- *
- * @param work - Resolves when nothing runs here any more. Never rejects.
- *
- * @example
- * ```ts
- * const inWorkers: WaitUntil = (work, _env, ctx) => (ctx as { waitUntil(work: Promise<void>): void }).waitUntil(work);
- * ```
- */
-export type WaitUntil = (work: Promise<void>, ...platform: readonly unknown[]) => void;
-
-/** Options of `Handler.wake()`. */
-export interface WakeOptions {
-  /**
-   * How long to wait at most for turns and webhooks that are under way, in milliseconds. Set it to what the platform allows, since what
-   * is under way stops where the platform ends the call. Default 0.
-   */
-  readonly wait?: number;
-}
-
-/** What `Handler.wake()` found. */
-export interface Wake {
-  /**
-   * When to call `wake()` again at the latest, in milliseconds since the Unix epoch: a webhook is due then, or a lease ends. Absent:
-   * nothing waits. Also call it once a day, to delete what is too old.
-   */
-  readonly next?: number;
 }
 
 /** Longest pause between two looks whether something still runs, in milliseconds. */

@@ -1,3 +1,4 @@
+import { withoutSlashes } from "@parley/a2a/internal/base/index";
 import { A2AError, type AgentCard } from "@parley/a2a/internal/model/index";
 import type { AgentService, AnyExtension } from "@parley/a2a/internal/protocol/index";
 import type { CardGate } from "@parley/a2a/internal/transport/discovery/handler";
@@ -6,8 +7,8 @@ import type { ServiceMount } from "@parley/a2a/internal/transport/router/claims"
 import { cannotServe } from "@parley/a2a/internal/transport/server/binding";
 import type { OpenCalls } from "@parley/a2a/internal/transport/server/context";
 import { mountsOf } from "./checks.ts";
-import { isRun, serviceMount, type AnyMount, type MountedAgent } from "./mounted.ts";
-import type { Mounts, ServedAgent } from "./options.ts";
+import { isRun, tidy, type AnyMount, type MountedAgent } from "./mounted.ts";
+import type { Mounts, ServedAgent } from "./port.ts";
 import type { Services } from "./services.ts";
 import type { HostSettings } from "./settings.ts";
 
@@ -129,7 +130,7 @@ export function servedAgent(agent: MountedAgent, init: MountsInit): Served {
     agent,
     backing,
     service,
-    mount: serviceMount(settings.basePath, agent, service, settings.signer, gateOf?.(agent)),
+    mount: serviceMount(agent, service, settings, gateOf?.(agent)),
     hosts: hostsOf(agent.card),
   };
 }
@@ -149,4 +150,24 @@ export function checkIds(ids: readonly string[]): void {
 /** The agents with these cards. */
 export function withCards(all: readonly MountedAgent[], cards: ReadonlySet<AgentCard>): readonly MountedAgent[] {
   return all.filter(({ card }) => cards.has(card));
+}
+
+/** The agent for the router. */
+function serviceMount(
+  { card, mount }: MountedAgent,
+  service: AgentService,
+  { basePath, signer }: HostSettings,
+  gate: CardGate | undefined,
+): ServiceMount {
+  const { path = "", tenant, interfaces, cardPaths } = mount;
+  return {
+    path: basePath + withoutSlashes(path),
+    ...(tenant !== undefined && { tenant }),
+    interfaces: tidy(interfaces),
+    ...(cardPaths !== undefined && { cardPaths }),
+    service,
+    card,
+    ...(signer !== undefined && { signedCard: () => signer.sign(card) }),
+    ...(gate !== undefined && { gate }),
+  };
 }

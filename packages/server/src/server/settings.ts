@@ -14,7 +14,7 @@ import { cardSignerOf, type CardSigner } from "./cards.ts";
 import { checkCallers, checkLimits, checkRoutes } from "./checks.ts";
 import type { HandlerOptions, HostLimits, HostOptions } from "./options.ts";
 import { refusalLog, type RefusalLog } from "./refusals.ts";
-import { OpenWork } from "./services.ts";
+import { OpenWork } from "./open-work.ts";
 
 /* The first stage of a host: its options, checked, with their defaults. */
 

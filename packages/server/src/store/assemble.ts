@@ -8,7 +8,8 @@ import {
   type TaskArtifactUpdateEvent,
   type TaskStatusUpdateEvent,
 } from "@parley/a2a/internal/model/index";
-import type { LoadOptions, TaskHead } from "./port.ts";
+import type { TaskHead } from "./append.ts";
+import type { LoadOptions } from "./queries.ts";
 import { snapshotFrom, taskFrom, type Fragments, type SnapshotText, type TaskText } from "./task-text.ts";
 
 /*

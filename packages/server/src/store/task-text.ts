@@ -1,7 +1,8 @@
 import type { JsonText } from "@parley/a2a/internal/base/json-text";
 import { deepFreeze } from "@parley/a2a/internal/base/index";
 import type { Task } from "@parley/a2a/internal/model/index";
-import type { ListedTask, Snapshot, TaskHead } from "./port.ts";
+import type { TaskHead } from "./append.ts";
+import type { ListedTask, Snapshot } from "./queries.ts";
 
 /** A JSON text in fragments that are not joined. */
 export type Fragments = readonly string[];
