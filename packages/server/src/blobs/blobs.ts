@@ -20,7 +20,7 @@ import {
   type BlobOwner,
   BlobReader,
   type BlobRef,
-  type BlobRow,
+  blobRowJson,
   idOf,
   prefixOf,
   refOf,
@@ -80,7 +80,7 @@ export class Blobs extends BlobReader {
     const rows = await this.#deps.tasks.features(task, task.taskId, blobFeature);
     const prefix = await prefixOf(task.agent, task.owner, task.taskId);
     const blobs = rows.map(({ key, value }) => {
-      const { bytes, hash } = JSON.parse(value) as BlobRow;
+      const { bytes, hash } = blobRowJson.read(value);
       return { key: prefix + key, hash, size: bytes };
     });
     const taken = blobs.reduce((sum, { size }) => sum + size, 0);

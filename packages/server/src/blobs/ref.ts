@@ -3,6 +3,8 @@ import type { Bytes } from "@parley/a2a/internal/base/index";
 import { A2AError, toBase64 } from "@parley/a2a/internal/model/index";
 import type { FeatureEffect } from "../store/index.ts";
 import { type BlobStore, isBlobKey } from "./port.ts";
+import { storedJson, type StoredJson } from "@parley/a2a/internal/base/stored-json";
+import { sha256 } from "@parley/a2a/internal/base/digest";
 
 /* How the log of a task names a blob: a part whose URL has a scheme that never leaves the server. */
 
@@ -138,8 +140,7 @@ function textOf(part: string): string | undefined {
 
 /** Owners can be long, and secret to whoever may list a bucket. */
 async function ownerSegment(owner: string): Promise<string> {
-  const digest = await crypto.subtle.digest("SHA-256", new TextEncoder().encode(owner));
-  return toBase64Url(new Uint8Array(digest).subarray(0, 24));
+  return toBase64Url((await sha256(owner)).subarray(0, 24));
 }
 
 /** Cannot be guessed. */
@@ -151,14 +152,16 @@ export function blobId(): string {
 export const blobFeature = "blob";
 
 /** The value of a row. Its key is the id of the blob. */
-export interface BlobRow {
+interface BlobRow {
   readonly bytes: number;
   readonly hash: string;
 }
 
+export const blobRowJson: StoredJson<BlobRow> = storedJson();
+
 export function rowOf({ key, size, hash }: Pick<BlobRef, "key" | "size" | "hash">): FeatureEffect {
-  const value: BlobRow = { bytes: size, hash };
-  return { effect: "feature", op: "set", feature: blobFeature, key: idOf(key), value: JSON.stringify(value) };
+  const value = blobRowJson.write({ bytes: size, hash });
+  return { effect: "feature", op: "set", feature: blobFeature, key: idOf(key), value };
 }
 
 /** The last segment of a key. */

@@ -19,6 +19,7 @@ import {
   readToken,
   type StoredRequest,
 } from "./row.ts";
+import { sha256, toHex } from "@parley/a2a/internal/base/digest";
 
 /*
  * The callback: the one URL of a server for links, forms, other services and redirects of authorization servers. Every link that does not work
@@ -220,8 +221,7 @@ async function sentOn(parts: InTaskParts, token: string, target: string): Promis
 
 /** The cookie of a browser that has seen the page. Redirects in another browser are rejected: a forwarded authorization URL gains nothing. */
 async function browserCookie({ settings }: InTaskParts, token: string) {
-  const digest = new Uint8Array(await crypto.subtle.digest("SHA-256", new TextEncoder().encode(token)));
-  const hex = Array.from(digest, (byte) => byte.toString(16).padStart(2, "0")).join("");
+  const hex = toHex(await sha256(token));
   const secure = settings.url.startsWith("https:");
   return {
     name: `${secure ? "__Host-" : ""}parley-${hex.slice(0, 16)}`,

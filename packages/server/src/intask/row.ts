@@ -5,6 +5,7 @@ import type { Credentials } from "@parley/a2a/internal/protocol/index";
 import type { Seal } from "../seal/index.ts";
 import type { FeatureEffect, FeatureRow, Store, TaskKey } from "../store/index.ts";
 import type { InTaskParts } from "./port.ts";
+import { storedJson } from "@parley/a2a/internal/base/stored-json";
 
 /* How a request is stored: as a row of a feature, with its task (docs/decisions/identity.md). */
 
@@ -41,6 +42,8 @@ export interface StoredRequest {
   readonly verifier?: string;
 }
 
+const requestJson = storedJson<StoredRequest>();
+
 /** A row as it was read. */
 export interface FoundRequest {
   readonly key: string;
@@ -55,7 +58,7 @@ export async function findRequest(
 ): Promise<FoundRequest | undefined> {
   const rows = await store.features(task, task.taskId, inTaskFeature);
   const row = rows.find(({ key }) => key === id);
-  return row && { key: row.key, row, request: JSON.parse(row.value) as StoredRequest };
+  return row && { key: row.key, row, request: requestJson.read(row.value) };
 }
 
 /** Whether the request takes an answer: there is none, and no message that goes to the turn instead. */
@@ -64,13 +67,21 @@ export function isOpen({ row, request }: FoundRequest, now: number): boolean {
 }
 
 export function setRequest(id: string, request: StoredRequest): FeatureEffect {
-  return { effect: "feature", op: "set", feature: inTaskFeature, key: id, value: JSON.stringify(request) };
+  return { effect: "feature", op: "set", feature: inTaskFeature, key: id, value: requestJson.write(request) };
 }
 
 /** Changes a request, if it is as it was read. `due` wakes the waiting turn, in any process. */
 function changeRequest({ key, row }: FoundRequest, request: StoredRequest, due: number): FeatureEffect {
   const before = row.due === undefined ? { value: row.value } : { value: row.value, due: row.due };
-  return { effect: "feature", op: "set", feature: inTaskFeature, key, value: JSON.stringify(request), due, if: before };
+  return {
+    effect: "feature",
+    op: "set",
+    feature: inTaskFeature,
+    key,
+    value: requestJson.write(request),
+    due,
+    if: before,
+  };
 }
 
 export function deleteRequest(id: string): FeatureEffect {

@@ -6,12 +6,9 @@ import {
 } from "@parley/a2a/internal/model/index";
 import { recordBytes, roomless, type Room, type Store, type TaskKey } from "../store/index.ts";
 import type { StoredConfig } from "./stored.ts";
+import { updateJson } from "../store/json.ts";
 
 /* Artifacts that come in chunks: the last chunk sends the whole artifact. */
-
-export function updateOf(record: LogRecord): TaskArtifactUpdateEvent {
-  return JSON.parse(record.json) as TaskArtifactUpdateEvent;
-}
 
 /** Artifacts whose beginnings are remembered. Of more, only the oldest one is known. */
 const maxOpen = 1000;
@@ -45,7 +42,7 @@ export class OpenArtifacts {
   }
 
   #update(record: LogRecord): void {
-    const { artifact, append, lastChunk } = updateOf(record);
+    const { artifact, append, lastChunk } = updateJson.read(record.json);
     const { artifactId } = artifact;
     const before = record.seq - 1;
     if (lastChunk === true) this.#begun.delete(artifactId);
@@ -77,7 +74,7 @@ export async function wholeArtifact(
   last: LogRecord,
   from: number,
 ): Promise<WholeArtifact | undefined> {
-  const end = updateOf(last);
+  const end = updateJson.read(last.json);
   const { taskId, contextId, metadata } = end;
   const newFold = (): TaskFold =>
     new TaskFold({ id: taskId, status: { state: "TASK_STATE_WORKING" } }, { mergeTextParts });
@@ -90,7 +87,7 @@ export async function wholeArtifact(
     for (const record of page.records) {
       after = record.seq;
       if (after > last.seq) break;
-      const update = updateOf(record);
+      const update = updateJson.read(record.json);
       if (update.artifact.artifactId !== end.artifact.artifactId) continue;
       if (update.append !== true) [fold, bytes] = [newFold(), 0];
       bytes += recordBytes(record);

@@ -12,7 +12,7 @@ import { acceptConfig, challenges, type AcceptDeps, type AcceptedConfig, type Gi
 import { createSealer, pushKeyring } from "./keys.ts";
 import type { PushSettings } from "./port.ts";
 import { fetches } from "./request.ts";
-import { parkedFeature, pushFeature, unclaimed, writeConfig, type StoredConfig } from "./stored.ts";
+import { configJson, parkedFeature, pushFeature, unclaimed, writeConfig, type StoredConfig } from "./stored.ts";
 
 /** Engine dependencies of the configs. */
 export interface ConfigsHost {
@@ -155,7 +155,7 @@ export class PushConfigs {
     // One after the other: a config that is parked in between is read twice, and not missed.
     const active = await store.features(task, task.taskId, pushFeature);
     const parked = await store.features(task, task.taskId, parkedFeature);
-    const byId = new Map([...parked, ...active].map(({ key, value }) => [key, JSON.parse(value) as StoredConfig]));
+    const byId = new Map([...parked, ...active].map(({ key, value }) => [key, configJson.read(value)]));
     const all = Array.from(byId, ([id, stored]) => ({ id, stored }));
     return all.sort((one, other) => inOrder(positionOf(one), positionOf(other)));
   }

@@ -10,9 +10,10 @@ import {
 } from "@parley/a2a/internal/model/index";
 import { Payload, TextPayload } from "@parley/a2a/internal/protocol/index";
 import { roomless, taskJson, type Room, type Snapshot, type Store, type TaskKey } from "../store/index.ts";
-import { OpenArtifacts, updateOf, wholeArtifact } from "./artifacts.ts";
+import { OpenArtifacts, wholeArtifact } from "./artifacts.ts";
 import type { PushOptions } from "./port.ts";
 import type { Position, StoredConfig } from "./stored.ts";
+import { updateJson } from "../store/json.ts";
 
 /* Finds the next event of a config in the log of its task (docs/decisions/webhooks.md). */
 
@@ -124,7 +125,7 @@ function selects(policy: EventSource["policy"], record: LogRecord, before: strin
   if (kind === "message") return false;
   if (policy === "all") return true;
   if (policy === "changes") {
-    if (kind === "artifactUpdate") return updateOf(record).lastChunk === true;
+    if (kind === "artifactUpdate") return updateJson.read(record.json).lastChunk === true;
     return kind === "statusUpdate" && (state !== before || (isTaskState(state) && stateKinds[state] !== "active"));
   }
   try {
@@ -166,7 +167,7 @@ interface Found {
 async function eventAt(source: EventSource, task: TaskKey, { record, before, position, last }: Found): Promise<Next> {
   const { seq, trace, kind, json } = record;
   const about = { seq, trace, generation: after(before, record).generation };
-  if (source.policy !== "changes" || kind !== "artifactUpdate" || updateOf(record).append !== true) {
+  if (source.policy !== "changes" || kind !== "artifactUpdate" || updateJson.read(record.json).append !== true) {
     const payload = new TextPayload<StreamResponse>(wrapped(kind, json));
     return { kind: "event", event: { ...about, payload }, position, last };
   }

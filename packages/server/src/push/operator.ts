@@ -3,7 +3,7 @@ import { A2AError } from "@parley/a2a/internal/model/index";
 import { auditedSubject, type Audit } from "@parley/a2a/internal/protocol/index";
 import type { FeatureEffect, FeatureRow, Store, TaskKey } from "../store/index.ts";
 import type { PushEntry, PushOperator } from "./port.ts";
-import { parkedFeature, pushFeature, stateOf, unclaimed, type StoredConfig } from "./stored.ts";
+import { configJson, parkedFeature, pushFeature, stateOf, unclaimed, type StoredConfig } from "./stored.ts";
 
 /* What an operator sees and does, on the rows of any store, whether or not a server runs on it (docs/decisions/webhooks.md). */
 
@@ -98,7 +98,7 @@ async function rowsOf(store: Rows, { agent, owner, taskId }: TaskKey): Promise<r
 }
 
 function readRow(feature: Found["feature"], row: FeatureRow): Found {
-  return { feature, row, config: JSON.parse(row.value) as StoredConfig };
+  return { feature, row, config: configJson.read(row.value) };
 }
 
 function entryOf(task: TaskKey, found: Found, now: number): PushEntry {
@@ -198,7 +198,7 @@ function dropped(all: readonly Found[], seq: number | undefined): Change {
 }
 
 function set(key: string, config: StoredConfig, due: number | undefined): Extract<FeatureEffect, { op: "set" }> {
-  const value = JSON.stringify(config);
+  const value = configJson.write(config);
   return { effect: "feature", op: "set", feature: pushFeature, key, value, ...(due !== undefined && { due }) };
 }
 

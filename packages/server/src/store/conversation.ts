@@ -1,6 +1,7 @@
 import { TaskFold, type Artifact, type TaskArtifactUpdateEvent } from "@parley/a2a/internal/model/index";
 import { PageBudget } from "./bounds.ts";
 import type { SaidArtifact } from "./port.ts";
+import { updateJson } from "./json.ts";
 
 /*
  * Selects the messages and artifacts that a query of a conversation returns, the same in every store. It goes backwards from the newest entry
@@ -83,7 +84,7 @@ export function* pickNewestSteps<TaskRef, Wait>(
     if (newest !== undefined && (message === undefined || follows(newest, message))) {
       if (!budget.take(newest.chunk.bytes)) break;
       yield* waitFor(newest.from, budget.left);
-      const update = JSON.parse(newest.from.take(budget.left)) as TaskArtifactUpdateEvent;
+      const update = updateJson.read(newest.from.take(budget.left));
       const name = JSON.stringify([update.taskId, update.artifact.artifactId]);
       let gathered = artifacts.get(name);
       if (gathered === undefined) {

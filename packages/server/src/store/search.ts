@@ -2,6 +2,7 @@ import { utf8Length } from "@parley/a2a/internal/base/utf8";
 import type { Artifact, Message, Part, TaskState } from "@parley/a2a/internal/model/index";
 import type { Owner } from "./append.ts";
 import { messagesOf, type StoredEvent } from "./assemble.ts";
+import { storedJson } from "@parley/a2a/internal/base/stored-json";
 
 /**
  * Full text search of tasks, which a store may have: of the messages of the history, and of artifacts. It is off until it is switched on, and
@@ -291,6 +292,9 @@ interface HeldArtifact {
   length: number;
 }
 
+/** Stores accept any message. */
+const looseMessageJson = storedJson<Pick<Message, "messageId"> & Partial<Message>>();
+
 /** Collects the texts of a task: of its history, and of its artifacts. */
 export class SearchTexts {
   readonly #artifacts = new Map<string, HeldArtifact>();
@@ -307,7 +311,7 @@ export class SearchTexts {
   record(event: StoredEvent): readonly SearchText[] {
     const seen = new Set<string>();
     return messagesOf(event).flatMap((json) => {
-      const { messageId, parts = [] } = JSON.parse(json) as Pick<Message, "messageId"> & Partial<Message>;
+      const { messageId, parts = [] } = looseMessageJson.read(json);
       if (seen.has(messageId)) return [];
       seen.add(messageId);
       const text = lines(parts.flatMap((part) => [...textsOfPart(part)]));

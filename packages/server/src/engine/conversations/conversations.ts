@@ -17,6 +17,7 @@ import { isMirror, type Committer } from "../log/index.ts";
 import { exceeds, sizeOf } from "../shared/bytes.ts";
 import { agentMistake, jsonOf } from "../shared/mistakes.ts";
 import { replyWindow, type RunSettings } from "../shared/settings.ts";
+import { messageJson, valueJson } from "../../store/json.ts";
 
 /** A direct reply of an agent. The answer and what is kept of the reply share its text. */
 export class DirectReply extends Payload<{ readonly message: Message }> {
@@ -58,7 +59,7 @@ export class RememberedReplies {
   messagesOf(key: ContextKey): readonly SaidMessage[] {
     return (this.#conversations.get(nameOf(key)) ?? []).flatMap(({ time, asked, answer }) => [
       { time, message: asked },
-      { time, message: JSON.parse(answer) as Message },
+      { time, message: messageJson.read(answer) },
     ]);
   }
 
@@ -242,7 +243,7 @@ export class StateValue {
   }
 
   read(): JsonValue | undefined {
-    if (this.#value === undefined && this.#text !== undefined) this.#value = JSON.parse(this.#text) as JsonValue;
+    if (this.#value === undefined && this.#text !== undefined) this.#value = valueJson.read(this.#text);
     return this.#value;
   }
 

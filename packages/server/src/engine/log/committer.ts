@@ -1,5 +1,5 @@
 import { type Clock, defer } from "@parley/a2a/internal/base/index";
-import { A2AError, type TaskState } from "@parley/a2a/internal/model/index";
+import { A2AError, eventOf, type TaskState } from "@parley/a2a/internal/model/index";
 import {
   auditedSubject,
   observe,
@@ -99,7 +99,7 @@ function auditChanges(
 function contextOf({ create, records }: TaskAppend): string | undefined {
   if (create !== undefined) return create.contextId;
   const status = records.find(({ kind }) => kind === "statusUpdate");
-  return status && (JSON.parse(status.json) as { readonly contextId?: string }).contextId;
+  return status && eventOf(status).statusUpdate?.contextId;
 }
 
 /**

@@ -7,7 +7,14 @@ import { agentMistake, jsonOf } from "../shared/mistakes.ts";
 import type { RunSettings } from "../shared/settings.ts";
 import type { LostRange } from "./replay.ts";
 import { waitRow } from "./task-rows.ts";
-import { attemptOf, type StoredCheckpoint, type SuspendedTurn, type TurnInput, type Waiting } from "./turn-input.ts";
+import {
+  attemptOf,
+  checkpointJson,
+  type StoredCheckpoint,
+  type SuspendedTurn,
+  type TurnInput,
+  type Waiting,
+} from "./turn-input.ts";
 
 /** How many times a turn may be called again and do something else, until what it did before counts again. */
 const maxLostRanges = 256;
@@ -61,7 +68,7 @@ export class Checkpoints {
   suspend(input: TurnInput): TaskEffect {
     const { turn, input: at } = input.resumes ?? input;
     const suspended: SuspendedTurn = { turn, input: at, attempt: attemptOf(input), askedIn: input.turn };
-    return { effect: "checkpoint", value: JSON.stringify({ ...this.#now(), suspended }) };
+    return { effect: "checkpoint", value: checkpointJson.write({ ...this.#now(), suspended }) };
   }
 
   /** The turn waits. Its run resumes as another attempt of the same turn. */
@@ -71,7 +78,7 @@ export class Checkpoints {
     const until = Math.min(...waits.map(({ wait }) => wait.until ?? Infinity));
     const events = waits.some(({ wait }) => wait.event !== undefined);
     const waiting: StoredRun = { turn, attempt, input };
-    const checkpoint: TaskEffect = { effect: "checkpoint", value: JSON.stringify({ ...this.#now(), waiting }) };
+    const checkpoint: TaskEffect = { effect: "checkpoint", value: checkpointJson.write({ ...this.#now(), waiting }) };
     return [[...rows, checkpoint], { until, events }];
   }
 

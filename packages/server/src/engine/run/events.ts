@@ -1,10 +1,5 @@
 import type { Logger } from "@parley/a2a/internal/base/index";
-import {
-  ArtifactLedger,
-  type NewRecord,
-  type TaskArtifactUpdateEvent,
-  type TaskState,
-} from "@parley/a2a/internal/model/index";
+import { ArtifactLedger, type NewRecord, type TaskState } from "@parley/a2a/internal/model/index";
 import type { AgentEvent, ArtifactEvent } from "@parley/a2a/internal/protocol/index";
 import type { FeatureEffect, Store, TaskKey } from "../../store/index.ts";
 import { Additions, artifactRecord, keepIn, statusRecord, type Origin, type StatusInit } from "../log/index.ts";
@@ -12,6 +7,7 @@ import { exceeds } from "../shared/bytes.ts";
 import { agentMistake, nameOf } from "../shared/mistakes.ts";
 import type { RunSettings } from "../shared/settings.ts";
 import { activeIn, type TurnInput } from "./turn-input.ts";
+import { updateJson } from "../../store/json.ts";
 
 /**
  * The artifacts of a task. An append to an unknown or closed artifact is a mistake of the agent. Artifacts of earlier turns and
@@ -63,7 +59,7 @@ export class TaskArtifacts {
       const page = await this.#store.read(this.#task, taskId, { after, limit: 256, kinds: ["artifactUpdate"] });
       const last = page?.records.at(-1);
       if (page === undefined || last === undefined) return ledger;
-      for (const record of page.records) ledger.note(JSON.parse(record.json) as TaskArtifactUpdateEvent);
+      for (const record of page.records) ledger.note(updateJson.read(record.json));
       after = last.seq;
     }
   }

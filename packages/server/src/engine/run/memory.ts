@@ -7,12 +7,15 @@ import {
   begunKey,
   isBegun,
   isEvent,
+  eventJson,
   scopeOf,
+  waitJson,
   waitKey,
   waitRow,
   type ScopeName,
-  type StoredEvent,
 } from "./task-rows.ts";
+import { storedJson } from "@parley/a2a/internal/base/stored-json";
+import { sha256, toHex } from "@parley/a2a/internal/base/digest";
 
 interface RememberingTurn extends KeepingTurn {
   /** The store could not be read. Returns what is thrown. */
@@ -28,6 +31,11 @@ export async function openMemory(run: RememberingTurn): Promise<RunMemory> {
     isStored ? settings.store.features(task, task.taskId, feature) : Promise.resolve([]);
   return new RunMemory(run, await rowsOf(stepFeature), await rowsOf(waitFeature));
 }
+
+const namesJson = storedJson<readonly string[]>();
+const textJson = storedJson<string>();
+/** The name of a step or a wait, and its result, if there is one. */
+const lineJson = storedJson<readonly [name: string, result?: unknown]>();
 
 /** Each of them is a row, and a task has few. */
 const maxWaits = 64;
@@ -68,14 +76,14 @@ export class RunMemory implements TurnMemory {
     const { number: turn } = run;
     this.#results = { turn: new Remembered(`${turn}`, steps), task: new Remembered("task", steps) };
     const begunIn = (scope: ScopeName): Set<string> =>
-      new Set(JSON.parse(steps.find(({ key }) => key === begunKey(scope))?.value ?? "[]") as string[]);
+      new Set(namesJson.read(steps.find(({ key }) => key === begunKey(scope))?.value ?? "[]"));
     this.#begun = { turn: begunIn(`${turn}`), task: begunIn("task") };
     const ended = waits.filter(({ key }) => Number(scopeOf(key)) < turn);
     this.#forget = [...forgetEarlier(steps, turn), ...ended.map(({ key }) => deleted(waitFeature, key))];
     for (const { key, value } of waits) {
       if (scopeOf(key) !== `${turn}`) continue;
       const own = key.slice(key.indexOf(".") + 1);
-      this.#waits.set(own, JSON.parse(value) as OpenWait);
+      this.#waits.set(own, waitJson.read(value));
       this.#unseen.add(own);
     }
     run.onBytes(this.#bytes);
@@ -97,8 +105,7 @@ export class RunMemory implements TurnMemory {
   async keyOf(scope: "turn" | "task", name: string): Promise<string> {
     const { agent, owner, taskId } = this.#run.task;
     const of = ["parley step 1", agent, owner, taskId, this.#scopeName(scope), name];
-    const digest = await crypto.subtle.digest("SHA-256", new TextEncoder().encode(JSON.stringify(of)));
-    return Array.from(new Uint8Array(digest, 0, 16), (byte) => byte.toString(16).padStart(2, "0")).join("");
+    return toHex((await sha256(JSON.stringify(of))).subarray(0, 16));
   }
 
   async begin(scope: "turn" | "task", name: string): Promise<boolean> {
@@ -157,7 +164,7 @@ export class RunMemory implements TurnMemory {
   async event(name: string): Promise<WaitingEvent | undefined> {
     for (const { key, value } of await this.#rows()) {
       if (!isEvent({ key })) continue;
-      const event = JSON.parse(value) as StoredEvent;
+      const event = eventJson.read(value);
       // Another one may have its place by now.
       if (event.name !== name || this.#taken.has(`${key} ${event.id}`)) continue;
       this.#taken.add(`${key} ${event.id}`);
@@ -224,7 +231,7 @@ export class RunMemory implements TurnMemory {
     const key = begunKey(this.#scopeName(scope));
     const names = [...this.#begun[scope]];
     if (names.length === 0) return deleted(stepFeature, key);
-    const value = JSON.stringify(names);
+    const value = namesJson.write(names);
     if (value.length * 2 > maxBegun && new TextEncoder().encode(value).length > maxBegun) {
       throw agentMistake("turn.step(): too many steps of the turn have begun, and are not done");
     }
@@ -286,7 +293,7 @@ class Remembered {
     this.#scope = scope;
     const own = rows
       .filter(({ key }) => scopeOf(key) === scope && !isBegun(key))
-      .map(({ key, value }) => ({ number: Number(key.slice(key.indexOf(".") + 1)), text: JSON.parse(value) as string }))
+      .map(({ key, value }) => ({ number: Number(key.slice(key.indexOf(".") + 1)), text: textJson.read(value) }))
       .sort((a, b) => a.number - b.number);
     const last = own.at(-1);
     if (last === undefined) return;
@@ -294,7 +301,7 @@ class Remembered {
     this.#text = last.text;
     const all = own.map(({ text }) => text).join("");
     this.#bytes = utf8Length(all);
-    for (const line of all.split("\n")) if (line !== "") this.#lines.set((JSON.parse(line) as [string])[0], line);
+    for (const line of all.split("\n")) if (line !== "") this.#lines.set(lineJson.read(line)[0], line);
   }
 
   get bytes(): number {
@@ -305,7 +312,7 @@ class Remembered {
   find(name: string): string | undefined {
     const line = this.#lines.get(name);
     if (line === undefined) return undefined;
-    const [, value] = JSON.parse(line) as [string, unknown?];
+    const [, value] = lineJson.read(line);
     return value === undefined ? "" : JSON.stringify(value);
   }
 
@@ -337,7 +344,7 @@ class Remembered {
     for (let rest = text; ; this.#last += 1) {
       this.#text = firstRow(rest);
       rest = rest.slice(this.#text.length);
-      const value = JSON.stringify(this.#text);
+      const value = textJson.write(this.#text);
       effects.push({ effect: "feature", op: "set", feature: stepFeature, key: `${this.#scope}.${this.#last}`, value });
       if (rest === "") return effects;
     }

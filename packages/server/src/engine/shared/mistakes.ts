@@ -1,15 +1,9 @@
 import { utf8Length } from "@parley/a2a/internal/base/index";
 import { jsonTextOf } from "@parley/a2a/internal/base/json-text";
 import { jsonAdvice, notJson } from "@parley/a2a/internal/base/json";
-import {
-  A2AError,
-  type Artifact,
-  type NewRecord,
-  type Part,
-  type TaskArtifactUpdateEvent,
-  type TaskState,
-} from "@parley/a2a/internal/model/index";
+import { A2AError, type Artifact, type NewRecord, type Part, type TaskState } from "@parley/a2a/internal/model/index";
 import type { AgentEvent, AgentMessage } from "@parley/a2a/internal/protocol/index";
+import { updateJson } from "../../store/json.ts";
 
 /** An error in what an agent yielded. The text is for the log. The client gets a general sentence. */
 export function agentMistake(text: string): A2AError {
@@ -125,7 +119,7 @@ export function nameOf(event: AgentEvent): string {
 
 function nameOfRecord({ kind, json, state }: NewRecord): string {
   if (kind !== "artifactUpdate") return state === undefined ? "A record" : `A status ${describe(state)}`;
-  const { artifact } = JSON.parse(json) as TaskArtifactUpdateEvent;
+  const { artifact } = updateJson.read(json);
   return `An update of artifact ${describe(artifact.artifactId)}`;
 }
 

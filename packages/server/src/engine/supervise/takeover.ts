@@ -13,12 +13,12 @@ import {
 import { taskFields, type ByteBudget } from "@parley/a2a/internal/protocol/index";
 import {
   acquireLease,
+  callJson,
   endOfRun,
   endOfSuspendedRun,
   readNextMessage,
   statusRecord,
   type Committer,
-  type StoredCall,
 } from "../log/index.ts";
 import type { HostedAgent } from "../shared/options.ts";
 import type { EngineSettings } from "../shared/settings.ts";
@@ -288,8 +288,8 @@ async function readLostRun(
     key: task,
     bytes,
     contextId,
-    message: messageOf(input.kind, input.json),
-    call: JSON.parse(input.call) as StoredCall,
+    message: messageOf(input),
+    call: callJson.read(input.call),
     start: { seq, state, fence, run, mayHaveMessages: true },
     ...(before !== undefined && { task: before.task }),
     ...(checkpoint !== undefined && { checkpoint }),

@@ -1,7 +1,6 @@
 import { defer } from "@parley/a2a/internal/base/async";
 import type { StoredEvent } from "../assemble.ts";
 import { unavailable } from "../bounds.ts";
-import type { TaskArtifactUpdateEvent } from "@parley/a2a/internal/model/index";
 import type { Owner, SearchHit, SearchPage, SearchQuery, SearchTerm, TaskSearch } from "../port.ts";
 import {
   isSearched,
@@ -15,6 +14,7 @@ import {
 import { Snippets } from "../snippets.ts";
 import type { StoredTask } from "./rows.ts";
 import type { MemoryTables } from "./tables.ts";
+import { updateJson } from "../json.ts";
 
 /** Memory for the words of all tasks, in bytes. */
 const maxBytes = 64 << 20;
@@ -144,7 +144,7 @@ async function textsOf(
   }
   for (const json of artifacts) {
     if (!isSearched(json)) continue;
-    const { artifact, append = false } = JSON.parse(json) as TaskArtifactUpdateEvent;
+    const { artifact, append = false } = updateJson.read(json);
     texts.piece(artifact, append);
     await slices.take(json.length);
   }
