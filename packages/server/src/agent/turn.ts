@@ -283,10 +283,11 @@ export class AuthorTurn extends FactsOfTurn implements Turn {
   ): AsyncGenerator<AgentYield, Delegated, void> {
     const base = this.base;
     const calls = (this.#calls ??= []);
-    const at = calls.push({ client, message, options }) - 1;
+    const call: DelegateCall = { client, message, options };
+    calls.push(call);
     return leavable(async function* (left) {
       const { delegate } = await import("./delegate/delegation.ts");
-      return yield* delegate(base, calls, at, left);
+      return yield* delegate(base, calls, call, left);
     });
   }
 

@@ -26,6 +26,7 @@ import {
   refOf,
   refUrl,
   rowOf,
+  fileAt,
 } from "./ref.ts";
 import { moveBlob } from "./receive.ts";
 import { Uploads } from "./uploads.ts";
@@ -134,8 +135,7 @@ export class Blobs extends BlobReader {
         stored.push(part);
         continue;
       }
-      const { raw: _, ...rest } = part;
-      stored.push({ ...rest, url: await this.#storeBase64(task, part, room) });
+      stored.push(fileAt(await this.#storeBase64(task, part, room), part));
     }
     return stored;
   }
@@ -164,11 +164,12 @@ export class Blobs extends BlobReader {
     const most = Math.max(room.bytes, ...room.earlier.map(({ size }) => size));
     const again: { key?: string } = {};
     async function* counted(): AsyncGenerator<Bytes, void, void> {
-      for await (const piece of bytes) {
-        hash.add(piece as Bytes);
+      for await (const given of bytes) {
+        const piece = given as Bytes;
+        hash.add(piece);
         if (hash.size > fileBytes) throw tooLarge(room, "blobs.fileBytes", fileBytes);
         if (hash.size > most) throw tooLarge(room, "blobs.taskBytes", taskBytes);
-        yield piece as Bytes;
+        yield piece;
       }
       const earlier = takeEarlier(room, hash);
       if (earlier !== undefined) {
@@ -220,7 +221,7 @@ export class Blobs extends BlobReader {
       throw error;
     }
     take(room, file);
-    return { ...part, url: refUrl({ ...file, about: aboutOf(part) }) } as Part;
+    return fileAt(refUrl({ ...file, about: aboutOf(part) }), part);
   }
 
   /** A store without `move` reads the file and stores it again, which takes the memory of an upload. */

@@ -1,6 +1,6 @@
 import { fromBase64Url, toBase64Url } from "@parley/a2a/internal/base/bytes";
 import type { Bytes } from "@parley/a2a/internal/base/index";
-import { A2AError, toBase64 } from "@parley/a2a/internal/model/index";
+import { A2AError, toBase64, type Part } from "@parley/a2a/internal/model/index";
 import type { FeatureEffect } from "../store/index.ts";
 import { type BlobStore, isBlobKey } from "./port.ts";
 import { storedJson, type StoredJson } from "@parley/a2a/internal/base/stored-json";
@@ -49,6 +49,12 @@ export function refUrl({ hash, size, key, about }: BlobRef): string {
   return `${blobScheme}${hash}.${size}/${key}:${said}`;
 }
 
+/** The file of a part at a URL, in place of its content. */
+export function fileAt(url: string, part: Part): Part {
+  const { text: _t, raw: _r, url: _u, data: _d, ...about } = part;
+  return { ...about, url };
+}
+
 /** The reference of a URL; `undefined`: not one. */
 export function refOf(url: string | undefined): BlobRef | undefined {
   const [, hash, size, key, said] = whole.exec(url ?? "") ?? [];
@@ -86,13 +92,9 @@ export interface FoundRef {
 export function splitRefs(text: string): { readonly refs: readonly FoundRef[]; readonly rest: string } {
   const refs: FoundRef[] = [];
   let at = 0;
-  for (const match of text.matchAll(inText)) {
-    refs.push({
-      before: text.slice(at, match.index),
-      member: match[1] as string,
-      url: blobScheme + (match[2] as string),
-    });
-    at = match.index + match[0].length;
+  for (const { 0: found, 1: member = "", 2: rest = "", index } of text.matchAll(inText)) {
+    refs.push({ before: text.slice(at, index), member, url: blobScheme + rest });
+    at = index + found.length;
   }
   return { refs, rest: text.slice(at) };
 }

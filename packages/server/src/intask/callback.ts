@@ -1,5 +1,5 @@
 import { html } from "@parley/a2a/internal/base/display";
-import { A2AError, hasCode, isTerminal, type JsonObject, type JsonValue } from "@parley/a2a/internal/model/index";
+import { A2AError, hasCode, isTerminal, type JsonValue } from "@parley/a2a/internal/model/index";
 import {
   type BodyBudget,
   isOfOtherPage,
@@ -12,6 +12,7 @@ import {
   answered,
   findRequest,
   type FoundRequest,
+  isJsonObject,
   isOpen,
   type Linked,
   maxCredentialBytes,
@@ -20,6 +21,7 @@ import {
   type StoredRequest,
 } from "./row.ts";
 import { sha256, toHex } from "@parley/a2a/internal/base/digest";
+import { valueJson } from "../store/json.ts";
 
 /*
  * The callback: the one URL of a server for links, forms, other services and redirects of authorization servers. Every link that does not work
@@ -122,24 +124,26 @@ async function postedJson(
 ): Promise<UniversalResponse> {
   const link = await openLink(parts, request, token);
   if (link === undefined) return goneJson();
-  const given = readJson(body);
+  const { credential, denied } = readJson(body);
   const { form } = link.found.request;
-  const problem = given?.denied === true ? undefined : problemOf(form, given?.credential);
-  if (given === undefined || problem !== undefined || (form === "oauth" && given.denied !== true)) {
+  const isDenied = denied === true;
+  const problem = isDenied ? undefined : problemOf(form, credential);
+  if (problem !== undefined || (form === "oauth" && !isDenied)) {
     return json(400, { error: `credential ${problem ?? "is not accepted here"}` });
   }
   const answer: Answer =
-    given.denied === true ? { kind: "denied" } : { kind: "credential", value: given.credential as JsonValue };
+    isDenied || credential === undefined ? { kind: "denied" } : { kind: "credential", value: credential };
   if (!(await store(parts, link, answer))) return goneJson();
   return json(200, { status: "received" });
 }
 
-function readJson(body: string): { readonly credential?: JsonValue; readonly denied?: JsonValue } | undefined {
+/** Empty where the body is no JSON object. */
+function readJson(body: string): Partial<Readonly<Record<"credential" | "denied", JsonValue>>> {
   try {
-    const value = JSON.parse(body) as JsonValue;
-    return typeof value === "object" && value !== null && !Array.isArray(value) ? (value as JsonObject) : undefined;
+    const value = valueJson.read(body);
+    return isJsonObject(value) ? value : {};
   } catch {
-    return undefined;
+    return {};
   }
 }
 

@@ -1,7 +1,7 @@
 import * as oauth from "oauth4webapi";
 import { isLoopback } from "@parley/a2a/internal/base/index";
 import type { JsonObject } from "@parley/a2a/internal/model/index";
-import type { AuthorizationInit, OAuthInit, OAuthTokens } from "@parley/a2a/internal/protocol/index";
+import type { OAuthInit, OAuthTokens } from "@parley/a2a/internal/protocol/index";
 
 /* The authorization code flow of a request (RFC 6749 §4.1), with PKCE (RFC 7636) and the check of the issuer (RFC 9207). */
 
@@ -47,9 +47,9 @@ interface Redirected extends Started {
 }
 
 /** Exchanges the code. Errors have no part of an answer. */
-export async function exchangeCode(init: AuthorizationInit, redirected: Redirected): Promise<OAuthTokens> {
+export async function exchangeCode(init: OAuthInit, redirected: Redirected): Promise<OAuthTokens> {
   try {
-    return await exchange(init as OAuthInit, redirected);
+    return await exchange(init, redirected);
   } catch (error) {
     throw withoutAnswer(error);
   }

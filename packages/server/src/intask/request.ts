@@ -21,6 +21,8 @@ import {
   setRequest,
   type StoredRequest,
 } from "./row.ts";
+import { storedJson } from "@parley/a2a/internal/base/stored-json";
+import { deferred } from "@parley/a2a/internal/base/index";
 
 /* A turn opens a request, and waits for its answer. */
 
@@ -116,8 +118,8 @@ class Wait {
     const { task, signal } = this.#turn;
     let deadline: number | undefined;
     for (;;) {
-      const wake = new Wake();
-      const ends = [waits.on(task, () => wake.wake()), onAbort(signal, () => wake.wake())];
+      const changed = deferred<void>();
+      const ends = [waits.on(task, changed.resolve), onAbort(signal, changed.resolve)];
       try {
         const found = await findRequest(host.store, task, this.#id);
         if (signal.aborted) throw await this.#aborted();
@@ -128,8 +130,8 @@ class Wait {
         const problem = problemOf(found, left);
         if (problem !== undefined) throw await this.#notGiven(problem);
         if (found.request.state === "given") return found;
-        ends.push(host.clock.after(Math.max(1, left), () => wake.wake()));
-        await wake.woken;
+        ends.push(host.clock.after(Math.max(1, left), changed.resolve));
+        await changed.promise;
       } finally {
         for (const end of ends) end();
       }
@@ -168,13 +170,15 @@ class Wait {
     const answer = await openAnswer(seal, task, request);
     this.#audit("authorize.received", "success");
     if (answer.kind === "credential") return answer.value;
-    const verifier = await seal.open(request.verifier ?? "", boundTo("verifier", task, request.nonce));
+    const init = this.#init;
+    if (init.form !== "oauth") throw mistake("the stored answer is of another form");
+    const verifier = await seal.open(request.verifier ?? "", boundTo("verifier", task, request.nonce), verifierJson);
     const { exchangeCode } = await import("./oauth.ts");
     try {
-      return await exchangeCode(this.#init, {
+      return await exchangeCode(init, {
         redirectUri: settings.url,
         state: request.token,
-        verifier: verifier as string,
+        verifier,
         parameters: answer.parameters,
         signal: this.#turn.signal,
       });
@@ -193,6 +197,8 @@ class Wait {
   }
 }
 
+const verifierJson = storedJson<string>();
+
 /** What the caller reads. */
 const sentences = {
   denied: "The authorization was refused.",
@@ -206,14 +212,6 @@ function problemOf({ row, request }: FoundRequest, left: number): AuthorizationN
   if (request.state === "denied") return "denied";
   if (row.due !== undefined) return "message";
   return left <= 0 ? "expired" : undefined;
-}
-
-/** Woken once. */
-class Wake {
-  wake!: () => void;
-  readonly woken = new Promise<void>((resolve) => {
-    this.wake = resolve;
-  });
 }
 
 function onAbort(signal: AbortSignal, run: () => void): () => void {

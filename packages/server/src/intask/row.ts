@@ -1,11 +1,12 @@
 import { fromBase64Url } from "@parley/a2a/internal/base/bytes";
-import { type Bytes, utf8Length } from "@parley/a2a/internal/base/index";
+import { utf8Length } from "@parley/a2a/internal/base/index";
 import { type JsonObject, type JsonValue, toBase64 } from "@parley/a2a/internal/model/index";
 import type { Credentials } from "@parley/a2a/internal/protocol/index";
 import type { Seal } from "../seal/index.ts";
 import type { FeatureEffect, FeatureRow, Store, TaskKey } from "../store/index.ts";
 import type { InTaskParts } from "./port.ts";
 import { storedJson } from "@parley/a2a/internal/base/stored-json";
+import { isObject } from "@parley/a2a/internal/model/schema";
 
 /* How a request is stored: as a row of a feature, with its task (docs/decisions/identity.md). */
 
@@ -107,6 +108,7 @@ export interface Linked {
   readonly nonce: string;
 }
 
+const tokenJson = storedJson<readonly [agent: string, owner: string, taskId: string, id: string, nonce: string]>();
 const bound = ["link"];
 /** Tokens of this server are shorter: names of owners and agents are short. */
 const longest = 8192;
@@ -120,10 +122,10 @@ export async function makeToken(seal: Seal, { task: { agent, owner, taskId }, id
 export async function readToken(seal: Seal, token: string | null | undefined): Promise<Linked | undefined> {
   if (typeof token !== "string" || token.length > longest) return undefined;
   const parts = token.split(".").map(fromBase64Url);
-  if (parts.includes(undefined)) return undefined;
+  const bytes = parts.filter((part) => part !== undefined);
+  if (bytes.length < parts.length) return undefined;
   try {
-    const opened = await seal.open((parts as readonly Bytes[]).map(toBase64).join("."), bound);
-    const [agent, owner, taskId, id, nonce] = opened as [string, string, string, string, string];
+    const [agent, owner, taskId, id, nonce] = await seal.open(bytes.map(toBase64).join("."), bound, tokenJson);
     return { task: { agent, owner, taskId }, id, nonce };
   } catch {
     return undefined;
@@ -155,9 +157,13 @@ export function problemOf(form: StoredRequest["form"], value: JsonValue | undefi
 }
 
 function isTokens(value: JsonValue): boolean {
-  if (typeof value !== "object" || value === null || Array.isArray(value)) return false;
-  const { accessToken } = value as JsonObject;
+  if (!isJsonObject(value)) return false;
+  const { accessToken } = value;
   return typeof accessToken === "string" && accessToken !== "";
+}
+
+export function isJsonObject(value: JsonValue): value is JsonObject {
+  return isObject(value);
 }
 
 /** The row with the answer in it. */
@@ -174,11 +180,14 @@ export async function answered(
   return changeRequest(found, { ...request, state: "given", sealed }, due);
 }
 
+type GivenAnswer = Exclude<Answer, { readonly kind: "denied" }>;
+const answerJson = storedJson<GivenAnswer>();
+
 /** The answer of a row. */
 export async function openAnswer(
   seal: Seal,
   task: TaskKey,
   { nonce, sealed = "" }: StoredRequest,
-): Promise<Exclude<Answer, { readonly kind: "denied" }>> {
-  return (await seal.open(sealed, boundTo("credential", task, nonce))) as Exclude<Answer, { readonly kind: "denied" }>;
+): Promise<GivenAnswer> {
+  return seal.open(sealed, boundTo("credential", task, nonce), answerJson);
 }

@@ -1,5 +1,6 @@
 import { html } from "@parley/a2a/internal/base/display";
 import type { AgentCard, AgentSkill, SecurityScheme } from "@parley/a2a/internal/model/index";
+import { isObject } from "@parley/a2a/internal/model/schema";
 
 /* The pages that browsers get at the addresses of agents. They show public cards, whose texts are untrusted. */
 
@@ -78,9 +79,7 @@ function schemesOf({ securityRequirements = [], securitySchemes = {} }: AgentCar
     const told = names.map((name) => {
       const scheme = Object.hasOwn(securitySchemes, name) ? securitySchemes[name] : undefined;
       const description = Object.values(scheme ?? {}).flatMap((kind) =>
-        typeof (kind as { description?: unknown }).description === "string"
-          ? [`: ${html((kind as { description: string }).description, 300)}`]
-          : [],
+        isObject(kind) && typeof kind["description"] === "string" ? [`: ${html(kind["description"], 300)}`] : [],
       );
       return `<b dir="auto">${html(name, 100)}</b>${description.join("")}`;
     });

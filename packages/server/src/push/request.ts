@@ -18,6 +18,7 @@ import type { Health } from "./circuit.ts";
 import type { PushEvent } from "./events.ts";
 import type { PushSecrets, PushSettings, PushSigner } from "./port.ts";
 import type { StoredConfig } from "./stored.ts";
+import { isObject } from "@parley/a2a/internal/model/schema";
 
 /* One attempt to deliver: body, headers, the request, what its answer means, and when to retry (docs/decisions/webhooks.md). */
 
@@ -224,8 +225,8 @@ function reasonOf(error: A2AError, url: string): string {
 
 /** A code of Node or its TLS, such as `ECONNREFUSED` and `DEPTH_ZERO_SELF_SIGNED_CERT`. Messages may have addresses. */
 function codeOf(cause: unknown): string | undefined {
-  for (let at = cause, depth = 0; depth < 4 && typeof at === "object" && at !== null; depth += 1) {
-    const { code, cause: next } = at as { readonly code?: unknown; readonly cause?: unknown };
+  for (let at = cause, depth = 0; depth < 4 && isObject(at); depth += 1) {
+    const { code, cause: next } = at;
     if (typeof code === "string" && /^[A-Z][A-Z0-9_]{2,63}$/.test(code)) return code;
     at = next;
   }

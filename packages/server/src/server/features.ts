@@ -65,7 +65,7 @@ export function pushSettingsOf(
   if (typeof options !== "object" || options === null)
     throw cannotServe("push", "must be true, or an object of options");
   const { mutualTls } = options;
-  if (mutualTls !== undefined && typeof (mutualTls as { readonly fetch?: unknown } | null)?.fetch !== "function") {
+  if (mutualTls !== undefined && typeof mutualTls?.fetch !== "function") {
     throw cannotServe(
       "push.mutualTls",
       "must be a dialer with a client certificate: nodeDialer({ tls: { cert, key } })",
@@ -282,7 +282,7 @@ const messageBytes = 1.5 * 2 ** 30;
 const methods = ["put", "get", "delete", "list"] as const;
 
 function settingsOf(options: BlobOptions, { publicUrl, pushKeys }: BlobHost): BlobSettings {
-  const store = (options as Partial<BlobOptions> | null)?.store;
+  const store: BlobOptions["store"] | undefined = options?.store;
   const missing = methods.find((name) => typeof store?.[name] !== "function");
   if (store === undefined || missing !== undefined) {
     throw cannotServe("blobs.store", "must be a store of files: fileBlobs() of @parley/node, or s3Blobs()");

@@ -34,8 +34,6 @@ interface Caller {
   count: number;
 }
 
-const events: ReadonlySet<string> = new Set(["authentication", "authorization", "limit"]);
-
 /** Logs refused requests at `warn`: the first one at once, then at most one line a minute with counts. */
 export class RefusalLog {
   readonly #logger: Logger;
@@ -58,7 +56,8 @@ export class RefusalLog {
 
   /** Takes audit records. Those of refused callers count. */
   readonly audit: Audit = ({ event, outcome, time: _, ...about }) => {
-    if (outcome === "refused" && events.has(event)) this.#add({ ...about, event: event as RefusalEvent });
+    if (outcome !== "refused") return;
+    if (event === "authentication" || event === "authorization" || event === "limit") this.#add({ ...about, event });
   };
 
   /** A request that names a host, or comes from a page, that is not in `allowedHosts`. */

@@ -320,8 +320,10 @@ export class SearchTexts {
   }
 
   /** Adds an artifact, or the next piece of one. */
-  piece(artifact: Artifact, append: boolean): void {
-    const { artifactId, name, description, parts = [] } = artifact as Pick<Artifact, "artifactId"> & Partial<Artifact>;
+  piece(
+    { artifactId, name, description, parts = [] }: Pick<Artifact, "artifactId"> & Partial<Artifact>,
+    append: boolean,
+  ): void {
     const before = this.#artifacts.get(artifactId);
     let held = append ? before : undefined;
     if (held === undefined) {

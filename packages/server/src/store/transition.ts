@@ -101,13 +101,13 @@ function hasFraction({ time, until }: Times): boolean {
   return isFraction(time) || isFraction(until);
 }
 
-function isFraction(time: unknown): boolean {
+function isFraction(time: unknown): time is number {
   return Number.isFinite(time) && !Number.isInteger(time);
 }
 
 function rounded<T extends object>(value: T): T {
   const copy: T & { -readonly [Name in keyof Times]: unknown } = { ...value };
-  for (const name of times) if (isFraction(copy[name])) copy[name] = Math.ceil(copy[name] as number);
+  for (const name of times) if (isFraction(copy[name])) copy[name] = Math.ceil(copy[name]);
   return copy;
 }
 

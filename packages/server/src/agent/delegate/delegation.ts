@@ -52,16 +52,15 @@ import {
   nameOf,
 } from "./keys.ts";
 
-/** Delegates. `calls`: all of the turn, in their order. `at`: this one. Their order identifies calls with the same message. */
+/** Delegates. `calls`: all of the turn, in their order, which identifies calls with the same message. `call`: this one. */
 export async function* delegate(
   turn: TurnBase,
   calls: readonly DelegateCall[],
-  at: number,
+  call: DelegateCall,
   left: AbortSignal,
 ): AsyncGenerator<AgentYield, Delegated, void> {
-  const call = calls[at] as DelegateCall;
   const rows = await turn.delegations();
-  const identity = await identify(turn, calls, at, rows, left);
+  const identity = await identify(turn, calls, call, rows, left);
   const { key } = identity;
   if (rows.running.has(key))
     throw mistake(`two delegations at a time have the key ${JSON.stringify(call.options.key)}`);
@@ -283,10 +282,10 @@ class Delegation {
     if (heard !== undefined) await this.#calls.until(heard);
     if (event.message !== undefined) return this.#replied(event.message);
     const known = this.#row.taskId !== undefined && this.#row.unsure !== true;
-    const { unsure: _, ...row } = this.#row;
-    this.#row = { ...row, ...idsOf(event) };
+    const { unsure: _, seq: last, ...row } = this.#row;
     // A whole task may be ahead of the last number.
-    if (event.task !== undefined) delete (this.#row as { seq?: number }).seq;
+    const isPassed = event.task !== undefined || last === undefined;
+    this.#row = { ...row, ...(!isPassed && { seq: last }), ...idsOf(event) };
     const status = event.task?.status ?? event.statusUpdate?.status;
     const ends = status !== undefined && isTerminal(status.state);
     if (event.task !== undefined) {
@@ -306,12 +305,13 @@ class Delegation {
     const shown = shownOf(status, this.#row, showing);
     this.#row = shown.row;
     for (const each of shown.events) yield this.#delegated(each);
-    if (ends) return this.#ended({ ...briefOf(taskOf(this.#row, event)), status });
+    if (ends) return this.#ended({ ...briefOf(taskOf(this.#row, event.task, status)), status });
     if (status.state !== "TASK_STATE_INPUT_REQUIRED") {
       if (!known) yield this.#delegated();
       return undefined;
     }
-    if (this.#options.questions === false) return this.#ended({ ...briefOf(taskOf(this.#row, event)), status });
+    if (this.#options.questions === false)
+      return this.#ended({ ...briefOf(taskOf(this.#row, event.task, status)), status });
     const question = status.message?.messageId;
     // An agent may repeat the question before it works on the answer.
     if (question !== undefined && this.#row.answer !== undefined && question === this.#row.question) return undefined;

@@ -97,8 +97,7 @@ export function idsOf({
 }
 
 /** The task after a status. */
-export function taskOf({ taskId = "", contextId }: OpenDelegation, { task, statusUpdate }: StreamResponse): Task {
-  const status = (task ?? statusUpdate)?.status as TaskStatus;
+export function taskOf({ taskId = "", contextId }: OpenDelegation, task: Task | undefined, status: TaskStatus): Task {
   return task ?? { id: taskId, status, ...(contextId !== undefined && { contextId }) };
 }
 

@@ -179,21 +179,20 @@ export interface Identity {
 type Answer = boolean | undefined;
 
 /**
- * Identifies the call at an index. A key has the address of the agent, which may change with a restart, and nothing must be sent to an agent
+ * Identifies a call. A key has the address of the agent, which may change with a restart, and nothing must be sent to an agent
  * twice. But several agents may have one name. So a row with that name and message is taken only if its agent has the same task, or an
  * address in common.
  */
 export async function identify(
   turn: TurnBase,
   calls: readonly DelegateCall[],
-  at: number,
+  call: DelegateCall,
   rows: Delegations,
   left: AbortSignal,
 ): Promise<Identity> {
-  const call = calls[at] as DelegateCall;
   const { key } = call.options;
   checkKey(key);
-  const own = keysOf(turn, calls)[at] as string;
+  const own = keysOf(turn, calls)[calls.indexOf(call)] as string;
   if (key !== undefined || turn.attempt === 1 || rows.open.has(own) || rows.closed.has(own)) return { key: own };
   // One after the other: two calls must not take the same row.
   const found = rows.identified.then(() => search(turn, calls, call, rows, own, left));

@@ -15,7 +15,13 @@ import {
   type Schema,
   type TaskState,
 } from "@parley/a2a/internal/model/index";
-import type { AgentEvent, AgentMessage, ArtifactEvent, Principal } from "@parley/a2a/internal/protocol/index";
+import type {
+  AgentEvent,
+  AgentMessage,
+  ArtifactEvent,
+  Principal,
+  StatusEvent,
+} from "@parley/a2a/internal/protocol/index";
 import type { Store, TaskKey } from "../../store/index.ts";
 import { agentMistake } from "../shared/mistakes.ts";
 import { storedJson, type StoredJson } from "@parley/a2a/internal/base/stored-json";
@@ -199,7 +205,7 @@ export function isMirror({ messageId, taskId, role }: Partial<Message>): boolean
 }
 
 /** Whether an event ends the task without a word of its own. */
-export function endsSilently(event: AgentEvent | undefined): boolean {
+export function endsSilently(event: AgentEvent | undefined): event is StatusEvent {
   return event?.kind === "status" && event.state === "TASK_STATE_COMPLETED" && event.message === undefined;
 }
 

@@ -1,5 +1,5 @@
 import { withoutKeys } from "../../blobs/ref.ts";
-import { eventOf, TaskFold, type Artifact, type LogRecord, type NewRecord } from "@parley/a2a/internal/model/index";
+import { eventOf, TaskFold, type LogRecord, type NewRecord } from "@parley/a2a/internal/model/index";
 import type { Store, TaskKey } from "../../store/index.ts";
 import type { Additions } from "../log/index.ts";
 import { updateJson } from "../../store/json.ts";
@@ -204,7 +204,7 @@ export class LostEvents {
     if (from === undefined || append !== true) return record;
     const fold = await this.#foldOf(artifactId, from);
     fold.apply({ artifactUpdate: { ...update, append } });
-    const artifact = fold.snapshot().artifacts?.[0] as Artifact;
+    const artifact = fold.snapshot().artifacts?.[0] ?? update.artifact;
     return { ...record, json: JSON.stringify({ ...update, artifact }) };
   }
 

@@ -2,7 +2,13 @@ import type { BlobRoom, Blobs } from "../../blobs/blobs.ts";
 import type { LazyBlobs } from "../../blobs/lazy.ts";
 import { blobScheme, keysIn, refOf, unreadable } from "../../blobs/ref.ts";
 import { invalidParams, type Message, type NewRecord, type Part } from "@parley/a2a/internal/model/index";
-import type { AgentEvent, IncomingFilesByUrl, TurnFiles } from "@parley/a2a/internal/protocol/index";
+import type {
+  AgentEvent,
+  ArtifactEvent,
+  IncomingFilesByUrl,
+  StatusEvent,
+  TurnFiles,
+} from "@parley/a2a/internal/protocol/index";
 import type { FeatureEffect, TaskKey } from "../../store/index.ts";
 import { agentMistake } from "../shared/mistakes.ts";
 
@@ -148,9 +154,11 @@ function partsOf(event: AgentEvent | null | undefined): readonly Part[] | undefi
   const own = event?.kind === "delegated" ? event.event : event;
   const parts: unknown =
     own?.kind === "artifact" ? own.artifact?.parts : own?.kind === "status" ? own.message?.parts : undefined;
-  return Array.isArray(parts) && parts.every((part) => typeof part === "object" && part !== null)
-    ? (parts as readonly Part[])
-    : undefined;
+  return areParts(parts) ? parts : undefined;
+}
+
+function areParts(parts: unknown): parts is readonly Part[] {
+  return Array.isArray(parts) && parts.every((part) => typeof part === "object" && part !== null);
 }
 
 /** Three bytes are four characters. */
@@ -164,10 +172,14 @@ export function isReference(part: Part): part is Part & { readonly url: string }
 }
 
 function withParts(event: AgentEvent, parts: readonly Part[]): AgentEvent {
-  if (event.kind === "artifact") return { ...event, artifact: { ...event.artifact, parts } };
-  if (event.kind === "status") return event.message ? { ...event, message: { ...event.message, parts } } : event;
+  if (event.kind === "artifact" || event.kind === "status") return withContent(event, parts);
   if (event.kind !== "delegated" || event.event === undefined) return event;
-  return { ...event, event: withParts(event.event, parts) as typeof event.event };
+  return { ...event, event: withContent(event.event, parts) };
+}
+
+function withContent(event: ArtifactEvent | StatusEvent, parts: readonly Part[]): ArtifactEvent | StatusEvent {
+  if (event.kind === "artifact") return { ...event, artifact: { ...event.artifact, parts } };
+  return event.message ? { ...event, message: { ...event.message, parts } } : event;
 }
 
 /**

@@ -1,6 +1,6 @@
 import type { Logger, Resolver } from "@parley/a2a/internal/base/index";
 import { A2AError, isInterrupted, isTerminal, type NewRecord, type TaskState } from "@parley/a2a/internal/model/index";
-import type { AgentEvent, TurnAbortKind } from "@parley/a2a/internal/protocol/index";
+import type { AgentEvent, StatusEvent, TurnAbortKind } from "@parley/a2a/internal/protocol/index";
 import type { FeatureEffect, StoredRun, TaskEffect, TaskKey } from "../../store/index.ts";
 import type { ContextView } from "../conversations/conversations.ts";
 import {
@@ -107,7 +107,8 @@ export class TaskRun implements Phase {
 
   accept(events: readonly AgentEvent[], context: ContextView): boolean | Promise<boolean> {
     if (this.stopped) return false;
-    if (this.#mirrors && events.length === 1 && endsSilently(events[0])) return this.#acceptEnd(events[0], context);
+    const [first, ...others] = events;
+    if (this.#mirrors && others.length === 0 && endsSilently(first)) return this.#acceptEnd(first, context);
     return this.#take(events, context);
   }
 
@@ -121,10 +122,10 @@ export class TaskRun implements Phase {
     return this.#hosted.agent.mirrorArtifactText === true;
   }
 
-  async #acceptEnd(event: AgentEvent | undefined, context: ContextView): Promise<boolean> {
+  async #acceptEnd(event: StatusEvent, context: ContextView): Promise<boolean> {
     const message = await this.#mirror();
     if (this.stopped) return false;
-    return this.#take([{ ...event, ...message } as AgentEvent], context);
+    return this.#take([{ ...event, ...message }], context);
   }
 
   async #mirror(): Promise<Pick<StatusInit, "message">> {

@@ -5,6 +5,7 @@ import type { TaskHead, TaskKey } from "../../store/index.ts";
 import type { EngineSettings } from "../shared/settings.ts";
 import type { Admission, Send } from "./admission.ts";
 import { wantedGeneration } from "./follow-ups.ts";
+import { fileAt } from "../../blobs/ref.ts";
 
 /** The large files of one message, which are stored before the message is. */
 export class MessageFiles {
@@ -51,9 +52,8 @@ export class MessageFiles {
   }
 
   #knownAs(part: Part): Part | undefined {
-    const { raw, ...rest } = part;
-    const url = this.#known.get(raw ?? part.url ?? "")?.url;
-    return url === undefined ? undefined : ({ ...rest, url } as Part);
+    const url = this.#known.get(part.raw ?? part.url ?? "")?.url;
+    return url === undefined ? undefined : fileAt(url, part);
   }
 
   async #stored(part: Part, task: TaskKey, room: BlobRoom, incoming: Send["incoming"]): Promise<Part> {

@@ -100,9 +100,9 @@ export function compactTask(task: StoredTask, most: number): void {
   if (task.head.bytes > most) return;
   const { base, artifacts } = compact(piecesOf(task, undefined));
   const chunks = task.records.filter(({ kind }) => kind === "artifactUpdate");
-  task.starts = artifactStarts(task.artifacts).map((index) => {
-    const { seq, time, turn } = chunks[index] as LogRecord;
-    return { seq, time, turn };
+  task.starts = artifactStarts(task.artifacts).flatMap((index) => {
+    const chunk = chunks[index];
+    return chunk === undefined ? [] : [{ seq: chunk.seq, time: chunk.time, turn: chunk.turn }];
   });
   task.base = base;
   task.artifacts = [...artifacts];

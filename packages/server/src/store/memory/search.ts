@@ -1,5 +1,4 @@
 import { defer } from "@parley/a2a/internal/base/async";
-import type { StoredEvent } from "../assemble.ts";
 import { unavailable } from "../bounds.ts";
 import type { Owner, SearchHit, SearchPage, SearchQuery, SearchTerm, TaskSearch } from "../port.ts";
 import {
@@ -137,7 +136,7 @@ async function textsOf(
   const texts = new SearchTexts();
   const said: (readonly SearchText[])[] = [];
   for (const { event } of messages) {
-    const { kind, json } = event as StoredEvent;
+    const { kind, json } = event;
     if (!isSearched(json)) continue;
     said.push(texts.record({ kind, json }));
     await slices.take(json.length);
