@@ -29,7 +29,10 @@ export interface Hosting {
   readonly service: AgentService;
   /** Runs the agent from now on, also its stored tasks. */
   begin(): void;
-  /** Resolves when no turn of it runs here. Then the engine stops running it, unless another one has begun under its id. */
+  /**
+   * Resolves when no turn of it runs here. Then the engine stops running it, unless another one has begun under its id. Turns that only wait
+   * are released to other processes.
+   */
   end(): Promise<void>;
 }
 
@@ -206,15 +209,19 @@ class AgentHosting implements Hosting {
 
   async end(): Promise<void> {
     const { settings, agents, door } = this.#deps;
-    while (!door.isClosed && this.#isRunning()) {
+    const { id } = this.#hosted;
+    while (!door.isClosed && this.#runs().some(({ phase }) => !phase.resting)) {
       await new Promise<void>((resolve) => void settings.clock.after(pollInterval, resolve));
     }
-    if (agents.get(this.#hosted.id) === this.#hosted) agents.delete(this.#hosted.id);
+    // A server that stops releases its runs itself.
+    if (door.isClosed || agents.get(id) !== this.#hosted) return;
+    // First, so that this process does not take over what it releases.
+    agents.delete(id);
+    await Promise.all(this.#runs().map(({ phase }) => phase.stop()));
   }
 
-  #isRunning(): boolean {
-    const { id } = this.#hosted;
-    return [...this.#deps.runs.all()].some(({ key, phase }) => key.agent === id && !phase.resting);
+  #runs() {
+    return [...this.#deps.runs.all()].filter(({ key }) => key.agent === this.#hosted.id);
   }
 }
 

@@ -60,7 +60,8 @@ export interface Mounts<Mount = HostedService> {
   replace(mount: Mount): ServedAgent;
   /**
    * Stops serving an agent: the next request to its paths gets 404. Open calls and streams continue. Resolves when they and
-   * its turns have ended; at once for an unknown id. Stored tasks stay.
+   * its turns have ended; at once for an unknown id. Turns that only wait, for a person or another agent, continue in another process that
+   * serves the agent. Stored tasks stay.
    */
   remove(id: string): Promise<void>;
 }
