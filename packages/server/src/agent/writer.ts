@@ -1,6 +1,7 @@
 import type { Clock } from "@parley/a2a/internal/base/index";
 import type { Artifact } from "@parley/a2a/internal/model/index";
 import type { AgentEvent, ArtifactWriter, WriterOptions } from "@parley/a2a/internal/protocol/index";
+import { defined } from "@parley/a2a/internal/base/defined";
 
 const defaultMaxDelay = 50;
 
@@ -21,20 +22,14 @@ export function createWriter(artifactId: string, options: WriterOptions, clock: 
   let sentAt = clock.elapsed();
 
   function chunk(last: boolean): readonly AgentEvent[] {
-    const part = { text: pending, ...(mediaType === undefined ? {} : { mediaType }) };
-    const head = begun
-      ? {}
-      : {
-          ...(name === undefined ? {} : { name }),
-          ...(description === undefined ? {} : { description }),
-          ...(metadata === undefined ? {} : { metadata }),
-        };
+    const part = { text: pending, ...defined({ mediaType }) };
+    const head = begun ? {} : defined({ name, description, metadata });
     const artifact: Artifact = { artifactId, ...head, parts: [part] };
     const event: AgentEvent = {
       kind: "artifact",
       artifact,
-      ...(begun ? { append: true } : {}),
-      ...(last ? { lastChunk: true } : {}),
+      ...(begun && { append: true }),
+      ...(last && { lastChunk: true }),
     };
     begun = true;
     pending = "";

@@ -144,7 +144,7 @@ function createOutbox(make: EngineOptions["outbox"], { settings, agents, storage
   });
   if (outbox === undefined) return undefined;
   committer.stored.on((item) => outbox.stored(item));
-  liveness.workLeft.on(() => outbox.takeOver());
+  liveness.workLeft.on(() => outbox.reclaim());
   return outbox;
 }
 
@@ -309,7 +309,7 @@ class AgentEngine implements Engine {
   }
 
   async round(force = false): Promise<void> {
-    if (force) this.#parts.outbox?.look();
+    if (force) this.#parts.outbox?.poll();
     await this.#parts.supervisor.tick(force);
   }
 

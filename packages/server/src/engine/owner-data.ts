@@ -1,7 +1,7 @@
 import { deferred } from "@parley/a2a/internal/base/index";
 import type { Principal } from "@parley/a2a/internal/protocol/index";
 import type { Owner } from "../store/index.ts";
-import { agentsOf, erase, exported, goesOn, upkeepOf, type Erasure } from "../store/owner-data.ts";
+import { agentsOf, erase, exported, stillCreatesTasks, upkeepOf, type Erasure } from "../store/owner-data.ts";
 import type { Conversations } from "./conversations/conversations.ts";
 import type { Committer } from "./log/index.ts";
 import type { EngineSettings } from "./shared/settings.ts";
@@ -44,7 +44,7 @@ export async function deleteOwner(
   let [tasks, canceled] = [0, 0];
   const agents = new Set<string>();
   for (let round = 0; ; round += 1) {
-    if (round === maxRounds) throw goesOn();
+    if (round === maxRounds) throw stillCreatesTasks();
     await endMessages(deps, name);
     for (const agent of await agentsOf(upkeep, name, deps.agents)) {
       agents.add(agent);

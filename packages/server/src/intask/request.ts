@@ -23,6 +23,7 @@ import {
 } from "./row.ts";
 import { storedJson } from "@parley/a2a/internal/base/stored-json";
 import { deferred } from "@parley/a2a/internal/base/index";
+import { defined } from "@parley/a2a/internal/base/defined";
 
 /* A turn opens a request, and waits for its answer. */
 
@@ -151,9 +152,9 @@ class Wait {
   /** The turn is over. Deletes its row, unless another process continues with it. */
   async #aborted(): Promise<unknown> {
     const { reason } = this.#turn.signal;
-    const goesOn = reason === undefined || /^(?:shutdown|leaseLost|storeFailed)$/.test(reason.kind);
+    const resumes = reason === undefined || /^(?:shutdown|leaseLost|storeFailed)$/.test(reason.kind);
     const { host } = this.#parts;
-    if (!goesOn) {
+    if (!resumes) {
       const item = { task: this.#turn.task, records: [], effects: [deleteRequest(this.#id)] };
       await host.store.append([item]).catch((cause: unknown) => {
         const { contextId } = this.#turn;
@@ -192,8 +193,7 @@ class Wait {
   #audit(action: string, outcome: "success" | "failed"): void {
     const { task, contextId, principal } = this.#turn;
     const { subject, organization } = principal;
-    const by = { subject, ...(organization !== undefined && { organization }) };
-    audited(this.#parts.host, task, contextId, { action, outcome, ...by });
+    audited(this.#parts.host, task, contextId, { action, outcome, subject, ...defined({ organization }) });
   }
 }
 
@@ -282,11 +282,11 @@ export class Waits {
 
   #later(): Timer {
     const { clock, pollInterval } = this.#host;
-    const timer: Timer = { clear: clock.after(pollInterval, () => void this.#look(timer)) };
+    const timer: Timer = { clear: clock.after(pollInterval, () => void this.#poll(timer)) };
     return timer;
   }
 
-  async #look(timer: Timer): Promise<void> {
+  async #poll(timer: Timer): Promise<void> {
     const { store, logger } = this.#host;
     const agents = [...new Set([...this.#waiting.keys()].map((name) => name.slice(0, name.indexOf("\0"))))];
     try {

@@ -4,6 +4,7 @@ import { auditedSubject, type Audit } from "@parley/a2a/internal/protocol/index"
 import type { FeatureEffect, FeatureRow, Store, TaskKey } from "../store/index.ts";
 import type { PushEntry, PushOperator } from "./port.ts";
 import { configJson, parkedFeature, pushFeature, stateOf, unclaimed, type StoredConfig } from "./stored.ts";
+import { defined } from "@parley/a2a/internal/base/defined";
 
 /* What an operator sees and does, on the rows of any store, whether or not a server runs on it (docs/decisions/webhooks.md). */
 
@@ -113,8 +114,7 @@ function entryOf(task: TaskKey, found: Found, now: number): PushEntry {
     delivered,
     cursor,
     attempts,
-    ...(due !== undefined && { due }),
-    ...(problem !== undefined && { problem }),
+    ...defined({ due, problem }),
     refused,
   };
 }
@@ -199,7 +199,7 @@ function dropped(all: readonly Found[], seq: number | undefined): Change {
 
 function set(key: string, config: StoredConfig, due: number | undefined): Extract<FeatureEffect, { op: "set" }> {
   const value = configJson.write(config);
-  return { effect: "feature", op: "set", feature: pushFeature, key, value, ...(due !== undefined && { due }) };
+  return { effect: "feature", op: "set", feature: pushFeature, key, value, ...defined({ due }) };
 }
 
 /** Sets the row of a config, if it is what was read. */

@@ -85,12 +85,12 @@ export class Worker implements Outbox {
 
   start(): void {
     this.#started = true;
-    this.look();
+    this.poll();
   }
 
-  takeOver(): void {
+  reclaim(): void {
     this.#rescue.expectLost();
-    this.look();
+    this.poll();
   }
 
   get isBusy(): boolean {
@@ -115,7 +115,7 @@ export class Worker implements Outbox {
     ) {
       this.#note(task);
     }
-    if (records.length > 0 && this.#knowsAny && this.#known.get(nameOf(task)) === true) this.look();
+    if (records.length > 0 && this.#knowsAny && this.#known.get(nameOf(task)) === true) this.poll();
   }
 
   #note(task: TaskKey): void {
@@ -124,7 +124,7 @@ export class Worker implements Outbox {
   }
 
   /** Polls soon. Events that are stored together cause one poll. */
-  look(): void {
+  poll(): void {
     if (!this.#started || this.#stopping || this.#pollDue) return;
     this.#pollDue = true;
     defer(() => {
@@ -151,14 +151,14 @@ export class Worker implements Outbox {
         await this.#page();
       } while (this.#pollAgain && !this.#stopping);
       // What is due is delivered in between.
-      if (more) this.look();
+      if (more) this.poll();
     } catch (cause) {
       if (!this.#stopping) this.#host.logger.error("Webhook poll failed; retrying", { cause });
     }
     this.#polling = false;
     const { clock, pollInterval } = this.#host;
     const wait = Math.max(1, Math.min(pollInterval, this.#soonest - clock.elapsed()));
-    if (!this.#stopping) this.#clearTimer = clock.after(wait, () => this.look());
+    if (!this.#stopping) this.#clearTimer = clock.after(wait, () => this.poll());
   }
 
   /** Takes the rows that are due. Those whose origin has enough of them here are deferred, so that they do not hide the others. */
@@ -219,7 +219,7 @@ export class Worker implements Outbox {
 
   #drop(delivery: Delivery): void {
     this.#held.delete(keyOf({ task: delivery.task, key: delivery.configId }));
-    if (this.#isFull && this.#held.isHalfFree) this.look();
+    if (this.#isFull && this.#held.isHalfFree) this.poll();
   }
 
   /** Begins as many turns as may run. */

@@ -128,8 +128,8 @@ export function pushOutbox(settings: PushSettings, codecs: readonly [Codec, ...C
           .catch((cause: unknown) => host.logger.error("Failed to load webhooks", { cause }))
           .finally(() => (isLoaded = true));
       },
-      look: () => outbox?.look(),
-      takeOver: () => outbox?.takeOver(),
+      poll: () => outbox?.poll(),
+      reclaim: () => outbox?.reclaim(),
       get isBusy() {
         return loading !== undefined && (!isLoaded || outbox?.isBusy === true);
       },
@@ -138,7 +138,7 @@ export function pushOutbox(settings: PushSettings, codecs: readonly [Codec, ...C
         await loading;
         await outbox?.stop(grace);
       },
-      // What is stored before it is loaded is found by its first look.
+      // What is stored before it is loaded is found by its first poll.
       stored: (item) => outbox?.stored(item),
     };
   };

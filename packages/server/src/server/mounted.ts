@@ -15,6 +15,7 @@ import { webhooksExtension, type WebhooksParams } from "@parley/a2a/internal/web
 import type { Codec } from "@parley/a2a/internal/wire/codec";
 import type { AgentMount, HostedCard, HostedService } from "./options.ts";
 import type { ServedAgent } from "./port.ts";
+import { defined } from "@parley/a2a/internal/base/defined";
 
 /** What all agents of a server share. */
 export interface ServedBy {
@@ -72,7 +73,7 @@ export function mountedAgent(mount: AnyMount, by: ServedBy): MountedAgent {
   }
   const url = by.publicUrl + withoutSlashes(path);
   const label = labelOf(mount);
-  const address = { url, ...(tenant !== undefined && { tenant }), ...(label !== undefined && { label }) };
+  const address = { url, ...defined({ tenant, label }) };
   const card = buildCard(description, {
     interfaces: interfacesOf(by.bindings, by.codecs, address, tidy(mount.interfaces)),
     ...(authenticator !== undefined && {
@@ -87,7 +88,7 @@ export function mountedAgent(mount: AnyMount, by: ServedBy): MountedAgent {
   return {
     id: id ?? `${withoutSlashes(path) || "/"}${prefix}`,
     url,
-    ...(tenant !== undefined && { tenant }),
+    ...defined({ tenant }),
     cardUrl: `${url}${prefix}${cardPath}`,
     card,
     mount,

@@ -11,6 +11,7 @@ import { isRun, tidy, type AnyMount, type MountedAgent } from "./mounted.ts";
 import type { Mounts, ServedAgent } from "./port.ts";
 import type { Services } from "./services.ts";
 import type { HostSettings } from "./settings.ts";
+import { defined } from "@parley/a2a/internal/base/defined";
 
 /* The agents that a host serves at a time, and how they change while it serves. */
 
@@ -162,12 +163,10 @@ function serviceMount(
   const { path = "", tenant, interfaces, cardPaths } = mount;
   return {
     path: basePath + withoutSlashes(path),
-    ...(tenant !== undefined && { tenant }),
     interfaces: tidy(interfaces),
-    ...(cardPaths !== undefined && { cardPaths }),
     service,
     card,
     ...(signer !== undefined && { signedCard: () => signer.sign(card) }),
-    ...(gate !== undefined && { gate }),
+    ...defined({ tenant, cardPaths, gate }),
   };
 }

@@ -6,6 +6,7 @@ import {
   type AuditRecord,
   type UniversalRequest,
 } from "@parley/a2a/internal/protocol/index";
+import { defined } from "@parley/a2a/internal/base/defined";
 
 /* The log of refused requests. Anyone can be refused as often as they like: a flood is one line a minute. */
 
@@ -105,12 +106,8 @@ export class RefusalLog {
     const seconds = Math.round((now - this.#since) / 1000);
     this.#quietUntil = now + interval;
     const counted = Object.fromEntries(this.#counts);
-    this.#logger.warn("Refused requests", {
-      count,
-      ...(seconds > 0 && { seconds }),
-      ...counted,
-      ...this.#listed(count),
-    });
+    const fields = { count, ...(seconds > 0 && { seconds }), ...counted, ...this.#listed(count) };
+    this.#logger.warn("Refused requests", fields);
     this.#counts.clear();
     this.#callers.clear();
     this.#others = 0;
@@ -144,7 +141,7 @@ function fieldsOf({ event: _, ...fields }: Refusal): LogFields {
 function fromOf(request: UniversalRequest): Pick<Refusal, "address" | "origin"> {
   const origin = originOf(request.header("origin"));
   const address = request.facts?.remoteAddress;
-  return { ...(address !== undefined && { address }), ...(origin !== undefined && { origin }) };
+  return defined({ address, origin });
 }
 
 /** An origin as browsers send it (RFC 6454 §6.2). A program may send anything else, credentials among it, which is not logged. */

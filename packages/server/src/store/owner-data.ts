@@ -56,7 +56,7 @@ export function upkeepOf({ upkeep }: Store): Upkeep {
 }
 
 /** The error of a deletion that does not end. */
-export function goesOn(): A2AError {
+export function stillCreatesTasks(): A2AError {
   return unavailable("The owner keeps creating tasks: revoke its access first");
 }
 
@@ -101,7 +101,7 @@ export async function erase(store: Store, { agent, owner }: Owner, options: Eras
       more = (await upkeep.find(of, 1)).length === 0;
     }
   }
-  throw goesOn();
+  throw stillCreatesTasks();
 }
 
 /** Ends a task in any process: the one that runs it finds its fence raised. */

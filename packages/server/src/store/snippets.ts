@@ -7,6 +7,7 @@ import {
   type SearchText,
   wordsOfRun,
 } from "./search.ts";
+import { defined } from "@parley/a2a/internal/base/defined";
 
 /* The positions of words in a text, and what of a text is shown. */
 
@@ -55,8 +56,7 @@ function snippetOf(
   const end = start + ending(text.slice(start, start + snippetLength + longestWord));
   const shown = marks.filter((mark) => mark.start >= start && mark.end <= end).slice(0, maxMarks);
   return {
-    ...(messageId !== undefined && { messageId }),
-    ...(artifactId !== undefined && { artifactId }),
+    ...defined({ messageId, artifactId }),
     text: text.slice(start, end),
     marks: merged(shown.map((mark) => ({ start: mark.start - start, end: mark.end - start }))),
   };

@@ -60,7 +60,7 @@ export function wasRefused(error: unknown): boolean {
 }
 
 /** Reasons of a turn's end that its delegations outlive. */
-export const goesOn: ReadonlySet<string> = new Set(["shutdown", "leaseLost", "storeFailed", "asking"]);
+export const outlivedReasons: ReadonlySet<string> = new Set(["shutdown", "leaseLost", "storeFailed", "asking"]);
 
 /* Calls to the other agent: send, follow, find and cancel. */
 

@@ -18,7 +18,7 @@ import {
   CallFailed,
   type Came,
   DelegateCalls,
-  goesOn,
+  outlivedReasons,
   mayHaveArrived,
   mayPass,
   reasonOf,
@@ -255,7 +255,7 @@ class Delegation {
         if (!(error instanceof CallFailed)) throw error;
         failures += 1;
         if (failures === 1) since = this.#calls.now();
-        if (!this.#calls.mayRetry(since) || !this.#mayGoOn(error.cause, failures)) throw error;
+        if (!this.#calls.mayRetry(since) || !this.#isRetryable(error.cause, failures)) throw error;
         if (failures > 1 || this.#row.unsure !== true) await this.#calls.rest(failures);
         source = this.#row.unsure === true ? await this.#sendUnlessArrived() : this.#calls.follow(this.#row);
       }
@@ -263,7 +263,7 @@ class Delegation {
   }
 
   /** Whether to retry: the other agent has the message, or may have it, and may be restarting. */
-  #mayGoOn(cause: unknown, failures: number): boolean {
+  #isRetryable(cause: unknown, failures: number): boolean {
     if (!mayPass(cause)) return false;
     if (this.#row.unsure !== true) return this.#row.taskId !== undefined;
     this.#mayHaveIt ||= mayHaveArrived(cause);
@@ -384,7 +384,7 @@ class Delegation {
     if (!this.#isOpen) return;
     const { signal } = this.#turn;
     const kind = signal.aborted ? signal.reason?.kind : this.#rows.asking ? "asking" : "left";
-    if (kind === undefined || goesOn.has(kind)) return;
+    if (kind === undefined || outlivedReasons.has(kind)) return;
     if (kind !== "canceled" && this.#options.cancel === "canceled") return;
     this.#cancel();
     if (kind !== "left") return;

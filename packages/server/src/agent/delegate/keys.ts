@@ -21,6 +21,7 @@ import type {
 } from "@parley/a2a/internal/protocol/index";
 import { CallFailed, DelegateCalls } from "./calls.ts";
 import { maxId } from "./events.ts";
+import { defined } from "@parley/a2a/internal/base/defined";
 
 /* Which delegation is which, in each attempt of a turn. */
 
@@ -130,8 +131,7 @@ export async function firstRow(init: NewDelegation): Promise<OpenDelegation> {
     round: 1,
     messageId,
     unsure: true,
-    ...(contextId !== undefined && { contextId }),
-    ...(taskId !== undefined && { taskId }),
+    ...defined({ contextId, taskId }),
   };
 }
 
@@ -148,14 +148,7 @@ export async function messageOf(
 ): Promise<Message> {
   const said = answer === undefined ? undefined : await rows.message(answer);
   const { parts, ...rest } = said === undefined ? content : { parts: said.parts };
-  return {
-    ...rest,
-    messageId,
-    role: "ROLE_USER",
-    parts,
-    ...(contextId !== undefined && { contextId }),
-    ...(taskId !== undefined && { taskId }),
-  };
+  return { ...rest, messageId, role: "ROLE_USER", parts, ...defined({ contextId, taskId }) };
 }
 
 /** One conversation with each agent in each conversation of this one. */
@@ -234,7 +227,7 @@ async function search(
     // Another call with the same message is another delegation.
     if (doubt.sent !== undefined) rows.had.add(key);
   }
-  return { key: own, ...(doubt !== undefined && { doubt }) };
+  return { key: own, ...defined({ doubt }) };
 }
 
 function isOpen(row: OpenDelegation | ClosedDelegation): row is OpenDelegation {

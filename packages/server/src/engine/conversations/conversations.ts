@@ -18,6 +18,7 @@ import { exceeds, sizeOf } from "../shared/bytes.ts";
 import { agentMistake, jsonOf } from "../shared/mistakes.ts";
 import { replyWindow, type RunSettings } from "../shared/settings.ts";
 import { messageJson, valueJson } from "../../store/json.ts";
+import { defined } from "@parley/a2a/internal/base/defined";
 
 /** A direct reply of an agent. The answer and what is kept of the reply share its text. */
 export class DirectReply extends Payload<{ readonly message: Message }> {
@@ -272,15 +273,8 @@ function entryOf(said: SaidMessage | SaidArtifact): HistoryEntry {
   const { time } = said;
   if ("message" in said) {
     const { messageId, role, parts, taskId, metadata } = said.message;
-    return {
-      role: role === "ROLE_USER" ? "user" : "agent",
-      text: textOf(said.message),
-      parts,
-      time,
-      messageId,
-      ...(taskId !== undefined && { taskId }),
-      ...(metadata !== undefined && { metadata }),
-    };
+    const sender = role === "ROLE_USER" ? "user" : "agent";
+    return { role: sender, text: textOf(said.message), parts, time, messageId, ...defined({ taskId, metadata }) };
   }
   const { artifactId, name, description, parts, metadata } = said.artifact;
   return {
@@ -290,9 +284,7 @@ function entryOf(said: SaidMessage | SaidArtifact): HistoryEntry {
     time,
     taskId: said.taskId,
     artifactId,
-    ...(name !== undefined && { name }),
-    ...(description !== undefined && { description }),
-    ...(metadata !== undefined && { metadata }),
+    ...defined({ name, description, metadata }),
     ...(said.cut === true && { cut: true as const }),
   };
 }

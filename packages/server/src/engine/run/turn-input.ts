@@ -154,7 +154,7 @@ export function firstTurnInput(init: RunInit): TurnInput {
     return { turn: 1, attempt: 1, input: 1, message, call, principal, headers, checkpoint: undefined, ids: 0 };
   }
   const { turn, attempt, input } = init.start.run;
-  const checkpoint = init.checkpoint === undefined ? undefined : goingOn(checkpointJson.read(init.checkpoint));
+  const checkpoint = init.checkpoint === undefined ? undefined : withoutWait(checkpointJson.read(init.checkpoint));
   const { resumes } = init;
   const { ids = 0, counts } = checkpoint ?? {};
   const made = { ids, counts: counts && new Map(counts) };
@@ -166,7 +166,7 @@ export function runEffect({ turn, attempt, input }: TurnInput): TaskEffect {
 }
 
 /** The checkpoint of a turn that does not wait any more. */
-function goingOn({ waiting: _, ...checkpoint }: StoredCheckpoint): StoredCheckpoint {
+function withoutWait({ waiting: _, ...checkpoint }: StoredCheckpoint): StoredCheckpoint {
   return checkpoint;
 }
 

@@ -13,6 +13,7 @@ import { endOfRun, statusRecord, type StatusInit } from "../log/index.ts";
 import { serverIsStopping, tooManyTasks } from "../shared/errors.ts";
 import { isQueued, Pace, queueKey, Run, waitingRun, type OwnDeps, type RunDeps, type RunInit } from "../run/index.ts";
 import type { Suspects } from "./suspects.ts";
+import { defined } from "@parley/a2a/internal/base/defined";
 
 interface EndOptions {
   readonly extensions?: readonly string[];
@@ -155,9 +156,7 @@ export class Runs {
     const record = statusRecord(origin, status, "system", messageId, Math.max(settings.clock.now(), statusTime));
     const item: TaskAppend = {
       task,
-      ...(fence !== undefined && { fence }),
-      ...(seq !== undefined && { expect: seq }),
-      ...(run !== undefined && { run }),
+      ...defined({ fence, expect: seq, run }),
       records: [record],
       effects: isQueued(head) ? [...endOfRun, leaveQueue] : endOfRun,
     };

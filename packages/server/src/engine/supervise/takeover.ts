@@ -34,6 +34,7 @@ import {
 import type { QueuePlaces } from "./queue-places.ts";
 import type { Runs } from "./runs.ts";
 import { crashesOf, nextAttempt } from "./suspects.ts";
+import { defined } from "@parley/a2a/internal/base/defined";
 
 interface TakeoverDeps {
   readonly settings: EngineSettings;
@@ -291,10 +292,7 @@ async function readLostRun(
     message: messageOf(input),
     call: callJson.read(input.call),
     start: { seq, state, fence, run, mayHaveMessages: true },
-    ...(before !== undefined && { task: before.task }),
-    ...(checkpoint !== undefined && { checkpoint }),
-    ...(taskState !== undefined && { taskState }),
-    resumes,
+    ...defined({ task: before?.task, checkpoint, taskState, resumes }),
   };
 }
 
