@@ -13,8 +13,15 @@ import {
 } from "../log/index.ts";
 import { agentMistake, checkFreeJson, mistakeOf } from "../shared/mistakes.ts";
 import type { RunSettings } from "../shared/settings.ts";
-import { checkpointOf, Checkpoints } from "./checkpoints.ts";
-import { ExtendedEvents, Question, TaskArtifacts, recordOf, type EventPlace } from "./events.ts";
+import {
+  checkpointOf,
+  Checkpoints,
+  ExtendedEvents,
+  Question,
+  TaskArtifacts,
+  recordOf,
+  type EventPlace,
+} from "./events.ts";
 import { Replay, type LostEvents } from "./replay.ts";
 import { activeIn, attemptOf, type StoredCheckpoint, type TurnInput, type Waiting } from "./turn-input.ts";
 
