@@ -6,7 +6,7 @@ import type { CorsOptions } from "@parley/a2a/internal/transport/server/origins"
 import type { BlobOptions } from "../blobs/port.ts";
 import type { DedupeOptions, EngineOptions, LeaseOptions, RetentionOptions, TaskTimes } from "../engine/index.ts";
 import type { InTaskOptions } from "../intask/index.ts";
-import type { RateLimits } from "../limits/index.ts";
+import type { RateLimits } from "../limits/port.ts";
 import type { PushOptions } from "../push/index.ts";
 import type { HealthOptions } from "./health.ts";
 import type {

@@ -13,7 +13,7 @@ import type {
   RequestFacts,
 } from "@parley/a2a/internal/protocol/index";
 import type { PushOptions } from "../push/index.ts";
-import type { RateLimits } from "../limits/index.ts";
+import type { RateLimits } from "../limits/port.ts";
 import type { InterfacePaths } from "@parley/a2a/internal/transport/router/claims";
 import type { ServerBinding } from "@parley/a2a/internal/transport/server/binding";
 import type { CorsOptions } from "@parley/a2a/internal/transport/server/origins";

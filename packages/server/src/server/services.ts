@@ -1,7 +1,8 @@
 import { auditedAuthentication, auditedService, refusedCall } from "@parley/a2a/internal/auth/audited";
 import { authorized, skillInMetadata, type Authorization } from "@parley/a2a/internal/auth/guarded";
 import { intercept, observeCalls, type AgentService, type Interceptor } from "@parley/a2a/internal/protocol/index";
-import type { Authenticate, LimitsHost, RateLimits } from "../limits/index.ts";
+import type { RateLimits } from "../limits/port.ts";
+import type { Authenticate, LimitsHost } from "../limits/requests.ts";
 import { authenticationOf, type Authentication } from "./authentication.ts";
 import type { MountedAgent } from "./mounted.ts";
 import type { HostSettings } from "./settings.ts";
@@ -32,7 +33,7 @@ function withinRates(authenticate: Authenticate, limits: RateLimits | undefined,
   if (limits === undefined) return authenticate;
   let limited: Authenticate | undefined;
   const load = async (): Promise<Authenticate> => {
-    const { limitRequests } = await import("../limits/index.ts");
+    const { limitRequests } = await import("../limits/requests.ts");
     return (limited ??= limitRequests(authenticate, limits, host));
   };
   return (request) => (limited === undefined ? load().then((loaded) => loaded(request)) : limited(request));
@@ -74,7 +75,7 @@ export function servicesOf(settings: HostSettings, callers: Callers): Services {
 /** Wraps services, so that one caller has no more than `max` streams open at all of them. */
 function withinStreams(max: number | undefined): Interceptor {
   if (max === undefined) return (service) => service;
-  const streams = import("../limits/index.ts").then(({ OpenStreams }) => new OpenStreams(max));
+  const streams = import("../limits/requests.ts").then(({ OpenStreams }) => new OpenStreams(max));
   // Where it cannot be loaded, each stream is refused with the reason.
   streams.catch(() => {});
   return (service) => ({

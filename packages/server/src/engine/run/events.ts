@@ -14,6 +14,7 @@ import {
   type StoredCheckpoint,
   type SuspendedTurn,
   type Waiting,
+  seenBy,
 } from "./turn-input.ts";
 import { updateJson } from "../../store/json.ts";
 import type { LostRange } from "./replay.ts";
@@ -241,7 +242,7 @@ export class ExtendedEvents {
 
   /** `bare`: without extensions of the kind `data`. */
   #append(event: AgentEvent, input: TurnInput, effects: FeatureEffect[], bare: boolean): AgentEvent {
-    const { message } = input.resumes ?? input;
+    const { message } = seenBy(input);
     const { clock, extensions } = this.#settings;
     const { taskId } = this.#key;
     const turn = { contextId: this.#contextId, taskId, message, extensions: activeIn(input), clock };
@@ -299,7 +300,7 @@ export class Checkpoints {
 
   /** The turn ends with the question of a delegation, and resumes with the answer. */
   suspend(input: TurnInput): TaskEffect {
-    const { turn, input: at } = input.resumes ?? input;
+    const { turn, input: at } = seenBy(input);
     const suspended: SuspendedTurn = { turn, input: at, attempt: attemptOf(input), askedIn: input.turn };
     return { effect: "checkpoint", value: checkpointJson.write({ ...this.#now(), suspended }) };
   }

@@ -30,6 +30,7 @@ import {
   type NextTurn,
   type TurnInput,
   type Waiting,
+  seenBy,
 } from "./turn-input.ts";
 
 export interface TaskRunParts {
@@ -130,7 +131,7 @@ export class TaskRun implements Phase {
 
   async #mirror(): Promise<Pick<StatusInit, "message">> {
     await this.flush();
-    const { turn, input } = this.#input.resumes ?? this.#input;
+    const { turn, input } = seenBy(this.#input);
     const message = await mirrorOf(this.#deps.settings.store, this.#key, { turn, after: input });
     return message === undefined ? {} : { message };
   }
@@ -226,7 +227,7 @@ export class TaskRun implements Phase {
 
   async stop(): Promise<void> {
     if (this.#writer.closed) return;
-    const { turn } = this.#input.resumes ?? this.#input;
+    const { turn } = seenBy(this.#input);
     const isWaiting = (): Promise<boolean> => hasWaits(this.#deps.settings.store, this.#key, turn).catch(() => false);
     if (this.#resting || this.#hosted.agent.resumable === true || (await isWaiting())) await this.#handBack();
     else this.fail(safeSentences.stopped, new Error("The server was stopped"), "shutdown");

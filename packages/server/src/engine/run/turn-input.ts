@@ -138,8 +138,13 @@ export interface ResumedTurn extends SuspendedTurn {
 }
 
 /** URIs of the extensions that are active in the turn that the agent sees. One that resumes with an answer has those of its message. */
-export function activeIn({ call, resumes }: TurnInput): readonly string[] {
-  return (resumes?.call ?? call).extensions;
+export function activeIn(input: TurnInput): readonly string[] {
+  return seenBy(input).call.extensions;
+}
+
+/** The turn that the agent sees: one that resumes with an answer is the turn that asked. */
+export function seenBy(input: TurnInput): TurnInput | ResumedTurn {
+  return input.resumes ?? input;
 }
 
 /** Which attempt of the turn that the agent sees. */
@@ -267,7 +272,7 @@ export function contextOf(
   input: TurnInput,
   isNew: boolean,
 ): ContextView | Promise<ContextView> {
-  const { turn, input: seq, message } = input.resumes ?? input;
+  const { turn, input: seq, message } = seenBy(input);
   const key = { agent, owner, contextId };
   const asking = { taskId, turn, seq, message };
   return isNew ? conversations.begin(key, asking) : conversations.open(key, asking);
