@@ -8,11 +8,10 @@ import {
   type OpenAuthorization,
   taskFields,
 } from "@parley/a2a/internal/protocol/index";
-import type { TaskKey } from "../store/index.ts";
+import { deleteRow, type TaskKey } from "../store/index.ts";
 import { audited, type AuthorizingTurn, type InTaskHost, type InTaskParts } from "./port.ts";
 import {
   boundTo,
-  deleteRequest,
   findRequest,
   type FoundRequest,
   inTaskFeature,
@@ -109,7 +108,7 @@ class Wait {
       this.#turn.rest(false);
     }
     // Deleted before the agent gets the credential, so that nothing gets it twice.
-    await this.#turn.keep([deleteRequest(this.#id)]);
+    await this.#turn.keep([deleteRow(inTaskFeature, this.#id)]);
     return this.#credentialOf(found.request);
   }
 
@@ -144,7 +143,7 @@ class Wait {
   }
 
   async #notGiven(kind: AuthorizationNotGiven["kind"]): Promise<AuthorizationNotGiven> {
-    await this.#turn.keep([deleteRequest(this.#id)]);
+    await this.#turn.keep([deleteRow(inTaskFeature, this.#id)]);
     if (kind === "expired") this.#audit("authorize.expired", "failed");
     return new AuthorizationNotGiven(kind, sentences[kind]);
   }
@@ -155,7 +154,7 @@ class Wait {
     const resumes = reason === undefined || /^(?:shutdown|leaseLost|storeFailed)$/.test(reason.kind);
     const { host } = this.#parts;
     if (!resumes) {
-      const item = { task: this.#turn.task, records: [], effects: [deleteRequest(this.#id)] };
+      const item = { task: this.#turn.task, records: [], effects: [deleteRow(inTaskFeature, this.#id)] };
       await host.store.append([item]).catch((cause: unknown) => {
         const { contextId } = this.#turn;
         const about = taskFields({ ...item.task, contextId });

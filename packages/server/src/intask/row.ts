@@ -3,7 +3,7 @@ import { utf8Length } from "@parley/a2a/internal/base/index";
 import { type JsonObject, type JsonValue, toBase64 } from "@parley/a2a/internal/model/index";
 import type { Credentials } from "@parley/a2a/internal/protocol/index";
 import type { Seal } from "../seal/index.ts";
-import type { FeatureEffect, FeatureRow, Store, TaskKey } from "../store/index.ts";
+import { stateOf, type FeatureEffect, type FeatureRow, type Store, type TaskKey } from "../store/index.ts";
 import type { InTaskParts } from "./port.ts";
 import { storedJson } from "@parley/a2a/internal/base/stored-json";
 import { isObject } from "@parley/a2a/internal/model/schema";
@@ -47,7 +47,6 @@ const requestJson = storedJson<StoredRequest>();
 
 /** A row as it was read. */
 export interface FoundRequest {
-  readonly key: string;
   readonly row: FeatureRow;
   readonly request: StoredRequest;
 }
@@ -59,7 +58,7 @@ export async function findRequest(
 ): Promise<FoundRequest | undefined> {
   const rows = await store.features(task, task.taskId, inTaskFeature);
   const row = rows.find(({ key }) => key === id);
-  return row && { key: row.key, row, request: requestJson.read(row.value) };
+  return row && { row, request: requestJson.read(row.value) };
 }
 
 /** Whether the request takes an answer: there is none, and no message that goes to the turn instead. */
@@ -72,21 +71,9 @@ export function setRequest(id: string, request: StoredRequest): FeatureEffect {
 }
 
 /** Changes a request, if it is as it was read. `due` wakes the waiting turn, in any process. */
-function changeRequest({ key, row }: FoundRequest, request: StoredRequest, due: number): FeatureEffect {
-  const before = row.due === undefined ? { value: row.value } : { value: row.value, due: row.due };
-  return {
-    effect: "feature",
-    op: "set",
-    feature: inTaskFeature,
-    key,
-    value: requestJson.write(request),
-    due,
-    if: before,
-  };
-}
-
-export function deleteRequest(id: string): FeatureEffect {
-  return { effect: "feature", op: "delete", feature: inTaskFeature, key: id };
+function changeRequest({ row }: FoundRequest, request: StoredRequest, due: number): FeatureEffect {
+  const value = requestJson.write(request);
+  return { effect: "feature", op: "set", feature: inTaskFeature, key: row.key, value, due, if: stateOf(row) };
 }
 
 /** What a sealed value is bound to: in another row, or for another use, it does not open. */

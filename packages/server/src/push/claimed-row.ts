@@ -1,11 +1,17 @@
-import type { AppendOutcome, DueFeature, FeatureEffect, FeatureState, TaskKey } from "../store/index.ts";
+import {
+  stateOf,
+  type AppendOutcome,
+  type DueFeature,
+  type FeatureEffect,
+  type FeatureState,
+  type TaskKey,
+} from "../store/index.ts";
 import type { OutboxHost } from "./port.ts";
 import {
   nextAgain,
   parkedFeature,
   pushFeature,
   readConfig,
-  stateOf,
   unclaimed,
   writeConfig,
   type StoredConfig,

@@ -1,9 +1,9 @@
 import { systemClock, type Clock } from "@parley/a2a/internal/base/index";
 import { A2AError } from "@parley/a2a/internal/model/index";
 import { auditedSubject, type Audit } from "@parley/a2a/internal/protocol/index";
-import type { FeatureEffect, FeatureRow, Store, TaskKey } from "../store/index.ts";
+import { deleteRow, stateOf, type FeatureEffect, type FeatureRow, type Store, type TaskKey } from "../store/index.ts";
 import type { PushEntry, PushOperator } from "./port.ts";
-import { configJson, parkedFeature, pushFeature, stateOf, unclaimed, type StoredConfig } from "./stored.ts";
+import { configJson, parkedFeature, pushFeature, unclaimed, type StoredConfig } from "./stored.ts";
 import { defined } from "@parley/a2a/internal/base/defined";
 
 /* What an operator sees and does, on the rows of any store, whether or not a server runs on it (docs/decisions/webhooks.md). */
@@ -183,7 +183,7 @@ function dropped(all: readonly Found[], seq: number | undefined): Change {
   if (found === undefined) return false;
   // Without a condition: what a process is delivering just now is the last of it.
   if (seq === undefined) {
-    return all.map(({ feature, row: { key } }) => ({ effect: "feature", op: "delete", feature, key }));
+    return all.map(({ feature, row }) => deleteRow(feature, row.key));
   }
   const { refused = [], again = [], ...config } = found.config;
   const others = refused.filter((each) => each.seq !== seq);

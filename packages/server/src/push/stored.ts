@@ -1,5 +1,5 @@
 import { utf8Length } from "@parley/a2a/internal/base/index";
-import { featureBounds, type FeatureState } from "../store/index.ts";
+import { featureBounds } from "../store/index.ts";
 import type { PushProblem, RefusedDelivery } from "./port.ts";
 import { storedJson, type StoredJson } from "@parley/a2a/internal/base/stored-json";
 
@@ -96,9 +96,4 @@ export function moved(config: StoredConfig, position: Position): StoredConfig {
 export function nextAgain({ again = [], refused = [] }: StoredConfig): RefusedDelivery | undefined {
   const seq = again.find((each) => refused.some((event) => event.seq === each));
   return refused.find((event) => event.seq === seq);
-}
-
-/** What a row is compared by. */
-export function stateOf({ value, due }: FeatureState): FeatureState {
-  return due === undefined ? { value } : { value, due };
 }

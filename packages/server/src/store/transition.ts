@@ -272,6 +272,16 @@ export const queueFeature = "queue";
 /** The replay of a task that was lost several times: one row, the `seq` of the last event that was repeated. */
 export const replayFeature = "replay";
 
+/** The effect that deletes a row. */
+export function deleteRow(feature: string, key: string): FeatureEffect {
+  return { effect: "feature", op: "delete", feature, key };
+}
+
+/** What a row is compared by, as it was read. */
+export function stateOf({ value, due }: FeatureState): FeatureState {
+  return due === undefined ? { value } : { value, due };
+}
+
 /** How large the rows of features may be. All rows of a task together fit into one page (`defaultPageBytes`). */
 export interface FeatureBounds {
   /** Most bytes of a feature's name. */

@@ -1,6 +1,6 @@
 import type { Message } from "@parley/a2a/internal/model/index";
 import type { AgentMessage, ClosedDelegation, Delegations, OpenDelegation } from "@parley/a2a/internal/protocol/index";
-import { delegatedFeature, delegationFeature, type FeatureEffect } from "../../store/index.ts";
+import { delegatedFeature, deleteRow, delegationFeature, type FeatureEffect } from "../../store/index.ts";
 import type { KeepingTurn } from "./phase.ts";
 import { messageOf } from "./turn-input.ts";
 import { storedJson, type StoredJson } from "@parley/a2a/internal/base/stored-json";
@@ -77,7 +77,7 @@ class TurnDelegations implements Delegations {
     this.open.delete(key);
     this.closed.set(key, row);
     return this.#keep([
-      { effect: "feature", op: "delete", feature: delegationFeature, key },
+      deleteRow(delegationFeature, key),
       { effect: "feature", op: "set", feature: delegatedFeature, key, value: closedJson.write(row) },
     ]);
   }

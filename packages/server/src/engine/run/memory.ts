@@ -1,6 +1,13 @@
 import { utf8Length, Waiters } from "@parley/a2a/internal/base/index";
 import { stepBounds, type OpenWait, type TurnMemory, type WaitingEvent } from "@parley/a2a/internal/protocol/index";
-import { featureBounds, stepFeature, waitFeature, type FeatureEffect, type FeatureRow } from "../../store/index.ts";
+import {
+  deleteRow,
+  featureBounds,
+  stepFeature,
+  waitFeature,
+  type FeatureEffect,
+  type FeatureRow,
+} from "../../store/index.ts";
 import { agentMistake } from "../shared/mistakes.ts";
 import type { KeepingTurn } from "./phase.ts";
 import {
@@ -79,7 +86,7 @@ export class RunMemory implements TurnMemory {
       new Set(namesJson.read(steps.find(({ key }) => key === begunKey(scope))?.value ?? "[]"));
     this.#begun = { turn: begunIn(`${turn}`), task: begunIn("task") };
     const ended = waits.filter(({ key }) => Number(scopeOf(key)) < turn);
-    this.#forget = [...forgetEarlier(steps, turn), ...ended.map(({ key }) => deleted(waitFeature, key))];
+    this.#forget = [...forgetEarlier(steps, turn), ...ended.map(({ key }) => deleteRow(waitFeature, key))];
     for (const { key, value } of waits) {
       if (scopeOf(key) !== `${turn}`) continue;
       const own = key.slice(key.indexOf(".") + 1);
@@ -152,7 +159,7 @@ export class RunMemory implements TurnMemory {
     this.#later([
       this.#noWait(key),
       ...this.#results.turn.add(name, json),
-      ...(event === undefined ? [] : [deleted(waitFeature, event)]),
+      ...(event === undefined ? [] : [deleteRow(waitFeature, event)]),
     ]);
     this.#hasProgress();
   }
@@ -174,7 +181,7 @@ export class RunMemory implements TurnMemory {
   }
 
   drop(event: string): void {
-    this.#later([deleted(waitFeature, event)]);
+    this.#later([deleteRow(waitFeature, event)]);
   }
 
   /**
@@ -230,7 +237,7 @@ export class RunMemory implements TurnMemory {
   #begunRow(scope: "turn" | "task"): FeatureEffect {
     const key = begunKey(this.#scopeName(scope));
     const names = [...this.#begun[scope]];
-    if (names.length === 0) return deleted(stepFeature, key);
+    if (names.length === 0) return deleteRow(stepFeature, key);
     const value = namesJson.write(names);
     if (value.length * 2 > maxBegun && new TextEncoder().encode(value).length > maxBegun) {
       throw agentMistake("turn.step(): too many steps of the turn have begun, and are not done");
@@ -239,7 +246,7 @@ export class RunMemory implements TurnMemory {
   }
 
   #noWait(key: string): FeatureEffect {
-    return deleted(waitFeature, waitKey(this.#run.number, key));
+    return deleteRow(waitFeature, waitKey(this.#run.number, key));
   }
 
   #forgetting(): readonly FeatureEffect[] {
@@ -266,10 +273,6 @@ function stepName(name: string): string {
 
 function waitName(key: string): string {
   return `w${key}`;
-}
-
-function deleted(feature: string, key: string): FeatureEffect {
-  return { effect: "feature", op: "delete", feature, key };
 }
 
 /*
@@ -334,7 +337,7 @@ class Remembered {
     this.#last = 0;
     const effects = [...this.#write([...this.#lines.values()].join(""))];
     for (let row = this.#last + 1; row <= before; row += 1) {
-      effects.push({ effect: "feature", op: "delete", feature: stepFeature, key: `${this.#scope}.${row}` });
+      effects.push(deleteRow(stepFeature, `${this.#scope}.${row}`));
     }
     return effects;
   }
@@ -375,5 +378,5 @@ function firstRow(text: string): string {
 function forgetEarlier(rows: readonly FeatureRow[], turn: number): readonly FeatureEffect[] {
   return rows
     .filter(({ key }) => scopeOf(key) !== "task" && Number(scopeOf(key)) < turn)
-    .map(({ key }) => ({ effect: "feature", op: "delete", feature: stepFeature, key }));
+    .map(({ key }) => deleteRow(stepFeature, key));
 }

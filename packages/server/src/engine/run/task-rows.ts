@@ -3,6 +3,7 @@ import { A2AError, type JsonValue, type Message, type NewRecord } from "@parley/
 import type { OpenWait, TurnRows } from "@parley/a2a/internal/protocol/index";
 import {
   queueFeature,
+  stateOf,
   waitFeature,
   type FeatureEffect,
   type FeatureRow,
@@ -91,13 +92,9 @@ export function isDueBy(now: number): (row: FeatureRow) => boolean {
 }
 
 /** The change of a row as it was read. `park`: it is not due any more. A number: when it is due. */
-export function changed({ key, value, due }: FeatureRow, to: "delete" | "park" | number): FeatureEffect {
-  const row = {
-    effect: "feature",
-    feature: waitFeature,
-    key,
-    if: due === undefined ? { value } : { value, due },
-  } as const;
+export function changed(read: FeatureRow, to: "delete" | "park" | number): FeatureEffect {
+  const { key, value } = read;
+  const row = { effect: "feature", feature: waitFeature, key, if: stateOf(read) } as const;
   if (to === "delete") return { ...row, op: "delete" };
   return to === "park" ? { ...row, op: "set", value } : { ...row, op: "set", value, due: to };
 }

@@ -1,5 +1,6 @@
 import { deferred } from "@parley/a2a/internal/base/index";
 import {
+  deleteRow,
   queueFeature,
   type AppendOutcome,
   type StoredRun,
@@ -31,7 +32,7 @@ interface EndOptions {
 /** How many tasks are kept that wait for the answer to a question of a delegation. The oldest are forgotten. */
 const maxSuspended = 10_000;
 
-const leaveQueue: TaskEffect = { effect: "feature", op: "delete", feature: queueFeature, key: queueKey };
+const leaveQueue: TaskEffect = deleteRow(queueFeature, queueKey);
 
 export class Runs {
   readonly over: Emitter<[Run]> = new Emitter();
