@@ -59,7 +59,6 @@ function whole(time: number): number {
   return Math.min(Math.ceil(time), Number.MAX_SAFE_INTEGER);
 }
 
-/** Waits for an event. */
 export async function* waitFor<Output>(
   turn: TurnBase,
   key: string,

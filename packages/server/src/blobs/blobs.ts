@@ -29,6 +29,7 @@ import {
   fileAt,
 } from "./ref.ts";
 import { moveBlob } from "./receive.ts";
+import { pause } from "@parley/a2a/internal/base/async";
 
 /** The files of a task, and how many bytes more it may store. */
 export interface BlobQuota {
@@ -146,7 +147,7 @@ export class Blobs extends BlobReader {
       } catch (error) {
         const wait = retries[tries];
         if (wait === undefined || !(error instanceof A2AError) || error.code !== "Unavailable") throw error;
-        await new Promise<void>((resolve) => this.#deps.clock.after(wait, resolve));
+        await pause(this.#deps.clock, wait);
       }
     }
   }

@@ -104,7 +104,6 @@ async function idOf(store: Store, now: number): Promise<string> {
   return first.hash;
 }
 
-/** Entries of a page. */
 const pageSize = 500;
 /** How far the clock may drift between two searches without being set, in milliseconds. */
 const drift = 60_000;

@@ -53,7 +53,6 @@ interface LinkDeps {
 /** What the reader of a link holds in memory, in bytes: a piece that is read, and one that is sent. */
 const readerBytes = 128 << 10;
 
-/** Answers a request for a link. */
 export async function answerLink(
   request: UniversalRequest,
   { store, seal, now, answers }: LinkDeps,

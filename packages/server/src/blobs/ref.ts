@@ -20,13 +20,11 @@ const inText = /"(url|uri|fileWithUri)":"parley-blob:([^"\\]*)"/g;
 /** The agent in the keys of files of messages whose agent is unknown yet. No agent has this id. */
 export const unknownAgent = "~~incoming";
 
-/** Whose a blob is. */
 export interface BlobOwner {
   readonly agent: string;
   readonly owner: string;
 }
 
-/** A reference. */
 export interface BlobRef {
   /** A hash of the bytes, to deduplicate. It is not a protection. */
   readonly hash: string;

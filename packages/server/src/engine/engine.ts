@@ -23,6 +23,7 @@ import { serverIsStopping, streamMoves } from "./shared/errors.ts";
 import type { EngineOptions, HostedAgent } from "./shared/options.ts";
 import { runStore, settingsOf, type EngineSettings, type RunSettings } from "./shared/settings.ts";
 import { createLiveness, createSupervisor, type Liveness, type Supervisor } from "./supervise/index.ts";
+import { pause } from "@parley/a2a/internal/base/async";
 
 /** An agent that the engine runs, or may run. */
 export interface Hosting {
@@ -211,7 +212,7 @@ class AgentHosting implements Hosting {
     const { settings, agents, door } = this.#deps;
     const { id } = this.#hosted;
     while (!door.isClosed && this.#runs().some(({ phase }) => !phase.resting)) {
-      await new Promise<void>((resolve) => void settings.clock.after(pollInterval, resolve));
+      await pause(settings.clock, pollInterval);
     }
     // A server that stops releases its runs itself.
     if (door.isClosed || agents.get(id) !== this.#hosted) return;

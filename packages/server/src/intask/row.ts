@@ -37,7 +37,6 @@ export interface StoredRequest {
   readonly target?: string;
   /** `given`: the credential is in `sealed`. */
   readonly state: "open" | "given" | "denied";
-  /** The sealed answer. */
   readonly sealed?: string;
   /** For `oauth`: the sealed code verifier, until the code is exchanged. */
   readonly verifier?: string;
@@ -153,7 +152,6 @@ export function isJsonObject(value: JsonValue): value is JsonObject {
   return isObject(value);
 }
 
-/** The row with the answer in it. */
 export async function answered(
   { seal, host }: Pick<InTaskParts, "seal" | "host">,
   task: TaskKey,
@@ -170,7 +168,6 @@ export async function answered(
 type GivenAnswer = Exclude<Answer, { readonly kind: "denied" }>;
 const answerJson = storedJson<GivenAnswer>();
 
-/** The answer of a row. */
 export async function openAnswer(
   seal: Seal,
   task: TaskKey,

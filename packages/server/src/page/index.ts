@@ -4,11 +4,8 @@ import { isObject } from "@parley/a2a/internal/model/schema";
 
 /* The pages that browsers get at the addresses of agents. They show public cards, whose texts are untrusted. */
 
-/** An agent on a page. */
 interface PagedAgent {
-  /** Its public card. */
   readonly card: AgentCard;
-  /** URL of the card. */
   readonly cardUrl: string;
   /** URL of its base, where its page is. */
   readonly url: string;
@@ -20,7 +17,6 @@ const max = { agents: 200, skills: 100, examples: 5, tags: 10, interfaces: 20, s
 
 const cardPath = "/.well-known/agent-card.json";
 
-/** The page of one agent. */
 export function agentPage({ card, cardUrl }: PagedAgent): string {
   const { name, description, version, provider, documentationUrl } = card;
   const facts = [
@@ -42,7 +38,6 @@ export function agentPage({ card, cardUrl }: PagedAgent): string {
   return frame(name, `<main>${content.join("")}</main>`);
 }
 
-/** The page of several agents. */
 export function listPage(agents: readonly PagedAgent[], url: string): string {
   const entry = ({ card, cardUrl, url: own, tenant }: PagedAgent): string => {
     const title = tenant === undefined ? link(own, card.name) : `${html(card.name, 200)} (${html(tenant, 100)})`;

@@ -32,7 +32,6 @@ export class ClaimedRow {
   readonly task: TaskKey;
   readonly key: string;
   readonly #host: Host;
-  /** The row as stored. */
   #row: FeatureState;
   #config: StoredConfig;
   /** The claim of this process, and when it was made or extended, on the monotonic clock. */
@@ -106,7 +105,6 @@ export class ClaimedRow {
     this.#claim = undefined;
   }
 
-  /** Parks the config with a change. */
   async park(change: Change): Promise<void> {
     await this.#change((config) => {
       const parked = { feature: parkedFeature, key: this.key, value: writeConfig(change(config)), due: this.now() };

@@ -55,7 +55,6 @@ export class Receivers<Job extends { readonly task: { readonly owner: string } }
     }
   }
 
-  /** A request to an origin has ended. */
   ended(origin: Origin<Job>): void {
     if (this.#host.store.notes === undefined) return;
     const known = origin.news(this.#origins.now(), repeatMs);

@@ -68,7 +68,6 @@ function empty({ artifactId }: Artifact): Artifact {
   return { artifactId, parts: [{ text: "" }] };
 }
 
-/** What is sent. */
 export interface PushMessage {
   /** The `webhook-id`. */
   readonly id: string;
@@ -159,7 +158,6 @@ export type Answer =
   /** Aborted by this server. */
   | { readonly kind: "aborted" };
 
-/** Dependencies of `post`. */
 export interface Post {
   readonly fetchFor: FetchFor;
   readonly clock: Clock;

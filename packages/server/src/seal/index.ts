@@ -5,7 +5,6 @@ import type { StoredJson } from "@parley/a2a/internal/base/stored-json";
 
 /* Secrets are stored sealed with AES-256-GCM, so that a copy of the database does not reveal them. Keys are derived from those of the server. */
 
-/** A key that seals. */
 export interface SealKey {
   /** May be stored beside what the key sealed. */
   readonly id: string;
@@ -65,7 +64,6 @@ export function sealKeyring([first, ...others]: readonly [Bytes, ...Bytes[]], pu
   return () => (derived ??= Promise.all([derive(first), ...others.map(derive)]));
 }
 
-/** The key to derive from. */
 export function hkdfRoot(bytes: Bytes): Promise<WebKey> {
   return crypto.subtle.importKey("raw", bytes, "HKDF", false, ["deriveBits", "deriveKey"]);
 }

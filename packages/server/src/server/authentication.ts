@@ -16,7 +16,6 @@ import type { HostOptions } from "./options.ts";
 
 /* The option `authenticator` of a handler: who calls, what each agent demands, and the metadata of the agents as resources. */
 
-/** Where a host is. */
 export interface HostPlace {
   /** The public URL, without a slash at its end. */
   readonly publicUrl: string;

@@ -27,7 +27,6 @@ const cardKeysPath = "/.well-known/card-keys.json";
 export interface CardSigner {
   /** The card with signatures of each version that it is written in. */
   sign(card: AgentCard): Promise<AgentCard>;
-  /** The public keys. */
   readonly document: PublicDocument;
 }
 

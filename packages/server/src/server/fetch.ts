@@ -5,6 +5,7 @@ import { toFetch, type Attend, type FetchFacts } from "@parley/a2a/internal/tran
 import type { Engine } from "../engine/index.ts";
 import type { WaitUntil } from "./options.ts";
 import type { Handler, Wake, WakeOptions } from "./port.ts";
+import { pause } from "@parley/a2a/internal/base/async";
 
 /* A handler in frameworks of the Fetch API, and on platforms that run code only for requests, alarms and cron triggers. */
 
@@ -107,14 +108,10 @@ export async function wakeEngine(
   for (let ms = 1; engine.isBusy() && !engine.isClosed(); ms = Math.min(2 * ms, longestPause)) {
     const left = end - clock.elapsed();
     if (left <= 0) break;
+    // A timer of this call: Workers end the timers of a request with it.
     await pause(clock, Math.min(ms, left));
     await engine.round();
   }
   const next = await engine.nextDue();
   return next === undefined ? {} : { next };
-}
-
-/** A timer of the call that waits: Workers end the timers of a request with it. */
-function pause(clock: Clock, ms: number): Promise<void> {
-  return new Promise((resolve) => void clock.after(ms, resolve));
 }

@@ -49,7 +49,6 @@ import { originsOf, type HostSettings } from "./settings.ts";
 
 /* The last stage: services behind bindings, cards, routes and probes. Nothing here knows an engine. */
 
-/** What a host is made of. */
 export interface HostParts extends Pick<MountsInit, "mounted"> {
   readonly settings: HostSettings;
   readonly callers: Callers;
@@ -57,7 +56,6 @@ export interface HostParts extends Pick<MountsInit, "mounted"> {
   readonly readiness: ReadinessCheck;
   /** Runs an agent. Absent: every agent is a service of its own. */
   run?(agent: MountedAgent, mount: AgentMount): Backing;
-  /** The methods of extensions. */
   readonly methods?: readonly MethodRoute[];
   /** Memory of bodies that are being received. Default: that of the option. */
   readonly unfinishedBytes?: number | undefined;

@@ -35,7 +35,6 @@ export interface ServedBy {
   readonly blobs?: boolean;
 }
 
-/** An agent at its address, with its mount. */
 export interface MountedAgent extends ServedAgent {
   readonly mount: AnyMount;
   /** What its own part of the card is made from. */

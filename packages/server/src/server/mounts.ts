@@ -35,7 +35,6 @@ export interface MountsInit {
   readonly gateOf: ((agent: MountedAgent) => CardGate) | undefined;
 }
 
-/** An agent that is served. */
 export interface Served {
   readonly agent: MountedAgent;
   readonly backing: Backing;
@@ -49,7 +48,6 @@ export interface Served {
 /** Serves another set of agents, or throws and changes nothing. */
 export type Switch = (all: readonly Served[]) => void;
 
-/** The agents of a host. */
 export class HostMounts<Mount extends AnyMount> implements Mounts<Mount> {
   readonly #calls: OpenCalls;
   readonly #init: MountsInit;
@@ -122,7 +120,6 @@ export class HostMounts<Mount extends AnyMount> implements Mounts<Mount> {
   }
 }
 
-/** An agent, ready to be served. */
 export function servedAgent(agent: MountedAgent, init: MountsInit): Served {
   const { settings, gateOf } = init;
   const backing = init.backing(agent);
@@ -148,7 +145,6 @@ export function checkIds(ids: readonly string[]): void {
   }
 }
 
-/** The agents with these cards. */
 export function withCards(all: readonly MountedAgent[], cards: ReadonlySet<AgentCard>): readonly MountedAgent[] {
   return all.filter(({ card }) => cards.has(card));
 }

@@ -2,6 +2,7 @@ import type { Deferred } from "@parley/a2a/internal/base/async";
 import { deferred, type Clock } from "@parley/a2a/internal/base/index";
 import { A2AError } from "@parley/a2a/internal/model/index";
 import { finishing, type Interceptor, type StreamReply } from "@parley/a2a/internal/protocol/index";
+import { endsWithin } from "@parley/a2a/internal/base/async";
 
 /* What is open when a host closes: routes, and calls of services that no engine runs. */
 
@@ -28,9 +29,7 @@ export class OpenWork {
   async ended(ms: number): Promise<void> {
     if (this.#count === 0 || ms <= 0) return;
     this.#idle ??= deferred();
-    const clear = this.#clock.after(ms, this.#idle.resolve);
-    await this.#idle.promise;
-    clear();
+    await endsWithin(this.#clock, ms, this.#idle.promise);
   }
 }
 

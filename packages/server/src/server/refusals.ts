@@ -30,7 +30,6 @@ interface Refusal extends Omit<Partial<AuditRecord>, "event" | "time" | "outcome
 }
 
 interface Caller {
-  /** The last refusal of this caller. */
   last: Refusal;
   count: number;
 }

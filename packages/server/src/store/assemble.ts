@@ -230,7 +230,6 @@ function artifactOf({ rest, parts }: Growing): Fragments {
 
 /** Collects the parts of an artifact as JSON text. */
 interface PartTexts {
-  /** Adds the elements of an array. */
   add(array: string): void;
   /** Joined by commas. */
   texts(): readonly (Fragments | string)[];
@@ -252,7 +251,6 @@ class JoinedParts implements PartTexts {
 
 /** Adjacent texts that are one part. */
 interface TextRun {
-  /** The first part. */
   readonly first: string;
   /** Without their quotes. */
   readonly contents: string[];

@@ -215,14 +215,12 @@ export function searchTerms(query: string): readonly SearchTerm[] {
   return [...terms.values()];
 }
 
-/** Up to `bytes` bytes of a text. */
 function cut(text: string, bytes: number): string {
   if (text.length * 3 <= bytes || utf8Length(text) <= bytes) return text;
   // No character takes more than three bytes for each of its UTF-16 units.
   return text.slice(0, Math.floor(bytes / 3)).replace(/[\uD800-\uDBFF]$/, "");
 }
 
-/** The texts of a value of JSON. */
 function* textsIn(value: unknown): Generator<string, void, void> {
   if (typeof value === "string") yield value;
   else if (typeof value === "object" && value !== null)

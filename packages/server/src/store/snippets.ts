@@ -18,7 +18,6 @@ interface Word {
   readonly end: number;
 }
 
-/** The positions of a term. */
 function* findTerm(
   words: readonly Word[],
   { words: wanted, prefix = false }: SearchTerm,

@@ -97,7 +97,6 @@ export function idsOf({
   return defined({ taskId, contextId });
 }
 
-/** The task after a status. */
 export function taskOf({ taskId = "", contextId }: OpenDelegation, task: Task | undefined, status: TaskStatus): Task {
   return task ?? { id: taskId, status, ...defined({ contextId }) };
 }
@@ -117,7 +116,6 @@ export function isIdle(state: TaskState, task: Task | undefined): boolean {
 /** Of 32 KiB that the store takes. */
 const maxRowBytes = 24 << 10;
 
-/** The result of a delegation. */
 export class DelegatedResult implements Delegated {
   readonly task: Task | undefined;
   readonly message: Message | undefined;
@@ -182,7 +180,6 @@ export function taskRow(
   return whole ?? fitting({ ...before, result: { task, bytes } }) ?? { ...before, result: { task: brief, bytes } };
 }
 
-/** The row of a failure. */
 export function failureRow(open: Before, { kind, message: text, task, untaken }: DelegationFailed): ClosedDelegation {
   const before = beforeOf(open);
   const failure = { kind, text, ...(untaken && { untaken }) } as const;

@@ -93,7 +93,6 @@ export function keysOf(turn: TurnBase, calls: readonly DelegateCall[]): readonly
   });
 }
 
-/** A mistake of the agent. */
 export function mistake(text: string): A2AError {
   return new A2AError("InvalidAgentResponse", `turn.delegate(): ${text}`);
 }

@@ -1,4 +1,3 @@
-import { deferred } from "@parley/a2a/internal/base/index";
 import {
   deleteRow,
   queueFeature,
@@ -15,6 +14,7 @@ import { serverIsStopping, tooManyTasks } from "../shared/errors.ts";
 import { isQueued, Pace, queueKey, Run, waitingRun, type OwnDeps, type RunDeps, type RunInit } from "../run/index.ts";
 import type { Suspects } from "./suspects.ts";
 import { defined } from "@parley/a2a/internal/base/defined";
+import { endsWithin } from "@parley/a2a/internal/base/async";
 
 interface EndOptions {
   readonly extensions?: readonly string[];
@@ -188,15 +188,9 @@ export class Runs {
     const waiting = [...this.#running.values()].filter(({ phase }) => phase.resting);
     await Promise.all(waiting.map((run) => run.phase.stop()));
     const running = [...this.#running.values()];
-    if (grace > 0 && running.length > 0) await this.#waitFor(running, grace);
+    const done = Promise.all(running.map((run) => run.done));
+    if (grace > 0 && running.length > 0) await endsWithin(this.#deps.settings.clock, grace, done);
     await Promise.all([...this.#running.values()].map((run) => run.phase.stop()));
-    await Promise.all(running.map((run) => run.done));
-  }
-
-  async #waitFor(running: readonly Run[], ms: number): Promise<void> {
-    const timeout = deferred<void>();
-    const clearTimer = this.#deps.settings.clock.after(ms, () => timeout.resolve());
-    await Promise.race([Promise.all(running.map((run) => run.done)), timeout.promise]);
-    clearTimer();
+    await done;
   }
 }

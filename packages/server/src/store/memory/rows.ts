@@ -83,7 +83,6 @@ export function dueOf({ run, leaseUntil }: TaskHead): number | undefined {
   return run === undefined ? undefined : (leaseUntil ?? -Infinity);
 }
 
-/** The indexes that a task is in. */
 export function indexesOf({ context }: StoredTask): readonly TaskIndex<StoredTask>[] {
   return [context.owner.agent.index, context.owner.index, context.index];
 }
