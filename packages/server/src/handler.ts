@@ -1,11 +1,18 @@
-import type { UniversalHandler, Agent, AgentService } from "@parley/a2a/internal/protocol/index";
+import type { AgentCard } from "@parley/a2a/internal/model/index";
+import type {
+  Agent,
+  AgentService,
+  Interceptor,
+  Principal,
+  UniversalHandler,
+} from "@parley/a2a/internal/protocol/index";
 import { jsonRpcBinding } from "@parley/a2a/internal/transport/jsonrpc/handler";
 import { restBinding } from "@parley/a2a/internal/transport/rest/handler";
 import type { InterfacePaths } from "@parley/a2a/internal/transport/router/claims";
 import type { ServerBinding } from "@parley/a2a/internal/transport/server/binding";
 import type { CorsOptions } from "@parley/a2a/internal/transport/server/origins";
 import { codecV03, codecV1, draftsOf, type ProtocolVersion } from "@parley/a2a/internal/wires";
-import { createEngine, type Engine } from "./engine/index.ts";
+import { createEngine, type Engine, type EngineOptions } from "./engine/index.ts";
 import { createHost, spoken, type HostOptions } from "./host.ts";
 import { checkHandlerOptions, checkStore, mountsOf } from "./server/checks.ts";
 import {
@@ -24,21 +31,20 @@ import { attendant, startedBy, wakeEngine } from "./server/fetch.ts";
 import { ReadinessCheck } from "./server/health.ts";
 import { openHost, type SharedMemory } from "./server/host.ts";
 import { methodRoutes } from "./server/methods.ts";
-import { engineAgent, isRun, mountedAgent, type AnyMount, type MountedAgent } from "./server/mounted.ts";
+import { isRun, mountedAgent, type AnyMount, type MountedAgent } from "./server/mounted.ts";
 import type { Backing } from "./server/mounts.ts";
 import type {
   AgentMount,
-  Handler,
   HandlerLimits,
   HandlerOptions as Options,
-  Host,
   HostedCard,
   HostedService,
   MountAddress,
-  Mounts,
-  ServedAgent,
+  RouteContext,
+  RouteMount,
+  Routes,
 } from "./server/options.ts";
-import type { RouteContext, RouteMount, Routes } from "./server/routes.ts";
+import type { Handler, Host, Mounts, ServedAgent } from "./server/port.ts";
 import { callersOf, servicesOf, type Callers, type Services } from "./server/services.ts";
 import { hostSettings, type HostSettings } from "./server/settings.ts";
 
@@ -167,7 +173,7 @@ interface Runs {
 /** The stage of runs: the engine. */
 function runsOf(served: readonly MountedAgent[], init: RunsInit): Runs {
   const { settings, storage, callers, services, options } = init;
-  const { publicUrl, logger, signer, audit, known, extensions } = settings;
+  const { publicUrl, logger, audit, known, extensions } = settings;
   const { bodyBytes, unfinishedBytes, answerBytes, depth, streamsPerCaller, rate, ...limits } = options.limits ?? {};
   const { push: _, audit: _audit, authorization, blobs: _blobs, ...engineOptions } = options;
   const { push, files } = storage;
@@ -177,7 +183,7 @@ function runsOf(served: readonly MountedAgent[], init: RunsInit): Runs {
     engineAgent(
       agent,
       mount,
-      signer,
+      settings,
       methods.length === 0 ? undefined : (service: AgentService) => services.guarded(service, agent),
     );
   const engine = createEngine({
@@ -200,6 +206,26 @@ function runsOf(served: readonly MountedAgent[], init: RunsInit): Runs {
     engine,
     methods,
     backing: (agent, mount) => (first.has(agent) ? engine.hosting(agent.id) : engine.offer(hosted(agent, mount))),
+  };
+}
+
+/** The agent for the engine. `guard`: puts its service behind the checks of callers. */
+function engineAgent(
+  { id, card }: MountedAgent,
+  { agent, extendedCard }: AgentMount,
+  { signer }: HostSettings,
+  guard: Interceptor | undefined,
+): EngineOptions["agents"][number] {
+  const extended = async (principal: Principal): Promise<AgentCard> => {
+    const own = (await extendedCard?.(card, principal)) ?? card;
+    return signer === undefined ? own : signer.sign(own);
+  };
+  return {
+    id,
+    agent,
+    card,
+    ...(guard !== undefined && { guard }),
+    ...(extendedCard !== undefined && { extendedCard: extended }),
   };
 }
 

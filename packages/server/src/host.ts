@@ -5,7 +5,8 @@ import { checkHostOptions, mountsOf } from "./server/checks.ts";
 import { ReadinessCheck } from "./server/health.ts";
 import { openHost } from "./server/host.ts";
 import { mountedAgent, type AnyMount, type MountedAgent } from "./server/mounted.ts";
-import type { Host, HostedService, HostOptions as Options } from "./server/options.ts";
+import type { HostedService, HostOptions as Options } from "./server/options.ts";
+import type { Host } from "./server/port.ts";
 import { callersOf, servicesOf } from "./server/services.ts";
 import { hostSettings, type Spoken } from "./server/settings.ts";
 

@@ -47,7 +47,7 @@ export {
 } from "./handler.ts";
 export type { FetchFacts } from "@parley/a2a/internal/transport/server/fetch";
 export { fetchMount, type FetchMountOptions } from "./server/fetch.ts";
-export type { Rate, RateAnswer, RateLimiter, RateLimits } from "./limits/index.ts";
+export type { Rate, RateAnswer, RateLimiter, RateLimits } from "./limits/port.ts";
 export type { LeaseOptions } from "./engine/index.ts";
 export { memoryStore, type Store } from "./store/index.ts";
 export {

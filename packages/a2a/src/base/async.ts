@@ -111,3 +111,26 @@ export class Apart {
     }
   }
 }
+
+/** The timers of a `Clock`. */
+interface Timers {
+  after(ms: number, run: () => void): () => void;
+}
+
+/** Resolves after `ms` milliseconds. */
+export function pause(clock: Timers, ms: number): Promise<void> {
+  return new Promise((resolve) => void clock.after(ms, resolve));
+}
+
+/** Whether work ends within `ms` milliseconds, with an error or without. */
+export async function endsWithin(clock: Timers, ms: number, work: Promise<unknown>): Promise<boolean> {
+  const late = deferred<boolean>();
+  const clear = clock.after(ms, () => late.resolve(false));
+  const ended = work.then(
+    () => true,
+    () => true,
+  );
+  const isOver = await Promise.race([ended, late.promise]);
+  clear();
+  return isOver;
+}

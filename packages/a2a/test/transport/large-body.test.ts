@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { Receiving, type ReceivingPlace } from "@parley/server/internal/blobs/receive";
-import type { BlobSettings } from "@parley/server/internal/blobs/lazy";
+import type { BlobSettings } from "@parley/server/internal/blobs/port";
 import type { A2AError } from "../../src/model/index.ts";
 import { ByteBudget, type FileReceiver, type FileSender, type UniversalRequest } from "../../src/protocol/index.ts";
 import { BodyPieces } from "../../src/transport/server/body-pieces.ts";

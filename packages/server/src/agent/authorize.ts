@@ -16,7 +16,6 @@ import {
 /** Without a message. */
 export const working: StatusEvent = { kind: "status", state: "TASK_STATE_WORKING" };
 
-/** The status of a request. */
 export function authRequired(message: AgentMessage): StatusEvent {
   return { kind: "status", state: "TASK_STATE_AUTH_REQUIRED", message };
 }

@@ -11,6 +11,7 @@ import {
 import { isObject } from "@parley/a2a/internal/model/schema";
 import { MessageRefused, type TurnBase } from "@parley/a2a/internal/protocol/index";
 import { checkData, dataInParts, type FoundData } from "@parley/a2a/internal/schema/data";
+import { storedJson } from "@parley/a2a/internal/base/stored-json";
 
 /** The first value in a message that fits a schema. */
 export async function messageData<Output>(
@@ -35,7 +36,8 @@ function objectInText({ parts }: TurnBase["message"]): readonly FoundData[] {
   const text = part?.text?.trim() ?? "";
   if (others.length > 0 || !text.startsWith("{") || nestsDeeper(text, maxDepth)) return [];
   try {
-    return [{ field: "message.parts[0].text", value: JSON.parse(text) as unknown }];
+    const value: unknown = JSON.parse(text);
+    return [{ field: "message.parts[0].text", value }];
   } catch {
     return [];
   }
@@ -64,12 +66,14 @@ function withForm(ask: readonly Part[], schema: StandardSchema, modes: readonly 
   return form === undefined ? ask : [...ask, { data: form, mediaType }];
 }
 
+const formJson = storedJson<JsonValue>();
+
 function jsonSchemaOf(schema: StandardSchema): JsonValue | undefined {
-  const { jsonSchema } = schema["~standard"] as GivesJsonSchema;
+  const { jsonSchema }: (typeof schema)["~standard"] & GivesJsonSchema = schema["~standard"];
   try {
-    const text = JSON.stringify(jsonSchema?.input?.({ target: "draft-2020-12" })) as string | undefined;
+    const text: string | undefined = JSON.stringify(jsonSchema?.input?.({ target: "draft-2020-12" }));
     if (text === undefined || utf8Length(text) > maxBytes) return undefined;
-    const form = JSON.parse(text) as JsonValue;
+    const form = formJson.read(text);
     return isObject(form) ? form : undefined;
   } catch {
     // Libraries throw for what JSON Schema cannot express, such as a date as an object.

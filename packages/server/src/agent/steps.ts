@@ -14,7 +14,6 @@ import {
 
 /* Steps: external effects that are done once (docs/decisions/waiting.md). */
 
-/** A mistake of the agent. */
 export function stepMistake(call: string, text: string): A2AError {
   return new A2AError("InvalidAgentResponse", `turn.${call}(): ${text}`);
 }

@@ -46,6 +46,7 @@ import type {
 } from "@parley/a2a/internal/protocol/index";
 import type { DelegateCall } from "./delegate/keys.ts";
 import { createWriter, streamText } from "./writer.ts";
+import { defined } from "@parley/a2a/internal/base/defined";
 
 /** The facts of a turn. A class, because one is created for each message: an object literal would copy twenty members. */
 class FactsOfTurn {
@@ -206,12 +207,12 @@ function messageOf(content?: Content, metadata?: JsonObject): { readonly message
 }
 
 function status(state: TaskState, content?: Content, options?: StatusOptions<unknown>): AgentEvent {
+  const { metadata, keep, messageMetadata } = options ?? {};
   return {
     kind: "status",
     state,
-    ...messageOf(content, options?.messageMetadata),
-    ...(options?.metadata === undefined ? {} : { metadata: options.metadata as JsonObject }),
-    ...(options?.keep === undefined ? {} : { keep: options.keep }),
+    ...messageOf(content, messageMetadata),
+    ...defined({ metadata: metadata as JsonObject | undefined, keep }),
   };
 }
 
@@ -220,12 +221,7 @@ function artifactOf({ open = false, ...artifact }: ArtifactInit & { artifactId: 
 }
 
 function appendTo(artifactId: string, parts: readonly Part[], last: boolean): ArtifactEvent {
-  return {
-    kind: "artifact",
-    artifact: { artifactId, parts },
-    append: true,
-    ...(last ? { lastChunk: true } : {}),
-  };
+  return { kind: "artifact", artifact: { artifactId, parts }, append: true, ...(last && { lastChunk: true }) };
 }
 
 /** A turn with builders of events, around the turn of the engine. */
@@ -283,10 +279,11 @@ export class AuthorTurn extends FactsOfTurn implements Turn {
   ): AsyncGenerator<AgentYield, Delegated, void> {
     const base = this.base;
     const calls = (this.#calls ??= []);
-    const at = calls.push({ client, message, options }) - 1;
+    const call: DelegateCall = { client, message, options };
+    calls.push(call);
     return leavable(async function* (left) {
       const { delegate } = await import("./delegate/delegation.ts");
-      return yield* delegate(base, calls, at, left);
+      return yield* delegate(base, calls, call, left);
     });
   }
 

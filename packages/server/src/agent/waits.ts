@@ -8,6 +8,7 @@ import type {
 } from "@parley/a2a/internal/protocol/index";
 import { checkData } from "@parley/a2a/internal/schema/data";
 import { checkName, quoted, stepMistake } from "./steps.ts";
+import { storedJson } from "@parley/a2a/internal/base/stored-json";
 
 /* Waits without a process (docs/decisions/waiting.md). The engine ends the function at the event that they yield, and calls it again. */
 
@@ -16,6 +17,8 @@ interface Ended {
   /** The data of the event. Absent: timeout. */
   readonly data?: JsonValue;
 }
+
+const endedJson = storedJson<Ended>();
 
 /** Waits for a time. `key` identifies the wait in each attempt of the turn. */
 export async function* sleep(
@@ -56,7 +59,6 @@ function whole(time: number): number {
   return Math.min(Math.ceil(time), Number.MAX_SAFE_INTEGER);
 }
 
-/** Waits for an event. */
 export async function* waitFor<Output>(
   turn: TurnBase,
   key: string,
@@ -103,13 +105,13 @@ async function* wait(
   take: () => Promise<Taken | undefined>,
 ): AsyncGenerator<AgentYield, Ended, void> {
   const before = memory.ended(key);
-  if (before !== undefined) return JSON.parse(before) as Ended;
+  if (before !== undefined) return endedJson.read(before);
   const open = memory.waiting(key) ?? first;
   memory.wait(key, open);
   let isOver = false;
   const end = (ended: Ended, event?: string): Ended => {
     isOver = true;
-    memory.over(key, JSON.stringify(ended), event);
+    memory.over(key, endedJson.write(ended), event);
     return ended;
   };
   try {

@@ -1,6 +1,8 @@
 import type { Clock } from "@parley/a2a/internal/base/index";
 import type { Artifact } from "@parley/a2a/internal/model/index";
 import type { AgentEvent, ArtifactWriter, WriterOptions } from "@parley/a2a/internal/protocol/index";
+import { defined } from "@parley/a2a/internal/base/defined";
+import { endsWithin } from "@parley/a2a/internal/base/async";
 
 const defaultMaxDelay = 50;
 
@@ -21,20 +23,14 @@ export function createWriter(artifactId: string, options: WriterOptions, clock: 
   let sentAt = clock.elapsed();
 
   function chunk(last: boolean): readonly AgentEvent[] {
-    const part = { text: pending, ...(mediaType === undefined ? {} : { mediaType }) };
-    const head = begun
-      ? {}
-      : {
-          ...(name === undefined ? {} : { name }),
-          ...(description === undefined ? {} : { description }),
-          ...(metadata === undefined ? {} : { metadata }),
-        };
+    const part = { text: pending, ...defined({ mediaType }) };
+    const head = begun ? {} : defined({ name, description, metadata });
     const artifact: Artifact = { artifactId, ...head, parts: [part] };
     const event: AgentEvent = {
       kind: "artifact",
       artifact,
-      ...(begun ? { append: true } : {}),
-      ...(last ? { lastChunk: true } : {}),
+      ...(begun && { append: true }),
+      ...(last && { lastChunk: true }),
     };
     begun = true;
     pending = "";
@@ -76,7 +72,7 @@ export async function* streamText(
   try {
     while (!finished) {
       const token = tokens.next();
-      if (writer.hasPending && (await passesFirst(token, options.maxDelay ?? defaultMaxDelay, clock)))
+      if (writer.hasPending && !(await endsWithin(clock, options.maxDelay ?? defaultMaxDelay, token)))
         yield* writer.flush();
       const next = await token;
       finished = next.done === true;
@@ -85,17 +81,4 @@ export async function* streamText(
   } finally {
     if (!finished) await tokens.return?.();
   }
-}
-
-/** Whether `ms` milliseconds pass before the promise settles. */
-async function passesFirst(promise: Promise<unknown>, ms: number, clock: Clock): Promise<boolean> {
-  let clearTimer = (): void => {};
-  const delay = new Promise<true>((resolve) => {
-    clearTimer = clock.after(ms, () => resolve(true));
-  });
-  const settled = promise.then(
-    () => false,
-    () => false,
-  );
-  return Promise.race([settled, delay]).finally(clearTimer);
 }

@@ -1,4 +1,4 @@
-import type { Bytes } from "@parley/a2a/internal/base/index";
+import type { Bytes, Clock } from "@parley/a2a/internal/base/index";
 import { decoded, sizeOfBase64 } from "@parley/a2a/internal/files/content";
 import { A2AError, type Part } from "@parley/a2a/internal/model/index";
 import type {
@@ -11,7 +11,7 @@ import { createSeal, type Seal } from "../seal/index.ts";
 import type { FeatureEffect, TaskKey } from "../store/index.ts";
 import { Collector, deleteBlobsOf, deleteIncomingBlobs } from "./deletion.ts";
 import { ByteHash } from "@parley/a2a/internal/base/bytes";
-import type { BlobDeps, BlobSettings } from "./lazy.ts";
+import type { BlobDeps, BlobSettings } from "./port.ts";
 import { aboutOf, answerLink, linkTo } from "./links.ts";
 import {
   type BlobAbout,
@@ -20,18 +20,19 @@ import {
   type BlobOwner,
   BlobReader,
   type BlobRef,
-  type BlobRow,
+  blobRowJson,
   idOf,
   prefixOf,
   refOf,
   refUrl,
   rowOf,
+  fileAt,
 } from "./ref.ts";
 import { moveBlob } from "./receive.ts";
-import { Uploads } from "./uploads.ts";
+import { pause } from "@parley/a2a/internal/base/async";
 
-/** The files of a task, and its room for more. */
-export interface BlobRoom {
+/** The files of a task, and how many bytes more it may store. */
+export interface BlobQuota {
   /** Bytes that are left. */
   bytes: number;
   /** Who sends the files, for errors. */
@@ -76,11 +77,11 @@ export class Blobs extends BlobReader {
   }
 
   /** The files of a task, by its rows. `resumes`: a run was lost, whose files may be stored again. */
-  async roomOf(task: TaskKey, sender: BlobRoom["sender"], resumes = false): Promise<BlobRoom> {
+  async quotaOf(task: TaskKey, sender: BlobQuota["sender"], resumes = false): Promise<BlobQuota> {
     const rows = await this.#deps.tasks.features(task, task.taskId, blobFeature);
     const prefix = await prefixOf(task.agent, task.owner, task.taskId);
     const blobs = rows.map(({ key, value }) => {
-      const { bytes, hash } = JSON.parse(value) as BlobRow;
+      const { bytes, hash } = blobRowJson.read(value);
       return { key: prefix + key, hash, size: bytes };
     });
     const taken = blobs.reduce((sum, { size }) => sum + size, 0);
@@ -99,93 +100,93 @@ export class Blobs extends BlobReader {
    * The URL of a part that an agent sends on. A file of this task, which a step of a lost run may have remembered, stays with it. One of another
    * task of the owner is copied, since it is deleted with that task.
    */
-  async keep(task: TaskKey, url: string, about: BlobAbout, room: BlobRoom): Promise<string> {
+  async keep(task: TaskKey, url: string, about: BlobAbout, quota: BlobQuota): Promise<string> {
     const ref = refOf(url);
-    if (ref === undefined || room.ids.has(idOf(ref.key))) return url;
+    if (ref === undefined || quota.ids.has(idOf(ref.key))) return url;
     if (ref.key.startsWith(await prefixOf(task.agent, task.owner, task.taskId))) {
-      take(room, ref);
+      take(quota, ref);
       return url;
     }
-    const copied = room.copies.get(ref.key);
+    const copied = quota.copies.get(ref.key);
     if (copied !== undefined) return copied;
     if ((await this.owned(url, task)) === undefined) return url;
     let isGone = false;
     const open = (): Promise<AsyncIterable<Bytes> | undefined> => this.open(ref);
-    // Opened when there is room for the copy: a bucket ends an answer that is not read.
+    // Opened when it is the turn of the copy: a bucket ends an answer that is not read.
     const body = async function* (): AsyncGenerator<Bytes, void, void> {
       const found = await open();
       isGone = found === undefined;
       if (found === undefined) throw new Error("The file is gone");
       yield* found;
     };
-    const copy = await this.store(task, body(), about, room).catch((thrown: unknown) => {
+    const copy = await this.store(task, body(), about, quota).catch((thrown: unknown) => {
       if (isGone) return { url };
       throw thrown;
     });
-    room.copies.set(ref.key, copy.url);
+    quota.copies.set(ref.key, copy.url);
     return copy.url;
   }
 
   /** The parts, with large files moved out. Resolves when they are durable. */
-  async storeParts(task: TaskKey, parts: readonly Part[], room: BlobRoom): Promise<readonly Part[]> {
+  async storeParts(task: TaskKey, parts: readonly Part[], quota: BlobQuota): Promise<readonly Part[]> {
     const stored: Part[] = [];
     for (const part of parts) {
       if (typeof part.raw !== "string" || sizeOfBase64(part.raw) <= this.settings.inlineBytes) {
         stored.push(part);
         continue;
       }
-      const { raw: _, ...rest } = part;
-      stored.push({ ...rest, url: await this.#storeBase64(task, part, room) });
+      stored.push(fileAt(await this.#storeBase64(task, part, quota), part));
     }
     return stored;
   }
 
-  async #storeBase64(task: TaskKey, part: Part & { readonly raw: string }, room: BlobRoom): Promise<string> {
+  async #storeBase64(task: TaskKey, part: Part & { readonly raw: string }, quota: BlobQuota): Promise<string> {
     for (let tries = 0; ; tries += 1) {
       try {
-        return (await this.store(task, asAsync(decoded(part.raw)), part, room)).url;
+        return (await this.store(task, asAsync(decoded(part.raw)), part, quota)).url;
       } catch (error) {
         const wait = retries[tries];
         if (wait === undefined || !(error instanceof A2AError) || error.code !== "Unavailable") throw error;
-        await new Promise<void>((resolve) => this.#deps.clock.after(wait, resolve));
+        await pause(this.#deps.clock, wait);
       }
     }
   }
 
-  /** Stores a file of a task once there is room. Resolves to the URL of its part, once it is durable. */
+  /** Stores a file of a task once it is its turn. Resolves to the URL of its part, once it is durable. */
   async store(
     task: TaskKey,
     bytes: AsyncIterable<Uint8Array>,
     about: BlobAbout,
-    room: BlobRoom,
+    quota: BlobQuota,
   ): Promise<{ readonly url: string; readonly size: number }> {
     const { fileBytes, taskBytes } = this.settings;
     const hash = new ByteHash();
-    const most = Math.max(room.bytes, ...room.earlier.map(({ size }) => size));
+    const most = Math.max(quota.bytes, ...quota.earlier.map(({ size }) => size));
     const again: { key?: string } = {};
     async function* counted(): AsyncGenerator<Bytes, void, void> {
-      for await (const piece of bytes) {
-        hash.add(piece as Bytes);
-        if (hash.size > fileBytes) throw tooLarge(room, "blobs.fileBytes", fileBytes);
-        if (hash.size > most) throw tooLarge(room, "blobs.taskBytes", taskBytes);
-        yield piece as Bytes;
+      for await (const given of bytes) {
+        const piece = given as Bytes;
+        hash.add(piece);
+        if (hash.size > fileBytes) throw tooLarge(quota, "blobs.fileBytes", fileBytes);
+        if (hash.size > most) throw tooLarge(quota, "blobs.taskBytes", taskBytes);
+        yield piece;
       }
-      const earlier = takeEarlier(room, hash);
+      const earlier = takeEarlier(quota, hash);
       if (earlier !== undefined) {
         again.key = earlier;
         throw new Error("The lost run has stored the same bytes");
       }
-      if (hash.size > room.bytes) throw tooLarge(room, "blobs.taskBytes", taskBytes);
+      if (hash.size > quota.bytes) throw tooLarge(quota, "blobs.taskBytes", taskBytes);
     }
     const key = (await prefixOf(task.agent, task.owner, task.taskId)) + blobId();
     await this.#uploads
-      .run(task.owner, () => this.#put(task, key, counted()), room.onWait)
+      .run(task.owner, () => this.#put(task, key, counted()), quota.onWait)
       .catch((thrown: unknown) => {
         if (again.key === undefined) throw thrown;
       });
     const { size } = hash;
     const ref = { hash: hash.digest(), size, key: again.key ?? key };
-    if (again.key === undefined) take(room, ref);
+    if (again.key === undefined) take(quota, ref);
     return { url: refUrl({ ...ref, about: aboutOf(about) }), size };
   }
 
@@ -205,29 +206,29 @@ export class Blobs extends BlobReader {
   }
 
   /** Makes a file of the task out of one that was stored while its message was read. */
-  async adopt(task: TaskKey, file: IncomingFile, part: Part, room: BlobRoom): Promise<Part> {
+  async adopt(task: TaskKey, file: IncomingFile, part: Part, quota: BlobQuota): Promise<Part> {
     const { taskBytes } = this.settings;
     if (file.taken) throw new A2AError("Unavailable", "The request of a file is over");
-    if (file.size > room.bytes) {
-      throw tooLarge(room, "blobs.taskBytes", taskBytes);
+    if (file.size > quota.bytes) {
+      throw tooLarge(quota, "blobs.taskBytes", taskBytes);
     }
     file.taken = true;
     const prefix = await prefixOf(task.agent, task.owner, task.taskId);
     try {
-      if (!file.key.startsWith(prefix)) file.key = await this.#move(task, file.key, prefix + idOf(file.key), room);
+      if (!file.key.startsWith(prefix)) file.key = await this.#move(task, file.key, prefix + idOf(file.key), quota);
     } catch (error) {
       file.taken = false;
       throw error;
     }
-    take(room, file);
-    return { ...part, url: refUrl({ ...file, about: aboutOf(part) }) } as Part;
+    take(quota, file);
+    return fileAt(refUrl({ ...file, about: aboutOf(part) }), part);
   }
 
   /** A store without `move` reads the file and stores it again, which takes the memory of an upload. */
-  #move({ owner }: TaskKey, from: string, to: string, room: BlobRoom): Promise<string> {
+  #move({ owner }: TaskKey, from: string, to: string, quota: BlobQuota): Promise<string> {
     const { store } = this.settings;
     const move = (): Promise<string> => moveBlob(store, from, to);
-    return store.move === undefined ? this.#uploads.run(owner, move, room.onWait) : move();
+    return store.move === undefined ? this.#uploads.run(owner, move, quota.onWait) : move();
   }
 
   async link({ key, about }: BlobRef): Promise<string> {
@@ -268,20 +269,20 @@ export class Blobs extends BlobReader {
 }
 
 /** The blob belongs to the task with the record that refers to it. */
-function take(room: BlobRoom, ref: Pick<BlobRef, "key" | "hash" | "size">): void {
-  room.bytes -= ref.size;
-  room.ids.add(idOf(ref.key));
-  room.rows.set(ref.key, rowOf(ref));
+function take(quota: BlobQuota, ref: Pick<BlobRef, "key" | "hash" | "size">): void {
+  quota.bytes -= ref.size;
+  quota.ids.add(idOf(ref.key));
+  quota.rows.set(ref.key, rowOf(ref));
 }
 
 /** The key of the same bytes of a lost run. Each counts for one file. */
-function takeEarlier(room: BlobRoom, hash: ByteHash): string | undefined {
+function takeEarlier(quota: BlobQuota, hash: ByteHash): string | undefined {
   const [digest, { size }] = [hash.digest(), hash];
-  const at = room.earlier.findIndex((each) => each.hash === digest && each.size === size);
-  return at === -1 ? undefined : room.earlier.splice(at, 1)[0]?.key;
+  const at = quota.earlier.findIndex((each) => each.hash === digest && each.size === size);
+  return at === -1 ? undefined : quota.earlier.splice(at, 1)[0]?.key;
 }
 
-function tooLarge({ sender }: BlobRoom, limit: string, bytes: number): A2AError {
+function tooLarge({ sender }: BlobQuota, limit: string, bytes: number): A2AError {
   return sender === "client"
     ? new A2AError("RequestTooLarge", `A file of the message exceeds a limit: ${limit} is ${bytes}`)
     : new A2AError("InvalidAgentResponse", `A file exceeds a limit: ${limit} is ${bytes}`);
@@ -289,4 +290,75 @@ function tooLarge({ sender }: BlobRoom, limit: string, bytes: number): A2AError 
 
 async function* asAsync(pieces: Iterable<Bytes>): AsyncGenerator<Bytes, void, void> {
   for (const piece of pieces) yield await Promise.resolve(piece);
+}
+
+/** How often a waiting file calls `onWait`, in milliseconds. */
+const pulse = 10_000;
+
+interface Waiting {
+  readonly owner: string;
+  readonly begin: () => void;
+}
+
+/**
+ * Limits the memory of files that are being stored. What does not fit waits for its turn without a timeout: its agent or client waits too. No
+ * owner gets more than half of it while others wait.
+ */
+export class Uploads {
+  readonly #most: number;
+  readonly #clock: Pick<Clock, "after">;
+  readonly #owners = new Map<string, number>();
+  #count = 0;
+  #waiting: Waiting[] = [];
+
+  /** `total`: the limit in bytes. `each`: what one upload may hold. One always fits. */
+  constructor(total: number, each: number, clock: Pick<Clock, "after">) {
+    this.#clock = clock;
+    this.#most = Math.max(1, Math.floor(total / each));
+  }
+
+  get waiting(): number {
+    return this.#waiting.length;
+  }
+
+  /** Stores a file once there is room. `onWait`: called now and then until then. */
+  async run<T>(owner: string, work: () => Promise<T>, onWait: () => void = () => {}): Promise<T> {
+    if (this.#waiting.length > 0 || this.#count >= this.#most) await this.#wait(owner, onWait);
+    else this.#take(owner);
+    try {
+      return await work();
+    } finally {
+      this.#give(owner);
+    }
+  }
+
+  async #wait(owner: string, onWait: () => void): Promise<void> {
+    let stop = (): void => {};
+    const beat = (): void => {
+      onWait();
+      stop = this.#clock.after(pulse, beat);
+    };
+    beat();
+    await new Promise<void>((resolve) => this.#waiting.push({ owner, begin: resolve }));
+    stop();
+  }
+
+  #take(owner: string): void {
+    this.#count += 1;
+    this.#owners.set(owner, (this.#owners.get(owner) ?? 0) + 1);
+  }
+
+  #give(owner: string): void {
+    this.#count -= 1;
+    const left = (this.#owners.get(owner) ?? 1) - 1;
+    if (left > 0) this.#owners.set(owner, left);
+    else this.#owners.delete(owner);
+    const own = (each: Waiting): number => this.#owners.get(each.owner) ?? 0;
+    // The longest wait first, but not of an owner with half of it.
+    const next = this.#waiting.find((each) => own(each) < this.#most / 2) ?? this.#waiting[0];
+    if (next === undefined) return;
+    this.#waiting = this.#waiting.filter((each) => each !== next);
+    this.#take(next.owner);
+    next.begin();
+  }
 }

@@ -1,7 +1,6 @@
 import { A2AError } from "@parley/a2a/internal/model/index";
 import type { Store } from "../store/index.ts";
-import type { BlobDeps, BlobSettings } from "./lazy.ts";
-import type { BlobStore } from "./port.ts";
+import type { BlobDeps, BlobSettings, BlobStore } from "./port.ts";
 import { blobFeature, blobId, placeOf, prefixOf, unknownAgent } from "./ref.ts";
 
 /** Whose blobs are deleted. */
@@ -105,7 +104,6 @@ async function idOf(store: Store, now: number): Promise<string> {
   return first.hash;
 }
 
-/** Entries of a page. */
 const pageSize = 500;
 /** How far the clock may drift between two searches without being set, in milliseconds. */
 const drift = 60_000;

@@ -96,7 +96,8 @@ export async function linked<T>(payload: Payload<T>, blobs: Blobs, owner: BlobOw
   if (!hasRefs(payload)) return payload;
   const texts: string[] = [];
   for (const text of textsOf(payload)) texts.push(mayHaveRefs(text) ? await withLinks(text, blobs, owner) : text);
-  return new TextPayload<T>(texts.length === 1 ? (texts[0] as string) : texts);
+  const [only, ...others] = texts;
+  return new TextPayload<T>(only !== undefined && others.length === 0 ? only : texts);
 }
 
 async function withLinks(text: string, blobs: Blobs, owner: BlobOwner): Promise<string> {

@@ -1,4 +1,3 @@
-import type { Clock, Logger } from "@parley/a2a/internal/base/index";
 import {
   ByteBudget,
   type AgentService,
@@ -6,25 +5,10 @@ import {
   type Payload,
   type Principal,
 } from "@parley/a2a/internal/protocol/index";
-import type { SealKeyring } from "../seal/index.ts";
-import type { Store } from "../store/index.ts";
 import type { Blobs } from "./blobs.ts";
-import type { BlobOptions } from "./port.ts";
+import type { BlobDeps, BlobSettings } from "./port.ts";
 import type { ReceivingPlace } from "./receive.ts";
 import type { BlobOwner } from "./ref.ts";
-
-export interface BlobSettings extends Required<Omit<BlobOptions, "keys">> {
-  /** The base URL of the server's own links. */
-  readonly url: string;
-  readonly keyring: SealKeyring;
-}
-
-/** Server dependencies of large files. */
-export interface BlobDeps {
-  readonly tasks: Store;
-  readonly clock: Clock;
-  readonly logger: Logger;
-}
 
 /** Large files, whose code is loaded with the first one. */
 export interface LazyBlobs {

@@ -5,6 +5,7 @@ import type { Seal } from "../seal/index.ts";
 import type { BlobContent, BlobRange, BlobStore } from "./port.ts";
 import type { BlobAbout } from "./ref.ts";
 import { dispositionOf } from "./s3.ts";
+import { storedJson } from "@parley/a2a/internal/base/stored-json";
 
 /*
  * Links of the server to blobs. Their content is sealed: it does not show the key of a blob, and cannot be changed. A link is a capability: its
@@ -17,6 +18,8 @@ interface Said extends BlobAbout {
   /** In milliseconds since the Unix epoch. */
   readonly expires: number;
 }
+
+const saidJson = storedJson<Said>();
 
 /** What links are bound to, so that no other sealed text opens as one. */
 const purpose = ["a link to a file"];
@@ -50,7 +53,6 @@ interface LinkDeps {
 /** What the reader of a link holds in memory, in bytes: a piece that is read, and one that is sent. */
 const readerBytes = 128 << 10;
 
-/** Answers a request for a link. */
 export async function answerLink(
   request: UniversalRequest,
   { store, seal, now, answers }: LinkDeps,
@@ -163,7 +165,7 @@ function writing(body: BlobContent["body"], answers: ByteBudget, owner: string):
 async function opened(url: string, seal: Seal): Promise<Said | undefined> {
   const token = new URLSearchParams(url.split("?", 2)[1]).get(parameter);
   if (token === null || token.length > 8192) return undefined;
-  return (seal.open(token, purpose) as Promise<Said>).catch(() => undefined);
+  return seal.open(token, purpose, saidJson).catch(() => undefined);
 }
 
 /** From a first byte on, or the last so many bytes. */

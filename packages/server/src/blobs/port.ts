@@ -1,4 +1,6 @@
-import type { Bytes } from "@parley/a2a/internal/base/index";
+import type { Bytes, Clock, Logger } from "@parley/a2a/internal/base/index";
+import type { SealKeyring } from "../seal/index.ts";
+import type { Store } from "../store/index.ts";
 
 /** What a link to a blob tells its reader. */
 export interface BlobLink {
@@ -123,6 +125,20 @@ export interface BlobOptions {
   readonly keepUnused?: number;
   /** How often the store is searched for unused files, in milliseconds. Default 1 hour. */
   readonly interval?: number;
+}
+
+/** `BlobOptions` with their defaults. */
+export interface BlobSettings extends Required<Omit<BlobOptions, "keys">> {
+  /** The base URL of the server's own links. */
+  readonly url: string;
+  readonly keyring: SealKeyring;
+}
+
+/** Server dependencies of large files. */
+export interface BlobDeps {
+  readonly tasks: Store;
+  readonly clock: Clock;
+  readonly logger: Logger;
 }
 
 const segment = /^[A-Za-z0-9_-][A-Za-z0-9_~-]{0,254}$/;

@@ -2,10 +2,9 @@ import type { Bytes, Clock } from "@parley/a2a/internal/base/index";
 import { ByteHash } from "@parley/a2a/internal/base/bytes";
 import { A2AError, toBase64, type Part, type SendMessageRequest } from "@parley/a2a/internal/model/index";
 import type { ByteBudget, IncomingFile, IncomingFiles, WatchedSender } from "@parley/a2a/internal/protocol/index";
-import type { BlobSettings } from "./lazy.ts";
 import { aboutOf } from "./links.ts";
-import type { BlobStore } from "./port.ts";
-import { blobId, prefixOf, refUrl, unknownAgent } from "./ref.ts";
+import type { BlobSettings, BlobStore } from "./port.ts";
+import { blobId, prefixOf, refUrl, unknownAgent, fileAt } from "./ref.ts";
 
 /** Where the files of an incoming message are stored. */
 export interface ReceivingPlace {
@@ -131,10 +130,9 @@ export class Receiving implements IncomingFiles {
     const parts = request.message.parts.map((part): Part => {
       const file = part.raw === undefined ? undefined : this.#byPlaceholder.get(part.raw);
       if (file === undefined) return part;
-      const { raw: _, ...rest } = part as Part & { readonly raw: string };
       const url = refUrl({ hash: file.hash, size: file.size, key: file.key, about: aboutOf(part) });
       this.files.set(url, file);
-      return { ...rest, url };
+      return fileAt(url, part);
     });
     return { ...request, message: { ...request.message, parts } };
   }

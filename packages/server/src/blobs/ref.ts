@@ -1,8 +1,10 @@
 import { fromBase64Url, toBase64Url } from "@parley/a2a/internal/base/bytes";
 import type { Bytes } from "@parley/a2a/internal/base/index";
-import { A2AError, toBase64 } from "@parley/a2a/internal/model/index";
+import { A2AError, toBase64, type Part } from "@parley/a2a/internal/model/index";
 import type { FeatureEffect } from "../store/index.ts";
 import { type BlobStore, isBlobKey } from "./port.ts";
+import { storedJson, type StoredJson } from "@parley/a2a/internal/base/stored-json";
+import { sha256 } from "@parley/a2a/internal/base/digest";
 
 /* How the log of a task names a blob: a part whose URL has a scheme that never leaves the server. */
 
@@ -18,13 +20,11 @@ const inText = /"(url|uri|fileWithUri)":"parley-blob:([^"\\]*)"/g;
 /** The agent in the keys of files of messages whose agent is unknown yet. No agent has this id. */
 export const unknownAgent = "~~incoming";
 
-/** Whose a blob is. */
 export interface BlobOwner {
   readonly agent: string;
   readonly owner: string;
 }
 
-/** A reference. */
 export interface BlobRef {
   /** A hash of the bytes, to deduplicate. It is not a protection. */
   readonly hash: string;
@@ -45,6 +45,12 @@ export interface BlobAbout {
 export function refUrl({ hash, size, key, about }: BlobRef): string {
   const said = toBase64Url(new TextEncoder().encode(JSON.stringify(about)));
   return `${blobScheme}${hash}.${size}/${key}:${said}`;
+}
+
+/** The file of a part at a URL, in place of its content. */
+export function fileAt(url: string, part: Part): Part {
+  const { text: _t, raw: _r, url: _u, data: _d, ...about } = part;
+  return { ...about, url };
 }
 
 /** The reference of a URL; `undefined`: not one. */
@@ -84,13 +90,9 @@ export interface FoundRef {
 export function splitRefs(text: string): { readonly refs: readonly FoundRef[]; readonly rest: string } {
   const refs: FoundRef[] = [];
   let at = 0;
-  for (const match of text.matchAll(inText)) {
-    refs.push({
-      before: text.slice(at, match.index),
-      member: match[1] as string,
-      url: blobScheme + (match[2] as string),
-    });
-    at = match.index + match[0].length;
+  for (const { 0: found, 1: member = "", 2: rest = "", index } of text.matchAll(inText)) {
+    refs.push({ before: text.slice(at, index), member, url: blobScheme + rest });
+    at = index + found.length;
   }
   return { refs, rest: text.slice(at) };
 }
@@ -138,8 +140,7 @@ function textOf(part: string): string | undefined {
 
 /** Owners can be long, and secret to whoever may list a bucket. */
 async function ownerSegment(owner: string): Promise<string> {
-  const digest = await crypto.subtle.digest("SHA-256", new TextEncoder().encode(owner));
-  return toBase64Url(new Uint8Array(digest).subarray(0, 24));
+  return toBase64Url((await sha256(owner)).subarray(0, 24));
 }
 
 /** Cannot be guessed. */
@@ -151,14 +152,16 @@ export function blobId(): string {
 export const blobFeature = "blob";
 
 /** The value of a row. Its key is the id of the blob. */
-export interface BlobRow {
+interface BlobRow {
   readonly bytes: number;
   readonly hash: string;
 }
 
+export const blobRowJson: StoredJson<BlobRow> = storedJson();
+
 export function rowOf({ key, size, hash }: Pick<BlobRef, "key" | "size" | "hash">): FeatureEffect {
-  const value: BlobRow = { bytes: size, hash };
-  return { effect: "feature", op: "set", feature: blobFeature, key: idOf(key), value: JSON.stringify(value) };
+  const value = blobRowJson.write({ bytes: size, hash });
+  return { effect: "feature", op: "set", feature: blobFeature, key: idOf(key), value };
 }
 
 /** The last segment of a key. */

@@ -10,6 +10,7 @@ import {
   type BlobStore,
   checkBlobKey,
 } from "./port.ts";
+import { isObject } from "@parley/a2a/internal/model/schema";
 
 /** The required part of a client of S3. An `S3Client` of `@bradenmacdonald/s3-lite-client` has it. */
 export interface S3Like {
@@ -243,17 +244,16 @@ async function page(client: S3Like, before: string, { prefix, after, limit }: Bl
 }
 
 function statusOf(thrown: unknown): unknown {
-  return (thrown as { readonly statusCode?: unknown } | null)?.statusCode;
+  return isObject(thrown) ? thrown["statusCode"] : undefined;
 }
 
 function isMissing(thrown: unknown): boolean {
-  const { code } = (thrown ?? {}) as { readonly code?: unknown };
-  return statusOf(thrown) === 404 && code !== "NoSuchBucket";
+  return statusOf(thrown) === 404 && isObject(thrown) && thrown["code"] !== "NoSuchBucket";
 }
 
 /** Status and code alone: a message of S3 can repeat what was signed. */
 function unavailable(thrown: unknown): A2AError {
-  const { code, name } = (thrown ?? {}) as { readonly code?: unknown; readonly name?: unknown };
+  const { code, name } = isObject(thrown) ? thrown : {};
   const what = [statusOf(thrown), code ?? name].filter((each) => typeof each === "number" || typeof each === "string");
   return new A2AError("Unavailable", `Blob store request failed: ${what.join(" ") || "no answer"}`);
 }

@@ -23,13 +23,17 @@ import { serverIsStopping, streamMoves } from "./shared/errors.ts";
 import type { EngineOptions, HostedAgent } from "./shared/options.ts";
 import { runStore, settingsOf, type EngineSettings, type RunSettings } from "./shared/settings.ts";
 import { createLiveness, createSupervisor, type Liveness, type Supervisor } from "./supervise/index.ts";
+import { pause } from "@parley/a2a/internal/base/async";
 
 /** An agent that the engine runs, or may run. */
 export interface Hosting {
   readonly service: AgentService;
   /** Runs the agent from now on, also its stored tasks. */
   begin(): void;
-  /** Resolves when no turn of it runs here. Then the engine stops running it, unless another one has begun under its id. */
+  /**
+   * Resolves when no turn of it runs here. Then the engine stops running it, unless another one has begun under its id. Turns that only wait
+   * are released to other processes.
+   */
   end(): Promise<void>;
 }
 
@@ -141,7 +145,7 @@ function createOutbox(make: EngineOptions["outbox"], { settings, agents, storage
   });
   if (outbox === undefined) return undefined;
   committer.stored.on((item) => outbox.stored(item));
-  liveness.workLeft.on(() => outbox.takeOver());
+  liveness.workLeft.on(() => outbox.reclaim());
   return outbox;
 }
 
@@ -206,15 +210,19 @@ class AgentHosting implements Hosting {
 
   async end(): Promise<void> {
     const { settings, agents, door } = this.#deps;
-    while (!door.isClosed && this.#isRunning()) {
-      await new Promise<void>((resolve) => void settings.clock.after(pollInterval, resolve));
+    const { id } = this.#hosted;
+    while (!door.isClosed && this.#runs().some(({ phase }) => !phase.resting)) {
+      await pause(settings.clock, pollInterval);
     }
-    if (agents.get(this.#hosted.id) === this.#hosted) agents.delete(this.#hosted.id);
+    // A server that stops releases its runs itself.
+    if (door.isClosed || agents.get(id) !== this.#hosted) return;
+    // First, so that this process does not take over what it releases.
+    agents.delete(id);
+    await Promise.all(this.#runs().map(({ phase }) => phase.stop()));
   }
 
-  #isRunning(): boolean {
-    const { id } = this.#hosted;
-    return [...this.#deps.runs.all()].some(({ key, phase }) => key.agent === id && !phase.resting);
+  #runs() {
+    return [...this.#deps.runs.all()].filter(({ key }) => key.agent === this.#hosted.id);
   }
 }
 
@@ -302,7 +310,7 @@ class AgentEngine implements Engine {
   }
 
   async round(force = false): Promise<void> {
-    if (force) this.#parts.outbox?.look();
+    if (force) this.#parts.outbox?.poll();
     await this.#parts.supervisor.tick(force);
   }
 

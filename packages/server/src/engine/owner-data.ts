@@ -1,12 +1,12 @@
-import { deferred } from "@parley/a2a/internal/base/index";
 import type { Principal } from "@parley/a2a/internal/protocol/index";
 import type { Owner } from "../store/index.ts";
-import { agentsOf, erase, exported, goesOn, upkeepOf, type Erasure } from "../store/owner-data.ts";
+import { agentsOf, erase, exported, stillCreatesTasks, upkeepOf, type Erasure } from "../store/owner-data.ts";
 import type { Conversations } from "./conversations/conversations.ts";
 import type { Committer } from "./log/index.ts";
 import type { EngineSettings } from "./shared/settings.ts";
 import type { Sends } from "./service/index.ts";
 import type { Runs } from "./supervise/index.ts";
+import { endsWithin } from "@parley/a2a/internal/base/async";
 
 export type { Erasure } from "../store/owner-data.ts";
 
@@ -38,13 +38,14 @@ export async function deleteOwner(
   of: Principal | string,
   { scrub = false }: DeleteOwnerOptions = {},
 ): Promise<Erasure> {
-  const { store, ownerOf, blobs } = deps.settings;
+  const { settings } = deps;
+  const { store, ownerOf, blobs } = settings;
   const upkeep = upkeepOf(store);
   const name = typeof of === "string" ? of : ownerOf(of);
   let [tasks, canceled] = [0, 0];
   const agents = new Set<string>();
   for (let round = 0; ; round += 1) {
-    if (round === maxRounds) throw goesOn();
+    if (round === maxRounds) throw stillCreatesTasks();
     await endMessages(deps, name);
     for (const agent of await agentsOf(upkeep, name, deps.agents)) {
       agents.add(agent);
@@ -54,7 +55,7 @@ export async function deleteOwner(
     }
     const left = runsOf(deps, name).map(({ done }) => done);
     if (left.length === 0) break;
-    await waitFor(deps, left);
+    await endsWithin(settings.clock, endTimeout, Promise.all(left));
   }
   // Last: where they are kept may be out of reach, and the rest is gone by then.
   const files = await blobs?.load();
@@ -65,13 +66,6 @@ export async function deleteOwner(
 
 function runsOf({ runs }: ErasureDeps, name: string) {
   return [...runs.all()].filter(({ key }) => key.owner === name);
-}
-
-async function waitFor({ settings }: ErasureDeps, ending: readonly Promise<void>[]): Promise<void> {
-  const timeout = deferred<void>();
-  const clear = settings.clock.after(endTimeout, () => timeout.resolve());
-  await Promise.race([Promise.all(ending), timeout.promise]);
-  clear();
 }
 
 /** Ends the runs of messages that have no task: nothing in the store could be canceled, and what they yield would make one. */
@@ -91,7 +85,7 @@ async function eraseWith(deps: ErasureDeps, owner: Owner): Promise<Erasure> {
     ...(agents.includes(owner.agent) && {
       cancel: (head) => runs.endTask(head, { state: "TASK_STATE_CANCELED", message }, {}),
     }),
-    onCanceled: () => waitFor(deps, ending),
+    onCanceled: async () => void (await endsWithin(settings.clock, endTimeout, Promise.all(ending))),
   });
   conversations.forget(owner);
   sends.forget(owner);

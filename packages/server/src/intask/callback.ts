@@ -1,5 +1,5 @@
 import { html } from "@parley/a2a/internal/base/display";
-import { A2AError, hasCode, isTerminal, type JsonObject, type JsonValue } from "@parley/a2a/internal/model/index";
+import { A2AError, hasCode, isTerminal, type JsonValue } from "@parley/a2a/internal/model/index";
 import {
   type BodyBudget,
   isOfOtherPage,
@@ -12,6 +12,7 @@ import {
   answered,
   findRequest,
   type FoundRequest,
+  isJsonObject,
   isOpen,
   type Linked,
   maxCredentialBytes,
@@ -19,6 +20,8 @@ import {
   readToken,
   type StoredRequest,
 } from "./row.ts";
+import { sha256, toHex } from "@parley/a2a/internal/base/digest";
+import { valueJson } from "../store/json.ts";
 
 /*
  * The callback: the one URL of a server for links, forms, other services and redirects of authorization servers. Every link that does not work
@@ -121,24 +124,26 @@ async function postedJson(
 ): Promise<UniversalResponse> {
   const link = await openLink(parts, request, token);
   if (link === undefined) return goneJson();
-  const given = readJson(body);
+  const { credential, denied } = readJson(body);
   const { form } = link.found.request;
-  const problem = given?.denied === true ? undefined : problemOf(form, given?.credential);
-  if (given === undefined || problem !== undefined || (form === "oauth" && given.denied !== true)) {
+  const isDenied = denied === true;
+  const problem = isDenied ? undefined : problemOf(form, credential);
+  if (problem !== undefined || (form === "oauth" && !isDenied)) {
     return json(400, { error: `credential ${problem ?? "is not accepted here"}` });
   }
   const answer: Answer =
-    given.denied === true ? { kind: "denied" } : { kind: "credential", value: given.credential as JsonValue };
+    isDenied || credential === undefined ? { kind: "denied" } : { kind: "credential", value: credential };
   if (!(await store(parts, link, answer))) return goneJson();
   return json(200, { status: "received" });
 }
 
-function readJson(body: string): { readonly credential?: JsonValue; readonly denied?: JsonValue } | undefined {
+/** Empty where the body is no JSON object. */
+function readJson(body: string): Partial<Readonly<Record<"credential" | "denied", JsonValue>>> {
   try {
-    const value = JSON.parse(body) as JsonValue;
-    return typeof value === "object" && value !== null && !Array.isArray(value) ? (value as JsonObject) : undefined;
+    const value = valueJson.read(body);
+    return isJsonObject(value) ? value : {};
   } catch {
-    return undefined;
+    return {};
   }
 }
 
@@ -220,8 +225,7 @@ async function sentOn(parts: InTaskParts, token: string, target: string): Promis
 
 /** The cookie of a browser that has seen the page. Redirects in another browser are rejected: a forwarded authorization URL gains nothing. */
 async function browserCookie({ settings }: InTaskParts, token: string) {
-  const digest = new Uint8Array(await crypto.subtle.digest("SHA-256", new TextEncoder().encode(token)));
-  const hex = Array.from(digest, (byte) => byte.toString(16).padStart(2, "0")).join("");
+  const hex = toHex(await sha256(token));
   const secure = settings.url.startsWith("https:");
   return {
     name: `${secure ? "__Host-" : ""}parley-${hex.slice(0, 16)}`,

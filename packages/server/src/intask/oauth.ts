@@ -1,7 +1,8 @@
 import * as oauth from "oauth4webapi";
 import { isLoopback } from "@parley/a2a/internal/base/index";
 import type { JsonObject } from "@parley/a2a/internal/model/index";
-import type { AuthorizationInit, OAuthInit, OAuthTokens } from "@parley/a2a/internal/protocol/index";
+import type { OAuthInit, OAuthTokens } from "@parley/a2a/internal/protocol/index";
+import { defined } from "@parley/a2a/internal/base/defined";
 
 /* The authorization code flow of a request (RFC 6749 §4.1), with PKCE (RFC 7636) and the check of the issuer (RFC 9207). */
 
@@ -32,8 +33,7 @@ export async function authorizationUrl(
     state,
     code_challenge: await oauth.calculatePKCECodeChallenge(verifier),
     code_challenge_method: "S256",
-    ...(init.scope !== undefined && { scope: init.scope }),
-    ...(init.resource !== undefined && { resource: init.resource }),
+    ...defined({ scope: init.scope, resource: init.resource }),
   };
   for (const [name, value] of Object.entries(parameters)) url.searchParams.set(name, value);
   return { url: url.href, verifier };
@@ -47,9 +47,9 @@ interface Redirected extends Started {
 }
 
 /** Exchanges the code. Errors have no part of an answer. */
-export async function exchangeCode(init: AuthorizationInit, redirected: Redirected): Promise<OAuthTokens> {
+export async function exchangeCode(init: OAuthInit, redirected: Redirected): Promise<OAuthTokens> {
   try {
-    return await exchange(init as OAuthInit, redirected);
+    return await exchange(init, redirected);
   } catch (error) {
     throw withoutAnswer(error);
   }
@@ -78,14 +78,14 @@ async function exchange(init: OAuthInit, redirected: Redirected): Promise<OAuthT
 
 function tokensOf(result: oauth.TokenEndpointResponse): OAuthTokens {
   const claims = oauth.getValidatedIdTokenClaims(result);
-  return {
+  return defined({
     accessToken: result.access_token,
     tokenType: result.token_type,
-    ...(result.expires_in !== undefined && { expiresAt: Date.now() + result.expires_in * 1000 }),
-    ...(result.refresh_token !== undefined && { refreshToken: result.refresh_token }),
-    ...(result.scope !== undefined && { scope: result.scope }),
-    ...(claims !== undefined && { claims: claims as unknown as JsonObject }),
-  };
+    expiresAt: result.expires_in === undefined ? undefined : Date.now() + result.expires_in * 1000,
+    refreshToken: result.refresh_token,
+    scope: result.scope,
+    claims: claims as unknown as JsonObject | undefined,
+  });
 }
 
 /** The metadata of the server: as given, or as the server publishes it (RFC 8414, OpenID Connect Discovery). */

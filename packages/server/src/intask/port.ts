@@ -13,6 +13,7 @@ import type {
 } from "@parley/a2a/internal/protocol/index";
 import type { Seal } from "../seal/index.ts";
 import type { FeatureEffect, Store, TaskKey } from "../store/index.ts";
+import { defined } from "@parley/a2a/internal/base/defined";
 
 /* In-task authorization (A2A 1.0 §7.6): its options, and its port for the engine and the host. */
 
@@ -106,8 +107,7 @@ export function audited(
   contextId: string | undefined,
   record: Pick<AuditRecord, "action" | "outcome"> & Partial<AuditRecord>,
 ): void {
-  const about = { agent, taskId, ...(contextId !== undefined && { contextId }) };
-  audit?.({ event: "credential", time: clock.now(), ...about, ...record });
+  audit?.({ event: "credential", time: clock.now(), agent, taskId, ...defined({ contextId }), ...record });
 }
 
 /** The context of a task, for the audit. `undefined` without an audit, or without the task. */

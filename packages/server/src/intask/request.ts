@@ -8,11 +8,10 @@ import {
   type OpenAuthorization,
   taskFields,
 } from "@parley/a2a/internal/protocol/index";
-import type { TaskKey } from "../store/index.ts";
+import { deleteRow, type TaskKey } from "../store/index.ts";
 import { audited, type AuthorizingTurn, type InTaskHost, type InTaskParts } from "./port.ts";
 import {
   boundTo,
-  deleteRequest,
   findRequest,
   type FoundRequest,
   inTaskFeature,
@@ -21,6 +20,9 @@ import {
   setRequest,
   type StoredRequest,
 } from "./row.ts";
+import { storedJson } from "@parley/a2a/internal/base/stored-json";
+import { deferred } from "@parley/a2a/internal/base/index";
+import { defined } from "@parley/a2a/internal/base/defined";
 
 /* A turn opens a request, and waits for its answer. */
 
@@ -106,7 +108,7 @@ class Wait {
       this.#turn.rest(false);
     }
     // Deleted before the agent gets the credential, so that nothing gets it twice.
-    await this.#turn.keep([deleteRequest(this.#id)]);
+    await this.#turn.keep([deleteRow(inTaskFeature, this.#id)]);
     return this.#credentialOf(found.request);
   }
 
@@ -116,8 +118,8 @@ class Wait {
     const { task, signal } = this.#turn;
     let deadline: number | undefined;
     for (;;) {
-      const wake = new Wake();
-      const ends = [waits.on(task, () => wake.wake()), onAbort(signal, () => wake.wake())];
+      const changed = deferred<void>();
+      const ends = [waits.on(task, changed.resolve), onAbort(signal, changed.resolve)];
       try {
         const found = await findRequest(host.store, task, this.#id);
         if (signal.aborted) throw await this.#aborted();
@@ -128,8 +130,8 @@ class Wait {
         const problem = problemOf(found, left);
         if (problem !== undefined) throw await this.#notGiven(problem);
         if (found.request.state === "given") return found;
-        ends.push(host.clock.after(Math.max(1, left), () => wake.wake()));
-        await wake.woken;
+        ends.push(host.clock.after(Math.max(1, left), changed.resolve));
+        await changed.promise;
       } finally {
         for (const end of ends) end();
       }
@@ -141,7 +143,7 @@ class Wait {
   }
 
   async #notGiven(kind: AuthorizationNotGiven["kind"]): Promise<AuthorizationNotGiven> {
-    await this.#turn.keep([deleteRequest(this.#id)]);
+    await this.#turn.keep([deleteRow(inTaskFeature, this.#id)]);
     if (kind === "expired") this.#audit("authorize.expired", "failed");
     return new AuthorizationNotGiven(kind, sentences[kind]);
   }
@@ -149,10 +151,10 @@ class Wait {
   /** The turn is over. Deletes its row, unless another process continues with it. */
   async #aborted(): Promise<unknown> {
     const { reason } = this.#turn.signal;
-    const goesOn = reason === undefined || /^(?:shutdown|leaseLost|storeFailed)$/.test(reason.kind);
+    const resumes = reason === undefined || /^(?:shutdown|leaseLost|storeFailed)$/.test(reason.kind);
     const { host } = this.#parts;
-    if (!goesOn) {
-      const item = { task: this.#turn.task, records: [], effects: [deleteRequest(this.#id)] };
+    if (!resumes) {
+      const item = { task: this.#turn.task, records: [], effects: [deleteRow(inTaskFeature, this.#id)] };
       await host.store.append([item]).catch((cause: unknown) => {
         const { contextId } = this.#turn;
         const about = taskFields({ ...item.task, contextId });
@@ -168,13 +170,15 @@ class Wait {
     const answer = await openAnswer(seal, task, request);
     this.#audit("authorize.received", "success");
     if (answer.kind === "credential") return answer.value;
-    const verifier = await seal.open(request.verifier ?? "", boundTo("verifier", task, request.nonce));
+    const init = this.#init;
+    if (init.form !== "oauth") throw mistake("the stored answer is of another form");
+    const verifier = await seal.open(request.verifier ?? "", boundTo("verifier", task, request.nonce), verifierJson);
     const { exchangeCode } = await import("./oauth.ts");
     try {
-      return await exchangeCode(this.#init, {
+      return await exchangeCode(init, {
         redirectUri: settings.url,
         state: request.token,
-        verifier: verifier as string,
+        verifier,
         parameters: answer.parameters,
         signal: this.#turn.signal,
       });
@@ -188,10 +192,11 @@ class Wait {
   #audit(action: string, outcome: "success" | "failed"): void {
     const { task, contextId, principal } = this.#turn;
     const { subject, organization } = principal;
-    const by = { subject, ...(organization !== undefined && { organization }) };
-    audited(this.#parts.host, task, contextId, { action, outcome, ...by });
+    audited(this.#parts.host, task, contextId, { action, outcome, subject, ...defined({ organization }) });
   }
 }
+
+const verifierJson = storedJson<string>();
 
 /** What the caller reads. */
 const sentences = {
@@ -206,14 +211,6 @@ function problemOf({ row, request }: FoundRequest, left: number): AuthorizationN
   if (request.state === "denied") return "denied";
   if (row.due !== undefined) return "message";
   return left <= 0 ? "expired" : undefined;
-}
-
-/** Woken once. */
-class Wake {
-  wake!: () => void;
-  readonly woken = new Promise<void>((resolve) => {
-    this.wake = resolve;
-  });
 }
 
 function onAbort(signal: AbortSignal, run: () => void): () => void {
@@ -284,11 +281,11 @@ export class Waits {
 
   #later(): Timer {
     const { clock, pollInterval } = this.#host;
-    const timer: Timer = { clear: clock.after(pollInterval, () => void this.#look(timer)) };
+    const timer: Timer = { clear: clock.after(pollInterval, () => void this.#poll(timer)) };
     return timer;
   }
 
-  async #look(timer: Timer): Promise<void> {
+  async #poll(timer: Timer): Promise<void> {
     const { store, logger } = this.#host;
     const agents = [...new Set([...this.#waiting.keys()].map((name) => name.slice(0, name.indexOf("\0"))))];
     try {

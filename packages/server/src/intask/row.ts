@@ -1,10 +1,12 @@
 import { fromBase64Url } from "@parley/a2a/internal/base/bytes";
-import { type Bytes, utf8Length } from "@parley/a2a/internal/base/index";
+import { utf8Length } from "@parley/a2a/internal/base/index";
 import { type JsonObject, type JsonValue, toBase64 } from "@parley/a2a/internal/model/index";
 import type { Credentials } from "@parley/a2a/internal/protocol/index";
 import type { Seal } from "../seal/index.ts";
-import type { FeatureEffect, FeatureRow, Store, TaskKey } from "../store/index.ts";
+import { stateOf, type FeatureEffect, type FeatureRow, type Store, type TaskKey } from "../store/index.ts";
 import type { InTaskParts } from "./port.ts";
+import { storedJson } from "@parley/a2a/internal/base/stored-json";
+import { isObject } from "@parley/a2a/internal/model/schema";
 
 /* How a request is stored: as a row of a feature, with its task (docs/decisions/identity.md). */
 
@@ -35,15 +37,15 @@ export interface StoredRequest {
   readonly target?: string;
   /** `given`: the credential is in `sealed`. */
   readonly state: "open" | "given" | "denied";
-  /** The sealed answer. */
   readonly sealed?: string;
   /** For `oauth`: the sealed code verifier, until the code is exchanged. */
   readonly verifier?: string;
 }
 
+const requestJson = storedJson<StoredRequest>();
+
 /** A row as it was read. */
 export interface FoundRequest {
-  readonly key: string;
   readonly row: FeatureRow;
   readonly request: StoredRequest;
 }
@@ -55,7 +57,7 @@ export async function findRequest(
 ): Promise<FoundRequest | undefined> {
   const rows = await store.features(task, task.taskId, inTaskFeature);
   const row = rows.find(({ key }) => key === id);
-  return row && { key: row.key, row, request: JSON.parse(row.value) as StoredRequest };
+  return row && { row, request: requestJson.read(row.value) };
 }
 
 /** Whether the request takes an answer: there is none, and no message that goes to the turn instead. */
@@ -64,17 +66,13 @@ export function isOpen({ row, request }: FoundRequest, now: number): boolean {
 }
 
 export function setRequest(id: string, request: StoredRequest): FeatureEffect {
-  return { effect: "feature", op: "set", feature: inTaskFeature, key: id, value: JSON.stringify(request) };
+  return { effect: "feature", op: "set", feature: inTaskFeature, key: id, value: requestJson.write(request) };
 }
 
 /** Changes a request, if it is as it was read. `due` wakes the waiting turn, in any process. */
-function changeRequest({ key, row }: FoundRequest, request: StoredRequest, due: number): FeatureEffect {
-  const before = row.due === undefined ? { value: row.value } : { value: row.value, due: row.due };
-  return { effect: "feature", op: "set", feature: inTaskFeature, key, value: JSON.stringify(request), due, if: before };
-}
-
-export function deleteRequest(id: string): FeatureEffect {
-  return { effect: "feature", op: "delete", feature: inTaskFeature, key: id };
+function changeRequest({ row }: FoundRequest, request: StoredRequest, due: number): FeatureEffect {
+  const value = requestJson.write(request);
+  return { effect: "feature", op: "set", feature: inTaskFeature, key: row.key, value, due, if: stateOf(row) };
 }
 
 /** What a sealed value is bound to: in another row, or for another use, it does not open. */
@@ -96,6 +94,7 @@ export interface Linked {
   readonly nonce: string;
 }
 
+const tokenJson = storedJson<readonly [agent: string, owner: string, taskId: string, id: string, nonce: string]>();
 const bound = ["link"];
 /** Tokens of this server are shorter: names of owners and agents are short. */
 const longest = 8192;
@@ -109,10 +108,10 @@ export async function makeToken(seal: Seal, { task: { agent, owner, taskId }, id
 export async function readToken(seal: Seal, token: string | null | undefined): Promise<Linked | undefined> {
   if (typeof token !== "string" || token.length > longest) return undefined;
   const parts = token.split(".").map(fromBase64Url);
-  if (parts.includes(undefined)) return undefined;
+  const bytes = parts.filter((part) => part !== undefined);
+  if (bytes.length < parts.length) return undefined;
   try {
-    const opened = await seal.open((parts as readonly Bytes[]).map(toBase64).join("."), bound);
-    const [agent, owner, taskId, id, nonce] = opened as [string, string, string, string, string];
+    const [agent, owner, taskId, id, nonce] = await seal.open(bytes.map(toBase64).join("."), bound, tokenJson);
     return { task: { agent, owner, taskId }, id, nonce };
   } catch {
     return undefined;
@@ -144,12 +143,15 @@ export function problemOf(form: StoredRequest["form"], value: JsonValue | undefi
 }
 
 function isTokens(value: JsonValue): boolean {
-  if (typeof value !== "object" || value === null || Array.isArray(value)) return false;
-  const { accessToken } = value as JsonObject;
+  if (!isJsonObject(value)) return false;
+  const { accessToken } = value;
   return typeof accessToken === "string" && accessToken !== "";
 }
 
-/** The row with the answer in it. */
+export function isJsonObject(value: JsonValue): value is JsonObject {
+  return isObject(value);
+}
+
 export async function answered(
   { seal, host }: Pick<InTaskParts, "seal" | "host">,
   task: TaskKey,
@@ -163,11 +165,13 @@ export async function answered(
   return changeRequest(found, { ...request, state: "given", sealed }, due);
 }
 
-/** The answer of a row. */
+type GivenAnswer = Exclude<Answer, { readonly kind: "denied" }>;
+const answerJson = storedJson<GivenAnswer>();
+
 export async function openAnswer(
   seal: Seal,
   task: TaskKey,
   { nonce, sealed = "" }: StoredRequest,
-): Promise<Exclude<Answer, { readonly kind: "denied" }>> {
-  return (await seal.open(sealed, boundTo("credential", task, nonce))) as Exclude<Answer, { readonly kind: "denied" }>;
+): Promise<GivenAnswer> {
+  return seal.open(sealed, boundTo("credential", task, nonce), answerJson);
 }

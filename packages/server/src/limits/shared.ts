@@ -13,7 +13,6 @@ const patience = 1_000;
 const awayFor = 1_000;
 /** How long a use is kept that nobody waits for, in milliseconds, so that many are reported together. */
 const gatherMs = 100;
-/** Budgets in one call. */
 const maxInCall = 500;
 /** Budgets that wait for a call. The use of others is kept until they are used again. */
 const maxQueued = 20_000;
@@ -34,7 +33,6 @@ interface Budget {
   sent: number;
   /** Requests that have asked the store, and still wait. */
   asking: number;
-  /** Requests that wait to ask it. */
   waiting: Set<Asked>;
   /** Called when the store has answered, or does not. */
   readonly onReport: (() => void) | undefined;

@@ -1,13 +1,11 @@
 import { html } from "@parley/a2a/internal/base/display";
 import type { AgentCard, AgentSkill, SecurityScheme } from "@parley/a2a/internal/model/index";
+import { isObject } from "@parley/a2a/internal/model/schema";
 
 /* The pages that browsers get at the addresses of agents. They show public cards, whose texts are untrusted. */
 
-/** An agent on a page. */
 interface PagedAgent {
-  /** Its public card. */
   readonly card: AgentCard;
-  /** URL of the card. */
   readonly cardUrl: string;
   /** URL of its base, where its page is. */
   readonly url: string;
@@ -19,7 +17,6 @@ const max = { agents: 200, skills: 100, examples: 5, tags: 10, interfaces: 20, s
 
 const cardPath = "/.well-known/agent-card.json";
 
-/** The page of one agent. */
 export function agentPage({ card, cardUrl }: PagedAgent): string {
   const { name, description, version, provider, documentationUrl } = card;
   const facts = [
@@ -41,7 +38,6 @@ export function agentPage({ card, cardUrl }: PagedAgent): string {
   return frame(name, `<main>${content.join("")}</main>`);
 }
 
-/** The page of several agents. */
 export function listPage(agents: readonly PagedAgent[], url: string): string {
   const entry = ({ card, cardUrl, url: own, tenant }: PagedAgent): string => {
     const title = tenant === undefined ? link(own, card.name) : `${html(card.name, 200)} (${html(tenant, 100)})`;
@@ -78,9 +74,7 @@ function schemesOf({ securityRequirements = [], securitySchemes = {} }: AgentCar
     const told = names.map((name) => {
       const scheme = Object.hasOwn(securitySchemes, name) ? securitySchemes[name] : undefined;
       const description = Object.values(scheme ?? {}).flatMap((kind) =>
-        typeof (kind as { description?: unknown }).description === "string"
-          ? [`: ${html((kind as { description: string }).description, 300)}`]
-          : [],
+        isObject(kind) && typeof kind["description"] === "string" ? [`: ${html(kind["description"], 300)}`] : [],
       );
       return `<b dir="auto">${html(name, 100)}</b>${description.join("")}`;
     });

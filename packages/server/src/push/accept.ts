@@ -20,10 +20,8 @@ export interface AcceptedConfig extends Pick<StoredConfig, "url" | "version" | "
   readonly id: string;
 }
 
-/** A config of a call. */
 export interface GivenConfig {
   readonly config: TaskPushNotificationConfig;
-  /** The task that it is for. */
   readonly task: TaskKey;
   /** The protocol version of the call. */
   readonly version: string;

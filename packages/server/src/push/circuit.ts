@@ -208,7 +208,6 @@ interface Owned {
   readonly task: { readonly owner: string };
 }
 
-/** A job that has its turn. */
 export interface Running<Job> {
   readonly job: Job;
   readonly origin: Origin<Job>;
@@ -254,7 +253,6 @@ export class Origins<Job extends Owned> {
     this.settle(origin);
   }
 
-  /** Queues a job. */
   add(origin: Origin<Job>, job: Job): void {
     origin.waiting.push(job);
     this.#active.set(origin.name, origin);

@@ -1,11 +1,17 @@
-import type { AppendOutcome, DueFeature, FeatureEffect, FeatureState, TaskKey } from "../store/index.ts";
+import {
+  stateOf,
+  type AppendOutcome,
+  type DueFeature,
+  type FeatureEffect,
+  type FeatureState,
+  type TaskKey,
+} from "../store/index.ts";
 import type { OutboxHost } from "./port.ts";
 import {
   nextAgain,
   parkedFeature,
   pushFeature,
   readConfig,
-  stateOf,
   unclaimed,
   writeConfig,
   type StoredConfig,
@@ -26,7 +32,6 @@ export class ClaimedRow {
   readonly task: TaskKey;
   readonly key: string;
   readonly #host: Host;
-  /** The row as stored. */
   #row: FeatureState;
   #config: StoredConfig;
   /** The claim of this process, and when it was made or extended, on the monotonic clock. */
@@ -100,7 +105,6 @@ export class ClaimedRow {
     this.#claim = undefined;
   }
 
-  /** Parks the config with a change. */
   async park(change: Change): Promise<void> {
     await this.#change((config) => {
       const parked = { feature: parkedFeature, key: this.key, value: writeConfig(change(config)), due: this.now() };

@@ -7,12 +7,20 @@ import {
   type ListTaskPushNotificationConfigsResponse,
   type TaskPushNotificationConfig,
 } from "@parley/a2a/internal/model/index";
-import type { AppendOutcome, FeatureEffect, Store, TaskAppend, TaskHead, TaskKey } from "../store/index.ts";
+import {
+  deleteRow,
+  type AppendOutcome,
+  type FeatureEffect,
+  type Store,
+  type TaskAppend,
+  type TaskHead,
+  type TaskKey,
+} from "../store/index.ts";
 import { acceptConfig, challenges, type AcceptDeps, type AcceptedConfig, type GivenConfig } from "./accept.ts";
 import { createSealer, pushKeyring } from "./keys.ts";
 import type { PushSettings } from "./port.ts";
 import { fetches } from "./request.ts";
-import { parkedFeature, pushFeature, unclaimed, writeConfig, type StoredConfig } from "./stored.ts";
+import { configJson, parkedFeature, pushFeature, unclaimed, writeConfig, type StoredConfig } from "./stored.ts";
 
 /** Engine dependencies of the configs. */
 export interface ConfigsHost {
@@ -82,7 +90,7 @@ export class PushConfigs {
       const created = Math.max(now, (all.at(-1)?.stored.created ?? 0) + 1);
       const begin = { cursor: seq, generation, state, created, nonce };
       const row = rowOf(config, replaced === undefined ? begin : continued(replaced, config.url, nonce), now);
-      return await append([row, deletion(parkedFeature, config.id)]);
+      return await append([row, deleteRow(parkedFeature, config.id)]);
     } finally {
       const left = [...(this.#arriving.get(key) ?? [])];
       left.splice(left.indexOf(config.id), 1);
@@ -140,7 +148,7 @@ export class PushConfigs {
     // The store rejects ids that are too long for a key.
     const exists = (await this.#all(task)).some((each) => each.id === id);
     if (!exists) return this.#mustExist(task);
-    const effects = [deletion(pushFeature, id), deletion(parkedFeature, id)];
+    const effects = [deleteRow(pushFeature, id), deleteRow(parkedFeature, id)];
     const outcome = await this.#host.append({ task, records: [], effects });
     if (!outcome.ok) throw notFound(task.taskId);
   }
@@ -155,7 +163,7 @@ export class PushConfigs {
     // One after the other: a config that is parked in between is read twice, and not missed.
     const active = await store.features(task, task.taskId, pushFeature);
     const parked = await store.features(task, task.taskId, parkedFeature);
-    const byId = new Map([...parked, ...active].map(({ key, value }) => [key, JSON.parse(value) as StoredConfig]));
+    const byId = new Map([...parked, ...active].map(({ key, value }) => [key, configJson.read(value)]));
     const all = Array.from(byId, ([id, stored]) => ({ id, stored }));
     return all.sort((one, other) => inOrder(positionOf(one), positionOf(other)));
   }
@@ -181,10 +189,6 @@ function continued(replaced: StoredConfig, to: string, nonce: string) {
   if (url === to) return position;
   const { sequence: _s, delivered: _d, refused: _r, again: _g, ...inLog } = position;
   return { ...inLog, nonce };
-}
-
-function deletion(feature: string, key: string): FeatureEffect {
-  return { effect: "feature", op: "delete", feature, key };
 }
 
 /** Callers see everything but the secrets. */

@@ -44,7 +44,6 @@ export interface DeliveryContext
 /** A claim lasts longer than a request by this, in milliseconds: for what comes before and after the request. */
 export const claimMargin = 40_000;
 
-/** The result of one step. */
 export interface Step extends TurnEnd {
   /** Whether there is more to do at once. */
   readonly more: boolean;
@@ -85,7 +84,6 @@ export class Delivery {
     this.#open = rememberLast(context.open);
   }
 
-  /** For log lines. */
   get fields(): LogFields {
     const { agent, taskId } = this.task;
     const about = { agent, taskId, contextId: this.#contextId, trace: this.#event?.trace };

@@ -14,6 +14,7 @@ import {
 import { createSeal, hkdf, hkdfRoot, type SealKey } from "../seal/index.ts";
 import type { TaskKey } from "../store/index.ts";
 import type { OpenSecrets, PushSecrets, PushSigner } from "./port.ts";
+import { storedJson } from "@parley/a2a/internal/base/stored-json";
 
 /* Keys derived from `PushOptions.keys`, what seals the secrets of configs with them, and what signs deliveries. */
 
@@ -57,6 +58,8 @@ export interface Sealer {
   readonly open: OpenSecrets;
 }
 
+const secretsJson = storedJson<PushSecrets>();
+
 /** Secrets are bound to agent, owner, task and config: those that are copied into another row do not open. */
 export function createSealer(keyring: PushKeyring): Sealer {
   const { seal, open } = createSeal(keyring);
@@ -70,9 +73,10 @@ export function createSealer(keyring: PushKeyring): Sealer {
     seal: (secrets, task, configId) => seal(secrets, boundTo(task, configId)),
     async open(text, task, configId) {
       try {
-        return (await open(text, boundTo(task, configId))) as PushSecrets;
+        return await open(text, boundTo(task, configId), secretsJson);
       } catch (cause) {
-        throw new Error(`Cannot open the secrets of this webhook: ${(cause as Error).message}`, { cause });
+        const reason = cause instanceof Error ? cause.message : String(cause);
+        throw new Error(`Cannot open the secrets of this webhook: ${reason}`, { cause });
       }
     },
   };

@@ -1,9 +1,10 @@
 import { systemClock, type Clock } from "@parley/a2a/internal/base/index";
 import { A2AError } from "@parley/a2a/internal/model/index";
 import { auditedSubject, type Audit } from "@parley/a2a/internal/protocol/index";
-import type { FeatureEffect, FeatureRow, Store, TaskKey } from "../store/index.ts";
+import { deleteRow, stateOf, type FeatureEffect, type FeatureRow, type Store, type TaskKey } from "../store/index.ts";
 import type { PushEntry, PushOperator } from "./port.ts";
-import { parkedFeature, pushFeature, stateOf, unclaimed, type StoredConfig } from "./stored.ts";
+import { configJson, parkedFeature, pushFeature, unclaimed, type StoredConfig } from "./stored.ts";
+import { defined } from "@parley/a2a/internal/base/defined";
 
 /* What an operator sees and does, on the rows of any store, whether or not a server runs on it (docs/decisions/webhooks.md). */
 
@@ -98,7 +99,7 @@ async function rowsOf(store: Rows, { agent, owner, taskId }: TaskKey): Promise<r
 }
 
 function readRow(feature: Found["feature"], row: FeatureRow): Found {
-  return { feature, row, config: JSON.parse(row.value) as StoredConfig };
+  return { feature, row, config: configJson.read(row.value) };
 }
 
 function entryOf(task: TaskKey, found: Found, now: number): PushEntry {
@@ -113,8 +114,7 @@ function entryOf(task: TaskKey, found: Found, now: number): PushEntry {
     delivered,
     cursor,
     attempts,
-    ...(due !== undefined && { due }),
-    ...(problem !== undefined && { problem }),
+    ...defined({ due, problem }),
     refused,
   };
 }
@@ -183,7 +183,7 @@ function dropped(all: readonly Found[], seq: number | undefined): Change {
   if (found === undefined) return false;
   // Without a condition: what a process is delivering just now is the last of it.
   if (seq === undefined) {
-    return all.map(({ feature, row: { key } }) => ({ effect: "feature", op: "delete", feature, key }));
+    return all.map(({ feature, row }) => deleteRow(feature, row.key));
   }
   const { refused = [], again = [], ...config } = found.config;
   const others = refused.filter((each) => each.seq !== seq);
@@ -198,8 +198,8 @@ function dropped(all: readonly Found[], seq: number | undefined): Change {
 }
 
 function set(key: string, config: StoredConfig, due: number | undefined): Extract<FeatureEffect, { op: "set" }> {
-  const value = JSON.stringify(config);
-  return { effect: "feature", op: "set", feature: pushFeature, key, value, ...(due !== undefined && { due }) };
+  const value = configJson.write(config);
+  return { effect: "feature", op: "set", feature: pushFeature, key, value, ...defined({ due }) };
 }
 
 /** Sets the row of a config, if it is what was read. */

@@ -5,7 +5,6 @@ import { byVersion } from "@parley/a2a/internal/wire/codec";
 import type { DueFeature, TaskAppend, TaskKey } from "../store/index.ts";
 import { Origins, type Origin, type Running } from "./circuit.ts";
 import { claimMargin, Delivery, type DeliveryContext } from "./delivery.ts";
-import { HeldRows } from "./held-rows.ts";
 import { createSealer, createSigner, pushKeyring } from "./keys.ts";
 import type { OpenSecrets, Outbox, OutboxHost, PushSettings, PushSigner } from "./port.ts";
 import { Receivers } from "./receivers.ts";
@@ -85,12 +84,12 @@ export class Worker implements Outbox {
 
   start(): void {
     this.#started = true;
-    this.look();
+    this.poll();
   }
 
-  takeOver(): void {
+  reclaim(): void {
     this.#rescue.expectLost();
-    this.look();
+    this.poll();
   }
 
   get isBusy(): boolean {
@@ -115,7 +114,7 @@ export class Worker implements Outbox {
     ) {
       this.#note(task);
     }
-    if (records.length > 0 && this.#knowsAny && this.#known.get(nameOf(task)) === true) this.look();
+    if (records.length > 0 && this.#knowsAny && this.#known.get(nameOf(task)) === true) this.poll();
   }
 
   #note(task: TaskKey): void {
@@ -124,7 +123,7 @@ export class Worker implements Outbox {
   }
 
   /** Polls soon. Events that are stored together cause one poll. */
-  look(): void {
+  poll(): void {
     if (!this.#started || this.#stopping || this.#pollDue) return;
     this.#pollDue = true;
     defer(() => {
@@ -151,14 +150,14 @@ export class Worker implements Outbox {
         await this.#page();
       } while (this.#pollAgain && !this.#stopping);
       // What is due is delivered in between.
-      if (more) this.look();
+      if (more) this.poll();
     } catch (cause) {
       if (!this.#stopping) this.#host.logger.error("Webhook poll failed; retrying", { cause });
     }
     this.#polling = false;
     const { clock, pollInterval } = this.#host;
     const wait = Math.max(1, Math.min(pollInterval, this.#soonest - clock.elapsed()));
-    if (!this.#stopping) this.#clearTimer = clock.after(wait, () => this.look());
+    if (!this.#stopping) this.#clearTimer = clock.after(wait, () => this.poll());
   }
 
   /** Takes the rows that are due. Those whose origin has enough of them here are deferred, so that they do not hide the others. */
@@ -219,7 +218,7 @@ export class Worker implements Outbox {
 
   #drop(delivery: Delivery): void {
     this.#held.delete(keyOf({ task: delivery.task, key: delivery.configId }));
-    if (this.#isFull && this.#held.isHalfFree) this.look();
+    if (this.#isFull && this.#held.isHalfFree) this.poll();
   }
 
   /** Begins as many turns as may run. */
@@ -279,4 +278,92 @@ function nameOf({ agent, taskId }: TaskKey): string {
 
 function keyOf({ task: { agent, taskId }, key }: Pick<DueFeature, "task" | "key">): string {
   return JSON.stringify([agent, taskId, key]);
+}
+
+/** Rows that a process holds: they wait for their turn, or are being delivered. */
+const maxRows = 1024;
+const maxBytes = 4 << 20;
+
+interface Held {
+  readonly delivery: Delivery;
+  readonly origin: Origin<Delivery>;
+}
+
+interface Usage {
+  readonly rows: number;
+  readonly bytes: number;
+}
+
+const unused: Usage = { rows: 0, bytes: 0 };
+
+/**
+ * The rows that a process holds. Those of untrusted origins take half of it at most, and those of one owner half of that, so one owner's
+ * dead endpoints cannot starve another's.
+ */
+export class HeldRows {
+  readonly #held = new Map<string, Held>();
+  #bytes = 0;
+  /** Rows of untrusted origins, counted at the last poll: all of them, and by owner. */
+  #untrusted = unused;
+  #untrustedOf = new Map<string, Usage>();
+
+  get size(): number {
+    return this.#held.size;
+  }
+
+  get isHalfFree(): boolean {
+    return this.#held.size <= maxRows / 2;
+  }
+
+  /** Rows of untrusted origins. */
+  get untrusted(): number {
+    return this.#untrusted.rows;
+  }
+
+  has(key: string): boolean {
+    return this.#held.has(key);
+  }
+
+  /** Counts anew: origins may have answered since the last poll. */
+  beginPoll(): void {
+    this.#untrusted = unused;
+    this.#untrustedOf = new Map();
+    for (const held of this.#held.values()) this.#count(held);
+  }
+
+  /** Holds a row, if there is room. `later`: not for this row, but for others. */
+  add(key: string, held: Held): "held" | "full" | "later" {
+    const { bytes, task } = held.delivery;
+    if (!held.origin.trusted) {
+      const own = this.#untrustedOf.get(task.owner) ?? unused;
+      if (exceeds(this.#untrusted, bytes, 1 / 2) || exceeds(own, bytes, 1 / 4)) return "later";
+    }
+    if (exceeds({ rows: this.#held.size, bytes: this.#bytes }, bytes, 1)) return "full";
+    this.#held.set(key, held);
+    this.#bytes += bytes;
+    this.#count(held);
+    return "held";
+  }
+
+  delete(key: string): void {
+    const held = this.#held.get(key);
+    if (held === undefined) return;
+    this.#held.delete(key);
+    this.#bytes -= held.delivery.bytes;
+  }
+
+  #count({ delivery: { bytes, task }, origin }: Held): void {
+    if (origin.trusted) return;
+    this.#untrusted = plus(this.#untrusted, bytes);
+    this.#untrustedOf.set(task.owner, plus(this.#untrustedOf.get(task.owner) ?? unused, bytes));
+  }
+}
+
+function plus({ rows, bytes }: Usage, more: number): Usage {
+  return { rows: rows + 1, bytes: bytes + more };
+}
+
+/** Whether one more row would exceed a share of all. */
+function exceeds({ rows, bytes }: Usage, more: number, share: number): boolean {
+  return rows + 1 > maxRows * share || bytes + more > maxBytes * share;
 }

@@ -116,9 +116,9 @@ export interface Outbox {
   /** Begins no more requests. Running ones get `grace` milliseconds, then they are aborted, and their rows are due again. */
   stop(grace: number): Promise<void>;
   /** Polls now for rows that are due. */
-  look(): void;
+  poll(): void;
   /** A process is gone: the rows that it has claimed are due now. */
-  takeOver(): void;
+  reclaim(): void;
   /** Whether it polls now, or holds rows that it delivers now. */
   readonly isBusy: boolean;
   /** Called for each stored item, so that new events of tasks with configs are delivered at once. */

@@ -2,6 +2,8 @@ import { toBase64Url } from "@parley/a2a/internal/base/bytes";
 import type { StoreNote } from "../store/index.ts";
 import type { Known, Origin, Origins } from "./circuit.ts";
 import type { OutboxHost } from "./port.ts";
+import { storedJson } from "@parley/a2a/internal/base/stored-json";
+import { sha256 } from "@parley/a2a/internal/base/digest";
 
 /*
  * What processes tell each other about receivers, by notes of the store: a new process begins with what the others know. Notes are hints:
@@ -53,7 +55,6 @@ export class Receivers<Job extends { readonly task: { readonly owner: string } }
     }
   }
 
-  /** A request to an origin has ended. */
   ended(origin: Origin<Job>): void {
     if (this.#host.store.notes === undefined) return;
     const known = origin.news(this.#origins.now(), repeatMs);
@@ -81,20 +82,21 @@ export class Receivers<Job extends { readonly task: { readonly owner: string } }
   }
 }
 
+const knownJson = storedJson<Known>();
+
 async function noteOf(name: string, known: Known, now: number): Promise<StoreNote> {
-  return { key: await keyOf(name), value: JSON.stringify(known), until: Math.ceil(now + noteMs) };
+  return { key: await keyOf(name), value: knownJson.write(known), until: Math.ceil(now + noteMs) };
 }
 
 /** Hashed: a host name may identify a person, and notes outlive what is deleted of an owner. */
 async function keyOf(name: string): Promise<string> {
-  const digest = await crypto.subtle.digest("SHA-256", new TextEncoder().encode(name));
-  return `push ${toBase64Url(new Uint8Array(digest))}`;
+  return `push ${toBase64Url(await sha256(name))}`;
 }
 
 /** `undefined`: a note of a release that writes others. */
 function readKnown(value: string | undefined): Known | undefined {
   if (value === undefined) return undefined;
-  const known = JSON.parse(value) as Known;
+  const known = knownJson.read(value);
   const { succeeded, at, failures, pause, until, allowed, takes } = known;
   const isKnown = [at, failures, pause, until, allowed, takes].every(Number.isFinite);
   return typeof succeeded === "boolean" && isKnown ? known : undefined;

@@ -18,6 +18,7 @@ import type { Health } from "./circuit.ts";
 import type { PushEvent } from "./events.ts";
 import type { PushSecrets, PushSettings, PushSigner } from "./port.ts";
 import type { StoredConfig } from "./stored.ts";
+import { isObject } from "@parley/a2a/internal/model/schema";
 
 /* One attempt to deliver: body, headers, the request, what its answer means, and when to retry (docs/decisions/webhooks.md). */
 
@@ -67,7 +68,6 @@ function empty({ artifactId }: Artifact): Artifact {
   return { artifactId, parts: [{ text: "" }] };
 }
 
-/** What is sent. */
 export interface PushMessage {
   /** The `webhook-id`. */
   readonly id: string;
@@ -158,7 +158,6 @@ export type Answer =
   /** Aborted by this server. */
   | { readonly kind: "aborted" };
 
-/** Dependencies of `post`. */
 export interface Post {
   readonly fetchFor: FetchFor;
   readonly clock: Clock;
@@ -224,8 +223,8 @@ function reasonOf(error: A2AError, url: string): string {
 
 /** A code of Node or its TLS, such as `ECONNREFUSED` and `DEPTH_ZERO_SELF_SIGNED_CERT`. Messages may have addresses. */
 function codeOf(cause: unknown): string | undefined {
-  for (let at = cause, depth = 0; depth < 4 && typeof at === "object" && at !== null; depth += 1) {
-    const { code, cause: next } = at as { readonly code?: unknown; readonly cause?: unknown };
+  for (let at = cause, depth = 0; depth < 4 && isObject(at); depth += 1) {
+    const { code, cause: next } = at;
     if (typeof code === "string" && /^[A-Z][A-Z0-9_]{2,63}$/.test(code)) return code;
     at = next;
   }

@@ -1,6 +1,7 @@
 import { utf8Length } from "@parley/a2a/internal/base/index";
-import { featureBounds, type FeatureState } from "../store/index.ts";
+import { featureBounds } from "../store/index.ts";
 import type { PushProblem, RefusedDelivery } from "./port.ts";
+import { storedJson, type StoredJson } from "@parley/a2a/internal/base/stored-json";
 
 /* How a config is stored: as a row of a feature, with its task (docs/decisions/webhooks.md). */
 
@@ -57,23 +58,25 @@ export interface StoredConfig {
   readonly holder?: string;
 }
 
+export const configJson: StoredJson<StoredConfig> = storedJson();
+
 /** How far a config has come. */
 export type Position = Pick<StoredConfig, "cursor" | "state" | "generation" | "chunks">;
 
 /** Reads a value. `undefined`: not that of a config. */
 export function readConfig(value: string): StoredConfig | undefined {
-  const config = JSON.parse(value) as Partial<StoredConfig> | null;
+  const config: StoredConfig | null = configJson.read(value);
   const isConfig =
     typeof config === "object" &&
     config !== null &&
     [config.url, config.version, config.nonce].every((each) => typeof each === "string") &&
     [config.cursor, config.sequence, config.delivered].every(Number.isSafeInteger);
-  return isConfig ? (config as StoredConfig) : undefined;
+  return isConfig ? config : undefined;
 }
 
 /** Writes a value. If it would be too large for a store, the oldest refused events are dropped. */
 export function writeConfig(config: StoredConfig): string {
-  const value = JSON.stringify(config);
+  const value = configJson.write(config);
   const { refused = [], ...rest } = config;
   if (refused.length === 0 || utf8Length(value) <= featureBounds.value) return value;
   return writeConfig(refused.length === 1 ? rest : { ...rest, refused: refused.slice(1) });
@@ -93,9 +96,4 @@ export function moved(config: StoredConfig, position: Position): StoredConfig {
 export function nextAgain({ again = [], refused = [] }: StoredConfig): RefusedDelivery | undefined {
   const seq = again.find((each) => refused.some((event) => event.seq === each));
   return refused.find((event) => event.seq === seq);
-}
-
-/** What a row is compared by. */
-export function stateOf({ value, due }: FeatureState): FeatureState {
-  return due === undefined ? { value } : { value, due };
 }

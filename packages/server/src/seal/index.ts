@@ -1,10 +1,10 @@
 import type { Bytes, WebKey } from "@parley/a2a/internal/base/index";
 import { fromCanonicalBase64 } from "@parley/a2a/internal/base/bytes";
 import { toBase64 } from "@parley/a2a/internal/model/index";
+import type { StoredJson } from "@parley/a2a/internal/base/stored-json";
 
 /* Secrets are stored sealed with AES-256-GCM, so that a copy of the database does not reveal them. Keys are derived from those of the server. */
 
-/** A key that seals. */
 export interface SealKey {
   /** May be stored beside what the key sealed. */
   readonly id: string;
@@ -19,8 +19,8 @@ export type SealKeyring = () => Promise<readonly [SealKey, ...SealKey[]]>;
 export interface Seal {
   /** Seals a value with the first key, bound to what it belongs to. The text is key id, initialization vector and sealed bytes, separated by dots. */
   seal(value: unknown, bound: readonly string[]): Promise<string>;
-  /** Opens with the key that sealed. Rejects if the text was changed, was bound to something else, or its key is unknown. */
-  open(text: string, bound: readonly string[]): Promise<unknown>;
+  /** Opens with the key that sealed; `json` reads the value. Rejects if the text was changed, was bound to something else, or its key is unknown. */
+  open<Value>(text: string, bound: readonly string[], json: StoredJson<Value>): Promise<Value>;
 }
 
 const ivBytes = 12;
@@ -35,7 +35,7 @@ export function createSeal(keyring: SealKeyring): Seal {
       const sealed = await crypto.subtle.encrypt(algorithm(iv, bound), seal, plain);
       return [id, toBase64(iv), toBase64(sealed)].join(".");
     },
-    async open(text, bound) {
+    async open(text, bound, json) {
       const [id, ...rest] = text.split(".");
       const key = (await keyring()).find((each) => each.id === id);
       if (key === undefined) throw new Error("sealed with a key that this server does not have");
@@ -43,7 +43,7 @@ export function createSeal(keyring: SealKeyring): Seal {
       if (iv === undefined || sealed === undefined || more.length > 0) throw new Error("the sealed text is malformed");
       try {
         const plain = await crypto.subtle.decrypt(algorithm(iv, bound), key.seal, sealed);
-        return JSON.parse(new TextDecoder().decode(plain)) as unknown;
+        return json.read(new TextDecoder().decode(plain));
       } catch (cause) {
         throw new Error("it was changed, or sealed for something else", { cause });
       }
@@ -64,7 +64,6 @@ export function sealKeyring([first, ...others]: readonly [Bytes, ...Bytes[]], pu
   return () => (derived ??= Promise.all([derive(first), ...others.map(derive)]));
 }
 
-/** The key to derive from. */
 export function hkdfRoot(bytes: Bytes): Promise<WebKey> {
   return crypto.subtle.importKey("raw", bytes, "HKDF", false, ["deriveBits", "deriveKey"]);
 }

@@ -1,6 +1,6 @@
 import { skillInMetadata } from "@parley/a2a/internal/auth/guarded";
 import type { AuthenticationPlace, Authenticator, SkillOf } from "@parley/a2a/internal/auth/port";
-import { withoutSlashes } from "@parley/a2a/internal/base/index";
+import { withoutQuery, withoutSlashes } from "@parley/a2a/internal/base/index";
 import { isObject } from "@parley/a2a/internal/model/schema";
 import {
   anonymous,
@@ -16,7 +16,6 @@ import type { HostOptions } from "./options.ts";
 
 /* The option `authenticator` of a handler: who calls, what each agent demands, and the metadata of the agents as resources. */
 
-/** Where a host is. */
 export interface HostPlace {
   /** The public URL, without a slash at its end. */
   readonly publicUrl: string;
@@ -134,7 +133,7 @@ function placesOf(
     return any;
   };
   return (url) => {
-    const path = url.split("?", 1)[0] as string;
+    const path = withoutQuery(url);
     const { resources, metadataUrl } = resourceOf(path);
     return {
       resources,

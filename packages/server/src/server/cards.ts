@@ -1,6 +1,5 @@
 import { BoundedMap, memoryOf } from "@parley/a2a/internal/base/bounded-map";
 import type { Clock } from "@parley/a2a/internal/base/index";
-import type { PrivateCardKey, PublicCardKey } from "@parley/a2a/internal/cards/port";
 import { A2AError, hasCode, type AgentCard, type AgentCardSignature } from "@parley/a2a/internal/model/index";
 import { isObject } from "@parley/a2a/internal/model/schema";
 import {
@@ -17,31 +16,17 @@ import { cannotServe } from "@parley/a2a/internal/transport/server/binding";
 import type { Codec } from "@parley/a2a/internal/wire/codec";
 import type { Authentication } from "./authentication.ts";
 import type { MountedAgent } from "./mounted.ts";
-import type { HostOptions } from "./options.ts";
+import type { HostOptions, SignCards } from "./options.ts";
 
 /* The option `signCards` of a handler. What signs is loaded with the first card. */
 
 /** Path of the public keys, below the path of the public URL. */
 const cardKeysPath = "/.well-known/card-keys.json";
 
-/**
- * How a server signs its cards. The public keys are published at `/.well-known/card-keys.json` below `publicUrl`, which the signatures
- * name as `jku`.
- */
-export interface SignCards {
-  /** The keys, as `makeCardKey()` makes them. Each of them signs each card, so that a new key can be added before an old one goes. */
-  readonly keys: readonly PrivateCardKey[];
-  /** Public keys of earlier times, which stay published as long as clients keep cards that these have signed. Default: none. */
-  readonly retired?: readonly PublicCardKey[];
-  /** See `SignCardOptions.reduced`. Default true. */
-  readonly reduced?: boolean;
-}
-
 /** Signs the cards of a server. */
 export interface CardSigner {
   /** The card with signatures of each version that it is written in. */
   sign(card: AgentCard): Promise<AgentCard>;
-  /** The public keys. */
   readonly document: PublicDocument;
 }
 
@@ -116,22 +101,6 @@ function areKeys(list: unknown, arePrivate: boolean): list is readonly object[] 
 }
 
 /* The option `cardReaders` of a handler: who may read the public cards, and the pages that show them. */
-
-/** A caller who asks for the public card of an agent. */
-export interface CardReader {
-  /** The caller that the authenticator returned. `anonymous` if `anyone()` is among the authenticators and the caller is unknown. */
-  readonly principal: Principal;
-  /** The id of the agent (`AgentMount.id`). */
-  readonly agent: string;
-}
-
-/**
- * Who may read the public cards.
- * - `anyone`: all who reach the server.
- * - `authenticated`: callers whom the authenticator accepts for the agent. Others get 401.
- * - a function: of these callers, those for whom it returns true. Others get 403, and strangers 401.
- */
-export type CardReaders = "anyone" | "authenticated" | ((reader: CardReader) => boolean | Promise<boolean>);
 
 /**
  * Checks the readers of the card of an agent; `undefined` where anyone may read it.

@@ -6,12 +6,19 @@ import type { CorsOptions } from "@parley/a2a/internal/transport/server/origins"
 import type { BlobOptions } from "../blobs/port.ts";
 import type { DedupeOptions, EngineOptions, LeaseOptions, RetentionOptions, TaskTimes } from "../engine/index.ts";
 import type { InTaskOptions } from "../intask/index.ts";
-import type { Rate, RateLimits } from "../limits/index.ts";
+import type { RateLimits } from "../limits/port.ts";
 import type { PushOptions } from "../push/index.ts";
-import type { SignCards } from "./cards.ts";
 import type { HealthOptions } from "./health.ts";
-import type { AgentMount, HandlerLimits, HandlerOptions, HostedService, HostOptions } from "./options.ts";
-import type { RouteMount } from "./routes.ts";
+import type {
+  AgentMount,
+  HandlerLimits,
+  HandlerOptions,
+  HostedService,
+  HostOptions,
+  RouteMount,
+  SignCards,
+} from "./options.ts";
+import { isObject } from "@parley/a2a/internal/model/schema";
 
 /* What options are refused, for callers without types. The names of options are data, which the compiler holds to the types. */
 
@@ -140,10 +147,14 @@ const ofRoute = { path: 1, access: 1, answer: 1 } satisfies OptionNames<RouteMou
  * @param own - The names of the host's own options.
  * @throws A2AError `InvalidParams`, which names what was probably meant.
  */
-export function checkHandlerOptions(of: string, options: object, own: Readonly<Record<string, 1>> = {}): void {
+export function checkHandlerOptions(
+  of: string,
+  options: Pick<HandlerOptions, "push" | "retention">,
+  own: Readonly<Record<string, 1>> = {},
+): void {
   checkNames(of, options, { ...ofHandler, ...own });
-  const { push, retention } = options as Pick<HandlerOptions, "push" | "retention">;
-  if (isObject(push)) checkNested("push.net", push.net, ofNet);
+  const { push, retention } = options;
+  if (isObject(push)) checkNested("push.net", push["net"], ofNet);
   for (const [id, times] of Object.entries(retention?.agents ?? {}))
     checkNested(`retention.agents[${JSON.stringify(id)}]`, times, taskTimes);
 }
@@ -155,16 +166,12 @@ export function checkHostOptions(of: string, options: object): void {
 
 function checkNames(of: string, options: object, known: Readonly<Record<string, 1>>): void {
   checkOptions(of, options, known, meantBy);
-  const given = options as Readonly<Record<string, unknown>>;
-  for (const [name, members] of Object.entries(nested)) checkNested(name, given[name], members);
+  const given = new Map(Object.entries<unknown>({ ...options }));
+  for (const [name, members] of Object.entries(nested)) checkNested(name, given.get(name), members);
 }
 
 function checkNested(of: string, given: unknown, known: Readonly<Record<string, 1>>): void {
   if (isObject(given)) checkOptions(of, given, known, meantBy);
-}
-
-function isObject<T>(value: T): value is T & object {
-  return typeof value === "object" && value !== null;
 }
 
 /** The routes of a list. JavaScript callers can pass anything. */
@@ -185,7 +192,8 @@ export function mountsOf<Mount extends AgentMount | HostedService>(
   agents: Agent | Mount | readonly Mount[],
 ): readonly (Mount | AgentMount)[] {
   if (isAgent(agents)) return [{ agent: agents }];
-  const mounts = (Array.isArray(agents) ? agents : [agents]) as readonly Mount[];
+  const isList = (given: Mount | readonly Mount[]): given is readonly Mount[] => Array.isArray(given);
+  const mounts = isList(agents) ? agents : [agents];
   for (const mount of mounts) checkMount(mount);
   return mounts;
 }
@@ -259,14 +267,6 @@ export function checkStore(store: Partial<Store> | undefined): void {
   throw cannotServe("store", `has no method ${missing}(). ${reason}`);
 }
 
-export function checkIds(ids: readonly string[]): void {
-  const twice = ids.find((id, at) => ids.indexOf(id) !== at);
-  if (twice === undefined) return;
-  const reason =
-    "The store finds the tasks of an agent by this id, which is its path and tenant where none is set. Give each agent a path or an id of its own";
-  throw cannotServe("id", `${JSON.stringify(twice)} is the id of two agents. ${reason}`);
-}
-
 /* A limit that is not known would limit nothing. The compiler says which names are missing here. */
 
 const limitNames: Readonly<Record<keyof HandlerLimits, true>> = {
@@ -306,7 +306,7 @@ const rateNames: Readonly<Record<keyof RateLimits, true>> = {
  */
 export function checkLimits({ rate, ...limits }: HandlerLimits = {}): void {
   checkLimitNames("limits", limits, limitNames);
-  for (const [name, value] of Object.entries(limits) as [string, unknown][]) {
+  for (const [name, value] of Object.entries<unknown>(limits)) {
     if (value === undefined || (typeof value === "number" && value >= 1)) continue;
     // `JSON.stringify` writes NaN as null, and throws for a bigint.
     const given =
@@ -320,13 +320,13 @@ function checkRates({ shared, ...limits }: RateLimits = {}): void {
   checkLimitNames("limits.rate", limits, rateNames);
   if (shared !== undefined && typeof shared !== "boolean")
     throw cannotServe("limits.rate.shared", "must be true or false");
-  for (const [name, limit] of Object.entries(limits) as [string, Partial<Rate> | false | undefined][]) {
+  for (const [name, limit] of Object.entries<unknown>(limits)) {
     if (limit === undefined || limit === false) continue;
-    if (typeof limit !== "object" || limit === null)
+    if (!isObject(limit))
       throw cannotServe(`limits.rate.${name}`, "must be { requests, per }, or an object with a function take()");
     if ("take" in limit) continue;
     for (const field of ["requests", "per"] as const) {
-      const value: unknown = limit[field];
+      const value = limit[field];
       if (typeof value === "number" && value >= 1 && value < Infinity) continue;
       throw cannotServe(`limits.rate.${name}.${field}`, "must be a number of at least 1");
     }

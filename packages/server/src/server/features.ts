@@ -18,8 +18,8 @@ import {
   type WebhooksParams,
 } from "@parley/a2a/internal/webhooks/names";
 import type { Codec } from "@parley/a2a/internal/wire/codec";
-import { lazyBlobs, type BlobDeps, type BlobSettings, type LazyBlobs } from "../blobs/lazy.ts";
-import type { BlobOptions } from "../blobs/port.ts";
+import { lazyBlobs, type LazyBlobs } from "../blobs/lazy.ts";
+import type { BlobDeps, BlobOptions, BlobSettings } from "../blobs/port.ts";
 import type { Authorizations, InTaskOptions, InTaskSettings } from "../intask/index.ts";
 import type { Outbox, OutboxHost, PushOptions, PushSettings } from "../push/index.ts";
 import { sealKeyring, type SealKeyring } from "../seal/index.ts";
@@ -65,7 +65,7 @@ export function pushSettingsOf(
   if (typeof options !== "object" || options === null)
     throw cannotServe("push", "must be true, or an object of options");
   const { mutualTls } = options;
-  if (mutualTls !== undefined && typeof (mutualTls as { readonly fetch?: unknown } | null)?.fetch !== "function") {
+  if (mutualTls !== undefined && typeof mutualTls?.fetch !== "function") {
     throw cannotServe(
       "push.mutualTls",
       "must be a dialer with a client certificate: nodeDialer({ tls: { cert, key } })",
@@ -128,8 +128,8 @@ export function pushOutbox(settings: PushSettings, codecs: readonly [Codec, ...C
           .catch((cause: unknown) => host.logger.error("Failed to load webhooks", { cause }))
           .finally(() => (isLoaded = true));
       },
-      look: () => outbox?.look(),
-      takeOver: () => outbox?.takeOver(),
+      poll: () => outbox?.poll(),
+      reclaim: () => outbox?.reclaim(),
       get isBusy() {
         return loading !== undefined && (!isLoaded || outbox?.isBusy === true);
       },
@@ -138,7 +138,7 @@ export function pushOutbox(settings: PushSettings, codecs: readonly [Codec, ...C
         await loading;
         await outbox?.stop(grace);
       },
-      // What is stored before it is loaded is found by its first look.
+      // What is stored before it is loaded is found by its first poll.
       stored: (item) => outbox?.stored(item),
     };
   };
@@ -282,7 +282,7 @@ const messageBytes = 1.5 * 2 ** 30;
 const methods = ["put", "get", "delete", "list"] as const;
 
 function settingsOf(options: BlobOptions, { publicUrl, pushKeys }: BlobHost): BlobSettings {
-  const store = (options as Partial<BlobOptions> | null)?.store;
+  const store: BlobOptions["store"] | undefined = options?.store;
   const missing = methods.find((name) => typeof store?.[name] !== "function");
   if (store === undefined || missing !== undefined) {
     throw cannotServe("blobs.store", "must be a store of files: fileBlobs() of @parley/node, or s3Blobs()");

@@ -3,7 +3,9 @@ import { A2AError } from "@parley/a2a/internal/model/index";
 import type { HostPrincipal, RequestFacts, UniversalHandler } from "@parley/a2a/internal/protocol/index";
 import { toFetch, type Attend, type FetchFacts } from "@parley/a2a/internal/transport/server/fetch";
 import type { Engine } from "../engine/index.ts";
-import type { Handler } from "./options.ts";
+import type { WaitUntil } from "./options.ts";
+import type { Handler, Wake, WakeOptions } from "./port.ts";
+import { pause } from "@parley/a2a/internal/base/async";
 
 /* A handler in frameworks of the Fetch API, and on platforms that run code only for requests, alarms and cron triggers. */
 
@@ -50,37 +52,6 @@ export function fetchMount<Platform extends readonly unknown[] = readonly []>(
   const factsOf: FetchFacts = (request, ...platform) => tell(request, platform as unknown as Platform);
   const answer = toFetch(handle, factsOf, host.logger, host.attend);
   return (request, ...platform) => answer(request, ...platform);
-}
-
-/**
- * Passes work to the platform, which lets it run after the answer. `platform` is what the runtime passes to `fetch` in addition to the
- * request.
- *
- * @param work - Resolves when nothing runs here any more. Never rejects.
- *
- * @example
- * ```ts
- * const inWorkers: WaitUntil = (work, _env, ctx) => (ctx as { waitUntil(work: Promise<void>): void }).waitUntil(work);
- * ```
- */
-export type WaitUntil = (work: Promise<void>, ...platform: readonly unknown[]) => void;
-
-/** Options of `Handler.wake()`. */
-export interface WakeOptions {
-  /**
-   * How long to wait at most for turns and webhooks that are under way, in milliseconds. Set it to what the platform allows, since what
-   * is under way stops where the platform ends the call. Default 0.
-   */
-  readonly wait?: number;
-}
-
-/** What `Handler.wake()` found. */
-export interface Wake {
-  /**
-   * When to call `wake()` again at the latest, in milliseconds since the Unix epoch: a webhook is due then, or a lease ends. Absent:
-   * nothing waits. Also call it once a day, to delete what is too old.
-   */
-  readonly next?: number;
 }
 
 /** Longest pause between two looks whether something still runs, in milliseconds. */
@@ -137,14 +108,10 @@ export async function wakeEngine(
   for (let ms = 1; engine.isBusy() && !engine.isClosed(); ms = Math.min(2 * ms, longestPause)) {
     const left = end - clock.elapsed();
     if (left <= 0) break;
+    // A timer of this call: Workers end the timers of a request with it.
     await pause(clock, Math.min(ms, left));
     await engine.round();
   }
   const next = await engine.nextDue();
   return next === undefined ? {} : { next };
-}
-
-/** A timer of the call that waits: Workers end the timers of a request with it. */
-function pause(clock: Clock, ms: number): Promise<void> {
-  return new Promise((resolve) => void clock.after(ms, resolve));
 }

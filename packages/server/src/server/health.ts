@@ -1,8 +1,9 @@
-import { deferred, type Clock, type Logger } from "@parley/a2a/internal/base/index";
+import type { Clock, Logger } from "@parley/a2a/internal/base/index";
 import type { UniversalRequest, UniversalResponse } from "@parley/a2a/internal/protocol/index";
 import type { EngineOptions } from "../engine/index.ts";
 import type { PublicEndpoint } from "@parley/a2a/internal/transport/router/router";
 import { cannotServe } from "@parley/a2a/internal/transport/server/binding";
+import { endsWithin } from "@parley/a2a/internal/base/async";
 
 /* The option `health` of a handler: what probes ask. */
 
@@ -94,12 +95,7 @@ export class ReadinessCheck {
   async #inTime(): Promise<void> {
     const checking = (this.#checking ??= this.#begin());
     const left = checking.begun + benefit - this.#clock.elapsed();
-    if (left > 0) {
-      const late = deferred<void>();
-      const clear = this.#clock.after(Math.min(patience, left), () => late.resolve());
-      await Promise.race([checking.end, late.promise]);
-      clear();
-    }
+    if (left > 0) await endsWithin(this.#clock, Math.min(patience, left), checking.end);
     if (this.#checking !== checking || this.#clock.elapsed() - checking.begun < benefit) return;
     checking.giveUp.abort();
     this.#learn("The store takes too long");

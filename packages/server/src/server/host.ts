@@ -40,14 +40,15 @@ import { probesOf, type ReadinessCheck } from "./health.ts";
 import { operationsWith } from "./methods.ts";
 import { isRun, type AnyMount, type MountedAgent } from "./mounted.ts";
 import { checkIds, HostMounts, servedAgent, withCards, type Backing, type MountsInit, type Served } from "./mounts.ts";
-import type { AgentMount, Host } from "./options.ts";
+import { ForeignCalls } from "./open-work.ts";
+import type { AgentMount } from "./options.ts";
+import type { Host } from "./port.ts";
 import { besideRoutes, routesOf } from "./routes.ts";
-import { ForeignCalls, type Callers, type Services } from "./services.ts";
+import type { Callers, Services } from "./services.ts";
 import { originsOf, type HostSettings } from "./settings.ts";
 
 /* The last stage: services behind bindings, cards, routes and probes. Nothing here knows an engine. */
 
-/** What a host is made of. */
 export interface HostParts extends Pick<MountsInit, "mounted"> {
   readonly settings: HostSettings;
   readonly callers: Callers;
@@ -55,7 +56,6 @@ export interface HostParts extends Pick<MountsInit, "mounted"> {
   readonly readiness: ReadinessCheck;
   /** Runs an agent. Absent: every agent is a service of its own. */
   run?(agent: MountedAgent, mount: AgentMount): Backing;
-  /** The methods of extensions. */
   readonly methods?: readonly MethodRoute[];
   /** Memory of bodies that are being received. Default: that of the option. */
   readonly unfinishedBytes?: number | undefined;
@@ -85,7 +85,7 @@ export function openHost<Mount extends AnyMount>(agents: readonly MountedAgent[]
   const { settings, callers, readiness, services, attend } = parts;
   const { options, bindings, clock, onRefused } = settings;
   const gateOf = cardGates(options, callers, callers.admitted, { audit: onRefused, clock });
-  const foreign = new ForeignCalls(settings);
+  const foreign = new ForeignCalls(settings.closing.signal, settings.open);
   const init: MountsInit = { settings, gateOf, mounted: parts.mounted, backing: backingOf(parts, foreign), services };
   const all = agents.map((agent) => servedAgent(agent, init));
   checkIds(all.map(({ agent }) => agent.id));

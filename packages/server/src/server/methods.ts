@@ -112,13 +112,12 @@ export function operationsWith(methods: readonly MethodRoute[] = []): OperationT
 function overlap(one: RestRoute["path"], other: RestRoute["path"]): boolean {
   const [mine, theirs] = [one.split("/"), other.split("/")];
   if (mine.length !== theirs.length) return false;
-  return mine.every((segment, at) => segmentsMeet(segment, theirs[at] as string));
+  return mine.every((segment, at) => segmentsMeet(segment, theirs[at] ?? ""));
 }
 
 function segmentsMeet(one: string, other: string): boolean {
   const [first, second] = [verbOf(one), verbOf(other)];
-  if (first === undefined && second === undefined) return one === other;
-  if (first === undefined) return one.endsWith(second as string);
+  if (first === undefined) return second === undefined ? one === other : one.endsWith(second);
   if (second === undefined) return other.endsWith(first);
   // `/tasks/{id}:cancel` comes before `/tasks/{id}`, so only equal verbs meet.
   return first === second;

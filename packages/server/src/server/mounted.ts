@@ -1,24 +1,21 @@
 import type { Authenticator } from "@parley/a2a/internal/auth/index";
-import type { AgentCard, AgentExtension } from "@parley/a2a/internal/model/index";
-import type { EngineOptions } from "../engine/index.ts";
+import type { AgentExtension } from "@parley/a2a/internal/model/index";
 import { declarationsOf } from "@parley/a2a/internal/extensions/activation";
 import {
   idempotentSendExtension,
   inlineFilesExtension,
   resumeExtension,
-  type AgentService,
   type AnyExtension,
-  type Interceptor,
-  type Principal,
 } from "@parley/a2a/internal/protocol/index";
-import { buildCard, cardPath, interfacesOf, type CardGate } from "@parley/a2a/internal/transport/discovery/handler";
+import { buildCard, cardPath, interfacesOf } from "@parley/a2a/internal/transport/discovery/handler";
 import { mapValues, withoutSlashes } from "@parley/a2a/internal/base/index";
-import type { InterfacePaths, ServiceMount } from "@parley/a2a/internal/transport/router/claims";
+import type { InterfacePaths } from "@parley/a2a/internal/transport/router/claims";
 import { cannotServe, type ServerBinding } from "@parley/a2a/internal/transport/server/binding";
 import { webhooksExtension, type WebhooksParams } from "@parley/a2a/internal/webhooks/names";
 import type { Codec } from "@parley/a2a/internal/wire/codec";
-import type { CardSigner } from "./cards.ts";
-import type { AgentMount, HostedCard, HostedService, ServedAgent } from "./options.ts";
+import type { AgentMount, HostedCard, HostedService } from "./options.ts";
+import type { ServedAgent } from "./port.ts";
+import { defined } from "@parley/a2a/internal/base/defined";
 
 /** What all agents of a server share. */
 export interface ServedBy {
@@ -38,7 +35,6 @@ export interface ServedBy {
   readonly blobs?: boolean;
 }
 
-/** An agent at its address, with its mount. */
 export interface MountedAgent extends ServedAgent {
   readonly mount: AnyMount;
   /** What its own part of the card is made from. */
@@ -76,7 +72,7 @@ export function mountedAgent(mount: AnyMount, by: ServedBy): MountedAgent {
   }
   const url = by.publicUrl + withoutSlashes(path);
   const label = labelOf(mount);
-  const address = { url, ...(tenant !== undefined && { tenant }), ...(label !== undefined && { label }) };
+  const address = { url, ...defined({ tenant, label }) };
   const card = buildCard(description, {
     interfaces: interfacesOf(by.bindings, by.codecs, address, tidy(mount.interfaces)),
     ...(authenticator !== undefined && {
@@ -91,7 +87,7 @@ export function mountedAgent(mount: AnyMount, by: ServedBy): MountedAgent {
   return {
     id: id ?? `${withoutSlashes(path) || "/"}${prefix}`,
     url,
-    ...(tenant !== undefined && { tenant }),
+    ...defined({ tenant }),
     cardUrl: `${url}${prefix}${cardPath}`,
     card,
     mount,
@@ -150,47 +146,6 @@ function labelOf({ path = "", tenant }: AnyMount): string | undefined {
 }
 
 /** Paths without slashes at their ends. */
-function tidy(paths: InterfacePaths = {}): InterfacePaths {
+export function tidy(paths: InterfacePaths = {}): InterfacePaths {
   return mapValues(paths, withoutSlashes);
-}
-
-/** The agent for the engine. `guard`: puts its service behind the checks of callers. */
-export function engineAgent(
-  { id, card }: MountedAgent,
-  { agent, extendedCard }: AgentMount,
-  signer: CardSigner | undefined,
-  guard: Interceptor | undefined,
-): EngineOptions["agents"][number] {
-  const extended = async (principal: Principal): Promise<AgentCard> => {
-    const own = (await extendedCard?.(card, principal)) ?? card;
-    return signer === undefined ? own : signer.sign(own);
-  };
-  return {
-    id,
-    agent,
-    card,
-    ...(guard !== undefined && { guard }),
-    ...(extendedCard !== undefined && { extendedCard: extended }),
-  };
-}
-
-/** The agent for the router. `basePath` is before every path. */
-export function serviceMount(
-  basePath: string,
-  { card, mount }: MountedAgent,
-  service: AgentService,
-  signer: CardSigner | undefined,
-  gate: CardGate | undefined,
-): ServiceMount {
-  const { path = "", tenant, interfaces, cardPaths } = mount;
-  return {
-    path: basePath + withoutSlashes(path),
-    ...(tenant !== undefined && { tenant }),
-    interfaces: tidy(interfaces),
-    ...(cardPaths !== undefined && { cardPaths }),
-    service,
-    card,
-    ...(signer !== undefined && { signedCard: () => signer.sign(card) }),
-    ...(gate !== undefined && { gate }),
-  };
 }

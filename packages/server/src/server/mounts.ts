@@ -1,3 +1,4 @@
+import { withoutSlashes } from "@parley/a2a/internal/base/index";
 import { A2AError, type AgentCard } from "@parley/a2a/internal/model/index";
 import type { AgentService, AnyExtension } from "@parley/a2a/internal/protocol/index";
 import type { CardGate } from "@parley/a2a/internal/transport/discovery/handler";
@@ -6,10 +7,11 @@ import type { ServiceMount } from "@parley/a2a/internal/transport/router/claims"
 import { cannotServe } from "@parley/a2a/internal/transport/server/binding";
 import type { OpenCalls } from "@parley/a2a/internal/transport/server/context";
 import { mountsOf } from "./checks.ts";
-import { isRun, serviceMount, type AnyMount, type MountedAgent } from "./mounted.ts";
-import type { Mounts, ServedAgent } from "./options.ts";
+import { isRun, tidy, type AnyMount, type MountedAgent } from "./mounted.ts";
+import type { Mounts, ServedAgent } from "./port.ts";
 import type { Services } from "./services.ts";
 import type { HostSettings } from "./settings.ts";
+import { defined } from "@parley/a2a/internal/base/defined";
 
 /* The agents that a host serves at a time, and how they change while it serves. */
 
@@ -33,7 +35,6 @@ export interface MountsInit {
   readonly gateOf: ((agent: MountedAgent) => CardGate) | undefined;
 }
 
-/** An agent that is served. */
 export interface Served {
   readonly agent: MountedAgent;
   readonly backing: Backing;
@@ -47,7 +48,6 @@ export interface Served {
 /** Serves another set of agents, or throws and changes nothing. */
 export type Switch = (all: readonly Served[]) => void;
 
-/** The agents of a host. */
 export class HostMounts<Mount extends AnyMount> implements Mounts<Mount> {
   readonly #calls: OpenCalls;
   readonly #init: MountsInit;
@@ -120,7 +120,6 @@ export class HostMounts<Mount extends AnyMount> implements Mounts<Mount> {
   }
 }
 
-/** An agent, ready to be served. */
 export function servedAgent(agent: MountedAgent, init: MountsInit): Served {
   const { settings, gateOf } = init;
   const backing = init.backing(agent);
@@ -129,7 +128,7 @@ export function servedAgent(agent: MountedAgent, init: MountsInit): Served {
     agent,
     backing,
     service,
-    mount: serviceMount(settings.basePath, agent, service, settings.signer, gateOf?.(agent)),
+    mount: serviceMount(agent, service, settings, gateOf?.(agent)),
     hosts: hostsOf(agent.card),
   };
 }
@@ -146,7 +145,24 @@ export function checkIds(ids: readonly string[]): void {
   }
 }
 
-/** The agents with these cards. */
 export function withCards(all: readonly MountedAgent[], cards: ReadonlySet<AgentCard>): readonly MountedAgent[] {
   return all.filter(({ card }) => cards.has(card));
+}
+
+/** The agent for the router. */
+function serviceMount(
+  { card, mount }: MountedAgent,
+  service: AgentService,
+  { basePath, signer }: HostSettings,
+  gate: CardGate | undefined,
+): ServiceMount {
+  const { path = "", tenant, interfaces, cardPaths } = mount;
+  return {
+    path: basePath + withoutSlashes(path),
+    interfaces: tidy(interfaces),
+    service,
+    card,
+    ...(signer !== undefined && { signedCard: () => signer.sign(card) }),
+    ...defined({ tenant, cardPaths, gate }),
+  };
 }

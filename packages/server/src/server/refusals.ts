@@ -6,6 +6,7 @@ import {
   type AuditRecord,
   type UniversalRequest,
 } from "@parley/a2a/internal/protocol/index";
+import { defined } from "@parley/a2a/internal/base/defined";
 
 /* The log of refused requests. Anyone can be refused as often as they like: a flood is one line a minute. */
 
@@ -29,12 +30,9 @@ interface Refusal extends Omit<Partial<AuditRecord>, "event" | "time" | "outcome
 }
 
 interface Caller {
-  /** The last refusal of this caller. */
   last: Refusal;
   count: number;
 }
-
-const events: ReadonlySet<string> = new Set(["authentication", "authorization", "limit"]);
 
 /** Logs refused requests at `warn`: the first one at once, then at most one line a minute with counts. */
 export class RefusalLog {
@@ -58,7 +56,8 @@ export class RefusalLog {
 
   /** Takes audit records. Those of refused callers count. */
   readonly audit: Audit = ({ event, outcome, time: _, ...about }) => {
-    if (outcome === "refused" && events.has(event)) this.#add({ ...about, event: event as RefusalEvent });
+    if (outcome !== "refused") return;
+    if (event === "authentication" || event === "authorization" || event === "limit") this.#add({ ...about, event });
   };
 
   /** A request that names a host, or comes from a page, that is not in `allowedHosts`. */
@@ -106,12 +105,8 @@ export class RefusalLog {
     const seconds = Math.round((now - this.#since) / 1000);
     this.#quietUntil = now + interval;
     const counted = Object.fromEntries(this.#counts);
-    this.#logger.warn("Refused requests", {
-      count,
-      ...(seconds > 0 && { seconds }),
-      ...counted,
-      ...this.#listed(count),
-    });
+    const fields = { count, ...(seconds > 0 && { seconds }), ...counted, ...this.#listed(count) };
+    this.#logger.warn("Refused requests", fields);
     this.#counts.clear();
     this.#callers.clear();
     this.#others = 0;
@@ -145,7 +140,7 @@ function fieldsOf({ event: _, ...fields }: Refusal): LogFields {
 function fromOf(request: UniversalRequest): Pick<Refusal, "address" | "origin"> {
   const origin = originOf(request.header("origin"));
   const address = request.facts?.remoteAddress;
-  return { ...(address !== undefined && { address }), ...(origin !== undefined && { origin }) };
+  return defined({ address, origin });
 }
 
 /** An origin as browsers send it (RFC 6454 §6.2). A program may send anything else, credentials among it, which is not logged. */

@@ -6,7 +6,6 @@ import {
   type BodyWriter,
   type ByteFlow,
   type Principal,
-  type RequestFacts,
   type UniversalHandler,
   type UniversalRequest,
   type UniversalResponse,
@@ -19,41 +18,6 @@ import type { Callers } from "./services.ts";
 import { originsOf, type HostSettings } from "./settings.ts";
 
 /* The option `routes` of a host: what the application answers beside the agents. */
-
-/** Answers a request of the application; `undefined`: it has nothing there. */
-export type Routes = (request: Request, facts: RequestFacts) => Response | undefined | Promise<Response | undefined>;
-
-/** Routes and pages at a path of their own, such as those of a console. */
-export interface RouteMount {
-  /** Their path below `publicUrl`, such as `/console`, with everything below it. It must not be an address of an agent. */
-  readonly path: string;
-  /**
-   * Who may call: callers whom the authenticator of the host accepts, or anyone. Default `"authenticated"`. Without an authenticator
-   * everyone is anonymous.
-   */
-  readonly access?: "anyone" | "authenticated";
-  /**
-   * Answers a request. Its URL has the origin of `publicUrl`. `undefined` is 404. Where it throws, the answer is 500 and the log has the cause.
-   */
-  readonly answer: (request: Request, context: RouteContext) => Response | undefined | Promise<Response | undefined>;
-}
-
-/** What a route gets beside its request. */
-export interface RouteContext {
-  /** Who calls. `anonymous` with `access: "anyone"`. */
-  readonly principal: Principal;
-  /** What the host knows of the client, such as its address. */
-  readonly facts: RequestFacts;
-  /** Aborted when the host begins to close. End streams then. */
-  readonly closing: AbortSignal;
-  /**
-   * A page in the style of the host's own, with headers that allow it no script.
-   *
-   * @param title - Plain text.
-   * @param content - HTML: escape what others have written.
-   */
-  page(title: string, content: string): Promise<Response>;
-}
 
 /** The routes of a host, by their paths. `undefined`: there are none. */
 export function routesOf(

@@ -14,7 +14,8 @@ import { cardSignerOf, type CardSigner } from "./cards.ts";
 import { checkCallers, checkLimits, checkRoutes } from "./checks.ts";
 import type { HandlerOptions, HostLimits, HostOptions } from "./options.ts";
 import { refusalLog, type RefusalLog } from "./refusals.ts";
-import { OpenWork } from "./services.ts";
+import { OpenWork } from "./open-work.ts";
+import { defined } from "@parley/a2a/internal/base/defined";
 
 /* The first stage of a host: its options, checked, with their defaults. */
 
@@ -99,11 +100,6 @@ export function hostSettings(
     closing: new AbortController(),
     open: new OpenWork(clock),
   };
-}
-
-/** Without members that are undefined, which would replace a default. */
-function defined<T extends object>(options: T): T {
-  return Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined)) as T;
 }
 
 /** Tells both, if there are two. */

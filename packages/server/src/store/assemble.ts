@@ -5,11 +5,13 @@ import {
   TaskFold,
   type NewRecord,
   type Task,
-  type TaskArtifactUpdateEvent,
   type TaskStatusUpdateEvent,
 } from "@parley/a2a/internal/model/index";
-import type { LoadOptions, TaskHead } from "./port.ts";
+import type { TaskHead } from "./append.ts";
+import type { LoadOptions } from "./queries.ts";
 import { snapshotFrom, taskFrom, type Fragments, type SnapshotText, type TaskText } from "./task-text.ts";
+import { storedJson } from "@parley/a2a/internal/base/stored-json";
+import { updateJson } from "./json.ts";
 
 /*
  * The fold of a log as JSON text, with the same result as `TaskFold`. The texts of the records are concatenated, and only what has to be merged
@@ -91,10 +93,14 @@ function joinTask(
   return joined;
 }
 
+const baseJson = storedJson<Task>();
+const statusJson = storedJson<TaskStatusUpdateEvent>();
+const idJson = storedJson<string>();
+
 /** The metadata of a task after all its status records, as JSON text. `undefined`: it has none. */
 function mergeMetadata({ base, metadata }: Pick<TaskPieces, "base" | "metadata">): string | undefined {
-  const fold = new TaskFold(JSON.parse(base) as Task);
-  for (const json of metadata) fold.apply({ statusUpdate: JSON.parse(json) as TaskStatusUpdateEvent });
+  const fold = new TaskFold(baseJson.read(base));
+  for (const json of metadata) fold.apply({ statusUpdate: statusJson.read(json) });
   const merged = fold.snapshot({ history: 0 }).metadata;
   return merged && JSON.stringify(merged);
 }
@@ -169,7 +175,7 @@ function* countingUpdates(updates: readonly string[]): Generator<Update, void> {
   for (const [index, json] of updates.entries()) {
     const update = membersOf(json);
     const artifact = membersOf(update.get("artifact") ?? "{}");
-    const artifactId = JSON.parse(artifact.get("artifactId") ?? '""') as string;
+    const artifactId = idJson.read(artifact.get("artifactId") ?? '""');
     const append = update.get("append") === "true";
     const step = { append, artifact: { artifactId }, lastChunk: update.get("lastChunk") === "true" };
     if (ledger.problem(step) !== undefined) continue;
@@ -224,7 +230,6 @@ function artifactOf({ rest, parts }: Growing): Fragments {
 
 /** Collects the parts of an artifact as JSON text. */
 interface PartTexts {
-  /** Adds the elements of an array. */
   add(array: string): void;
   /** Joined by commas. */
   texts(): readonly (Fragments | string)[];
@@ -246,7 +251,6 @@ class JoinedParts implements PartTexts {
 
 /** Adjacent texts that are one part. */
 interface TextRun {
-  /** The first part. */
   readonly first: string;
   /** Without their quotes. */
   readonly contents: string[];
@@ -289,7 +293,7 @@ function textRunOf(part: string): TextRun | undefined {
 
 /** Parses the updates, for chunks that change more than parts. */
 function foldArtifacts(updates: readonly string[], mergeTextParts: boolean): readonly Fragments[] {
-  const events = updates.map((json) => JSON.parse(json) as TaskArtifactUpdateEvent);
+  const events = updates.map((json) => updateJson.read(json));
   const empty = { id: events[0]?.taskId ?? "", status: { state: "TASK_STATE_WORKING" } } as const;
   const fold = new TaskFold(empty, { mergeTextParts });
   for (const artifactUpdate of events) fold.apply({ artifactUpdate });

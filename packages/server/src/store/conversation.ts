@@ -1,6 +1,7 @@
-import { TaskFold, type Artifact, type TaskArtifactUpdateEvent } from "@parley/a2a/internal/model/index";
+import { TaskFold, type TaskArtifactUpdateEvent } from "@parley/a2a/internal/model/index";
 import { PageBudget } from "./bounds.ts";
 import type { SaidArtifact } from "./port.ts";
+import { updateJson } from "./json.ts";
 
 /*
  * Selects the messages and artifacts that a query of a conversation returns, the same in every store. It goes backwards from the newest entry
@@ -83,15 +84,14 @@ export function* pickNewestSteps<TaskRef, Wait>(
     if (newest !== undefined && (message === undefined || follows(newest, message))) {
       if (!budget.take(newest.chunk.bytes)) break;
       yield* waitFor(newest.from, budget.left);
-      const update = JSON.parse(newest.from.take(budget.left)) as TaskArtifactUpdateEvent;
+      const update = updateJson.read(newest.from.take(budget.left));
       const name = JSON.stringify([update.taskId, update.artifact.artifactId]);
       let gathered = artifacts.get(name);
       if (gathered === undefined) {
         if (orders.length + artifacts.size >= limit) break;
-        gathered = { updates: [], whole: false, order, time: newest.chunk.time };
+        gathered = { updates: [update], whole: update.append !== true, order, time: newest.chunk.time };
         artifacts.set(name, gathered);
-      }
-      gather(gathered, update, newest.chunk.time, order);
+      } else gather(gathered, update, newest.chunk.time, order);
     } else {
       bounded = message !== undefined;
       if (message === undefined || orders.length + artifacts.size >= limit || !budget.take(message.bytes)) break;
@@ -118,7 +118,7 @@ interface Newest<TaskRef, Wait> {
 
 interface Gathered {
   /** Newest first. */
-  readonly updates: TaskArtifactUpdateEvent[];
+  readonly updates: [TaskArtifactUpdateEvent, ...TaskArtifactUpdateEvent[]];
   /** Whether its beginning is among them. It replaced earlier records of the artifact. */
   whole: boolean;
   order: number;
@@ -134,13 +134,13 @@ function gather(gathered: Gathered, update: TaskArtifactUpdateEvent, time: numbe
 }
 
 function entryOf({ updates, whole, time }: Gathered): SaidArtifact {
-  const { taskId } = updates[0] as TaskArtifactUpdateEvent;
+  const [{ taskId, artifact: newest }] = updates;
   const fold = new TaskFold({ id: taskId, status: { state: "TASK_STATE_WORKING" } });
   updates.reverse().forEach((update, index) => {
     const { append, ...begins } = update;
     fold.apply({ artifactUpdate: index > 0 && append === true ? { ...begins, append } : begins });
   });
-  const artifact = fold.snapshot().artifacts?.[0] as Artifact;
+  const artifact = fold.snapshot().artifacts?.[0] ?? newest;
   return { time, taskId, artifact, ...(!whole && { cut: true as const }) };
 }
 

@@ -56,7 +56,7 @@ export function upkeepOf({ upkeep }: Store): Upkeep {
 }
 
 /** The error of a deletion that does not end. */
-export function goesOn(): A2AError {
+export function stillCreatesTasks(): A2AError {
   return unavailable("The owner keeps creating tasks: revoke its access first");
 }
 
@@ -73,7 +73,6 @@ export async function agentsOf(upkeep: Upkeep, owner: string, agents: readonly s
   return [...all];
 }
 
-/** `eraseOwner()`. */
 export async function erase(store: Store, { agent, owner }: Owner, options: EraseOptions = {}): Promise<Erasure> {
   const upkeep = upkeepOf(store);
   const { cancel = (head) => cancelInStore(store, head), onCanceled, onProgress } = options;
@@ -101,7 +100,7 @@ export async function erase(store: Store, { agent, owner }: Owner, options: Eras
       more = (await upkeep.find(of, 1)).length === 0;
     }
   }
-  throw goesOn();
+  throw stillCreatesTasks();
 }
 
 /** Ends a task in any process: the one that runs it finds its fence raised. */
@@ -128,7 +127,6 @@ async function cancelInStore(store: Store, { task, contextId, statusTime, run }:
 /** Tasks of a page, and about their bytes. A page is in memory. */
 const taskPage = { limit: 50, bytes: defaultPageBytes, artifacts: true } as const;
 
-/** `exportOwner()`. */
 export async function* exported(
   store: Store,
   owner: string,
@@ -170,7 +168,6 @@ function lineWith(line: object, name: string, json: string | undefined): string 
   return json === undefined ? lineOf(line) : `${JSON.stringify(line).slice(0, -1)},"${name}":${json}}\n`;
 }
 
-/** The JSON text of a task, in pieces. */
 function* textOf({ pieces, json, task }: ListedTask): Generator<string, void, void> {
   if (pieces !== undefined) yield* pieces;
   else yield json ?? JSON.stringify(task);

@@ -2,6 +2,7 @@ import { utf8Length } from "@parley/a2a/internal/base/utf8";
 import type { Artifact, Message, Part, TaskState } from "@parley/a2a/internal/model/index";
 import type { Owner } from "./append.ts";
 import { messagesOf, type StoredEvent } from "./assemble.ts";
+import { storedJson } from "@parley/a2a/internal/base/stored-json";
 
 /**
  * Full text search of tasks, which a store may have: of the messages of the history, and of artifacts. It is off until it is switched on, and
@@ -214,14 +215,12 @@ export function searchTerms(query: string): readonly SearchTerm[] {
   return [...terms.values()];
 }
 
-/** Up to `bytes` bytes of a text. */
 function cut(text: string, bytes: number): string {
   if (text.length * 3 <= bytes || utf8Length(text) <= bytes) return text;
   // No character takes more than three bytes for each of its UTF-16 units.
   return text.slice(0, Math.floor(bytes / 3)).replace(/[\uD800-\uDBFF]$/, "");
 }
 
-/** The texts of a value of JSON. */
 function* textsIn(value: unknown): Generator<string, void, void> {
   if (typeof value === "string") yield value;
   else if (typeof value === "object" && value !== null)
@@ -291,6 +290,9 @@ interface HeldArtifact {
   length: number;
 }
 
+/** Stores accept any message. */
+const looseMessageJson = storedJson<Pick<Message, "messageId"> & Partial<Message>>();
+
 /** Collects the texts of a task: of its history, and of its artifacts. */
 export class SearchTexts {
   readonly #artifacts = new Map<string, HeldArtifact>();
@@ -307,7 +309,7 @@ export class SearchTexts {
   record(event: StoredEvent): readonly SearchText[] {
     const seen = new Set<string>();
     return messagesOf(event).flatMap((json) => {
-      const { messageId, parts = [] } = JSON.parse(json) as Pick<Message, "messageId"> & Partial<Message>;
+      const { messageId, parts = [] } = looseMessageJson.read(json);
       if (seen.has(messageId)) return [];
       seen.add(messageId);
       const text = lines(parts.flatMap((part) => [...textsOfPart(part)]));
@@ -316,8 +318,10 @@ export class SearchTexts {
   }
 
   /** Adds an artifact, or the next piece of one. */
-  piece(artifact: Artifact, append: boolean): void {
-    const { artifactId, name, description, parts = [] } = artifact as Pick<Artifact, "artifactId"> & Partial<Artifact>;
+  piece(
+    { artifactId, name, description, parts = [] }: Pick<Artifact, "artifactId"> & Partial<Artifact>,
+    append: boolean,
+  ): void {
     const before = this.#artifacts.get(artifactId);
     let held = append ? before : undefined;
     if (held === undefined) {

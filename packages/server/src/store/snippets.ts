@@ -7,26 +7,30 @@ import {
   type SearchText,
   wordsOfRun,
 } from "./search.ts";
+import { defined } from "@parley/a2a/internal/base/defined";
 
 /* The positions of words in a text, and what of a text is shown. */
 
-/** Whether a word matches the last word of a term. */
-function fits(found: string, wanted: string, prefix: boolean): boolean {
-  return prefix ? found.startsWith(wanted) : found === wanted;
+/** A word, and where it is in its text. */
+interface Word {
+  readonly word: string;
+  readonly start: number;
+  readonly end: number;
 }
 
-/** The positions of a term in some words: the index of its first word, each time. */
-function* findTerm(words: readonly string[], { words: wanted, prefix = false }: SearchTerm): Generator<number> {
+function* findTerm(
+  words: readonly Word[],
+  { words: wanted, prefix = false }: SearchTerm,
+): Generator<Pick<Word, "start" | "end">> {
   const last = wanted.length - 1;
-  for (let at = 0; at + last < words.length; at += 1) {
-    let matched = 0;
-    while (
-      matched <= last &&
-      fits(words[at + matched] as string, wanted[matched] as string, prefix && matched === last)
-    ) {
-      matched += 1;
-    }
-    if (matched > last) yield at;
+  for (const [at, { start }] of words.entries()) {
+    const end = words[at + last]?.end;
+    if (end === undefined) return;
+    const matches = wanted.every((each, more) => {
+      const word = words[at + more]?.word ?? "";
+      return prefix && more === last ? word.startsWith(each) : word === each;
+    });
+    if (matches) yield { start, end };
   }
 }
 
@@ -39,31 +43,21 @@ function snippetOf(
   { text, messageId, artifactId }: SearchText,
   terms: readonly SearchTerm[],
 ): SearchSnippet | undefined {
-  const words: string[] = [];
-  const spans: (readonly [start: number, end: number])[] = [];
+  const words: Word[] = [];
   for (const { 0: run, index } of text.matchAll(letters)) {
-    for (const found of wordsOfRun(run)) {
-      words.push(found);
-      spans.push([index, index + run.length]);
-    }
+    for (const word of wordsOfRun(run)) words.push({ word, start: index, end: index + run.length });
   }
-  const marks = terms.flatMap((term) =>
-    Array.from(findTerm(words, term), (at) => [
-      (spans[at] as readonly number[])[0] as number,
-      (spans[at + term.words.length - 1] as readonly number[])[1] as number,
-    ]),
-  );
-  marks.sort(([one = 0], [other = 0]) => one - other);
-  const first = marks[0]?.[0];
+  const marks = terms.flatMap((term) => [...findTerm(words, term)]);
+  marks.sort((one, other) => one.start - other.start);
+  const first = marks[0]?.start;
   if (first === undefined) return undefined;
   const start = beginning(text, Math.max(0, first - snippetLength / 4));
   const end = start + ending(text.slice(start, start + snippetLength + longestWord));
-  const shown = marks.filter(([from = 0, to = 0]) => from >= start && to <= end).slice(0, maxMarks);
+  const shown = marks.filter((mark) => mark.start >= start && mark.end <= end).slice(0, maxMarks);
   return {
-    ...(messageId !== undefined && { messageId }),
-    ...(artifactId !== undefined && { artifactId }),
+    ...defined({ messageId, artifactId }),
     text: text.slice(start, end),
-    marks: merged(shown.map(([from = 0, to = 0]) => ({ start: from - start, end: to - start }))),
+    marks: merged(shown.map((mark) => ({ start: mark.start - start, end: mark.end - start }))),
   };
 }
 

@@ -1,7 +1,9 @@
 import type { JsonText } from "@parley/a2a/internal/base/json-text";
 import { deepFreeze } from "@parley/a2a/internal/base/index";
 import type { Task } from "@parley/a2a/internal/model/index";
-import type { ListedTask, Snapshot, TaskHead } from "./port.ts";
+import type { TaskHead } from "./append.ts";
+import type { ListedTask, Snapshot } from "./queries.ts";
+import { storedJson } from "@parley/a2a/internal/base/stored-json";
 
 /** A JSON text in fragments that are not joined. */
 export type Fragments = readonly string[];
@@ -124,6 +126,8 @@ function piecesOf(fragments: Fragments): readonly string[] {
   return Object.freeze(pieces);
 }
 
+const wholeTaskJson = storedJson<Task>();
+
 function parse(json: string): Task {
-  return deepFreeze(JSON.parse(json) as Task);
+  return deepFreeze(wholeTaskJson.read(json));
 }

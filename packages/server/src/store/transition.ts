@@ -101,13 +101,13 @@ function hasFraction({ time, until }: Times): boolean {
   return isFraction(time) || isFraction(until);
 }
 
-function isFraction(time: unknown): boolean {
+function isFraction(time: unknown): time is number {
   return Number.isFinite(time) && !Number.isInteger(time);
 }
 
 function rounded<T extends object>(value: T): T {
   const copy: T & { -readonly [Name in keyof Times]: unknown } = { ...value };
-  for (const name of times) if (isFraction(copy[name])) copy[name] = Math.ceil(copy[name] as number);
+  for (const name of times) if (isFraction(copy[name])) copy[name] = Math.ceil(copy[name]);
   return copy;
 }
 
@@ -271,6 +271,16 @@ export const queueFeature = "queue";
 
 /** The replay of a task that was lost several times: one row, the `seq` of the last event that was repeated. */
 export const replayFeature = "replay";
+
+/** The effect that deletes a row. */
+export function deleteRow(feature: string, key: string): FeatureEffect {
+  return { effect: "feature", op: "delete", feature, key };
+}
+
+/** What a row is compared by, as it was read. */
+export function stateOf({ value, due }: FeatureState): FeatureState {
+  return due === undefined ? { value } : { value, due };
+}
 
 /** How large the rows of features may be. All rows of a task together fit into one page (`defaultPageBytes`). */
 export interface FeatureBounds {

@@ -129,10 +129,11 @@ export class WakeupBatch {
       return undefined;
     }
     if (!Array.isArray(value)) return undefined;
-    const [node, ...ids] = value as readonly unknown[];
-    if (typeof node !== "string" || !ids.every((id) => typeof id === "string" || id === null)) return undefined;
-    const isAny = ids.includes(null);
-    return { isOwn: node === this.#node, taskIds: isAny ? [undefined] : (ids as readonly string[]) };
+    const members: readonly unknown[] = value;
+    const [node, ...given] = members;
+    const ids = given.filter((id) => typeof id === "string" || id === null);
+    if (typeof node !== "string" || ids.length < given.length) return undefined;
+    return { isOwn: node === this.#node, taskIds: ids.includes(null) ? [undefined] : ids.map((id) => id ?? undefined) };
   }
 
   /** Sends what waits, and accepts no more. */

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { Uploads } from "../../src/blobs/uploads.ts";
+import { Uploads } from "../../src/blobs/blobs.ts";
 import { fakeClock } from "@parley/testing";
 
 /** Files of owners that are stored on command. */

@@ -62,6 +62,21 @@ describe("a wait for an authorization", () => {
     expect(statuses?.map(({ state }) => state).filter((state) => state === "TASK_STATE_AUTH_REQUIRED")).toHaveLength(1);
   });
 
+  test("continues in another process when its agent is removed", async () => {
+    const { agent, attempts } = shop();
+    const store = memoryStore();
+    const first = serving(agent, { store });
+    const { events, taskId } = await begun(first);
+    await events.return?.();
+    await first.handler.mounts.remove("/");
+    const head = await store.head({ agent: "/" }, taskId);
+    expect([head?.state, head?.holder]).toEqual(["TASK_STATE_AUTH_REQUIRED", undefined]);
+    expect(attempts).toEqual([1]);
+
+    serving(agent, { store });
+    await vi.waitFor(() => expect(attempts).toEqual([1, 2]));
+  });
+
   test("survives repeated process deaths, and only one process gets the credential", async () => {
     const { agent, got } = shop();
     const store = memoryStore();

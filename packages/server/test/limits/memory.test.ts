@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { fakeClock } from "../../../testing/src/fake-clock.ts";
-import { addressBlock, callerKey } from "../../src/limits/callers.ts";
+import { addressBlock, callerKey } from "../../src/limits/requests.ts";
 import { memoryRateLimiter } from "../../src/limits/memory.ts";
 
 describe("memoryRateLimiter()", () => {

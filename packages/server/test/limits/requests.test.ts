@@ -3,7 +3,7 @@ import { defineAgent } from "../../src/agent/index.ts";
 import { anyOf, apiKey, basic, bearer, hashPassword, type Authenticator } from "@parley/a2a/internal/auth/index";
 import { deferred } from "@parley/a2a/internal/base/index";
 import { createHandler, type HandlerOptions } from "../../src/handler.ts";
-import type { RateLimiter } from "../../src/limits/index.ts";
+import type { RateLimiter } from "../../src/limits/port.ts";
 import { A2AError } from "@parley/a2a/internal/model/index";
 import type { AuditRecord } from "@parley/a2a/internal/protocol/index";
 import { memoryStore } from "../../src/store/index.ts";

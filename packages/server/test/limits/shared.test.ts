@@ -3,7 +3,7 @@ import { defineAgent } from "../../src/agent/index.ts";
 import type { Authenticator } from "@parley/a2a/internal/auth/index";
 import { deferred, silentLogger } from "@parley/a2a/internal/base/index";
 import { createHandler } from "../../src/handler.ts";
-import type { RateLimits } from "../../src/limits/index.ts";
+import type { RateLimits } from "../../src/limits/port.ts";
 import { Reports, sharedRateLimiter } from "../../src/limits/shared.ts";
 import { A2AError } from "@parley/a2a/internal/model/index";
 import { memoryStore } from "../../src/store/index.ts";

@@ -44,7 +44,7 @@ describe("a claim of a process", () => {
       const rows = await dueFeatures.call(store, query);
       if (query.after !== undefined && query.after > clock.now()) {
         lost.add("third");
-        outbox.takeOver();
+        outbox.reclaim();
         store.dueFeatures = dueFeatures;
       }
       return rows;
@@ -66,15 +66,15 @@ describe("a claim of a process", () => {
     await claim(store, clock.now(), "known", `${url}/known`);
     await claim(store, clock.now(), "unnamed", `${url}/unnamed`, { claim: "of an older release" });
     outbox.start();
-    outbox.takeOver();
+    outbox.reclaim();
     await until(() => expect(outbox.isBusy).toBe(false));
     expect(received).toEqual([]);
     lost.add("other");
     // Nothing polls, because nothing reported a dead process.
-    outbox.look();
+    outbox.poll();
     await until(() => expect(outbox.isBusy).toBe(false));
     expect(received).toEqual([]);
-    outbox.takeOver();
+    outbox.reclaim();
     await until(() => expect(received.map(({ path }) => path)).toEqual(["/known"]));
     await until(async () => expect((await row("known"))?.config).toMatchObject({ delivered: 1 }));
     expect((await row("known"))?.config).not.toHaveProperty("holder");

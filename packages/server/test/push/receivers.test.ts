@@ -59,7 +59,7 @@ const soon = (clock: FakeClock, check: () => unknown): Promise<void> =>
 /** Makes a process fail until it sends nothing for a while, and publish that. */
 async function giveUp(made: Harness, clock: FakeClock, asked: readonly string[]): Promise<void> {
   await fill(made.store, clock, "given-up", 50);
-  made.outbox.look();
+  made.outbox.poll();
   await until(() => expect(asked).toHaveLength(5));
   await until(async () => expect(await dueNow(made.store, clock)).toEqual([]));
   // It publishes soon, not only at its end.
@@ -128,7 +128,7 @@ describe("a process that has asked a receiver itself", () => {
     const able = harness({ store, clock, settings: { dialer: dialerOf("able") }, pollInterval: 3_600_000 });
     able.outbox.start();
     await fill(store, clock, "one", 1);
-    able.outbox.look();
+    able.outbox.poll();
     await until(() => expect(asked).toEqual(["able"]));
     clock.advance(5_000);
     asked.length = 0;
@@ -138,7 +138,7 @@ describe("a process that has asked a receiver itself", () => {
     clock.advance(1);
     asked.length = 0;
     await fill(store, clock, "two", 1);
-    able.outbox.look();
+    able.outbox.poll();
     await until(() => expect(asked).toEqual(["able"]));
     clock.advance(250);
     await able.outbox.stop(60_000);

@@ -3,7 +3,8 @@ import type { Deferred } from "@parley/a2a/internal/base/async";
 import { apiKey, type Authenticator } from "@parley/a2a/internal/auth/index";
 import { A2AError } from "@parley/a2a/internal/model/index";
 import { Payload, type AgentService, type CallContext, type StreamItem } from "@parley/a2a/internal/protocol/index";
-import type { HostedService, HostOptions, Mounts } from "@parley/server/internal/server/options";
+import type { HostedService, HostOptions } from "@parley/server/internal/server/options";
+import type { Mounts } from "@parley/server/internal/server/port";
 import { textIn } from "../binding/given.ts";
 import type { Expect } from "../runner.ts";
 

@@ -1,4 +1,4 @@
-import type { RouteMount } from "@parley/server/internal/server/routes";
+import type { RouteMount } from "@parley/server/internal/server/options";
 import { codeOf, known, mountOf, onlyAda, talker, type HostCases } from "./given.ts";
 
 /** Says what it was asked. */

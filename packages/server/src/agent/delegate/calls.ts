@@ -1,4 +1,3 @@
-import type { Clock } from "@parley/a2a/internal/base/index";
 import { wasNeverSent } from "@parley/a2a/internal/base/http";
 import {
   A2AError,
@@ -19,6 +18,7 @@ import {
   resumeExtension,
   type TurnBase,
 } from "@parley/a2a/internal/protocol/index";
+import { pause } from "@parley/a2a/internal/base/async";
 
 /* Errors of calls to another agent, and what they mean. */
 
@@ -60,7 +60,7 @@ export function wasRefused(error: unknown): boolean {
 }
 
 /** Reasons of a turn's end that its delegations outlive. */
-export const goesOn: ReadonlySet<string> = new Set(["shutdown", "leaseLost", "storeFailed", "asking"]);
+export const outlivedReasons: ReadonlySet<string> = new Set(["shutdown", "leaseLost", "storeFailed", "asking"]);
 
 /* Calls to the other agent: send, follow, find and cancel. */
 
@@ -88,7 +88,6 @@ const maxCancels = 6;
 const outageBudget = 60_000;
 const maxListPages = 5;
 
-/** The calls of one delegation. */
 export class DelegateCalls {
   readonly client: DelegateClient;
   readonly #turn: TurnBase;
@@ -146,7 +145,6 @@ export class DelegateCalls {
     }
   }
 
-  /** Reads a task. */
   task(taskId: string): Promise<Task> {
     return this.#again(() => this.client.getTask(taskId, this.#call()));
   }
@@ -337,8 +335,4 @@ async function abortable<T>(promise: Promise<T>, signal: AbortSignal): Promise<T
     signal.removeEventListener("abort", stop);
     promise.catch(() => {});
   }
-}
-
-function pause(clock: Clock, ms: number): Promise<void> {
-  return new Promise((resolve) => clock.after(ms, resolve));
 }

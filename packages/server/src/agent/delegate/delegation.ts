@@ -18,7 +18,7 @@ import {
   CallFailed,
   type Came,
   DelegateCalls,
-  goesOn,
+  outlivedReasons,
   mayHaveArrived,
   mayPass,
   reasonOf,
@@ -52,16 +52,15 @@ import {
   nameOf,
 } from "./keys.ts";
 
-/** Delegates. `calls`: all of the turn, in their order. `at`: this one. Their order identifies calls with the same message. */
+/** Delegates. `calls`: all of the turn, in their order, which identifies calls with the same message. `call`: this one. */
 export async function* delegate(
   turn: TurnBase,
   calls: readonly DelegateCall[],
-  at: number,
+  call: DelegateCall,
   left: AbortSignal,
 ): AsyncGenerator<AgentYield, Delegated, void> {
-  const call = calls[at] as DelegateCall;
   const rows = await turn.delegations();
-  const identity = await identify(turn, calls, at, rows, left);
+  const identity = await identify(turn, calls, call, rows, left);
   const { key } = identity;
   if (rows.running.has(key))
     throw mistake(`two delegations at a time have the key ${JSON.stringify(call.options.key)}`);
@@ -256,7 +255,7 @@ class Delegation {
         if (!(error instanceof CallFailed)) throw error;
         failures += 1;
         if (failures === 1) since = this.#calls.now();
-        if (!this.#calls.mayRetry(since) || !this.#mayGoOn(error.cause, failures)) throw error;
+        if (!this.#calls.mayRetry(since) || !this.#isRetryable(error.cause, failures)) throw error;
         if (failures > 1 || this.#row.unsure !== true) await this.#calls.rest(failures);
         source = this.#row.unsure === true ? await this.#sendUnlessArrived() : this.#calls.follow(this.#row);
       }
@@ -264,7 +263,7 @@ class Delegation {
   }
 
   /** Whether to retry: the other agent has the message, or may have it, and may be restarting. */
-  #mayGoOn(cause: unknown, failures: number): boolean {
+  #isRetryable(cause: unknown, failures: number): boolean {
     if (!mayPass(cause)) return false;
     if (this.#row.unsure !== true) return this.#row.taskId !== undefined;
     this.#mayHaveIt ||= mayHaveArrived(cause);
@@ -283,10 +282,10 @@ class Delegation {
     if (heard !== undefined) await this.#calls.until(heard);
     if (event.message !== undefined) return this.#replied(event.message);
     const known = this.#row.taskId !== undefined && this.#row.unsure !== true;
-    const { unsure: _, ...row } = this.#row;
-    this.#row = { ...row, ...idsOf(event) };
+    const { unsure: _, seq: last, ...row } = this.#row;
     // A whole task may be ahead of the last number.
-    if (event.task !== undefined) delete (this.#row as { seq?: number }).seq;
+    const isPassed = event.task !== undefined || last === undefined;
+    this.#row = { ...row, ...(!isPassed && { seq: last }), ...idsOf(event) };
     const status = event.task?.status ?? event.statusUpdate?.status;
     const ends = status !== undefined && isTerminal(status.state);
     if (event.task !== undefined) {
@@ -306,12 +305,13 @@ class Delegation {
     const shown = shownOf(status, this.#row, showing);
     this.#row = shown.row;
     for (const each of shown.events) yield this.#delegated(each);
-    if (ends) return this.#ended({ ...briefOf(taskOf(this.#row, event)), status });
+    if (ends) return this.#ended({ ...briefOf(taskOf(this.#row, event.task, status)), status });
     if (status.state !== "TASK_STATE_INPUT_REQUIRED") {
       if (!known) yield this.#delegated();
       return undefined;
     }
-    if (this.#options.questions === false) return this.#ended({ ...briefOf(taskOf(this.#row, event)), status });
+    if (this.#options.questions === false)
+      return this.#ended({ ...briefOf(taskOf(this.#row, event.task, status)), status });
     const question = status.message?.messageId;
     // An agent may repeat the question before it works on the answer.
     if (question !== undefined && this.#row.answer !== undefined && question === this.#row.question) return undefined;
@@ -384,7 +384,7 @@ class Delegation {
     if (!this.#isOpen) return;
     const { signal } = this.#turn;
     const kind = signal.aborted ? signal.reason?.kind : this.#rows.asking ? "asking" : "left";
-    if (kind === undefined || goesOn.has(kind)) return;
+    if (kind === undefined || outlivedReasons.has(kind)) return;
     if (kind !== "canceled" && this.#options.cancel === "canceled") return;
     this.#cancel();
     if (kind !== "left") return;

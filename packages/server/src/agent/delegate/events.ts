@@ -25,6 +25,7 @@ import {
 import { dataOf } from "@parley/a2a/internal/schema/data";
 import { authRequired, passedOn, working } from "../authorize.ts";
 import { CallFailed } from "./calls.ts";
+import { defined } from "@parley/a2a/internal/base/defined";
 
 /* What events of another agent mean for this task. */
 
@@ -93,23 +94,17 @@ export function idsOf({
       new A2AError("InvalidResponse", `An id of the other agent is longer than ${maxId} characters`),
     );
   }
-  return { ...(taskId !== undefined && { taskId }), ...(contextId !== undefined && { contextId }) };
+  return defined({ taskId, contextId });
 }
 
-/** The task after a status. */
-export function taskOf({ taskId = "", contextId }: OpenDelegation, { task, statusUpdate }: StreamResponse): Task {
-  const status = (task ?? statusUpdate)?.status as TaskStatus;
-  return task ?? { id: taskId, status, ...(contextId !== undefined && { contextId }) };
+export function taskOf({ taskId = "", contextId }: OpenDelegation, task: Task | undefined, status: TaskStatus): Task {
+  return task ?? { id: taskId, status, ...defined({ contextId }) };
 }
 
 /** The question of another agent, as a question of this task. */
 export function questionOf({ message }: TaskStatus): StatusEvent {
   const { parts = [{ text: "Another agent needs more information." }], metadata } = message ?? {};
-  return {
-    kind: "status",
-    state: "TASK_STATE_INPUT_REQUIRED",
-    message: { parts, ...(metadata !== undefined && { metadata }) },
-  };
+  return { kind: "status", state: "TASK_STATE_INPUT_REQUIRED", message: { parts, ...defined({ metadata }) } };
 }
 
 /** Whether a task shows no work: it has only begun, or was rejected at once. */
@@ -121,7 +116,6 @@ export function isIdle(state: TaskState, task: Task | undefined): boolean {
 /** Of 32 KiB that the store takes. */
 const maxRowBytes = 24 << 10;
 
-/** The result of a delegation. */
 export class DelegatedResult implements Delegated {
   readonly task: Task | undefined;
   readonly message: Message | undefined;
@@ -158,18 +152,15 @@ export class DelegatedResult implements Delegated {
 
 /** A task without its large members. */
 export function briefOf({ id, contextId, status, metadata }: Task): Task {
-  return { id, status, ...(contextId !== undefined && { contextId }), ...(metadata !== undefined && { metadata }) };
+  return { id, status, ...defined({ contextId, metadata }) };
 }
 
 /** What a closed row keeps of the open one. */
 type Before = Pick<OpenDelegation, "number" | "agent" | "addresses" | "hash">;
 
-const beforeOf = ({ number, agent, addresses, hash }: Before): Before => ({
-  number,
-  agent,
-  hash,
-  ...(addresses && { addresses }),
-});
+function beforeOf({ number, agent, addresses, hash }: Before): Before {
+  return { number, agent, hash, ...defined({ addresses }) };
+}
 
 /** The row of a direct reply. `undefined` if it is too large to be kept. */
 export function messageRow(open: Before, message: Message): ClosedDelegation | undefined {
@@ -189,7 +180,6 @@ export function taskRow(
   return whole ?? fitting({ ...before, result: { task, bytes } }) ?? { ...before, result: { task: brief, bytes } };
 }
 
-/** The row of a failure. */
 export function failureRow(open: Before, { kind, message: text, task, untaken }: DelegationFailed): ClosedDelegation {
   const before = beforeOf(open);
   const failure = { kind, text, ...(untaken && { untaken }) } as const;

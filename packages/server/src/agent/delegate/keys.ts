@@ -21,6 +21,7 @@ import type {
 } from "@parley/a2a/internal/protocol/index";
 import { CallFailed, DelegateCalls } from "./calls.ts";
 import { maxId } from "./events.ts";
+import { defined } from "@parley/a2a/internal/base/defined";
 
 /* Which delegation is which, in each attempt of a turn. */
 
@@ -92,7 +93,6 @@ export function keysOf(turn: TurnBase, calls: readonly DelegateCall[]): readonly
   });
 }
 
-/** A mistake of the agent. */
 export function mistake(text: string): A2AError {
   return new A2AError("InvalidAgentResponse", `turn.delegate(): ${text}`);
 }
@@ -130,8 +130,7 @@ export async function firstRow(init: NewDelegation): Promise<OpenDelegation> {
     round: 1,
     messageId,
     unsure: true,
-    ...(contextId !== undefined && { contextId }),
-    ...(taskId !== undefined && { taskId }),
+    ...defined({ contextId, taskId }),
   };
 }
 
@@ -148,14 +147,7 @@ export async function messageOf(
 ): Promise<Message> {
   const said = answer === undefined ? undefined : await rows.message(answer);
   const { parts, ...rest } = said === undefined ? content : { parts: said.parts };
-  return {
-    ...rest,
-    messageId,
-    role: "ROLE_USER",
-    parts,
-    ...(contextId !== undefined && { contextId }),
-    ...(taskId !== undefined && { taskId }),
-  };
+  return { ...rest, messageId, role: "ROLE_USER", parts, ...defined({ contextId, taskId }) };
 }
 
 /** One conversation with each agent in each conversation of this one. */
@@ -179,21 +171,20 @@ export interface Identity {
 type Answer = boolean | undefined;
 
 /**
- * Identifies the call at an index. A key has the address of the agent, which may change with a restart, and nothing must be sent to an agent
+ * Identifies a call. A key has the address of the agent, which may change with a restart, and nothing must be sent to an agent
  * twice. But several agents may have one name. So a row with that name and message is taken only if its agent has the same task, or an
  * address in common.
  */
 export async function identify(
   turn: TurnBase,
   calls: readonly DelegateCall[],
-  at: number,
+  call: DelegateCall,
   rows: Delegations,
   left: AbortSignal,
 ): Promise<Identity> {
-  const call = calls[at] as DelegateCall;
   const { key } = call.options;
   checkKey(key);
-  const own = keysOf(turn, calls)[at] as string;
+  const own = keysOf(turn, calls)[calls.indexOf(call)] as string;
   if (key !== undefined || turn.attempt === 1 || rows.open.has(own) || rows.closed.has(own)) return { key: own };
   // One after the other: two calls must not take the same row.
   const found = rows.identified.then(() => search(turn, calls, call, rows, own, left));
@@ -235,7 +226,7 @@ async function search(
     // Another call with the same message is another delegation.
     if (doubt.sent !== undefined) rows.had.add(key);
   }
-  return { key: own, ...(doubt !== undefined && { doubt }) };
+  return { key: own, ...defined({ doubt }) };
 }
 
 function isOpen(row: OpenDelegation | ClosedDelegation): row is OpenDelegation {

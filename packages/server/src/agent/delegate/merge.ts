@@ -86,7 +86,7 @@ export async function* merge(
 }
 
 function isWait(value: AgentYield): value is WaitEvent {
-  return (value as { readonly kind?: unknown } | undefined)?.kind === "wait";
+  return typeof value === "object" && value !== null && "kind" in value && value.kind === "wait";
 }
 
 /** When the first of these waits is over, in milliseconds since the Unix epoch. */

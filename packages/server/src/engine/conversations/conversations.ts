@@ -17,6 +17,8 @@ import { isMirror, type Committer } from "../log/index.ts";
 import { exceeds, sizeOf } from "../shared/bytes.ts";
 import { agentMistake, jsonOf } from "../shared/mistakes.ts";
 import { replyWindow, type RunSettings } from "../shared/settings.ts";
+import { messageJson, valueJson } from "../../store/json.ts";
+import { defined } from "@parley/a2a/internal/base/defined";
 
 /** A direct reply of an agent. The answer and what is kept of the reply share its text. */
 export class DirectReply extends Payload<{ readonly message: Message }> {
@@ -58,7 +60,7 @@ export class RememberedReplies {
   messagesOf(key: ContextKey): readonly SaidMessage[] {
     return (this.#conversations.get(nameOf(key)) ?? []).flatMap(({ time, asked, answer }) => [
       { time, message: asked },
-      { time, message: JSON.parse(answer) as Message },
+      { time, message: messageJson.read(answer) },
     ]);
   }
 
@@ -242,7 +244,7 @@ export class StateValue {
   }
 
   read(): JsonValue | undefined {
-    if (this.#value === undefined && this.#text !== undefined) this.#value = JSON.parse(this.#text) as JsonValue;
+    if (this.#value === undefined && this.#text !== undefined) this.#value = valueJson.read(this.#text);
     return this.#value;
   }
 
@@ -271,15 +273,8 @@ function entryOf(said: SaidMessage | SaidArtifact): HistoryEntry {
   const { time } = said;
   if ("message" in said) {
     const { messageId, role, parts, taskId, metadata } = said.message;
-    return {
-      role: role === "ROLE_USER" ? "user" : "agent",
-      text: textOf(said.message),
-      parts,
-      time,
-      messageId,
-      ...(taskId !== undefined && { taskId }),
-      ...(metadata !== undefined && { metadata }),
-    };
+    const sender = role === "ROLE_USER" ? "user" : "agent";
+    return { role: sender, text: textOf(said.message), parts, time, messageId, ...defined({ taskId, metadata }) };
   }
   const { artifactId, name, description, parts, metadata } = said.artifact;
   return {
@@ -289,9 +284,7 @@ function entryOf(said: SaidMessage | SaidArtifact): HistoryEntry {
     time,
     taskId: said.taskId,
     artifactId,
-    ...(name !== undefined && { name }),
-    ...(description !== undefined && { description }),
-    ...(metadata !== undefined && { metadata }),
+    ...defined({ name, description, metadata }),
     ...(said.cut === true && { cut: true as const }),
   };
 }

@@ -1,5 +1,5 @@
 import { type Clock, defer } from "@parley/a2a/internal/base/index";
-import { A2AError, type TaskState } from "@parley/a2a/internal/model/index";
+import { A2AError, eventOf, type TaskState } from "@parley/a2a/internal/model/index";
 import {
   auditedSubject,
   observe,
@@ -99,7 +99,7 @@ function auditChanges(
 function contextOf({ create, records }: TaskAppend): string | undefined {
   if (create !== undefined) return create.contextId;
   const status = records.find(({ kind }) => kind === "statusUpdate");
-  return status && (JSON.parse(status.json) as { readonly contextId?: string }).contextId;
+  return status && eventOf(status).statusUpdate?.contextId;
 }
 
 /**
@@ -174,11 +174,15 @@ export class Committer {
    */
   async #alone(items: readonly AppendItem[], error: unknown): Promise<readonly Result[]> {
     if (error instanceof A2AError || items.length === 1) return items.map(() => ({ error }));
-    const alone = async (item: AppendItem): Promise<readonly AppendOutcome[]> => this.#store.append([item]);
-    const results = await Promise.allSettled(items.map(alone));
-    return results.map((result) =>
-      result.status === "rejected" ? { error: result.reason as unknown } : (result.value[0] ?? noOutcome()),
-    );
+    const alone = async (item: AppendItem): Promise<Result> => {
+      try {
+        const [outcome] = await this.#store.append([item]);
+        return outcome ?? noOutcome();
+      } catch (thrown) {
+        return { error: thrown };
+      }
+    };
+    return Promise.all(items.map(alone));
   }
 
   #appendObserved(begun: Begun, items: readonly AppendItem[]): Promise<readonly Result[]> {

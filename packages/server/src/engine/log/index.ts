@@ -23,6 +23,7 @@ export {
 export {
   agentMessage,
   artifactRecord,
+  callJson,
   endsSilently,
   isMirror,
   messageRecord,

@@ -19,7 +19,7 @@ import {
   type TaskKey,
 } from "../../store/index.ts";
 import type { LiveLog, LiveLogs, Waiter } from "./live-log.ts";
-import type { StoredCall } from "./records.ts";
+import { callJson } from "./records.ts";
 
 /** Records of one page. Many readers may hold a page without reading it, so it is small. */
 export const pageSize = 256;
@@ -221,8 +221,8 @@ export async function readNextMessage(store: Pick<Store, "read">, task: TaskKey,
   return { head: page.head, message, more };
 }
 
-function isAnswer({ call = "null" }: LogRecord): boolean {
-  return (JSON.parse(call) as StoredCall | null)?.answers !== undefined;
+function isAnswer({ call }: LogRecord): boolean {
+  return call !== undefined && callJson.read(call).answers !== undefined;
 }
 
 async function hasMessageAfter(

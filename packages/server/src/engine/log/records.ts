@@ -13,12 +13,19 @@ import {
   type NewRecord,
   type Part,
   type Schema,
-  type TaskArtifactUpdateEvent,
   type TaskState,
 } from "@parley/a2a/internal/model/index";
-import type { AgentEvent, AgentMessage, ArtifactEvent, Principal } from "@parley/a2a/internal/protocol/index";
+import type {
+  AgentEvent,
+  AgentMessage,
+  ArtifactEvent,
+  Principal,
+  StatusEvent,
+} from "@parley/a2a/internal/protocol/index";
 import type { Store, TaskKey } from "../../store/index.ts";
 import { agentMistake } from "../shared/mistakes.ts";
+import { storedJson, type StoredJson } from "@parley/a2a/internal/base/stored-json";
+import { updateJson } from "../../store/json.ts";
 
 /** The task, the turn and the call that a record belongs to. */
 export interface Origin {
@@ -45,6 +52,8 @@ export interface StoredCall {
   readonly answers?: string;
 }
 
+export const callJson: StoredJson<StoredCall> = storedJson();
+
 /**
  * The part of a caller that is stored: the identity that owns its tasks, its scopes and schemes, and the claims that the agent
  * declares (`keepClaims`). Other claims of a token are known to the turn that begins with it, and are never stored.
@@ -53,13 +62,13 @@ export function storedPrincipal(
   { subject, organization, scopes, schemes, claims }: Principal,
   keepClaims: readonly string[],
 ): Principal {
-  const kept = claims && keepClaims.filter((name) => claims[name] !== undefined).map((name) => [name, claims[name]]);
+  const kept = keepClaims.filter((name) => claims?.[name] !== undefined).map((name) => [name, claims?.[name]] as const);
   return {
     subject,
     ...(organization !== undefined && { organization }),
     ...(scopes !== undefined && { scopes }),
     ...(schemes !== undefined && { schemes }),
-    ...(kept !== undefined && kept.length > 0 && { claims: Object.fromEntries(kept) as Record<string, unknown> }),
+    ...(kept.length > 0 && { claims: Object.fromEntries(kept) }),
   };
 }
 
@@ -90,7 +99,7 @@ export function taskRecord(
     json: JSON.stringify({ id: taskId, contextId, status, history: [Object.assign({}, message, { taskId })] }),
     actor: "user",
     state,
-    call: JSON.stringify(call),
+    call: callJson.write(call),
     ...common(origin, time),
   };
 }
@@ -100,7 +109,7 @@ export function messageRecord(origin: Origin, message: Message, call: StoredCall
     kind: "message",
     json: JSON.stringify(message),
     actor: "user",
-    call: JSON.stringify(call),
+    call: callJson.write(call),
     ...common(origin, time),
   };
 }
@@ -196,7 +205,7 @@ export function isMirror({ messageId, taskId, role }: Partial<Message>): boolean
 }
 
 /** Whether an event ends the task without a word of its own. */
-export function endsSilently(event: AgentEvent | undefined): boolean {
+export function endsSilently(event: AgentEvent | undefined): event is StatusEvent {
   return event?.kind === "status" && event.state === "TASK_STATE_COMPLETED" && event.message === undefined;
 }
 
@@ -217,7 +226,7 @@ export async function mirrorOf(
     const last = page?.records.at(-1);
     if (page === undefined || last === undefined) break;
     for (const { json } of page.records) {
-      const { artifact, append } = JSON.parse(json) as TaskArtifactUpdateEvent;
+      const { artifact, append } = updateJson.read(json);
       const before = append === true ? (texts.get(artifact.artifactId) ?? "") : "";
       texts.set(artifact.artifactId, before + textOf(artifact.parts));
     }

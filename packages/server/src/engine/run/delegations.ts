@@ -1,20 +1,25 @@
 import type { Message } from "@parley/a2a/internal/model/index";
 import type { AgentMessage, ClosedDelegation, Delegations, OpenDelegation } from "@parley/a2a/internal/protocol/index";
-import { delegatedFeature, delegationFeature, type FeatureEffect } from "../../store/index.ts";
+import { delegatedFeature, deleteRow, delegationFeature, type FeatureEffect } from "../../store/index.ts";
 import type { KeepingTurn } from "./phase.ts";
 import { messageOf } from "./turn-input.ts";
+import { storedJson, type StoredJson } from "@parley/a2a/internal/base/stored-json";
+import { sha256, toHex } from "@parley/a2a/internal/base/digest";
+
+const openJson = storedJson<OpenDelegation>();
+const closedJson = storedJson<ClosedDelegation>();
 
 /** What delegations keep with a task: read once in a turn, because only this run changes it. */
 export async function openDelegations(run: KeepingTurn): Promise<Delegations> {
   const { settings, task } = run;
   // A message without a task has no rows.
   const isStored = run.phase().fence !== undefined;
-  const rowsOf = async <Row>(feature: string): Promise<Map<string, Row>> => {
+  const rowsOf = async <Row>(feature: string, json: StoredJson<Row>): Promise<Map<string, Row>> => {
     const rows = isStored ? await settings.store.features(task, task.taskId, feature) : [];
-    return new Map(rows.map(({ key, value }) => [key, JSON.parse(value) as Row]));
+    return new Map(rows.map(({ key, value }) => [key, json.read(value)]));
   };
-  const open = await rowsOf<OpenDelegation>(delegationFeature);
-  const closed = await rowsOf<ClosedDelegation>(delegatedFeature);
+  const open = await rowsOf(delegationFeature, openJson);
+  const closed = await rowsOf(delegatedFeature, closedJson);
   return new TurnDelegations(run, open, closed);
 }
 
@@ -53,12 +58,12 @@ class TurnDelegations implements Delegations {
     const { settings, task } = this.#run;
     const page = await settings.store.read(task, task.taskId, { after: seq - 1, limit: 1 });
     const record = page?.records[0];
-    return record && messageOf(record.kind, record.json);
+    return record && messageOf(record);
   }
 
   store(key: string, row: OpenDelegation): Promise<void> {
     this.open.set(key, row);
-    return this.#keep([{ effect: "feature", op: "set", feature: delegationFeature, key, value: JSON.stringify(row) }]);
+    return this.#keep([{ effect: "feature", op: "set", feature: delegationFeature, key, value: openJson.write(row) }]);
   }
 
   async keepAnswer(): Promise<void> {
@@ -72,8 +77,8 @@ class TurnDelegations implements Delegations {
     this.open.delete(key);
     this.closed.set(key, row);
     return this.#keep([
-      { effect: "feature", op: "delete", feature: delegationFeature, key },
-      { effect: "feature", op: "set", feature: delegatedFeature, key, value: JSON.stringify(row) },
+      deleteRow(delegationFeature, key),
+      { effect: "feature", op: "set", feature: delegatedFeature, key, value: closedJson.write(row) },
     ]);
   }
 
@@ -83,9 +88,8 @@ class TurnDelegations implements Delegations {
 
   async nameOf(...parts: readonly string[]): Promise<string> {
     const { agent, owner } = this.#run.task;
-    const text = new TextEncoder().encode(JSON.stringify(["parley delegation 1", agent, owner, ...parts]));
-    const digest = new Uint8Array(await crypto.subtle.digest("SHA-256", text));
-    return Array.from(digest.subarray(0, 16), (byte) => byte.toString(16).padStart(2, "0")).join("");
+    const digest = await sha256(JSON.stringify(["parley delegation 1", agent, owner, ...parts]));
+    return toHex(digest.subarray(0, 16));
   }
 
   wait(): () => void {

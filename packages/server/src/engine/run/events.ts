@@ -1,17 +1,24 @@
-import type { Logger } from "@parley/a2a/internal/base/index";
-import {
-  ArtifactLedger,
-  type NewRecord,
-  type TaskArtifactUpdateEvent,
-  type TaskState,
-} from "@parley/a2a/internal/model/index";
-import type { AgentEvent, ArtifactEvent } from "@parley/a2a/internal/protocol/index";
-import type { FeatureEffect, Store, TaskKey } from "../../store/index.ts";
+import { type Logger, utf8Length } from "@parley/a2a/internal/base/index";
+import { ArtifactLedger, type NewRecord, type TaskState, type JsonValue } from "@parley/a2a/internal/model/index";
+import type { AgentEvent, ArtifactEvent, WaitEvent } from "@parley/a2a/internal/protocol/index";
+import type { FeatureEffect, Store, TaskKey, StoredRun, TaskEffect } from "../../store/index.ts";
 import { Additions, artifactRecord, keepIn, statusRecord, type Origin, type StatusInit } from "../log/index.ts";
 import { exceeds } from "../shared/bytes.ts";
-import { agentMistake, nameOf } from "../shared/mistakes.ts";
+import { agentMistake, nameOf, jsonOf } from "../shared/mistakes.ts";
 import type { RunSettings } from "../shared/settings.ts";
-import { activeIn, type TurnInput } from "./turn-input.ts";
+import {
+  activeIn,
+  type TurnInput,
+  attemptOf,
+  checkpointJson,
+  type StoredCheckpoint,
+  type SuspendedTurn,
+  type Waiting,
+  seenBy,
+} from "./turn-input.ts";
+import { updateJson } from "../../store/json.ts";
+import type { LostRange } from "./replay.ts";
+import { waitRow } from "./task-rows.ts";
 
 /**
  * The artifacts of a task. An append to an unknown or closed artifact is a mistake of the agent. Artifacts of earlier turns and
@@ -63,7 +70,7 @@ export class TaskArtifacts {
       const page = await this.#store.read(this.#task, taskId, { after, limit: 256, kinds: ["artifactUpdate"] });
       const last = page?.records.at(-1);
       if (page === undefined || last === undefined) return ledger;
-      for (const record of page.records) ledger.note(JSON.parse(record.json) as TaskArtifactUpdateEvent);
+      for (const record of page.records) ledger.note(updateJson.read(record.json));
       after = last.seq;
     }
   }
@@ -235,10 +242,83 @@ export class ExtendedEvents {
 
   /** `bare`: without extensions of the kind `data`. */
   #append(event: AgentEvent, input: TurnInput, effects: FeatureEffect[], bare: boolean): AgentEvent {
-    const { message } = input.resumes ?? input;
+    const { message } = seenBy(input);
     const { clock, extensions } = this.#settings;
     const { taskId } = this.#key;
     const turn = { contextId: this.#contextId, taskId, message, extensions: activeIn(input), clock };
     return extensions.append(event, turn, input.active, { keep: keepIn(effects) }, bare, this.#logger);
+  }
+}
+
+/** How many times a turn may be called again and do something else, until what it did before counts again. */
+const maxLostRanges = 256;
+
+/** What the agent saves. `events`: how many it has yielded. `asked`: it has asked a question. */
+export function checkpointOf(
+  value: JsonValue,
+  events: number,
+  { ids, counts }: TurnInput,
+  asked: boolean,
+): StoredCheckpoint {
+  return { value, events, ids, ...(counts && { counts: [...counts] }), ...(asked && { asked }) };
+}
+
+export class Checkpoints {
+  readonly #stateBytes: number;
+  #last: StoredCheckpoint | undefined;
+  /** Events after it that do not count, since a later attempt did not repeat them. */
+  #lost: readonly LostRange[] = [];
+
+  constructor({ limits }: RunSettings) {
+    this.#stateBytes = limits.stateBytes;
+  }
+
+  begin(checkpoint: StoredCheckpoint | undefined): void {
+    this.#last = checkpoint;
+    this.#lost = checkpoint?.lost ?? [];
+  }
+
+  /** Events of an earlier attempt do not count any more. */
+  lose(range: LostRange): void {
+    this.#lost = [...this.#lost, range].slice(-maxLostRanges);
+  }
+
+  /** The agent saves one. `after`: up to where the log was compared with what the turn does. */
+  save(saved: StoredCheckpoint, after: number): TaskEffect {
+    const suspended = this.#last?.suspended;
+    // The events that it covers are not compared again.
+    this.#lost = this.#lost.filter(([from]) => from > after);
+    this.#last = suspended === undefined ? saved : { ...saved, suspended };
+    const value = jsonOf(this.#now(), "turn.saveCheckpoint()", saved.value);
+    if (exceeds(value, this.#stateBytes)) {
+      throw agentMistake(
+        `turn.saveCheckpoint(): the value takes ${utf8Length(value)} bytes, and limits.stateBytes is ${this.#stateBytes}`,
+      );
+    }
+    return { effect: "checkpoint", value };
+  }
+
+  /** The turn ends with the question of a delegation, and resumes with the answer. */
+  suspend(input: TurnInput): TaskEffect {
+    const { turn, input: at } = seenBy(input);
+    const suspended: SuspendedTurn = { turn, input: at, attempt: attemptOf(input), askedIn: input.turn };
+    return { effect: "checkpoint", value: checkpointJson.write({ ...this.#now(), suspended }) };
+  }
+
+  /** The turn waits. Its run resumes as another attempt of the same turn. */
+  wait({ turn, attempt, input, resumes }: TurnInput, { waits }: WaitEvent): [TaskEffect[], Waiting] {
+    const seen = resumes?.turn ?? turn;
+    const rows = waits.map(({ key, wait }) => waitRow(seen, key, wait, wait.until));
+    const until = Math.min(...waits.map(({ wait }) => wait.until ?? Infinity));
+    const events = waits.some(({ wait }) => wait.event !== undefined);
+    const waiting: StoredRun = { turn, attempt, input };
+    const checkpoint: TaskEffect = { effect: "checkpoint", value: checkpointJson.write({ ...this.#now(), waiting }) };
+    return [[...rows, checkpoint], { until, events }];
+  }
+
+  #now(): StoredCheckpoint {
+    const last = this.#last ?? { events: 0, ids: 0 };
+    const { lost: _, ...rest } = last;
+    return this.#lost.length === 0 ? rest : { ...rest, lost: this.#lost };
   }
 }

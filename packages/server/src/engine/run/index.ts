@@ -12,6 +12,7 @@ export {
   isOver,
   isQueued,
   isWaitOf,
+  queuedJson,
   queuedTask,
   queueKey,
   queueRow,

@@ -1,18 +1,28 @@
 import { utf8Length, Waiters } from "@parley/a2a/internal/base/index";
 import { stepBounds, type OpenWait, type TurnMemory, type WaitingEvent } from "@parley/a2a/internal/protocol/index";
-import { featureBounds, stepFeature, waitFeature, type FeatureEffect, type FeatureRow } from "../../store/index.ts";
+import {
+  deleteRow,
+  featureBounds,
+  stepFeature,
+  waitFeature,
+  type FeatureEffect,
+  type FeatureRow,
+} from "../../store/index.ts";
 import { agentMistake } from "../shared/mistakes.ts";
 import type { KeepingTurn } from "./phase.ts";
 import {
   begunKey,
   isBegun,
   isEvent,
+  eventJson,
   scopeOf,
+  waitJson,
   waitKey,
   waitRow,
   type ScopeName,
-  type StoredEvent,
 } from "./task-rows.ts";
+import { storedJson } from "@parley/a2a/internal/base/stored-json";
+import { sha256, toHex } from "@parley/a2a/internal/base/digest";
 
 interface RememberingTurn extends KeepingTurn {
   /** The store could not be read. Returns what is thrown. */
@@ -28,6 +38,11 @@ export async function openMemory(run: RememberingTurn): Promise<RunMemory> {
     isStored ? settings.store.features(task, task.taskId, feature) : Promise.resolve([]);
   return new RunMemory(run, await rowsOf(stepFeature), await rowsOf(waitFeature));
 }
+
+const namesJson = storedJson<readonly string[]>();
+const textJson = storedJson<string>();
+/** The name of a step or a wait, and its result, if there is one. */
+const lineJson = storedJson<readonly [name: string, result?: unknown]>();
 
 /** Each of them is a row, and a task has few. */
 const maxWaits = 64;
@@ -68,14 +83,14 @@ export class RunMemory implements TurnMemory {
     const { number: turn } = run;
     this.#results = { turn: new Remembered(`${turn}`, steps), task: new Remembered("task", steps) };
     const begunIn = (scope: ScopeName): Set<string> =>
-      new Set(JSON.parse(steps.find(({ key }) => key === begunKey(scope))?.value ?? "[]") as string[]);
+      new Set(namesJson.read(steps.find(({ key }) => key === begunKey(scope))?.value ?? "[]"));
     this.#begun = { turn: begunIn(`${turn}`), task: begunIn("task") };
     const ended = waits.filter(({ key }) => Number(scopeOf(key)) < turn);
-    this.#forget = [...forgetEarlier(steps, turn), ...ended.map(({ key }) => deleted(waitFeature, key))];
+    this.#forget = [...forgetEarlier(steps, turn), ...ended.map(({ key }) => deleteRow(waitFeature, key))];
     for (const { key, value } of waits) {
       if (scopeOf(key) !== `${turn}`) continue;
       const own = key.slice(key.indexOf(".") + 1);
-      this.#waits.set(own, JSON.parse(value) as OpenWait);
+      this.#waits.set(own, waitJson.read(value));
       this.#unseen.add(own);
     }
     run.onBytes(this.#bytes);
@@ -97,8 +112,7 @@ export class RunMemory implements TurnMemory {
   async keyOf(scope: "turn" | "task", name: string): Promise<string> {
     const { agent, owner, taskId } = this.#run.task;
     const of = ["parley step 1", agent, owner, taskId, this.#scopeName(scope), name];
-    const digest = await crypto.subtle.digest("SHA-256", new TextEncoder().encode(JSON.stringify(of)));
-    return Array.from(new Uint8Array(digest, 0, 16), (byte) => byte.toString(16).padStart(2, "0")).join("");
+    return toHex((await sha256(JSON.stringify(of))).subarray(0, 16));
   }
 
   async begin(scope: "turn" | "task", name: string): Promise<boolean> {
@@ -145,7 +159,7 @@ export class RunMemory implements TurnMemory {
     this.#later([
       this.#noWait(key),
       ...this.#results.turn.add(name, json),
-      ...(event === undefined ? [] : [deleted(waitFeature, event)]),
+      ...(event === undefined ? [] : [deleteRow(waitFeature, event)]),
     ]);
     this.#hasProgress();
   }
@@ -157,7 +171,7 @@ export class RunMemory implements TurnMemory {
   async event(name: string): Promise<WaitingEvent | undefined> {
     for (const { key, value } of await this.#rows()) {
       if (!isEvent({ key })) continue;
-      const event = JSON.parse(value) as StoredEvent;
+      const event = eventJson.read(value);
       // Another one may have its place by now.
       if (event.name !== name || this.#taken.has(`${key} ${event.id}`)) continue;
       this.#taken.add(`${key} ${event.id}`);
@@ -167,7 +181,7 @@ export class RunMemory implements TurnMemory {
   }
 
   drop(event: string): void {
-    this.#later([deleted(waitFeature, event)]);
+    this.#later([deleteRow(waitFeature, event)]);
   }
 
   /**
@@ -223,8 +237,8 @@ export class RunMemory implements TurnMemory {
   #begunRow(scope: "turn" | "task"): FeatureEffect {
     const key = begunKey(this.#scopeName(scope));
     const names = [...this.#begun[scope]];
-    if (names.length === 0) return deleted(stepFeature, key);
-    const value = JSON.stringify(names);
+    if (names.length === 0) return deleteRow(stepFeature, key);
+    const value = namesJson.write(names);
     if (value.length * 2 > maxBegun && new TextEncoder().encode(value).length > maxBegun) {
       throw agentMistake("turn.step(): too many steps of the turn have begun, and are not done");
     }
@@ -232,7 +246,7 @@ export class RunMemory implements TurnMemory {
   }
 
   #noWait(key: string): FeatureEffect {
-    return deleted(waitFeature, waitKey(this.#run.number, key));
+    return deleteRow(waitFeature, waitKey(this.#run.number, key));
   }
 
   #forgetting(): readonly FeatureEffect[] {
@@ -261,10 +275,6 @@ function waitName(key: string): string {
   return `w${key}`;
 }
 
-function deleted(feature: string, key: string): FeatureEffect {
-  return { effect: "feature", op: "delete", feature, key };
-}
-
 /*
  * Results of steps and waits as rows. They are lines of one text, which is cut into as few rows as possible: a task has few rows, and a
  * turn may have many steps.
@@ -286,7 +296,7 @@ class Remembered {
     this.#scope = scope;
     const own = rows
       .filter(({ key }) => scopeOf(key) === scope && !isBegun(key))
-      .map(({ key, value }) => ({ number: Number(key.slice(key.indexOf(".") + 1)), text: JSON.parse(value) as string }))
+      .map(({ key, value }) => ({ number: Number(key.slice(key.indexOf(".") + 1)), text: textJson.read(value) }))
       .sort((a, b) => a.number - b.number);
     const last = own.at(-1);
     if (last === undefined) return;
@@ -294,7 +304,7 @@ class Remembered {
     this.#text = last.text;
     const all = own.map(({ text }) => text).join("");
     this.#bytes = utf8Length(all);
-    for (const line of all.split("\n")) if (line !== "") this.#lines.set((JSON.parse(line) as [string])[0], line);
+    for (const line of all.split("\n")) if (line !== "") this.#lines.set(lineJson.read(line)[0], line);
   }
 
   get bytes(): number {
@@ -305,7 +315,7 @@ class Remembered {
   find(name: string): string | undefined {
     const line = this.#lines.get(name);
     if (line === undefined) return undefined;
-    const [, value] = JSON.parse(line) as [string, unknown?];
+    const [, value] = lineJson.read(line);
     return value === undefined ? "" : JSON.stringify(value);
   }
 
@@ -327,7 +337,7 @@ class Remembered {
     this.#last = 0;
     const effects = [...this.#write([...this.#lines.values()].join(""))];
     for (let row = this.#last + 1; row <= before; row += 1) {
-      effects.push({ effect: "feature", op: "delete", feature: stepFeature, key: `${this.#scope}.${row}` });
+      effects.push(deleteRow(stepFeature, `${this.#scope}.${row}`));
     }
     return effects;
   }
@@ -337,7 +347,7 @@ class Remembered {
     for (let rest = text; ; this.#last += 1) {
       this.#text = firstRow(rest);
       rest = rest.slice(this.#text.length);
-      const value = JSON.stringify(this.#text);
+      const value = textJson.write(this.#text);
       effects.push({ effect: "feature", op: "set", feature: stepFeature, key: `${this.#scope}.${this.#last}`, value });
       if (rest === "") return effects;
     }
@@ -368,5 +378,5 @@ function firstRow(text: string): string {
 function forgetEarlier(rows: readonly FeatureRow[], turn: number): readonly FeatureEffect[] {
   return rows
     .filter(({ key }) => scopeOf(key) !== "task" && Number(scopeOf(key)) < turn)
-    .map(({ key }) => ({ effect: "feature", op: "delete", feature: stepFeature, key }));
+    .map(({ key }) => deleteRow(stepFeature, key));
 }

@@ -13,10 +13,17 @@ import {
 } from "../log/index.ts";
 import { agentMistake, checkFreeJson, mistakeOf } from "../shared/mistakes.ts";
 import type { RunSettings } from "../shared/settings.ts";
-import { checkpointOf, Checkpoints } from "./checkpoints.ts";
-import { ExtendedEvents, Question, TaskArtifacts, recordOf, type EventPlace } from "./events.ts";
+import {
+  checkpointOf,
+  Checkpoints,
+  ExtendedEvents,
+  Question,
+  TaskArtifacts,
+  recordOf,
+  type EventPlace,
+} from "./events.ts";
 import { Replay, type LostEvents } from "./replay.ts";
-import { activeIn, attemptOf, type StoredCheckpoint, type TurnInput, type Waiting } from "./turn-input.ts";
+import { activeIn, attemptOf, type StoredCheckpoint, type TurnInput, type Waiting, seenBy } from "./turn-input.ts";
 
 export interface Recorded {
   readonly records: readonly NewRecord[];
@@ -104,7 +111,7 @@ export class Recorder {
 
   #replayOf(turn: TurnInput): Replay {
     const { store, extensions } = this.#settings;
-    const first = turn.resumes ?? turn;
+    const first = seenBy(turn);
     const lost = {
       turn: first.turn,
       last: turn.turn,

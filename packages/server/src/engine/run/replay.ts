@@ -1,14 +1,8 @@
 import { withoutKeys } from "../../blobs/ref.ts";
-import {
-  eventOf,
-  TaskFold,
-  type Artifact,
-  type LogRecord,
-  type NewRecord,
-  type TaskArtifactUpdateEvent,
-} from "@parley/a2a/internal/model/index";
+import { eventOf, TaskFold, type LogRecord, type NewRecord } from "@parley/a2a/internal/model/index";
 import type { Store, TaskKey } from "../../store/index.ts";
 import type { Additions } from "../log/index.ts";
+import { updateJson } from "../../store/json.ts";
 
 const pageSize = 256;
 
@@ -186,7 +180,7 @@ export class LostEvents {
 
   add(record: LogRecord, from: number): void {
     if (record.kind !== "artifactUpdate") return;
-    const { artifactId } = updateOf(record).artifact;
+    const { artifactId } = updateJson.read(record.json).artifact;
     if (!this.#artifacts.has(artifactId)) this.#artifacts.set(artifactId, from);
   }
 
@@ -203,14 +197,14 @@ export class LostEvents {
   }
 
   async #replace(record: NewRecord): Promise<NewRecord> {
-    const { append, ...update } = updateOf(record);
+    const { append, ...update } = updateJson.read(record.json);
     const { artifactId } = update.artifact;
     const from = this.#artifacts.get(artifactId);
     this.#artifacts.delete(artifactId);
     if (from === undefined || append !== true) return record;
     const fold = await this.#foldOf(artifactId, from);
     fold.apply({ artifactUpdate: { ...update, append } });
-    const artifact = fold.snapshot().artifacts?.[0] as Artifact;
+    const artifact = fold.snapshot().artifacts?.[0] ?? update.artifact;
     return { ...record, json: JSON.stringify({ ...update, artifact }) };
   }
 
@@ -222,17 +216,13 @@ export class LostEvents {
       const page = await this.#store.read(this.#task, taskId, { after, limit: pageSize, kinds: ["artifactUpdate"] });
       const records = page?.records.filter(({ seq }) => seq <= from) ?? [];
       for (const record of records) {
-        const artifactUpdate = updateOf(record);
+        const artifactUpdate = updateJson.read(record.json);
         if (artifactUpdate.artifact.artifactId === artifactId) fold.apply({ artifactUpdate });
       }
       after = records.at(-1)?.seq ?? from;
     }
     return fold;
   }
-}
-
-function updateOf(record: NewRecord): TaskArtifactUpdateEvent {
-  return JSON.parse(record.json) as TaskArtifactUpdateEvent;
 }
 
 /** Whether a record has the content of a stored one. Times and ids of messages are new in each run. */

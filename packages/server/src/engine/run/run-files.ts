@@ -1,8 +1,14 @@
-import type { BlobRoom, Blobs } from "../../blobs/blobs.ts";
+import type { BlobQuota, Blobs } from "../../blobs/blobs.ts";
 import type { LazyBlobs } from "../../blobs/lazy.ts";
 import { blobScheme, keysIn, refOf, unreadable } from "../../blobs/ref.ts";
 import { invalidParams, type Message, type NewRecord, type Part } from "@parley/a2a/internal/model/index";
-import type { AgentEvent, IncomingFilesByUrl, TurnFiles } from "@parley/a2a/internal/protocol/index";
+import type {
+  AgentEvent,
+  ArtifactEvent,
+  IncomingFilesByUrl,
+  StatusEvent,
+  TurnFiles,
+} from "@parley/a2a/internal/protocol/index";
 import type { FeatureEffect, TaskKey } from "../../store/index.ts";
 import { agentMistake } from "../shared/mistakes.ts";
 
@@ -22,8 +28,8 @@ export class RunFiles implements TurnFiles {
   readonly #blobs: LazyBlobs;
   readonly #task: TaskKey;
   readonly #init: RunFilesInit;
-  #opening: Promise<BlobRoom> | undefined;
-  #room: BlobRoom | undefined;
+  #opening: Promise<BlobQuota> | undefined;
+  #quota: BlobQuota | undefined;
 
   constructor(blobs: LazyBlobs, task: TaskKey, init: RunFilesInit) {
     this.inlineBytes = blobs.inlineBytes;
@@ -36,8 +42,8 @@ export class RunFiles implements TurnFiles {
     bytes: AsyncIterable<Uint8Array>,
     about: Parameters<TurnFiles["store"]>[1],
   ): ReturnType<TurnFiles["store"]> {
-    const [blobs, room] = await this.#open();
-    return blobs.store(this.#task, this.#watched(bytes), about, room);
+    const [blobs, quota] = await this.#open();
+    return blobs.store(this.#task, this.#watched(bytes), about, quota);
   }
 
   open(url: string): ReturnType<TurnFiles["open"]> {
@@ -98,7 +104,7 @@ export class RunFiles implements TurnFiles {
 
   /** The rows of the blobs that the record is the first to refer to. */
   rowsOf({ json }: NewRecord): readonly FeatureEffect[] {
-    const rows = this.#room?.rows;
+    const rows = this.#quota?.rows;
     if (rows === undefined || rows.size === 0) return [];
     return keysIn(json).flatMap((key) => {
       const row = rows.get(key);
@@ -108,31 +114,31 @@ export class RunFiles implements TurnFiles {
   }
 
   async stored(events: readonly AgentEvent[]): Promise<readonly AgentEvent[]> {
-    const [blobs, room] = await this.#open();
+    const [blobs, quota] = await this.#open();
     const stored: AgentEvent[] = [];
-    for (const event of events) stored.push(await this.#storedIn(event, blobs, room));
+    for (const event of events) stored.push(await this.#storedIn(event, blobs, quota));
     return stored;
   }
 
-  async #storedIn(event: AgentEvent, blobs: Blobs, room: BlobRoom): Promise<AgentEvent> {
+  async #storedIn(event: AgentEvent, blobs: Blobs, quota: BlobQuota): Promise<AgentEvent> {
     const given = partsOf(event);
     if (given === undefined) return event;
     this.#init.onProgress();
-    const parts = await blobs.storeParts(this.#task, given, room);
+    const parts = await blobs.storeParts(this.#task, given, quota);
     const kept: Part[] = [];
     for (const part of parts) {
-      kept.push(isReference(part) ? { ...part, url: await blobs.keep(this.#task, part.url, part, room) } : part);
+      kept.push(isReference(part) ? { ...part, url: await blobs.keep(this.#task, part.url, part, quota) } : part);
     }
     return withParts(event, kept);
   }
 
-  async #open(): Promise<readonly [Blobs, BlobRoom]> {
+  async #open(): Promise<readonly [Blobs, BlobQuota]> {
     const blobs = await this.#blobs.load();
-    const opening = (this.#opening ??= blobs.roomOf(this.#task, "agent", this.#init.resumes()));
+    const opening = (this.#opening ??= blobs.quotaOf(this.#task, "agent", this.#init.resumes()));
     opening.catch(() => (this.#opening = undefined));
-    const room = (this.#room = await opening);
-    room.onWait = this.#init.onProgress;
-    return [blobs, room];
+    const quota = (this.#quota = await opening);
+    quota.onWait = this.#init.onProgress;
+    return [blobs, quota];
   }
 
   async *#watched(bytes: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array, void, void> {
@@ -148,9 +154,11 @@ function partsOf(event: AgentEvent | null | undefined): readonly Part[] | undefi
   const own = event?.kind === "delegated" ? event.event : event;
   const parts: unknown =
     own?.kind === "artifact" ? own.artifact?.parts : own?.kind === "status" ? own.message?.parts : undefined;
-  return Array.isArray(parts) && parts.every((part) => typeof part === "object" && part !== null)
-    ? (parts as readonly Part[])
-    : undefined;
+  return areParts(parts) ? parts : undefined;
+}
+
+function areParts(parts: unknown): parts is readonly Part[] {
+  return Array.isArray(parts) && parts.every((part) => typeof part === "object" && part !== null);
 }
 
 /** Three bytes are four characters. */
@@ -164,10 +172,14 @@ export function isReference(part: Part): part is Part & { readonly url: string }
 }
 
 function withParts(event: AgentEvent, parts: readonly Part[]): AgentEvent {
-  if (event.kind === "artifact") return { ...event, artifact: { ...event.artifact, parts } };
-  if (event.kind === "status") return event.message ? { ...event, message: { ...event.message, parts } } : event;
+  if (event.kind === "artifact" || event.kind === "status") return withContent(event, parts);
   if (event.kind !== "delegated" || event.event === undefined) return event;
-  return { ...event, event: withParts(event.event, parts) as typeof event.event };
+  return { ...event, event: withContent(event.event, parts) };
+}
+
+function withContent(event: ArtifactEvent | StatusEvent, parts: readonly Part[]): ArtifactEvent | StatusEvent {
+  if (event.kind === "artifact") return { ...event, artifact: { ...event.artifact, parts } };
+  return event.message ? { ...event, message: { ...event.message, parts } } : event;
 }
 
 /**

@@ -182,13 +182,9 @@ export class Run implements HostedRun, PhaseHost, Driven {
     return this.#accept(events, context);
   }
 
-  async #acceptBefore(
-    end: AgentEvent | undefined,
-    events: readonly AgentEvent[],
-    context: ContextView,
-  ): Promise<boolean> {
+  async #acceptBefore(end: AgentEvent, events: readonly AgentEvent[], context: ContextView): Promise<boolean> {
     const continues = await this.#accept(events, context);
-    return continues && end !== undefined && this.#accept([end], context);
+    return continues && this.#accept([end], context);
   }
 
   #accept(events: readonly AgentEvent[], context: ContextView): boolean | Promise<boolean> {

@@ -3,6 +3,7 @@ import { A2AError, type JsonValue, type Message, type NewRecord } from "@parley/
 import type { OpenWait, TurnRows } from "@parley/a2a/internal/protocol/index";
 import {
   queueFeature,
+  stateOf,
   waitFeature,
   type FeatureEffect,
   type FeatureRow,
@@ -14,6 +15,7 @@ import {
 } from "../../store/index.ts";
 import { keepIn, taskRecord, type StoredCall } from "../log/index.ts";
 import type { Phase } from "./phase.ts";
+import { storedJson, type StoredJson } from "@parley/a2a/internal/base/stored-json";
 
 /* The rows of steps, waits and events: their keys begin with what they belong to. Then those of the queue, and of extensions. */
 
@@ -33,9 +35,11 @@ export function isBegun(key: string): boolean {
   return key.endsWith(".begun");
 }
 
+export const waitJson: StoredJson<OpenWait> = storedJson();
+
 /** The row of a wait. `turn`: the turn that the function sees. `due`: when somebody has to look at it, while the task waits. */
 export function waitRow(turn: number, key: string, wait: OpenWait, due?: number): FeatureEffect {
-  const value = JSON.stringify(wait);
+  const value = waitJson.write(wait);
   const row = { effect: "feature", op: "set", feature: waitFeature, key: waitKey(turn, key), value } as const;
   return due === undefined ? row : { ...row, due };
 }
@@ -61,9 +65,11 @@ export interface StoredEvent {
   readonly data: JsonValue;
 }
 
+export const eventJson: StoredJson<StoredEvent> = storedJson();
+
 /** The row of an event, which has to be free. It is due at once, so that a process looks whether its task waits for it. */
 export function eventRow(key: string, event: StoredEvent, due: number): FeatureEffect {
-  return { effect: "feature", op: "set", feature: waitFeature, key, value: JSON.stringify(event), due, if: null };
+  return { effect: "feature", op: "set", feature: waitFeature, key, value: eventJson.write(event), due, if: null };
 }
 
 export function eventKey(place: number): string {
@@ -75,10 +81,10 @@ export function isEvent({ key }: Pick<FeatureRow, "key">): boolean {
 }
 
 export function isOver(row: FeatureRow, now: number, rows: readonly FeatureRow[]): boolean {
-  const { event, until } = JSON.parse(row.value) as OpenWait;
+  const { event, until } = waitJson.read(row.value);
   if (until !== undefined && until <= now) return true;
   if (event === undefined) return false;
-  return rows.some((other) => isEvent(other) && (JSON.parse(other.value) as StoredEvent).name === event);
+  return rows.some((other) => isEvent(other) && eventJson.read(other.value).name === event);
 }
 
 export function isDueBy(now: number): (row: FeatureRow) => boolean {
@@ -86,13 +92,9 @@ export function isDueBy(now: number): (row: FeatureRow) => boolean {
 }
 
 /** The change of a row as it was read. `park`: it is not due any more. A number: when it is due. */
-export function changed({ key, value, due }: FeatureRow, to: "delete" | "park" | number): FeatureEffect {
-  const row = {
-    effect: "feature",
-    feature: waitFeature,
-    key,
-    if: due === undefined ? { value } : { value, due },
-  } as const;
+export function changed(read: FeatureRow, to: "delete" | "park" | number): FeatureEffect {
+  const { key, value } = read;
+  const row = { effect: "feature", feature: waitFeature, key, if: stateOf(read) } as const;
   if (to === "delete") return { ...row, op: "delete" };
   return to === "park" ? { ...row, op: "set", value } : { ...row, op: "set", value, due: to };
 }
@@ -101,6 +103,8 @@ export const queueKey = "run";
 
 export type QueuedRun = Pick<StoredRun, "turn" | "input">;
 
+export const queuedJson: StoredJson<QueuedRun> = storedJson();
+
 /** Whether a task waits for a process with room. Nothing else leaves a task submitted without a run. */
 export function isQueued({ state, run }: Pick<TaskHead, "state" | "run">): boolean {
   return state === "TASK_STATE_SUBMITTED" && run === undefined;
@@ -108,7 +112,7 @@ export function isQueued({ state, run }: Pick<TaskHead, "state" | "run">): boole
 
 /** Puts a task into the queue. `place`: those with a lower one come first, then those that came first. */
 export function queueRow({ turn, input }: QueuedRun, place: number): FeatureEffect {
-  const value = JSON.stringify({ turn, input });
+  const value = queuedJson.write({ turn, input });
   return { effect: "feature", op: "set", feature: queueFeature, key: queueKey, value, due: place };
 }
 

@@ -1,6 +1,6 @@
 import type { Logger, Resolver } from "@parley/a2a/internal/base/index";
 import { A2AError, isInterrupted, isTerminal, type NewRecord, type TaskState } from "@parley/a2a/internal/model/index";
-import type { AgentEvent, TurnAbortKind } from "@parley/a2a/internal/protocol/index";
+import type { AgentEvent, StatusEvent, TurnAbortKind } from "@parley/a2a/internal/protocol/index";
 import type { FeatureEffect, StoredRun, TaskEffect, TaskKey } from "../../store/index.ts";
 import type { ContextView } from "../conversations/conversations.ts";
 import {
@@ -30,6 +30,7 @@ import {
   type NextTurn,
   type TurnInput,
   type Waiting,
+  seenBy,
 } from "./turn-input.ts";
 
 export interface TaskRunParts {
@@ -107,7 +108,8 @@ export class TaskRun implements Phase {
 
   accept(events: readonly AgentEvent[], context: ContextView): boolean | Promise<boolean> {
     if (this.stopped) return false;
-    if (this.#mirrors && events.length === 1 && endsSilently(events[0])) return this.#acceptEnd(events[0], context);
+    const [first, ...others] = events;
+    if (this.#mirrors && others.length === 0 && endsSilently(first)) return this.#acceptEnd(first, context);
     return this.#take(events, context);
   }
 
@@ -121,15 +123,15 @@ export class TaskRun implements Phase {
     return this.#hosted.agent.mirrorArtifactText === true;
   }
 
-  async #acceptEnd(event: AgentEvent | undefined, context: ContextView): Promise<boolean> {
+  async #acceptEnd(event: StatusEvent, context: ContextView): Promise<boolean> {
     const message = await this.#mirror();
     if (this.stopped) return false;
-    return this.#take([{ ...event, ...message } as AgentEvent], context);
+    return this.#take([{ ...event, ...message }], context);
   }
 
   async #mirror(): Promise<Pick<StatusInit, "message">> {
     await this.flush();
-    const { turn, input } = this.#input.resumes ?? this.#input;
+    const { turn, input } = seenBy(this.#input);
     const message = await mirrorOf(this.#deps.settings.store, this.#key, { turn, after: input });
     return message === undefined ? {} : { message };
   }
@@ -225,7 +227,7 @@ export class TaskRun implements Phase {
 
   async stop(): Promise<void> {
     if (this.#writer.closed) return;
-    const { turn } = this.#input.resumes ?? this.#input;
+    const { turn } = seenBy(this.#input);
     const isWaiting = (): Promise<boolean> => hasWaits(this.#deps.settings.store, this.#key, turn).catch(() => false);
     if (this.#resting || this.#hosted.agent.resumable === true || (await isWaiting())) await this.#handBack();
     else this.fail(safeSentences.stopped, new Error("The server was stopped"), "shutdown");

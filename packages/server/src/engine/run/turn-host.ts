@@ -20,8 +20,7 @@ import type { RunMemory } from "./memory.ts";
 import type { KeepingTurn, Phase } from "./phase.ts";
 import { RunFiles } from "./run-files.ts";
 import { turnRows } from "./task-rows.ts";
-import type { TurnHost } from "./turn.ts";
-import { attemptOf, type TurnInput } from "./turn-input.ts";
+import { attemptOf, seenBy, type TurnInput } from "./turn-input.ts";
 
 export interface HostedRun {
   readonly key: TaskKey;
@@ -35,7 +34,7 @@ export interface HostedRun {
 }
 
 /** What the turns of a run may use beside their events: the state of the task, its files, and what they keep with it. */
-export class RunHost implements TurnHost {
+export class RunHost {
   readonly abort: RunAbort = new RunAbort();
   readonly #settings: RunSettings;
   readonly #run: HostedRun;
@@ -85,7 +84,7 @@ export class RunHost implements TurnHost {
     const run = this.#run;
     return authorizations.open(init, {
       task: run.key,
-      number: seenTurn(run.input),
+      number: seenBy(run.input).turn,
       contextId: run.contextId,
       agentName: run.hosted.card.name,
       principal: run.input.principal,
@@ -102,7 +101,7 @@ export class RunHost implements TurnHost {
   rows(feature: string): TurnRows {
     const { key: task, input } = this.#run;
     const { store, clock } = this.#settings;
-    return turnRows(feature, { store, clock, task, turn: seenTurn(input), phase: () => this.#run.phase });
+    return turnRows(feature, { store, clock, task, turn: seenBy(input).turn, phase: () => this.#run.phase });
   }
 
   get resumable(): boolean {
@@ -178,7 +177,7 @@ export class RunHost implements TurnHost {
     return {
       settings: this.#settings,
       task: run.key,
-      number: seenTurn(run.input),
+      number: seenBy(run.input).turn,
       phase: () => run.phase,
       logger: run.logger,
       input: run.input,
@@ -230,9 +229,4 @@ const over: Reason = { kind: "over", text: "The turn is over", cause: undefined 
 
 function errorOf({ kind, text, cause }: Reason): TurnAborted {
   return new TurnAborted(kind, text, { cause });
-}
-
-/** The turn that the function sees. */
-function seenTurn(input: TurnInput): number {
-  return (input.resumes ?? input).turn;
 }

@@ -13,9 +13,11 @@ import type {
   TaskKey,
 } from "../../store/index.ts";
 import type { ContextView, Conversations, DirectReply } from "../conversations/conversations.ts";
-import type { StoredCall, WriterStart } from "../log/index.ts";
+import { callJson, type StoredCall, type WriterStart } from "../log/index.ts";
 import type { HostedAgent } from "../shared/options.ts";
 import type { LostRange } from "./replay.ts";
+import { storedJson, type StoredJson } from "@parley/a2a/internal/base/stored-json";
+import { messageJson } from "../../store/json.ts";
 
 /* What runs and turns begin with: the message that they answer, and what is left of earlier attempts. */
 
@@ -94,6 +96,8 @@ export interface StoredCheckpoint {
   readonly waiting?: StoredRun;
 }
 
+export const checkpointJson: StoredJson<StoredCheckpoint> = storedJson();
+
 /** A turn that has ended with the question of a delegation, and resumes in the turn of the answer. */
 export interface SuspendedTurn {
   readonly turn: number;
@@ -134,8 +138,13 @@ export interface ResumedTurn extends SuspendedTurn {
 }
 
 /** URIs of the extensions that are active in the turn that the agent sees. One that resumes with an answer has those of its message. */
-export function activeIn({ call, resumes }: TurnInput): readonly string[] {
-  return (resumes?.call ?? call).extensions;
+export function activeIn(input: TurnInput): readonly string[] {
+  return seenBy(input).call.extensions;
+}
+
+/** The turn that the agent sees: one that resumes with an answer is the turn that asked. */
+export function seenBy(input: TurnInput): TurnInput | ResumedTurn {
+  return input.resumes ?? input;
 }
 
 /** Which attempt of the turn that the agent sees. */
@@ -150,8 +159,7 @@ export function firstTurnInput(init: RunInit): TurnInput {
     return { turn: 1, attempt: 1, input: 1, message, call, principal, headers, checkpoint: undefined, ids: 0 };
   }
   const { turn, attempt, input } = init.start.run;
-  const checkpoint =
-    init.checkpoint === undefined ? undefined : goingOn(JSON.parse(init.checkpoint) as StoredCheckpoint);
+  const checkpoint = init.checkpoint === undefined ? undefined : withoutWait(checkpointJson.read(init.checkpoint));
   const { resumes } = init;
   const { ids = 0, counts } = checkpoint ?? {};
   const made = { ids, counts: counts && new Map(counts) };
@@ -163,19 +171,19 @@ export function runEffect({ turn, attempt, input }: TurnInput): TaskEffect {
 }
 
 /** The checkpoint of a turn that does not wait any more. */
-function goingOn({ waiting: _, ...checkpoint }: StoredCheckpoint): StoredCheckpoint {
+function withoutWait({ waiting: _, ...checkpoint }: StoredCheckpoint): StoredCheckpoint {
   return checkpoint;
 }
 
 /** The run of a task that waits, by its checkpoint as JSON text. `undefined`: it does not wait, or a run works on it. */
 export function waitingRun({ run, checkpoint }: Pick<TaskHead, "run" | "checkpoint">): StoredRun | undefined {
   if (run !== undefined || checkpoint === undefined) return undefined;
-  return (JSON.parse(checkpoint) as StoredCheckpoint).waiting;
+  return checkpointJson.read(checkpoint).waiting;
 }
 
 /** Which turn the function of a run sees, by the checkpoint as JSON text: one that resumes with an answer sees the turn that asked. */
 export function seenTurn({ turn }: StoredRun, checkpoint: string | undefined): number {
-  return (checkpoint === undefined ? undefined : (JSON.parse(checkpoint) as StoredCheckpoint).suspended?.turn) ?? turn;
+  return (checkpoint === undefined ? undefined : checkpointJson.read(checkpoint).suspended?.turn) ?? turn;
 }
 
 /**
@@ -188,7 +196,7 @@ export async function hasAskedForOther(
   { turn }: StoredRun,
 ): Promise<boolean> {
   const checkpoint = (await store.head(task, task.taskId))?.checkpoint;
-  return checkpoint !== undefined && (JSON.parse(checkpoint) as StoredCheckpoint).suspended?.askedIn === turn;
+  return checkpoint !== undefined && checkpointJson.read(checkpoint).suspended?.askedIn === turn;
 }
 
 /**
@@ -201,15 +209,15 @@ export async function readResumed(
   checkpoint: string | undefined,
 ): Promise<ResumedTurn | undefined> {
   if (checkpoint === undefined) return undefined;
-  const { suspended } = JSON.parse(checkpoint) as StoredCheckpoint;
+  const { suspended } = checkpointJson.read(checkpoint);
   if (suspended === undefined) return undefined;
   const page = await store.read(task, task.taskId, { after: suspended.input - 1, limit: 1 });
   const record = page?.records[0];
   if (record?.call === undefined) throw new Error("The log lacks the message of the turn");
   return {
     ...suspended,
-    message: messageOf(record.kind, record.json),
-    call: JSON.parse(record.call) as StoredCall,
+    message: messageOf(record),
+    call: callJson.read(record.call),
   };
 }
 
@@ -231,22 +239,27 @@ async function resumedInput(store: Pick<Store, "read" | "head">, task: TaskKey, 
   // A page of the log does not have it.
   const checkpoint = (await store.head(task, task.taskId))?.checkpoint;
   const resumes = await readResumed(store, task, checkpoint);
-  if (resumes === undefined) return input;
-  const stored = JSON.parse(checkpoint as string) as StoredCheckpoint;
+  if (resumes === undefined || checkpoint === undefined) return input;
+  const stored = checkpointJson.read(checkpoint);
   const { ids, counts } = stored;
   return { ...input, resumes, checkpoint: stored, ids, counts: counts && new Map(counts) };
 }
 
 /** The user's message in a record: of kind `message`, or `task`, whose history begins with it. */
-export function messageOf(kind: string, json: string): Message {
-  const event = JSON.parse(json) as { history?: readonly Message[] } | Message;
-  return kind === "task" ? ((event as { history: readonly Message[] }).history[0] as Message) : (event as Message);
+export function messageOf({ kind, json }: Pick<LogRecord, "kind" | "json">): Message {
+  if (kind !== "task") return messageJson.read(json);
+  const [message] = newTaskJson.read(json).history;
+  return message;
 }
+
+/** Of records of kind `task`. */
+const newTaskJson = storedJson<{ readonly history: readonly [Message, ...Message[]] }>();
 
 /** The first attempt at a message that waited in the log. */
 function nextTurnInput({ seq, json, call: stored }: LogRecord, turn: number): TurnInput {
-  const call = JSON.parse(stored ?? "null") as StoredCall;
-  const message = JSON.parse(json) as Message;
+  if (stored === undefined) throw new Error("The log lacks the call of a message");
+  const call = callJson.read(stored);
+  const message = messageJson.read(json);
   const { principal, headers } = call;
   return { turn, attempt: 1, input: seq, message, call, principal, headers, checkpoint: undefined, ids: 0 };
 }
@@ -259,7 +272,7 @@ export function contextOf(
   input: TurnInput,
   isNew: boolean,
 ): ContextView | Promise<ContextView> {
-  const { turn, input: seq, message } = input.resumes ?? input;
+  const { turn, input: seq, message } = seenBy(input);
   const key = { agent, owner, contextId };
   const asking = { taskId, turn, seq, message };
   return isNew ? conversations.begin(key, asking) : conversations.open(key, asking);

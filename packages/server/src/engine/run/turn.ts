@@ -22,7 +22,8 @@ import {
   type TurnRows,
   type TurnSignal,
 } from "@parley/a2a/internal/protocol/index";
-import { activeIn, attemptOf, type TurnInput } from "./turn-input.ts";
+import { activeIn, attemptOf, seenBy, type TurnInput } from "./turn-input.ts";
+import type { RunHost } from "./turn-host.ts";
 
 export interface TurnInit {
   readonly input: TurnInput;
@@ -37,24 +38,6 @@ export interface TurnInit {
   readonly trace: string | undefined;
 }
 
-export interface TurnHost {
-  readonly signal: TurnSignal;
-  readonly state: { read(): JsonValue | undefined; set(value: unknown): void };
-  flush(): Promise<void>;
-  authorization<Init extends AuthorizationInit>(
-    init: Init,
-    makeId: () => string,
-  ): Promise<OpenAuthorization<Init["form"]>>;
-  delegations(): Promise<Delegations>;
-  memory(): Promise<TurnMemory>;
-  /** What an extension keeps with the task, by its URI. */
-  rows(feature: string): TurnRows;
-  /** Its files outside of the store. `undefined`: none. */
-  readonly outside: TurnFiles | undefined;
-  /** Whether the agent is called again for a turn whose run was lost. */
-  readonly resumable: boolean;
-}
-
 /** A turn as an executor sees it. It is made for every message, so members that few agents read are getters. */
 export class EngineTurn implements TurnBase {
   readonly message: Message;
@@ -67,10 +50,10 @@ export class EngineTurn implements TurnBase {
   readonly #input: TurnInput;
   readonly #trace: string | undefined;
   readonly #skills: AgentCard["skills"];
-  readonly #host: TurnHost;
+  readonly #host: RunHost;
 
-  constructor({ input, taskId, contextId, task, context, skills, logger, clock, trace }: TurnInit, host: TurnHost) {
-    this.message = (input.resumes ?? input).message;
+  constructor({ input, taskId, contextId, task, context, skills, logger, clock, trace }: TurnInit, host: RunHost) {
+    this.message = seenBy(input).message;
     this.taskId = taskId;
     this.contextId = contextId;
     this.task = task;
@@ -88,7 +71,7 @@ export class EngineTurn implements TurnBase {
   }
 
   get number(): number {
-    return (this.#input.resumes ?? this.#input).turn;
+    return seenBy(this.#input).turn;
   }
 
   get attempt(): number {
@@ -127,11 +110,11 @@ export class EngineTurn implements TurnBase {
   }
 
   get metadata(): JsonObject | undefined {
-    return (this.#input.resumes ?? this.#input).call.metadata;
+    return seenBy(this.#input).call.metadata;
   }
 
   get acceptedOutputModes(): readonly string[] {
-    return (this.#input.resumes ?? this.#input).call.acceptedOutputModes;
+    return seenBy(this.#input).call.acceptedOutputModes;
   }
 
   extension(uri: string): unknown {

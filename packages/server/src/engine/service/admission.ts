@@ -138,9 +138,9 @@ export function storedCall(
   };
   const traced = trace === undefined ? call : { ...call, trace };
   if (headers === undefined) return traced;
-  const kept = reads.filter(({ name, store }) => store && headers[name] !== undefined);
-  if (kept.length === 0) return traced;
-  return { ...traced, headers: Object.fromEntries(kept.map(({ name }) => [name, headers[name] as string])) };
+  const stored = new Set(reads.flatMap(({ name, store }) => (store ? [name] : [])));
+  const kept = Object.entries(headers).filter(([name]) => stored.has(name));
+  return kept.length === 0 ? traced : { ...traced, headers: Object.fromEntries(kept) };
 }
 
 interface RememberedReply {

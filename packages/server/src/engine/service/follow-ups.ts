@@ -34,6 +34,7 @@ import {
   type Send,
   type SendDeps,
 } from "./admission.ts";
+import { defined } from "@parley/a2a/internal/base/defined";
 
 interface FollowUp {
   readonly send: Send;
@@ -267,8 +268,7 @@ export class FollowUps {
       principal: send.principal,
       headers: send.headers,
       start: { seq, state: "TASK_STATE_WORKING", fence, run, mayHaveMessages: false },
-      ...(snapshot !== undefined && { task: snapshot.task }),
-      ...(head.taskState !== undefined && { taskState: head.taskState }),
+      ...defined({ task: snapshot?.task, taskState: head.taskState }),
       ...(resumes !== undefined && checkpoint !== undefined && { resumes, checkpoint }),
     });
     followUp.passedOn = true;

@@ -1,10 +1,11 @@
-import type { BlobRoom } from "../../blobs/blobs.ts";
+import type { BlobQuota } from "../../blobs/blobs.ts";
 import type { LazyBlobs } from "../../blobs/lazy.ts";
 import { A2AError, isTerminal, type Part } from "@parley/a2a/internal/model/index";
 import type { TaskHead, TaskKey } from "../../store/index.ts";
 import type { EngineSettings } from "../shared/settings.ts";
 import type { Admission, Send } from "./admission.ts";
 import { wantedGeneration } from "./follow-ups.ts";
+import { fileAt } from "../../blobs/ref.ts";
 
 /** The large files of one message, which are stored before the message is. */
 export class MessageFiles {
@@ -12,7 +13,7 @@ export class MessageFiles {
   readonly #settings: Pick<EngineSettings, "ids" | "store">;
   #task: TaskKey | undefined;
   /** One for each time that the message was accepted. */
-  readonly #blobRooms: BlobRoom[] = [];
+  readonly #quotas: BlobQuota[] = [];
   /** What was stored, by its base64 or its first URL: a message that is accepted again has the same files. */
   readonly #known = new Map<string, Part>();
 
@@ -34,13 +35,13 @@ export class MessageFiles {
     if (message.taskId !== undefined && isRefused(send, await store.head(owner, taskId))) return send;
     const blobs = await this.#lazy.load();
     const task = (this.#task = { agent: owner.agent, owner: owner.owner, taskId });
-    const room = await blobs.roomOf(task, "client");
-    this.#blobRooms.push(room);
+    const quota = await blobs.quotaOf(task, "client");
+    this.#quotas.push(quota);
     const parts: Part[] = [];
     for (const part of message.parts) {
-      parts.push(this.#knownAs(part) ?? (await this.#stored(part, task, room, send.incoming)));
+      parts.push(this.#knownAs(part) ?? (await this.#stored(part, task, quota, send.incoming)));
     }
-    const rows = this.#blobRooms.flatMap((each) => [...each.rows.values()]);
+    const rows = this.#quotas.flatMap((each) => [...each.rows.values()]);
     const stored: Send = {
       ...send,
       kept: [...send.kept, ...rows],
@@ -51,20 +52,19 @@ export class MessageFiles {
   }
 
   #knownAs(part: Part): Part | undefined {
-    const { raw, ...rest } = part;
-    const url = this.#known.get(raw ?? part.url ?? "")?.url;
-    return url === undefined ? undefined : ({ ...rest, url } as Part);
+    const url = this.#known.get(part.raw ?? part.url ?? "")?.url;
+    return url === undefined ? undefined : fileAt(url, part);
   }
 
-  async #stored(part: Part, task: TaskKey, room: BlobRoom, incoming: Send["incoming"]): Promise<Part> {
+  async #stored(part: Part, task: TaskKey, quota: BlobQuota, incoming: Send["incoming"]): Promise<Part> {
     const blobs = await this.#lazy.load();
     const file = part.url === undefined ? undefined : incoming?.get(part.url);
     if (file !== undefined) {
-      const adopted = await blobs.adopt(task, file, part, room);
+      const adopted = await blobs.adopt(task, file, part, quota);
       this.#known.set(part.url ?? "", adopted);
       return adopted;
     }
-    const [stored = part] = await blobs.storeParts(task, [part], room);
+    const [stored = part] = await blobs.storeParts(task, [part], quota);
     if (stored !== part && part.raw !== undefined) this.#known.set(part.raw, stored);
     return stored;
   }
@@ -94,7 +94,7 @@ export class MessageFiles {
   async #drop(): Promise<void> {
     const task = this.#task;
     if (task === undefined) return;
-    const keys = this.#blobRooms.flatMap(({ rows }) => [...rows.keys()]);
+    const keys = this.#quotas.flatMap(({ rows }) => [...rows.keys()]);
     const blobs = await this.#lazy.load();
     await blobs.deleteUnnamed(task, keys);
   }

@@ -28,6 +28,7 @@ import type { Runs } from "../supervise/index.ts";
 import { configsOf, type SendDeps } from "./admission.ts";
 import { counted, hasRoom, pageOf, taskReply, wrappedTask, type AgentTasks, type WantedStream } from "./agent-tasks.ts";
 import type { Sends } from "./send-message.ts";
+import { defined } from "@parley/a2a/internal/base/defined";
 
 /** SendMessage (A2A 1.0 §3.1.1): answers with the agent's message, or with the task once it is interrupted or over. */
 export async function sendMessage(
@@ -172,12 +173,14 @@ function queryOf(
     limit,
     bytes,
     artifacts: includeArtifacts === true,
-    ...(hasRoom(context) && { room: context }),
-    ...(contextId !== undefined && { contextId }),
-    ...(status !== undefined && { state: status }),
-    ...(statusTimestampAfter !== undefined && { since: Date.parse(statusTimestampAfter) }),
-    ...(historyLength !== undefined && { history: historyLength }),
-    ...(pageToken !== undefined && { after: decodePageToken(pageToken, scope, request) }),
+    ...defined({
+      room: hasRoom(context) ? context : undefined,
+      contextId,
+      state: status,
+      since: statusTimestampAfter === undefined ? undefined : Date.parse(statusTimestampAfter),
+      history: historyLength,
+      after: pageToken === undefined ? undefined : decodePageToken(pageToken, scope, request),
+    }),
   };
 }
 

@@ -11,6 +11,7 @@ import type { SearchHit, TaskSearch } from "../../store/index.ts";
 import { maxSearchTerms, maxSearchWords, searchTerms } from "../../store/search.ts";
 import type { EngineSettings } from "../shared/settings.ts";
 import { hasRoom, type AgentTasks } from "./agent-tasks.ts";
+import { defined } from "@parley/a2a/internal/base/defined";
 
 /** How long a search waits for the index of what was stored before, in milliseconds. */
 const longestWait = 10_000;
@@ -103,12 +104,12 @@ export async function searchTasks(
       { field: "text", description: `has too many words: at most ${maxSearchWords} are looked for` },
     ]);
   }
-  const filters = { ...(contextId !== undefined && { contextId }), ...(status !== undefined && { status }) };
+  const filters = defined({ contextId, status });
   // Whoever may not list these tasks may not search them, and to whom they are hidden nothing is found.
   const { payload } = await guarded.call("ListTasks", { ...filters, pageSize: 1 }, context);
   if (payload.value.totalSize === 0) return { tasks: [], total: 0 };
   const owner = tasks.ownerOf(context);
-  const query = { terms, limit, skip, ...(contextId !== undefined && { contextId }), ...(status && { state: status }) };
+  const query = { terms, limit, skip, ...defined({ contextId, state: status }) };
   const page = await found(index, (search) => search.find(owner, query));
   const loaded = await Promise.all(page.hits.map((hit) => loadedTask(tasks, hit, context)));
   return { tasks: loaded.filter((task) => task !== undefined), total: page.total };

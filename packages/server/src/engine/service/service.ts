@@ -1,20 +1,11 @@
 import { BoundedMap, memoryOf } from "@parley/a2a/internal/base/bounded-map";
 import { FieldsLogger } from "@parley/a2a/internal/base/index";
 import type { Deliver, ExtensionHooks } from "@parley/a2a/internal/extensions/hooks";
-import {
-  A2AError,
-  toA2AError,
-  type AgentCard,
-  type JsonObject,
-  type ListTasksResponse,
-  type StreamResponse,
-  type Task,
-} from "@parley/a2a/internal/model/index";
+import { A2AError, toA2AError, type AgentCard, type StreamResponse, type Task } from "@parley/a2a/internal/model/index";
 import {
   Payload,
   TextPayload,
   anonymous,
-  isMethod,
   mapItems,
   resourceOf,
   taskFields,
@@ -22,7 +13,6 @@ import {
   type CallContext,
   type FoundTasks,
   type MethodName,
-  type MethodRequest,
   type OperationName,
   type Operations,
   type Reply,
@@ -41,7 +31,7 @@ import type { HostedAgent } from "../shared/options.ts";
 import type { EngineSettings } from "../shared/settings.ts";
 import type { Runs } from "../supervise/index.ts";
 import { AgentTasks } from "./agent-tasks.ts";
-import { checkCall, methodOf, type CheckedAgent } from "./checks.ts";
+import { checkCall, type CheckedAgent } from "./checks.ts";
 import {
   cancelTask,
   createWebhook,
@@ -70,10 +60,9 @@ export interface ServiceDeps {
 /** What an operation is given: the request, its call, and the URIs of the extensions that are active in it. */
 type Operation<Request, Answer> = (request: Request, context: CallContext, extensions: readonly string[]) => Answer;
 
-type CoreUnaryName = Exclude<UnaryName, MethodName>;
-
+/** By operation. Those of the agent's extensions are the only methods. */
 type UnaryHandlers = {
-  readonly [Name in CoreUnaryName]: Operation<
+  readonly [Name in UnaryName]: Operation<
     UnaryOperations[Name]["request"],
     Promise<Reply<UnaryOperations[Name]["response"]>>
   >;
@@ -85,89 +74,118 @@ type StreamHandlers = {
 
 /** The operations of one agent (A2A 1.0 §3.1). */
 export function createService(hosted: CheckedAgent, deps: ServiceDeps): AgentService {
-  const { settings, index, liveLogs, runs, sends, door } = deps;
-  const delivery = new Delivery(settings.extensions);
-  const tasks = new AgentTasks(hosted, settings, liveLogs);
-  const unary: UnaryHandlers = {
+  const { settings } = deps;
+  const tasks = new AgentTasks(hosted, settings, deps.liveLogs);
+  const methods = methodHandlers(tasks, deps, () => outer);
+  const service = new CheckedService(deps, hosted, unaryHandlers(tasks, deps, methods), streamHandlers(tasks, deps));
+  const outer = settings.blobs?.around(service, hosted.id, settings.ownerOf) ?? service;
+  return outer;
+}
+
+function unaryHandlers(tasks: AgentTasks, deps: ServiceDeps, methods: Pick<UnaryHandlers, MethodName>): UnaryHandlers {
+  const { runs, sends } = deps;
+  return {
+    ...methods,
     SendMessage: (request, context, extensions) => sendMessage(tasks, sends, request, context, extensions),
     GetTask: (request, context) => getTask(tasks, request, context),
     ListTasks: (request, context) => listTasks(tasks, request, context),
     CancelTask: (request, context, extensions) => cancelTask(tasks, runs, request, context, extensions),
-    GetExtendedAgentCard: (_request, context) => getExtendedAgentCard(hosted, context),
+    GetExtendedAgentCard: (_request, context) => getExtendedAgentCard(tasks.hosted, context),
     CreateTaskPushNotificationConfig: (request, context, extensions) =>
       createWebhook(tasks, deps, request, context, extensions),
     GetTaskPushNotificationConfig: (request, context) => getWebhook(tasks, deps, request, context),
     ListTaskPushNotificationConfigs: (request, context) => listWebhooks(tasks, deps, request, context),
     DeleteTaskPushNotificationConfig: (request, context) => deleteWebhook(tasks, deps, request, context),
   };
-  const streams: StreamHandlers = {
+}
+
+function streamHandlers(tasks: AgentTasks, { sends }: ServiceDeps): StreamHandlers {
+  return {
     SendStreamingMessage: (request, context, extensions) =>
       sendStreamingMessage(tasks, sends, request, context, extensions),
     SubscribeToTask: (request, context) => subscribeToTask(tasks, request, context),
   };
+}
 
-  async function method(
-    operation: MethodName,
-    request: MethodRequest,
-    context: CallContext,
-    extensions: readonly string[],
-  ): Promise<Reply<JsonObject>> {
-    const { principal } = context;
-    const { card } = hosted;
-    const guarded = hosted.guard?.(outer) ?? outer;
-    const { clock, logger: own } = settings;
-    const logger = new FieldsLogger(own, () =>
-      taskFields({ agent: hosted.id, ...resourceOf(operation, request), trace: context.trace }),
-    );
-    const { callMethod } = await import("@parley/a2a/internal/extensions/methods");
-    const searchTasks = async (query: TaskTextQuery): Promise<FoundTasks> => {
-      const { searchTasks: search } = await import("./search.ts");
-      return search(tasks, index, guarded, query, context);
+/** The methods of the agent's extensions. `serviceOf`: the service of the agent, as its callers reach it. */
+function methodHandlers(
+  tasks: AgentTasks,
+  { settings, index }: ServiceDeps,
+  serviceOf: () => AgentService,
+): Pick<UnaryHandlers, MethodName> {
+  const { hosted } = tasks;
+  const { clock } = settings;
+  const handlers = Array.from(hosted.methods, ([operation, own]) => {
+    const call: UnaryHandlers[MethodName] = async (request, context, extensions) => {
+      const service = hosted.guard?.(serviceOf()) ?? serviceOf();
+      const logger = new FieldsLogger(settings.logger, () =>
+        taskFields({ agent: hosted.id, ...resourceOf(own.route.name, request), trace: context.trace }),
+      );
+      const { callMethod } = await import("@parley/a2a/internal/extensions/methods");
+      const searchTasks = async (query: TaskTextQuery): Promise<FoundTasks> => {
+        const { searchTasks: search } = await import("./search.ts");
+        return search(tasks, index, service, query, context);
+      };
+      const { principal } = context;
+      const made = { principal, extensions, context, card: hosted.card, service, searchTasks, clock, logger };
+      return { payload: await callMethod(own, request, made) };
     };
-    const call = { principal, extensions, context, card, service: guarded, searchTasks, clock, logger };
-    return { payload: await callMethod(methodOf(hosted, operation), request, call) };
+    return [operation, call] as const;
+  });
+  return Object.fromEntries(handlers);
+}
+
+/** Checks each call, and lets the extensions that are active in it change its answer. */
+class CheckedService implements AgentService {
+  readonly #door: ServiceDeps["door"];
+  readonly #hosted: CheckedAgent;
+  readonly #unary: UnaryHandlers;
+  readonly #streams: StreamHandlers;
+  readonly #delivery: Delivery;
+
+  constructor({ settings, door }: ServiceDeps, hosted: CheckedAgent, unary: UnaryHandlers, streams: StreamHandlers) {
+    this.#door = door;
+    this.#hosted = hosted;
+    this.#unary = unary;
+    this.#streams = streams;
+    this.#delivery = new Delivery(settings.extensions);
   }
 
-  function check(
+  // Not an async function, because that would be one promise more for each message.
+  call<Name extends UnaryName>(
+    operation: Name,
+    request: UnaryOperations[Name]["request"],
+    context: CallContext,
+  ): Promise<Reply<UnaryOperations[Name]["response"]>> {
+    try {
+      const extensions = this.#check(operation, request, context);
+      const reply = this.#unary[operation](request, context, extensions);
+      if (extensions.length === 0) return reply;
+      return reply.then((each) => this.#delivery.reply(operation, { extensions, ...each }, extensions));
+    } catch (error) {
+      return Promise.reject(toA2AError(error));
+    }
+  }
+
+  async stream<Name extends StreamName>(
+    operation: Name,
+    request: StreamOperations[Name]["request"],
+    context: CallContext,
+  ): Promise<StreamReply> {
+    const extensions = this.#check(operation, request, context);
+    const batches = await this.#streams[operation](request, context, extensions);
+    if (extensions.length === 0) return { batches };
+    return { batches: this.#delivery.batches(batches, extensions), extensions };
+  }
+
+  #check(
     operation: OperationName,
     request: Operations[OperationName]["request"],
     context: CallContext,
   ): readonly string[] {
-    if (door.isClosed) throw serverIsStopping();
-    return checkCall(hosted, operation, request, context);
+    if (this.#door.isClosed) throw serverIsStopping();
+    return checkCall(this.#hosted, operation, request, context);
   }
-
-  const service: AgentService = {
-    // Not an async function, because that would be one promise more for each message.
-    call<Name extends UnaryName>(
-      operation: Name,
-      request: UnaryOperations[Name]["request"],
-      context: CallContext,
-    ): Promise<Reply<UnaryOperations[Name]["response"]>> {
-      try {
-        const extensions = check(operation, request, context);
-        const reply: Promise<Reply<UnaryOperations[Name]["response"]>> = isMethod(operation)
-          ? method(operation, request as MethodRequest, context, extensions)
-          : unary[operation as CoreUnaryName](request as never, context, extensions);
-        if (extensions.length === 0) return reply;
-        return reply.then((each) => delivery.reply(operation, { extensions, ...each }, extensions));
-      } catch (error) {
-        return Promise.reject(toA2AError(error));
-      }
-    },
-    async stream<Name extends StreamName>(
-      operation: Name,
-      request: StreamOperations[Name]["request"],
-      context: CallContext,
-    ): Promise<StreamReply> {
-      const extensions = check(operation, request, context);
-      const batches = await streams[operation](request, context, extensions);
-      if (extensions.length === 0) return { batches };
-      return { batches: delivery.batches(batches, extensions), extensions };
-    },
-  };
-  const outer = settings.blobs?.around(service, hosted.id, settings.ownerOf) ?? service;
-  return outer;
 }
 
 /** GetExtendedAgentCard (A2A 1.0 §3.1.11). */
@@ -194,10 +212,14 @@ export class Delivery {
     this.#hooks = hooks;
   }
 
-  reply<T>(operation: UnaryName, reply: Reply<T>, active: readonly string[]): Reply<T> {
+  reply<Name extends UnaryName>(
+    operation: Name,
+    reply: Reply<UnaryOperations[Name]["response"]>,
+    active: readonly string[],
+  ): Reply<UnaryOperations[Name]["response"]> {
     const deliver = this.#hooks.deliver(active);
-    if (deliver === undefined) return reply;
-    return { ...reply, payload: reply.payload.map((value) => deliveredAnswer(operation, value, deliver) as T) };
+    const change = deliver && changesOf(deliver)[operation];
+    return change === undefined ? reply : { ...reply, payload: reply.payload.map(change) };
   }
 
   batches(batches: StreamReply["batches"], active: readonly string[]): StreamReply["batches"] {
@@ -221,19 +243,21 @@ export class Delivery {
   }
 }
 
-function deliveredAnswer(operation: UnaryName, value: unknown, deliver: Deliver): unknown {
-  const deliveredTask = (task: Task): Task => deliver({ task }).task as Task;
-  switch (operation) {
-    case "SendMessage":
-      return deliver(value as StreamResponse);
-    case "GetTask":
-    case "CancelTask":
-      return deliveredTask(value as Task);
-    case "ListTasks": {
-      const page = value as ListTasksResponse;
-      return { ...page, tasks: page.tasks.map(deliveredTask) };
-    }
-    default:
-      return value;
-  }
+type AnswerChanges = {
+  readonly [Name in UnaryName]?: (answer: UnaryOperations[Name]["response"]) => UnaryOperations[Name]["response"];
+};
+
+/** How `deliver` changes the answers that have tasks or messages. */
+function changesOf(deliver: Deliver): AnswerChanges {
+  const deliverTask = (task: Task): Task => deliver({ task }).task ?? task;
+  return {
+    SendMessage(answer) {
+      const { task, message } = deliver(answer);
+      if (task !== undefined) return { task };
+      return message === undefined ? answer : { message };
+    },
+    GetTask: deliverTask,
+    CancelTask: deliverTask,
+    ListTasks: (page) => ({ ...page, tasks: page.tasks.map(deliverTask) }),
+  };
 }

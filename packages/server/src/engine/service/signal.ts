@@ -5,6 +5,7 @@ import { waitFeature, type OnceEffect, type Store, type TaskHead, type TaskKey }
 import type { Committer } from "../log/index.ts";
 import { taskNotFound } from "../shared/errors.ts";
 import { eventKey, eventRow, isEvent, type StoredEvent } from "../run/index.ts";
+import { valueJson } from "../../store/json.ts";
 
 interface SignalDeps {
   readonly store: Store;
@@ -44,7 +45,7 @@ export async function signalTask(
         metadata: { taskId, state },
       });
     }
-    const event = { id: id ?? crypto.randomUUID(), name, data: JSON.parse(json) as JsonValue };
+    const event = { id: id ?? crypto.randomUUID(), name, data: valueJson.read(json) };
     if (await stored(deps, head, event, now, once(task))) return;
   }
   throw new A2AError("Unavailable", "The event could not be stored");

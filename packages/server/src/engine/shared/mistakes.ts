@@ -1,15 +1,10 @@
 import { utf8Length } from "@parley/a2a/internal/base/index";
 import { jsonTextOf } from "@parley/a2a/internal/base/json-text";
 import { jsonAdvice, notJson } from "@parley/a2a/internal/base/json";
-import {
-  A2AError,
-  type Artifact,
-  type NewRecord,
-  type Part,
-  type TaskArtifactUpdateEvent,
-  type TaskState,
-} from "@parley/a2a/internal/model/index";
-import type { AgentEvent, AgentMessage } from "@parley/a2a/internal/protocol/index";
+import { A2AError, type NewRecord, type TaskState } from "@parley/a2a/internal/model/index";
+import type { AgentEvent } from "@parley/a2a/internal/protocol/index";
+import { updateJson } from "../../store/json.ts";
+import { isObject } from "@parley/a2a/internal/model/schema";
 
 /** An error in what an agent yielded. The text is for the log. The client gets a general sentence. */
 export function agentMistake(text: string): A2AError {
@@ -52,14 +47,12 @@ function checkJson(value: unknown, path: string): void {
  *
  * @throws A2AError `InvalidAgentResponse` with the path of what is not JSON.
  */
-export function checkFreeJson(event: AgentEvent): void {
+export function checkFreeJson(event: unknown): void {
   // Agents in JavaScript can yield anything. Anything else is rejected when it becomes a record.
-  const { artifact, message, metadata } = (event ?? {}) as Partial<
-    Record<"artifact" | "message" | "metadata", unknown>
-  >;
-  checkJson(metadata, "metadata");
-  if (artifact !== undefined) checkContent(artifact as Partial<Artifact>, "artifact");
-  if (message !== undefined) checkContent(message as Partial<AgentMessage>, "message");
+  if (!isObject(event)) return;
+  checkJson(event["metadata"], "metadata");
+  checkContent(event["artifact"], "artifact");
+  checkContent(event["message"], "message");
 }
 
 /** The same for a direct reply, before extensions add to it. */
@@ -71,13 +64,16 @@ export function checkReply(event: AgentEvent): void {
   }
 }
 
-function checkContent({ metadata, parts }: Partial<Artifact> | Partial<AgentMessage>, path: string): void {
+function checkContent(content: unknown, path: string): void {
+  if (!isObject(content)) return;
+  const { metadata, parts } = content;
   checkJson(metadata, `${path}.metadata`);
   if (!Array.isArray(parts)) return;
   for (let at = 0; at < parts.length; at += 1) {
-    const part = parts[at] as Part | undefined;
-    if (part?.data !== undefined) checkJson(part.data, `${path}.parts[${at}].data`);
-    if (part?.metadata !== undefined) checkJson(part.metadata, `${path}.parts[${at}].metadata`);
+    const part: unknown = parts[at];
+    if (!isObject(part)) continue;
+    if (part["data"] !== undefined) checkJson(part["data"], `${path}.parts[${at}].data`);
+    if (part["metadata"] !== undefined) checkJson(part["metadata"], `${path}.parts[${at}].metadata`);
   }
 }
 
@@ -125,7 +121,7 @@ export function nameOf(event: AgentEvent): string {
 
 function nameOfRecord({ kind, json, state }: NewRecord): string {
   if (kind !== "artifactUpdate") return state === undefined ? "A record" : `A status ${describe(state)}`;
-  const { artifact } = JSON.parse(json) as TaskArtifactUpdateEvent;
+  const { artifact } = updateJson.read(json);
   return `An update of artifact ${describe(artifact.artifactId)}`;
 }
 

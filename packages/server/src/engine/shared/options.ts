@@ -1,7 +1,8 @@
 import type { Clock, Ids, Logger } from "@parley/a2a/internal/base/index";
 import type { AgentCard } from "@parley/a2a/internal/model/index";
 import type { Agent, Interceptor, AnyExtension, Audit, Observer, Principal } from "@parley/a2a/internal/protocol/index";
-import type { BlobDeps, LazyBlobs } from "../../blobs/lazy.ts";
+import type { LazyBlobs } from "../../blobs/lazy.ts";
+import type { BlobDeps } from "../../blobs/port.ts";
 import type { InTaskSettings } from "../../intask/index.ts";
 import type { Outbox, OutboxHost, PushSettings } from "../../push/index.ts";
 import type { Store } from "../../store/index.ts";

@@ -21,6 +21,7 @@ import type { PushSettings } from "../../push/index.ts";
 import type { Store } from "../../store/index.ts";
 import { storeFailed } from "./errors.ts";
 import type { DedupeOptions, EngineLimits, EngineOptions, LeaseOptions, RetentionOptions } from "./options.ts";
+import { defined } from "@parley/a2a/internal/base/defined";
 
 export interface EngineSettings {
   readonly extensions: ExtensionHooks;
@@ -101,7 +102,7 @@ const defaultLimits: Required<EngineLimits> = {
 
 /** JavaScript callers may pass `undefined` for a default. */
 function withDefaults<T extends object>(defaults: T, given: object | undefined): T {
-  return { ...defaults, ...Object.fromEntries(Object.entries(given ?? {}).filter(([, value]) => value !== undefined)) };
+  return { ...defaults, ...defined({ ...given }) };
 }
 
 export function settingsOf(options: EngineOptions): EngineSettings {

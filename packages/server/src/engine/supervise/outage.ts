@@ -1,9 +1,9 @@
-import { deferred } from "@parley/a2a/internal/base/index";
 import type { TaskHead } from "../../store/index.ts";
 import { Emitter } from "../shared/collections.ts";
 import { isOutage } from "../shared/errors.ts";
 import type { EngineSettings } from "../shared/settings.ts";
 import type { Run } from "../run/index.ts";
+import { endsWithin } from "@parley/a2a/internal/base/async";
 
 /** Pauses between two checks of a database that is unavailable, in milliseconds: the first one, and the longest. */
 const [firstPause, longestPause] = [1_000, 5_000];
@@ -159,17 +159,12 @@ export class Outage {
   async #check(): Promise<boolean> {
     const { store, clock } = this.#settings;
     if (store.check === undefined) return true;
-    const late = deferred<boolean>();
     const giveUp = new AbortController();
-    const clear = clock.after(checkTimeout, () => late.resolve(false));
-    const condition = store.check(giveUp.signal).then(
-      ({ writable }) => writable,
-      () => false,
-    );
-    const works = await Promise.race([condition, late.promise]);
-    clear();
+    let works = false;
+    const checked = store.check(giveUp.signal).then(({ writable }) => (works = writable));
+    const isInTime = await endsWithin(clock, checkTimeout, checked);
     giveUp.abort();
-    return works;
+    return isInTime && works;
   }
 
   #after(ms: number): void {

@@ -3,7 +3,7 @@ import { queueFeature, type DueFeature, type FeatureEffect, type TaskKey } from 
 import type { Committer } from "../log/index.ts";
 import type { HostedAgent } from "../shared/options.ts";
 import type { EngineSettings } from "../shared/settings.ts";
-import type { QueuedRun } from "../run/index.ts";
+import { queuedJson } from "../run/index.ts";
 import type { Outage } from "./outage.ts";
 import { Backoff, Poller } from "./polling.ts";
 import type { QueuePlaces } from "./queue-places.ts";
@@ -123,7 +123,7 @@ export class Queue {
       // Whoever has begun it may put it back meanwhile, into the same place: that row stays.
       return (await committer.append({ task, fence: head.fence, expect: head.seq, records: [], effects: [leave] })).ok;
     }
-    const run = JSON.parse(value) as QueuedRun;
+    const run = queuedJson.read(value);
     const begun = await this.#backoff.guard(head, () => takeover.begin(hosted, head, run, leave, due), again);
     return begun !== undefined;
   }

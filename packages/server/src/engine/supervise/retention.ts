@@ -9,17 +9,17 @@ import type { Runs } from "./runs.ts";
 const sweepLimit = 100;
 
 /** The states with times of their own, by their options. */
-const terminalStates = {
-  completed: "TASK_STATE_COMPLETED",
-  failed: "TASK_STATE_FAILED",
-  canceled: "TASK_STATE_CANCELED",
-  rejected: "TASK_STATE_REJECTED",
-} as const satisfies Partial<Record<keyof TaskTimes, TaskState>>;
+const terminalStates: readonly (readonly [keyof TaskTimes, TaskState])[] = [
+  ["completed", "TASK_STATE_COMPLETED"],
+  ["failed", "TASK_STATE_FAILED"],
+  ["canceled", "TASK_STATE_CANCELED"],
+  ["rejected", "TASK_STATE_REJECTED"],
+];
 
-const askingStates = {
-  inputRequired: "TASK_STATE_INPUT_REQUIRED",
-  authRequired: "TASK_STATE_AUTH_REQUIRED",
-} as const satisfies Partial<Record<keyof TaskTimes, TaskState>>;
+const askingStates: typeof terminalStates = [
+  ["inputRequired", "TASK_STATE_INPUT_REQUIRED"],
+  ["authRequired", "TASK_STATE_AUTH_REQUIRED"],
+];
 
 function before(now: number, time: number | false): number {
   return time === false ? -Infinity : now - time;
@@ -28,8 +28,8 @@ function before(now: number, time: number | false): number {
 /** The times of agents and states as rules: those of an agent in a state, then those of an agent, then those of a state. */
 function rulesOf({ agents = {}, ...all }: EngineSettings["retention"], now: number): readonly SweepRule[] {
   const ofStates = (times: TaskTimes, agent?: string): SweepRule[] =>
-    Object.entries(terminalStates).flatMap(([name, state]) => {
-      const time = times[name as keyof typeof terminalStates];
+    terminalStates.flatMap(([option, state]) => {
+      const time = times[option];
       if (time === undefined) return [];
       return [{ ...(agent !== undefined && { agent }), state, deleteBefore: before(now, time) }];
     });
@@ -111,8 +111,7 @@ export async function cancelUnanswered({ settings, runs, agents, now, isOver }: 
   const { store, retention } = settings;
   const message = { parts: [{ text: safeSentences.unanswered }] };
   for (const agent of agents.keys()) {
-    for (const [name, state] of Object.entries(askingStates)) {
-      const option = name as keyof typeof askingStates;
+    for (const [option, state] of askingStates) {
       const time = retention.agents?.[agent]?.[option] ?? retention[option] ?? false;
       if (time === false || store.upkeep === undefined) continue;
       const selection = { agent, states: [state], before: now - time };

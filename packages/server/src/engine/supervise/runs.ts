@@ -1,5 +1,5 @@
-import { deferred } from "@parley/a2a/internal/base/index";
 import {
+  deleteRow,
   queueFeature,
   type AppendOutcome,
   type StoredRun,
@@ -13,6 +13,8 @@ import { endOfRun, statusRecord, type StatusInit } from "../log/index.ts";
 import { serverIsStopping, tooManyTasks } from "../shared/errors.ts";
 import { isQueued, Pace, queueKey, Run, waitingRun, type OwnDeps, type RunDeps, type RunInit } from "../run/index.ts";
 import type { Suspects } from "./suspects.ts";
+import { defined } from "@parley/a2a/internal/base/defined";
+import { endsWithin } from "@parley/a2a/internal/base/async";
 
 interface EndOptions {
   readonly extensions?: readonly string[];
@@ -30,7 +32,7 @@ interface EndOptions {
 /** How many tasks are kept that wait for the answer to a question of a delegation. The oldest are forgotten. */
 const maxSuspended = 10_000;
 
-const leaveQueue: TaskEffect = { effect: "feature", op: "delete", feature: queueFeature, key: queueKey };
+const leaveQueue: TaskEffect = deleteRow(queueFeature, queueKey);
 
 export class Runs {
   readonly over: Emitter<[Run]> = new Emitter();
@@ -155,9 +157,7 @@ export class Runs {
     const record = statusRecord(origin, status, "system", messageId, Math.max(settings.clock.now(), statusTime));
     const item: TaskAppend = {
       task,
-      ...(fence !== undefined && { fence }),
-      ...(seq !== undefined && { expect: seq }),
-      ...(run !== undefined && { run }),
+      ...defined({ fence, expect: seq, run }),
       records: [record],
       effects: isQueued(head) ? [...endOfRun, leaveQueue] : endOfRun,
     };
@@ -188,15 +188,9 @@ export class Runs {
     const waiting = [...this.#running.values()].filter(({ phase }) => phase.resting);
     await Promise.all(waiting.map((run) => run.phase.stop()));
     const running = [...this.#running.values()];
-    if (grace > 0 && running.length > 0) await this.#waitFor(running, grace);
+    const done = Promise.all(running.map((run) => run.done));
+    if (grace > 0 && running.length > 0) await endsWithin(this.#deps.settings.clock, grace, done);
     await Promise.all([...this.#running.values()].map((run) => run.phase.stop()));
-    await Promise.all(running.map((run) => run.done));
-  }
-
-  async #waitFor(running: readonly Run[], ms: number): Promise<void> {
-    const timeout = deferred<void>();
-    const clearTimer = this.#deps.settings.clock.after(ms, () => timeout.resolve());
-    await Promise.race([Promise.all(running.map((run) => run.done)), timeout.promise]);
-    clearTimer();
+    await done;
   }
 }

@@ -1,8 +1,9 @@
-import { deferred, type Clock } from "@parley/a2a/internal/base/index";
+import type { Clock } from "@parley/a2a/internal/base/index";
 import type { StoredRun, TaskHead } from "../../store/index.ts";
 import { Emitter } from "../shared/collections.ts";
 import type { EngineSettings } from "../shared/settings.ts";
 import type { Run } from "../run/index.ts";
+import { endsWithin } from "@parley/a2a/internal/base/async";
 
 /*
  * A death counts against a task only if nothing else explains it. It does not count if the server was stopping, if its process was killed from
@@ -86,11 +87,8 @@ export class Suspects {
   /** Waits until something new of each run is stored, it is over, or `trialTime` has passed. Those that continue have outlived their crashes. */
   async proven(runs: readonly Run[]): Promise<void> {
     if (runs.length === 0) return;
-    const timeout = deferred<void>();
-    const clearTimer = this.#clock.after(trialTime, () => timeout.resolve());
     const proven = runs.map((run) => Promise.race([run.phase.proven(), run.done]));
-    await Promise.race([Promise.all(proven), timeout.promise]);
-    clearTimer();
+    await endsWithin(this.#clock, trialTime, Promise.all(proven));
     // A crash from now on is counted for the next ones, not for these.
     for (const { phase } of runs) phase.clearCrashSuspicion();
     await Promise.all(runs.map(({ phase }) => phase.flush().catch(() => {})));

@@ -13,12 +13,12 @@ import {
 import { taskFields, type ByteBudget } from "@parley/a2a/internal/protocol/index";
 import {
   acquireLease,
+  callJson,
   endOfRun,
   endOfSuspendedRun,
   readNextMessage,
   statusRecord,
   type Committer,
-  type StoredCall,
 } from "../log/index.ts";
 import type { HostedAgent } from "../shared/options.ts";
 import type { EngineSettings } from "../shared/settings.ts";
@@ -34,6 +34,7 @@ import {
 import type { QueuePlaces } from "./queue-places.ts";
 import type { Runs } from "./runs.ts";
 import { crashesOf, nextAttempt } from "./suspects.ts";
+import { defined } from "@parley/a2a/internal/base/defined";
 
 interface TakeoverDeps {
   readonly settings: EngineSettings;
@@ -288,13 +289,10 @@ async function readLostRun(
     key: task,
     bytes,
     contextId,
-    message: messageOf(input.kind, input.json),
-    call: JSON.parse(input.call) as StoredCall,
+    message: messageOf(input),
+    call: callJson.read(input.call),
     start: { seq, state, fence, run, mayHaveMessages: true },
-    ...(before !== undefined && { task: before.task }),
-    ...(checkpoint !== undefined && { checkpoint }),
-    ...(taskState !== undefined && { taskState }),
-    resumes,
+    ...defined({ task: before?.task, checkpoint, taskState, resumes }),
   };
 }
 

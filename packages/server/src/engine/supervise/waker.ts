@@ -18,6 +18,7 @@ import { Backoff, Poller, shuffled } from "./polling.ts";
 import type { Runs } from "./runs.ts";
 import type { Suspects } from "./suspects.ts";
 import type { Takeover } from "./takeover.ts";
+import { pause } from "@parley/a2a/internal/base/async";
 
 const pageSize = 100;
 /** How many tasks are woken at a time: those that work may be as large as they are. */
@@ -109,7 +110,7 @@ export class Waker {
       try {
         return await work();
       } catch {
-        await new Promise<void>((resolve) => settings.clock.after(settings.pollInterval, resolve));
+        await pause(settings.clock, settings.pollInterval);
         return work();
       }
     };

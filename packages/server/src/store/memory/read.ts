@@ -1,5 +1,5 @@
 import { utf8Length } from "@parley/a2a/internal/base/index";
-import type { LogRecord, Message } from "@parley/a2a/internal/model/index";
+import type { LogRecord } from "@parley/a2a/internal/model/index";
 import { assemble, messagesOf, type TaskPieces } from "../assemble.ts";
 import { NeedsRoom, PageBudget, PageRoom, tooLarge, type StoreBounds } from "../bounds.ts";
 import { inOrder, pickNewest, type ChunkPlace, type Chunks } from "../conversation.ts";
@@ -16,6 +16,7 @@ import {
 import type { SnapshotText } from "../task-text.ts";
 import { recordBytes } from "../transition.ts";
 import { piecesOf, type StoredContext, type StoredMessage, type StoredTask } from "./rows.ts";
+import { messageJson } from "../json.ts";
 
 /* What the memory store returns of its tasks and conversations, within the bounds of the query. */
 
@@ -122,7 +123,7 @@ export function newestEntries(
   const picked = pickNewest(places, chunks, { limit, bytes });
   const said = messages
     .slice(0, picked.messages.length)
-    .map(({ event }) => messagesOf(event).map((json) => ({ time: event.time, message: JSON.parse(json) as Message })));
+    .map(({ event }) => messagesOf(event).map((json) => ({ time: event.time, message: messageJson.read(json) })));
   return inOrder(picked, said, limit);
 }
 

@@ -83,7 +83,6 @@ export function dueOf({ run, leaseUntil }: TaskHead): number | undefined {
   return run === undefined ? undefined : (leaseUntil ?? -Infinity);
 }
 
-/** The indexes that a task is in. */
 export function indexesOf({ context }: StoredTask): readonly TaskIndex<StoredTask>[] {
   return [context.owner.agent.index, context.owner.index, context.index];
 }
@@ -100,9 +99,9 @@ export function compactTask(task: StoredTask, most: number): void {
   if (task.head.bytes > most) return;
   const { base, artifacts } = compact(piecesOf(task, undefined));
   const chunks = task.records.filter(({ kind }) => kind === "artifactUpdate");
-  task.starts = artifactStarts(task.artifacts).map((index) => {
-    const { seq, time, turn } = chunks[index] as LogRecord;
-    return { seq, time, turn };
+  task.starts = artifactStarts(task.artifacts).flatMap((index) => {
+    const chunk = chunks[index];
+    return chunk === undefined ? [] : [{ seq: chunk.seq, time: chunk.time, turn: chunk.turn }];
   });
   task.base = base;
   task.artifacts = [...artifacts];

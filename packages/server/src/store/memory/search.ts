@@ -1,7 +1,5 @@
 import { defer } from "@parley/a2a/internal/base/async";
-import type { StoredEvent } from "../assemble.ts";
 import { unavailable } from "../bounds.ts";
-import type { TaskArtifactUpdateEvent } from "@parley/a2a/internal/model/index";
 import type { Owner, SearchHit, SearchPage, SearchQuery, SearchTerm, TaskSearch } from "../port.ts";
 import {
   isSearched,
@@ -15,6 +13,7 @@ import {
 import { Snippets } from "../snippets.ts";
 import type { StoredTask } from "./rows.ts";
 import type { MemoryTables } from "./tables.ts";
+import { updateJson } from "../json.ts";
 
 /** Memory for the words of all tasks, in bytes. */
 const maxBytes = 64 << 20;
@@ -137,14 +136,14 @@ async function textsOf(
   const texts = new SearchTexts();
   const said: (readonly SearchText[])[] = [];
   for (const { event } of messages) {
-    const { kind, json } = event as StoredEvent;
+    const { kind, json } = event;
     if (!isSearched(json)) continue;
     said.push(texts.record({ kind, json }));
     await slices.take(json.length);
   }
   for (const json of artifacts) {
     if (!isSearched(json)) continue;
-    const { artifact, append = false } = JSON.parse(json) as TaskArtifactUpdateEvent;
+    const { artifact, append = false } = updateJson.read(json);
     texts.piece(artifact, append);
     await slices.take(json.length);
   }

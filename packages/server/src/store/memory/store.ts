@@ -291,7 +291,6 @@ interface Drain<Item> {
   isDue(item: Item): boolean;
   /** Whether an item stays although it is due. */
   stays?(item: Item): boolean;
-  /** Removes an item. */
   take(item: Item): void;
 }
 

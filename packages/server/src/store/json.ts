@@ -1,0 +1,7 @@
+import { storedJson, type StoredJson } from "@parley/a2a/internal/base/stored-json";
+import type { JsonValue, Message, TaskArtifactUpdateEvent } from "@parley/a2a/internal/model/index";
+
+export const messageJson: StoredJson<Message> = storedJson();
+/** Of records of kind `artifactUpdate`. */
+export const updateJson: StoredJson<TaskArtifactUpdateEvent> = storedJson();
+export const valueJson: StoredJson<JsonValue> = storedJson();
