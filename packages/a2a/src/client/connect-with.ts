@@ -12,7 +12,8 @@ import {
   type UnaryOperations,
 } from "../protocol/index.ts";
 import { CredentialSession } from "../credentials/session.ts";
-import { Client, type ClientParts } from "./client.ts";
+import { Client } from "./client.ts";
+import type { ClientParts } from "./parts.ts";
 import {
   assemble,
   checkBindings,

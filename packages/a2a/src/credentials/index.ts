@@ -1,10 +1,9 @@
-export type { CredentialProvider, CredentialTarget, RequestCredentials, SchemeRequest, OAuthOptions } from "./port.ts";
+export type { CredentialProvider, CredentialTarget, RequestCredentials, SchemeRequest, OAuthOptions, Secret } from "./port.ts";
 export {
   apiKeyCredential,
   basicCredential,
   bearerToken,
   certificateCredential,
-  type Secret,
   type SimpleOptions,
 } from "./simple.ts";
 export {

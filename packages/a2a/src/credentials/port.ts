@@ -2,10 +2,12 @@ import type { AgentCard, SecurityScheme } from "../model/index.ts";
 import type { AnswerHeaders } from "../transport/client/binding.ts";
 import type { Clock } from "../base/index.ts";
 import type { Dialer } from "../net/index.ts";
-import type { Secret } from "./simple.ts";
 import type { TokenStore } from "./token-store.ts";
 
 /** The credentials of a client: what a card's security schemes are satisfied with (A2A 1.0 §7.3). */
+
+/** A secret, or a function that returns it, such as one that reads a file or a vault. It is called for each request. */
+export type Secret = string | (() => string | Promise<string>);
 
 /** What a request needs to carry to satisfy a scheme. Members are merged where a requirement has several schemes. */
 export interface RequestCredentials {

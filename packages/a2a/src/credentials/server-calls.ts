@@ -7,8 +7,7 @@ import { A2AError, hasCode } from "../model/index.ts";
 import { isObject } from "../model/schema.ts";
 import type { GuardedFetch } from "../net/index.ts";
 import type { FoundServer, ServerMetadata } from "./authorization-server.ts";
-import type { OAuthOptions, CredentialTarget } from "./port.ts";
-import type { Secret } from "./simple.ts";
+import type { OAuthOptions, CredentialTarget, Secret } from "./port.ts";
 
 /** The library for OAuth. It is loaded when a token is needed. */
 export type OAuth = typeof import("oauth4webapi");
