@@ -65,7 +65,7 @@ export class ByteHash {
   add(bytes: Bytes): void {
     let [a, b] = [this.#a, this.#b];
     for (let at = 0; at < bytes.length; at += 1) {
-      const byte = bytes[at] as number;
+      const byte = bytes[at] ?? 0;
       a = Math.imul(a ^ byte, 0x01000193);
       b = Math.imul(b ^ byte, 0x5f356495);
       b ^= b >>> 15;

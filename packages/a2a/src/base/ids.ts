@@ -42,9 +42,9 @@ function randomTails(): () => string {
     crypto.getRandomValues(bytes);
     for (let at = 0; at < bytes.length; at++) {
       const kind = pattern[at % length];
-      const random = (bytes[at] as number) & 15;
+      const random = (bytes[at] ?? 0) & 15;
       // The variant's two upper bits are 10 (RFC 9562 §4.1).
-      bytes[at] = kind === "-" ? 0x2d : (digits[kind === "y" ? 8 | (random & 3) : random] as number);
+      bytes[at] = kind === "-" ? 0x2d : (digits[kind === "y" ? 8 | (random & 3) : random] ?? 0);
     }
     tails = decoder.decode(bytes);
     used = 0;

@@ -55,12 +55,16 @@ export const systemClock: Clock = {
   now: () => Date.now(),
   elapsed: () => performance.now(),
   after(ms, run) {
-    const timer = setTimeout(run, ms) as unknown as number | { unref?(): unknown };
-    // Node's timers hold the process open unless told otherwise; other runtimes return a number.
-    if (typeof timer === "object") timer.unref?.();
-    return () => clearTimeout(timer as number);
+    const timer = setTimeout(run, ms);
+    release(timer);
+    return () => clearTimeout(timer);
   },
 };
+
+/** Node's timers hold the process open unless told otherwise; other runtimes return a number. */
+function release(timer: number | { unref?(): unknown }): void {
+  if (typeof timer === "object") timer.unref?.();
+}
 
 /** An object with the same members and other values. */
 export function mapValues<From, To>(

@@ -41,7 +41,7 @@ export async function connect<E extends string | AnyExtension = string>(
   const kit = {
     bindings,
     decodeCard: (value: unknown) => readCard(codecs, value),
-    encodeCard: (card: AgentCard) => codecs.map((codec) => codec.encodeCard(card) as object),
+    encodeCard: (card: AgentCard) => codecs.map((codec) => codec.encodeCard(card)),
     documentOf: (card: AgentCard) => documents.get(card),
   };
   return connectWith(kit, agent, { ...options, bindings: [] });

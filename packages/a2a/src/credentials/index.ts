@@ -1,11 +1,12 @@
-export type { CredentialProvider, CredentialTarget, RequestCredentials, SchemeRequest, OAuthOptions, Secret } from "./port.ts";
-export {
-  apiKeyCredential,
-  basicCredential,
-  bearerToken,
-  certificateCredential,
-  type SimpleOptions,
-} from "./simple.ts";
+export type {
+  CredentialProvider,
+  CredentialTarget,
+  RequestCredentials,
+  SchemeRequest,
+  OAuthOptions,
+  Secret,
+} from "./port.ts";
+export { apiKeyCredential, basicCredential, bearerToken, certificateCredential, type SimpleOptions } from "./simple.ts";
 export {
   clientCredentials,
   savedTokens,

@@ -4,7 +4,7 @@ import type { ClientAuth, TokenEndpointResponse } from "oauth4webapi";
 import { systemClock, type Clock } from "../base/index.ts";
 import { line } from "../base/display.ts";
 import { A2AError, hasCode } from "../model/index.ts";
-import { isObject } from "../model/schema.ts";
+import { isObject, itemsOf } from "../model/schema.ts";
 import type { GuardedFetch } from "../net/index.ts";
 import type { FoundServer, ServerMetadata } from "./authorization-server.ts";
 import type { OAuthOptions, CredentialTarget, Secret } from "./port.ts";
@@ -49,9 +49,9 @@ export async function authenticationOf({ oauth, options, server }: GrantCall): P
   const { clientSecret, secretIn = "header", clientKey, clientCertificate = false } = options;
   if (clientKey !== undefined) {
     const { importJWK } = await import("jose");
-    const key = await importJWK(clientKey, (clientKey["alg"] as string | undefined) ?? "ES256");
+    const { alg = "ES256", kid } = clientKey;
+    const key = await importJWK(clientKey, typeof alg === "string" ? alg : undefined);
     if (!("type" in key)) throw new A2AError("InvalidParams", "clientKey is not a private key");
-    const kid = clientKey["kid"];
     // The audience is the issuer (RFC 7523 §3). Where a card names the endpoint alone, it is the endpoint.
     const audience = server.identified ? server.metadata.issuer : server.metadata.token_endpoint;
     return oauth.PrivateKeyJwt(typeof kid === "string" ? { key, kid } : key, {
@@ -146,7 +146,7 @@ export function errorCodeOf(thrown: unknown): string | undefined {
 
 /** The code in a challenge of the server, as the library reads it. */
 function challengeErrorOf(cause: unknown): unknown {
-  const [first] = Array.isArray(cause) ? (cause as unknown[]) : [];
+  const [first] = itemsOf(cause);
   return isObject(first) && isObject(first["parameters"]) ? first["parameters"]["error"] : undefined;
 }
 

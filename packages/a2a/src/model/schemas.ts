@@ -22,9 +22,9 @@ import {
   timestamp,
   type Schema,
   record,
-  type Fields,
+  type OneOf,
+  union,
 } from "./schema.ts";
-import type { JsonObject, JsonValue } from "./json.ts";
 import type {
   CancelTaskRequest,
   DeleteTaskPushNotificationConfigRequest,
@@ -79,24 +79,13 @@ import type {
 
 /** A schema for each message of the A2A 1.0 proto. In answers, default values that encoders of protobuf leave out are filled in. */
 
-/** The members of the union side by side, as a schema sees them. `OneOf` makes sure that exactly one is there. */
-interface AnyPart {
-  readonly text?: string;
-  readonly raw?: string;
-  readonly url?: string;
-  readonly data?: JsonValue;
-  readonly metadata?: JsonObject;
-  readonly filename?: string;
-  readonly mediaType?: string;
-}
-
 const ids: Schema<readonly string[]> = list(id);
 const historyLength: Schema<number> = integer(0);
 
 export const taskStateSchema: Schema<TaskState> = oneName(taskStates);
 export const roleSchema: Schema<Role> = oneName(["ROLE_USER", "ROLE_AGENT"]);
 
-export const partSchema: Schema<Part> = object<AnyPart>(
+export const partSchema: Schema<Part> = union<Part>(
   {
     text: optional(string),
     raw: optional(base64),
@@ -108,7 +97,7 @@ export const partSchema: Schema<Part> = object<AnyPart>(
   },
   // The JavaScript SDK drops `data: null`, so such a part arrives with no content at all.
   { members: ["text", "raw", "url", "data"], none: { data: null } },
-) as Schema<Part>;
+);
 
 const parts: Schema<readonly Part[]> = list(partSchema, "must hold at least one part");
 
@@ -163,12 +152,7 @@ export const taskArtifactUpdateEventSchema: Schema<TaskArtifactUpdateEvent> = ob
   metadata: optional(struct),
 });
 
-export const streamResponseSchema: Schema<StreamResponse> = object<{
-  readonly task?: Task;
-  readonly message?: Message;
-  readonly statusUpdate?: TaskStatusUpdateEvent;
-  readonly artifactUpdate?: TaskArtifactUpdateEvent;
-}>(
+export const streamResponseSchema: Schema<StreamResponse> = union<StreamResponse>(
   {
     task: optional(taskSchema),
     message: optional(messageSchema),
@@ -176,12 +160,12 @@ export const streamResponseSchema: Schema<StreamResponse> = object<{
     artifactUpdate: optional(taskArtifactUpdateEventSchema),
   },
   exactlyOne,
-) as Schema<StreamResponse>;
+);
 
-export const sendMessageResponseSchema: Schema<SendMessageResponse> = object<{
-  readonly task?: Task;
-  readonly message?: Message;
-}>({ task: optional(taskSchema), message: optional(messageSchema) }, exactlyOne) as Schema<SendMessageResponse>;
+export const sendMessageResponseSchema: Schema<SendMessageResponse> = union<SendMessageResponse>(
+  { task: optional(taskSchema), message: optional(messageSchema) },
+  exactlyOne,
+);
 
 export const authenticationInfoSchema: Schema<AuthenticationInfo> = object<AuthenticationInfo>({
   scheme: required(filled),
@@ -275,14 +259,8 @@ export const emptySchema: Schema<Empty> = object<Empty>({});
 
 /** Messages of a card. Texts stay unchanged, empty ones too, because a signature covers them (A2A 1.0 §8.4.1). */
 
-/** The members of a union side by side. */
-type Members<Union> = { readonly [Name in Union extends unknown ? keyof Union : never]?: MemberOf<Union, Name> };
-type MemberOf<Union, Name extends PropertyKey> = Union extends { readonly [Key in Name]: infer Value } ? Value : never;
-
-function union<Union>(fields: Fields<Members<Union>>): Schema<Union> {
-  // A card stays readable where one of its members is of a kind that this release does not know.
-  return object<Members<Union>>(fields, { none: {} }) as Schema<Union>;
-}
+/** A card stays readable where one of its members is of a kind that this release does not know. */
+const oneOrUnknown: OneOf = { none: {} };
 
 const scopes: Schema<Readonly<Record<string, string>>> = record(string);
 const noScopes = (): Readonly<Record<string, string>> => ({});
@@ -381,13 +359,16 @@ export const deviceCodeOAuthFlowSchema: Schema<DeviceCodeOAuthFlow> = object<Dev
   scopes: required(scopes, noScopes),
 });
 
-export const oAuthFlowsSchema: Schema<OAuthFlows> = union<OAuthFlows>({
-  authorizationCode: optional(authorizationCodeOAuthFlowSchema),
-  clientCredentials: optional(clientCredentialsOAuthFlowSchema),
-  implicit: optional(implicitOAuthFlowSchema),
-  password: optional(passwordOAuthFlowSchema),
-  deviceCode: optional(deviceCodeOAuthFlowSchema),
-});
+export const oAuthFlowsSchema: Schema<OAuthFlows> = union<OAuthFlows>(
+  {
+    authorizationCode: optional(authorizationCodeOAuthFlowSchema),
+    clientCredentials: optional(clientCredentialsOAuthFlowSchema),
+    implicit: optional(implicitOAuthFlowSchema),
+    password: optional(passwordOAuthFlowSchema),
+    deviceCode: optional(deviceCodeOAuthFlowSchema),
+  },
+  oneOrUnknown,
+);
 
 export const oAuth2SecuritySchemeSchema: Schema<OAuth2SecurityScheme> = object<OAuth2SecurityScheme>({
   description: optional(string),
@@ -405,13 +386,16 @@ export const mutualTlsSecuritySchemeSchema: Schema<MutualTlsSecurityScheme> = ob
   description: optional(string),
 });
 
-export const securitySchemeSchema: Schema<SecurityScheme> = union<SecurityScheme>({
-  apiKeySecurityScheme: optional(apiKeySecuritySchemeSchema),
-  httpAuthSecurityScheme: optional(httpAuthSecuritySchemeSchema),
-  oauth2SecurityScheme: optional(oAuth2SecuritySchemeSchema),
-  openIdConnectSecurityScheme: optional(openIdConnectSecuritySchemeSchema),
-  mtlsSecurityScheme: optional(mutualTlsSecuritySchemeSchema),
-});
+export const securitySchemeSchema: Schema<SecurityScheme> = union<SecurityScheme>(
+  {
+    apiKeySecurityScheme: optional(apiKeySecuritySchemeSchema),
+    httpAuthSecurityScheme: optional(httpAuthSecuritySchemeSchema),
+    oauth2SecurityScheme: optional(oAuth2SecuritySchemeSchema),
+    openIdConnectSecurityScheme: optional(openIdConnectSecuritySchemeSchema),
+    mtlsSecurityScheme: optional(mutualTlsSecuritySchemeSchema),
+  },
+  oneOrUnknown,
+);
 
 export const agentCardSchema: Schema<AgentCard> = object<AgentCard>({
   name: required(filled, nothing),

@@ -1,6 +1,7 @@
 import { deepFreeze } from "../base/index.ts";
 import { toA2AError, type A2AError, type StreamResponse } from "../model/index.ts";
 import type { MethodRoute, StreamName, StreamOperations, UnaryName, UnaryOperations } from "./operations.ts";
+import { writtenValue } from "../base/json-text.ts";
 
 /**
  * A response or an event, as a value and as JSON text; each is made from the other when first read, so stored text is sent without being
@@ -81,7 +82,7 @@ export class TextPayload<T> extends Payload<T> {
   }
 
   #parse(): T {
-    return JSON.parse(this.json) as T;
+    return writtenValue<T>(this.json);
   }
 }
 

@@ -105,7 +105,7 @@ function checkOf(
     return signedBy(trust.secret, async () => `secret ${await digestOf(trust.secret)}`, host);
   }
   if ("jwt" in trust) return jwtCheck(trust, field, host, keySet);
-  if ((trust as Partial<TrustToken>).tokenOnly === true) return tokenCheck(trust, field, host);
+  if ("tokenOnly" in trust && trust.tokenOnly === true) return tokenCheck(trust, field, host);
   throw wrongOption(field, "must have keySet, publicKey, secret, jwt or tokenOnly");
 }
 

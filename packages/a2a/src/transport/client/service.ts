@@ -21,6 +21,7 @@ import {
   type StreamReply,
   type UnaryName,
   type UnaryOperations,
+  isSend,
 } from "../../protocol/index.ts";
 import type { Shapes } from "../../wire/codec.ts";
 import type { ClientHost } from "./binding.ts";
@@ -66,8 +67,8 @@ export function clientService(
     request: Operations[Name]["request"],
     context: CallContext,
   ): EncodedCall<Name> {
-    const { configuration } = request as Operations["SendMessage"]["request"];
-    const waits = operation === "SendMessage" && !configuration?.returnImmediately;
+    const waits =
+      operation === "SendMessage" && isSend(operation, request) && !request.configuration?.returnImmediately;
     const timeout = context.outgoing?.connectTimeout ?? (!waits && host.limits.connectTimeout);
     // The request of a method of an extension is JSON on every wire, and so is its response.
     const params = context.outgoing?.method ? request : shapes.encodeRequest(operation, request);
@@ -180,7 +181,8 @@ function readJson(text: string): unknown {
     throw new A2AError("InvalidResponse", `The answer nests deeper than ${maxDepth} levels`);
   }
   try {
-    return JSON.parse(text) as unknown;
+    const value: unknown = JSON.parse(text);
+    return value;
   } catch {
     return undefined;
   }

@@ -1,6 +1,7 @@
 import type { LogFields } from "../../base/index.ts";
-import { A2AError, invalidParams, type SendMessageRequest } from "../../model/index.ts";
+import { A2AError, invalidParams } from "../../model/index.ts";
 import {
+  isSend,
   resourceOf,
   type AgentService,
   type IncomingFiles,
@@ -121,9 +122,7 @@ type Requests = Operations[OperationName]["request"];
 
 /** The request with the URLs of its files. Other operations have no files: what stands for one would be read as something else. */
 function withFiles(operation: OperationName, params: Requests, files: IncomingFiles): Requests {
-  if (operation === "SendMessage" || operation === "SendStreamingMessage") {
-    return files.resolve(params as SendMessageRequest);
-  }
+  if (isSend(operation, params)) return files.resolve(params);
   if (files.isEmpty) return params;
   throw new A2AError("RequestTooLarge", "Only messages may be this large");
 }

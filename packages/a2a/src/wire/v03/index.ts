@@ -69,8 +69,8 @@ function isText(message: unknown): boolean {
 
 /** The path names the task too (0.3 §7.5). It decides. */
 function configIn(value: unknown): unknown {
-  const { taskId, config } = value as { readonly taskId: unknown; readonly config: object };
-  return { ...config, taskId };
+  const { taskId, config }: Json = isObject(value) ? value : {};
+  return isObject(config) ? { ...config, taskId } : { taskId };
 }
 
 const memberOfKind: Readonly<Record<string, string>> = {

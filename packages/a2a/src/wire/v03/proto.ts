@@ -27,6 +27,7 @@ import {
   id,
   integer,
   isObject,
+  itemsOf,
   list,
   nothing,
   object,
@@ -37,6 +38,7 @@ import {
   string,
   strings,
   struct,
+  union,
   type Schema,
 } from "../../model/schema.ts";
 import type { Shapes } from "../codec.ts";
@@ -130,15 +132,15 @@ const states: Readonly<Record<string, TaskState>> = {
 const { task, statusUpdate, artifactUpdate } = taskSchemas(part, messageSchema, renamed(states));
 
 const event: Schema<StreamResponse> = aliased(
-  object<Partial<Record<"task" | "message" | "statusUpdate" | "artifactUpdate", unknown>>>(
+  union<StreamResponse>(
     {
-      task: optional<unknown>(task),
-      message: optional<unknown>(messageSchema),
-      statusUpdate: optional<unknown>(statusUpdate),
-      artifactUpdate: optional<unknown>(artifactUpdate),
+      task: optional(task),
+      message: optional(messageSchema),
+      statusUpdate: optional(statusUpdate),
+      artifactUpdate: optional(artifactUpdate),
     },
     exactlyOne,
-  ) as Schema<StreamResponse>,
+  ),
   "msg",
   "message",
 );
@@ -419,7 +421,7 @@ const readResponse: Form["readResponse"] = {
   GetTaskPushNotificationConfig: readConfig,
   // The text says an array. All SDKs send an object with an array.
   ListTaskPushNotificationConfigs: (value) => ({
-    configs: (Array.isArray(value) ? value : ((fieldsOf(value)["configs"] ?? []) as unknown[])).map(readConfig),
+    configs: (Array.isArray(value) ? value : itemsOf(fieldsOf(value)["configs"])).map(readConfig),
   }),
   DeleteTaskPushNotificationConfig: (value) => told(emptySchema)(value ?? {}),
   GetExtendedAgentCard: decodeCard,
