@@ -74,10 +74,10 @@ export async function answerCall<Body, Answer>(host: ServerHost, call: ServerCal
   try {
     host.admit?.(call.request);
     call.accept?.();
+    // Only promises are awaited: see docs/decisions/hot-path.md.
     const known = host.authenticate(call.request);
     const principal = known instanceof Promise ? await known : known;
-    let body: Body | Promise<Body> | undefined = call.body(principal);
-    if (body instanceof Promise) body = await body;
+    let body: Body | undefined = await call.body(principal);
     call.files?.received();
     let invoked: Invoked | undefined = invoke(host, call, principal, body);
     // Cleared, because the variables of this function live until the answer, which may take hours.
