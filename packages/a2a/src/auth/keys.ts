@@ -1,4 +1,4 @@
-import { sha256 } from "../base/digest.ts";
+import { sha256 } from "../base/bytes.ts";
 import type { Bytes } from "../base/index.ts";
 import { invalidParams, fromBase64, toBase64 } from "../model/index.ts";
 import type { Principal, UniversalRequest } from "../protocol/index.ts";

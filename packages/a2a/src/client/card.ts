@@ -1,4 +1,4 @@
-import { sha256, toHex } from "../base/digest.ts";
+import { sha256, toHex } from "../base/bytes.ts";
 import { withoutSlashes, isLoopback, type Clock } from "../base/index.ts";
 import { A2AError, type AgentCard } from "../model/index.ts";
 import { observe, type Observer, type OperationName, coreInfo } from "../protocol/index.ts";

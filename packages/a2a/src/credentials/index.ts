@@ -24,5 +24,5 @@ export {
   type PendingLogin,
 } from "./logins.ts";
 export type { LoggedInUser } from "./server-calls.ts";
-export { memoryTokenStore, type StoredTokens, type TokenKey, type TokenStore } from "./token-store.ts";
+export { memoryTokenStore, type StoredTokens, type TokenKey, type TokenStore } from "./port.ts";
 export { signIn, type SignInOptions } from "./session.ts";

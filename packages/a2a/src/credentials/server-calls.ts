@@ -1,5 +1,4 @@
-import { toBase64Url } from "../base/bytes.ts";
-import { sha256 } from "../base/digest.ts";
+import { toBase64Url, sha256 } from "../base/bytes.ts";
 import type { ClientAuth, TokenEndpointResponse } from "oauth4webapi";
 import { systemClock, type Clock } from "../base/index.ts";
 import { line } from "../base/display.ts";

@@ -264,15 +264,15 @@ type MemberOf<Union, Name extends PropertyKey> = Union extends { readonly [Key i
 
 /** An object of one of several types. `oneOf`: which members tell them apart. */
 export function union<Union>(fields: Fields<Members<Union>>, oneOf: OneOf): Schema<Union> {
-  return checker(fields, oneOf);
+  return members(new Map(Object.entries(fields)), oneOf);
 }
 
 export function object<T>(fields: Fields<T>, oneOf?: OneOf): Schema<T> {
-  return checker(fields, oneOf);
+  return members(new Map(Object.entries(fields)), oneOf);
 }
 
-function checker<T>(fields: Fields<T>, oneOf: OneOf | undefined): Schema<never> {
-  const table = new Map<string, Field<unknown>>(Object.entries(fields));
+/** An object whose type the compiler does not compare with its fields. */
+export function members(table: ReadonlyMap<string, Field<unknown>>, oneOf?: OneOf): Schema<never> {
   const needed = [...table].filter(([, field]) => field.required);
   const choice = new Set(oneOf && (oneOf.members ?? table.keys()));
   const chooseOne = `must have exactly one of ${[...choice].join(", ")}`;

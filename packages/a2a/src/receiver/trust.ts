@@ -1,6 +1,5 @@
-import { sha256 } from "../base/digest.ts";
+import { sha256, toBase64Url } from "../base/bytes.ts";
 import type { Clock } from "../base/index.ts";
-import { toBase64Url } from "../base/bytes.ts";
 import { secretDigest } from "../base/sha256.ts";
 import { A2AError } from "../model/index.ts";
 import type { GuardedFetch } from "../net/index.ts";

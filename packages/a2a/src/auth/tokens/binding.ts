@@ -1,5 +1,4 @@
-import { sha256 } from "../../base/digest.ts";
-import { toBase64Url, isCompactJws } from "../../base/bytes.ts";
+import { sha256, toBase64Url, isCompactJws } from "../../base/bytes.ts";
 import type { Clock, WebKey } from "../../base/index.ts";
 import type { UniversalRequest } from "../../protocol/index.ts";
 import type { AuthenticationPlace } from "../port.ts";

@@ -4,9 +4,7 @@ import {
   invalidParams,
   listTasksRequestSchema,
   listTasksResponseSchema,
-  sendMessageRequestSchema,
   taskStates,
-  type Artifact,
   type JsonObject,
   type ListTasksRequest,
   type Message,
@@ -16,31 +14,9 @@ import {
   type Task,
   type TaskPushNotificationConfig,
   type TaskState,
-  type TaskStatusUpdateEvent,
 } from "../../model/index.ts";
-import {
-  base64,
-  blank,
-  boolean,
-  exactlyOne,
-  filled,
-  id,
-  integer,
-  isObject,
-  itemsOf,
-  list,
-  nothing,
-  object,
-  oneName,
-  optional,
-  optionalId,
-  required,
-  string,
-  strings,
-  struct,
-  union,
-  type Schema,
-} from "../../model/schema.ts";
+import { isObject, itemsOf, type Schema } from "../../model/schema.ts";
+import * as s from "../../model/schema.ts";
 import type { Shapes } from "../codec.ts";
 import { decodeCard, protoCard, restCard } from "./cards.ts";
 import {
@@ -48,11 +24,12 @@ import {
   asked,
   converted,
   copyOf,
-  fromArtifact,
+  fromArtifactUpdate,
   fromDataPart,
   fromPush,
-  fromStatus,
-  isFinal,
+  fromSend as sendOf,
+  fromStatusUpdate,
+  fromTask as taskOf,
   partList,
   pushConfig,
   renamed,
@@ -84,22 +61,22 @@ interface ProtoPart {
 }
 
 const part: Schema<Part> = converted(
-  object<ProtoPart>(
+  s.object<ProtoPart>(
     {
-      text: optional(string),
-      file: optional(
-        object<Omit<File03, "bytes" | "uri">>(
+      text: s.optional(s.string),
+      file: s.optional(
+        s.object<Omit<File03, "bytes" | "uri">>(
           {
-            fileWithUri: optional(filled),
-            fileWithBytes: optional(base64),
-            mimeType: optional(blank),
-            name: optional(blank),
+            fileWithUri: s.optional(s.filled),
+            fileWithBytes: s.optional(s.base64),
+            mimeType: s.optional(s.blank),
+            name: s.optional(s.blank),
           },
           { members: ["fileWithUri", "fileWithBytes"] },
         ),
       ),
-      data: optional(object<{ readonly data: JsonObject }>({ data: required(struct) })),
-      metadata: optional(struct),
+      data: s.optional(s.object<{ readonly data: JsonObject }>({ data: s.required(s.struct) })),
+      metadata: s.optional(s.struct),
     },
     { members: ["text", "file", "data"] },
   ),
@@ -111,14 +88,14 @@ const part: Schema<Part> = converted(
 );
 
 const messageSchema: Schema<Message> = converted(
-  object<Omit<Message, "parts" | "referenceTaskIds"> & { readonly content: Message["parts"] }>({
-    messageId: required(id, nothing),
-    contextId: optional(optionalId),
-    taskId: optional(optionalId),
-    role: required(oneName<Message["role"]>(["ROLE_USER", "ROLE_AGENT"])),
+  s.object<Omit<Message, "parts" | "referenceTaskIds"> & { readonly content: Message["parts"] }>({
+    messageId: s.required(s.id, s.nothing),
+    contextId: s.optional(s.optionalId),
+    taskId: s.optional(s.optionalId),
+    role: s.required(s.oneName<Message["role"]>(["ROLE_USER", "ROLE_AGENT"])),
     content: partList(part),
-    metadata: optional(struct),
-    extensions: optional(strings),
+    metadata: s.optional(s.struct),
+    extensions: s.optional(s.strings),
   }),
   ({ role, content, ...rest }) => ({ role, parts: content, ...rest }),
 );
@@ -132,14 +109,14 @@ const states: Readonly<Record<string, TaskState>> = {
 const { task, statusUpdate, artifactUpdate } = taskSchemas(part, messageSchema, renamed(states));
 
 const event: Schema<StreamResponse> = aliased(
-  union<StreamResponse>(
+  s.union<StreamResponse>(
     {
-      task: optional(task),
-      message: optional(messageSchema),
-      statusUpdate: optional(statusUpdate),
-      artifactUpdate: optional(artifactUpdate),
+      task: s.optional(task),
+      message: s.optional(messageSchema),
+      statusUpdate: s.optional(statusUpdate),
+      artifactUpdate: s.optional(artifactUpdate),
     },
-    exactlyOne,
+    s.exactlyOne,
   ),
   "msg",
   "message",
@@ -154,17 +131,17 @@ interface ProtoSend extends Omit<Send03, "configuration"> {
 /** In proto3 an absent field is `false` or `0`: the call does not wait, and the whole history is sent (0.3 §7.1). */
 const sendSchema: Schema<SendMessageRequest> = converted(
   aliased(
-    object<ProtoSend>({
-      message: required(messageSchema),
-      configuration: optional(
-        object<NonNullable<ProtoSend["configuration"]>>({
-          acceptedOutputModes: optional(strings),
-          pushNotification: optional(pushConfig),
-          historyLength: optional(integer(0)),
-          blocking: optional(boolean),
+    s.object<ProtoSend>({
+      message: s.required(messageSchema),
+      configuration: s.optional(
+        s.object<NonNullable<ProtoSend["configuration"]>>({
+          acceptedOutputModes: s.optional(s.strings),
+          pushNotification: s.optional(pushConfig),
+          historyLength: s.optional(s.integer(0)),
+          blocking: s.optional(s.boolean),
         }),
       ),
-      metadata: optional(struct),
+      metadata: s.optional(s.struct),
     }),
     "request",
     "message",
@@ -182,6 +159,7 @@ const sendSchema: Schema<SendMessageRequest> = converted(
 );
 
 const writer: Writer = {
+  push: "pushNotification",
   part(given) {
     const { text, raw, url, data, filename, mediaType, metadata } = given;
     const more = metadata !== undefined && { metadata };
@@ -202,49 +180,14 @@ const writer: Writer = {
   state: (state) => (state === "TASK_STATE_CANCELED" ? "TASK_STATE_CANCELLED" : state),
 };
 
-function fromTask({ id: taskId, contextId = "", status, history, artifacts, ...rest }: Task): Json {
-  return {
-    status: fromStatus(writer, status),
-    ...(artifacts !== undefined && { artifacts: artifacts.map((each: Artifact) => fromArtifact(writer, each)) }),
-    ...(history !== undefined && { history: history.map(writer.message) }),
-    id: taskId,
-    contextId,
-    ...rest,
-  };
-}
-
-function fromStatusUpdate({ taskId, contextId, status, ...rest }: TaskStatusUpdateEvent): Json {
-  return { status: fromStatus(writer, status), taskId, contextId, final: isFinal(status.state), ...rest };
-}
+const fromTask = (given: Task): Json => taskOf(writer, given);
+const fromSend = (request: SendMessageRequest): Json => sendOf(writer, request);
 
 function fromEvent(given: StreamResponse): Json {
   if (given.task !== undefined) return { task: fromTask(given.task) };
   if (given.message !== undefined) return { message: writer.message(given.message) };
-  if (given.statusUpdate !== undefined) return { statusUpdate: fromStatusUpdate(given.statusUpdate) };
-  const { taskId, contextId, artifact, ...rest } = given.artifactUpdate;
-  return { artifactUpdate: { artifact: fromArtifact(writer, artifact), taskId, contextId, ...rest } };
-}
-
-function fromSend(request: SendMessageRequest): Json {
-  const { message, configuration, metadata } = copyOf(sendMessageRequestSchema, request);
-  const {
-    acceptedOutputModes = [],
-    historyLength,
-    taskPushNotificationConfig: push,
-    returnImmediately,
-  } = configuration ?? {};
-  return {
-    message: writer.message(message),
-    ...(configuration !== undefined && {
-      configuration: {
-        ...(push !== undefined && { pushNotification: fromPush(push) }),
-        acceptedOutputModes,
-        ...(historyLength !== undefined && { historyLength }),
-        blocking: returnImmediately !== true,
-      },
-    }),
-    ...(metadata !== undefined && { metadata }),
-  };
+  if (given.statusUpdate !== undefined) return { statusUpdate: fromStatusUpdate(writer, given.statusUpdate) };
+  return { artifactUpdate: fromArtifactUpdate(writer, given.artifactUpdate) };
 }
 
 function taskName(taskId: string): string {
@@ -273,7 +216,7 @@ interface NamedPush {
   readonly pushNotificationConfig: TaskPushNotificationConfig;
 }
 
-const namedPush = object<NamedPush>({ name: optional(blank), pushNotificationConfig: required(pushConfig) });
+const namedPush = s.object<NamedPush>({ name: s.optional(s.blank), pushNotificationConfig: s.required(pushConfig) });
 
 function readConfig(value: unknown): TaskPushNotificationConfig {
   const { name, pushNotificationConfig } = told(namedPush)(value);
@@ -314,7 +257,7 @@ function textOf(value: unknown): string | undefined {
 
 const readEvent = told(event, "event");
 const readTask = told(task);
-const readTasks = told(list(task));
+const readTasks = told(s.list(task));
 
 const readRequest: Form["readRequest"] = {
   SendMessage: asked(sendSchema),
