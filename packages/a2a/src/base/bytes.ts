@@ -10,7 +10,7 @@ export type Bytes = Uint8Array & {
  */
 
 const standard = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-const url = `${standard.slice(0, 62)}-_`;
+const url = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
 
 /** The unused bits of the last character, by the length of the text modulo 4. A length of 1 is impossible. */
 const unusedBits: readonly (number | undefined)[] = [0, undefined, 15, 3];

@@ -287,7 +287,7 @@ export const rules: readonly Rule[] = [
 
 /** An object with these members. It needs no TypeScript type, because only violations are read. */
 const members = (fields: Readonly<Record<string, Field<unknown>>>): Schema<unknown> =>
-  s.members(new Map(Object.entries(fields)));
+  s.object(fields as s.Fields<unknown>);
 
 const scopes = s.record(s.string);
 const requirementsV03 = s.list(s.record(s.strings));

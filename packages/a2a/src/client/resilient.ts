@@ -89,7 +89,7 @@ class ResilientStream<Name extends StreamName> {
   #openSince: number | undefined;
   #opening = false;
   #fresh = false;
-  /** Identifies the content of the last task, where no other event came after it. */
+  /** The last task as JSON, where no other event came after it. */
   #snapshot: string | undefined;
   #error: A2AError | undefined;
 
@@ -171,27 +171,20 @@ class ResilientStream<Name extends StreamName> {
     return unseen;
   }
 
-  #isNew(item: StreamItem): boolean {
-    const { seq, payload } = item;
+  #isNew({ seq, payload }: StreamItem): boolean {
     const event = payload.value;
     const snapshot = this.#opening && event.task !== undefined;
     this.#opening = false;
     if (snapshot) this.#cursor = undefined;
     else if (seq !== undefined && this.#cursor !== undefined && seq <= this.#cursor) return false;
     if (this.#options.canReplay && seq !== undefined) this.#cursor = seq;
-    const isNews = this.#bringsNews(item, snapshot);
-    this.#fresh ||= isNews;
+    const before = this.#snapshot;
+    this.#snapshot = event.task && payload.json;
+    // A snapshot may repeat what came before.
+    this.#fresh ||= !snapshot || (before !== undefined && before !== this.#snapshot);
     this.#taskId ??= event.task?.id ?? event.statusUpdate?.taskId ?? event.artifactUpdate?.taskId;
     this.#state = stateOf(event) ?? this.#state;
     return true;
-  }
-
-  /** Whether an event has something new. A snapshot may repeat what came before. */
-  #bringsNews({ payload }: StreamItem, isSnapshot: boolean): boolean {
-    const before = this.#snapshot;
-    const { task } = payload.value;
-    this.#snapshot = task && JSON.stringify([task.status, payload.json.length]);
-    return !isSnapshot || (before !== undefined && before !== this.#snapshot);
   }
 
   /** Whether a clean end means a lost connection: a server that can replay keeps the stream open at an interrupted task. */

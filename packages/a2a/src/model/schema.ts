@@ -264,15 +264,16 @@ type MemberOf<Union, Name extends PropertyKey> = Union extends { readonly [Key i
 
 /** An object of one of several types. `oneOf`: which members tell them apart. */
 export function union<Union>(fields: Fields<Members<Union>>, oneOf: OneOf): Schema<Union> {
-  return members(new Map(Object.entries(fields)), oneOf);
+  return members(fields, oneOf);
 }
 
 export function object<T>(fields: Fields<T>, oneOf?: OneOf): Schema<T> {
-  return members(new Map(Object.entries(fields)), oneOf);
+  return members(fields, oneOf);
 }
 
 /** An object whose type the compiler does not compare with its fields. */
-export function members(table: ReadonlyMap<string, Field<unknown>>, oneOf?: OneOf): Schema<never> {
+export function members<T>(fields: Fields<T>, oneOf?: OneOf): Schema<never> {
+  const table = new Map<string, Field<unknown>>(Object.entries(fields));
   const needed = [...table].filter(([, field]) => field.required);
   const choice = new Set(oneOf && (oneOf.members ?? table.keys()));
   const chooseOne = `must have exactly one of ${[...choice].join(", ")}`;

@@ -100,7 +100,8 @@ export function isCardOf(operation: OperationName, response: unknown): response 
 
 /** What is known of an operation; `undefined` for a method of an extension. */
 export function coreInfo(operation: OperationName): OperationInfo | undefined {
-  return isCoreName(operation) ? operations[operation] : undefined;
+  const table: OperationTable = operations;
+  return table[operation];
 }
 
 /** Whether an operation is a method of an extension. */

@@ -144,7 +144,7 @@ export function byVersion<T extends ClientCodec>(codecs: readonly T[]): Readonly
 /** The codec of a version. A client is opened with versions that it speaks, so any other one is a mistake of its caller. */
 export function codecFor<T>(codecs: ReadonlyMap<string, T>, version: string): T {
   const codec = codecs.get(version);
-  if (codec === undefined) throw new A2AError("VersionNotSupported", `Version ${version} is not spoken here`);
+  if (codec === undefined) throw new A2AError("VersionNotSupported");
   return codec;
 }
 

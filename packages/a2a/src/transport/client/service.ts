@@ -21,7 +21,6 @@ import {
   type StreamReply,
   type UnaryName,
   type UnaryOperations,
-  isSend,
 } from "../../protocol/index.ts";
 import type { Shapes } from "../../wire/codec.ts";
 import type { ClientHost } from "./binding.ts";
@@ -67,8 +66,8 @@ export function clientService(
     request: Operations[Name]["request"],
     context: CallContext,
   ): EncodedCall<Name> {
-    const waits =
-      operation === "SendMessage" && isSend(operation, request) && !request.configuration?.returnImmediately;
+    const { configuration } = request as Operations["SendMessage"]["request"];
+    const waits = operation === "SendMessage" && !configuration?.returnImmediately;
     const timeout = context.outgoing?.connectTimeout ?? (!waits && host.limits.connectTimeout);
     // The request of a method of an extension is JSON on every wire, and so is its response.
     const params = context.outgoing?.method ? request : shapes.encodeRequest(operation, request);

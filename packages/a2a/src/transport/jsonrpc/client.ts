@@ -2,7 +2,7 @@ import { once } from "../../base/index.ts";
 import { A2AError, type AgentInterface } from "../../model/index.ts";
 import { isObject } from "../../model/schema.ts";
 import { type AgentService, Payload } from "../../protocol/index.ts";
-import { type JsonRpcClientCodec, byVersion, codecFor } from "../../wire/codec.ts";
+import { type JsonRpcClientCodec, byVersion } from "../../wire/codec.ts";
 import type { ClientBinding, ClientHost } from "../client/binding.ts";
 import { chunkDecoder } from "../client/events.ts";
 import { type ClientResponse, requestHeaders, sendRequest } from "../client/request.ts";
@@ -32,7 +32,7 @@ function bindingWith(codecs: readonly JsonRpcClientCodec[], decoder: typeof chun
     name: "JSONRPC",
     versions: [...known.keys()],
     open(target, version, host) {
-      return jsonRpcService(codecFor(known, version), target, host, decoder);
+      return jsonRpcService(known.get(version) as JsonRpcClientCodec, target, host, decoder);
     },
   };
 }
