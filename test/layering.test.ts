@@ -135,7 +135,7 @@ const planted: readonly { path: string; source: string; says: string }[] = [
   { path: "a2a/src/planted.ts", source: 'import "./base/index.ts";', says: "planted.ts has no row" },
   {
     path: "a2a/src/index.ts",
-    source: 'export * from "./auth/tokens/index.ts";',
+    source: 'export * from "./auth/tokens/jwt.ts";',
     says: "index.ts may not import auth/tokens",
   },
   { path: "a2a/src/net/planted.ts", source: 'import "node:dns";', says: "packages/a2a runs everywhere: no node:dns" },

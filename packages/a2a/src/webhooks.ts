@@ -3,7 +3,8 @@
  * @packageDocumentation
  */
 
-import { createReceiver, type WebhookReceiver, type WebhookReceiverOptions } from "./receiver/index.ts";
+import type { WebhookReceiver, WebhookReceiverOptions } from "./receiver/port.ts";
+import { createReceiver } from "./receiver/receiver.ts";
 import { codecV03, codecV1 } from "./wires.ts";
 
 /**
@@ -26,7 +27,7 @@ export function webhookReceiver(options: WebhookReceiverOptions): WebhookReceive
   return createReceiver(options, { streamResponse: codecV1, kind: codecV03 });
 }
 
-export { webhookMemory } from "./receiver/index.ts";
+export { webhookMemory, type WebhookMemoryOptions } from "./receiver/order.ts";
 export type {
   HandledDelivery,
   MessageSender,
@@ -42,13 +43,12 @@ export type {
   WebhookDelivery,
   WebhookListener,
   WebhookMemory,
-  WebhookMemoryOptions,
   WebhookReading,
   WebhookReceiver,
   WebhookReceiverOptions,
   WebhookSubscription,
   WebhookTrust,
-} from "./receiver/index.ts";
+} from "./receiver/port.ts";
 
 // For senders and receivers of your own.
 export {

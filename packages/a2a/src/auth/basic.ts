@@ -203,7 +203,7 @@ function passwordCheck(all: readonly number[]): (password: string, hash: Passwor
     // What this hash needs less than the slowest one. One iteration at least, so that there are always two derivations.
     if (!areEqual) await derive(password, salt, highest - iterations + 1);
     // All bytes are compared, so that the time does not tell how many are right.
-    return derived.reduce((difference, byte, at) => difference | (byte ^ (hash[at] as number)), 0) === 0;
+    return derived.reduce((difference, byte, at) => difference | (byte ^ (hash[at] ?? 0)), 0) === 0;
   };
 }
 

@@ -5,11 +5,11 @@ import {
   carryVerifiedToken,
   unmet,
   isMethod,
+  isSend,
   resourceOf,
   spreadable,
   type CallContext,
   type OperationName,
-  type Operations,
   type Principal,
   type Unmet,
   type AgentService,
@@ -46,8 +46,8 @@ export function checkCaller(guard: Guard, operation: OperationName, request: unk
   if (operation === "GetExtendedAgentCard" && principal === anonymous) {
     throw unauthenticated("Only known callers may read this card", challengesOf(guard));
   }
-  if (operation !== "SendMessage" && operation !== "SendStreamingMessage") return;
-  const skill = guard.skillOf(request as Operations["SendMessage"]["request"], context);
+  if (!isSend(operation, request)) return;
+  const skill = guard.skillOf(request, context);
   if (skill === undefined) return;
   demand(guard, card.skills.find(({ id }) => id === skill)?.securityRequirements, principal);
 }
@@ -108,8 +108,9 @@ export function checkSubject(principal: Partial<Principal> | undefined): void {
 }
 
 function grantsOf({ schemes = {} }: SecurityRequirement, scopes: readonly string[]): Record<string, readonly string[]> {
-  const grants = Object.entries(schemes).map(([name, { list = [] }]) => [name, [...new Set([...list, ...scopes])]]);
-  return Object.fromEntries(grants) as Record<string, readonly string[]>;
+  return Object.fromEntries(
+    Object.entries(schemes).map(([name, { list = [] }]) => [name, [...new Set([...list, ...scopes])]] as const),
+  );
 }
 
 /** The skill that a message is for, in its metadata: `skillId`. */
@@ -161,8 +162,8 @@ function skillFor(
   request: unknown,
   context: CallContext,
 ): string | undefined {
-  if (operation !== "SendMessage" && operation !== "SendStreamingMessage") return undefined;
-  const skill = skillOf(request as Operations["SendMessage"]["request"], context);
+  if (!isSend(operation, request)) return undefined;
+  const skill = skillOf(request, context);
   return skills.some(({ id }) => id === skill) ? skill : undefined;
 }
 

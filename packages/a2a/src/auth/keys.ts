@@ -1,4 +1,4 @@
-import { sha256 } from "../base/digest.ts";
+import { sha256 } from "../base/bytes.ts";
 import type { Bytes } from "../base/index.ts";
 import { invalidParams, fromBase64, toBase64 } from "../model/index.ts";
 import type { Principal, UniversalRequest } from "../protocol/index.ts";
@@ -75,8 +75,13 @@ type Location = "header" | "query" | "cookie";
 
 function placeOf(options: ApiKeyOptions): { readonly location: Location; readonly parameter: string } {
   const { header, query, cookie } = options;
-  const [given, another] = Object.entries({ header, query, cookie }).filter(([, name]) => name !== undefined);
-  const [location, parameter] = (given ?? ["header", "x-api-key"]) as [Location, string];
+  const places: readonly (readonly [Location, string | undefined])[] = [
+    ["header", header],
+    ["query", query],
+    ["cookie", cookie],
+  ];
+  const [given, another] = places.filter(([, name]) => name !== undefined);
+  const [location = "header", parameter = "x-api-key"] = given ?? [];
   const isName = location === "query" ? parameter !== "" : tokenPattern.test(parameter);
   if (another === undefined && isName) return { location, parameter };
   const description = isName

@@ -67,7 +67,7 @@ export function escaped(text: string): string {
 
 /** The reverse of `escaped`. */
 export function unescaped(text: string): string {
-  return text.includes("\\") ? (JSON.parse(`"${text}"`) as string) : text;
+  return text.includes("\\") ? String(JSON.parse(`"${text}"`)) : text;
 }
 
 /** The same JSON in text that UTF-8 can encode: lone surrogates, which only strings contain, are escaped. */
@@ -105,12 +105,17 @@ const deepestJson = 500;
  * ours.
  */
 export function jsonTextOf(value: unknown): string {
-  const text = JSON.stringify(value) as string | undefined;
+  const text: string | undefined = JSON.stringify(value);
   // Each level takes two brackets.
   if (text !== undefined && text.length > 2 * deepestJson && nestsDeeper(text, deepestJson)) {
     throw new RangeError(`it has more than ${deepestJson} levels of arrays and objects`);
   }
-  return text as string;
+  return text;
+}
+
+/** The value of a text that this project has written, such as a record of a store. */
+export function writtenValue<T>(json: string): T {
+  return JSON.parse(json) as T;
 }
 
 /** The position after the closing quote of a string. `start`: after its opening quote. */

@@ -45,9 +45,9 @@ function faultInObject(value: object, depth: number): Fault | undefined {
     return undefined;
   }
   if (losesContent(value)) return ["", ` is ${kindOf(value)}`];
-  for (const name in value) {
-    const member = value[name as keyof typeof value] as unknown;
-    if (member === undefined || !Object.hasOwn(value, name)) continue;
+  const members: readonly (readonly [string, unknown])[] = Object.entries(value);
+  for (const [name, member] of members) {
+    if (member === undefined) continue;
     const fault = faultIn(member, depth + 1);
     if (fault !== undefined) return within(memberPath(name), fault);
   }
@@ -63,7 +63,7 @@ function losesContent(value: object): boolean {
   const prototype: unknown = Object.getPrototypeOf(value);
   // The prototype of an object from another realm has no prototype of its own.
   if (prototype === null || Object.getPrototypeOf(prototype) === null) return false;
-  const { toJSON } = value as { readonly toJSON?: unknown };
+  const toJSON = "toJSON" in value ? value.toJSON : undefined;
   return typeof toJSON === "function" || Symbol.iterator in value || Object.keys(value).length === 0;
 }
 

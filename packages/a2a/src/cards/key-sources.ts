@@ -4,6 +4,7 @@ import { guardedFetch, type Dialer, type NetPolicy } from "../net/index.ts";
 import { readJson, RemoteDocument } from "../net/remote-document.ts";
 import { readKeySet } from "../jws/keys.ts";
 import type { CardKeySet, CardTrust, PublicCardKey, TrustedKeys } from "./port.ts";
+import { isObject } from "../model/schema.ts";
 
 /* The keys that a client trusts: those its user configured, never those a card names. */
 
@@ -136,7 +137,7 @@ function withName({ keys }: CardKeySet, kid: string | undefined): readonly Found
 }
 
 function checked(value: unknown, field: string): CardKeySet {
-  const given = (value as { readonly keys?: unknown } | null | undefined)?.keys;
+  const given = isObject(value) ? value["keys"] : undefined;
   const isSet = Array.isArray(given) && readKeySet(value).keys.length === Math.min(given.length, 32);
   if (!isSet)
     throw wrong(field, "must be a public key as a JWK, or a key set: { keySet: { keys: [...] } } or { keySet: url }");

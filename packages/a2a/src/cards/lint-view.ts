@@ -1,4 +1,4 @@
-import { isObject } from "../model/schema.ts";
+import { isObject, itemsOf } from "../model/schema.ts";
 
 /* What the rules of `lintCard` look at: the same for cards of 1.0 and of 0.3, each value with the path of its member. */
 
@@ -87,7 +87,7 @@ function interfacesOf(card: Json): readonly Found<Interface>[] {
 /** Requirements in either form: `{ schemes: { name: { list } } }` of 1.0, `{ name: [] }` of 0.3. */
 function requirementsOf(holder: Json, field: string): readonly Found<Requirement>[] {
   const path = (name: string): string => (field === "" ? name : `${field}.${name}`);
-  const listOfScopes = (value: unknown): readonly unknown[] => (Array.isArray(value) ? (value as unknown[]) : []);
+  const listOfScopes = (value: unknown): readonly unknown[] => itemsOf(value);
   const found = (each: Found<Json>, schemes: unknown, read: (value: unknown) => readonly unknown[]) => ({
     field: each.field,
     value: Object.fromEntries(entriesOf(schemes).map(([name, value]) => [name, read(value)] as const)),

@@ -31,7 +31,7 @@ export async function signCard<Card extends object>(
   options: SignCardOptions = {},
 ): Promise<Card & { readonly signatures: readonly AgentCardSignature[] }> {
   const keys = [key].flat().map((each, at) => checkSigningKey(each, `keys[${at}]`));
-  const { signatures: before, ...content } = card as { readonly signatures?: unknown };
+  const { signatures: before, ...content }: { readonly signatures?: unknown } = card;
   const texts = signables(content, options.reduced ?? true);
   if (keys.length === 0) throw new A2AError("InvalidParams", "At least one key is needed to sign a card");
   const made = (await Promise.all(keys.map((each) => signaturesBy(each, texts, options.jku)))).flat();

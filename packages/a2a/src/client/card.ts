@@ -1,11 +1,12 @@
-import { sha256, toHex } from "../base/digest.ts";
+import { sha256, toHex } from "../base/bytes.ts";
 import { withoutSlashes, isLoopback, type Clock } from "../base/index.ts";
 import { A2AError, type AgentCard } from "../model/index.ts";
-import { observe, operations, type Observer, type OperationName, type OperationTable } from "../protocol/index.ts";
+import { observe, type Observer, type OperationName, coreInfo } from "../protocol/index.ts";
 import type { ClientHost, FetchInit, FetchLike } from "../transport/client/binding.ts";
 import { requestHeaders, sendRequest, type ClientResponse } from "../transport/client/request.ts";
 import { parseJson, refusal, strangeAnswer } from "../transport/client/service.ts";
 import { BoundedMap, memoryOf } from "../base/bounded-map.ts";
+import { writtenValue } from "../base/json-text.ts";
 
 /** A card that was fetched, and how long it may be used without asking again (RFC 9111, A2A 1.0 §8.6.2). */
 export interface CachedCard {
@@ -162,11 +163,7 @@ function keep(
 export function checkDeclared(card: AgentCard, operation: OperationName): void {
   const push = operation.includes("PushNotification");
   const extended = operation === "GetExtendedAgentCard" && "extendedAgentCard";
-  const needed = push
-    ? "pushNotifications"
-    : (operations as OperationTable)[operation]?.stream
-      ? "streaming"
-      : extended;
+  const needed = push ? "pushNotifications" : coreInfo(operation)?.stream ? "streaming" : extended;
   if (!needed || card.capabilities[needed]) return;
   throw new A2AError(
     push ? "PushNotificationNotSupported" : "UnsupportedOperation",
@@ -212,7 +209,7 @@ export function sharedCards(
       if (kept === undefined) return undefined;
       const { json, staleAt, etag, lastModified } = kept;
       const left = isLocal(key) ? 0 : staleAt - clock.elapsed();
-      const document = JSON.parse(json) as object;
+      const document = writtenValue<object>(json);
       return { card: decode(document), document, etag, lastModified, freshUntil: clock.now() + left };
     },
     set(key, { document, etag, lastModified, freshUntil }) {
@@ -231,5 +228,6 @@ export const cardKey: CardKey = async (url, headers, redirect) => {
 };
 
 function isLocal(key: string): boolean {
-  return isLoopback(new URL(key.split(" ", 1)[0] as string).hostname);
+  const [url = ""] = key.split(" ", 1);
+  return isLoopback(new URL(url).hostname);
 }

@@ -1,4 +1,4 @@
-import type { Ids, Clock } from "../base/index.ts";
+import type { Ids } from "../base/index.ts";
 import {
   A2AError,
   checkOptions,
@@ -13,7 +13,6 @@ import {
   type ListTaskPushNotificationConfigsRequest,
   type ListTaskPushNotificationConfigsResponse,
   type ListTasksRequest,
-  type OptionNames,
   type StreamResponse,
   type SubscribeToTaskRequest,
   type Task,
@@ -37,20 +36,12 @@ import {
 import { bounded, type Bounded } from "../transport/client/signals.ts";
 import { checkDeclared } from "./card.ts";
 import { Conversation, type ConversationInit } from "./conversation.ts";
-import {
-  byId,
-  toSendRequest,
-  type CallOptions,
-  type SendInput,
-  type SubscribeOptions,
-  type WaitOptions,
-} from "./requests.ts";
-import type { Downloadable, DownloadOptions, download } from "./download.ts";
-import type { ExtOfClient } from "./extension-client.ts";
+import { byId, toSendRequest, type CallOptions, type SendInput, type SubscribeOptions } from "./requests.ts";
+import type { Downloadable, DownloadOptions } from "./download.ts";
+import { callNames, type ClientParts, type ExtOfClient, type WaitOptions } from "./parts.ts";
 import type { ReceivedAnswer, ReceivedList, ReceivedTask, ResponseTo } from "./received.ts";
 import { EventStream, waitForTask } from "./stream.ts";
-import type { WatchedTask, watchTask } from "./watch.ts";
-import type { readText } from "./text.ts";
+import type { WatchedTask } from "./watch.ts";
 
 /**
  * Talks to one agent. Every method throws an `A2AError`, with the same codes over every binding. Calls that are safe to
@@ -351,51 +342,3 @@ export class Client<E extends AnyExtension = never> {
     return timeout === false ? { signal, release() {} } : bounded(this.#parts.clock, signal, timeout, () => "The call");
   }
 }
-
-/** What a client is made of. `connect()` puts it together. */
-export interface ClientParts {
-  /** The card of the agent. */
-  readonly card: AgentCard;
-  /** Sends the calls. */
-  readonly service: AgentService;
-  /** Returns the interface that is in use. */
-  readonly chosen: () => AgentInterface;
-  /** Measures timeouts. */
-  readonly clock: Clock;
-  /** Makes the ids of messages. */
-  readonly ids: Ids;
-  /** Longest call in milliseconds. `false`: no limit. */
-  readonly timeout: number | false;
-  /** URIs of extensions that every call asks for. */
-  readonly extensions: readonly string[];
-  /** `download()`. Absent: the client has no method for it, and is small. */
-  readonly download?: typeof download | undefined;
-  /** `Client.fileFetch()`. Absent: the client reads no links on its own, and is small. */
-  readonly fileFetch?: ((other?: FileFetch) => FileFetch) | undefined;
-  /** `readText()`, for `EventStream.text()`. Absent: streams have no such method, and are small. */
-  readonly readText?: typeof readText | undefined;
-  /** `watchTask()`, for `Client.watch()`. Absent: the client has no method for it, and is small. */
-  readonly watch?: typeof watchTask | undefined;
-  /** `client.ext()`. Absent: the client has no method for it, and is small. */
-  readonly ext?: ExtOfClient<AnyExtension> | undefined;
-  /** Gives a task that came in a webhook its `ext`. Absent: the client has no extensions that are values. */
-  readonly received?: ((task: Task, extensions: readonly string[] | undefined) => Task) | undefined;
-}
-
-/** Of all calls: `waitFor()` and `download()` call other methods with their own options. */
-const callNames: OptionNames<SubscribeOptions & WaitOptions & DownloadOptions> = {
-  after: 1,
-  connectTimeout: 1,
-  extensionOf: 1,
-  extensions: 1,
-  fetch: 1,
-  headers: 1,
-  idleTimeout: 1,
-  maxBytes: 1,
-  method: 1,
-  signal: 1,
-  timeout: 1,
-  trace: 1,
-  until: 1,
-  webhook: 1,
-};

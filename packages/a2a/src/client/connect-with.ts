@@ -10,9 +10,11 @@ import {
   type CallContext,
   type UnaryName,
   type UnaryOperations,
+  isCardOf,
 } from "../protocol/index.ts";
 import { CredentialSession } from "../credentials/session.ts";
-import { Client, type ClientParts } from "./client.ts";
+import { Client } from "./client.ts";
+import type { ClientParts } from "./parts.ts";
 import {
   assemble,
   checkBindings,
@@ -188,8 +190,9 @@ class ClientTrust {
         context: CallContext,
       ) {
         const reply = await service.call(operation, request, context);
-        if (operation !== "GetExtendedAgentCard") return reply;
-        const card = await approve(reply.payload.value as AgentCard);
+        const { value } = reply.payload;
+        if (!isCardOf(operation, value)) return reply;
+        const card = await approve(value);
         return { ...reply, payload: new Payload(card) };
       },
     };

@@ -22,7 +22,7 @@ import { type CardCache, type CardKey, type CardSource, findCard, noHeaders, toU
 import { candidatesOf, firstAlive, type InterfaceChoice } from "./interfaces.ts";
 import { resilient } from "./resilient.ts";
 import { Backoff, callPolicy, isTransient, type RetryPolicy, streamPolicy } from "./retry.ts";
-import type { ClientParts } from "./client.ts";
+import type { ClientParts } from "./parts.ts";
 import type { OlderCard } from "./versions.ts";
 
 /** Options of `connect()`. */

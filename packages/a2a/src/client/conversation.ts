@@ -1,15 +1,16 @@
 import type { Ids } from "../base/index.ts";
-import { isTerminal, type Message, type SendMessageRequest, type StreamResponse, type Task } from "../model/index.ts";
+import {
+  isTerminal,
+  type DeleteTaskPushNotificationConfigRequest,
+  type Message,
+  type SendMessageRequest,
+  type StreamResponse,
+  type Task,
+  type TaskPushNotificationConfig,
+} from "../model/index.ts";
 import type { AnyExtension } from "../protocol/index.ts";
 import type { ReceivedAnswer } from "./received.ts";
-import {
-  type CallOptions,
-  type SendInput,
-  toSendRequest,
-  type UpdateListener,
-  type Updates,
-  type WebhookInbox,
-} from "./requests.ts";
+import { type CallOptions, type SendInput, toSendRequest } from "./requests.ts";
 import type { EventStream } from "./stream.ts";
 
 /** What a conversation needs of a client. A `Client` has it. */
@@ -117,4 +118,48 @@ export class Conversation<E extends AnyExtension = never> {
     // A direct reply ends the task of the conversation, unless it says that it belongs to that task.
     if (message && message.taskId !== this.#taskId) this.#taskId = undefined;
   }
+}
+
+/** Receives webhooks for a client: a `webhookReceiver()` of `@parley/a2a/webhooks`. It is passed in, so that clients without it stay small. */
+export interface WebhookInbox {
+  /**
+   * A client for a conversation: it adds a webhook to each message whose task has none yet. `listener` gets their events, and `note`
+   * gets those of the last message's task.
+   */
+  onUpdate(
+    client: ConversationClient,
+    listener: UpdateListener,
+    note: (event: StreamResponse) => void,
+  ): ConversationClient & Updates;
+  /** Waits for a task with a webhook of its own. */
+  waitFor(
+    client: PushClient,
+    taskId: string,
+    until: (task: Task) => boolean,
+    options: { readonly signal?: AbortSignal | undefined },
+    /** `received` is called with each task that came in a delivery, and returns what is used in its place. */
+    reading: { readonly received?: ((task: Task, extensions: readonly string[] | undefined) => Task) | undefined },
+  ): Promise<Task>;
+}
+
+/** Called with the events of tasks, one at a time for each task. Where it throws, the agent sends the event again. */
+export type UpdateListener = (event: StreamResponse) => void | Promise<void>;
+
+/** Webhooks of a conversation. */
+export interface Updates {
+  /** Ends them: later messages get none, and later events are refused. */
+  close(this: void): void;
+}
+
+/** What `WebhookInbox.waitFor()` needs of a client. A `Client` has it. */
+export interface PushClient {
+  /** Reads a task. */
+  getTask(id: string, options?: CallOptions): Promise<Task>;
+  /** Adds a webhook to a task. */
+  createTaskPushNotificationConfig(
+    request: TaskPushNotificationConfig,
+    options?: CallOptions,
+  ): Promise<TaskPushNotificationConfig>;
+  /** Deletes a webhook of a task. */
+  deleteTaskPushNotificationConfig(request: DeleteTaskPushNotificationConfigRequest): Promise<void>;
 }

@@ -1,67 +1,19 @@
-import {
-  A2AError,
-  hasCode,
-  invalidParams,
-  withFields,
-  type AgentCard,
-  type AgentExtension,
-  type StandardSchema,
-  type StreamResponse,
-} from "../model/index.ts";
+import { A2AError, hasCode, invalidParams, withFields, type AgentCard, type StreamResponse } from "../model/index.ts";
 import { declarationOf, ExtensionReader, fit, methodRoute, misfits, type Readable } from "../extensions/index.ts";
 import {
   anonymous,
   type AnyExtension,
   type ExtensionMethods,
   type ExtensionTypes,
-  type ExtensionWrites,
   type MethodName,
   type UnaryName,
   type AgentService,
 } from "../protocol/index.ts";
 import { bounded } from "../transport/client/signals.ts";
 import { ClientExtensions } from "./extensions.ts";
-import type { ClientParts } from "./client.ts";
+import type { ClientParts, ExtensionClient, ExtensionClientOf, ExtOfClient } from "./parts.ts";
 import type { CallOptions } from "./requests.ts";
 import type { Logger } from "../base/index.ts";
-
-/** What `client.ext()` gives: one extension, as it is with the agent of the client. */
-export interface ExtensionClient<Types extends ExtensionTypes> extends Omit<ExtensionWrites<Types>, "subState"> {
-  /** How the card declares it. `undefined`: it does not. */
-  readonly declared: AgentExtension | undefined;
-  /** Whether each call asks for it: the card declares it, and what it requires. */
-  readonly requested: boolean;
-  /** `params` of the card, checked. `undefined` where they do not fit, if there are none, and without `paramsSchema`. */
-  readonly params: ParamsOf<Types>;
-  /**
-   * Reads what the extension has put into an event, a task, a message or an artifact, whether or not it was active: for what was kept,
-   * or came in another way.
-   */
-  read(from: Readable): Types["event"];
-  /**
-   * Calls a method of the extension.
-   *
-   * @throws A2AError `InvalidParams` for a request that does not fit, which is not sent, `InvalidResponse` for an answer that does not,
-   * `MethodNotFound` where the agent does not have the extension, and what the agent answers.
-   */
-  call<Name extends keyof Types["methods"] & string>(
-    method: Name,
-    request: RequestOf<Types["methods"][Name]>,
-    options?: CallOptions,
-  ): Promise<ResponseOf<Types["methods"][Name]>>;
-}
-
-type ParamsOf<Types> = Types extends { readonly params: infer Params } ? Params | undefined : unknown;
-type RequestOf<Method> = Method extends { readonly request: StandardSchema<infer Request> } ? Request : never;
-type ResponseOf<Method> = Method extends { readonly response: StandardSchema<infer Response> } ? Response : never;
-
-/** What `client.ext()` gives for an extension. */
-export type ExtensionClientOf<X> = X extends { readonly "~types"?: infer Types extends ExtensionTypes }
-  ? ExtensionClient<Types>
-  : never;
-
-/** `client.ext`, of a client with these extensions. */
-export type ExtOfClient<E extends AnyExtension> = <X extends E>(extension: X) => ExtensionClientOf<X>;
 
 function extOf(
   readers: readonly ExtensionReader[],

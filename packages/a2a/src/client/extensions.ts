@@ -24,6 +24,7 @@ import {
   type RequestingCall,
   type StreamName,
   type UnaryName,
+  isSend,
 } from "../protocol/index.ts";
 import {
   checkedRequest,
@@ -184,7 +185,7 @@ export class ClientExtensions {
         this.#failed(extension, "onRequest", thrown);
       }
     }
-    if ("message" in changed) this.#checkOutgoing(readers, changed as SendMessageRequest);
+    if (isSend(operation, changed)) this.#checkOutgoing(readers, changed);
     return changed;
   }
 

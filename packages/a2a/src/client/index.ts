@@ -41,7 +41,7 @@ export async function connect<E extends string | AnyExtension = string>(
   const kit = {
     bindings,
     decodeCard: (value: unknown) => readCard(codecs, value),
-    encodeCard: (card: AgentCard) => codecs.map((codec) => codec.encodeCard(card) as object),
+    encodeCard: (card: AgentCard) => codecs.map((codec) => codec.encodeCard(card)),
     documentOf: (card: AgentCard) => documents.get(card),
   };
   return connectWith(kit, agent, { ...options, bindings: [] });
@@ -65,7 +65,8 @@ export async function connectJsonRpc(
 
 export type { ClientKit, ConnectOptions } from "./connect.ts";
 export { connectWith } from "./connect-with.ts";
-export { Client, type ClientParts } from "./client.ts";
+export { Client } from "./client.ts";
+export type { ClientParts, ExtensionClient, ExtensionClientOf, ExtOfClient, WaitOptions } from "./parts.ts";
 export { download, type Downloadable, type DownloadClient, type DownloadOptions } from "./download.ts";
 export { safeFileName } from "../files/content.ts";
 export {
@@ -77,21 +78,17 @@ export {
   type AuthorizationAnswer,
   type AuthorizationRequest,
 } from "../protocol/index.ts";
-export type {
-  CallOptions,
-  MessageInit,
-  PushClient,
-  SendInit,
-  SendInput,
-  SubscribeOptions,
-  UpdateListener,
-  Updates,
-  WaitOptions,
-  WebhookInbox,
-} from "./requests.ts";
-export type { ExtensionClient, ExtensionClientOf, ExtOfClient } from "./extension-client.ts";
+export type { CallOptions, MessageInit, SendInit, SendInput, SubscribeOptions } from "./requests.ts";
 export type { ReceivedAnswer, ReceivedEvent, ReceivedList, ReceivedTask, WithExtensions } from "./received.ts";
-export { Conversation, type ConversationClient, type ConversationInit } from "./conversation.ts";
+export {
+  Conversation,
+  type ConversationClient,
+  type ConversationInit,
+  type PushClient,
+  type UpdateListener,
+  type Updates,
+  type WebhookInbox,
+} from "./conversation.ts";
 export { collect, EventStream, TaskView } from "./stream.ts";
 export type { TaskSnapshot, WatchedTask } from "./watch.ts";
 export { GrowingText, readText, type TextPiece } from "./text.ts";

@@ -89,6 +89,8 @@ class ResilientStream<Name extends StreamName> {
   #openSince: number | undefined;
   #opening = false;
   #fresh = false;
+  /** The last task as JSON, where no other event came after it. */
+  #snapshot: string | undefined;
   #error: A2AError | undefined;
 
   constructor(
@@ -176,7 +178,10 @@ class ResilientStream<Name extends StreamName> {
     if (snapshot) this.#cursor = undefined;
     else if (seq !== undefined && this.#cursor !== undefined && seq <= this.#cursor) return false;
     if (this.#options.canReplay && seq !== undefined) this.#cursor = seq;
-    this.#fresh ||= !snapshot;
+    const before = this.#snapshot;
+    this.#snapshot = event.task && payload.json;
+    // A snapshot may repeat what came before.
+    this.#fresh ||= !snapshot || (before !== undefined && before !== this.#snapshot);
     this.#taskId ??= event.task?.id ?? event.statusUpdate?.taskId ?? event.artifactUpdate?.taskId;
     this.#state = stateOf(event) ?? this.#state;
     return true;

@@ -7,8 +7,7 @@ import {
   type ObservedRetry,
   type Observer,
   type OperationName,
-  operations,
-  type OperationTable,
+  coreInfo,
   type StreamItem,
 } from "../protocol/index.ts";
 import { pause } from "../transport/client/signals.ts";
@@ -131,7 +130,7 @@ export class Backoff {
 
 /** Whether a call may be repeated. A method of an extension says so itself. */
 export function isIdempotent(operation: OperationName, { outgoing }: CallContext): boolean {
-  return (outgoing?.method ?? (operations as OperationTable)[operation])?.idempotent === true;
+  return (outgoing?.method ?? coreInfo(operation))?.idempotent === true;
 }
 
 /** Whether the same request may succeed later. */

@@ -148,10 +148,11 @@ export class EventStream<E extends AnyExtension = never>
         if (this.#over) return over;
         const { batches } = await (this.#opened ??= this.#open());
         const result = await (this.#batches ??= batches[Symbol.asyncIterator]()).next();
-        this.#over ||= result.done === true;
-        if (this.#over) continue;
-        this.#batch = result.value as readonly StreamItem[];
-        this.#at = 0;
+        if (result.done === true) this.#over = true;
+        else if (!this.#over) {
+          this.#batch = result.value;
+          this.#at = 0;
+        }
       }
     } catch (thrown) {
       if (this.#over) return over;

@@ -7,12 +7,13 @@ import {
   type Reply,
   type UnaryName,
   type UnaryOperations,
+  isCardOf,
 } from "../protocol/index.ts";
 import type { ClientBinding, ClientHost } from "../transport/client/binding.ts";
 import { requestHeaders, sendRequest } from "../transport/client/request.ts";
 import { parseJson, refusal } from "../transport/client/service.ts";
 import { byVersion, type Codec, type Shapes, type JsonRpcCodec, type RestCodec } from "../wire/codec.ts";
-import { isObject } from "../model/schema.ts";
+import { isObject, itemsOf } from "../model/schema.ts";
 
 /** What a client needs to talk to servers of every version: it reads their cards, and their services behave the same. */
 
@@ -149,7 +150,7 @@ function ofSkill(skill: unknown): unknown {
 /** Requirements of the SDK for Go (2.3): `{ schemes: { name: ["scope"] } }`, without the member `list`. */
 function listed(requirements: unknown): unknown {
   if (!Array.isArray(requirements)) return requirements;
-  const list = (scopes: unknown): unknown => (Array.isArray(scopes) ? { list: scopes as unknown[] } : scopes);
+  const list = (scopes: unknown): unknown => (Array.isArray(scopes) ? { list: itemsOf(scopes) } : scopes);
   return requirements.map((one: unknown) =>
     isObject(one) ? { ...one, schemes: mapMembers(one["schemes"], list) } : one,
   );
@@ -163,11 +164,10 @@ function withoutCases(value: unknown, depth = 0): unknown {
   if (!isObject(value) || depth > 4) return value;
   const entries = Object.entries(value);
   const members = entries.map(([name, member]): readonly [string, unknown] => {
-    const isUnion = entries.length === 1 && isObject(member) && typeof member["$case"] === "string";
-    const union = isUnion ? member : undefined;
-    return union === undefined
-      ? [name, withoutCases(member, depth + 1)]
-      : [union["$case"] as string, withoutCases(union["value"], depth + 1)];
+    const { $case, value }: Readonly<Record<string, unknown>> = isObject(member) ? member : {};
+    return entries.length === 1 && typeof $case === "string"
+      ? [$case, withoutCases(value, depth + 1)]
+      : [name, withoutCases(member, depth + 1)];
   });
   return Object.fromEntries(members);
 }
@@ -223,7 +223,8 @@ function withCards<Wire extends Pick<Shapes, "decodeResponse">>(
     if (operation !== "GetExtendedAgentCard") return wire.decodeResponse(operation, value);
     const document = structuredClone(value);
     const response = wire.decodeResponse(operation, respelled(value));
-    if (isObject(document) && isSignedForm(document)) documents.set(response as AgentCard, document);
+    if (isObject(document) && isSignedForm(document) && isCardOf(operation, response))
+      documents.set(response, document);
     return response;
   };
   return { ...wire, decodeResponse };

@@ -1,6 +1,13 @@
-import { isTerminal, type A2AError, type StreamResponse, type Task, toA2AError } from "../model/index.ts";
+import {
+  isTerminal,
+  type A2AError,
+  type AgentCard,
+  type StreamResponse,
+  type Task,
+  toA2AError,
+} from "../model/index.ts";
+import type { Clock } from "../base/index.ts";
 import { follow, type Following, pause } from "../transport/client/signals.ts";
-import type { ClientParts } from "./client.ts";
 import type { CallOptions, SubscribeOptions } from "./requests.ts";
 import { refusesFinished } from "./retry.ts";
 import { type EventStream, maxPollMs, minPollMs, TaskView } from "./stream.ts";
@@ -36,12 +43,18 @@ interface WatchSource {
   subscribeToTask(id: string, options: SubscribeOptions): EventStream;
 }
 
+/** What watching needs of the parts of a client. */
+interface WatchParts {
+  readonly card: AgentCard;
+  readonly clock: Clock;
+}
+
 /** Makes `Client.watch()`. */
 export function watchTask(
   source: WatchSource,
   task: string | Task,
   options: CallOptions,
-  parts: Pick<ClientParts, "card" | "clock">,
+  parts: WatchParts,
 ): WatchedTask {
   const watcher = new TaskWatcher(source, task, { ...options, timeout: false }, parts);
   return { getSnapshot: () => watcher.snapshot, subscribe: (listener) => watcher.subscribe(listener) };
@@ -51,7 +64,7 @@ class TaskWatcher {
   readonly #source: WatchSource;
   readonly #id: string;
   readonly #options: CallOptions;
-  readonly #clock: ClientParts["clock"];
+  readonly #clock: Clock;
   readonly #listeners = new Set<{ readonly listener: () => void }>();
   readonly #view = new TaskView();
   /** Whether the agent streams, as far as is known. */
@@ -61,12 +74,7 @@ class TaskWatcher {
   #following: Following | undefined;
   #snapshot: TaskSnapshot = Object.freeze({ task: undefined, ended: false });
 
-  constructor(
-    source: WatchSource,
-    task: string | Task,
-    options: CallOptions,
-    { card, clock }: Pick<ClientParts, "card" | "clock">,
-  ) {
+  constructor(source: WatchSource, task: string | Task, options: CallOptions, { card, clock }: WatchParts) {
     this.#source = source;
     this.#id = typeof task === "string" ? task : task.id;
     this.#options = options;

@@ -1,5 +1,5 @@
 import { isLoopback, systemClock } from "../base/index.ts";
-import { isObject } from "../model/schema.ts";
+import { isObject, itemsOf } from "../model/schema.ts";
 import { A2AError, type OAuthFlows } from "../model/index.ts";
 import { guardedFetch, type GuardedFetch } from "../net/index.ts";
 import { challengesOf, parameterOf } from "./choose.ts";
@@ -144,9 +144,7 @@ export async function advertisedServer(
   const url = parameterOf(challengesOf(challenge), "resource_metadata");
   if (url === undefined || !URL.canParse(url)) return undefined;
   const metadata = await readJson(url, serverFetch(resource, false, options));
-  const [issuer] = Array.isArray(metadata?.["authorization_servers"])
-    ? (metadata["authorization_servers"] as unknown[])
-    : [];
+  const [issuer] = itemsOf(metadata?.["authorization_servers"]);
   // Metadata of another resource would have tokens issued for that one (RFC 9728 §3.3).
   const told = metadata?.["resource"];
   const own = typeof told === "string" && URL.canParse(told) && isWithin(resource, told);
@@ -166,7 +164,12 @@ function sameUrl(one: string, other: string): boolean {
 
 async function readMetadata(url: string, fetch: GuardedFetch): Promise<ServerMetadata | undefined> {
   const value = await readJson(url, fetch);
-  return typeof value?.["issuer"] === "string" && URL.canParse(value["issuer"]) ? (value as ServerMetadata) : undefined;
+  return isMetadata(value) ? value : undefined;
+}
+
+function isMetadata(value: Readonly<Record<string, unknown>> | undefined): value is ServerMetadata {
+  const issuer = value?.["issuer"];
+  return typeof issuer === "string" && URL.canParse(issuer);
 }
 
 async function readJson(url: string, fetch: GuardedFetch): Promise<Readonly<Record<string, unknown>> | undefined> {

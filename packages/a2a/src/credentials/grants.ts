@@ -1,4 +1,4 @@
-import { sha256, toHex } from "../base/digest.ts";
+import { sha256, toHex } from "../base/bytes.ts";
 import { A2AError } from "../model/index.ts";
 import type { OAuthOptions, CredentialProvider } from "./port.ts";
 import { partiesOf, requestTokens, type GrantCall } from "./server-calls.ts";

@@ -1,12 +1,12 @@
-export type { CredentialProvider, CredentialTarget, RequestCredentials, SchemeRequest, OAuthOptions } from "./port.ts";
-export {
-  apiKeyCredential,
-  basicCredential,
-  bearerToken,
-  certificateCredential,
-  type Secret,
-  type SimpleOptions,
-} from "./simple.ts";
+export type {
+  CredentialProvider,
+  CredentialTarget,
+  RequestCredentials,
+  SchemeRequest,
+  OAuthOptions,
+  Secret,
+} from "./port.ts";
+export { apiKeyCredential, basicCredential, bearerToken, certificateCredential, type SimpleOptions } from "./simple.ts";
 export {
   clientCredentials,
   savedTokens,
@@ -24,5 +24,5 @@ export {
   type PendingLogin,
 } from "./logins.ts";
 export type { LoggedInUser } from "./server-calls.ts";
-export { memoryTokenStore, type StoredTokens, type TokenKey, type TokenStore } from "./token-store.ts";
+export { memoryTokenStore, type StoredTokens, type TokenKey, type TokenStore } from "./port.ts";
 export { signIn, type SignInOptions } from "./session.ts";

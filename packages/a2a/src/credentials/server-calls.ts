@@ -1,14 +1,12 @@
-import { toBase64Url } from "../base/bytes.ts";
-import { sha256 } from "../base/digest.ts";
+import { toBase64Url, sha256 } from "../base/bytes.ts";
 import type { ClientAuth, TokenEndpointResponse } from "oauth4webapi";
 import { systemClock, type Clock } from "../base/index.ts";
 import { line } from "../base/display.ts";
 import { A2AError, hasCode } from "../model/index.ts";
-import { isObject } from "../model/schema.ts";
+import { isObject, itemsOf } from "../model/schema.ts";
 import type { GuardedFetch } from "../net/index.ts";
 import type { FoundServer, ServerMetadata } from "./authorization-server.ts";
-import type { OAuthOptions, CredentialTarget } from "./port.ts";
-import type { Secret } from "./simple.ts";
+import type { OAuthOptions, CredentialTarget, Secret } from "./port.ts";
 
 /** The library for OAuth. It is loaded when a token is needed. */
 export type OAuth = typeof import("oauth4webapi");
@@ -50,9 +48,9 @@ export async function authenticationOf({ oauth, options, server }: GrantCall): P
   const { clientSecret, secretIn = "header", clientKey, clientCertificate = false } = options;
   if (clientKey !== undefined) {
     const { importJWK } = await import("jose");
-    const key = await importJWK(clientKey, (clientKey["alg"] as string | undefined) ?? "ES256");
+    const { alg = "ES256", kid } = clientKey;
+    const key = await importJWK(clientKey, typeof alg === "string" ? alg : undefined);
     if (!("type" in key)) throw new A2AError("InvalidParams", "clientKey is not a private key");
-    const kid = clientKey["kid"];
     // The audience is the issuer (RFC 7523 §3). Where a card names the endpoint alone, it is the endpoint.
     const audience = server.identified ? server.metadata.issuer : server.metadata.token_endpoint;
     return oauth.PrivateKeyJwt(typeof kid === "string" ? { key, kid } : key, {
@@ -147,7 +145,7 @@ export function errorCodeOf(thrown: unknown): string | undefined {
 
 /** The code in a challenge of the server, as the library reads it. */
 function challengeErrorOf(cause: unknown): unknown {
-  const [first] = Array.isArray(cause) ? (cause as unknown[]) : [];
+  const [first] = itemsOf(cause);
   return isObject(first) && isObject(first["parameters"]) ? first["parameters"]["error"] : undefined;
 }
 

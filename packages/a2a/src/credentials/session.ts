@@ -1,6 +1,6 @@
 import { isLoopback, withoutSlashes, silentLogger, type Logger } from "../base/index.ts";
 import { A2AError, hasCode, type AgentCard, type SecurityScheme } from "../model/index.ts";
-import type { AgentService, CallContext, UnaryName } from "../protocol/index.ts";
+import { isCardOf, type AgentService, type CallContext, type UnaryName } from "../protocol/index.ts";
 import type { AnswerHeaders, CredentialedRequest, RequestCredentialing } from "../transport/client/binding.ts";
 import { aborted } from "../transport/client/signals.ts";
 import {
@@ -14,6 +14,7 @@ import {
   type ChosenScheme,
 } from "./choose.ts";
 import type { CredentialProvider, RequestCredentials, SchemeRequest } from "./port.ts";
+import { isObject } from "../model/schema.ts";
 
 /** The scopes of a scheme are those of its requirement, and those that the server asked for since. At most this many are kept. */
 const maxScopes = 200;
@@ -93,7 +94,7 @@ export class CredentialSession implements RequestCredentialing {
     const target = { method: request.method, url: request.url };
     const given = chosen.map((one) => one.provider.credentials(this.#requestOf(one, signal), target));
     const all = await Promise.all(given).catch((thrown: unknown) => {
-      this.#own.add(thrown as object);
+      if (isObject(thrown)) this.#own.add(thrown);
       throw thrown;
     });
     return merged(request, url, all);
@@ -118,7 +119,8 @@ export class CredentialSession implements RequestCredentialing {
       ) => {
         const reply = await this.#attempt(context, () => service.call<Name>(operation, request, context));
         // The card for authenticated callers replaces the public one (A2A 1.0 §3.1.11).
-        if (operation === "GetExtendedAgentCard") this.#choose(reply.payload.value as AgentCard);
+        const { value } = reply.payload;
+        if (isCardOf(operation, value)) this.#choose(value);
         return reply;
       },
       stream: (operation, request, context) =>

@@ -1,10 +1,7 @@
 import { type SecurityScheme, A2AError } from "../model/index.ts";
-import type { CredentialProvider, RequestCredentials, SchemeRequest } from "./port.ts";
+import type { CredentialProvider, RequestCredentials, SchemeRequest, Secret } from "./port.ts";
 
 /* Credentials that the user has already: tokens, keys, passwords. */
-
-/** A secret, or a function that returns it, such as one that reads a file or a vault. It is called for each request. */
-export type Secret = string | (() => string | Promise<string>);
 
 /** Which scheme of a card credentials are for. */
 export interface SimpleOptions {

@@ -4,7 +4,18 @@ import { A2AError, type SecurityScheme } from "../model/index.ts";
 import type { AnswerHeaders } from "../transport/client/binding.ts";
 import { advertisedServer, findServer, type FoundServer } from "./authorization-server.ts";
 import { challengesOf, parameterOf } from "./choose.ts";
-import type { OAuthOptions, CredentialProvider, CredentialTarget, RequestCredentials, SchemeRequest } from "./port.ts";
+import {
+  type OAuthOptions,
+  type CredentialProvider,
+  type CredentialTarget,
+  type RequestCredentials,
+  type SchemeRequest,
+  memoryTokenStore,
+  textOfKey,
+  type StoredTokens,
+  type TokenKey,
+  type TokenStore,
+} from "./port.ts";
 import {
   proofFor,
   proofKey,
@@ -21,7 +32,6 @@ import {
   type LoggedInUser,
 } from "./server-calls.ts";
 import { isBearer } from "./simple.ts";
-import { memoryTokenStore, textOfKey, type StoredTokens, type TokenKey, type TokenStore } from "./token-store.ts";
 import { aborted, follow } from "../transport/client/signals.ts";
 
 /** How a provider gets its first tokens. What comes after is the same for all. */

@@ -17,6 +17,7 @@ import type {
   MetadataPlace,
 } from "../protocol/index.ts";
 import { fit, isSchema } from "./schemas.ts";
+import { writtenValue } from "../base/json-text.ts";
 
 /* What an extension puts into metadata and parts, in the form in which it is looked up. */
 
@@ -185,11 +186,11 @@ export function stableMessage(message: Message, keys: VolatileKeys | undefined):
 /** The content of a record without them; other records as they are. */
 export function stableJson({ kind, json }: Pick<NewRecord, "kind" | "json">, keys: VolatileKeys): string {
   if (kind === "artifactUpdate") {
-    const update = JSON.parse(json) as TaskArtifactUpdateEvent;
+    const update = writtenValue<TaskArtifactUpdateEvent>(json);
     return JSON.stringify({ ...stable(update, keys), artifact: stable(update.artifact, keys) });
   }
   if (kind !== "statusUpdate") return json;
-  const update = JSON.parse(json) as TaskStatusUpdateEvent;
+  const update = writtenValue<TaskStatusUpdateEvent>(json);
   const { message } = update.status;
   const status = message === undefined ? update.status : { ...update.status, message: stable(message, keys) };
   return JSON.stringify({ ...stable(update, keys), status });

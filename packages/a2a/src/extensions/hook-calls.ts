@@ -32,7 +32,8 @@ export function fails(extension: AnyExtension, hook: string, thrown: unknown, lo
 
 /** Whether a hook or a schema has given a promise, of whatever library. */
 export function isPromise(returned: unknown): returned is PromiseLike<unknown> {
-  return typeof (returned as PromiseLike<unknown> | undefined | null)?.then === "function";
+  const mayHave = typeof returned === "function" || (typeof returned === "object" && returned !== null);
+  return mayHave && "then" in returned && typeof returned.then === "function";
 }
 
 /** Without a handler the rejection of a hook that gave a promise where none is taken would end the process. */

@@ -185,5 +185,5 @@ function taskOf({ task, message, statusUpdate, artifactUpdate }: Partial<StreamR
 }
 
 function memberOf(event: StreamResponse): string {
-  return Object.keys(event).find((name) => event[name as keyof StreamResponse] !== undefined) ?? "task";
+  return Object.entries(event).find(([, member]) => member !== undefined)?.[0] ?? "task";
 }

@@ -45,7 +45,7 @@ function messageProblems(before: unknown, returned: unknown): Problems {
 export function eventProblems(returned: AppendedEvent): Problems {
   const own = membersOf[returned.kind];
   if (own === undefined) return [{ field: "kind", description: `must be one of ${Object.keys(membersOf).join(", ")}` }];
-  const { state, message, artifact, metadata } = returned as Readonly<Record<string, unknown>>;
+  const { state, message, artifact, metadata }: Readonly<Record<string, unknown>> = { ...returned };
   return [
     ...unknownIn(returned, own),
     ...(returned.kind === "status" && !isTaskState(state)
@@ -125,8 +125,9 @@ export function changedIdentity(
 
 /** What of an event an extension has changed that may add data alone. */
 export function changedByAddition(before: AppendedEvent, after: AppendedEvent): string | undefined {
-  const [was, is] = [before, after] as Readonly<Record<string, unknown>>[];
-  const changed = ["kind", "state", "keep", "append", "lastChunk"].find((name) => was?.[name] !== is?.[name]);
+  const was: Readonly<Record<string, unknown>> = { ...before };
+  const is: Readonly<Record<string, unknown>> = { ...after };
+  const changed = ["kind", "state", "keep", "append", "lastChunk"].find((name) => was[name] !== is[name]);
   if (changed !== undefined || before.kind !== "artifact" || after.kind !== "artifact") return changed;
   return before.artifact.artifactId === after.artifact.artifactId ? undefined : "artifactId";
 }
@@ -210,14 +211,14 @@ const freeInMessage = ["metadata", "parts", "extensions"];
 export function checkedRequest<T extends object>(before: T, after: unknown): T {
   if (typeof after !== "object" || after === null)
     throw new TypeError(`It returned ${typeof after} in place of a request`);
-  const changed = [...changes(before, after, freeInRequest, "")];
+  const changed = [...changes({ ...before }, { ...after }, freeInRequest, "")];
   if ("message" in before) {
-    const { message } = after as { readonly message?: unknown };
-    changed.push(...changes(before.message as object, message ?? {}, freeInMessage, "message."));
+    const message = "message" in after ? after.message : undefined;
+    changed.push(...changes(before.message, message, freeInMessage, "message."));
     const problems = messageProblems(before.message, message);
     if (problems.length > 0) throw new TypeError(`It returned no valid message: ${listed(problems)}`);
   }
-  const { metadata } = after as { readonly metadata?: unknown };
+  const metadata = "metadata" in after ? after.metadata : undefined;
   if (metadata !== undefined && !isObject(metadata)) throw new TypeError("It returned metadata that is not an object");
   if (changed.length > 0)
     throw new TypeError(`It changed ${changed.join(", ")}: it may add data to metadata and parts`);
@@ -226,9 +227,9 @@ export function checkedRequest<T extends object>(before: T, after: unknown): T {
   return after as T;
 }
 
-function changes(before: object, after: object, free: readonly string[], path: string): readonly string[] {
-  const names = new Set([...Object.keys(before), ...Object.keys(after)]);
-  const differs = (name: string): boolean =>
-    JSON.stringify(before[name as never]) !== JSON.stringify(after[name as never]);
+function changes(before: unknown, after: unknown, free: readonly string[], path: string): readonly string[] {
+  const [was, is] = [isObject(before) ? before : {}, isObject(after) ? after : {}];
+  const names = new Set([...Object.keys(was), ...Object.keys(is)]);
+  const differs = (name: string): boolean => JSON.stringify(was[name]) !== JSON.stringify(is[name]);
   return [...names].filter((name) => !free.includes(name) && differs(name)).map((name) => path + name);
 }

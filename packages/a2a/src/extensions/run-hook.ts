@@ -152,7 +152,7 @@ export function checkEvent(reader: ExtensionReader, event: AppendedEvent, logger
 
 /** Whether an event has the parts that it must have. Another one fails when it becomes a record, with a better error. */
 function isWhole(event: AppendedEvent): boolean {
-  const { message, artifact } = event as { readonly message?: unknown; readonly artifact?: unknown };
+  const { message, artifact }: Readonly<Record<string, unknown>> = { ...event };
   return [message, artifact].every((each) => {
     if (each === undefined) return true;
     return isObject(each) && Array.isArray(each["parts"]) && each["parts"].every(isObject);

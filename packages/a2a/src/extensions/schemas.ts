@@ -68,10 +68,7 @@ export function fit(schema: StandardSchema, value: unknown, field?: string): Fit
     const which = field === undefined ? "" : `, of ${field},`;
     throw new TypeError(`A schema of an extension${which} has answered by a promise: it must answer at once`);
   }
-  const { issues, value: output } = (typeof result === "object" && result !== null ? result : unanswered) as {
-    readonly issues?: unknown;
-    readonly value?: unknown;
-  };
+  const { issues, value: output }: Readonly<Record<string, unknown>> = isObject(result) ? result : unanswered;
   if (issues === undefined || issues === null) return { ok: true, value: output };
   if (!Array.isArray(issues) || issues.length === 0) return refused([{ message: "the schema does not say why" }]);
   return refused(issues as Issues);
@@ -92,7 +89,7 @@ export function misfits(schema: StandardSchema, field: string, value: unknown): 
 
 /** An issue as its type says. Its schema may be of any library. */
 function issueOf(issue: unknown): SchemaIssue {
-  const { message, path } = (typeof issue === "object" && issue !== null ? issue : {}) as Partial<SchemaIssue>;
+  const { message, path }: Readonly<Record<string, unknown>> = isObject(issue) ? issue : {};
   return { message: String(message), path: Array.isArray(path) ? path : [] };
 }
 

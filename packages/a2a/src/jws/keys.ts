@@ -1,5 +1,6 @@
 import type { WebKey } from "../base/index.ts";
 import { A2AError } from "../model/index.ts";
+import { isObject } from "../model/schema.ts";
 
 /* Keys of signatures, as JWKs (RFC 7517). The library is loaded when the first one is used. */
 
@@ -61,9 +62,7 @@ export function algorithmOf({
 
 /** Whether a value is a private key that can sign. The key is not used. */
 export function isSigningKey(value: unknown): value is PrivateJwk {
-  const key = value as Partial<PrivateJwk> | null | undefined;
-  const isKey = typeof key === "object" && key !== null && typeof key.kty === "string" && typeof key.d === "string";
-  return isKey && algorithmOf(key as PrivateJwk) !== undefined;
+  return isPublicJwk(value) && typeof value["d"] === "string" && algorithmOf(value) !== undefined;
 }
 
 /** The public key of a private one, with its name and its algorithm: what a key set has. */
@@ -104,14 +103,14 @@ const maxKeys = 32;
  * @throws A2AError `InvalidParams` where it is not a key set.
  */
 export function readKeySet(value: unknown): { readonly keys: readonly PublicJwk[] } {
-  const keys = (value as { readonly keys?: unknown } | null | undefined)?.keys;
+  const keys = isObject(value) ? value["keys"] : undefined;
   if (!Array.isArray(keys)) throw new A2AError("InvalidParams", "A key set has a list of keys (RFC 7517 §5)");
   return { keys: keys.slice(0, maxKeys).filter(isPublicJwk) };
 }
 
 /** Whether a value looks like a key. */
 export function isPublicJwk(key: unknown): key is PublicJwk {
-  return typeof key === "object" && key !== null && typeof (key as { readonly kty?: unknown }).kty === "string";
+  return isObject(key) && typeof key["kty"] === "string";
 }
 
 /** Why a key proves nothing now (A2A 1.0 §8.4.3); `undefined`: it does. `now`: in milliseconds since the Unix epoch. */

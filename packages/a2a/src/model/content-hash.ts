@@ -47,10 +47,10 @@ class Lanes {
   add(value: JsonValue): void {
     if (typeof value === "string") this.#addText(value, 0);
     else if (typeof value !== "object" || value === null) this.#addText(String(value), 1);
-    else if (Array.isArray(value)) {
+    else if (isList(value)) {
       this.#start(2, value.length);
-      for (const item of value as readonly JsonValue[]) this.add(item);
-    } else this.addObject(value as JsonObject, false);
+      for (const item of value) this.add(item);
+    } else this.addObject(value, false);
   }
 
   /** Each member is hashed from the same start, and the hashes are added, so that the order of names does not matter. */
@@ -160,4 +160,9 @@ function hex(a: number, b: number): string {
 function digit(bits: number): number {
   const value = bits & 15;
   return value < 10 ? 0x30 + value : 0x57 + value;
+}
+
+/** `Array.isArray` does not tell readonly arrays apart. */
+function isList(value: JsonValue): value is readonly JsonValue[] {
+  return Array.isArray(value);
 }

@@ -111,7 +111,12 @@ export type Content = string | Part | readonly Part[];
 /** The parts of a content: a text becomes one text part. */
 export function partsOf(content: Content): readonly Part[] {
   if (typeof content === "string") return [text(content)];
-  return Array.isArray(content) ? (content as readonly Part[]) : [content as Part];
+  return isPartList(content) ? content : [content];
+}
+
+/** Whether a value is a list of parts, as far as its type allows others. */
+export function isPartList(value: unknown): value is readonly Part[] {
+  return Array.isArray(value);
 }
 
 /** What a message may say beside its content. */

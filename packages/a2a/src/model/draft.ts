@@ -48,9 +48,8 @@ export function countsInGeneration(kind: RecordKind): boolean {
 
 /** The generation of a task or an event. `undefined` where the server sends none, or 0. */
 export function generationOf(value: Task | StreamResponse): number | undefined {
-  const { task, statusUpdate, artifactUpdate } = value as StreamResponse;
-  const counted = (task ?? statusUpdate ?? artifactUpdate ?? value) as Generation;
-  return countOf(counted.generation);
+  const counted = "status" in value ? value : (value.task ?? value.statusUpdate ?? value.artifactUpdate);
+  return counted !== undefined && "generation" in counted ? countOf(counted.generation) : undefined;
 }
 
 /** An entry of a task's timeline (1.1 draft, §4.1.8), with one of the two members. */
@@ -70,18 +69,14 @@ const entriesSchema = /* @__PURE__ */ list(
 
 /** The timeline of a task, oldest entry first (1.1 draft, §3.2.8); `undefined` if the server sends none, or an invalid one. */
 export function timelineOf(task: Task): readonly TimelineEntry[] | undefined {
-  const { timeline } = task as { readonly timeline?: unknown };
-  if (timeline === undefined) return undefined;
-  const result = check(entriesSchema, timeline, "answer");
+  if (!("timeline" in task)) return undefined;
+  const result = check(entriesSchema, task.timeline, "answer");
   return result.ok ? result.value : undefined;
 }
 
 /** The generations of its task in which an artifact began and ended (1.1 draft). What the server does not send is `undefined`. */
 export function spanOf(artifact: Artifact): { readonly start: number | undefined; readonly end: number | undefined } {
-  const { startGeneration, endGeneration } = artifact as Artifact & {
-    readonly startGeneration?: unknown;
-    readonly endGeneration?: unknown;
-  };
+  const { startGeneration, endGeneration }: Readonly<Record<string, unknown>> = { ...artifact };
   return { start: countOf(startGeneration), end: countOf(endGeneration) };
 }
 

@@ -254,7 +254,7 @@ export function hasCode<Code extends A2AErrorCode>(
   thrown: unknown,
   ...codes: readonly Code[]
 ): thrown is A2AError & { readonly code: Code } {
-  return thrown instanceof A2AError && (codes as readonly A2AErrorCode[]).includes(thrown.code);
+  return thrown instanceof A2AError && codes.some((code) => code === thrown.code);
 }
 
 /** An `InvalidParams` error for wrong fields. Its default message names the first of them. */

@@ -90,8 +90,7 @@ export function fail(state: CheckState, description: string): undefined {
 
 /** Puts the name of a member in front of the paths of its violations. Valid input never makes a path. */
 export function locate(state: CheckState, since: number, name: string): void {
-  for (let i = since; i < state.violations.length; i += 1) {
-    const violation = state.violations[i] as Violation;
+  for (const violation of state.violations.slice(since)) {
     const rest = violation.field;
     violation.field = name + (rest === "" || rest.startsWith("[") ? "" : ".") + rest;
   }
@@ -100,6 +99,11 @@ export function locate(state: CheckState, since: number, name: string): void {
 /** Whether a value is a JSON object. */
 export function isObject(value: unknown): value is Record<string, unknown> {
   return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+/** The items of an array; none of anything else. */
+export function itemsOf(value: unknown): readonly unknown[] {
+  return Array.isArray(value) ? value : [];
 }
 
 /** Any JSON object, unchanged. It comes from `JSON.parse`, so its content needs no check. */
@@ -145,7 +149,9 @@ export function integer(min: number, max: number = maxInt32): Schema<number> {
   const description =
     max < maxInt32 ? `must be a whole number from ${min} to ${max}` : `must be a whole number, ${min} or more`;
   return (value, state) =>
-    Number.isInteger(value) && (value as number) >= min && (value as number) <= max ? value : fail(state, description);
+    typeof value === "number" && Number.isInteger(value) && value >= min && value <= max
+      ? value
+      : fail(state, description);
 }
 
 /** A finite number. */
@@ -182,7 +188,7 @@ export const timestamp: Schema<string> = (value, state) => {
   if (match !== null && (match[1] !== undefined || state.mode === "answer")) {
     const time = new Date(match[0].toUpperCase() + (match[1] === undefined ? "Z" : ""));
     // JavaScript engines read the 31st of a short month as the 1st of the next one, so the day is checked as well.
-    const utc = hasDay(match[0]) ? (time.toJSON() as string | null) : null;
+    const utc: string | null = hasDay(match[0]) ? time.toJSON() : null;
     if (utc?.length === 24) return utc;
   }
   return fail(state, "must be an RFC 3339 time such as 2026-01-31T12:00:00.000Z");
@@ -250,13 +256,29 @@ function begun(value: Record<string, unknown>, { mode, keeps }: CheckState): Rec
   return mode === "copy" ? {} : keeps ? { ...value } : value;
 }
 
+/** The members of a union side by side. */
+type Members<Union> = { readonly [Name in Union extends unknown ? keyof Union : never]?: MemberOf<Union, Name> };
+type MemberOf<Union, Name extends PropertyKey> = Union extends { readonly [Key in Name]?: infer Value }
+  ? Exclude<Value, undefined>
+  : never;
+
+/** An object of one of several types. `oneOf`: which members tell them apart. */
+export function union<Union>(fields: Fields<Members<Union>>, oneOf: OneOf): Schema<Union> {
+  return members(fields, oneOf);
+}
+
 export function object<T>(fields: Fields<T>, oneOf?: OneOf): Schema<T> {
+  return members(fields, oneOf);
+}
+
+/** An object whose type the compiler does not compare with its fields. */
+export function members<T>(fields: Fields<T>, oneOf?: OneOf): Schema<never> {
   const table = new Map<string, Field<unknown>>(Object.entries(fields));
   const needed = [...table].filter(([, field]) => field.required);
   const choice = new Set(oneOf && (oneOf.members ?? table.keys()));
   const chooseOne = `must have exactly one of ${[...choice].join(", ")}`;
 
-  const schema: Schema<T> = (value, state) => {
+  const schema: Schema<never> = (value, state) => {
     if (!isObject(value)) return fail(state, "must be an object");
     const out = begun(value, state);
     const since = state.violations.length;

@@ -1,30 +1,6 @@
 import { taskStates } from "./log.ts";
-import {
-  anything,
-  base64,
-  blank,
-  boolean,
-  exactlyOne,
-  filled,
-  id,
-  integer,
-  list,
-  none,
-  nothing,
-  object,
-  oneName,
-  optional,
-  optionalId,
-  required,
-  string,
-  strings,
-  struct,
-  timestamp,
-  type Schema,
-  record,
-  type Fields,
-} from "./schema.ts";
-import type { JsonObject, JsonValue } from "./json.ts";
+import type { Schema, OneOf } from "./schema.ts";
+import * as s from "./schema.ts";
 import type {
   CancelTaskRequest,
   DeleteTaskPushNotificationConfigRequest,
@@ -79,175 +55,160 @@ import type {
 
 /** A schema for each message of the A2A 1.0 proto. In answers, default values that encoders of protobuf leave out are filled in. */
 
-/** The members of the union side by side, as a schema sees them. `OneOf` makes sure that exactly one is there. */
-interface AnyPart {
-  readonly text?: string;
-  readonly raw?: string;
-  readonly url?: string;
-  readonly data?: JsonValue;
-  readonly metadata?: JsonObject;
-  readonly filename?: string;
-  readonly mediaType?: string;
-}
+const ids: Schema<readonly string[]> = s.list(s.id);
+const historyLength: Schema<number> = s.integer(0);
 
-const ids: Schema<readonly string[]> = list(id);
-const historyLength: Schema<number> = integer(0);
+export const taskStateSchema: Schema<TaskState> = s.oneName(taskStates);
+export const roleSchema: Schema<Role> = s.oneName(["ROLE_USER", "ROLE_AGENT"]);
 
-export const taskStateSchema: Schema<TaskState> = oneName(taskStates);
-export const roleSchema: Schema<Role> = oneName(["ROLE_USER", "ROLE_AGENT"]);
-
-export const partSchema: Schema<Part> = object<AnyPart>(
+export const partSchema: Schema<Part> = s.union<Part>(
   {
-    text: optional(string),
-    raw: optional(base64),
-    url: optional(filled),
-    data: { schema: anything, required: false, nullable: true },
-    metadata: optional(struct),
-    filename: optional(blank),
-    mediaType: optional(blank),
+    text: s.optional(s.string),
+    raw: s.optional(s.base64),
+    url: s.optional(s.filled),
+    data: { schema: s.anything, required: false, nullable: true },
+    metadata: s.optional(s.struct),
+    filename: s.optional(s.blank),
+    mediaType: s.optional(s.blank),
   },
   // The JavaScript SDK drops `data: null`, so such a part arrives with no content at all.
   { members: ["text", "raw", "url", "data"], none: { data: null } },
-) as Schema<Part>;
+);
 
-const parts: Schema<readonly Part[]> = list(partSchema, "must hold at least one part");
+const parts: Schema<readonly Part[]> = s.list(partSchema, "must hold at least one part");
 
-export const messageSchema: Schema<Message> = object<Message>({
-  messageId: required(id, nothing),
-  contextId: optional(optionalId),
-  taskId: optional(optionalId),
-  role: required(roleSchema),
-  parts: required(parts, none),
-  metadata: optional(struct),
-  extensions: optional(strings),
-  referenceTaskIds: optional(ids),
+export const messageSchema: Schema<Message> = s.object<Message>({
+  messageId: s.required(s.id, s.nothing),
+  contextId: s.optional(s.optionalId),
+  taskId: s.optional(s.optionalId),
+  role: s.required(roleSchema),
+  parts: s.required(parts, s.none),
+  metadata: s.optional(s.struct),
+  extensions: s.optional(s.strings),
+  referenceTaskIds: s.optional(ids),
 });
 
-export const artifactSchema: Schema<Artifact> = object<Artifact>({
-  artifactId: required(id, nothing),
-  name: optional(blank),
-  description: optional(blank),
-  parts: required(parts, none),
-  metadata: optional(struct),
-  extensions: optional(strings),
+export const artifactSchema: Schema<Artifact> = s.object<Artifact>({
+  artifactId: s.required(s.id, s.nothing),
+  name: s.optional(s.blank),
+  description: s.optional(s.blank),
+  parts: s.required(parts, s.none),
+  metadata: s.optional(s.struct),
+  extensions: s.optional(s.strings),
 });
 
-export const taskStatusSchema: Schema<TaskStatus> = object<TaskStatus>({
-  state: required(taskStateSchema),
-  message: optional(messageSchema),
-  timestamp: optional(timestamp),
+export const taskStatusSchema: Schema<TaskStatus> = s.object<TaskStatus>({
+  state: s.required(taskStateSchema),
+  message: s.optional(messageSchema),
+  timestamp: s.optional(s.timestamp),
 });
 
-export const taskSchema: Schema<Task> = object<Task>({
-  id: required(id),
-  contextId: optional(optionalId),
-  status: required(taskStatusSchema),
-  artifacts: optional(list(artifactSchema)),
-  history: optional(list(messageSchema)),
-  metadata: optional(struct),
+export const taskSchema: Schema<Task> = s.object<Task>({
+  id: s.required(s.id),
+  contextId: s.optional(s.optionalId),
+  status: s.required(taskStatusSchema),
+  artifacts: s.optional(s.list(artifactSchema)),
+  history: s.optional(s.list(messageSchema)),
+  metadata: s.optional(s.struct),
 });
 
-export const taskStatusUpdateEventSchema: Schema<TaskStatusUpdateEvent> = object<TaskStatusUpdateEvent>({
-  taskId: required(id),
-  contextId: required(id, nothing),
-  status: required(taskStatusSchema),
-  metadata: optional(struct),
+export const taskStatusUpdateEventSchema: Schema<TaskStatusUpdateEvent> = s.object<TaskStatusUpdateEvent>({
+  taskId: s.required(s.id),
+  contextId: s.required(s.id, s.nothing),
+  status: s.required(taskStatusSchema),
+  metadata: s.optional(s.struct),
 });
 
-export const taskArtifactUpdateEventSchema: Schema<TaskArtifactUpdateEvent> = object<TaskArtifactUpdateEvent>({
-  taskId: required(id),
-  contextId: required(id, nothing),
-  artifact: required(artifactSchema),
-  append: optional(boolean),
-  lastChunk: optional(boolean),
-  metadata: optional(struct),
+export const taskArtifactUpdateEventSchema: Schema<TaskArtifactUpdateEvent> = s.object<TaskArtifactUpdateEvent>({
+  taskId: s.required(s.id),
+  contextId: s.required(s.id, s.nothing),
+  artifact: s.required(artifactSchema),
+  append: s.optional(s.boolean),
+  lastChunk: s.optional(s.boolean),
+  metadata: s.optional(s.struct),
 });
 
-export const streamResponseSchema: Schema<StreamResponse> = object<{
-  readonly task?: Task;
-  readonly message?: Message;
-  readonly statusUpdate?: TaskStatusUpdateEvent;
-  readonly artifactUpdate?: TaskArtifactUpdateEvent;
-}>(
+export const streamResponseSchema: Schema<StreamResponse> = s.union<StreamResponse>(
   {
-    task: optional(taskSchema),
-    message: optional(messageSchema),
-    statusUpdate: optional(taskStatusUpdateEventSchema),
-    artifactUpdate: optional(taskArtifactUpdateEventSchema),
+    task: s.optional(taskSchema),
+    message: s.optional(messageSchema),
+    statusUpdate: s.optional(taskStatusUpdateEventSchema),
+    artifactUpdate: s.optional(taskArtifactUpdateEventSchema),
   },
-  exactlyOne,
-) as Schema<StreamResponse>;
+  s.exactlyOne,
+);
 
-export const sendMessageResponseSchema: Schema<SendMessageResponse> = object<{
-  readonly task?: Task;
-  readonly message?: Message;
-}>({ task: optional(taskSchema), message: optional(messageSchema) }, exactlyOne) as Schema<SendMessageResponse>;
+export const sendMessageResponseSchema: Schema<SendMessageResponse> = s.union<SendMessageResponse>(
+  { task: s.optional(taskSchema), message: s.optional(messageSchema) },
+  s.exactlyOne,
+);
 
-export const authenticationInfoSchema: Schema<AuthenticationInfo> = object<AuthenticationInfo>({
-  scheme: required(filled),
-  credentials: optional(blank),
+export const authenticationInfoSchema: Schema<AuthenticationInfo> = s.object<AuthenticationInfo>({
+  scheme: s.required(s.filled),
+  credentials: s.optional(s.blank),
 });
 
-export const taskPushNotificationConfigSchema: Schema<TaskPushNotificationConfig> = object<TaskPushNotificationConfig>({
-  tenant: optional(optionalId),
-  id: optional(optionalId),
-  taskId: optional(optionalId),
-  url: required(filled),
-  token: optional(blank),
-  authentication: optional(authenticationInfoSchema),
+export const taskPushNotificationConfigSchema: Schema<TaskPushNotificationConfig> =
+  s.object<TaskPushNotificationConfig>({
+    tenant: s.optional(s.optionalId),
+    id: s.optional(s.optionalId),
+    taskId: s.optional(s.optionalId),
+    url: s.required(s.filled),
+    token: s.optional(s.blank),
+    authentication: s.optional(authenticationInfoSchema),
+  });
+
+export const sendMessageConfigurationSchema: Schema<SendMessageConfiguration> = s.object<SendMessageConfiguration>({
+  acceptedOutputModes: s.optional(s.strings),
+  taskPushNotificationConfig: s.optional(taskPushNotificationConfigSchema),
+  historyLength: s.optional(historyLength),
+  returnImmediately: s.optional(s.boolean),
 });
 
-export const sendMessageConfigurationSchema: Schema<SendMessageConfiguration> = object<SendMessageConfiguration>({
-  acceptedOutputModes: optional(strings),
-  taskPushNotificationConfig: optional(taskPushNotificationConfigSchema),
-  historyLength: optional(historyLength),
-  returnImmediately: optional(boolean),
+export const sendMessageRequestSchema: Schema<SendMessageRequest> = s.object<SendMessageRequest>({
+  tenant: s.optional(s.optionalId),
+  message: s.required(messageSchema),
+  configuration: s.optional(sendMessageConfigurationSchema),
+  metadata: s.optional(s.struct),
 });
 
-export const sendMessageRequestSchema: Schema<SendMessageRequest> = object<SendMessageRequest>({
-  tenant: optional(optionalId),
-  message: required(messageSchema),
-  configuration: optional(sendMessageConfigurationSchema),
-  metadata: optional(struct),
-});
+const ofTask = { tenant: s.optional(s.optionalId), id: s.required(s.id) };
 
-const ofTask = { tenant: optional(optionalId), id: required(id) };
-
-export const getTaskRequestSchema: Schema<GetTaskRequest> = object<GetTaskRequest>({
+export const getTaskRequestSchema: Schema<GetTaskRequest> = s.object<GetTaskRequest>({
   ...ofTask,
-  historyLength: optional(historyLength),
+  historyLength: s.optional(historyLength),
 });
 
-export const listTasksRequestSchema: Schema<ListTasksRequest> = object<ListTasksRequest>({
-  tenant: optional(optionalId),
-  contextId: optional(optionalId),
+export const listTasksRequestSchema: Schema<ListTasksRequest> = s.object<ListTasksRequest>({
+  tenant: s.optional(s.optionalId),
+  contextId: s.optional(s.optionalId),
   // The zero value of a proto3 enumeration means: not set.
-  status: optional(oneName(taskStates, "TASK_STATE_UNSPECIFIED")),
-  pageSize: optional(integer(1, 100)),
-  pageToken: optional(blank),
-  historyLength: optional(historyLength),
-  statusTimestampAfter: optional(timestamp),
-  includeArtifacts: optional(boolean),
+  status: s.optional(s.oneName(taskStates, "TASK_STATE_UNSPECIFIED")),
+  pageSize: s.optional(s.integer(1, 100)),
+  pageToken: s.optional(s.blank),
+  historyLength: s.optional(historyLength),
+  statusTimestampAfter: s.optional(s.timestamp),
+  includeArtifacts: s.optional(s.boolean),
 });
 
-export const listTasksResponseSchema: Schema<ListTasksResponse> = object<ListTasksResponse>({
-  tasks: required(list(taskSchema), none),
-  nextPageToken: required(string, nothing),
-  pageSize: required(integer(0), () => 0),
-  totalSize: required(integer(0), () => 0),
+export const listTasksResponseSchema: Schema<ListTasksResponse> = s.object<ListTasksResponse>({
+  tasks: s.required(s.list(taskSchema), s.none),
+  nextPageToken: s.required(s.string, s.nothing),
+  pageSize: s.required(s.integer(0), () => 0),
+  totalSize: s.required(s.integer(0), () => 0),
 });
 
-export const cancelTaskRequestSchema: Schema<CancelTaskRequest> = object<CancelTaskRequest>({
+export const cancelTaskRequestSchema: Schema<CancelTaskRequest> = s.object<CancelTaskRequest>({
   ...ofTask,
-  metadata: optional(struct),
+  metadata: s.optional(s.struct),
 });
 
-export const subscribeToTaskRequestSchema: Schema<SubscribeToTaskRequest> = object<SubscribeToTaskRequest>(ofTask);
+export const subscribeToTaskRequestSchema: Schema<SubscribeToTaskRequest> = s.object<SubscribeToTaskRequest>(ofTask);
 
-const pushConfigKey: Schema<GetTaskPushNotificationConfigRequest> = object<GetTaskPushNotificationConfigRequest>({
-  tenant: optional(optionalId),
-  taskId: required(id),
-  id: required(id),
+const pushConfigKey: Schema<GetTaskPushNotificationConfigRequest> = s.object<GetTaskPushNotificationConfigRequest>({
+  tenant: s.optional(s.optionalId),
+  taskId: s.required(s.id),
+  id: s.required(s.id),
 });
 
 export const getTaskPushNotificationConfigRequestSchema: Schema<GetTaskPushNotificationConfigRequest> = pushConfigKey;
@@ -255,177 +216,179 @@ export const deleteTaskPushNotificationConfigRequestSchema: Schema<DeleteTaskPus
   pushConfigKey;
 
 export const listTaskPushNotificationConfigsRequestSchema: Schema<ListTaskPushNotificationConfigsRequest> =
-  object<ListTaskPushNotificationConfigsRequest>({
-    tenant: optional(optionalId),
-    taskId: required(id),
-    pageSize: optional(integer(0)),
-    pageToken: optional(blank),
+  s.object<ListTaskPushNotificationConfigsRequest>({
+    tenant: s.optional(s.optionalId),
+    taskId: s.required(s.id),
+    pageSize: s.optional(s.integer(0)),
+    pageToken: s.optional(s.blank),
   });
 
 export const listTaskPushNotificationConfigsResponseSchema: Schema<ListTaskPushNotificationConfigsResponse> =
-  object<ListTaskPushNotificationConfigsResponse>({
-    configs: optional(list(taskPushNotificationConfigSchema)),
-    nextPageToken: optional(blank),
+  s.object<ListTaskPushNotificationConfigsResponse>({
+    configs: s.optional(s.list(taskPushNotificationConfigSchema)),
+    nextPageToken: s.optional(s.blank),
   });
 
 export const getExtendedAgentCardRequestSchema: Schema<GetExtendedAgentCardRequest> =
-  object<GetExtendedAgentCardRequest>({ tenant: optional(optionalId) });
+  s.object<GetExtendedAgentCardRequest>({ tenant: s.optional(s.optionalId) });
 
-export const emptySchema: Schema<Empty> = object<Empty>({});
+export const emptySchema: Schema<Empty> = s.object<Empty>({});
 
 /** Messages of a card. Texts stay unchanged, empty ones too, because a signature covers them (A2A 1.0 §8.4.1). */
 
-/** The members of a union side by side. */
-type Members<Union> = { readonly [Name in Union extends unknown ? keyof Union : never]?: MemberOf<Union, Name> };
-type MemberOf<Union, Name extends PropertyKey> = Union extends { readonly [Key in Name]: infer Value } ? Value : never;
+/** A card stays readable where one of its members is of a kind that this release does not know. */
+const oneOrUnknown: OneOf = { none: {} };
 
-function union<Union>(fields: Fields<Members<Union>>): Schema<Union> {
-  // A card stays readable where one of its members is of a kind that this release does not know.
-  return object<Members<Union>>(fields, { none: {} }) as Schema<Union>;
-}
-
-const scopes: Schema<Readonly<Record<string, string>>> = record(string);
+const scopes: Schema<Readonly<Record<string, string>>> = s.record(s.string);
 const noScopes = (): Readonly<Record<string, string>> => ({});
 
-export const agentInterfaceSchema: Schema<AgentInterface> = object<AgentInterface>({
-  url: required(filled),
-  protocolBinding: required(filled),
-  tenant: optional(string),
-  protocolVersion: required(filled),
+export const agentInterfaceSchema: Schema<AgentInterface> = s.object<AgentInterface>({
+  url: s.required(s.filled),
+  protocolBinding: s.required(s.filled),
+  tenant: s.optional(s.string),
+  protocolVersion: s.required(s.filled),
 });
 
-export const agentProviderSchema: Schema<AgentProvider> = object<AgentProvider>({
-  url: required(filled, nothing),
-  organization: required(filled, nothing),
+export const agentProviderSchema: Schema<AgentProvider> = s.object<AgentProvider>({
+  url: s.required(s.filled, s.nothing),
+  organization: s.required(s.filled, s.nothing),
 });
 
-export const agentExtensionSchema: Schema<AgentExtension> = object<AgentExtension>({
-  uri: optional(string),
-  description: optional(string),
-  required: optional(boolean),
-  params: optional(struct),
+export const agentExtensionSchema: Schema<AgentExtension> = s.object<AgentExtension>({
+  uri: s.optional(s.string),
+  description: s.optional(s.string),
+  required: s.optional(s.boolean),
+  params: s.optional(s.struct),
 });
 
-export const agentCapabilitiesSchema: Schema<AgentCapabilities> = object<AgentCapabilities>({
-  streaming: optional(boolean),
-  pushNotifications: optional(boolean),
-  extensions: optional(list(agentExtensionSchema)),
-  extendedAgentCard: optional(boolean),
+export const agentCapabilitiesSchema: Schema<AgentCapabilities> = s.object<AgentCapabilities>({
+  streaming: s.optional(s.boolean),
+  pushNotifications: s.optional(s.boolean),
+  extensions: s.optional(s.list(agentExtensionSchema)),
+  extendedAgentCard: s.optional(s.boolean),
 });
 
-export const stringListSchema: Schema<StringList> = object<StringList>({ list: optional(strings) });
+export const stringListSchema: Schema<StringList> = s.object<StringList>({ list: s.optional(s.strings) });
 
-export const securityRequirementSchema: Schema<SecurityRequirement> = object<SecurityRequirement>({
-  schemes: optional(record(stringListSchema)),
+export const securityRequirementSchema: Schema<SecurityRequirement> = s.object<SecurityRequirement>({
+  schemes: s.optional(s.record(stringListSchema)),
 });
 
-export const agentSkillSchema: Schema<AgentSkill> = object<AgentSkill>({
-  id: required(filled),
-  name: required(filled, nothing),
-  description: required(filled, nothing),
-  tags: required(strings, none),
-  examples: optional(strings),
-  inputModes: optional(strings),
-  outputModes: optional(strings),
-  securityRequirements: optional(list(securityRequirementSchema)),
+export const agentSkillSchema: Schema<AgentSkill> = s.object<AgentSkill>({
+  id: s.required(s.filled),
+  name: s.required(s.filled, s.nothing),
+  description: s.required(s.filled, s.nothing),
+  tags: s.required(s.strings, s.none),
+  examples: s.optional(s.strings),
+  inputModes: s.optional(s.strings),
+  outputModes: s.optional(s.strings),
+  securityRequirements: s.optional(s.list(securityRequirementSchema)),
 });
 
-export const agentCardSignatureSchema: Schema<AgentCardSignature> = object<AgentCardSignature>({
-  protected: required(filled),
-  signature: required(filled),
-  header: optional(struct),
+export const agentCardSignatureSchema: Schema<AgentCardSignature> = s.object<AgentCardSignature>({
+  protected: s.required(s.filled),
+  signature: s.required(s.filled),
+  header: s.optional(s.struct),
 });
 
-export const apiKeySecuritySchemeSchema: Schema<APIKeySecurityScheme> = object<APIKeySecurityScheme>({
-  description: optional(string),
-  location: required(filled),
-  name: required(filled),
+export const apiKeySecuritySchemeSchema: Schema<APIKeySecurityScheme> = s.object<APIKeySecurityScheme>({
+  description: s.optional(s.string),
+  location: s.required(s.filled),
+  name: s.required(s.filled),
 });
 
-export const httpAuthSecuritySchemeSchema: Schema<HTTPAuthSecurityScheme> = object<HTTPAuthSecurityScheme>({
-  description: optional(string),
-  scheme: required(filled),
-  bearerFormat: optional(string),
+export const httpAuthSecuritySchemeSchema: Schema<HTTPAuthSecurityScheme> = s.object<HTTPAuthSecurityScheme>({
+  description: s.optional(s.string),
+  scheme: s.required(s.filled),
+  bearerFormat: s.optional(s.string),
 });
 
-export const authorizationCodeOAuthFlowSchema: Schema<AuthorizationCodeOAuthFlow> = object<AuthorizationCodeOAuthFlow>({
-  authorizationUrl: required(filled),
-  tokenUrl: required(filled),
-  refreshUrl: optional(string),
-  scopes: required(scopes, noScopes),
-  pkceRequired: optional(boolean),
+export const authorizationCodeOAuthFlowSchema: Schema<AuthorizationCodeOAuthFlow> =
+  s.object<AuthorizationCodeOAuthFlow>({
+    authorizationUrl: s.required(s.filled),
+    tokenUrl: s.required(s.filled),
+    refreshUrl: s.optional(s.string),
+    scopes: s.required(scopes, noScopes),
+    pkceRequired: s.optional(s.boolean),
+  });
+
+export const clientCredentialsOAuthFlowSchema: Schema<ClientCredentialsOAuthFlow> =
+  s.object<ClientCredentialsOAuthFlow>({
+    tokenUrl: s.required(s.filled),
+    refreshUrl: s.optional(s.string),
+    scopes: s.required(scopes, noScopes),
+  });
+
+export const implicitOAuthFlowSchema: Schema<ImplicitOAuthFlow> = s.object<ImplicitOAuthFlow>({
+  authorizationUrl: s.optional(s.string),
+  refreshUrl: s.optional(s.string),
+  scopes: s.optional(scopes),
 });
 
-export const clientCredentialsOAuthFlowSchema: Schema<ClientCredentialsOAuthFlow> = object<ClientCredentialsOAuthFlow>({
-  tokenUrl: required(filled),
-  refreshUrl: optional(string),
-  scopes: required(scopes, noScopes),
+export const passwordOAuthFlowSchema: Schema<PasswordOAuthFlow> = s.object<PasswordOAuthFlow>({
+  tokenUrl: s.optional(s.string),
+  refreshUrl: s.optional(s.string),
+  scopes: s.optional(scopes),
 });
 
-export const implicitOAuthFlowSchema: Schema<ImplicitOAuthFlow> = object<ImplicitOAuthFlow>({
-  authorizationUrl: optional(string),
-  refreshUrl: optional(string),
-  scopes: optional(scopes),
+export const deviceCodeOAuthFlowSchema: Schema<DeviceCodeOAuthFlow> = s.object<DeviceCodeOAuthFlow>({
+  deviceAuthorizationUrl: s.required(s.filled),
+  tokenUrl: s.required(s.filled),
+  refreshUrl: s.optional(s.string),
+  scopes: s.required(scopes, noScopes),
 });
 
-export const passwordOAuthFlowSchema: Schema<PasswordOAuthFlow> = object<PasswordOAuthFlow>({
-  tokenUrl: optional(string),
-  refreshUrl: optional(string),
-  scopes: optional(scopes),
-});
+export const oAuthFlowsSchema: Schema<OAuthFlows> = s.union<OAuthFlows>(
+  {
+    authorizationCode: s.optional(authorizationCodeOAuthFlowSchema),
+    clientCredentials: s.optional(clientCredentialsOAuthFlowSchema),
+    implicit: s.optional(implicitOAuthFlowSchema),
+    password: s.optional(passwordOAuthFlowSchema),
+    deviceCode: s.optional(deviceCodeOAuthFlowSchema),
+  },
+  oneOrUnknown,
+);
 
-export const deviceCodeOAuthFlowSchema: Schema<DeviceCodeOAuthFlow> = object<DeviceCodeOAuthFlow>({
-  deviceAuthorizationUrl: required(filled),
-  tokenUrl: required(filled),
-  refreshUrl: optional(string),
-  scopes: required(scopes, noScopes),
-});
-
-export const oAuthFlowsSchema: Schema<OAuthFlows> = union<OAuthFlows>({
-  authorizationCode: optional(authorizationCodeOAuthFlowSchema),
-  clientCredentials: optional(clientCredentialsOAuthFlowSchema),
-  implicit: optional(implicitOAuthFlowSchema),
-  password: optional(passwordOAuthFlowSchema),
-  deviceCode: optional(deviceCodeOAuthFlowSchema),
-});
-
-export const oAuth2SecuritySchemeSchema: Schema<OAuth2SecurityScheme> = object<OAuth2SecurityScheme>({
-  description: optional(string),
-  flows: required(oAuthFlowsSchema),
-  oauth2MetadataUrl: optional(string),
+export const oAuth2SecuritySchemeSchema: Schema<OAuth2SecurityScheme> = s.object<OAuth2SecurityScheme>({
+  description: s.optional(s.string),
+  flows: s.required(oAuthFlowsSchema),
+  oauth2MetadataUrl: s.optional(s.string),
 });
 
 export const openIdConnectSecuritySchemeSchema: Schema<OpenIdConnectSecurityScheme> =
-  object<OpenIdConnectSecurityScheme>({
-    description: optional(string),
-    openIdConnectUrl: required(filled),
+  s.object<OpenIdConnectSecurityScheme>({
+    description: s.optional(s.string),
+    openIdConnectUrl: s.required(s.filled),
   });
 
-export const mutualTlsSecuritySchemeSchema: Schema<MutualTlsSecurityScheme> = object<MutualTlsSecurityScheme>({
-  description: optional(string),
+export const mutualTlsSecuritySchemeSchema: Schema<MutualTlsSecurityScheme> = s.object<MutualTlsSecurityScheme>({
+  description: s.optional(s.string),
 });
 
-export const securitySchemeSchema: Schema<SecurityScheme> = union<SecurityScheme>({
-  apiKeySecurityScheme: optional(apiKeySecuritySchemeSchema),
-  httpAuthSecurityScheme: optional(httpAuthSecuritySchemeSchema),
-  oauth2SecurityScheme: optional(oAuth2SecuritySchemeSchema),
-  openIdConnectSecurityScheme: optional(openIdConnectSecuritySchemeSchema),
-  mtlsSecurityScheme: optional(mutualTlsSecuritySchemeSchema),
-});
+export const securitySchemeSchema: Schema<SecurityScheme> = s.union<SecurityScheme>(
+  {
+    apiKeySecurityScheme: s.optional(apiKeySecuritySchemeSchema),
+    httpAuthSecurityScheme: s.optional(httpAuthSecuritySchemeSchema),
+    oauth2SecurityScheme: s.optional(oAuth2SecuritySchemeSchema),
+    openIdConnectSecurityScheme: s.optional(openIdConnectSecuritySchemeSchema),
+    mtlsSecurityScheme: s.optional(mutualTlsSecuritySchemeSchema),
+  },
+  oneOrUnknown,
+);
 
-export const agentCardSchema: Schema<AgentCard> = object<AgentCard>({
-  name: required(filled, nothing),
-  description: required(filled, nothing),
-  supportedInterfaces: required(list(agentInterfaceSchema, "must hold at least one interface")),
-  provider: optional(agentProviderSchema),
-  version: required(filled, nothing),
-  documentationUrl: optional(string),
-  capabilities: required(agentCapabilitiesSchema, () => ({})),
-  securitySchemes: optional(record(securitySchemeSchema)),
-  securityRequirements: optional(list(securityRequirementSchema)),
-  defaultInputModes: required(strings, none),
-  defaultOutputModes: required(strings, none),
-  skills: required(list(agentSkillSchema), none),
-  signatures: optional(list(agentCardSignatureSchema)),
-  iconUrl: optional(string),
+export const agentCardSchema: Schema<AgentCard> = s.object<AgentCard>({
+  name: s.required(s.filled, s.nothing),
+  description: s.required(s.filled, s.nothing),
+  supportedInterfaces: s.required(s.list(agentInterfaceSchema, "must hold at least one interface")),
+  provider: s.optional(agentProviderSchema),
+  version: s.required(s.filled, s.nothing),
+  documentationUrl: s.optional(s.string),
+  capabilities: s.required(agentCapabilitiesSchema, () => ({})),
+  securitySchemes: s.optional(s.record(securitySchemeSchema)),
+  securityRequirements: s.optional(s.list(securityRequirementSchema)),
+  defaultInputModes: s.required(s.strings, s.none),
+  defaultOutputModes: s.required(s.strings, s.none),
+  skills: s.required(s.list(agentSkillSchema), s.none),
+  signatures: s.optional(s.list(agentCardSignatureSchema)),
+  iconUrl: s.optional(s.string),
 });

@@ -1,6 +1,4 @@
 import type { Artifact, JsonObject, JsonObjectLike, JsonValue, Part, TaskState } from "../model/index.ts";
-import type { OpenDelegation } from "./delegation.ts";
-import type { WaitEvent } from "./steps.ts";
 
 /* What an agent says: events, and what the builders of events take and make. */
 
@@ -49,6 +47,68 @@ export interface DelegatedEvent {
   readonly row: OpenDelegation;
   /** The event. Absent: only `row` is stored. A question ends the turn here, and the answer continues with it. */
   readonly event?: StatusEvent | ArtifactEvent;
+}
+
+/**
+ * The turn only waits. Made by `turn.sleep()` and `turn.waitFor()`: the function ends here, and is called again when one of the waits is
+ * over.
+ */
+export interface WaitEvent {
+  /** Always `wait`. */
+  readonly kind: "wait";
+  /** What it waits for, by key. */
+  readonly waits: readonly { readonly key: string; readonly wait: OpenWait }[];
+}
+
+/** A wait that is not over. */
+export interface OpenWait {
+  /** The event. Absent: it waits for a time alone. */
+  readonly event?: string;
+  /** When it is over, in whole milliseconds since the Unix epoch. Absent: never without the event. */
+  readonly until?: number;
+}
+
+/** What a delegation keeps with the task while it is open. It is small. */
+export interface OpenDelegation {
+  /** Which delegation of the task, from 1: it makes the ids of artifacts. */
+  readonly number: number;
+  /** Name of the other agent. */
+  readonly agent: string;
+  /** Hashes of the addresses on its card. Absent in rows of older releases. */
+  readonly addresses?: readonly string[];
+  /** Hash of the message. */
+  readonly hash: string;
+  /** The message that was sent last: 1 for the first one, then each answer to a question. */
+  readonly round: number;
+  /** Its id. */
+  readonly messageId: string;
+  /** For an answer: the `seq` of the message of this task that has it. */
+  readonly answer?: number;
+  /** Set until it is known that the message arrived. */
+  readonly unsure?: true;
+  /** The conversation at the other agent. */
+  readonly contextId?: string;
+  /** The task of the other agent, once it is known. */
+  readonly taskId?: string;
+  /** Number of the last event that is stored in this task, where the other agent has numbers. */
+  readonly seq?: number;
+  /** Set while this task asks its question, and until the answer is sent. */
+  readonly asked?: true;
+  /** The answer to its question, where another question ended the turn before the answer was sent: the `seq` of the message that has it. */
+  readonly unsentAnswer?: number;
+  /** Id of the message of the question that was asked last. */
+  readonly question?: string;
+  /** Set while it waits for an authorization. */
+  readonly auth?: true;
+  /** Id of the progress message that was shown last. */
+  readonly said?: string;
+  /** Size of its artifacts so far, in bytes of JSON. */
+  readonly bytes?: number;
+  /**
+   * How much content was taken over, by artifact: characters of text, and 1 for each other part. Negative: complete. Absent if there are
+   * too many.
+   */
+  readonly content?: Readonly<Record<string, number>>;
 }
 
 /** An artifact, or more of one. Without `append` it creates the artifact, which stays open until an event with `lastChunk`. */

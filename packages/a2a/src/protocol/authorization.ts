@@ -1,5 +1,6 @@
 import { isLoopback } from "../base/index.ts";
 import { A2AError, type JsonObject, type JsonValue, type Message, type Part } from "../model/index.ts";
+import { isObject } from "../model/schema.ts";
 
 /* In-task authorization (A2A 1.0 §7.6, 0.3 §4.5): what an agent asks for, what it gets, and how both look in messages. */
 
@@ -201,9 +202,8 @@ export function authorizationPart(shown: AuthorizationRequest): Part {
 /** What a part says about an authorization; `undefined` for any other part. */
 export function memberOf(part: Part): JsonObject | undefined {
   const { data } = part;
-  if (typeof data !== "object" || data === null || Array.isArray(data)) return undefined;
-  const member = (data as JsonObject)[authorizationMember];
-  return typeof member === "object" && member !== null && !Array.isArray(member) ? (member as JsonObject) : undefined;
+  const member = isObject(data) ? data[authorizationMember] : undefined;
+  return isObject(member) ? member : undefined;
 }
 
 /** Whether a part brings a credential or a refusal. */

@@ -13,7 +13,7 @@ import type {
   StreamResponse,
   Task,
 } from "../model/index.ts";
-import type { AgentMessage } from "./agent-event.ts";
+import type { AgentMessage, OpenDelegation } from "./agent-event.ts";
 import type { DelegationFailed } from "./turn-errors.ts";
 
 /* Agents that call agents: what `turn.delegate()` takes and returns, and what it keeps with the task. */
@@ -154,49 +154,6 @@ export type Settled<T> =
 export type ReturnOf<T> = T extends AsyncGenerator<unknown, infer Value, never> ? Value : never;
 
 /* What is kept with the task. The engine stores it, and `turn.delegate()` alone reads it. */
-
-/** What a delegation keeps with the task while it is open. It is small. */
-export interface OpenDelegation {
-  /** Which delegation of the task, from 1: it makes the ids of artifacts. */
-  readonly number: number;
-  /** Name of the other agent. */
-  readonly agent: string;
-  /** Hashes of the addresses on its card. Absent in rows of older releases. */
-  readonly addresses?: readonly string[];
-  /** Hash of the message. */
-  readonly hash: string;
-  /** The message that was sent last: 1 for the first one, then each answer to a question. */
-  readonly round: number;
-  /** Its id. */
-  readonly messageId: string;
-  /** For an answer: the `seq` of the message of this task that has it. */
-  readonly answer?: number;
-  /** Set until it is known that the message arrived. */
-  readonly unsure?: true;
-  /** The conversation at the other agent. */
-  readonly contextId?: string;
-  /** The task of the other agent, once it is known. */
-  readonly taskId?: string;
-  /** Number of the last event that is stored in this task, where the other agent has numbers. */
-  readonly seq?: number;
-  /** Set while this task asks its question, and until the answer is sent. */
-  readonly asked?: true;
-  /** The answer to its question, where another question ended the turn before the answer was sent: the `seq` of the message that has it. */
-  readonly unsentAnswer?: number;
-  /** Id of the message of the question that was asked last. */
-  readonly question?: string;
-  /** Set while it waits for an authorization. */
-  readonly auth?: true;
-  /** Id of the progress message that was shown last. */
-  readonly said?: string;
-  /** Size of its artifacts so far, in bytes of JSON. */
-  readonly bytes?: number;
-  /**
-   * How much content was taken over, by artifact: characters of text, and 1 for each other part. Negative: complete. Absent if there are
-   * too many.
-   */
-  readonly content?: Readonly<Record<string, number>>;
-}
 
 /** What a delegation keeps once it is over, so that a function that is called again gets the same. */
 export interface ClosedDelegation {

@@ -1,6 +1,6 @@
 import type { Bytes } from "../base/index.ts";
 import type { JsonObject, Part, SendMessageRequest } from "../model/index.ts";
-import type { AgentService, Principal } from "./service.ts";
+import type { AgentService, IncomingFilesByUrl, Principal } from "./service.ts";
 
 /* Files as bytes: what an agent sends and gets, and what a client downloads. */
 
@@ -77,23 +77,6 @@ export interface FilesOptions {
 
 /* Large files of messages, which are stored while the body of their request is read (`blobs`). */
 
-/** A large file of a message that is being received. */
-export interface IncomingFile {
-  /** A hash of its bytes, as that of the blobs. */
-  readonly hash: string;
-  /** Size in bytes. */
-  readonly size: number;
-  /** Its key in the store of files. */
-  key: string;
-  /** The task that the message makes where it names none: the key is of that task. */
-  readonly taskId: string;
-  /** Whether the message keeps it. One that is not taken is deleted at the end of its request. */
-  taken: boolean;
-}
-
-/** The large files of one request, by the URLs that stand for them. No client knows such a URL before its request is over. */
-export type IncomingFilesByUrl = ReadonlyMap<string, IncomingFile>;
-
 /** Who sends a message with large files, and what is known of it before it is read. */
 export interface FileSender {
   /** Who owns the files. */
@@ -149,15 +132,6 @@ export interface IncomingFiles {
   received(): void;
   /** Ends the request. Files that the message does not keep are deleted. Never rejects. */
   close(): Promise<void>;
-}
-
-/**
- * Writes the files of an answer into its text, for bindings that stream it. Without this the text has references that clients cannot
- * resolve.
- */
-export interface InlineFiles {
-  /** The text with its files in it, in pieces. `undefined`: it has none. */
-  pieces(text: string): AsyncIterable<string> | undefined;
 }
 
 /** For a turn: files that are outside of its task. */

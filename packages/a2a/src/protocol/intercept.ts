@@ -5,7 +5,6 @@ import {
   TextPayload,
   type AgentService,
   type CallContext,
-  type Reply,
   type StreamItem,
   type StreamReply,
 } from "./service.ts";
@@ -74,11 +73,13 @@ function chain(service: AgentService, interceptors: readonly Interceptor[], erro
 
 function wrap(interceptor: Interceptor, next: AgentService, at: number): AgentService {
   const made: unknown = typeof interceptor === "function" ? interceptor(next) : undefined;
-  if (isObject(made) && typeof made["call"] === "function" && typeof made["stream"] === "function") {
-    return made as unknown as AgentService;
-  }
+  if (isService(made)) return made;
   const description = "must be a function from a service to a service, which has `call` and `stream`";
   throw invalidParams([{ field: `interceptors[${at}]`, description }], `interceptors[${at}] ${description}`);
+}
+
+function isService(made: unknown): made is AgentService {
+  return isObject(made) && typeof made["call"] === "function" && typeof made["stream"] === "function";
 }
 
 function nameOf({ name }: Interceptor, at: number): string {
@@ -108,17 +109,17 @@ function checked(
     errorOf(`${name} ${problem}, for ${operation}`);
   return {
     async call<Name extends UnaryName>(...asked: Parameters<typeof service.call<Name>>) {
-      const reply: unknown = await service.call(...asked);
+      const reply = await service.call(...asked);
       const problem = problemOfReply(reply);
       if (problem !== undefined) throw nonsense(asked[0], problem);
-      return reply as Awaited<ReturnType<typeof service.call<Name>>>;
+      return reply;
     },
     async stream<Name extends StreamName>(...asked: Parameters<typeof service.stream<Name>>) {
-      const reply: unknown = await service.stream(...asked);
+      const reply = await service.stream(...asked);
       const problem = problemOfStream(reply);
       if (problem !== undefined) throw nonsense(asked[0], problem);
-      const { batches, ...rest } = reply as StreamReply;
-      if (sound.has(batches)) return reply as StreamReply;
+      const { batches, ...rest } = reply;
+      if (sound.has(batches)) return reply;
       const made = new CheckedBatches(batches, (found) => nonsense(asked[0], found));
       sound.add(made);
       return { batches: made, ...rest };
@@ -168,7 +169,7 @@ function problemOfReply(reply: unknown): string | undefined {
   if (!isObject(reply)) return `returned ${typeName(reply)} in place of a reply`;
   const problem = problemOfPayload(reply["payload"]) ?? problemOfExtensions(reply["extensions"]);
   if (problem !== undefined) return `returned a reply ${problem}`;
-  const generations = reply["generations"] as Reply<unknown>["generations"] | undefined;
+  const { generations } = reply;
   return generations === undefined || generations instanceof Map
     ? undefined
     : "returned a reply whose generations are not a Map";
@@ -185,7 +186,8 @@ function problemOfStream(reply: unknown): string | undefined {
 
 function problemOfBatch(batch: unknown): string | undefined {
   if (!Array.isArray(batch)) return `gave ${typeName(batch)} in place of a batch of items`;
-  for (const item of batch as unknown[]) {
+  const items: readonly unknown[] = batch;
+  for (const item of items) {
     if (!isObject(item) || isPromise(item)) return `gave ${typeName(item)} in place of an item`;
     const problem =
       problemOfPayload(item["payload"]) ?? problemOfNumber("seq", item) ?? problemOfNumber("generation", item);
@@ -241,7 +243,7 @@ export function spreadable(context: CallContext): CallContext {
     ...context,
     ...(context.reserve !== undefined && { reserve: (bytes: number) => context.reserve?.(bytes) ?? Promise.resolve() }),
     get signal() {
-      return context.signal as AbortSignal;
+      return context.signal;
     },
     get address() {
       return context.address;

@@ -282,13 +282,10 @@ function safeObservation(begun: Begun, attempt: Attempt): Observation | undefine
 
 /** Does the work within `run`, and once, whether `run` calls it never, twice or later. */
 function runOnce<T>(work: () => T, run: (once: () => void) => void): T {
-  const results: (() => T)[] = [];
-  const once = (): void => {
-    if (results.length === 0) results.push(resultOf(work));
-  };
+  let result: (() => T) | undefined;
+  const once = (): (() => T) => (result ??= resultOf(work));
   run(once);
-  once();
-  return (results[0] as () => T)();
+  return once()();
 }
 
 function resultOf<T>(work: () => T): () => T {

@@ -20,6 +20,7 @@ import {
   isTerminal,
   type TaskState,
 } from "../model/index.ts";
+import { isObject } from "../model/schema.ts";
 
 /* The operations of the protocol by name (A2A 1.0 §3.1, §5.3), each with its request and its response, and when streams end. */
 
@@ -81,6 +82,27 @@ export type UnaryName = Extract<keyof UnaryOperations, string>;
 export type StreamName = keyof StreamOperations;
 /** Name of an operation. */
 export type OperationName = Extract<keyof Operations, string>;
+
+/** Whether a name is that of an operation of the protocol. */
+export function isCoreName(name: string): name is CoreName {
+  return Object.hasOwn(operations, name);
+}
+
+/** Whether a request is one that sends a message, by its operation. */
+export function isSend(operation: OperationName, request: unknown): request is SendMessageRequest {
+  return (operation === "SendMessage" || operation === "SendStreamingMessage") && isObject(request);
+}
+
+/** Whether a response is a card, by its operation. */
+export function isCardOf(operation: OperationName, response: unknown): response is AgentCard {
+  return operation === "GetExtendedAgentCard" && isObject(response);
+}
+
+/** What is known of an operation; `undefined` for a method of an extension. */
+export function coreInfo(operation: OperationName): OperationInfo | undefined {
+  const table: OperationTable = operations;
+  return table[operation];
+}
 
 /** Whether an operation is a method of an extension. */
 export function isMethod(operation: OperationName): operation is MethodName {
@@ -156,42 +178,39 @@ interface CalledResource {
   readonly configId?: string;
 }
 
-/** What the request of a method of an extension names: its texts `taskId` and `contextId`. */
-function namedIn({ taskId, contextId }: JsonObject): Pick<CalledResource, "taskId" | "contextId"> {
-  return {
-    ...(typeof taskId === "string" && { taskId }),
-    ...(typeof contextId === "string" && { contextId }),
-  };
-}
-
 /** The task and what belongs to it, as a request names them. */
 export function resourceOf(operation: OperationName, request: unknown): CalledResource {
+  if (isSend(operation, request)) {
+    const { taskId, contextId, referenceTaskIds } = request.message;
+    return {
+      ...(taskId !== undefined && { taskId }),
+      ...(contextId !== undefined && { contextId }),
+      ...(referenceTaskIds !== undefined && { referenceTaskIds }),
+    };
+  }
+  const { id, taskId, contextId }: Readonly<Record<string, unknown>> = isObject(request) ? request : {};
   switch (operation) {
-    case "SendMessage":
-    case "SendStreamingMessage": {
-      const { taskId, contextId, referenceTaskIds } = (request as Operations["SendMessage"]["request"]).message;
-      return {
-        ...(taskId !== undefined && { taskId }),
-        ...(contextId !== undefined && { contextId }),
-        ...(referenceTaskIds !== undefined && { referenceTaskIds }),
-      };
-    }
     case "GetTask":
     case "CancelTask":
     case "SubscribeToTask":
-      return { taskId: (request as Operations["GetTask"]["request"]).id };
-    case "ListTasks": {
-      const { contextId } = request as Operations["ListTasks"]["request"];
-      return contextId === undefined ? {} : { contextId };
-    }
-    case "GetExtendedAgentCard":
-      return {};
-    case "ListTaskPushNotificationConfigs":
-      return { taskId: (request as Operations["ListTaskPushNotificationConfigs"]["request"]).taskId };
-    default: {
-      if (isMethod(operation)) return namedIn(request as JsonObject);
-      const { taskId, id } = request as Operations["CreateTaskPushNotificationConfig"]["request"];
-      return { ...(taskId !== undefined && { taskId }), ...(id !== undefined && { configId: id }) };
-    }
+      return typeof id === "string" ? { taskId: id } : {};
+    case "CreateTaskPushNotificationConfig":
+    case "GetTaskPushNotificationConfig":
+    case "DeleteTaskPushNotificationConfig":
+      return textsOf({ taskId, configId: id });
+    default:
+      return textsOf({ taskId, contextId });
   }
+}
+
+function textsOf(members: { readonly [Name in keyof CalledResource]?: unknown }): Pick<
+  CalledResource,
+  "taskId" | "contextId" | "configId"
+> {
+  const { taskId, contextId, configId } = members;
+  return {
+    ...(typeof taskId === "string" && { taskId }),
+    ...(typeof contextId === "string" && { contextId }),
+    ...(typeof configId === "string" && { configId }),
+  };
 }

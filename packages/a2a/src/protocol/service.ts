@@ -1,7 +1,7 @@
 import { deepFreeze } from "../base/index.ts";
 import { toA2AError, type A2AError, type StreamResponse } from "../model/index.ts";
-import type { IncomingFilesByUrl, InlineFiles } from "./files.ts";
 import type { MethodRoute, StreamName, StreamOperations, UnaryName, UnaryOperations } from "./operations.ts";
+import { writtenValue } from "../base/json-text.ts";
 
 /**
  * A response or an event, as a value and as JSON text; each is made from the other when first read, so stored text is sent without being
@@ -82,7 +82,7 @@ export class TextPayload<T> extends Payload<T> {
   }
 
   #parse(): T {
-    return JSON.parse(this.json) as T;
+    return writtenValue<T>(this.json);
   }
 }
 
@@ -150,6 +150,32 @@ export interface Outgoing {
   readonly connectTimeout?: number | false;
   /** Longest pause within the response, in milliseconds. Keep-alive comments count as data. `false`: no limit. */
   readonly idleTimeout?: number | false;
+}
+
+/** A large file of a message that is being received. */
+export interface IncomingFile {
+  /** A hash of its bytes, as that of the blobs. */
+  readonly hash: string;
+  /** Size in bytes. */
+  readonly size: number;
+  /** Its key in the store of files. */
+  key: string;
+  /** The task that the message makes where it names none: the key is of that task. */
+  readonly taskId: string;
+  /** Whether the message keeps it. One that is not taken is deleted at the end of its request. */
+  taken: boolean;
+}
+
+/** The large files of one request, by the URLs that stand for them. No client knows such a URL before its request is over. */
+export type IncomingFilesByUrl = ReadonlyMap<string, IncomingFile>;
+
+/**
+ * Writes the files of an answer into its text, for bindings that stream it. Without this the text has references that clients cannot
+ * resolve.
+ */
+export interface InlineFiles {
+  /** The text with its files in it, in pieces. `undefined`: it has none. */
+  pieces(text: string): AsyncIterable<string> | undefined;
 }
 
 /** Returns a header of a request by its lower-case name; `undefined` where it is absent. */

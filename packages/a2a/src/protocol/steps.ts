@@ -1,5 +1,5 @@
 import type { JsonLike, JsonValue, StandardSchema } from "../model/index.ts";
-import type { AgentYield } from "./agent-event.ts";
+import type { AgentYield, OpenWait } from "./agent-event.ts";
 import type { TurnSignal } from "./turn-errors.ts";
 
 /* Steps that are done once, and waits that let go of the process: what they take, and what they keep with the task. */
@@ -147,25 +147,6 @@ export interface StepBounds {
 export const stepBounds: StepBounds = { name: 256, result: 256 << 10, results: 1 << 20, event: 16 << 10, events: 32 };
 
 /* What is kept with the task. The engine stores it; `turn.step()`, `turn.sleep()` and `turn.waitFor()` use it. */
-
-/** A wait that is not over. */
-export interface OpenWait {
-  /** The event. Absent: it waits for a time alone. */
-  readonly event?: string;
-  /** When it is over, in whole milliseconds since the Unix epoch. Absent: never without the event. */
-  readonly until?: number;
-}
-
-/**
- * The turn only waits. Made by `turn.sleep()` and `turn.waitFor()`: the function ends here, and is called again when one of the waits is
- * over.
- */
-export interface WaitEvent {
-  /** Always `wait`. */
-  readonly kind: "wait";
-  /** What it waits for, by key. */
-  readonly waits: readonly { readonly key: string; readonly wait: OpenWait }[];
-}
 
 /** An event that waits for its turn. */
 export interface WaitingEvent {

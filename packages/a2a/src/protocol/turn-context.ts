@@ -5,7 +5,6 @@ import type { Delegations } from "./delegation.ts";
 import type { CallContext, Principal } from "./service.ts";
 import type { TurnMemory } from "./steps.ts";
 import type { TurnSignal } from "./turn-errors.ts";
-import type { AnyExtension } from "./extension.ts";
 
 /* What is the same for every executor of a turn, and for the function of an agent. */
 
@@ -76,30 +75,6 @@ export interface TurnFacts {
   /** Resolves when everything yielded so far is stored. Throws `Unavailable` if that fails. */
   flush(): Promise<void>;
 }
-
-/**
- * The types of what an agent stores, all optional: `state` of a task, `context` of a conversation, and `checkpoint`. They are the
- * type argument of `defineAgent` and of `Turn`.
- *
- * @example
- * ```ts
- * interface Cart {
- *   items: string[];
- * }
- * async function* add(turn: Turn<{ state: Cart }>): AsyncGenerator<AgentEvent> {
- *   const { items } = turn.state() ?? { items: [] };
- *   turn.setState({ items: [...items, turn.text] });
- *   yield turn.inputRequired("Anything else?");
- * }
- * ```
- */
-export type AgentTypes<Types> = {
-  readonly [Name in keyof Types]: Name extends "state" | "context" | "checkpoint"
-    ? JsonLike<Types[Name]>
-    : Name extends "extensions"
-      ? readonly AnyExtension[]
-      : never;
-};
 
 /** What is read of a value: its own type, or any JSON where it has none. */
 export type Stored<Types, Name extends string> = Types extends { readonly [K in Name]: infer Value }

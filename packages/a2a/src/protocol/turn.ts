@@ -1,4 +1,4 @@
-import type { Content, JsonObject, JsonObjectLike, Part, StandardSchema } from "../model/index.ts";
+import type { Content, JsonLike, JsonObject, JsonObjectLike, Part, StandardSchema } from "../model/index.ts";
 import type {
   AgentEvent,
   AgentYield,
@@ -19,7 +19,7 @@ import type {
   ReturnOf,
   Settled,
 } from "./delegation.ts";
-import type { ExtensionsOf, TurnOf } from "./extension.ts";
+import type { AnyExtension, ExtensionsOf, TurnOf } from "./extension.ts";
 import type { TurnRows } from "./extension-hooks.ts";
 import type { TurnSteps } from "./steps.ts";
 import type { Given, Storable, TurnStorage, TurnFacts } from "./turn-context.ts";
@@ -41,6 +41,30 @@ export interface TurnBase extends TurnFacts, TurnStorage {
   /** Files that are outside of the task. Absent: there are none. */
   readonly outside?: TurnFiles | undefined;
 }
+
+/**
+ * The types of what an agent stores, all optional: `state` of a task, `context` of a conversation, and `checkpoint`. They are the
+ * type argument of `defineAgent` and of `Turn`.
+ *
+ * @example
+ * ```ts
+ * interface Cart {
+ *   items: string[];
+ * }
+ * async function* add(turn: Turn<{ state: Cart }>): AsyncGenerator<AgentEvent> {
+ *   const { items } = turn.state() ?? { items: [] };
+ *   turn.setState({ items: [...items, turn.text] });
+ *   yield turn.inputRequired("Anything else?");
+ * }
+ * ```
+ */
+export type AgentTypes<Types> = {
+  readonly [Name in keyof Types]: Name extends "state" | "context" | "checkpoint"
+    ? JsonLike<Types[Name]>
+    : Name extends "extensions"
+      ? readonly AnyExtension[]
+      : never;
+};
 
 /** What the function of an agent is called with: a message, and builders of events. A builder has no effect: yield or return its result. */
 export interface Turn<Types = object> extends TurnFacts, TurnStorage<Types>, TurnSteps {

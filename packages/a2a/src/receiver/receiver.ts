@@ -23,7 +23,7 @@ const depth = 64;
 export function createReceiver(options: WebhookReceiverOptions, forms: BodyForms): WebhookReceiver {
   const { url, token, client, logger = silentLogger, clock = systemClock } = options;
   checkReceiver(options);
-  const accept = [options.accept].flat() as readonly WebhookTrust[];
+  const accept: readonly WebhookTrust[] = [options.accept].flat();
   const entrance = new Entrance(options, accept, forms);
   const { tokens } = entrance;
   const handle = async (request: UniversalRequest): Promise<UniversalResponse> => {

@@ -1,4 +1,4 @@
-import { toHex } from "../base/digest.ts";
+import { toHex } from "../base/bytes.ts";
 import { secretDigest } from "../base/sha256.ts";
 import { A2AError, invalidParams, type AuthenticationInfo, type TaskPushNotificationConfig } from "../model/index.ts";
 import { standardWebhooksScheme } from "../webhooks/index.ts";

@@ -1,6 +1,5 @@
-import { sha256 } from "../base/digest.ts";
+import { sha256, toBase64Url } from "../base/bytes.ts";
 import type { Clock } from "../base/index.ts";
-import { toBase64Url } from "../base/bytes.ts";
 import { secretDigest } from "../base/sha256.ts";
 import { A2AError } from "../model/index.ts";
 import type { GuardedFetch } from "../net/index.ts";
@@ -105,7 +104,7 @@ function checkOf(
     return signedBy(trust.secret, async () => `secret ${await digestOf(trust.secret)}`, host);
   }
   if ("jwt" in trust) return jwtCheck(trust, field, host, keySet);
-  if ((trust as Partial<TrustToken>).tokenOnly === true) return tokenCheck(trust, field, host);
+  if ("tokenOnly" in trust && trust.tokenOnly === true) return tokenCheck(trust, field, host);
   throw wrongOption(field, "must have keySet, publicKey, secret, jwt or tokenOnly");
 }
 

@@ -130,7 +130,7 @@ export function violation(field: string, value: unknown, { message, path = [] }:
   let place = field;
   for (const key of keys) {
     place += Array.isArray(at) && Number.isInteger(Number(key)) ? `[${String(key)}]` : memberPath(key);
-    at = typeof at === "object" && at !== null && Object.hasOwn(at, key) ? at[key as keyof typeof at] : undefined;
+    at = typeof at === "object" && at !== null && Object.hasOwn(at, key) ? Reflect.get(at, key) : undefined;
   }
   return { field: place, description: `does not fit: ${line(withoutValues(String(message), at), longest)}` };
 }
@@ -215,7 +215,8 @@ const utf8 = new TextDecoder("utf-8", { fatal: true });
 
 function parsed(field: string, read: () => string): FoundData {
   try {
-    return { field, value: JSON.parse(read()) as unknown };
+    const value: unknown = JSON.parse(read());
+    return { field, value };
   } catch {
     return { field };
   }

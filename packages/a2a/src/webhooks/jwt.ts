@@ -1,5 +1,4 @@
-import { sha256, toHex } from "../base/digest.ts";
-import { isCompactJws, toBase64Url } from "../base/bytes.ts";
+import { sha256, toHex, isCompactJws, toBase64Url } from "../base/bytes.ts";
 import type { WebKey, Bytes } from "../base/index.ts";
 import { A2AError, toBase64 } from "../model/index.ts";
 

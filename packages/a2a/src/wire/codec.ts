@@ -41,7 +41,7 @@ export interface Codec {
   /** Header with the URIs of extensions, in lower case. Default: `a2a-extensions`. */
   readonly extensionsHeader?: string;
   /** Writes a card. */
-  encodeCard(card: AgentCard): unknown;
+  encodeCard(card: AgentCard): object;
   /** Reads a card of this version. Throws `InvalidResponse`. */
   decodeCard(value: unknown): AgentCard;
   /** Wraps the service of a server, where callers of this version expect it to behave differently. */
@@ -141,6 +141,13 @@ export function byVersion<T extends ClientCodec>(codecs: readonly T[]): Readonly
   );
 }
 
+/** The codec of a version. A client is opened with versions that it speaks, so any other one is a mistake of its caller. */
+export function codecFor<T>(codecs: ReadonlyMap<string, T>, version: string): T {
+  const codec = codecs.get(version);
+  if (codec === undefined) throw new A2AError("VersionNotSupported");
+  return codec;
+}
+
 /** What each known binding needs of a version: the members of `Codec.bindings`. */
 
 /** What JSON-RPC (A2A 1.0 §9) needs of a version, in addition to its shapes. */
@@ -175,12 +182,14 @@ export function speaksJsonRpc(codec: Codec): codec is JsonRpcCodec {
   return codec.bindings["JSONRPC"] !== undefined;
 }
 
+type HttpMethod = "GET" | "POST" | "DELETE";
+
 /** The method and the path of an operation over REST (A2A 1.0 §11.3). */
 export interface RestRoute {
   /** The operation. */
   readonly operation: OperationName;
   /** Methods that a server accepts. A client sends the first one. */
-  readonly methods: readonly ("GET" | "POST" | "DELETE")[];
+  readonly methods: readonly [HttpMethod, ...HttpMethod[]];
   /** Path below the base. `{name}` stands for one segment, and the last segment may end in `:verb`: `/tasks/{id}:cancel`. */
   readonly path: string;
   /** Whether the fields that are not in the path are sent as the body. A POST without a body is an empty request. */
@@ -284,7 +293,10 @@ export interface GrpcCodec extends Codec {
 }
 
 /** What gRPC speaks of a version: its own shapes for gRPC, or its general shapes. */
-export function grpcWire(codec: Codec | GrpcCodec): GrpcWire {
-  const { GRPC = codec.shapes } = codec.bindings as { readonly GRPC?: GrpcWire };
-  return GRPC;
+export function grpcWire(codec: Codec): GrpcWire {
+  return speaksGrpc(codec) ? codec.bindings.GRPC : codec.shapes;
+}
+
+function speaksGrpc(codec: Codec): codec is GrpcCodec {
+  return codec.bindings["GRPC"] !== undefined;
 }

@@ -102,7 +102,7 @@ function withInterfaces(versions: readonly string[]): fc.Arbitrary<AgentCard> {
 /** Valid cards of 1.0, of 0.3, and of both at once, as a server publishes them. */
 export const cards: Readonly<Record<"1.0" | "0.3" | "both", fc.Arbitrary<object>>> = {
   "1.0": withInterfaces(["1.0"]),
-  "0.3": withInterfaces(["0.3"]).map((card) => codecV03.encodeCard(card) as object),
+  "0.3": withInterfaces(["0.3"]).map((card) => codecV03.encodeCard(card)),
   both: withInterfaces(["1.0", "0.3"]).map((card) => merged(card, codecV03.encodeCard(card)) as object),
 };
 

@@ -316,6 +316,25 @@ describe("a stream that breaks, if the card does not promise replay", () => {
   });
 });
 
+test("a stream whose connections bring nothing but the task restarts its budget where the task has grown", async () => {
+  const attempts: number[] = [];
+  const { client } = await agent(
+    ({ number, events }) => {
+      // The task grows twice, then it stays as it is.
+      const artifacts = [1, 2, 3].slice(0, number).map((at) => ({ artifactId: `a${at}`, parts: [{ text: "x" }] }));
+      events.send({ task: { ...taskOf(number === 6 ? "TASK_STATE_COMPLETED" : "TASK_STATE_WORKING"), artifacts } });
+      events.drop();
+    },
+    {},
+    {
+      reconnect: { budget: 60_000, minDelay: 1, maxDelay: 60_000 },
+      observer: { retry: ({ attempt }) => void attempts.push(attempt) },
+    },
+  );
+  await glances(client.subscribeToTask("t1"));
+  expect(attempts).toEqual([1, 1, 1, 2, 3]);
+});
+
 describe("a send whose stream breaks before its first event", () => {
   test("is not repeated, because it may have arrived", async () => {
     for (const how of ["drop", "end"] as const) {

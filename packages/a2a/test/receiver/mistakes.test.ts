@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import type { WebhookReceiverOptions } from "../../src/receiver/index.ts";
+import type { WebhookReceiverOptions } from "../../src/receiver/port.ts";
 import { webhookReceiver } from "../../src/webhooks.ts";
 import { receive, secret, status, textLogger, url } from "./support.ts";
 

@@ -1,7 +1,8 @@
 import { describe, expect, test, vi } from "vitest";
 import { deferred } from "../../src/base/index.ts";
 import { A2AError, type StreamResponse, type Task } from "../../src/model/index.ts";
-import { webhookMemory, type WebhookMemory } from "../../src/receiver/index.ts";
+import { webhookMemory } from "../../src/receiver/order.ts";
+import type { WebhookMemory } from "../../src/receiver/port.ts";
 import { referenceKey } from "../../src/webhooks/index.ts";
 import { receive, status, textLogger } from "./support.ts";
 

@@ -1,6 +1,6 @@
 import type { Logger } from "../../src/base/index.ts";
 import type { StreamResponse, TaskState } from "../../src/model/index.ts";
-import type { WebhookDelivery, WebhookReceiver, WebhookReceiverOptions } from "../../src/receiver/index.ts";
+import type { WebhookDelivery, WebhookReceiver, WebhookReceiverOptions } from "../../src/receiver/port.ts";
 import { webhookReceiver } from "../../src/webhooks.ts";
 import { deliveryId, signWebhook, webhookKey } from "../../src/webhooks/index.ts";
 

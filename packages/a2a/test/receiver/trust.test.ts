@@ -1,7 +1,7 @@
 import { generateKeyPairSync } from "node:crypto";
 import { describe, expect, test } from "vitest";
 import { A2AError } from "../../src/model/index.ts";
-import type { WebhookReceiverOptions, WebhookTrust } from "../../src/receiver/index.ts";
+import type { WebhookReceiverOptions, WebhookTrust } from "../../src/receiver/port.ts";
 import { fakeClock } from "../../../testing/src/fake-clock.ts";
 import { webhookReceiver } from "../../src/webhooks.ts";
 import { publicJwk, signWebhookToken, webhookKey } from "../../src/webhooks/index.ts";

@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import type { StreamResponse } from "../../src/model/index.ts";
 import { chunkDecoder } from "../../src/transport/client/events.ts";
-import { Utf8Pieces } from "../../src/base/utf8.ts";
+import { Utf8Pieces } from "../../src/base/bytes.ts";
 import { decodeEvent } from "../../src/wire/v1/index.ts";
 
 const plain = (data: string): StreamResponse => decodeEvent(JSON.parse(data));

@@ -1,4 +1,4 @@
-import { utf8Length } from "@parley/a2a/internal/base/utf8";
+import { utf8Length } from "@parley/a2a/internal/base/bytes";
 import type { Artifact, JsonObject, JsonValue, Message, Part, StreamResponse } from "@parley/a2a/internal/model/index";
 import type { Logger } from "@parley/a2a/internal/base/index";
 import type { AppendedEvent } from "@parley/a2a/internal/protocol/index";

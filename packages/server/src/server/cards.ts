@@ -48,7 +48,7 @@ export function cardSignerOf(
   const sign = async (card: AgentCard): Promise<readonly AgentCardSignature[]> => {
     const { signCard } = await import("@parley/a2a/internal/cards/index");
     const { keys, reduced = true } = option;
-    const written = host.codecs.map((codec) => codec.encodeCard(card) as object);
+    const written = host.codecs.map((codec) => codec.encodeCard(card));
     const signed = await Promise.all(written.map((form) => signCard(form, keys, { jku, reduced }))).catch(
       (cause: unknown) => {
         // Not the caller's mistake.

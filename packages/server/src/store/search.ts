@@ -1,4 +1,4 @@
-import { utf8Length } from "@parley/a2a/internal/base/utf8";
+import { utf8Length } from "@parley/a2a/internal/base/bytes";
 import type { Artifact, Message, Part, TaskState } from "@parley/a2a/internal/model/index";
 import type { Owner } from "./append.ts";
 import { messagesOf, type StoredEvent } from "./assemble.ts";

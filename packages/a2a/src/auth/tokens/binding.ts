@@ -1,11 +1,10 @@
-import { sha256 } from "../../base/digest.ts";
-import { toBase64Url, isCompactJws } from "../../base/bytes.ts";
+import { sha256, toBase64Url, isCompactJws } from "../../base/bytes.ts";
 import type { Clock, WebKey } from "../../base/index.ts";
 import type { UniversalRequest } from "../../protocol/index.ts";
 import type { AuthenticationPlace } from "../port.ts";
 import { WrongToken, WantedNonce, type Confirmation, type PresentedToken } from "./token.ts";
 import { BoundedMap, memoryOf } from "../../base/bounded-map.ts";
-import { checkedAlgorithms } from "./options.ts";
+import { checkedAlgorithms, type DpopOptions } from "./options.ts";
 
 /* Tokens that are bound to a key of their caller: with DPoP (RFC 9449) or with a certificate (RFC 8705). */
 
@@ -53,28 +52,6 @@ function checkCertificate(thumbprint: string, { facts }: UniversalRequest): void
 
 function bytesOf(hexadecimal: string): Uint8Array {
   return Uint8Array.from(hexadecimal.match(/../g) ?? [], (pair) => Number.parseInt(pair, 16));
-}
-
-/** How proofs of possession are checked (RFC 9449). */
-export interface DpopOptions {
-  /** Algorithms of proofs that are taken. Default: all asymmetric ones. */
-  readonly algorithms?: readonly string[];
-  /** How old a proof may be, in milliseconds. It may be as much newer than the clock of the server. Default 60 s. */
-  readonly maxAge?: number;
-  /**
-   * Whether proofs need a nonce of this server (RFC 9449 §9), which prevents proofs made in advance. The nonce changes every five
-   * minutes, and each change costs a client one repeated request. Processes that share callers need a common secret for it: a text.
-   * Default false.
-   */
-  readonly nonce?: boolean | string;
-  /**
-   * Remembers a proof until it is too old, and says whether it was seen before. For servers of several processes, which share it.
-   * Default: this process remembers the proofs that it sees, in at most 16 MiB.
-   *
-   * @param proof - Names the proof: a digest.
-   * @param until - When it may be forgotten, in milliseconds since the Unix epoch.
-   */
-  readonly seen?: (proof: string, until: number) => boolean | Promise<boolean>;
 }
 
 /** Algorithms of proofs that are taken. */

@@ -6,6 +6,7 @@ import { keySource } from "./issuer.ts";
 import { checkedAlgorithms, checkedUrl, tokenHost, wrongOption, type JwtOptions, type TokenHost } from "./options.ts";
 import { tokenAuthenticator } from "./token-authenticator.ts";
 import { WrongToken, type CheckToken } from "./token.ts";
+import { isObject } from "../../model/schema.ts";
 
 /**
  * Authenticates callers by access tokens that are JWTs (RFC 9068), sent as `Authorization: Bearer` or `DPoP`. Their signatures are
@@ -70,7 +71,7 @@ function jwtCheck(options: JwtOptions, host: TokenHost): CheckToken {
       return { claims: payload, expires: exp * 1000 };
     } catch (thrown) {
       if (thrown instanceof A2AError || thrown instanceof WrongToken) throw thrown;
-      throw new WrongToken(described((thrown as { readonly code?: unknown }).code), undefined, thrown);
+      throw new WrongToken(described(isObject(thrown) ? thrown["code"] : undefined), undefined, thrown);
     }
   };
 }

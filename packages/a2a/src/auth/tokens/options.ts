@@ -2,10 +2,31 @@ import { isLoopback, systemClock, type Clock } from "../../base/index.ts";
 import { invalidParams, type A2AError } from "../../model/index.ts";
 import { guardedFetch, type GuardedFetch } from "../../net/index.ts";
 import type { Principal } from "../../protocol/index.ts";
-import type { DpopOptions } from "./binding.ts";
 
 /** The claims of a token that was verified: those of a JWT, or the members of an introspection response. */
 export type TokenClaims = Readonly<Record<string, unknown>>;
+
+/** How proofs of possession are checked (RFC 9449). */
+export interface DpopOptions {
+  /** Algorithms of proofs that are taken. Default: all asymmetric ones. */
+  readonly algorithms?: readonly string[];
+  /** How old a proof may be, in milliseconds. It may be as much newer than the clock of the server. Default 60 s. */
+  readonly maxAge?: number;
+  /**
+   * Whether proofs need a nonce of this server (RFC 9449 §9), which prevents proofs made in advance. The nonce changes every five
+   * minutes, and each change costs a client one repeated request. Processes that share callers need a common secret for it: a text.
+   * Default false.
+   */
+  readonly nonce?: boolean | string;
+  /**
+   * Remembers a proof until it is too old, and says whether it was seen before. For servers of several processes, which share it.
+   * Default: this process remembers the proofs that it sees, in at most 16 MiB.
+   *
+   * @param proof - Names the proof: a digest.
+   * @param until - When it may be forgotten, in milliseconds since the Unix epoch.
+   */
+  readonly seen?: (proof: string, until: number) => boolean | Promise<boolean>;
+}
 
 /** What all authenticators for tokens of an authorization server have in common. */
 export interface TokenOptions {

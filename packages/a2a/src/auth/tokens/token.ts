@@ -78,7 +78,7 @@ export function usualPrincipal(claims: TokenClaims): Principal {
 function scopesOf({ scope, scp }: TokenClaims): readonly string[] {
   const given = scope ?? scp;
   const list: readonly unknown[] = typeof given === "string" ? given.split(" ") : Array.isArray(given) ? given : [];
-  return list.filter((one) => typeof one === "string" && one !== "") as readonly string[];
+  return list.filter((one) => typeof one === "string").filter((one) => one !== "");
 }
 
 /** `aud` as a list (RFC 7519 §4.1.3). */

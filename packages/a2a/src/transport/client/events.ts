@@ -1,4 +1,4 @@
-import { Pieces } from "../../base/utf8.ts";
+import { Pieces } from "../../base/bytes.ts";
 import {
   A2AError,
   type Artifact,

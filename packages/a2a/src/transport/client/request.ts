@@ -1,5 +1,5 @@
 import type { Bytes, Clock } from "../../base/index.ts";
-import { Pieces, Utf8Pieces } from "../../base/utf8.ts";
+import { Pieces, Utf8Pieces } from "../../base/bytes.ts";
 import { A2AError, type A2AErrorCode } from "../../model/index.ts";
 import type { CallContext } from "../../protocol/index.ts";
 import type { ClientCodec } from "../../wire/codec.ts";

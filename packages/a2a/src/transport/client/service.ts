@@ -180,7 +180,8 @@ function readJson(text: string): unknown {
     throw new A2AError("InvalidResponse", `The answer nests deeper than ${maxDepth} levels`);
   }
   try {
-    return JSON.parse(text) as unknown;
+    const value: unknown = JSON.parse(text);
+    return value;
   } catch {
     return undefined;
   }

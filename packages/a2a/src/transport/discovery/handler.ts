@@ -56,7 +56,7 @@ export function cardEndpoint(
     if (known !== undefined) return known;
     const write = async (): Promise<Document> => {
       const card = await load();
-      const written = (codec === undefined ? codecs : [codec]).map((each) => each.encodeCard(card));
+      const written: readonly unknown[] = (codec === undefined ? codecs : [codec]).map((each) => each.encodeCard(card));
       return writeDocument(written.reduce(merge), {
         "content-type": "application/json",
         ...cached,

@@ -167,11 +167,12 @@ class JsonRpcServerCall implements ServerCall<string, UniversalResponse>, EventF
     return { status: 200, headers, body: bodyOf(text, context, reply.inline) };
   }
 
-  stream(
-    { batches, extensions, inline }: StreamReply,
-    context: ServerContext,
-  ): UniversalResponse | Promise<UniversalResponse> {
-    if (this.#id === undefined) return dropped(batches, context);
+  async stream({ batches, extensions, inline }: StreamReply, context: ServerContext): Promise<UniversalResponse> {
+    if (this.#id === undefined) {
+      await discard(batches);
+      context.end();
+      return noContent;
+    }
     this.#open = this.#begin();
     return {
       status: 200,
@@ -197,19 +198,12 @@ class JsonRpcServerCall implements ServerCall<string, UniversalResponse>, EventF
     return `data: ${errorText(this.shapes, this.#id ?? null, error)}`;
   }
 
-  fail(thrown: unknown, fields?: LogFields): UniversalResponse | Promise<UniversalResponse> {
+  async fail(thrown: unknown, fields?: LogFields): Promise<UniversalResponse> {
     const { request } = this;
     const told = { binding: "JSONRPC", method: this.#method, ...fields };
     const error = failureOf(thrown, this.#host.logger, told, () => request.signal.aborted);
     const { http } = wireErrors[error.code];
-    if (this.#reads || (http !== 401 && http !== 403)) return this.#failed(error);
-    return idOfRefused(this.#host, request).then((id) => {
-      this.#id = id;
-      return this.#failed(error);
-    });
-  }
-
-  #failed(error: WireError): UniversalResponse {
+    if (!this.#reads && (http === 401 || http === 403)) this.#id = await idOfRefused(this.#host, request);
     // Also to a notification, where JSON-RPC 2.0 §4.1 wants no answer: nobody sends A2A notifications on purpose, and whoever
     // forgot the id needs the error.
     const response = errorResponse(this.shapes, this.#id ?? null, error);
@@ -227,13 +221,6 @@ class JsonRpcServerCall implements ServerCall<string, UniversalResponse>, EventF
     // An error that comes before the method is known, or about the method itself, is for whoever waits for events.
     return operation === undefined || this.#host.operations[operation]?.stream === true;
   }
-}
-
-/** Closes the stream of a notification. */
-async function dropped(batches: StreamReply["batches"], context: ServerContext): Promise<UniversalResponse> {
-  await discard(batches);
-  context.end();
-  return noContent;
 }
 
 /** An error as the only event of a stream. An error of HTTP itself stays as it is: its status tells every client. */

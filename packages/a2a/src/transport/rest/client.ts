@@ -2,7 +2,7 @@ import { type Clock, withoutSlashes } from "../../base/index.ts";
 import type { A2AError, AgentInterface } from "../../model/index.ts";
 import { isObject } from "../../model/schema.ts";
 import type { AgentService, CallContext, OperationName } from "../../protocol/index.ts";
-import { routeOfMethod, type RestClientCodec, type RestRoute, byVersion } from "../../wire/codec.ts";
+import { routeOfMethod, type RestClientCodec, type RestRoute, byVersion, codecFor } from "../../wire/codec.ts";
 import type { ClientBinding, ClientHost } from "../client/binding.ts";
 import { chunkDecoder } from "../client/events.ts";
 import { type ClientResponse, requestHeaders, sendRequest } from "../client/request.ts";
@@ -24,7 +24,7 @@ export function restBinding(codecs: readonly RestClientCodec[]): ClientBinding {
     name: "HTTP+JSON",
     versions: [...known.keys()],
     open(target, version, host) {
-      return restService(known.get(version) as RestClientCodec, target, host);
+      return restService(codecFor(known, version), target, host);
     },
   };
 }
@@ -106,9 +106,10 @@ function restService(codec: RestClientCodec, target: AgentInterface, host: Clien
     accept: string,
   ): Promise<{ url: string; answer: ClientResponse }> {
     const route = routeOf(operation, context);
-    const { path, rest } = fill(route, params as Readonly<Record<string, unknown>>);
+    const { path, rest } = fill(route, isObject(params) ? params : {});
     const url = route.body ? base + path : base + path + query(rest);
-    const method = route.methods[switched.has(operation) ? 1 : 0] as string;
+    const [first, second = first] = route.methods;
+    const method = switched.has(operation) ? second : first;
     const headers = await requestHeaders(host, { url, operation }, context, codec);
     headers["accept"] = accept;
     if (route.body) headers["content-type"] = wire.mediaType;

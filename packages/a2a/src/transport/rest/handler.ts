@@ -143,6 +143,19 @@ function restEndpoint(host: ServerHost, [first, ...others]: readonly [RestCodec,
   return { answer: (request, target) => answerCall(host, new RestServerCall(host, versions, request, target)) };
 }
 
+/** A route that the method of a request fits. */
+interface CalledRoute extends RouteMatch {
+  readonly route: RestRoute;
+}
+
+function isCalled(match: RouteMatch): match is CalledRoute {
+  return match.route !== undefined;
+}
+
+function nothingHere(): A2AError {
+  return new A2AError("MethodNotFound", "There is nothing at this path");
+}
+
 /** One request. Its members are set while the request is read, and its answer or its error is written with them. */
 class RestServerCall implements ServerCall<string, UniversalResponse>, EventFormat {
   readonly request: UniversalRequest;
@@ -153,7 +166,8 @@ class RestServerCall implements ServerCall<string, UniversalResponse>, EventForm
   readonly #target: Target;
   #version: RestVersion;
   #match: RouteMatch | undefined;
-  #route: RestRoute | undefined;
+  /** The match, once it is known that the path takes the method. */
+  #called: CalledRoute | undefined;
   /** The wire of the version, with the shapes that this request asks for. */
   #wire: RestWire | undefined;
 
@@ -174,30 +188,32 @@ class RestServerCall implements ServerCall<string, UniversalResponse>, EventForm
   }
 
   get operation(): OperationName {
-    return (this.#route as RestRoute).operation;
+    return this.#found.route.operation;
   }
 
   get tenant(): string | undefined {
-    const { tenant } = this.#match as RouteMatch;
+    const { tenant } = this.#found;
     return tenant !== undefined && this.codec.tenantInPath === true ? decodeSegment("tenant", tenant) : undefined;
+  }
+
+  get #found(): CalledRoute {
+    if (this.#called === undefined) throw nothingHere();
+    return this.#called;
   }
 
   body(principal: Principal): string | Promise<string> {
     this.#choose();
     const match = this.#match;
-    if (match === undefined) throw new A2AError("MethodNotFound", "There is nothing at this path");
-    this.#route = match.route;
-    if (match.route === undefined) {
-      throw new A2AError("MethodNotAllowed", `This path takes ${match.allow.join(", ")}`);
-    }
+    if (match === undefined) throw nothingHere();
+    if (!isCalled(match)) throw new A2AError("MethodNotAllowed", `This path takes ${match.allow.join(", ")}`);
+    this.#called = match;
     return this.request.method === "POST" ? messageText(this.#host, this, principal) : "";
   }
 
   read(text: string): unknown {
-    const match = this.#match as RouteMatch;
-    const route = this.#route as RestRoute;
-    const input = readInput(this.request, text, match, route, this.#target.query, this.#host.limits);
-    const { operation } = route;
+    const match = this.#found;
+    const input = readInput(this.request, text, match, match.route, this.#target.query, this.#host.limits);
+    const { operation } = match.route;
     const { wire } = this.#version;
     const shapes = isMethod(operation) ? methodShapes : wire.otherShapes?.(operation, input);
     if (shapes !== undefined) this.#wire = { ...wire, ...shapes };

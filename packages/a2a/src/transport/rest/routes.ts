@@ -3,6 +3,7 @@ import type { RestRoute, RestWire } from "../../wire/codec.ts";
 import type { UniversalRequest } from "../../protocol/index.ts";
 import type { RequestLimits } from "../server/binding.ts";
 import { parseJson } from "../server/request.ts";
+import { isObject } from "../../model/schema.ts";
 
 /* The routes of REST (A2A 1.0 §11.3): finds the route of a path, and reads the request from path, query and body. */
 
@@ -32,7 +33,8 @@ export type RouteTable = readonly CompiledRoute[];
 function compileSegment(text: string): Segment {
   const parameter = /^\{([^}]+)\}(.*)$/.exec(text);
   if (parameter === null) return { literal: text };
-  return { name: parameter[1] as string, verb: parameter[2] as string };
+  const [, name = "", verb = ""] = parameter;
+  return { name, verb };
 }
 
 /** Routes with a verb come first, because `/tasks/x:cancel` is never the task `x:cancel`: its path is `/tasks/x%3Acancel`. */
@@ -83,7 +85,7 @@ function matchSegments(
     verb ||= compiled.verb;
     const { route } = compiled;
     const allow: readonly string[] = match === undefined ? route.methods : [...match.allow, ...route.methods];
-    const taken = (route.methods as readonly string[]).includes(method);
+    const taken = route.methods.some((one) => one === method);
     match = { route: taken ? route : undefined, allow, raw, tenant };
     if (taken) break;
   }
@@ -94,7 +96,7 @@ function readSegments(pattern: readonly Segment[], segments: readonly string[]):
   if (pattern.length !== segments.length) return undefined;
   const raw: Record<string, string> = {};
   for (const [at, { literal, name, verb }] of pattern.entries()) {
-    const segment = segments[at] as string;
+    const segment = segments[at] ?? "";
     if (name === undefined) {
       if (segment !== literal) return undefined;
     } else {
@@ -127,11 +129,10 @@ export function readInput(
   const input =
     request.method === "POST" ? (parseJson(text, request, limits, limits.depth) ?? {}) : readQuery(route, query);
   // The codec refuses anything but an object.
-  if (typeof input !== "object" || input === null || Array.isArray(input)) return input;
-  const fields = input as Record<string, unknown>;
-  for (const name in match.raw) setField(fields, name, match.raw[name] as string);
-  if (match.tenant !== undefined) setField(fields, "tenant", match.tenant);
-  return fields;
+  if (!isObject(input)) return input;
+  for (const [name, raw] of Object.entries(match.raw)) setField(input, name, raw);
+  if (match.tenant !== undefined) setField(input, "tenant", match.tenant);
+  return input;
 }
 
 /** What any request may have in its query beside its fields (A2A 1.0 §3.2.6). */

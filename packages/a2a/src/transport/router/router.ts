@@ -156,7 +156,7 @@ export function createRouter(
     if (refused !== undefined) return refused;
     if (table.paged !== undefined && request.method !== "POST" && readsHtml(request)) {
       const shown = table.paged.get(withoutQuery(request.url));
-      if (shown !== undefined) return pages?.answer(request, shown) as Promise<UniversalResponse>;
+      if (shown !== undefined && pages !== undefined) return pages.answer(request, shown);
     }
     return found === undefined ? notFound(codecs[0]) : found.endpoint.answer(request, found.target);
   };
@@ -165,7 +165,7 @@ export function createRouter(
     handle: withCors(handle, cors, options.refusedOrigin),
     find,
     answers(url) {
-      const path = url.split("?", 1)[0] as string;
+      const [path = ""] = url.split("?", 1);
       if (table.beside.has(path) || (routes !== undefined && routeAt(routes, path) !== undefined)) return true;
       const found = table.findBase(path);
       if (found === undefined) return false;
@@ -317,11 +317,8 @@ function guardedEndpoint({ answer }: PublicEndpoint, codec: Codec, logger: Logge
 
 /** The service of one tenant, for requests that name the tenant and for those that name none. */
 function alone(services: ReadonlyMap<string | undefined, AgentService>, tenant: string): ServerHost["services"] {
-  const service = services.get(tenant) as AgentService;
-  return new Map([
-    [undefined, service],
-    [tenant, service],
-  ]);
+  const service = services.get(tenant);
+  return new Map(service === undefined ? [] : [undefined, tenant].map((name) => [name, service] as const));
 }
 
 /**
@@ -340,7 +337,8 @@ function pathsBeside(claimed: readonly ClaimedBase[], bases: ReadonlyMap<string,
   for (const [near, [base, another]] of found) {
     if (base === undefined || another !== undefined) continue;
     for (const path of base.claims.flatMap((claim) => claim.beside ?? [])) {
-      paths.set(near + path, { endpoint: bases.get(base.path)?.exact.get(path) as HttpEndpoint, path });
+      const endpoint = bases.get(base.path)?.exact.get(path);
+      if (endpoint !== undefined) paths.set(near + path, { endpoint, path });
     }
   }
   return paths;
@@ -382,7 +380,7 @@ export function checkBindings(bindings: readonly ServerBinding[]): void {
   for (const [index, binding] of bindings.entries()) {
     const field = `bindings[${index}]`;
     // JavaScript callers can pass anything.
-    const name: unknown = (binding as Partial<ServerBinding> | undefined)?.name;
+    const name: unknown = binding?.name;
     if (typeof name !== "string" || typeof binding.interfaces !== "function") {
       throw cannotServe(field, "is not a binding. Pass a binding, as jsonRpcBinding() returns it");
     }

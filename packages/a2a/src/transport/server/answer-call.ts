@@ -1,6 +1,7 @@
 import type { LogFields } from "../../base/index.ts";
-import { A2AError, invalidParams, type SendMessageRequest } from "../../model/index.ts";
+import { A2AError, invalidParams } from "../../model/index.ts";
 import {
+  isSend,
   resourceOf,
   type AgentService,
   type IncomingFiles,
@@ -73,10 +74,10 @@ export async function answerCall<Body, Answer>(host: ServerHost, call: ServerCal
   try {
     host.admit?.(call.request);
     call.accept?.();
+    // Only promises are awaited: see docs/decisions/hot-path.md.
     const known = host.authenticate(call.request);
     const principal = known instanceof Promise ? await known : known;
-    let body: Body | Promise<Body> | undefined = call.body(principal);
-    if (body instanceof Promise) body = await body;
+    let body: Body | undefined = await call.body(principal);
     call.files?.received();
     let invoked: Invoked | undefined = invoke(host, call, principal, body);
     // Cleared, because the variables of this function live until the answer, which may take hours.
@@ -121,9 +122,7 @@ type Requests = Operations[OperationName]["request"];
 
 /** The request with the URLs of its files. Other operations have no files: what stands for one would be read as something else. */
 function withFiles(operation: OperationName, params: Requests, files: IncomingFiles): Requests {
-  if (operation === "SendMessage" || operation === "SendStreamingMessage") {
-    return files.resolve(params as SendMessageRequest);
-  }
+  if (isSend(operation, params)) return files.resolve(params);
   if (files.isEmpty) return params;
   throw new A2AError("RequestTooLarge", "Only messages may be this large");
 }

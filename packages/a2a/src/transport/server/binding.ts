@@ -246,7 +246,7 @@ export function openHttp(name: string, http: HttpBinding, host: ServerHost): Htt
 
 /** Whether a value has a function. */
 export function hasFunction(value: object, name: string): boolean {
-  return typeof (value as Readonly<Record<string, unknown>>)[name] === "function";
+  return typeof Reflect.get(value, name) === "function";
 }
 
 /**

@@ -52,10 +52,10 @@ export class JsonBase64 {
         const begun = at;
         let seen = 0;
         for (; at + 4 <= piece.length; at += 4) {
-          const a = table[piece[at] as number] as number;
-          const b = table[piece[at + 1] as number] as number;
-          const c = table[piece[at + 2] as number] as number;
-          const d = table[piece[at + 3] as number] as number;
+          const a = table[piece[at] ?? 0] ?? other;
+          const b = table[piece[at + 1] ?? 0] ?? other;
+          const c = table[piece[at + 2] ?? 0] ?? other;
+          const d = table[piece[at + 3] ?? 0] ?? other;
           const all = a | b | c | d;
           if (all >= other) break;
           seen |= all;
@@ -68,7 +68,7 @@ export class JsonBase64 {
         this.#length += at - begun;
         if (at >= piece.length) break;
       }
-      to = this.#character(piece[at] as number, out, to);
+      to = this.#character(piece[at] ?? 0, out, to);
       at += 1;
     }
     if ((this.#seen & standard) !== 0 && (this.#seen & urlSafe) !== 0) this.invalid = true;
@@ -110,7 +110,7 @@ export class JsonBase64 {
       this.#pads += 1;
       return to;
     }
-    const value = values[byte] as number;
+    const value = values[byte] ?? other;
     if (value >= other || this.#pads > 0) {
       this.invalid = true;
       return to;

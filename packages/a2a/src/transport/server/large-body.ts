@@ -165,7 +165,7 @@ export class JsonFiles {
   /** Returns where the piece ends, or the content of a string begins that may be a file. */
   #scan(piece: Uint8Array): number {
     for (let at = 0; at < piece.length; at += 1) {
-      const byte = piece[at] as number;
+      const byte = piece[at] ?? 0;
       if (this.#inString) this.#inText(byte);
       else if (byte === 0x22) {
         if (!this.#nameNext && !this.#isShort(piece, at + 1) && this.#isFile()) {

@@ -46,10 +46,10 @@ export function admission(allowed: readonly string[], origins: "*" | readonly st
 
 /** The hosts in the addresses of a card: URLs, or `agents.example.com:443` for gRPC. Addresses of another kind are left out. */
 export function hostsOf({ supportedInterfaces }: Pick<AgentCard, "supportedInterfaces">): readonly string[] {
-  const authorities = supportedInterfaces.map(
-    ({ url }) => url.replace(/^[a-z][\w+.-]*:(?:\/\/|(?=\D))/i, "").split(/[/?#]/, 1)[0],
+  const authorities = supportedInterfaces.flatMap(({ url }) =>
+    url.replace(/^[a-z][\w+.-]*:(?:\/\/|(?=\D))/i, "").split(/[/?#]/, 1),
   );
-  return authorities.filter((authority) => hostOf(authority ?? "") !== undefined) as string[];
+  return authorities.filter((authority) => hostOf(authority) !== undefined);
 }
 
 /** The name in `name`, `name:port` or `[::1]:port`. */

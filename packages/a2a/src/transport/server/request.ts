@@ -59,7 +59,8 @@ export function parseJson(text: string, request: UniversalRequest, limits: Reque
     throw new A2AError("InvalidRequest", `The request is nested deeper than ${limits.depth} levels`);
   }
   try {
-    return JSON.parse(text) as unknown;
+    const value: unknown = JSON.parse(text);
+    return value;
   } catch {
     throw new A2AError("ParseError");
   }

@@ -203,7 +203,7 @@ export function answerWith({ text, headers }: Document, request: UniversalReques
 /** Whether the client has the document already. The tag decides; the date counts only if there is no tag. */
 function isKnown(request: UniversalRequest, headers: Headers): boolean {
   const tags = request.header("if-none-match");
-  if (tags !== undefined) return matches(tags, headers["etag"] as string);
+  if (tags !== undefined) return matches(tags, headers["etag"] ?? "");
   const since = request.header("if-modified-since");
   return since !== undefined && Date.parse(since) >= Date.parse(headers["last-modified"] ?? "");
 }

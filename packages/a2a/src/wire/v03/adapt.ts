@@ -4,7 +4,6 @@ import {
   hasCode,
   invalidParams,
   isTerminal,
-  type SendMessageRequest,
   type Task,
   type TaskPushNotificationConfig,
 } from "../../model/index.ts";
@@ -18,6 +17,7 @@ import {
   type StreamOperations,
   type UnaryName,
   type UnaryOperations,
+  isSend,
 } from "../../protocol/index.ts";
 import { isFinal } from "./messages.ts";
 
@@ -57,8 +57,7 @@ export function adapt(service: AgentService): AgentService {
 /** Where a request has a webhook; `undefined` where it has none. */
 function webhookPath(operation: UnaryName, request: UnaryOperations[UnaryName]["request"]): string | undefined {
   if (operation === "CreateTaskPushNotificationConfig") return "";
-  if (operation !== "SendMessage") return undefined;
-  return (request as SendMessageRequest).configuration?.taskPushNotificationConfig && inSend;
+  return isSend(operation, request) && request.configuration?.taskPushNotificationConfig ? inSend : undefined;
 }
 
 const inSend = "configuration.taskPushNotificationConfig";

@@ -2,7 +2,6 @@ import {
   A2AError,
   emptySchema,
   getExtendedAgentCardRequestSchema,
-  sendMessageRequestSchema,
   taskPushNotificationConfigSchema,
   taskStates,
   type CancelTaskRequest,
@@ -16,37 +15,20 @@ import {
   type TaskPushNotificationConfig,
   type TaskState,
 } from "../../model/index.ts";
-import {
-  base64,
-  blank,
-  boolean,
-  filled,
-  id,
-  integer,
-  isObject,
-  list,
-  nothing,
-  object,
-  oneName,
-  optional,
-  optionalId,
-  required,
-  string,
-  strings,
-  struct,
-  type Schema,
-} from "../../model/schema.ts";
+import { isObject, type Schema } from "../../model/schema.ts";
+import * as s from "../../model/schema.ts";
 import type { Shapes } from "../codec.ts";
 import { decodeCard, encodeCard } from "./cards.ts";
 import {
   asked,
   converted,
   copyOf,
-  fromArtifact,
+  fromArtifactUpdate,
   fromDataPart,
   fromPush,
-  fromStatus,
-  isFinal,
+  fromSend as sendOf,
+  fromStatusUpdate,
+  fromTask as taskOf,
   partList,
   pushConfig,
   renamed,
@@ -72,7 +54,7 @@ function byKind<T>(
   kindOf: (value: Json, mode: CheckMode) => string | undefined,
 ): Schema<T> {
   const known = new Map<unknown, Schema<T>>(Object.entries(schemas));
-  const wrong = object<{ readonly kind: string }>({ kind: required(oneName(Object.keys(schemas))) });
+  const wrong = s.object<{ readonly kind: string }>({ kind: s.required(s.oneName(Object.keys(schemas))) });
   return (value, state) => {
     if (!isObject(value)) return wrong(value, state);
     const { kind, ...rest } = value;
@@ -91,32 +73,32 @@ function ofKind<T>(kind: string, schema: Schema<T>): Schema<T> {
   return byKind({ [kind]: schema }, () => kind);
 }
 
-const file: Schema<File03> = object<File03>(
+const file: Schema<File03> = s.object<File03>(
   {
-    bytes: optional(base64),
-    uri: optional(filled),
-    fileWithBytes: optional(base64),
-    fileWithUri: optional(filled),
-    name: optional(blank),
-    mimeType: optional(blank),
+    bytes: s.optional(s.base64),
+    uri: s.optional(s.filled),
+    fileWithBytes: s.optional(s.base64),
+    fileWithUri: s.optional(s.filled),
+    name: s.optional(s.blank),
+    mimeType: s.optional(s.blank),
   },
   { members: ["bytes", "uri", "fileWithBytes", "fileWithUri"] },
 );
 
-const metadata = optional(struct);
+const metadata = s.optional(s.struct);
 
 const part = byKind<Part>(
   {
-    text: object<{ readonly text: string; readonly metadata?: JsonObject }>({
-      text: required(string, nothing),
+    text: s.object<{ readonly text: string; readonly metadata?: JsonObject }>({
+      text: s.required(s.string, s.nothing),
       metadata,
     }),
     file: converted(
-      object<{ readonly file: File03; readonly metadata?: JsonObject }>({ file: required(file), metadata }),
+      s.object<{ readonly file: File03; readonly metadata?: JsonObject }>({ file: s.required(file), metadata }),
       (given) => toFilePart(given.file, given.metadata),
     ),
     data: converted(
-      object<{ readonly data: JsonObject; readonly metadata?: JsonObject }>({ data: required(struct), metadata }),
+      s.object<{ readonly data: JsonObject; readonly metadata?: JsonObject }>({ data: s.required(s.struct), metadata }),
       (given) => toDataPart(given.data, given.metadata),
     ),
   },
@@ -126,15 +108,15 @@ const part = byKind<Part>(
 const messageSchema = converted(
   ofKind(
     "message",
-    object<Message>({
-      messageId: required(id, nothing),
-      contextId: optional(optionalId),
-      taskId: optional(optionalId),
-      role: required(renamed<Message["role"]>({ user: "ROLE_USER", agent: "ROLE_AGENT" })),
+    s.object<Message>({
+      messageId: s.required(s.id, s.nothing),
+      contextId: s.optional(s.optionalId),
+      taskId: s.optional(s.optionalId),
+      role: s.required(renamed<Message["role"]>({ user: "ROLE_USER", agent: "ROLE_AGENT" })),
       parts: partList(part),
       metadata,
-      extensions: optional(strings),
-      referenceTaskIds: optional(list(id)),
+      extensions: s.optional(s.strings),
+      referenceTaskIds: s.optional(s.list(s.id)),
     }),
   ),
   ({ role, parts, ...rest }): Message => ({ role, parts, ...rest }),
@@ -167,14 +149,14 @@ const event = byKind<StreamResponse>(
 );
 
 const sendParams: Schema<SendMessageRequest> = converted(
-  object<Send03>({
-    message: required(messageSchema),
-    configuration: optional(
-      object<NonNullable<Send03["configuration"]>>({
-        acceptedOutputModes: optional(strings),
-        historyLength: optional(integer(0)),
-        pushNotificationConfig: optional(pushConfig),
-        blocking: optional(boolean),
+  s.object<Send03>({
+    message: s.required(messageSchema),
+    configuration: s.optional(
+      s.object<NonNullable<Send03["configuration"]>>({
+        acceptedOutputModes: s.optional(s.strings),
+        historyLength: s.optional(s.integer(0)),
+        pushNotificationConfig: s.optional(pushConfig),
+        blocking: s.optional(s.boolean),
       }),
     ),
     metadata,
@@ -182,8 +164,8 @@ const sendParams: Schema<SendMessageRequest> = converted(
   toSendRequest,
 );
 
-const taskParams: Schema<CancelTaskRequest> = object<Omit<CancelTaskRequest, "tenant">>({
-  id: required(id),
+const taskParams: Schema<CancelTaskRequest> = s.object<Omit<CancelTaskRequest, "tenant">>({
+  id: s.required(s.id),
   metadata,
 });
 
@@ -192,18 +174,24 @@ interface PushParams {
   readonly pushNotificationConfigId?: string;
 }
 
-const pushGetParams = object<PushParams>({ id: required(id), pushNotificationConfigId: optional(optionalId) });
-const pushDeleteParams = object<Required<PushParams>>({ id: required(id), pushNotificationConfigId: required(id) });
+const pushGetParams = s.object<PushParams>({
+  id: s.required(s.id),
+  pushNotificationConfigId: s.optional(s.optionalId),
+});
+const pushDeleteParams = s.object<Required<PushParams>>({
+  id: s.required(s.id),
+  pushNotificationConfigId: s.required(s.id),
+});
 
 const taskPushConfig: Schema<TaskPushNotificationConfig> = converted(
-  object<{ readonly taskId: string; readonly pushNotificationConfig: TaskPushNotificationConfig }>({
-    taskId: required(id),
-    pushNotificationConfig: required(pushConfig),
+  s.object<{ readonly taskId: string; readonly pushNotificationConfig: TaskPushNotificationConfig }>({
+    taskId: s.required(s.id),
+    pushNotificationConfig: s.required(pushConfig),
   }),
   ({ taskId, pushNotificationConfig }) => ({ taskId, ...pushNotificationConfig }),
 );
 
-const ownTask = object<{ readonly taskId: string }>({ taskId: required(id) });
+const ownTask = s.object<{ readonly taskId: string }>({ taskId: s.required(s.id) });
 
 function fromPart(given: Part): Json {
   const { text, raw, url, data, filename, mediaType, metadata: more } = given;
@@ -223,6 +211,7 @@ function fromPart(given: Part): Json {
 
 /** 0.3 has no file name and no media type for text and data (§6.5). */
 const writer: Writer = {
+  push: "pushNotificationConfig",
   part: fromPart,
   message: ({ role, parts, ...rest }) => ({
     kind: "message",
@@ -233,60 +222,23 @@ const writer: Writer = {
   state: stateName,
 };
 
-function fromTask({ id: taskId, contextId = "", status, artifacts, history, ...rest }: Task): Json {
-  return {
-    kind: "task",
-    id: taskId,
-    // It is required (§6.1).
-    contextId,
-    status: fromStatus(writer, status),
-    ...(history !== undefined && { history: history.map(writer.message) }),
-    ...(artifacts !== undefined && { artifacts: artifacts.map((each) => fromArtifact(writer, each)) }),
-    ...rest,
-  };
+function fromTask(task: Task): Json {
+  return { kind: "task", ...taskOf(writer, task) };
 }
 
 export function fromEvent(given: StreamResponse): Json {
   if (given.task !== undefined) return fromTask(given.task);
   if (given.message !== undefined) return writer.message(given.message);
-  if (given.statusUpdate !== undefined) {
-    const { taskId, contextId, status, ...rest } = given.statusUpdate;
-    const final = isFinal(status.state);
-    return { kind: "status-update", taskId, contextId, status: fromStatus(writer, status), final, ...rest };
-  }
-  const { taskId, contextId, artifact, ...rest } = given.artifactUpdate;
-  return { kind: "artifact-update", taskId, contextId, artifact: fromArtifact(writer, artifact), ...rest };
+  if (given.statusUpdate !== undefined)
+    return { kind: "status-update", ...fromStatusUpdate(writer, given.statusUpdate) };
+  return { kind: "artifact-update", ...fromArtifactUpdate(writer, given.artifactUpdate) };
 }
 
 function fromTaskPush(config: TaskPushNotificationConfig): Json {
   return { taskId: config.taskId ?? "", pushNotificationConfig: fromPush(config) };
 }
 
-/**
- * Always has `blocking`, because servers disagree on its default, and `acceptedOutputModes`, which 0.2.5 requires. An empty list accepts
- * everything.
- */
-function fromSend(request: SendMessageRequest): Json {
-  const { message, configuration, metadata: more } = copyOf(sendMessageRequestSchema, request);
-  const {
-    acceptedOutputModes = [],
-    historyLength,
-    taskPushNotificationConfig: push,
-    returnImmediately,
-  } = configuration ?? {};
-  return {
-    message: writer.message(message),
-    ...(configuration !== undefined && {
-      configuration: {
-        acceptedOutputModes,
-        ...(historyLength !== undefined && { historyLength }),
-        ...(push !== undefined && { pushNotificationConfig: fromPush(push) }),
-        blocking: returnImmediately !== true,
-      },
-    }),
-    ...(more !== undefined && { metadata: more }),
-  };
-}
+const fromSend = (request: SendMessageRequest): Json => sendOf(writer, request);
 
 /** In 0.3 only the other bindings have a list of tasks (§3.5.6). */
 function noList(): never {
@@ -294,7 +246,7 @@ function noList(): never {
 }
 
 const readEvent = told(event, "event");
-const readConfigs = told(list(taskPushConfig));
+const readConfigs = told(s.list(taskPushConfig));
 
 export const jsonRpcShapes: Shapes = shapesOf({
   readRequest: {

@@ -1,6 +1,7 @@
 import {
   A2AError,
   isTerminal,
+  sendMessageRequestSchema,
   type Artifact,
   type DataPart,
   type JsonObject,
@@ -16,27 +17,8 @@ import {
   type TaskStatus,
   type TaskStatusUpdateEvent,
 } from "../../model/index.ts";
-import {
-  blank,
-  boolean,
-  filled,
-  id,
-  integer,
-  isObject,
-  list,
-  none,
-  nothing,
-  object,
-  oneName,
-  optional,
-  optionalId,
-  required,
-  strings,
-  struct,
-  timestamp,
-  type Field,
-  type Schema,
-} from "../../model/schema.ts";
+import { isObject, type Field, type Schema } from "../../model/schema.ts";
+import * as s from "../../model/schema.ts";
 import type { OperationName, Operations, Reply } from "../../protocol/index.ts";
 import { answered, checked, type Shapes } from "../codec.ts";
 
@@ -58,7 +40,7 @@ export function converted<From, To>(schema: Schema<From>, convert: (value: From)
 
 /** One of these names, as the model spells it. */
 export function renamed<T>(names: Readonly<Record<string, T>>): Schema<T> {
-  return converted(oneName(Object.keys(names)), (name) => names[name] as T);
+  return converted(s.oneName(Object.keys(names)), (name) => names[name] as T);
 }
 
 /** Reads the field `alias` as the field `name`. */
@@ -111,7 +93,7 @@ export function fromDataPart({ data, metadata }: DataPart): { readonly data: obj
 
 /** The parts of a message or an artifact. */
 export function partList(part: Schema<Part>): Field<readonly Part[]> & { readonly required: true } {
-  return required(list(part, "must hold at least one part"), none);
+  return s.required(s.list(part, "must hold at least one part"), s.none);
 }
 
 /** Schemas of a task and of its events. */
@@ -122,58 +104,58 @@ export interface TaskSchemas {
 }
 
 export function taskSchemas(part: Schema<Part>, message: Schema<Message>, state: Schema<TaskState>): TaskSchemas {
-  const artifact = object<Artifact>({
-    artifactId: required(id, nothing),
-    name: optional(blank),
-    description: optional(blank),
+  const artifact = s.object<Artifact>({
+    artifactId: s.required(s.id, s.nothing),
+    name: s.optional(s.blank),
+    description: s.optional(s.blank),
     parts: partList(part),
-    metadata: optional(struct),
-    extensions: optional(strings),
+    metadata: s.optional(s.struct),
+    extensions: s.optional(s.strings),
   });
   // The proto calls the message `update`.
   const status = aliased(
-    object<TaskStatus>({
-      state: required(state),
-      message: optional(message),
-      timestamp: optional(timestamp),
+    s.object<TaskStatus>({
+      state: s.required(state),
+      message: s.optional(message),
+      timestamp: s.optional(s.timestamp),
     }),
     "update",
     "message",
   );
-  const ids = { taskId: required(id), contextId: required(optionalId, nothing) };
+  const ids = { taskId: s.required(s.id), contextId: s.required(s.optionalId, s.nothing) };
   return {
-    task: object<Task>({
-      id: required(id),
-      contextId: optional(optionalId),
-      status: required(status),
-      history: optional(list(message)),
-      artifacts: optional(list(artifact)),
-      metadata: optional(struct),
+    task: s.object<Task>({
+      id: s.required(s.id),
+      contextId: s.optional(s.optionalId),
+      status: s.required(status),
+      history: s.optional(s.list(message)),
+      artifacts: s.optional(s.list(artifact)),
+      metadata: s.optional(s.struct),
     }),
     statusUpdate: converted(
-      object<TaskStatusUpdateEvent & { readonly final?: boolean }>({
+      s.object<TaskStatusUpdateEvent & { readonly final?: boolean }>({
         ...ids,
-        status: required(status),
-        final: optional(boolean),
-        metadata: optional(struct),
+        status: s.required(status),
+        final: s.optional(s.boolean),
+        metadata: s.optional(s.struct),
       }),
       ({ final: _, ...update }) => update,
     ),
-    artifactUpdate: object<TaskArtifactUpdateEvent>({
+    artifactUpdate: s.object<TaskArtifactUpdateEvent>({
       ...ids,
-      artifact: required(artifact),
-      append: optional(boolean),
-      lastChunk: optional(boolean),
-      metadata: optional(struct),
+      artifact: s.required(artifact),
+      append: s.optional(s.boolean),
+      lastChunk: s.optional(s.boolean),
+      metadata: s.optional(s.struct),
     }),
   };
 }
 
 /** The task that a request names. */
-export const taskQuery: Schema<{ readonly id: string; readonly historyLength?: number }> = object<{
+export const taskQuery: Schema<{ readonly id: string; readonly historyLength?: number }> = s.object<{
   readonly id: string;
   readonly historyLength?: number;
-}>({ id: required(id), historyLength: optional(integer(0)) });
+}>({ id: s.required(s.id), historyLength: s.optional(s.integer(0)) });
 
 interface Push03 {
   readonly id?: string;
@@ -182,9 +164,9 @@ interface Push03 {
   readonly authentication?: { readonly schemes: readonly string[]; readonly credentials?: string };
 }
 
-const authentication = object<NonNullable<Push03["authentication"]>>({
-  schemes: required(list(filled, "must name at least one scheme"), none),
-  credentials: optional(blank),
+const authentication = s.object<NonNullable<Push03["authentication"]>>({
+  schemes: s.required(s.list(s.filled, "must name at least one scheme"), s.none),
+  credentials: s.optional(s.blank),
 });
 
 /** One without members says nothing, so it counts as absent: writers of ProtoJSON leave empty lists out. */
@@ -193,11 +175,11 @@ const authenticationOrNone: Schema<NonNullable<Push03["authentication"]>> = (val
 
 /** A webhook. 1.0 has one scheme (§4.3.2): the first one of the list. */
 export const pushConfig: Schema<TaskPushNotificationConfig> = converted(
-  object<Push03>({
-    id: optional(optionalId),
-    url: required(filled),
-    token: optional(blank),
-    authentication: optional(authenticationOrNone),
+  s.object<Push03>({
+    id: s.optional(s.optionalId),
+    url: s.required(s.filled),
+    token: s.optional(s.blank),
+    authentication: s.optional(authenticationOrNone),
   }),
   ({ authentication: { schemes: [scheme], credentials } = { schemes: [] }, ...rest }) => {
     if (scheme === undefined) return rest;
@@ -254,6 +236,8 @@ export function copyOf<T>(schema: Schema<T>, request: T): T {
 
 /** How one form of JSON writes what the forms write differently. */
 export interface Writer {
+  /** The member of a send's configuration that has its webhook. */
+  readonly push: "pushNotificationConfig" | "pushNotification";
   part(part: Part): Json;
   message(message: Message): Json;
   state(state: TaskState): string;
@@ -268,6 +252,58 @@ export function fromStatus(writer: Writer, { state, message, ...rest }: TaskStat
     state: writer.state(state),
     ...(message !== undefined && { message: writer.message(message) }),
     ...rest,
+  };
+}
+
+export function fromTask(
+  writer: Writer,
+  { id: taskId, contextId = "", status, artifacts, history, ...rest }: Task,
+): Json {
+  return {
+    id: taskId,
+    // It is required (§6.1).
+    contextId,
+    status: fromStatus(writer, status),
+    ...(history !== undefined && { history: history.map((each) => writer.message(each)) }),
+    ...(artifacts !== undefined && { artifacts: artifacts.map((each) => fromArtifact(writer, each)) }),
+    ...rest,
+  };
+}
+
+export function fromStatusUpdate(writer: Writer, { taskId, contextId, status, ...rest }: TaskStatusUpdateEvent): Json {
+  return { taskId, contextId, status: fromStatus(writer, status), final: isFinal(status.state), ...rest };
+}
+
+export function fromArtifactUpdate(
+  writer: Writer,
+  { taskId, contextId, artifact, ...rest }: TaskArtifactUpdateEvent,
+): Json {
+  return { taskId, contextId, artifact: fromArtifact(writer, artifact), ...rest };
+}
+
+/**
+ * Always has `blocking`, because servers disagree on its default, and `acceptedOutputModes`, which 0.2.5 requires. An empty list accepts
+ * everything.
+ */
+export function fromSend(writer: Writer, request: SendMessageRequest): Json {
+  const { message, configuration, metadata } = copyOf(sendMessageRequestSchema, request);
+  const {
+    acceptedOutputModes = [],
+    historyLength,
+    taskPushNotificationConfig: push,
+    returnImmediately,
+  } = configuration ?? {};
+  return {
+    message: writer.message(message),
+    ...(configuration !== undefined && {
+      configuration: {
+        acceptedOutputModes,
+        ...(historyLength !== undefined && { historyLength }),
+        ...(push !== undefined && { [writer.push]: fromPush(push) }),
+        blocking: returnImmediately !== true,
+      },
+    }),
+    ...(metadata !== undefined && { metadata }),
   };
 }
 

@@ -4,9 +4,7 @@ import {
   invalidParams,
   listTasksRequestSchema,
   listTasksResponseSchema,
-  sendMessageRequestSchema,
   taskStates,
-  type Artifact,
   type JsonObject,
   type ListTasksRequest,
   type Message,
@@ -16,29 +14,9 @@ import {
   type Task,
   type TaskPushNotificationConfig,
   type TaskState,
-  type TaskStatusUpdateEvent,
 } from "../../model/index.ts";
-import {
-  base64,
-  blank,
-  boolean,
-  exactlyOne,
-  filled,
-  id,
-  integer,
-  isObject,
-  list,
-  nothing,
-  object,
-  oneName,
-  optional,
-  optionalId,
-  required,
-  string,
-  strings,
-  struct,
-  type Schema,
-} from "../../model/schema.ts";
+import { isObject, itemsOf, type Schema } from "../../model/schema.ts";
+import * as s from "../../model/schema.ts";
 import type { Shapes } from "../codec.ts";
 import { decodeCard, protoCard, restCard } from "./cards.ts";
 import {
@@ -46,11 +24,12 @@ import {
   asked,
   converted,
   copyOf,
-  fromArtifact,
+  fromArtifactUpdate,
   fromDataPart,
   fromPush,
-  fromStatus,
-  isFinal,
+  fromSend as sendOf,
+  fromStatusUpdate,
+  fromTask as taskOf,
   partList,
   pushConfig,
   renamed,
@@ -82,22 +61,22 @@ interface ProtoPart {
 }
 
 const part: Schema<Part> = converted(
-  object<ProtoPart>(
+  s.object<ProtoPart>(
     {
-      text: optional(string),
-      file: optional(
-        object<Omit<File03, "bytes" | "uri">>(
+      text: s.optional(s.string),
+      file: s.optional(
+        s.object<Omit<File03, "bytes" | "uri">>(
           {
-            fileWithUri: optional(filled),
-            fileWithBytes: optional(base64),
-            mimeType: optional(blank),
-            name: optional(blank),
+            fileWithUri: s.optional(s.filled),
+            fileWithBytes: s.optional(s.base64),
+            mimeType: s.optional(s.blank),
+            name: s.optional(s.blank),
           },
           { members: ["fileWithUri", "fileWithBytes"] },
         ),
       ),
-      data: optional(object<{ readonly data: JsonObject }>({ data: required(struct) })),
-      metadata: optional(struct),
+      data: s.optional(s.object<{ readonly data: JsonObject }>({ data: s.required(s.struct) })),
+      metadata: s.optional(s.struct),
     },
     { members: ["text", "file", "data"] },
   ),
@@ -109,14 +88,14 @@ const part: Schema<Part> = converted(
 );
 
 const messageSchema: Schema<Message> = converted(
-  object<Omit<Message, "parts" | "referenceTaskIds"> & { readonly content: Message["parts"] }>({
-    messageId: required(id, nothing),
-    contextId: optional(optionalId),
-    taskId: optional(optionalId),
-    role: required(oneName<Message["role"]>(["ROLE_USER", "ROLE_AGENT"])),
+  s.object<Omit<Message, "parts" | "referenceTaskIds"> & { readonly content: Message["parts"] }>({
+    messageId: s.required(s.id, s.nothing),
+    contextId: s.optional(s.optionalId),
+    taskId: s.optional(s.optionalId),
+    role: s.required(s.oneName<Message["role"]>(["ROLE_USER", "ROLE_AGENT"])),
     content: partList(part),
-    metadata: optional(struct),
-    extensions: optional(strings),
+    metadata: s.optional(s.struct),
+    extensions: s.optional(s.strings),
   }),
   ({ role, content, ...rest }) => ({ role, parts: content, ...rest }),
 );
@@ -130,15 +109,15 @@ const states: Readonly<Record<string, TaskState>> = {
 const { task, statusUpdate, artifactUpdate } = taskSchemas(part, messageSchema, renamed(states));
 
 const event: Schema<StreamResponse> = aliased(
-  object<Partial<Record<"task" | "message" | "statusUpdate" | "artifactUpdate", unknown>>>(
+  s.union<StreamResponse>(
     {
-      task: optional<unknown>(task),
-      message: optional<unknown>(messageSchema),
-      statusUpdate: optional<unknown>(statusUpdate),
-      artifactUpdate: optional<unknown>(artifactUpdate),
+      task: s.optional(task),
+      message: s.optional(messageSchema),
+      statusUpdate: s.optional(statusUpdate),
+      artifactUpdate: s.optional(artifactUpdate),
     },
-    exactlyOne,
-  ) as Schema<StreamResponse>,
+    s.exactlyOne,
+  ),
   "msg",
   "message",
 );
@@ -152,17 +131,17 @@ interface ProtoSend extends Omit<Send03, "configuration"> {
 /** In proto3 an absent field is `false` or `0`: the call does not wait, and the whole history is sent (0.3 §7.1). */
 const sendSchema: Schema<SendMessageRequest> = converted(
   aliased(
-    object<ProtoSend>({
-      message: required(messageSchema),
-      configuration: optional(
-        object<NonNullable<ProtoSend["configuration"]>>({
-          acceptedOutputModes: optional(strings),
-          pushNotification: optional(pushConfig),
-          historyLength: optional(integer(0)),
-          blocking: optional(boolean),
+    s.object<ProtoSend>({
+      message: s.required(messageSchema),
+      configuration: s.optional(
+        s.object<NonNullable<ProtoSend["configuration"]>>({
+          acceptedOutputModes: s.optional(s.strings),
+          pushNotification: s.optional(pushConfig),
+          historyLength: s.optional(s.integer(0)),
+          blocking: s.optional(s.boolean),
         }),
       ),
-      metadata: optional(struct),
+      metadata: s.optional(s.struct),
     }),
     "request",
     "message",
@@ -180,6 +159,7 @@ const sendSchema: Schema<SendMessageRequest> = converted(
 );
 
 const writer: Writer = {
+  push: "pushNotification",
   part(given) {
     const { text, raw, url, data, filename, mediaType, metadata } = given;
     const more = metadata !== undefined && { metadata };
@@ -200,49 +180,14 @@ const writer: Writer = {
   state: (state) => (state === "TASK_STATE_CANCELED" ? "TASK_STATE_CANCELLED" : state),
 };
 
-function fromTask({ id: taskId, contextId = "", status, history, artifacts, ...rest }: Task): Json {
-  return {
-    status: fromStatus(writer, status),
-    ...(artifacts !== undefined && { artifacts: artifacts.map((each: Artifact) => fromArtifact(writer, each)) }),
-    ...(history !== undefined && { history: history.map(writer.message) }),
-    id: taskId,
-    contextId,
-    ...rest,
-  };
-}
-
-function fromStatusUpdate({ taskId, contextId, status, ...rest }: TaskStatusUpdateEvent): Json {
-  return { status: fromStatus(writer, status), taskId, contextId, final: isFinal(status.state), ...rest };
-}
+const fromTask = (given: Task): Json => taskOf(writer, given);
+const fromSend = (request: SendMessageRequest): Json => sendOf(writer, request);
 
 function fromEvent(given: StreamResponse): Json {
   if (given.task !== undefined) return { task: fromTask(given.task) };
   if (given.message !== undefined) return { message: writer.message(given.message) };
-  if (given.statusUpdate !== undefined) return { statusUpdate: fromStatusUpdate(given.statusUpdate) };
-  const { taskId, contextId, artifact, ...rest } = given.artifactUpdate;
-  return { artifactUpdate: { artifact: fromArtifact(writer, artifact), taskId, contextId, ...rest } };
-}
-
-function fromSend(request: SendMessageRequest): Json {
-  const { message, configuration, metadata } = copyOf(sendMessageRequestSchema, request);
-  const {
-    acceptedOutputModes = [],
-    historyLength,
-    taskPushNotificationConfig: push,
-    returnImmediately,
-  } = configuration ?? {};
-  return {
-    message: writer.message(message),
-    ...(configuration !== undefined && {
-      configuration: {
-        ...(push !== undefined && { pushNotification: fromPush(push) }),
-        acceptedOutputModes,
-        ...(historyLength !== undefined && { historyLength }),
-        blocking: returnImmediately !== true,
-      },
-    }),
-    ...(metadata !== undefined && { metadata }),
-  };
+  if (given.statusUpdate !== undefined) return { statusUpdate: fromStatusUpdate(writer, given.statusUpdate) };
+  return { artifactUpdate: fromArtifactUpdate(writer, given.artifactUpdate) };
 }
 
 function taskName(taskId: string): string {
@@ -271,7 +216,7 @@ interface NamedPush {
   readonly pushNotificationConfig: TaskPushNotificationConfig;
 }
 
-const namedPush = object<NamedPush>({ name: optional(blank), pushNotificationConfig: required(pushConfig) });
+const namedPush = s.object<NamedPush>({ name: s.optional(s.blank), pushNotificationConfig: s.required(pushConfig) });
 
 function readConfig(value: unknown): TaskPushNotificationConfig {
   const { name, pushNotificationConfig } = told(namedPush)(value);
@@ -312,7 +257,7 @@ function textOf(value: unknown): string | undefined {
 
 const readEvent = told(event, "event");
 const readTask = told(task);
-const readTasks = told(list(task));
+const readTasks = told(s.list(task));
 
 const readRequest: Form["readRequest"] = {
   SendMessage: asked(sendSchema),
@@ -419,7 +364,7 @@ const readResponse: Form["readResponse"] = {
   GetTaskPushNotificationConfig: readConfig,
   // The text says an array. All SDKs send an object with an array.
   ListTaskPushNotificationConfigs: (value) => ({
-    configs: (Array.isArray(value) ? value : ((fieldsOf(value)["configs"] ?? []) as unknown[])).map(readConfig),
+    configs: (Array.isArray(value) ? value : itemsOf(fieldsOf(value)["configs"])).map(readConfig),
   }),
   DeleteTaskPushNotificationConfig: (value) => told(emptySchema)(value ?? {}),
   GetExtendedAgentCard: decodeCard,

@@ -7,7 +7,7 @@ import {
   type RestCodec,
   type OwnShapes,
 } from "../codec.ts";
-import { operations, type OperationName, type Operations } from "../../protocol/index.ts";
+import { isCoreName, type OperationName, type Operations } from "../../protocol/index.ts";
 import {
   agentCardSchema,
   cancelTaskRequestSchema,
@@ -118,7 +118,7 @@ function makeCodec(): JsonRpcCodec & RestCodec {
       JSONRPC: {
         ...shapes,
         // Methods have the names of the operations (§5.3).
-        operation: (method) => (Object.hasOwn(operations, method) ? (method as OperationName) : undefined),
+        operation: (method) => (isCoreName(method) ? method : undefined),
         method: (operation) => operation,
         encodeError: encodeJsonRpcError,
         decodeError: decodeJsonRpcError,

@@ -6,8 +6,17 @@ import {
   type ListTasksResponse,
   type Task,
 } from "../../model/index.ts";
-import type { OperationName, Operations, Reply, Span, StreamItem, TaskTimeline } from "../../protocol/index.ts";
+import {
+  isSend,
+  type OperationName,
+  type Operations,
+  type Reply,
+  type Span,
+  type StreamItem,
+  type TaskTimeline,
+} from "../../protocol/index.ts";
 import type { Shapes, JsonRpcCodec, RestCodec, RestRoute } from "../codec.ts";
+import { isObject } from "../../model/schema.ts";
 
 /**
  * The draft of A2A 1.1: the wire of 1.0, and generations (§3.2.7 of the draft). Spoken only with callers who ask for it; no card lists it.
@@ -129,12 +138,10 @@ function withSpan(artifact: string, { start, end }: Span): string {
 /** The generation in a request. It is read first, because the wire of 1.0 removes unknown members. */
 function draftIn(operation: OperationName, value: unknown): number | undefined {
   if (operation === "GetTask") return int64Of(memberOf(value, "currentGeneration"), "currentGeneration");
-  if (!sends.has(operation)) return undefined;
+  if (!isSend(operation, value)) return undefined;
   const configuration = memberOf(value, "configuration");
   return int64Of(memberOf(configuration, "ifGenerationMatch"), "configuration.ifGenerationMatch");
 }
-
-const sends: ReadonlySet<OperationName> = new Set<OperationName>(["SendMessage", "SendStreamingMessage"]);
 
 function withDraft<Name extends OperationName>(
   operation: Name,
@@ -144,13 +151,13 @@ function withDraft<Name extends OperationName>(
 ): Operations[Name]["request"] {
   if (generation === undefined) return request;
   const written = write(generation);
-  if (!sends.has(operation)) return Object.assign({}, request, { currentGeneration: written });
-  const { configuration } = request as Operations["SendMessage"]["request"];
+  if (!isSend(operation, request)) return Object.assign({}, request, { currentGeneration: written });
+  const { configuration } = request;
   return Object.assign({}, request, { configuration: { ifGenerationMatch: written, ...configuration } });
 }
 
 function memberOf(value: unknown, name: string): unknown {
-  return typeof value === "object" && value !== null ? (value as Record<string, unknown>)[name] : undefined;
+  return isObject(value) ? value[name] : undefined;
 }
 
 /** An int64 in ProtoJSON, a string or a number. */

@@ -1,4 +1,4 @@
-import { utf8Length } from "@parley/a2a/internal/base/utf8";
+import { utf8Length } from "@parley/a2a/internal/base/bytes";
 import type { ExtensionHooks } from "@parley/a2a/internal/extensions/hooks";
 import { methodsOf, type OwnedMethod } from "@parley/a2a/internal/extensions/methods";
 import { A2AError, invalidParams, type Part, type SendMessageRequest } from "@parley/a2a/internal/model/index";

@@ -1,6 +1,0 @@
-export type { DpopOptions } from "./binding.ts";
-export { introspection, type IntrospectionClient, type IntrospectionOptions } from "./introspection.ts";
-export { jwt } from "./jwt.ts";
-export { mutualTls, type MutualTlsOptions } from "./mutual-tls.ts";
-export { oauth2, openIdConnect, type OAuth2Flows, type OAuth2Options } from "./oauth2.ts";
-export type { JwtOptions, TokenClaims, TokenOptions } from "./options.ts";
