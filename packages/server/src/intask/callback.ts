@@ -20,7 +20,7 @@ import {
   readToken,
   type StoredRequest,
 } from "./row.ts";
-import { sha256, toHex } from "@parley/a2a/internal/base/digest";
+import { sha256, toHex } from "@parley/a2a/internal/base/bytes";
 import { valueJson } from "../store/json.ts";
 
 /*

@@ -3,7 +3,7 @@ import type { StoreNote } from "../store/index.ts";
 import type { Known, Origin, Origins } from "./circuit.ts";
 import type { OutboxHost } from "./port.ts";
 import { storedJson } from "@parley/a2a/internal/base/stored-json";
-import { sha256 } from "@parley/a2a/internal/base/digest";
+import { sha256 } from "@parley/a2a/internal/base/bytes";
 
 /*
  * What processes tell each other about receivers, by notes of the store: a new process begins with what the others know. Notes are hints:

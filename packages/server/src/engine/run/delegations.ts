@@ -4,7 +4,7 @@ import { delegatedFeature, deleteRow, delegationFeature, type FeatureEffect } fr
 import type { KeepingTurn } from "./phase.ts";
 import { messageOf } from "./turn-input.ts";
 import { storedJson, type StoredJson } from "@parley/a2a/internal/base/stored-json";
-import { sha256, toHex } from "@parley/a2a/internal/base/digest";
+import { sha256, toHex } from "@parley/a2a/internal/base/bytes";
 
 const openJson = storedJson<OpenDelegation>();
 const closedJson = storedJson<ClosedDelegation>();

@@ -22,7 +22,7 @@ import {
   type ScopeName,
 } from "./task-rows.ts";
 import { storedJson } from "@parley/a2a/internal/base/stored-json";
-import { sha256, toHex } from "@parley/a2a/internal/base/digest";
+import { sha256, toHex } from "@parley/a2a/internal/base/bytes";
 
 interface RememberingTurn extends KeepingTurn {
   /** The store could not be read. Returns what is thrown. */
