@@ -287,6 +287,7 @@ export const rules: readonly Rule[] = [
 
 /** An object with these members. It needs no TypeScript type, because only violations are read. */
 const members = (fields: Readonly<Record<string, Field<unknown>>>): Schema<unknown> =>
+  // oxlint-disable-next-line no-unnecessary-type-assertion -- The compiler needs it.
   s.object(fields as s.Fields<unknown>);
 
 const scopes = s.record(s.string);

@@ -181,7 +181,7 @@ class ResilientStream<Name extends StreamName> {
     const before = this.#snapshot;
     this.#snapshot = event.task && payload.json;
     // A snapshot may repeat what came before.
-    this.#fresh ||= !snapshot || (before !== undefined && before !== this.#snapshot);
+    this.#fresh ||= !snapshot || (!!before && before !== this.#snapshot);
     this.#taskId ??= event.task?.id ?? event.statusUpdate?.taskId ?? event.artifactUpdate?.taskId;
     this.#state = stateOf(event) ?? this.#state;
     return true;

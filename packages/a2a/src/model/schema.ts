@@ -271,8 +271,7 @@ export function object<T>(fields: Fields<T>, oneOf?: OneOf): Schema<T> {
   return members(fields, oneOf);
 }
 
-/** An object whose type the compiler does not compare with its fields. */
-export function members<T>(fields: Fields<T>, oneOf?: OneOf): Schema<never> {
+function members<T>(fields: Fields<T>, oneOf?: OneOf): Schema<never> {
   const table = new Map<string, Field<unknown>>(Object.entries(fields));
   const needed = [...table].filter(([, field]) => field.required);
   const choice = new Set(oneOf && (oneOf.members ?? table.keys()));
