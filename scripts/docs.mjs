@@ -1,6 +1,6 @@
 // npm run docs: builds the documentation site in site/dist, and checks its links. The exit code is 1 where something is wrong.
 // npm run docs -- --dev: serves the pages while they are written.  npm run docs -- --preview [PORT]: serves what was built.
-// npm run docs -- --index: only writes docs/README.md and the options in docs/configuration.md, as every form does.
+// npm run docs -- --index: only writes docs/README.md and what docs/configuration.md and docs/errors.md take from the code, as every form does.
 // npm run docs -- --record: records the crash that README.md shows, from the programs of docs/start.md.
 // npm run docs -- --base /parley/: builds for a host that serves the site below a path.
 
@@ -35,21 +35,26 @@ const { values, positionals } = parseArgs({
 });
 if (values.base !== undefined) process.env["DOCS_BASE"] = values.base;
 
-/** Writes the options of the code into docs/configuration.md. */
-async function writeConfiguration() {
-  // Loaded here, because what it needs may just have been installed.
+/** Writes the options and the errors of the code into their pages. */
+async function writeGenerated() {
+  // Loaded here, because what they need may just have been installed.
   const { withOptions } = await import("../site/options.mjs");
-  const file = join(root, "docs", "configuration.md");
+  const { withErrors } = await import("../site/errors.mjs");
   const { format } = await import("oxfmt");
-  const page = withOptions(readFileSync(file, "utf8"));
-  writeFileSync(file, (await format(file, page, { printWidth: 120 })).code);
+  for (const [page, fill] of /** @type {const} */ ([
+    ["configuration.md", withOptions],
+    ["errors.md", withErrors],
+  ])) {
+    const file = join(root, "docs", page);
+    writeFileSync(file, (await format(file, fill(readFileSync(file, "utf8")), { printWidth: 120 })).code);
+  }
 }
 
 async function main() {
   await installed();
   if (values.record === true) return (await import("../site/record.mjs")).writeRecording();
   writeFileSync(join(root, "docs", "README.md"), index());
-  await writeConfiguration();
+  await writeGenerated();
   if (values.index === true) return;
   // Apart from the workspace: 150 MB that only this command needs.
   await install(folder, ["--ignore-scripts"]);
