@@ -1,5 +1,5 @@
 // npm run docs: builds the documentation site in site/dist, and checks its links. The exit code is 1 where something is wrong.
-// npm run docs -- --dev: serves the pages while they are written.  npm run docs -- --preview [PORT]: serves what was built.
+// npm run docs -- --dev: serves the pages while they are written.
 // npm run docs -- --index: only writes docs/README.md and what docs/configuration.md and docs/errors.md take from the code, as every form does.
 // npm run docs -- --record: records the crash that README.md shows, from the programs of docs/start.md.
 // npm run docs -- --base /parley/: builds for a host that serves the site below a path.
@@ -11,29 +11,21 @@ import { parseArgs } from "node:util";
 import { index } from "../site/pages.mjs";
 import { install, installed, root } from "./ready.mjs";
 
-/**
- * The generator, as far as this script calls it.
- * @typedef {{ buildSite(): Promise<boolean>, develop(): Promise<void>, preview(port: number): Promise<void> }} Generator
- */
-
 const folder = join(root, "site");
-
-/** @returns {Promise<Generator>} */
-async function generator() {
-  return /** @type {Promise<Generator>} */ (import(pathToFileURL(join(folder, "build.mjs")).href));
-}
-
-const { values, positionals } = parseArgs({
+const { values } = parseArgs({
   options: {
     dev: { type: "boolean" },
-    preview: { type: "boolean" },
     index: { type: "boolean" },
     record: { type: "boolean" },
     base: { type: "string" },
   },
-  allowPositionals: true,
 });
 if (values.base !== undefined) process.env["DOCS_BASE"] = values.base;
+
+/** Writes a page that changed: tests read it meanwhile. @param {string} file @param {string} text */
+function write(file, text) {
+  if (readFileSync(file, "utf8") !== text) writeFileSync(file, text);
+}
 
 /** Writes the options and the errors of the code into their pages. */
 async function writeGenerated() {
@@ -46,21 +38,21 @@ async function writeGenerated() {
     ["errors.md", withErrors],
   ])) {
     const file = join(root, "docs", page);
-    writeFileSync(file, (await format(file, fill(readFileSync(file, "utf8")), { printWidth: 120 })).code);
+    write(file, (await format(file, fill(readFileSync(file, "utf8")), { printWidth: 120 })).code);
   }
 }
 
 async function main() {
   await installed();
   if (values.record === true) return (await import("../site/record.mjs")).writeRecording();
-  writeFileSync(join(root, "docs", "README.md"), index());
+  write(join(root, "docs", "README.md"), index());
   await writeGenerated();
   if (values.index === true) return;
   // Apart from the workspace: 150 MB that only this command needs.
   await install(folder, ["--ignore-scripts"]);
-  const site = await generator();
+  /** @type {{ buildSite(): Promise<boolean>, develop(): Promise<void> }} */
+  const site = await import(pathToFileURL(join(folder, "build.mjs")).href);
   if (values.dev === true) await site.develop();
-  else if (values.preview === true) await site.preview(Number(positionals[0] ?? "4173"));
   else if (!(await site.buildSite())) process.exitCode = 1;
 }
 

@@ -19,7 +19,7 @@ export function setup(project: TestProject): void {
 function build(): void {
   const { status, stdout } = spawnSync(
     process.execPath,
-    [tsc, "-b", "packages/cli", "packages/nats", "examples/data-analyst"],
+    [tsc, "-b", "tsconfig.build.json"],
     {
       cwd: root,
       encoding: "utf8",
