@@ -1,6 +1,6 @@
 // npm run check: runs every static check. Prints a line for each, and the output of those that fail.
 
-import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { mkdtempSync, rmSync } from "node:fs";
 import { availableParallelism, tmpdir } from "node:os";
 import { basename, join } from "node:path";
 import { exec, tool } from "./exec.mjs";

@@ -50,8 +50,9 @@ async function main() {
   if (values.index === true) return;
   // Apart from the workspace: 150 MB that only this command needs.
   await install(folder, ["--ignore-scripts"]);
-  /** @type {{ buildSite(): Promise<boolean>, develop(): Promise<void> }} */
-  const site = await import(pathToFileURL(join(folder, "build.mjs")).href);
+  const site = /** @type {{ buildSite(): Promise<boolean>, develop(): Promise<void> }} */ (
+    await import(pathToFileURL(join(folder, "build.mjs")).href)
+  );
   if (values.dev === true) await site.develop();
   else if (!(await site.buildSite())) process.exitCode = 1;
 }

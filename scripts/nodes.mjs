@@ -41,7 +41,7 @@ function programOf(version) {
 
 async function main() {
   const [first = "", ...rest] = process.argv.slice(2);
-  if (first === "--list") return void console.log(others.join(" "));
+  if (first === "--list") return console.log(others.join(" "));
   const versions = supported.includes(first) ? [first] : others;
   const args = supported.includes(first) ? rest : process.argv.slice(2);
   const isNamed = args.some((arg) => !arg.startsWith("-"));

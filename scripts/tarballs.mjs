@@ -27,12 +27,17 @@ import { root } from "./ready.mjs";
  * @property {readonly string[]} files Paths of what is in it.
  */
 
+/** @param {string} file @returns {Manifest} */
+function readManifest(file) {
+  return /** @type {Manifest} */ (JSON.parse(readFileSync(file, "utf8")));
+}
+
 /** The packages below `packages/` that are not private. @returns {Package[]} */
 export function publishedPackages() {
   return readdirSync(join(root, "packages"))
     .map((name) => join(root, "packages", name))
     .filter((folder) => existsSync(join(folder, "package.json")))
-    .map((folder) => ({ folder, manifest: JSON.parse(readFileSync(join(folder, "package.json"), "utf8")) }))
+    .map((folder) => ({ folder, manifest: readManifest(join(folder, "package.json")) }))
     .filter(({ manifest }) => manifest.private !== true);
 }
 
@@ -43,8 +48,9 @@ export async function pack(into) {
   const args = ["pack", "--json", "--loglevel=error", "--pack-destination", into, ...workspaces];
   const { ok, output } = await exec("npm", args);
   if (!ok) throw new Error(`npm pack failed:\n${output}`);
-  /** @type {{ name: string, filename: string, size: number, files: { path: string }[] }[]} */
-  const packed = JSON.parse(output);
+  const packed = /** @type {{ name: string, filename: string, size: number, files: { path: string }[] }[]} */ (
+    JSON.parse(output)
+  );
   return packages.flatMap((of) =>
     packed
       .filter(({ name }) => name === of.manifest.name)

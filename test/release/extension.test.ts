@@ -34,7 +34,7 @@ test("an extension is written, tested, published, and switched on by others, as 
   expect(publish).toBe("npm publish");
   await shell(`${publish} --registry ${url}`, project);
   const sent = await manifestOf("a2a-confidence", "1.0.0");
-  expect(sent).toBeDefined();
+  expect(sent).toMatchObject({ name: "a2a-confidence", version: "1.0.0" });
   const manifest = JSON.parse(await readFile(join(project, "package.json"), "utf8")) as object;
   expect(manifest).toMatchObject({ exports: "./dist/confidence.js", peerDependencies: { "@parley/a2a": ">=0.1.0" } });
 
@@ -43,7 +43,7 @@ test("an extension is written, tested, published, and switched on by others, as 
   const use = codeOf("use");
   expect(use).toContain(" a2a-confidence\n");
   // The registry of the test has the scope of Parley alone, so this package is named by its tarball.
-  const { tarball } = sent?.["dist"] as { readonly tarball: string };
+  const { tarball } = sent["dist"] as { readonly tarball: string };
   await shell(use.replace(" a2a-confidence", ` ${tarball}`), user);
   const app = join(user, "translator");
   await writeFile(join(app, "agent.ts"), codeOf("agent"));

@@ -12,8 +12,8 @@ const exec = promisify(execFile);
 export interface Published {
   /** Address of the registry. */
   readonly url: string;
-  /** Manifest of a version, as it was published. */
-  manifest(name: string, version: string): Promise<Readonly<Record<string, unknown>> | undefined>;
+  /** Manifest of a version, as it was published; empty if it was not. */
+  manifest(name: string, version: string): Promise<Readonly<Record<string, unknown>>>;
   /** An empty folder. Programs in its folder `bin` are found by the shell. */
   readonly home: string;
   /** What a line prints in a shell, as a user types it. */
@@ -54,7 +54,7 @@ export async function openPublished(): Promise<Published> {
     async manifest(name, version) {
       const response = await fetch(url + encodeURIComponent(name));
       const { versions } = (await response.json()) as { versions?: Record<string, Record<string, unknown>> };
-      return versions?.[version];
+      return versions?.[version] ?? {};
     },
     async shell(line, cwd) {
       const { stdout } = await exec("sh", ["-ec", line], { cwd, env: environment(), maxBuffer: 64 << 20 });

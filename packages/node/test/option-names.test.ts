@@ -13,7 +13,10 @@ it.each([
   [{ grpc: { ports: 1 } }, "ports is not an option of grpc. There are port, url"],
   [{ grpc: { host: "a" } }, "host is not an option of grpc. There are port, url"],
   [{ lease: { maxDeath: 1 } }, "maxDeath is not an option of lease: did you mean maxDeaths?"],
-  [{ push: { net: { allowPrivates: true } } }, "allowPrivates is not an option of push.net: did you mean allowPrivate?"],
+  [
+    { push: { net: { allowPrivates: true } } },
+    "allowPrivates is not an option of push.net: did you mean allowPrivate?",
+  ],
   [{ processes: 2, ports: 4000 }, "ports is not an option of serve(): did you mean port?"],
 ])("serve() rejects %j", async (options, message) => {
   let opened = false;
