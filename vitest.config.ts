@@ -55,6 +55,8 @@ export default defineConfig({
     // A condition is waited for as long as a test may take, so that a busy machine fails no test.
     expect: { poll: { timeout: 60_000 } },
     setupFiles: ["test/patience.ts"],
+    // Sources are compiled once for all commands, not once by each.
+    experimental: { fsModuleCache: true },
     allowOnly: false,
     projects: [
       {
@@ -130,7 +132,7 @@ export default defineConfig({
         test: {
           name: "release",
           include: release,
-          globalSetup: "test/built.ts",
+          globalSetup: ["test/built.ts", "test/release/setup.ts"],
           sequence: { groupOrder: 1 },
           // Packages are installed.
           testTimeout: 300_000,
@@ -159,7 +161,7 @@ export default defineConfig({
         test: {
           name: "interop",
           include: interop,
-          globalSetup: ["test/built.ts", "test/interop/environments.ts"],
+          globalSetup: ["test/built.ts", "test/release/setup.ts", "test/interop/environments.ts"],
           sequence: { groupOrder: 4 },
         },
       },

@@ -1,36 +1,28 @@
 // npm run check: runs every static check. Prints a line for each, and the output of those that fail.
 
-import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { mkdtempSync, rmSync } from "node:fs";
 import { availableParallelism, tmpdir } from "node:os";
 import { basename, join } from "node:path";
 import { exec, tool } from "./exec.mjs";
 import { installed, root } from "./ready.mjs";
-import { checkTarball, pack, publishedPackages } from "./tarballs.mjs";
+import { pack, problemsOf, publishedPackages } from "./tarballs.mjs";
 
 /**
  * @typedef {import("./exec.mjs").Result} Result
  * @typedef {{ name: string, run: () => Promise<Result> }} Check
  */
 
-/** Runs a script of the root's package.json. The script must be one call of one tool. @param {string} name */
-function script(name) {
-  const { scripts } = /** @type {{ scripts: Record<string, string> }} */ (
-    JSON.parse(readFileSync(join(root, "package.json"), "utf8"))
-  );
-  const [bin = "", ...args] = scripts[name]?.split(" ") ?? [];
-  return tool(bin, args);
-}
+/** Runs a script of the root's package.json. @param {string} name */
+const script = (name) => exec("npm", ["run", "--silent", name]);
 
-/**
- * Packs a package as it is published, and checks the tarball.
- * @param {import("./tarballs.mjs").Package} of @returns {Promise<Result>}
- */
-async function checkPackage(of) {
+/** Packs the packages as they are published, and checks the tarballs. @returns {Promise<Result>} */
+async function checkPackages() {
   const folder = mkdtempSync(join(tmpdir(), "parley-pack-"));
   try {
-    return await checkTarball(of, (await pack(of, folder)).file);
-  } catch (error) {
-    return { ok: false, output: `${error instanceof Error ? error.message : String(error)}\n` };
+    const lines = [];
+    for (const one of await pack(folder))
+      for (const problem of await problemsOf(one)) lines.push(`${one.of.manifest.name}: ${problem}\n`);
+    return { ok: lines.length === 0, output: lines.join("") };
   } finally {
     rmSync(folder, { recursive: true, force: true });
   }
@@ -42,14 +34,13 @@ async function checkPackage(of) {
  * @returns {Promise<Result>}
  */
 async function checkChangesets() {
-  const remote = await exec("git", ["rev-parse", "--verify", "--quiet", "origin/main"]);
-  if (remote.ok) {
-    const status = await tool("changeset", ["status", "--since=origin/main"]);
-    return status.ok || !(await isRelease()) ? status : { ok: true, output: "" };
-  }
-  const local = await exec("git", ["rev-parse", "--verify", "--quiet", "main"]);
+  /** @param {string} branch */
+  const has = async (branch) => (await exec("git", ["rev-parse", "--verify", "--quiet", branch])).ok;
+  const isRemote = await has("origin/main");
   // A clone of one commit has nothing to compare with: then only the format of the changesets is checked.
-  return tool("changeset", local.ok ? ["status"] : ["status", "--since=HEAD"]);
+  const since = isRemote ? ["--since=origin/main"] : (await has("main")) ? [] : ["--since=HEAD"];
+  const status = await tool("changeset", ["status", ...since]);
+  return status.ok || !isRemote || !(await isRelease()) ? status : { ok: true, output: "" };
 }
 
 /** Whether the packages have another version than on the remote's main branch. */
@@ -69,7 +60,7 @@ const others = [
   { name: "lint", run: () => script("lint") },
   { name: "format", run: () => tool("oxfmt", ["--check"]) },
   { name: "unused", run: () => script("unused") },
-  ...publishedPackages().map((of) => ({ name: `package ${basename(of.folder)}`, run: () => checkPackage(of) })),
+  { name: "packages", run: checkPackages },
   { name: "size", run: () => tool("size-limit", [], join(root, "packages", "a2a")) },
   { name: "changesets", run: checkChangesets },
 ];

@@ -51,15 +51,11 @@ export function generate() {
     "-",
   ];
   const { file: built } = fromBinary(FileDescriptorSetSchema, execFileSync(process.execPath, [buf, ...args]));
-  const described = [
-    ...Object.entries(files).map(
-      ([path, name]) => /** @type {const} */ ([name, built.find((file) => file.name === path)]),
-    ),
-    ...Object.entries(imported).map(([name, { proto }]) => /** @type {const} */ ([name, proto])),
-  ];
+  const ours = Object.entries(files).map(([path, name]) => ({ name, file: built.find((file) => file.name === path) }));
+  const theirs = Object.entries(imported).map(([name, { proto }]) => ({ name, file: proto }));
   return [
     "// Written by `npm run descriptors` from the files of proto/: each a google.protobuf.FileDescriptorProto, base64.\n",
-    ...described.map(([name, file]) => {
+    ...[...ours, ...theirs].map(({ name, file }) => {
       if (file === undefined) throw new Error(`proto/ has no file for ${name}`);
       const bytes = Buffer.from(toBinary(FileDescriptorProtoSchema, file)).toString("base64");
       return `/** ${file.name} */\nexport const ${name} =\n  "${bytes}";\n`;

@@ -26,111 +26,83 @@ export const packages = {
 };
 
 /**
- * Splits the names of rooms, which the tables separate with spaces.
- * @param {Readonly<Record<string, Readonly<Record<string, string>>>>} table By package, then by room or file.
- * @returns {Readonly<Record<string, Readonly<Record<string, readonly string[]>>>>}
- */
-function inLists(table) {
-  /** @param {Readonly<Record<string, string>>} rows */
-  const split = (rows) =>
-    Object.fromEntries(Object.entries(rows).map(([key, names]) => [key, names.split(" ").filter(Boolean)]));
-  return Object.fromEntries(Object.entries(table).map(([name, rows]) => [name, split(rows)]));
-}
-
-/**
  * Rooms: folders of a package's `src`, each with the rooms that it may import, of its own package and of those that its package may
  * import. No two rooms have the same name. A file belongs to the room with the longest path that fits. Every room may import `base`.
+ * Files directly in `src` put rooms together and do nothing else: they may import every room, and one another.
  */
-export const rooms = inLists({
-  a2a: {
-    base: "",
-    model: "",
-    protocol: "model",
-    schema: "model",
-    wire: "protocol model",
-    "wire/v1": "wire protocol model",
-    "wire/v11": "wire protocol model",
-    "wire/v03": "wire protocol model",
-    "transport/server": "protocol wire model",
-    "transport/client": "protocol wire model",
-    "transport/jsonrpc": "transport/server transport/client protocol wire model",
-    "transport/rest": "transport/server transport/client protocol wire model",
-    "transport/discovery": "transport/server protocol wire model",
-    "transport/router": "transport/discovery transport/server protocol wire model",
-    net: "model",
-    webhooks: "model",
-    receiver: "transport/server wire webhooks net protocol model",
-    auth: "protocol net model",
-    "auth/tokens": "auth protocol net model",
-    credentials: "protocol transport/client net model",
-    jws: "model",
-    cards: "jws net model",
-    extensions: "schema protocol model",
-    "extensions/resumable-streams": "extensions protocol",
-    "extensions/idempotent-sends": "extensions protocol",
-    files: "protocol model",
-    client: "files schema protocol transport/client wire auth credentials cards net extensions model",
-  },
-  server: {
-    agent: "files schema protocol model",
-    store: "model",
-    seal: "model",
-    blobs: "files seal store protocol model",
-    intask: "store seal protocol model",
-    push: "store blobs seal net wire webhooks protocol model",
-    page: "model",
-    limits: "store protocol model",
-    engine:
-      "engine/service engine/supervise engine/conversations engine/log engine/shared protocol store blobs push intask auth extensions model",
-    "engine/service":
-      "engine/supervise engine/run engine/conversations engine/log engine/shared protocol store blobs push intask extensions model",
-    "engine/supervise": "engine/run engine/conversations engine/log engine/shared protocol store model",
-    "engine/run": "engine/conversations engine/log engine/shared protocol store blobs intask extensions model",
-    "engine/conversations": "engine/log engine/shared protocol store model",
-    "engine/log": "engine/shared protocol store blobs push model",
-    "engine/shared": "protocol store blobs push intask extensions model",
-    server:
-      "protocol transport/server transport/discovery transport/router wire auth cards limits extensions push intask blobs seal page webhooks engine model",
-  },
-  extensions: {
-    a2ui: "shared extensions protocol model",
-    agp: "shared extensions agent protocol model",
-    oid4vp: "shared extensions protocol model",
-    "secure-passport": "shared extensions jws net protocol model",
-    "task-search": "extensions protocol model",
-    timestamp: "shared extensions protocol model",
-    traceability: "shared extensions protocol model",
-    x402: "shared extensions net protocol model",
-    shared: "extensions model",
-  },
-});
+export const rooms = Object.fromEntries(
+  Object.entries({
+    a2a: {
+      base: "",
+      model: "",
+      protocol: "model",
+      schema: "model",
+      wire: "protocol model",
+      "wire/v1": "wire protocol model",
+      "wire/v11": "wire protocol model",
+      "wire/v03": "wire protocol model",
+      "transport/server": "protocol wire model",
+      "transport/client": "protocol wire model",
+      "transport/jsonrpc": "transport/server transport/client protocol wire model",
+      "transport/rest": "transport/server transport/client protocol wire model",
+      "transport/discovery": "transport/server protocol wire model",
+      "transport/router": "transport/discovery transport/server protocol wire model",
+      net: "model",
+      webhooks: "model",
+      receiver: "transport/server wire webhooks net protocol model",
+      auth: "protocol net model",
+      "auth/tokens": "auth protocol net model",
+      credentials: "protocol transport/client net model",
+      jws: "model",
+      cards: "jws net model",
+      extensions: "schema protocol model",
+      "extensions/resumable-streams": "extensions protocol",
+      "extensions/idempotent-sends": "extensions protocol",
+      files: "protocol model",
+      client: "files schema protocol transport/client wire auth credentials cards net extensions model",
+    },
+    server: {
+      agent: "files schema protocol model",
+      store: "model",
+      seal: "model",
+      blobs: "files seal store protocol model",
+      intask: "store seal protocol model",
+      push: "store blobs seal net wire webhooks protocol model",
+      page: "model",
+      limits: "store protocol model",
+      engine:
+        "engine/service engine/supervise engine/conversations engine/log engine/shared protocol store blobs push intask auth extensions model",
+      "engine/service":
+        "engine/supervise engine/run engine/conversations engine/log engine/shared protocol store blobs push intask extensions model",
+      "engine/supervise": "engine/run engine/conversations engine/log engine/shared protocol store model",
+      "engine/run": "engine/conversations engine/log engine/shared protocol store blobs intask extensions model",
+      "engine/conversations": "engine/log engine/shared protocol store model",
+      "engine/log": "engine/shared protocol store blobs push model",
+      "engine/shared": "protocol store blobs push intask extensions model",
+      server:
+        "protocol transport/server transport/discovery transport/router wire auth cards limits extensions push intask blobs seal page webhooks engine model",
+    },
+    extensions: {
+      a2ui: "shared extensions protocol model",
+      agp: "shared extensions agent protocol model",
+      oid4vp: "shared extensions protocol model",
+      "secure-passport": "shared extensions jws net protocol model",
+      "task-search": "extensions protocol model",
+      timestamp: "shared extensions protocol model",
+      traceability: "shared extensions protocol model",
+      x402: "shared extensions net protocol model",
+      shared: "extensions model",
+    },
+  }).map(([name, rows]) => {
+    /** @type {readonly (readonly [string, string])[]} */
+    const entries = Object.entries(rows);
+    return [name, Object.fromEntries(entries.map(([room, names]) => [room, names.split(" ").filter(Boolean)]))];
+  }),
+);
 
 /**
- * Files that put rooms together and do nothing else; `wires.ts` alone names versions of the wire. They may import these rooms in
- * addition to what their own room may import, and one another.
+ * Rooms that only rooms with such a row import: each version of the wire, which `wires.ts` alone names besides, and the inside of the engine.
  */
-export const composition = inLists({
-  a2a: {
-    "index.ts": "client model",
-    "model.ts": "base model",
-    "protocol.ts": "*",
-    "auth.ts": "auth auth/tokens",
-    "credentials.ts": "credentials",
-    "cards.ts": "cards",
-    "extensions.ts": "extensions extensions/resumable-streams extensions/idempotent-sends protocol",
-    "webhooks.ts": "base receiver webhooks",
-    "wires.ts": "wire wire/v1 wire/v11 wire/v03",
-    "client/index.ts": "transport/jsonrpc transport/rest",
-  },
-  server: {
-    "index.ts": "*",
-    "store.ts": "base store push blobs",
-    "handler.ts": "*",
-    "host.ts": "*",
-  },
-});
-
-/** Rooms that `*` does not include, and that no other package imports: each version of the wire, the inside of the engine. */
 const byNameOnly = [
   "wire/v1",
   "wire/v11",
@@ -141,11 +113,14 @@ const byNameOnly = [
   "engine/conversations",
   "engine/log",
   "engine/shared",
-  "auth/tokens",
 ];
+
+/** Whether a file puts rooms together. `client/index.ts` does it for clients. @param {string} path */
+const isComposition = (path) => !path.includes("/") || path === "client/index.ts";
 
 /** The room of a file by its path below `src` of a package; undefined for a file outside of all rooms. @param {string} name @param {string} path */
 function roomOf(name, path) {
+  if (isComposition(path)) return undefined;
   return Object.keys(rooms[name] ?? {})
     .filter((room) => path.startsWith(`${room}/`))
     .sort((a, b) => b.length - a.length)[0];
@@ -158,10 +133,7 @@ function roomOf(name, path) {
  * @property {string} path
  */
 
-/** Whether a file puts rooms together. @param {Place} place */
-const isComposition = ({ name, path }) => Object.hasOwn(composition[name] ?? {}, path);
-
-/** Whether every file of a package has to be in a room, or to put rooms together. @param {string} name */
+/** Whether every file of a package is in a room, or directly in `src`, where it puts rooms together. @param {string} name */
 const hasRooms = (name) => Object.hasOwn(rooms, name);
 
 /** @typedef {{ dependencies?: Record<string, string>, peerDependencies?: Record<string, string>, optionalDependencies?: Record<string, string> }} Manifest */
@@ -176,14 +148,14 @@ function betweenRooms(from, to) {
   const here = roomOf(from.name, from.path);
   const there = roomOf(to.name, to.path);
   if (there === undefined) {
-    if (isComposition(to) && (isComposition(from) || !hasRooms(from.name))) return undefined;
-    return isComposition(to) ? `${to.path} is composition: rooms never import it` : `there is no room of ${to.path}`;
+    if (!isComposition(to.path)) return `there is no room of ${to.path}`;
+    return here === undefined ? undefined : `${to.path} is composition: rooms never import it`;
   }
   if (from.name === to.name && here === there) return undefined;
-  const granted = hasRooms(from.name) ? (composition[from.name]?.[from.path] ?? []) : ["*"];
-  const own = here === undefined ? [] : ["base", ...(rooms[from.name]?.[here] ?? [])];
-  const any = granted.includes("*") && !byNameOnly.includes(there);
-  if (any || granted.includes(there) || own.includes(there)) return undefined;
+  const isOwn = here !== undefined && ["base", ...(rooms[from.name]?.[here] ?? [])].includes(there);
+  const isPart =
+    here === undefined && (!byNameOnly.includes(there) || (from.path === "wires.ts" && there.startsWith("wire/")));
+  if (isOwn || isPart) return undefined;
   return `${here ?? (hasRooms(from.name) ? from.path : `packages/${from.name}`)} may not import ${there}`;
 }
 
@@ -199,7 +171,7 @@ export function violation(file, specifier) {
   const rules = packages[name];
   if (rules === undefined) return `packages/${name} has no row in scripts/layers.mjs`;
   const from = { name, path: below.join("/") };
-  if (hasRooms(name) && roomOf(name, from.path) === undefined && !isComposition(from))
+  if (hasRooms(name) && !isComposition(from.path) && roomOf(name, from.path) === undefined)
     return `${from.path} has no row in scripts/layers.mjs`;
 
   if (specifier.startsWith(".")) {

@@ -15,17 +15,15 @@ const supported = ["20", "22", "24", "26"];
 const computing = ["model", "wire"];
 
 /**
- * The core, the server, its extensions, the stores, the host, what depends on every driver of a store, and the example whose dependencies bring
- * a server and a client of their own. All other packages use no further features of Node. What passes on the oldest and the newest version may
- * differ between them in its drivers and its servers only.
- *
- * @param {string} version
+ * The core, the server, its extensions, the stores, the host, and the example whose dependencies bring a server and a client of their own. All
+ * other packages use no further features of Node. What passes on the oldest and the newest version may differ between them in its drivers and
+ * its servers only. @param {string} version
  */
 function wanted(version) {
-  const differing = ["packages/sql/test", "packages/node/test", "test/isolation"];
+  const differing = ["packages/sql/test", "packages/node/test"];
   if (version !== supported[0] && version !== supported.at(-1)) return differing;
   const rooms = readdirSync(join(root, "packages", "a2a", "test")).filter((room) => !computing.includes(room));
-  const core = ["packages/server/test", "packages/extensions/test", "packages/testing/test"];
+  const core = ["packages/server/test", "packages/extensions/test", "packages/testing/test", "test/isolation"];
   return [...rooms.map((room) => `packages/a2a/test/${room}/`), ...core, ...differing, "examples/car-repair/test"];
 }
 
@@ -34,7 +32,7 @@ export const others = supported.filter((version) => version !== process.versions
 
 const folder = join(root, "test", "nodes");
 
-/** @param {string} version @returns {string} */
+/** @param {string} version */
 function programOf(version) {
   const file = join(folder, "node_modules", `node-${version}-${process.platform}-${process.arch}`, "bin", "node");
   if (existsSync(file)) return file;
@@ -43,10 +41,7 @@ function programOf(version) {
 
 async function main() {
   const [first = "", ...rest] = process.argv.slice(2);
-  if (first === "--list") {
-    process.stdout.write(`${others.join(" ")}\n`);
-    return;
-  }
+  if (first === "--list") return console.log(others.join(" "));
   const versions = supported.includes(first) ? [first] : others;
   const args = supported.includes(first) ? rest : process.argv.slice(2);
   const isNamed = args.some((arg) => !arg.startsWith("-"));

@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { exec, must, tool } from "./exec.mjs";
 import { root } from "./ready.mjs";
-import { checkTarball, pack, publishedPackages } from "./tarballs.mjs";
+import { pack, problemsOf, publishedPackages } from "./tarballs.mjs";
 
 const usage = `npm run release -- [--dry-run]
 
@@ -41,19 +41,19 @@ async function findProblems(tag) {
 
 /** @param {boolean} dryRun */
 async function release(dryRun) {
-  const packages = publishedPackages();
-  // `@parley/a2a` depends on nothing, so it is the first.
-  const tag = `v${packages[0]?.manifest.version}`;
+  // `@parley/a2a` is the first. All but the extensions have its version.
+  const tag = `v${publishedPackages()[0]?.manifest.version}`;
   const problems = await findProblems(tag);
   if (problems.length > 0 && !dryRun) throw new Error(`Release refused:\n- ${problems.join("\n- ")}`);
 
   await must("Build failed", exec("npm", ["run", "--silent", "build"]));
   const folder = mkdtempSync(join(tmpdir(), "parley-release-"));
   try {
-    for (const one of packages) {
-      const { file, size, files } = await pack(one, folder);
-      await must(`${one.manifest.name} is not fit to publish`, checkTarball(one, file));
-      console.log(`${one.manifest.name} ${one.manifest.version}: ${(size / 1000).toFixed(1)} kB, ${files} files`);
+    for (const one of await pack(folder)) {
+      const { name, version } = one.of.manifest;
+      const problems = await problemsOf(one);
+      if (problems.length > 0) throw new Error(`${name} is not fit to publish:\n${problems.join("\n")}`);
+      console.log(`${name} ${version}: ${(one.size / 1000).toFixed(1)} kB, ${one.files.length} files`);
     }
   } finally {
     rmSync(folder, { recursive: true, force: true });
@@ -66,24 +66,12 @@ async function release(dryRun) {
   console.log(`Published and tagged ${tag}. Push it: git push origin ${tag}`);
 }
 
-/** @returns {{ "dry-run"?: boolean, help?: boolean } | undefined} `undefined`: bad usage. */
-function options() {
-  try {
-    return parseArgs({ options: { "dry-run": { type: "boolean" }, help: { type: "boolean", short: "h" } } }).values;
-  } catch (error) {
-    console.error(`${error instanceof Error ? error.message : String(error)}\n\n${usage}`);
-    process.exitCode = 2;
-    return undefined;
-  }
-}
-
-const given = options();
-if (given?.help) console.log(usage);
-else if (given !== undefined) {
-  try {
-    await release(given["dry-run"] === true);
-  } catch (error) {
-    console.error(error instanceof Error ? error.message : error);
-    process.exitCode = 1;
-  }
+try {
+  const { values } = parseArgs({ options: { "dry-run": { type: "boolean" }, help: { type: "boolean", short: "h" } } });
+  if (values.help) console.log(usage);
+  else await release(values["dry-run"] === true);
+} catch (error) {
+  const isUsage = error instanceof TypeError && "code" in error && String(error.code).startsWith("ERR_PARSE_ARGS");
+  console.error(error instanceof Error ? error.message : error, isUsage ? `\n\n${usage}` : "");
+  process.exitCode = isUsage ? 2 : 1;
 }

@@ -41,9 +41,4 @@ if (port !== undefined) {
 await ready();
 const [program = ""] = programs(name);
 // The data analyst is built, and starts faster so.
-if (name === "data-analyst") await become("examples/data-analyst/dist/main.js");
-else {
-  const { register: typescript } = await import("tsx/esm/api");
-  typescript();
-  await become(program);
-}
+await become(name === "data-analyst" ? "examples/data-analyst/dist/main.js" : program);

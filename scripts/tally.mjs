@@ -9,55 +9,31 @@ import { others } from "./nodes.mjs";
 import { root } from "./ready.mjs";
 
 /**
- * @typedef {object} Report
- * @property {number} numTotalTests
- * @property {number} numPassedTests
- * @property {number} numFailedTests
- * @property {number} numPendingTests
- * @property {number} numTodoTests
- * @property {readonly { name: string, status: string, assertionResults: readonly Assertion[] }[]} testResults
- */
-
-/**
- * @typedef {object} Assertion
- * @property {string} fullName
- * @property {string} status
- * @property {readonly string[]} [failureMessages]
+ * @typedef {{ fullName: string, status: string, failureMessages?: readonly string[] }} Assertion
+ * @typedef {{ name: string, assertionResults: readonly Assertion[] }} File
+ * @typedef {Record<"numTotalTests" | "numPassedTests" | "numFailedTests" | "numPendingTests" | "numTodoTests", number>} Counts
  */
 
 const [folder = "", ...suites] = process.argv.slice(2);
-/** Suites with tests. Each of them must write a report. */
-const nodes = others.map((version) => `node-${version}`);
-const tested = [
-  "test",
-  "long",
-  "docs",
-  "examples",
-  "release",
-  "attack",
-  "browser",
-  "runtimes",
-  "keychain-tests",
-  "postgres-tests",
-  "interop",
-  ...nodes,
-];
+/** Suites with tests, as .ci/run has them. Each of them must write a report. */
+const tested = [...readFileSync(join(root, ".ci/run"), "utf8").matchAll(/^ +tests(?:_beside)? "?([\w-]+)/gm)].flatMap(
+  ([, suite = ""]) => (suite === "node-" ? others.map((version) => suite + version) : [suite]),
+);
 
 let passed = 0;
 let failed = 0;
 /** @type {string[]} */
 const problems = [];
-/**
- * What failed, told again at the end: a reader of the log's end sees what to look at.
- * @type {string[]}
- */
+/** What failed, told again at the end of the log. @type {string[]} */
 const failures = [];
 /** @type {Set<string>} */
 const ran = new Set();
 
 for (const suite of new Set([...suites, ...tested])) {
   const file = join(folder, `${suite}.json`);
-  const report = existsSync(file) ? /** @type {Report} */ (JSON.parse(readFileSync(file, "utf8"))) : undefined;
+  const report = existsSync(file)
+    ? /** @type {Counts & { testResults: readonly File[] }} */ (JSON.parse(readFileSync(file, "utf8")))
+    : undefined;
   if (report !== undefined) {
     passed += report.numPassedTests;
     failed += report.numFailedTests;
@@ -69,9 +45,7 @@ for (const suite of new Set([...suites, ...tested])) {
       }
     }
   }
-  const status = existsSync(join(folder, `${suite}.status`))
-    ? readFileSync(join(folder, `${suite}.status`), "utf8")
-    : "";
+  const status = contentOf(`${suite}.status`);
   const left = (report?.numPendingTests ?? 0) + (report?.numTodoTests ?? 0);
   if (report === undefined && tested.includes(suite)) problems.push(`${suite}: did not run`);
   else if (report?.numTotalTests === left) problems.push(`${suite}: no test ran`);
@@ -79,10 +53,15 @@ for (const suite of new Set([...suites, ...tested])) {
   else if (status !== "0" && !report?.numFailedTests) problems.push(`${suite}: exit code ${status}${endOf(suite)}`);
 }
 
+/** @param {string} name */
+function contentOf(name) {
+  return existsSync(join(folder, name)) ? readFileSync(join(folder, name), "utf8") : "";
+}
+
 /** The end of what a suite printed that ran beside others. @param {string} suite */
 function endOf(suite) {
-  const file = join(folder, `${suite}.log`);
-  return existsSync(file) ? `\n${readFileSync(file, "utf8").trimEnd().split("\n").slice(-40).join("\n")}\n` : "";
+  const lines = contentOf(`${suite}.log`).trimEnd().split("\n").slice(-40);
+  return lines.length > 1 ? `\n${lines.join("\n")}\n` : "";
 }
 
 // A test file that no suite includes would never run, and so never fail.

@@ -1,6 +1,6 @@
-// Builds, serves or previews the site. scripts/docs.mjs calls it when the generator is installed.
+// Builds or serves the site. scripts/docs.mjs calls it when the generator is installed.
 
-import { build, createServer, serve } from "vitepress";
+import { build, createServer } from "vitepress";
 import { brokenLinks, brokenSources, emptyPages, outsideRequests, pagesOf } from "./check.mjs";
 import { output, site } from "./places.mjs";
 import { writeReference } from "./reference.mjs";
@@ -35,7 +35,7 @@ export async function buildSite() {
   for (const problem of problems) say(problem);
   say(
     problems.length === 0
-      ? `Built ${pages.size} pages in site/dist. npm run docs -- --preview shows them.`
+      ? `Built ${pages.size} pages in site/dist. npx vitepress preview shows them, in site/.`
       : `${problems.length} problems on ${pages.size} pages.`,
   );
   return problems.length === 0;
@@ -48,9 +48,4 @@ export async function develop() {
   const server = await createServer(site, { host: "127.0.0.1" });
   await server.listen();
   server.printUrls();
-}
-
-/** Serves what was built. @param {number} port */
-export async function preview(port) {
-  await serve({ root: site, port });
 }

@@ -57,8 +57,18 @@ export default {
             fuzzy: 0.2,
             prefix: true,
             boost: { title: 4, text: 2, titles: 1 },
-            // A guide answers more questions than a type of the reference with the same word.
-            boostDocument: (/** @type {string} */ id) => (/\/api\//.test(id) ? 0.5 : 1),
+            processTerm(/** @type {string} */ term) {
+              const word = term.toLowerCase();
+              return /^(?:a|after|an|and|do|for|how|i|in|is|my|of|on|the|to|with)$/.test(word) ? null : word;
+            },
+            // A guide answers more questions than the reference or a decision with the same word.
+            boostDocument(/** @type {string} */ id) {
+              if (/\/(?:api|benchmarks|cli|decisions|extension-api|frameworks|kits|packaged-extensions)\b/.test(id))
+                return 0.3;
+              return /\/(?:architecture|configuration|delegation|errors|glossary|limits|scale|workflows)\b/.test(id)
+                ? 0.6
+                : 1;
+            },
           },
         },
       },

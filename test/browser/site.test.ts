@@ -6,6 +6,7 @@ import type { AddressInfo } from "node:net";
 import { extname, join } from "node:path";
 import { promisify } from "node:util";
 import { chromium, type Browser, type Page } from "playwright-core";
+import { blocksOf } from "../docs/pages.ts";
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest";
 
 /** The documentation site as `npm run docs` builds it, in a browser. It is built here if it is missing. */
@@ -106,6 +107,30 @@ test("search finds an option of the reference and a section of a guide, and open
   await wanted.click();
   await expect.poll(() => page.url()).toContain("/errors#tasknotcancelable");
   await page.getByRole("heading", { name: "TaskNotCancelable" }).waitFor();
+});
+
+test.each([
+  ["cancel task", "/cookbook#cancel-a-task"],
+  ["webhook signature", "/push#signatures"],
+  ["postgres", "/postgres#postgresql"],
+  ["resume after restart", "/agents#resume-after-a-crash"],
+  ["api key", "/credentials#credentials-of-a-client"],
+  ["upload file", "/files#options"],
+  ["retry", "/client#retry-and-reconnect"],
+])("search for “%s” finds the page that says how first: %s", async (query, found) => {
+  await page.goto(`${origin}/`, { waitUntil: "networkidle" });
+  await page.keyboard.press("Control+k");
+  await page.locator(".VPLocalSearchBox input").fill(query);
+  const first = page.locator(".VPLocalSearchBox a.result").first();
+  await expect.poll(() => first.getAttribute("href")).toBe(found);
+});
+
+test("the first page shows the first programs of the README, as it has them", async () => {
+  const readme = (await blocksOf("README.md")).map(({ code }) => code.trim());
+  await page.goto(`${origin}/`, { waitUntil: "networkidle" });
+  const shown = (await page.locator(".vp-doc pre code").allTextContents()).map((code) => code.trim());
+  expect(shown.length).toBeGreaterThanOrEqual(3);
+  expect(shown).toEqual(readme.slice(0, shown.length));
 });
 
 test("from the first page a newcomer comes to the first agent, and on to the reference", async () => {

@@ -11,6 +11,7 @@ import { wireStatuses, type ClientErrorCode } from "@parley/a2a/internal/model/i
 import { serve, type ServeOptions } from "@parley/node";
 import { format } from "oxfmt";
 import { developmentKey } from "../../packages/node/src/development-key.ts";
+import { withErrors } from "../../site/errors.mjs";
 import { root } from "./pages.ts";
 
 /** `docs/errors.md` has every code with what each binding sends, and the messages of servers that do not start. */
@@ -26,21 +27,18 @@ const clientCodes = Object.keys({
   InvalidResponse: true,
 } satisfies Record<ClientErrorCode, true>);
 
-/** The table as the page has it. */
-function tableOfCodes(): string {
-  const rows = wireErrorCodes.map((code) => {
-    const { jsonrpc, http, message } = wireErrors[code];
-    const cells = [`[\`${code}\`](#${code.toLowerCase()})`, String(jsonrpc), String(http), wireStatuses[code], message];
-    return `| ${cells.join(" | ")} |`;
-  });
-  return ["| code | JSON-RPC | HTTP | gRPC | default message |", "| --- | --- | --- | --- | --- |", ...rows].join("\n");
-}
-
 describe("docs/errors.md", () => {
-  test("has the numbers of every code of a server, as in the code", async () => {
-    const { code: table } = await format("table.md", tableOfCodes(), { printWidth: 120 });
-    const [, shown] = /<!-- codes -->\n\n([\s\S]*?\n)\n<!-- \/codes -->/.exec(page) ?? [];
-    expect(shown).toBe(table);
+  test("is generated from the code: npm run docs -- --index writes it", async () => {
+    expect((await format("page.md", withErrors(page), { printWidth: 120 })).code).toBe(page);
+  });
+
+  test("has the numbers of every code of a server, as in the code", () => {
+    const rows = [...page.matchAll(/^\| \[`(\w+)`\]\S* +\| (\S+) +\| (\d+) +\| (\w+) +\| (.*?) +\|$/gm)];
+    const wanted = wireErrorCodes.map((code) => {
+      const { jsonrpc, http, message } = wireErrors[code];
+      return [code, String(jsonrpc), String(http), wireStatuses[code], message];
+    });
+    expect(rows.map(([, ...cells]) => cells)).toEqual(wanted);
   });
 
   test("explains each code, and no other, and what helps", () => {

@@ -2,7 +2,7 @@ import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { AgentCard } from "@parley/server";
 import { afterAll, beforeAll, expect, it } from "vitest";
-import { publishAll, type Published } from "../release/published.ts";
+import { openPublished, type Published } from "../release/published.ts";
 import { adkForJavaScript, adkForPython, goCommand, javaScriptSdk, mastra, pythonSdk, strands } from "./callers.ts";
 import { describePeer, runClient, runCommand } from "./peer.ts";
 
@@ -14,7 +14,7 @@ import { describePeer, runClient, runCommand } from "./peer.ts";
 let published: Published | undefined;
 let url = "";
 beforeAll(async () => {
-  published = await publishAll();
+  published = await openPublished();
   const { home } = published;
   await published.shell("npm exec --yes --package=@parley/cli -- parley init my-agent", home);
   await published.shell("npm install --no-audit --no-fund", join(home, "my-agent"));

@@ -3,19 +3,19 @@ import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
 import { blocksOf } from "../docs/pages.ts";
 import { reservePort } from "../ports.ts";
-import { publishAll, type Published } from "./published.ts";
+import { openPublished, type Published } from "./published.ts";
 
 /** The extension that docs/extensions.md writes and publishes, from an empty folder with the tarballs, line by line. */
 
 let published: Published;
 beforeAll(async () => {
-  published = await publishAll();
+  published = await openPublished();
 });
 afterAll(() => published.close());
 afterEach(() => published.kill());
 
 test("an extension is written, tested, published, and switched on by others, as the page says", async () => {
-  const { home, registry, shell, serving } = published;
+  const { home, url, manifest: manifestOf, shell, serving } = published;
   const blocks = await blocksOf("docs/extensions.md");
   const port = String(await reservePort());
   const codeOf = (role: string): string =>
@@ -32,8 +32,9 @@ test("an extension is written, tested, published, and switched on by others, as 
   expect(Number(/pass (\d+)$/m.exec(said)?.[1])).toBeGreaterThan(20);
   await shell(compiled, project);
   expect(publish).toBe("npm publish");
-  await shell(`${publish} --registry ${registry.url}`, project);
-  expect(registry.published).toContain("a2a-confidence@1.0.0");
+  await shell(`${publish} --registry ${url}`, project);
+  const sent = await manifestOf("a2a-confidence", "1.0.0");
+  expect(sent).toMatchObject({ name: "a2a-confidence", version: "1.0.0" });
   const manifest = JSON.parse(await readFile(join(project, "package.json"), "utf8")) as object;
   expect(manifest).toMatchObject({ exports: "./dist/confidence.js", peerDependencies: { "@parley/a2a": ">=0.1.0" } });
 
@@ -42,7 +43,7 @@ test("an extension is written, tested, published, and switched on by others, as 
   const use = codeOf("use");
   expect(use).toContain(" a2a-confidence\n");
   // The registry of the test has the scope of Parley alone, so this package is named by its tarball.
-  const { tarball } = registry.manifest("a2a-confidence@1.0.0")["dist"] as { readonly tarball: string };
+  const { tarball } = sent["dist"] as { readonly tarball: string };
   await shell(use.replace(" a2a-confidence", ` ${tarball}`), user);
   const app = join(user, "translator");
   await writeFile(join(app, "agent.ts"), codeOf("agent"));

@@ -4,14 +4,16 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { delimiter, join } from "node:path";
 import { promisify } from "node:util";
-import { pack, publishedPackages } from "../../scripts/tarballs.mjs";
-import { startRegistry, type Registry } from "./registry.ts";
+import { inject } from "vitest";
 
 const exec = promisify(execFile);
 
-/** The tarballs of all packages in a registry of the test, and a shell that installs from there. */
+/** The registry of setup.ts, which has all packages, and a shell that installs from there. */
 export interface Published {
-  readonly registry: Registry;
+  /** Address of the registry. */
+  readonly url: string;
+  /** Manifest of a version, as it was published; empty if it was not. */
+  manifest(name: string, version: string): Promise<Readonly<Record<string, unknown>>>;
   /** An empty folder. Programs in its folder `bin` are found by the shell. */
   readonly home: string;
   /** What a line prints in a shell, as a user types it. */
@@ -20,28 +22,21 @@ export interface Published {
   serving(line: string, cwd: string, pattern: RegExp): Promise<string>;
   /** Ends what serves. */
   kill(): Promise<void>;
+  /** Ends what serves, and removes the folder. */
   close(): Promise<void>;
 }
 
-/** Packs and publishes all packages. All other packages come from the registry that this machine has. */
-export async function publishAll(): Promise<Published> {
-  const registry = await startRegistry();
+/** What a test file has of the packages. */
+export async function openPublished(): Promise<Published> {
+  const { url, env: own } = inject("registry");
   const home = await mkdtemp(join(tmpdir(), "parley-tarballs-"));
   const children: ChildProcess[] = [];
   const environment = (): NodeJS.ProcessEnv => {
     const { NO_COLOR: _, FORCE_COLOR: __, NODE_OPTIONS: ___, ...rest } = process.env;
     const bin = join(home, "bin");
     // No answer to a question of npx: what is not installed is an error.
-    return { ...rest, ...registry.env, PATH: `${bin}${delimiter}${rest["PATH"]}`, npm_config_yes: "false" };
+    return { ...rest, ...own, PATH: `${bin}${delimiter}${rest["PATH"]}`, npm_config_yes: "false" };
   };
-  await Promise.all(
-    publishedPackages().map(async (one) => {
-      const { file } = await pack(one, home);
-      const args = ["publish", file, "--provenance=false", "--loglevel=error"];
-      await exec("npm", args, { cwd: home, env: { ...process.env, ...registry.env } });
-    }),
-  );
-
   async function kill(): Promise<void> {
     for (const child of children.splice(0)) {
       if (child.exitCode !== null || child.signalCode !== null) continue;
@@ -53,9 +48,14 @@ export async function publishAll(): Promise<Published> {
   }
 
   return {
-    registry,
+    url,
     home,
     kill,
+    async manifest(name, version) {
+      const response = await fetch(url + encodeURIComponent(name));
+      const { versions } = (await response.json()) as { versions?: Record<string, Record<string, unknown>> };
+      return versions?.[version] ?? {};
+    },
     async shell(line, cwd) {
       const { stdout } = await exec("sh", ["-ec", line], { cwd, env: environment(), maxBuffer: 64 << 20 });
       return stdout;
@@ -82,7 +82,6 @@ export async function publishAll(): Promise<Published> {
     },
     async close() {
       await kill();
-      await registry.close();
       await rm(home, { recursive: true, force: true });
     },
   };

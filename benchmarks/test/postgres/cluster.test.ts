@@ -5,11 +5,15 @@ import { expect, inject, test } from "vitest";
 
 /** The case `cluster` with small numbers, as a command. Measurements on a busy machine mean nothing: it counts what arrives. */
 
-const program = fileURLToPath(new URL("../../../scripts/bench.mjs", import.meta.url));
+const program = fileURLToPath(new URL("../../../scripts/run.mjs", import.meta.url));
 
 test("the case cluster runs: every event arrives, every task of a killed node is taken over, and each row has its figures", async () => {
   const env = { ...process.env, DATABASE_URL: inject("postgres") };
-  const { stdout } = await promisify(execFile)(process.execPath, [program, "cluster", "--quick", "--json"], { env });
+  const { stdout } = await promisify(execFile)(
+    process.execPath,
+    [program, "benchmarks/dist/main.js", "cluster", "--quick", "--json"],
+    { env },
+  );
   const { measures, also } = JSON.parse(stdout) as {
     measures: Record<string, number>;
     also: Record<string, Record<string, number>>;

@@ -136,7 +136,9 @@ export const nothingElse: UniversalHandler = () => ({
 });
 
 /** Listens. Resolves with the port number. Rejects with an error that says why the port cannot be used. */
-export function bind(server: NetServer, host: string, port: number): Promise<number> {
+export async function bind(server: NetServer, host: string, port: number): Promise<number> {
+  if (!Number.isInteger(port) || port < 0 || port > 65_535)
+    throw new TypeError(`port must be an integer from 0 to 65535; got ${JSON.stringify(port)}`);
   return new Promise((resolve, reject) => {
     const onError = (cause: NodeJS.ErrnoException): void => {
       reject(new Error(`Cannot listen on ${host}:${port}: ${reasons[cause.code ?? ""] ?? cause.message}`, { cause }));

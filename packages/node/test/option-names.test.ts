@@ -6,18 +6,27 @@ import { echoAgent } from "./support/agents.ts";
 /* Options that there are not, as JavaScript can pass them: nothing is opened, and the error names the one that was meant. */
 
 it.each([
-  [{ prt: 4000 }, "prt is not an option of serve(): port is meant"],
-  [{ prot: 4000 }, "prot is not an option of serve(): port is meant"],
-  [{ limit: {} }, "limit is not an option of serve(): limits is meant"],
-  [{ publicURL: "https://a.example" }, "publicURL is not an option of serve(): publicUrl is meant"],
+  [{ prt: 4000 }, "prt is not an option of serve(): did you mean port?"],
+  [{ prot: 4000 }, "prot is not an option of serve(): did you mean port?"],
+  [{ limit: {} }, "limit is not an option of serve(): did you mean limits?"],
+  [{ publicURL: "https://a.example" }, "publicURL is not an option of serve(): did you mean publicUrl?"],
   [{ grpc: { ports: 1 } }, "ports is not an option of grpc. There are port, url"],
   [{ grpc: { host: "a" } }, "host is not an option of grpc. There are port, url"],
-  [{ lease: { maxDeath: 1 } }, "maxDeath is not an option of lease: maxDeaths is meant"],
-  [{ push: { net: { allowPrivates: true } } }, "allowPrivates is not an option of push.net: allowPrivate is meant"],
-  [{ processes: 2, ports: 4000 }, "ports is not an option of serve(): port is meant"],
+  [{ lease: { maxDeath: 1 } }, "maxDeath is not an option of lease: did you mean maxDeaths?"],
+  [
+    { push: { net: { allowPrivates: true } } },
+    "allowPrivates is not an option of push.net: did you mean allowPrivate?",
+  ],
+  [{ processes: 2, ports: 4000 }, "ports is not an option of serve(): did you mean port?"],
 ])("serve() rejects %j", async (options, message) => {
   let opened = false;
   const store = () => ((opened = true), memoryStore());
   await expect(serve(echoAgent(), { port: 0, store, ...options } as ServeOptions)).rejects.toThrow(message);
   expect(opened).toBe(false);
+});
+
+it.each(["x", 65_536, -1, 1.5])("serve() rejects port %j", async (port) => {
+  const options = { port, store: memoryStore() } as unknown as ServeOptions;
+  const message = `port must be an integer from 0 to 65535; got ${JSON.stringify(port)}`;
+  await expect(serve(echoAgent(), options)).rejects.toThrow(message);
 });

@@ -47,31 +47,139 @@ function outside(jsonrpc: number, http: number, message: string): ErrorRow {
   return { jsonrpc, http, message, outside: true };
 }
 
-/** How each code is sent: its JSON-RPC code, its HTTP status and its default message (A2A 1.0 §5.4). */
+/**
+ * How each code is sent: its JSON-RPC code, its HTTP status and its default message (A2A 1.0 §5.4).
+ * docs/errors.md is generated from the comments of the codes: what happened, then the cure. Links are relative to docs/.
+ */
 export const wireErrors: Readonly<Record<WireErrorCode, ErrorRow>> = {
+  /**
+   * This caller has no task with this id. A caller never sees tasks of other callers, and finished tasks are deleted after the
+   * [retention](configuration.md#retention).
+   * Cure: Check the id and the credentials: a task belongs to the caller that created it. `memoryStore()` loses its tasks on restart;
+   * `sqliteStore()` keeps them.
+   */
   TaskNotFound: row(-32001, 404, "Task not found"),
+  /**
+   * The task is already completed, failed, canceled or rejected.
+   * Cure: None needed. `getTask()` shows how the task ended.
+   */
   TaskNotCancelable: row(-32002, 400, "Task cannot be canceled"),
+  /**
+   * A message or a call contains a webhook, and the card does not declare `pushNotifications`.
+   * Cure: At the server, set [`push`](configuration.md#push). At the client, stream, or wait with `client.waitFor(task)`.
+   */
   PushNotificationNotSupported: row(-32003, 400, "Push notifications are not supported"),
+  /**
+   * The task or the agent does not support this call: a message to a finished task, a stream of a finished task or from an agent that
+   * does not stream, an extended card that the card does not declare, or a task too large for one answer. The message says which.
+   * Cure: For a new task, send the message without `taskId`, in the same context. Read a finished task with `getTask()`. Request a large
+   * task with a shorter history, or without its artifacts.
+   */
   UnsupportedOperation: row(-32004, 400, "This operation is not supported"),
+  /**
+   * A part of the message has a media type that the agent does not accept. `fields` lists the accepted ones.
+   * Cure: At the client, send another format. At the agent, add the type to `defaultInputModes` or to a skill.
+   */
   ContentTypeNotSupported: row(-32005, 400, "Content type not supported"),
+  /**
+   * The agent yielded an invalid event: not JSON, an event after the last one, or an event that does not fit its task. The client gets a
+   * general message; the server's log names the event and the place.
+   * Cure: Read the log and fix the agent. A client can only tell the operator.
+   */
   InvalidAgentResponse: row(-32006, 500, "Invalid agent response"),
+  /**
+   * The card declares an extended card, and the server has none.
+   * Cure: At the server, set [`extendedCard`](configuration.md#several-agents) of the mount. At the client, use the public card.
+   */
   ExtendedAgentCardNotConfigured: row(-32007, 400, "No extended agent card is configured"),
+  /**
+   * The card requires an extension that the caller did not request. `metadata.extensions` has its URI.
+   * Cure: `connect(url, { extensions: [uri] })`, if the client supports the extension.
+   */
   ExtensionSupportRequired: row(-32008, 400, "A required extension was not requested"),
+  /**
+   * The request names a protocol version that the server does not support. `metadata.supportedVersions` lists the supported ones.
+   * Cure: Omit the option `version` of `connect()`, so that it chooses from the card. At the server, see
+   * [`versions`](configuration.md#a-server-anywhere).
+   */
   VersionNotSupported: row(-32009, 400, "Protocol version not supported"),
-  // Of the 1.1 draft.
+  /**
+   * Only in the 1.1 draft: the message has `ifGenerationMatch`, and the task has changed since.
+   * Cure: Read the task, and send again with its current generation if the message still makes sense.
+   */
   TaskGenerationMismatch: row(-32010, 409, "Task has moved on"),
+  /**
+   * The request body is not JSON, not UTF-8, or empty.
+   * Cure: Send JSON. If a proxy or a framework reads the body, mount the agents before it.
+   */
   ParseError: row(-32700, 400, "Invalid JSON payload"),
+  /**
+   * The body is JSON but not a JSON-RPC 2.0 request, is nested too deeply, or was cut off.
+   * Cure: Send `jsonrpc`, `id`, `method` and `params`. `limits.depth` of the server allows deeper requests.
+   */
   InvalidRequest: row(-32600, 400, "Request payload validation error"),
+  /**
+   * Nothing is served at this path, or this protocol version has no method of this name.
+   * Cure: Use the address in the card, `supportedInterfaces[].url`. Behind a proxy that rewrites paths, set `publicUrl` and `basePath`
+   * of the server ([hosting](hosting.md#behind-a-proxy)).
+   */
   MethodNotFound: row(-32601, 404, "Method not found"),
+  /**
+   * A field of the request is missing or wrong. `fields` has the path of each and what is wrong with it. `serve()` and `createHandler()`
+   * throw this code for their options too, with a message that starts with “This cannot be served”.
+   * Cure: Correct the fields. For options, see [a server that does not start](#a-server-that-does-not-start).
+   */
   InvalidParams: row(-32602, 400, "Invalid parameters"),
+  /**
+   * The agent, an interceptor or the server threw something other than an `A2AError`. Its message is not sent, because it may contain
+   * secrets.
+   * Cure: The server's log has the error with its stack. To tell a client something, throw an `A2AError`.
+   */
   InternalError: row(-32603, 500, "Internal error"),
+  /**
+   * Credentials are missing, wrong or expired. `challenge` says what the server asks for.
+   * Cure: Pass [`credentials`](credentials.md) that fit a scheme of the card; on the command line, `parley login` or `--token`. If they
+   * are right, check that they are sent: only to the origin of the agent's address and to `credentialOrigins`, and only over TLS or on
+   * this machine.
+   */
   Unauthenticated: outside(-32603, 401, "Authentication required"),
+  /**
+   * The caller is authenticated and not allowed to do this: a scope is missing, an authorizer refuses, the page is of another origin, or
+   * the request names another host.
+   * Cure: Get a token with the scope that the message names. For pages, set [`cors`](configuration.md#cors). For a server reached by
+   * another name, set `allowedHosts` or `publicUrl`.
+   */
   PermissionDenied: outside(-32603, 403, "Not allowed"),
+  /**
+   * The address takes another HTTP method. The header `Allow` lists it.
+   * Cure: JSON-RPC takes `POST`. To look at an agent in a browser, open its card.
+   */
   MethodNotAllowed: outside(-32601, 405, "HTTP method not allowed"),
+  /**
+   * The body is larger than `limits.bodyBytes`, 10 MiB by default, or the stored headers are too large.
+   * Cure: Send files as a `url` instead of bytes, raise [the limit](configuration.md#limits), or let the server accept large files with
+   * [`blobs`](files.md).
+   */
   RequestTooLarge: outside(-32600, 413, "Request body too large"),
   // The specification has no code for the media type of a request. This is its code for the media types of parts.
+  /**
+   * The `Content-Type` of the request is neither `application/json` nor `application/a2a+json`.
+   * Cure: Set the header. `curl` needs `-H 'Content-Type: application/json'`.
+   */
   UnsupportedMediaType: outside(-32005, 415, "Request content type not supported"),
+  /**
+   * The caller reached a [rate](configuration.md#limitsrate), its number of streams, or its number of running tasks.
+   * Cure: Wait for `retryAfter` seconds. The client waits and retries within the budget of its
+   * [`retry`](configuration.md#retry-and-reconnect).
+   */
   TooManyRequests: outside(-32603, 429, "Too many requests"),
+  /**
+   * The server cannot answer now: it is stopping, its store is locked or full, its memory for requests or answers is used up, or its
+   * authorization server does not answer.
+   * Cure: Wait for `retryAfter` seconds. The client waits and retries within the budget of its
+   * [`retry`](configuration.md#retry-and-reconnect). If it lasts, the server's log names what is missing: disk space, the database, the
+   * authorization server.
+   */
   Unavailable: outside(-32603, 503, "Temporarily unavailable"),
 };
 
@@ -113,11 +221,38 @@ export const wireStatuses: Readonly<Record<WireErrorCode, string>> = {
   Unavailable: "UNAVAILABLE",
 };
 
-/**
- * Codes of errors at a client. `ConnectionFailed`: no answer. `ConnectionLost`: the answer broke off. `Timeout`: a limit of the caller
- * passed. `Aborted`: the caller's signal. `InvalidResponse`: the answer is not A2A.
- */
-export type ClientErrorCode = "ConnectionFailed" | "ConnectionLost" | "Timeout" | "Aborted" | "InvalidResponse";
+/** Codes of errors at a client. No server sends them. */
+export type ClientErrorCode =
+  /**
+   * No connection: the name does not resolve, nothing listens, or TLS failed. `cause` has the error of the system. The message says how
+   * long the client retried; it does not retry certificate errors.
+   * Cure: Check the address, and that the server runs. In a browser this is also what a page gets whose origin the server does not
+   * allow: set its option `cors`. The server logs the origin that it refused.
+   */
+  | "ConnectionFailed"
+  /**
+   * The answer was cut off. The client reconnects a stream within the budget of `reconnect`, and throws this when the budget is spent.
+   * Cure: The task continues at the server. `client.getTask()` or `client.subscribeToTask()` finds it again. If it always happens after
+   * the same time, a proxy closes idle connections: raise its timeout.
+   */
+  | "ConnectionLost"
+  /**
+   * A time limit of the caller passed: `connectTimeout`, `idleTimeout`, `timeout`, or an `AbortSignal.timeout()`.
+   * Cure: Raise the limit, or send with `returnImmediately` and wait for the task with `client.waitFor()`.
+   */
+  | "Timeout"
+  /**
+   * The caller aborted its signal, or the turn of an agent ended early: a cancel, a timeout, a stopping server.
+   * Cure: None needed. An agent lets the error pass, and cleans up in `finally`.
+   */
+  | "Aborted"
+  /**
+   * The answer is not A2A: an HTML page of a proxy, a redirect, a card without an interface that the client supports, a card with an
+   * invalid signature, or an answer larger than `maxResponseBytes`. `metadata.httpStatus` has the status.
+   * Cure: Open the card's address, `/.well-known/agent-card.json`, with `curl`. It must answer with JSON, and name addresses that
+   * clients reach.
+   */
+  | "InvalidResponse";
 
 /** Every code of an `A2AError`. */
 export type A2AErrorCode = WireErrorCode | ClientErrorCode;

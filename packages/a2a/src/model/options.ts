@@ -53,5 +53,5 @@ function isNear(one: string, other: string, edits: number): boolean {
 /** The end of an error about a name that there is not: the name that was probably meant, or all that there are. */
 export function meantBy(name: string, known: readonly string[]): string {
   const near = nearestOf(name, known);
-  return near === "" ? `. There are ${known.join(", ")}` : `: ${near} is meant`;
+  return near === "" ? `. There are ${known.join(", ")}` : `: did you mean ${near}?`;
 }

@@ -21,31 +21,31 @@ const handler = (options: object) => createHandler(agent, { ...given, ...options
 
 describe("createHandler()", () => {
   test.each([
-    [{ limit: { bodyBytes: 1 } }, "limit is not an option of createHandler(): limits is meant"],
-    [{ authenticater: {} }, "authenticater is not an option of createHandler(): authenticator is meant"],
-    [{ interceptor: [] }, "interceptor is not an option of createHandler(): interceptors is meant"],
+    [{ limit: { bodyBytes: 1 } }, "limit is not an option of createHandler(): did you mean limits?"],
+    [{ authenticater: {} }, "authenticater is not an option of createHandler(): did you mean authenticator?"],
+    [{ interceptor: [] }, "interceptor is not an option of createHandler(): did you mean interceptors?"],
     [{ constructor: 1 }, "constructor is not an option of createHandler(). There are allowedHosts, "],
-    [{ cors: { origin: "*" } }, "origin is not an option of cors: origins is meant"],
-    [{ authorization: { key: [] } }, "key is not an option of authorization: keys is meant"],
-    [{ blobs: { inlineByte: 1 } }, "inlineByte is not an option of blobs: inlineBytes is meant"],
-    [{ dedupe: { onconflict: "refuse" } }, "onconflict is not an option of dedupe: onConflict is meant"],
-    [{ health: { readyz: "/r" } }, "readyz is not an option of health: ready is meant"],
-    [{ lease: { maxAttempt: 1 } }, "maxAttempt is not an option of lease: maxAttempts is meant"],
+    [{ cors: { origin: "*" } }, "origin is not an option of cors: did you mean origins?"],
+    [{ authorization: { key: [] } }, "key is not an option of authorization: did you mean keys?"],
+    [{ blobs: { inlineByte: 1 } }, "inlineByte is not an option of blobs: did you mean inlineBytes?"],
+    [{ dedupe: { onconflict: "refuse" } }, "onconflict is not an option of dedupe: did you mean onConflict?"],
+    [{ health: { readyz: "/r" } }, "readyz is not an option of health: did you mean ready?"],
+    [{ lease: { maxAttempt: 1 } }, "maxAttempt is not an option of lease: did you mean maxAttempts?"],
     [{ push: { retries: [] } }, "retries is not an option of push. There are keys, "],
-    [{ push: { net: { allowPrivat: true } } }, "allowPrivat is not an option of push.net: allowPrivate is meant"],
-    [{ retention: { complete: 1 } }, "complete is not an option of retention: completed is meant"],
+    [{ push: { net: { allowPrivat: true } } }, "allowPrivat is not an option of push.net: did you mean allowPrivate?"],
+    [{ retention: { complete: 1 } }, "complete is not an option of retention: did you mean completed?"],
     [
       { retention: { agents: { "/a": { replay: 1 } } } },
       'replay is not an option of retention.agents["/a"]. There are terminal, ',
     ],
-    [{ signCards: { key: [] } }, "key is not an option of signCards: keys is meant"],
+    [{ signCards: { key: [] } }, "key is not an option of signCards: did you mean keys?"],
   ])("rejects %j", (options, message) => {
     expect(() => handler(options)).toThrow(message);
   });
 
   test("rejects a member that a mount does not have", () => {
     const mount = { agent, paths: "/weather" };
-    expect(() => createHandler([mount], given)).toThrow("paths is not an option of a mount: path is meant");
+    expect(() => createHandler([mount], given)).toThrow("paths is not an option of a mount: did you mean path?");
   });
 
   test("accepts options that are undefined", async () => {
@@ -54,9 +54,9 @@ describe("createHandler()", () => {
 });
 
 test.each([
-  [{ skill: [] }, "skill is not an option of defineAgent(): skills is meant"],
-  [{ resumeable: true }, "resumeable is not an option of defineAgent(): resumable is meant"],
-  [{ onmessage() {} }, "onmessage is not an option of defineAgent(): onMessage is meant"],
+  [{ skill: [] }, "skill is not an option of defineAgent(): did you mean skills?"],
+  [{ resumeable: true }, "resumeable is not an option of defineAgent(): did you mean resumable?"],
+  [{ onmessage() {} }, "onmessage is not an option of defineAgent(): did you mean onMessage?"],
   [{ supportedInterfaces: [] }, "supportedInterfaces is not an option of defineAgent(). There are "],
 ])("defineAgent() rejects %j", (more, message) => {
   expect(() => defineAgent({ ...definition, ...more })).toThrow(message);
@@ -66,8 +66,8 @@ describe("connect()", () => {
   const card = cardOf([jsonRpcAt("http://127.0.0.1:9")]);
 
   test.each([
-    [{ header: {} }, "header is not an option of connect(): headers is meant"],
-    [{ interceptor: [] }, "interceptor is not an option of connect(): interceptors is meant"],
+    [{ header: {} }, "header is not an option of connect(): did you mean headers?"],
+    [{ interceptor: [] }, "interceptor is not an option of connect(): did you mean interceptors?"],
     [{ apiKey: "k" }, "apiKey is not an option of connect(). There are binding, "],
   ])("rejects %j, and lists the valid ones", async (more, message) => {
     const [name] = Object.keys(more);
