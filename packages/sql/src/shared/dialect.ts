@@ -70,17 +70,42 @@ export interface Dialect {
 
 /** The row of a task, if the scope includes it. The task of another owner is found in the index, and not read. */
 export function selectTask(
-  { name, taskTables, taskColumns }: Dialect,
+  dialect: Dialect,
   { agent, owner }: Scope,
   taskId: string,
-  { columns = taskColumns, joins = "" }: { readonly columns?: string; readonly joins?: string } = {},
+  { columns, joins }: { readonly columns?: string; readonly joins?: string } = {},
 ): Query {
   const names = [agent, taskId, ...(owner === undefined ? [] : [owner])];
-  return {
-    sql: `SELECT ${columns} FROM ${taskTables} ${joins} WHERE a.parent = 0 AND a.name = $1 AND t.agent = a.id AND t.id = $2
-       ${owner === undefined ? "" : "AND o.name = $3"}`,
-    values: names.map(name),
-  };
+  const isOfOwner = owner !== undefined;
+  const sql =
+    columns === undefined && joins === undefined
+      ? headSelects(dialect)[isOfOwner ? 1 : 0]
+      : taskSelect(dialect, isOfOwner, columns, joins);
+  return { sql, values: names.map(dialect.name) };
+}
+
+function taskSelect(
+  { taskTables, taskColumns }: Dialect,
+  isOfOwner: boolean,
+  columns: string = taskColumns,
+  joins: string = "",
+): string {
+  return `SELECT ${columns} FROM ${taskTables} ${joins} WHERE a.parent = 0 AND a.name = $1 AND t.agent = a.id AND t.id = $2
+       ${isOfOwner ? "AND o.name = $3" : ""}`;
+}
+
+type HeadSelects = readonly [ofAgent: string, ofOwner: string];
+
+/** Every read of a task begins with one of these: writing them anew each time took a fiftieth of it. */
+const known = new WeakMap<Dialect, HeadSelects>();
+
+function headSelects(dialect: Dialect): HeadSelects {
+  let selects = known.get(dialect);
+  if (selects === undefined) {
+    selects = [taskSelect(dialect, false), taskSelect(dialect, true)];
+    known.set(dialect, selects);
+  }
+  return selects;
 }
 
 export function selectNumber({ taskTables, taskColumns }: Dialect, number: number): Query {
@@ -103,6 +128,8 @@ export interface Query {
   readonly values: readonly (Value | readonly Value[])[];
   /** Whether it returns no rows. */
   readonly writes?: true;
+  /** Whether only its first row is read. */
+  readonly one?: true;
 }
 
 /** Yields statements that need not wait for one another, and gets the rows of each. */
@@ -125,6 +152,6 @@ export function* all(asked: Query): Steps<readonly Row[]> {
 
 /** The only row of a statement. */
 export function* first(asked: Query): Steps<Row | undefined> {
-  const [rows = []] = yield [asked];
+  const [rows = []] = yield [{ ...asked, one: true }];
   return rows[0];
 }

@@ -22,10 +22,14 @@ export function run<T>(driver: Driver, steps: Steps<T>): T {
   }
 }
 
-export function ask(driver: Driver, { sql, values, writes }: Query): readonly Row[] {
+export function ask(driver: Driver, { sql, values, writes, one }: Query): readonly Row[] {
   const statement = driver.prepare(translated(sql));
   // The driver refuses what SQLite has no type for, such as an array.
   const plain = values as readonly Value[];
+  if (one === true) {
+    const row = statement.get(...plain);
+    return row === undefined ? [] : [row];
+  }
   if (writes !== true) return statement.all(...plain);
   statement.run(...plain);
   return [];
