@@ -22,7 +22,8 @@ export const packages = {
   nats: { imports: ["a2a", "server"], node: true },
   node: { imports: ["a2a", "server", "sql", "grpc"], node: true },
   conform: { imports: ["a2a", "grpc"], node: true },
-  cli: { imports: ["a2a", "server", "sql", "grpc", "node", "conform"], node: true },
+  console: { imports: ["a2a", "server"], node: true },
+  cli: { imports: ["a2a", "server", "sql", "grpc", "node", "conform", "console"], node: true },
 };
 
 /**

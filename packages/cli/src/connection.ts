@@ -30,6 +30,18 @@ export async function open(
   return connectWith(io, url, options, { headers, ...login, ...given });
 }
 
+/** The same for the console, which records what goes over the wire, and whose user may add headers. */
+export async function openRecorded(io: Io, url: string, options: CallOptions, recorded: Recorded): Promise<Client> {
+  const { headers: typed, fetch, interceptors } = recorded;
+  const headers: Readonly<Record<string, string>> = { ...callHeaders(options, io.env), ...typed };
+  const login = headers["authorization"] === undefined ? await loginFor(io, url) : undefined;
+  return connectWith(io, url, options, { headers, ...login, ...defined({ fetch, interceptors }) });
+}
+
+type Recorded = Pick<ConnectOptions, "headers" | "fetch" | "interceptors"> & {
+  readonly headers?: Readonly<Record<string, string>>;
+};
+
 /** The credentials of a stored login for an agent, and their origins. */
 async function loginFor(io: Io, url: string): Promise<Given | undefined> {
   const { Logins } = await import("./logins/logins.ts");
@@ -63,7 +75,10 @@ export async function loginHeaders(
   return headers;
 }
 
-type Given = Pick<ConnectOptions, "headers" | "credentials" | "credentialOrigins" | "fetch" | "retry" | "timeout">;
+type Given = Pick<
+  ConnectOptions,
+  "headers" | "credentials" | "credentialOrigins" | "fetch" | "interceptors" | "retry" | "timeout"
+>;
 
 /** Connects to a URL or a card with the given credentials. */
 export async function connectWith(

@@ -19,6 +19,43 @@ import { originsOf, type HostSettings } from "./settings.ts";
 
 /* The option `routes` of a host: what the application answers beside the agents. */
 
+/** Answers a request of the application; `undefined`: it has nothing there. */
+export type Routes = (request: Request, facts: RequestFacts) => Response | undefined | Promise<Response | undefined>;
+
+/** Routes and pages at a path of their own, such as those of a console. */
+export interface RouteMount {
+  /** Their path below `publicUrl`, such as `/console`, with everything below it. It must not be an address of an agent. */
+  readonly path: string;
+  /**
+   * Who may call: callers whom the authenticator of the host accepts, or anyone. Default `"authenticated"`. Without an authenticator
+   * everyone is anonymous.
+   */
+  readonly access?: "anyone" | "authenticated";
+  /**
+   * Answers a request. Its URL has the origin of `publicUrl`. `undefined` is 404. Where it throws, the answer is 500 and the log has the cause.
+   */
+  readonly answer: (request: Request, context: RouteContext) => Response | undefined | Promise<Response | undefined>;
+}
+
+/** What a route gets beside its request. */
+export interface RouteContext {
+  /** Path of the request below that of the mount: `""`, or a slash and more. */
+  readonly below: string;
+  /** Who calls. `anonymous` with `access: "anyone"`. */
+  readonly principal: Principal;
+  /** What the host knows of the client, such as its address. */
+  readonly facts: RequestFacts;
+  /** Aborted when the host begins to close. End streams then. */
+  readonly closing: AbortSignal;
+  /**
+   * A page in the style of the host's own, with headers that allow it no script.
+   *
+   * @param title - Plain text.
+   * @param content - HTML: escape what others have written.
+   */
+  page(title: string, content: string): Promise<Response>;
+}
+
 /** The routes of a host, by their paths. `undefined`: there are none. */
 export function routesOf(
   { options, publicUrl, basePath, codecs, limits, logger, closing, open }: HostSettings,
@@ -55,10 +92,11 @@ export function routesOf(
       const isOpen = access === "anyone" || authenticator === undefined;
       const principal = isOpen ? anonymous : await callerOf(request);
       const context = { principal, facts, closing: closing.signal, page: pageOf };
-      const answered = await answerBy(request, publicUrl, limits.bodyBytes, (asked) =>
+      const answered = await answerBy(request, publicUrl, limits.bodyBytes, (asked) => {
         // `Request` resolves dot segments, so that its URL may be outside of the route.
-        pathBelow(new URL(asked.url).pathname, path) === undefined ? undefined : answer(asked, context),
-      );
+        const below = pathBelow(new URL(asked.url).pathname, path);
+        return below === undefined ? undefined : answer(asked, { ...context, below });
+      });
       if (answered === undefined) return notFound(codecs[0]);
       const { body } = answered;
       return {

@@ -1,0 +1,46 @@
+import { randomBytes } from "node:crypto";
+import { apiKey } from "@parley/a2a/auth";
+import { defined } from "@parley/a2a/internal/base/defined";
+import { consoleRoutes, openInspector } from "@parley/console";
+import { serve, type Server } from "@parley/node";
+import { openRecorded, type CallOptions } from "./connection.ts";
+import { CommandError } from "./errors.ts";
+import type { Io } from "./io.ts";
+import { print } from "./output/text.ts";
+
+export interface InspectOptions extends CallOptions {
+  readonly port: number;
+  readonly open: boolean;
+}
+
+/** `parley inspect`. Returns the exit code. */
+export async function inspect(io: Io, url: string | undefined, options: InspectOptions): Promise<number> {
+  const token = randomBytes(24).toString("base64url");
+  let server: Server | undefined;
+  const mounts = (): Server["mounts"] => {
+    if (server === undefined) throw new CommandError("the console is not ready");
+    return server.mounts;
+  };
+  const inspector = openInspector({
+    open: (at, given) => openRecorded(io, at, { ...options, ...given }, given),
+    mounts: { add: (service) => mounts().add(service), remove: (path) => mounts().remove(path) },
+  });
+  server = await serve([], {
+    port: options.port,
+    authenticator: apiKey({ [token]: { subject: "you" } }, { header: "x-parley-console" }),
+    routes: consoleRoutes({ agents: inspector }),
+    logger: options.verbose === true ? "debug" : "warn",
+    signals: false,
+  });
+  try {
+    const agent = url === undefined ? undefined : await inspector.connect({ url, ...defined({ binding: options.binding }) });
+    const page = `${server.url}/console/#token=${token}${agent === undefined ? "" : `&agent=${agent.id}`}`;
+    const stopped = new Promise<void>((done) => io.onInterrupt(() => done()));
+    print(io, options, { url: page }, (style) => `The console is ready at ${style("cyan", page)}\n`);
+    if (options.open) await io.openPage(page).catch(() => {});
+    await stopped;
+  } finally {
+    await server.close({ grace: 0 });
+  }
+  return 0;
+}

@@ -1,0 +1,70 @@
+import type { Part } from "@parley/a2a";
+import { useEffect, useMemo } from "preact/hooks";
+import { Markdown, WebLink } from "./markdown.tsx";
+
+/** What a message or an artifact contains. */
+export function Content({ parts }: { readonly parts: readonly Part[] }) {
+  return (
+    <>
+      {parts.map((part, at) => (
+        <OnePart key={at} part={part} />
+      ))}
+    </>
+  );
+}
+
+function OnePart({ part }: { readonly part: Part }) {
+  if (part.text !== undefined) return <Markdown text={part.text} />;
+  if (part.data !== undefined) return <Json value={part.data} />;
+  const name = part.filename ?? "file";
+  if (part.url !== undefined) return <WebLink href={part.url}>{name}</WebLink>;
+  return <FileOf raw={part.raw ?? ""} name={name} mediaType={part.mediaType ?? "application/octet-stream"} />;
+}
+
+export function Json({ value }: { readonly value: unknown }) {
+  return (
+    <pre tabIndex={0}>
+      <code>{JSON.stringify(value, null, 2)}</code>
+    </pre>
+  );
+}
+
+/** Images that a browser draws without running anything: SVG is not one of them. */
+const drawn = /^image\/(?:png|jpeg|gif|webp|avif)$/;
+
+/** A file that came with the answer: an image is shown, anything else can be saved. It never opens in the page. */
+function FileOf({ raw, name, mediaType }: { readonly raw: string; readonly name: string; readonly mediaType: string }) {
+  const isImage = drawn.test(mediaType);
+  const { url, size } = useMemo(() => {
+    const bytes = bytesOf(raw);
+    const type = isImage ? mediaType : "application/octet-stream";
+    return { url: URL.createObjectURL(new Blob([bytes], { type })), size: bytes.length };
+  }, [raw, mediaType]);
+  useEffect(() => () => URL.revokeObjectURL(url), [url]);
+  return (
+    <figure class="file">
+      {isImage && <img src={url} alt={name} />}
+      <figcaption>
+        <a href={url} download={name}>
+          {name}
+        </a>
+        <span class="quiet">
+          {mediaType} · {sizeText(size)}
+        </span>
+      </figcaption>
+    </figure>
+  );
+}
+
+function bytesOf(base64: string): Uint8Array<ArrayBuffer> {
+  try {
+    return Uint8Array.from(atob(base64), (char) => char.charCodeAt(0));
+  } catch {
+    return new Uint8Array();
+  }
+}
+
+export function sizeText(bytes: number): string {
+  if (bytes < 1_000) return `${bytes} B`;
+  return bytes < 1_000_000 ? `${(bytes / 1_000).toFixed(1)} kB` : `${(bytes / 1_000_000).toFixed(1)} MB`;
+}

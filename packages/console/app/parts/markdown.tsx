@@ -1,0 +1,102 @@
+import { Lexer, type Token, type Tokens } from "marked";
+import type { ComponentChildren, JSX } from "preact";
+
+/* Markdown of strangers, as elements. Nothing becomes HTML: a tag in the text is shown as text, and images are links. */
+
+/** Texts beyond this are shown as they are: a lexer takes long for hostile ones. */
+const maxMarkdown = 100_000;
+
+export function Markdown({ text }: { readonly text: string }): JSX.Element {
+  if (text.length > maxMarkdown) return <pre class="plain">{text}</pre>;
+  return <div class="markdown">{new Lexer({ gfm: true, breaks: true }).lex(text).map(block)}</div>;
+}
+
+function block(token: Token): ComponentChildren {
+  switch (token.type) {
+    case "heading":
+      return <p class="heading">{inline(token as Tokens.Heading)}</p>;
+    case "paragraph":
+      return <p>{inline(token as Tokens.Paragraph)}</p>;
+    case "code":
+      return (
+        <pre tabIndex={0}>
+          <code>{(token as Tokens.Code).text}</code>
+        </pre>
+      );
+    case "blockquote":
+      return <blockquote>{(token as Tokens.Blockquote).tokens.map(block)}</blockquote>;
+    case "list":
+      return list(token as Tokens.List);
+    case "table":
+      return table(token as Tokens.Table);
+    case "hr":
+      return <hr />;
+    case "space":
+    case "def":
+      return undefined;
+    case "text":
+      return "tokens" in token && token.tokens !== undefined ? token.tokens.map(span) : token.raw;
+    default:
+      return <p>{token.raw}</p>;
+  }
+}
+
+function list({ ordered, start, items }: Tokens.List): JSX.Element {
+  const entries = items.map((item) => <li>{item.tokens.map(block)}</li>);
+  return ordered ? <ol start={start === "" ? 1 : start}>{entries}</ol> : <ul>{entries}</ul>;
+}
+
+function table({ header, rows }: Tokens.Table): JSX.Element {
+  const row = (cells: readonly Tokens.TableCell[], Cell: "th" | "td") => (
+    <tr>
+      {cells.map((cell) => (
+        <Cell>{cell.tokens.map(span)}</Cell>
+      ))}
+    </tr>
+  );
+  return (
+    <div class="scroll" tabIndex={0}>
+      <table>
+        <thead>{row(header, "th")}</thead>
+        <tbody>{rows.map((cells) => row(cells, "td"))}</tbody>
+      </table>
+    </div>
+  );
+}
+
+function inline({ tokens }: { readonly tokens: readonly Token[] }): ComponentChildren {
+  return tokens.map(span);
+}
+
+function span(token: Token): ComponentChildren {
+  switch (token.type) {
+    case "strong":
+      return <strong>{inline(token as Tokens.Strong)}</strong>;
+    case "em":
+      return <em>{inline(token as Tokens.Em)}</em>;
+    case "del":
+      return <del>{inline(token as Tokens.Del)}</del>;
+    case "codespan":
+      return <code>{(token as Tokens.Codespan).text}</code>;
+    case "br":
+      return <br />;
+    case "link":
+      return <WebLink href={(token as Tokens.Link).href}>{inline(token as Tokens.Link)}</WebLink>;
+    case "image":
+      return <WebLink href={(token as Tokens.Image).href}>{(token as Tokens.Image).text || "image"}</WebLink>;
+    case "escape":
+      return (token as Tokens.Escape).text;
+    default:
+      return token.raw;
+  }
+}
+
+/** A link to the web, with its address for all to see. Any other address is text. */
+export function WebLink({ href, children }: { readonly href: string; readonly children?: ComponentChildren }) {
+  if (!/^https?:\/\//i.test(href) || !URL.canParse(href)) return <span>{children ?? href}</span>;
+  return (
+    <a href={new URL(href).href} title={href} target="_blank" rel="noreferrer noopener nofollow">
+      {children ?? href}
+    </a>
+  );
+}

@@ -1,0 +1,109 @@
+import { useSignal } from "@preact/signals";
+import { bindings, type Binding } from "../../src/api.ts";
+import { linkTo, go, route } from "../route.ts";
+import { agents, connectTo, disconnect, session } from "../server.ts";
+
+/** The agents, and what connects to another one. */
+export function Agents() {
+  const { screen, agent: chosen } = route.value;
+  return (
+    <nav class="agents" aria-label="Agents">
+      <ul>
+        {agents.value.map(({ id, card, url, binding, version }) => (
+          <li key={id}>
+            <a href={linkTo({ screen, agent: id })} aria-current={id === chosen ? "true" : undefined}>
+              <span dir="auto">{card.name}</span>
+              <span class="quiet">
+                {binding} {version} · {hostOf(url)}
+              </span>
+            </a>
+            {session.value?.mode === "inspect" && (
+              <button type="button" class="small" aria-label={`Disconnect ${card.name}`} onClick={() => void disconnect(id)}>
+                ×
+              </button>
+            )}
+          </li>
+        ))}
+      </ul>
+      {session.value?.mode === "inspect" && <Connect />}
+    </nav>
+  );
+}
+
+function hostOf(url: string): string {
+  return URL.canParse(url) ? new URL(url).host : url;
+}
+
+/** A form that connects to an agent. */
+function Connect() {
+  const busy = useSignal(false);
+  const problem = useSignal("");
+  const submit = async (event: SubmitEvent): Promise<void> => {
+    event.preventDefault();
+    const form = event.currentTarget;
+    if (!(form instanceof HTMLFormElement)) return;
+    const fields = new FormData(form);
+    const text = (name: string): string => String(fields.get(name) ?? "").trim();
+    busy.value = true;
+    problem.value = "";
+    try {
+      const binding = bindings.find((name) => name === text("binding"));
+      const { id } = await connectTo({ url: text("url"), ...withBinding(binding), headers: headersOf(text("headers")) });
+      form.reset();
+      go({ screen: "talk", agent: id });
+    } catch (thrown) {
+      problem.value = thrown instanceof Error ? thrown.message : String(thrown);
+    } finally {
+      busy.value = false;
+    }
+  };
+  return (
+    <form class="connect" onSubmit={(event) => void submit(event)}>
+      <h2>Connect to an agent</h2>
+      <label>
+        URL
+        <input name="url" type="url" required placeholder="http://localhost:4000" autocomplete="off" />
+      </label>
+      <details>
+        <summary>Options</summary>
+        <label>
+          Binding
+          <select name="binding">
+            <option value="">the first of the card</option>
+            {bindings.map((name) => (
+              <option key={name}>{name}</option>
+            ))}
+          </select>
+        </label>
+        <label>
+          Headers, one per line
+          <textarea name="headers" rows={2} placeholder="Authorization: Bearer …" spellcheck={false} />
+        </label>
+        <p class="quiet">Headers are kept in memory until the command ends. parley login stores credentials.</p>
+      </details>
+      <button type="submit" disabled={busy.value}>
+        {busy.value ? "Connecting …" : "Connect"}
+      </button>
+      {problem.value !== "" && (
+        <p class="problem" role="alert">
+          {problem.value}
+        </p>
+      )}
+    </form>
+  );
+}
+
+function withBinding(binding: Binding | undefined): { readonly binding?: Binding } {
+  return binding === undefined ? {} : { binding };
+}
+
+function headersOf(text: string): Readonly<Record<string, string>> {
+  const lines = text.split("\n").filter((line) => line.trim() !== "");
+  return Object.fromEntries(
+    lines.map((line) => {
+      const [, name, value] = /^\s*([\w!#$%&'*+.^`|~-]+)\s*:\s*(.*?)\s*$/.exec(line) ?? [];
+      if (name === undefined || value === undefined) throw new Error(`Headers are "Name: value"; got ${JSON.stringify(line)}`);
+      return [name, value] as const;
+    }),
+  );
+}

@@ -1,0 +1,159 @@
+import { signal, type Signal } from "@preact/signals";
+import { connectJsonRpc, type Client, type Conversation, TaskView } from "@parley/a2a";
+import type { Message, Part, Task } from "@parley/a2a";
+import { ownHeaders } from "./server.ts";
+import type { AgentEntry } from "../src/api.ts";
+
+/** What a conversation shows, in order. */
+export type Entry = SentEntry | TaskEntry | ReplyEntry | FailedEntry;
+
+/** The user has sent a message. */
+export interface SentEntry {
+  readonly kind: "sent";
+  readonly message: Message;
+}
+
+/** A task, as it grows. A later message of the same task continues it with an entry of its own. */
+export interface TaskEntry {
+  readonly kind: "task";
+  readonly task: Task;
+  /** Whether its events are followed. */
+  readonly running: boolean;
+}
+
+/** A direct reply. */
+export interface ReplyEntry {
+  readonly kind: "reply";
+  readonly message: Message;
+}
+
+/** A call that failed. */
+export interface FailedEntry {
+  readonly kind: "failed";
+  readonly message: string;
+}
+
+const clients = new Map<string, Promise<Client>>();
+
+/** The client of an agent. It calls the agent by way of the console's server. */
+function clientOf({ id, path }: AgentEntry): Promise<Client> {
+  const known = clients.get(id);
+  if (known !== undefined) return known;
+  const opened = connectJsonRpc(new URL(path, location.origin).href, { headers: ownHeaders });
+  clients.set(id, opened);
+  opened.catch(() => clients.delete(id));
+  return opened;
+}
+
+/** A conversation with an agent. */
+export class Chat {
+  readonly agent: AgentEntry;
+  readonly entries: Signal<readonly Entry[]> = signal([]);
+  /** Whether an answer is awaited. */
+  readonly busy: Signal<boolean> = signal(false);
+  #conversation: Conversation | undefined;
+  #stop: AbortController | undefined;
+
+  constructor(agent: AgentEntry) {
+    this.agent = agent;
+  }
+
+  get contextId(): string | undefined {
+    return this.#conversation?.contextId;
+  }
+
+  /** Sends a message, and shows its answer as it comes. */
+  async send(parts: readonly Part[]): Promise<void> {
+    this.busy.value = true;
+    try {
+      const client = await clientOf(this.agent);
+      this.#conversation ??= client.conversation();
+      const message: Message = { messageId: crypto.randomUUID(), role: "ROLE_USER", parts: [...parts] };
+      this.#add({ kind: "sent", message });
+      this.#stop = new AbortController();
+      await this.#follow(this.#conversation.stream({ message }, { signal: this.#stop.signal }));
+    } catch (thrown) {
+      if (this.#stop?.signal.aborted !== true) this.#add({ kind: "failed", message: messageOf(thrown) });
+    } finally {
+      this.busy.value = false;
+    }
+  }
+
+  async #follow(events: ReturnType<Conversation["stream"]>): Promise<void> {
+    const view = new TaskView();
+    let at: number | undefined;
+    const show = (running: boolean): void => {
+      const { task, message } = view;
+      if (task !== undefined) at = this.#put(at, { kind: "task", task, running });
+      else if (message !== undefined && !running) this.#add({ kind: "reply", message });
+    };
+    const frame = new Frame(() => show(true));
+    try {
+      for await (const event of events) {
+        view.apply(event);
+        frame.request();
+      }
+    } finally {
+      frame.cancel();
+      show(false);
+    }
+  }
+
+  /** Cancels the task that runs. */
+  async cancel(): Promise<void> {
+    const taskId = this.#conversation?.taskId;
+    if (taskId === undefined) return this.#stop?.abort();
+    try {
+      await (await clientOf(this.agent)).cancelTask(taskId);
+    } catch (thrown) {
+      this.#add({ kind: "failed", message: messageOf(thrown) });
+    }
+  }
+
+  #add(entry: Entry): void {
+    this.entries.value = [...this.entries.value, entry];
+  }
+
+  /** Replaces the entry at a place, or adds it. Returns its place. */
+  #put(at: number | undefined, entry: Entry): number {
+    const entries = [...this.entries.value];
+    const place = at ?? entries.length;
+    entries[place] = entry;
+    this.entries.value = entries;
+    return place;
+  }
+}
+
+/** Runs something once in a frame, however often it is requested. A hidden tab has no frames, so a timer takes over there. */
+class Frame {
+  readonly #run: () => void;
+  #cancel: (() => void) | undefined;
+
+  constructor(run: () => void) {
+    this.#run = run;
+  }
+
+  request(): void {
+    if (this.#cancel !== undefined) return;
+    const run = (): void => {
+      this.#cancel = undefined;
+      this.#run();
+    };
+    if (document.hidden) {
+      const timer = setTimeout(run, 200);
+      this.#cancel = () => clearTimeout(timer);
+    } else {
+      const frame = requestAnimationFrame(run);
+      this.#cancel = () => cancelAnimationFrame(frame);
+    }
+  }
+
+  cancel(): void {
+    this.#cancel?.();
+    this.#cancel = undefined;
+  }
+}
+
+function messageOf(thrown: unknown): string {
+  return thrown instanceof Error ? thrown.message : String(thrown);
+}

@@ -1,0 +1,96 @@
+import { signal } from "@preact/signals";
+import type { PieceRecord, RequestRecord, ResponseRecord, WireRecord } from "../src/api.ts";
+import { wireAfter } from "./server.ts";
+
+/** A request with all that came back. It is replaced when it changes. */
+export interface Exchange {
+  readonly request: RequestRecord;
+  readonly response?: ResponseRecord;
+  readonly pieces: readonly PieceRecord[];
+  /** When it was over, in milliseconds since the Unix epoch. Absent: it is not. */
+  readonly ended?: number;
+  readonly error?: string;
+  /** Bytes of the answer so far. */
+  readonly bytes: number;
+}
+
+/** The newest exchanges, oldest first. */
+export const exchanges = signal<readonly Exchange[]>([]);
+
+/** Whether records come. `undefined`: not yet. */
+export const isLive = signal<boolean | undefined>(undefined);
+
+/** Maximum exchanges that the page keeps. The server has more in its log. */
+const maxExchanges = 2_000;
+
+/** Pieces of an exchange that the page keeps. */
+const maxPieces = 10_000;
+
+/** The pieces grow in place: to copy them for each piece would take quadratic time. */
+type Growing = Exchange & { readonly pieces: PieceRecord[] };
+
+const all = new Map<number, Growing>();
+
+function apply(record: WireRecord): void {
+  if (record.kind === "request") {
+    all.set(record.exchange, { request: record, pieces: [], bytes: 0 });
+    const [oldest] = all.keys();
+    if (all.size > maxExchanges && oldest !== undefined) all.delete(oldest);
+    return;
+  }
+  const known = all.get(record.exchange);
+  if (known === undefined) return;
+  all.set(record.exchange, changed(known, record));
+}
+
+function changed(known: Growing, record: Exclude<WireRecord, RequestRecord>): Growing {
+  if (record.kind === "response") return { ...known, response: record };
+  if (record.kind === "end") {
+    return { ...known, ended: record.at, ...(record.error !== undefined && { error: record.error }) };
+  }
+  if (known.pieces.length < maxPieces) known.pieces.push(record);
+  return { ...known, bytes: known.bytes + record.body.bytes };
+}
+
+/** Follows the log of the wire for as long as the page is open. */
+export async function followWire(): Promise<void> {
+  let last = 0;
+  for (;;) {
+    try {
+      for await (const records of wireAfter(last)) {
+        isLive.value = true;
+        for (const record of records) {
+          last = record.n;
+          apply(record);
+        }
+        exchanges.value = [...all.values()];
+      }
+    } catch {
+      // The server is away: asked again below.
+    }
+    isLive.value = false;
+    await new Promise((resolve) => setTimeout(resolve, 2_000));
+  }
+}
+
+/** Empties the log of the page. */
+export function clearWire(): void {
+  all.clear();
+  exchanges.value = [];
+}
+
+/** The command that sends a request again. Masked headers are left for the user to fill in. */
+export function asCurl({ method, url, headers, body }: RequestRecord): string {
+  const lines = [
+    `curl ${quoted(url)}`,
+    ...(method === "GET" ? [] : [`-X ${method}`]),
+    ...headers.map(([name, value]) => `-H ${quoted(`${name}: ${value}`)}`),
+    ...(body.bytes === 0 ? [] : [`--data-raw ${quoted(body.text)}`]),
+  ];
+  return lines.join(" \\\n  ");
+}
+
+/** One word of a shell (POSIX). */
+function quoted(text: string): string {
+  return `'${text.replaceAll("'", "'\\''")}'`;
+}

@@ -1,0 +1,108 @@
+/* What the application in the browser and its server say to each other. The application imports this file, too. */
+
+import type { AgentCard } from "@parley/a2a/internal/model/index";
+
+/** `GET api/session`: what the console shows. */
+export interface Session {
+  /** `inspect`: agents are connected from here. `server`: the agents of the server that serves the console. */
+  readonly mode: "inspect" | "server";
+  readonly agents: readonly AgentEntry[];
+}
+
+/** An agent that can be talked to. */
+export interface AgentEntry {
+  /** Identifies the agent in this console, and in its links. */
+  readonly id: string;
+  /** The URL that it was connected by. */
+  readonly url: string;
+  /** Path of its JSON-RPC and REST on the console's own origin. */
+  readonly path: string;
+  /** How the console itself speaks with it, such as `JSONRPC` and `0.3`. */
+  readonly binding: string;
+  readonly version: string;
+  /** The card as its agent has it. */
+  readonly card: AgentCard;
+}
+
+/** The bindings of A2A, by their names on cards. */
+export const bindings = ["JSONRPC", "HTTP+JSON", "GRPC"] as const;
+
+export type Binding = (typeof bindings)[number];
+
+/** `POST api/agents`: connects to an agent. The answer is its `AgentEntry`. */
+export interface ConnectRequest {
+  readonly url: string;
+  /** Default: the first interface of the card that answers. */
+  readonly binding?: Binding;
+  /** Headers of every request, such as credentials. They stay in the memory of the console's process. */
+  readonly headers?: Readonly<Record<string, string>>;
+}
+
+/** `POST api/wire`: sends a request as it is. What comes back is in the log. The answer has the number of its exchange. */
+export interface RawRequest {
+  /** The agent whose credentials go with it. */
+  readonly agent: string;
+  readonly method: string;
+  readonly url: string;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body?: string;
+}
+
+/**
+ * One line of the log of the wire, which `GET api/wire?after=N` sends as lines of JSON, and continues to send. Headers with secrets are
+ * masked before they are stored.
+ */
+export type WireRecord = RequestRecord | ResponseRecord | PieceRecord | EndRecord;
+
+interface AnyRecord {
+  /** Number of the record, from 1. */
+  readonly n: number;
+  /** Number of the request that it belongs to. */
+  readonly exchange: number;
+  /** Milliseconds since the Unix epoch. */
+  readonly at: number;
+}
+
+/** A request was sent. */
+export interface RequestRecord extends AnyRecord {
+  readonly kind: "request";
+  /** `AgentEntry.id`. */
+  readonly agent: string;
+  readonly method: string;
+  readonly url: string;
+  readonly headers: HeaderList;
+  readonly body: CapturedBody;
+  /** The operation of 1.0 where the console knows it, such as `SendMessage`. */
+  readonly operation?: string;
+}
+
+/** The head of a response arrived. */
+export interface ResponseRecord extends AnyRecord {
+  readonly kind: "response";
+  readonly status: number;
+  readonly headers: HeaderList;
+}
+
+/** A part of a body arrived: the whole body, or an event of a stream. */
+export interface PieceRecord extends AnyRecord {
+  readonly kind: "piece";
+  readonly body: CapturedBody;
+}
+
+/** The exchange is over. */
+export interface EndRecord extends AnyRecord {
+  readonly kind: "end";
+  /** Why it failed. Absent: it was complete. */
+  readonly error?: string;
+}
+
+/** Names in lower case, with their values in the order in which they were sent. */
+export type HeaderList = readonly (readonly [name: string, value: string])[];
+
+/** Bytes of a body. */
+export interface CapturedBody {
+  /** All of them, though `text` may have less. */
+  readonly bytes: number;
+  /** As UTF-8. Cut off at 1 MiB. */
+  readonly text: string;
+}

@@ -1,0 +1,15 @@
+export { consoleRoutes, type ConsoleOptions } from "./console.ts";
+export { openInspector, type Inspector, type InspectorOptions, type OpenOptions } from "./inspector.ts";
+export type { WireLog } from "./wire-log.ts";
+export type {
+  AgentEntry,
+  CapturedBody,
+  ConnectRequest,
+  EndRecord,
+  HeaderList,
+  PieceRecord,
+  RawRequest,
+  RequestRecord,
+  ResponseRecord,
+  WireRecord,
+} from "./api.ts";

@@ -1,0 +1,113 @@
+import { A2AError, type Client, type ConnectOptions, type FetchLike } from "@parley/a2a/internal/client/index";
+import type { AgentCard } from "@parley/a2a/internal/model/index";
+import type { HostedService } from "@parley/server";
+import type { AgentEntry, Binding, ConnectRequest, RawRequest } from "./api.ts";
+import { recordingCalls, recordingFetch, type Secrets } from "./recording.ts";
+import { WireLog } from "./wire-log.ts";
+
+/** How an inspector reaches agents. */
+export interface InspectorOptions {
+  /**
+   * Connects to an agent, with the credentials that the user has for it. Pass `given` to `connect()`: it records what goes over the wire.
+   */
+  open(url: string, given: OpenOptions): Promise<Client>;
+  /** Sends requests as they are. Default: the `fetch` of the runtime. */
+  readonly fetch?: FetchLike;
+  /** Serves an agent on the console's own origin, so that the application in the browser can call it. */
+  readonly mounts: {
+    add(service: HostedService): void;
+    remove(path: string): Promise<void>;
+  };
+}
+
+/** What `InspectorOptions.open` has to pass to `connect()`. */
+export interface OpenOptions extends Pick<ConnectOptions, "fetch" | "interceptors"> {
+  readonly binding?: Binding;
+  readonly headers: Readonly<Record<string, string>>;
+}
+
+/** Agents that the user of a console has connected to, and what went over the wire to them. */
+export interface Inspector {
+  readonly log: WireLog;
+  agents(): readonly AgentEntry[];
+  connect(request: ConnectRequest): Promise<AgentEntry>;
+  disconnect(id: string): Promise<void>;
+  /** Sends a request as it is. Resolves once its answer was read to its end. */
+  send(request: RawRequest): Promise<void>;
+}
+
+/** Maximum agents that are connected at a time. */
+const maxAgents = 64;
+
+interface Connected {
+  readonly entry: AgentEntry;
+  readonly fetch: FetchLike;
+}
+
+/** Makes an inspector. It connects to nothing by itself. */
+export function openInspector(options: InspectorOptions): Inspector {
+  const { mounts, fetch = (url, init) => globalThis.fetch(url, init) } = options;
+  const log = new WireLog();
+  const connected = new Map<string, Connected>();
+  let last = 0;
+
+  async function connect({ url, binding, headers = {} }: ConnectRequest): Promise<AgentEntry> {
+    if (connected.size >= maxAgents)
+      throw new A2AError("TooManyRequests", `${maxAgents} agents are connected; disconnect one first`);
+    const id = `a${++last}`;
+    let secrets = secretsOf(headers);
+    let chosen = { url };
+    const recording = recordingFetch(log, id, fetch, () => secrets);
+    const client = await options.open(url, {
+      fetch: recording,
+      headers,
+      interceptors: binding === "GRPC" ? [recordingCalls(log, id, () => chosen)] : [],
+      ...(binding !== undefined && { binding }),
+    });
+    const { card, service } = client;
+    secrets = secretsOf(headers, card);
+    chosen = client.chosen;
+    const { protocolBinding, protocolVersion } = client.chosen;
+    const path = `/agents/${id}`;
+    mounts.add({ service, card: hostedCard(card), path });
+    const entry: AgentEntry = { id, url, path, binding: protocolBinding, version: protocolVersion, card };
+    connected.set(id, { entry, fetch: recording });
+    return entry;
+  }
+
+  return {
+    log,
+    agents: () => [...connected.values()].map(({ entry }) => entry),
+    connect,
+    async disconnect(id) {
+      const found = connected.get(id);
+      connected.delete(id);
+      if (found !== undefined) await mounts.remove(found.entry.path);
+    },
+    async send({ agent, method, url, headers, body }) {
+      const found = connected.get(agent);
+      if (found === undefined) throw new A2AError("InvalidParams", `No agent ${JSON.stringify(agent)} is connected`);
+      const init = { method, headers, signal: AbortSignal.timeout(60_000), redirect: "manual" as const };
+      const response = await found.fetch(url, { ...init, ...(body !== undefined && { body }) });
+      await response.arrayBuffer();
+    },
+  };
+}
+
+/** The card as the console serves it: without addresses, signatures and security, which are those of the agent itself. */
+function hostedCard({ name, description, version, skills, capabilities, ...card }: AgentCard): HostedService["card"] {
+  const { defaultInputModes, defaultOutputModes } = card;
+  const { streaming = false, pushNotifications = false, extensions = [] } = capabilities;
+  const hosted = { streaming, pushNotifications, extensions: extensions.map((one) => ({ ...one, required: false })) };
+  return { name, description, version, skills, defaultInputModes, defaultOutputModes, capabilities: hosted };
+}
+
+/** What must not be shown: headers that the user typed, and API keys by the names that the card has for them. */
+function secretsOf(headers: Readonly<Record<string, string>>, card?: AgentCard): Secrets {
+  const keys = Object.values(card?.securitySchemes ?? {}).flatMap(({ apiKeySecurityScheme: key }) => key ?? []);
+  const named = (location: string): string[] => keys.flatMap((key) => (key.location === location ? [key.name] : []));
+  return {
+    headers: new Set([...Object.keys(headers), ...named("header")].map((name) => name.toLowerCase())),
+    parameters: new Set(named("query")),
+  };
+}

@@ -1,0 +1,207 @@
+import type { FetchInit, FetchLike } from "@parley/a2a/internal/client/index";
+import type { Interceptor } from "@parley/a2a/internal/protocol/index";
+import type { CapturedBody, HeaderList } from "./api.ts";
+import type { WireLog } from "./wire-log.ts";
+
+/* What sends requests and writes them into the log of the wire. */
+
+/** Maximum characters of a body in the log. */
+const maxText = 1 << 20;
+
+/** Headers whose values are secrets, besides those that the schemes of a card name. */
+const secretHeaders = /^(?:authorization|proxy-authorization|cookie|set-cookie|dpop|x-api-key)$|token|secret|password/;
+
+/** How secrets are told apart from what may be shown. */
+export interface Secrets {
+  /** Further names of headers, in lower case, such as those of the API keys of a card. */
+  readonly headers?: ReadonlySet<string>;
+  /** Names of parameters in a query. */
+  readonly parameters?: ReadonlySet<string>;
+}
+
+/** A fetch that writes requests and responses into the log, with secrets masked. `secrets` is called for each request. */
+export function recordingFetch(log: WireLog, agent: string, fetch: FetchLike, secrets: () => Secrets): FetchLike {
+  return async (url, init) => {
+    const exchange = log.nextExchange();
+    const hidden = secrets();
+    log.add({ kind: "request", exchange, agent, ...requestOf(url, init, hidden) });
+    try {
+      const response = await fetch(url, init);
+      const headers = masked([...response.headers], hidden);
+      log.add({ kind: "response", exchange, status: response.status, headers });
+      return withBody(response, new BodyRecorder(log, exchange, response));
+    } catch (thrown) {
+      log.add({ kind: "end", exchange, error: messageOf(thrown) });
+      throw thrown;
+    }
+  };
+}
+
+function requestOf(url: string, { method, headers, body }: FetchInit, hidden: Secrets) {
+  const text = typeof body === "string" ? body : new TextDecoder().decode(body);
+  const bytes = typeof body === "string" ? Buffer.byteLength(body) : (body?.byteLength ?? 0);
+  return { method, url: maskedUrl(url, hidden), headers: masked(Object.entries(headers), hidden), body: captured(text, bytes) };
+}
+
+/** The same response. Its body is recorded as it is read. */
+function withBody(response: Response, recorder: BodyRecorder): Response {
+  const { status, statusText, headers, url, redirected } = response;
+  if (response.body === null) {
+    recorder.end();
+    return response;
+  }
+  const reader = response.body.getReader();
+  const body = new ReadableStream<Uint8Array>(
+    {
+      async pull(controller) {
+        try {
+          const { done, value } = await reader.read();
+          if (value !== undefined) {
+            recorder.push(value);
+            controller.enqueue(value);
+          }
+          if (!done) return;
+          recorder.end();
+          controller.close();
+        } catch (thrown) {
+          recorder.end(messageOf(thrown));
+          controller.error(thrown);
+        }
+      },
+      async cancel(reason) {
+        recorder.end();
+        await reader.cancel(reason);
+      },
+    },
+    { highWaterMark: 0 },
+  );
+  const copy = new Response(body, { status, statusText, headers });
+  Object.defineProperties(copy, { url: { value: url }, redirected: { value: redirected } });
+  return copy;
+}
+
+/** Records the body of a response: each event of a stream for itself, any other body as a whole. */
+class BodyRecorder {
+  readonly #log: WireLog;
+  readonly #exchange: number;
+  readonly #isStream: boolean;
+  readonly #decoder = new TextDecoder();
+  #text = "";
+  #bytes = 0;
+
+  constructor(log: WireLog, exchange: number, { headers }: Response) {
+    this.#log = log;
+    this.#exchange = exchange;
+    this.#isStream = headers.get("content-type")?.startsWith("text/event-stream") === true;
+  }
+
+  push(piece: Uint8Array): void {
+    this.#bytes += piece.byteLength;
+    const text = this.#decoder.decode(piece, { stream: true });
+    if (!this.#isStream) {
+      if (this.#text.length < maxText) this.#text += text;
+      return;
+    }
+    const events = (this.#text + text).split(/(?<=\r?\n\r?\n|\r\r)/);
+    const last = events.at(-1) ?? "";
+    const complete = /(?:\n\r?\n|\r\r)$/.test(last);
+    this.#text = complete ? "" : (events.pop() ?? "");
+    for (const event of events) this.#add(event, Buffer.byteLength(event));
+    if (this.#text.length > maxText) this.#flush();
+  }
+
+  end(error?: string): void {
+    if (this.#text !== "") this.#flush();
+    this.#log.add({ kind: "end", exchange: this.#exchange, ...(error !== undefined && { error }) });
+  }
+
+  #flush(): void {
+    this.#add(this.#text, this.#isStream ? Buffer.byteLength(this.#text) : this.#bytes);
+    this.#text = "";
+  }
+
+  #add(text: string, bytes: number): void {
+    this.#log.add({ kind: "piece", exchange: this.#exchange, body: captured(text, bytes) });
+  }
+}
+
+/** Records calls whose bytes no fetch sees, such as those over gRPC, as JSON of A2A 1.0. */
+export function recordingCalls(log: WireLog, agent: string, target: () => { readonly url: string }): Interceptor {
+  const begin = (operation: string, request: unknown): number => {
+    const exchange = log.nextExchange();
+    const text = JSON.stringify(request) ?? "";
+    const body = captured(text, Buffer.byteLength(text));
+    log.add({ kind: "request", exchange, agent, method: operation, url: target().url, headers: [], body, operation });
+    return exchange;
+  };
+  const piece = (exchange: number, json: string): void =>
+    log.add({ kind: "piece", exchange, body: captured(json, Buffer.byteLength(json)) });
+  const failed = (exchange: number, thrown: unknown): void =>
+    log.add({ kind: "end", exchange, error: messageOf(thrown) });
+  return (next) => ({
+    async call(operation, request, context) {
+      const exchange = begin(operation, request);
+      try {
+        const reply = await next.call(operation, request, context);
+        piece(exchange, reply.payload.json);
+        log.add({ kind: "end", exchange });
+        return reply;
+      } catch (thrown) {
+        failed(exchange, thrown);
+        throw thrown;
+      }
+    },
+    async stream(operation, request, context) {
+      const exchange = begin(operation, request);
+      try {
+        const reply = await next.stream(operation, request, context);
+        return { ...reply, batches: seen(reply.batches) };
+      } catch (thrown) {
+        failed(exchange, thrown);
+        throw thrown;
+      }
+      async function* seen<Item extends { readonly payload: { readonly json: string } }>(
+        batches: AsyncIterable<readonly Item[]>,
+      ): AsyncGenerator<readonly Item[], void, void> {
+        try {
+          for await (const batch of batches) {
+            for (const { payload } of batch) piece(exchange, payload.json);
+            yield batch;
+          }
+          log.add({ kind: "end", exchange });
+        } catch (thrown) {
+          failed(exchange, thrown);
+          throw thrown;
+        }
+      }
+    },
+  });
+}
+
+function masked(headers: HeaderList, { headers: names }: Secrets): HeaderList {
+  return headers.map(([name, value]) => {
+    const isSecret = secretHeaders.test(name.toLowerCase()) || names?.has(name.toLowerCase()) === true;
+    return [name, isSecret ? mask(value) : value] as const;
+  });
+}
+
+/** Keeps the scheme of `Authorization`, which is no secret and often what is wrong. */
+function mask(value: string): string {
+  const [, scheme] = /^(\w+) \S/.exec(value) ?? [];
+  return scheme === undefined ? "•••" : `${scheme} •••`;
+}
+
+function maskedUrl(url: string, { parameters }: Secrets): string {
+  if (parameters === undefined || parameters.size === 0 || !URL.canParse(url)) return url;
+  const parsed = new URL(url);
+  for (const name of parameters) if (parsed.searchParams.has(name)) parsed.searchParams.set(name, "•••");
+  return parsed.href;
+}
+
+function captured(text: string, bytes: number): CapturedBody {
+  return { bytes, text: text.length > maxText ? text.slice(0, maxText) : text };
+}
+
+function messageOf(thrown: unknown): string {
+  return thrown instanceof Error ? thrown.message : String(thrown);
+}

@@ -1,0 +1,82 @@
+import type { HeaderList, WireRecord } from "./api.ts";
+
+/** A record without what the log adds. */
+type NewRecord = WireRecord extends infer One ? (One extends WireRecord ? Omit<One, "n" | "at"> : never) : never;
+
+/** Characters that a record is counted with, besides its texts. */
+const overhead = 200;
+
+/** What went over the wire: the newest records, up to a number of characters. */
+export class WireLog {
+  readonly #limit: number;
+  readonly #records: { readonly record: WireRecord; readonly size: number }[] = [];
+  readonly #readers = new Set<() => void>();
+  #size = 0;
+  #last = 0;
+  #exchanges = 0;
+
+  /** @param limit - Characters of all records. Default 32 Mi. */
+  constructor(limit: number = 32 << 20) {
+    this.#limit = limit;
+  }
+
+  /** A number for the next request. */
+  nextExchange(): number {
+    return ++this.#exchanges;
+  }
+
+  add(given: NewRecord): void {
+    const record = { ...given, n: ++this.#last, at: Date.now() };
+    const size = overhead + sizeOf(record);
+    this.#records.push({ record, size });
+    this.#size += size;
+    while (this.#size > this.#limit && this.#records.length > 1) this.#size -= this.#records.shift()?.size ?? 0;
+    for (const wake of this.#readers) wake();
+  }
+
+  /** The records after a number, as lines of JSON, and then those to come, until `signal` is aborted. */
+  lines(after: number, signal: AbortSignal): ReadableStream<Uint8Array> {
+    let next = after + 1;
+    const encoder = new TextEncoder();
+    return new ReadableStream<Uint8Array>(
+      {
+        pull: async (controller) => {
+          const [first] = this.#records;
+          if (first !== undefined && next < first.record.n) next = first.record.n;
+          if (next > this.#last) await this.#grown(signal);
+          if (signal.aborted) return controller.close();
+          const at = next - (this.#records[0]?.record.n ?? next);
+          const { record } = this.#records[at] ?? {};
+          if (record === undefined) return;
+          next = record.n + 1;
+          controller.enqueue(encoder.encode(`${JSON.stringify(record)}\n`));
+        },
+      },
+      { highWaterMark: 0 },
+    );
+  }
+
+  #grown(signal: AbortSignal): Promise<void> {
+    return new Promise((resolve) => {
+      const wake = (): void => {
+        this.#readers.delete(wake);
+        signal.removeEventListener("abort", wake);
+        resolve();
+      };
+      this.#readers.add(wake);
+      signal.addEventListener("abort", wake);
+      if (signal.aborted) wake();
+    });
+  }
+}
+
+function sizeOf(record: WireRecord): number {
+  if (record.kind === "request") return record.url.length + headersSize(record.headers) + record.body.text.length;
+  if (record.kind === "response") return headersSize(record.headers);
+  if (record.kind === "piece") return record.body.text.length;
+  return record.error?.length ?? 0;
+}
+
+function headersSize(headers: HeaderList): number {
+  return headers.reduce((sum, [name, value]) => sum + name.length + value.length, 0);
+}

@@ -1,0 +1,18 @@
+import { defineConfig } from "vite";
+
+// The application of the console: `vite build` in this folder writes it to dist/app.
+export default defineConfig({
+  root: "app",
+  base: "./",
+  // The sources of the packages, so that no other build comes first.
+  resolve: { conditions: ["@parley/source", "browser", "module", "import", "default"] },
+  oxc: { jsx: { runtime: "automatic", importSource: "preact" } },
+  build: {
+    outDir: "../dist/app",
+    emptyOutDir: true,
+    target: "es2023",
+    modulePreload: { polyfill: false },
+    // An address with `data:` is not allowed by the policy of the page.
+    assetsInlineLimit: 0,
+  },
+});
