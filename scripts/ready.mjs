@@ -65,10 +65,10 @@ async function build(projects) {
 
 /** The application of the console, unless it is newer than its sources. */
 async function buildConsole() {
-  const folder = join(root, "packages", "console");
-  const built = join(folder, "dist", "app", "index.html");
-  const sources = readdirSync(join(folder, "app"), { recursive: true, encoding: "utf8" });
-  const changed = sources.map((name) => statSync(join(folder, "app", name)).mtimeMs);
+  const folder = join(root, "packages", "console", "app");
+  const built = join(folder, "..", "dist", "app", "index.html");
+  const sources = readdirSync(folder, { recursive: true, encoding: "utf8" });
+  const changed = sources.map((name) => statSync(join(folder, name)).mtimeMs);
   if (existsSync(built) && statSync(built).mtimeMs > Math.max(...changed)) return;
   const vite = join(root, "node_modules", "vite", "bin", "vite.js");
   const code = await run(process.execPath, [vite, "build", folder, "--logLevel", "warn"]);

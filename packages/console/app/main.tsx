@@ -2,14 +2,18 @@ import { signal } from "@preact/signals";
 import { render } from "preact";
 import { useEffect } from "preact/hooks";
 import { lazily } from "./lazy.tsx";
-import { linkTo, route, screens } from "./route.ts";
+import { linkTo, route, screens, type Screen } from "./route.ts";
 import { Agents } from "./screens/agents.tsx";
 import { Talk } from "./screens/talk.tsx";
+import { Tasks } from "./screens/tasks.tsx";
 import { Wire } from "./screens/wire.tsx";
 import { agentOf, agents, loadSession, session } from "./server.ts";
 import { followWire } from "./wire.ts";
 
+const names: Readonly<Record<Screen, string>> = { talk: "Talk", tasks: "Tasks", inbox: "Inbox", timeline: "Timeline", wire: "Wire", card: "Card" };
+
 const Card = lazily(async () => (await import("./screens/card.tsx")).Card);
+const Timeline = lazily(async () => (await import("./screens/timeline.tsx")).Timeline);
 
 const problem = signal("");
 
@@ -37,12 +41,15 @@ function App() {
               href={linkTo({ screen: name, ...(agent !== undefined && { agent: agent.id }) })}
               aria-current={name === screen ? "page" : undefined}
             >
-              {{ talk: "Talk", wire: "Wire", card: "Card" }[name]}
+              {names[name]}
             </a>
           ))}
         </nav>
-        {screen === "wire" && <Wire agent={agent?.id} />}
-        {screen !== "wire" && agent === undefined && <p class="quiet empty">Connect to an agent to talk to it.</p>}
+        {screen === "timeline" && <Timeline agent={id} task={route.value.item} />}
+        {screen === "wire" && <Wire agent={id} />}
+        {screen === "tasks" && <Tasks agents={id === undefined ? agents.value : agent === undefined ? [] : [agent]} screen="tasks" />}
+        {screen === "inbox" && <Tasks agents={agents.value} screen="inbox" />}
+        {(screen === "talk" || screen === "card") && agent === undefined && <p class="quiet empty">Connect to an agent to talk to it.</p>}
         {screen === "talk" && agent !== undefined && <Talk key={agent.id} agent={agent} />}
         {screen === "card" && agent !== undefined && <Card agent={agent} />}
       </main>

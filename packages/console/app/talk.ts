@@ -36,7 +36,7 @@ export interface FailedEntry {
 const clients = new Map<string, Promise<Client>>();
 
 /** The client of an agent. It calls the agent by way of the console's server. */
-function clientOf({ id, path }: AgentEntry): Promise<Client> {
+export function clientOf({ id, path }: AgentEntry): Promise<Client> {
   const known = clients.get(id);
   if (known !== undefined) return known;
   const opened = connectJsonRpc(new URL(path, location.origin).href, { headers: ownHeaders });

@@ -25,7 +25,12 @@ export function Agents() {
           </li>
         ))}
       </ul>
-      {session.value?.mode === "inspect" && <Connect />}
+      {session.value?.mode === "inspect" && (
+        <details class="add" open={agents.value.length === 0}>
+          <summary>Connect to an agent</summary>
+          <Connect />
+        </details>
+      )}
     </nav>
   );
 }
@@ -59,7 +64,6 @@ function Connect() {
   };
   return (
     <form class="connect" onSubmit={(event) => void submit(event)}>
-      <h2>Connect to an agent</h2>
       <label>
         URL
         <input name="url" type="url" required placeholder="http://localhost:4000" autocomplete="off" />

@@ -3,6 +3,8 @@ import { useSignal } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
 import type { AgentEntry } from "../../src/api.ts";
 import { Content } from "../parts/content.tsx";
+import { Results, State } from "../parts/task.tsx";
+import { linkTo } from "../route.ts";
 import { Chat, type Entry } from "../talk.ts";
 
 /** The conversations of each agent, for as long as the page is open. */
@@ -64,7 +66,7 @@ function Pane({ chat, title, onAdd, onClose }: PaneProps) {
       <div class="entries" role="log" aria-live="polite" tabIndex={0}>
         {entries.length === 0 && <Examples chat={chat} />}
         {entries.map((entry, at) => (
-          <EntryView key={at} entry={entry} />
+          <EntryView key={at} entry={entry} agent={chat.agent} />
         ))}
         <div ref={end} />
       </div>
@@ -89,7 +91,7 @@ function Examples({ chat }: { readonly chat: Chat }) {
   );
 }
 
-function EntryView({ entry }: { readonly entry: Entry }) {
+function EntryView({ entry, agent }: { readonly entry: Entry; readonly agent: AgentEntry }) {
   if (entry.kind === "failed") {
     return (
       <p class="problem" role="alert">
@@ -105,28 +107,18 @@ function EntryView({ entry }: { readonly entry: Entry }) {
     );
   }
   const { task, running } = entry;
-  const { state, message } = task.status;
   return (
     <article class="reply" dir="auto">
-      <p class="status" data-state={state}>
-        {stateText(state)}
-        <span class="quiet"> {task.id}</span>
+      <p>
+        <State state={task.status.state} />
+        <a class="quiet" href={linkTo({ screen: "tasks", agent: agent.id, item: task.id })}>
+          {task.id}
+        </a>
       </p>
-      {(task.artifacts ?? []).map(({ artifactId, name, parts }) => (
-        <section key={artifactId} class="artifact">
-          {name !== undefined && <h2 dir="auto">{name}</h2>}
-          <Content parts={parts} />
-        </section>
-      ))}
-      {message !== undefined && <Content parts={message.parts} />}
+      <Results task={task} />
       {running && <p class="quiet">…</p>}
     </article>
   );
-}
-
-/** `TASK_STATE_INPUT_REQUIRED` is `input required`. */
-function stateText(state: string): string {
-  return state.replace(/^TASK_STATE_/, "").toLowerCase().replaceAll("_", " ");
 }
 
 /** Where the user writes. */

@@ -11,7 +11,7 @@ export function Wire({ agent }: { readonly agent: string | undefined }) {
   const found = exchanges.value.filter((one) => matches(one, agent, filter.value)).toReversed();
   const chosen = exchanges.value.find(({ request }) => String(request.exchange) === route.value.item);
   return (
-    <div class="wire">
+    <div class="split">
       <section class="list" aria-label="Requests">
         <header>
           <input

@@ -1,8 +1,7 @@
 import { defineConfig } from "vite";
 
-// The application of the console: `vite build` in this folder writes it to dist/app.
+// The application of the console: `vite build packages/console/app` writes it to dist/app.
 export default defineConfig({
-  root: "app",
   base: "./",
   // The sources of the packages, so that no other build comes first.
   resolve: { conditions: ["@parley/source", "browser", "module", "import", "default"] },

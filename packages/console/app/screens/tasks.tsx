@@ -1,0 +1,199 @@
+import type { Client, Task, TaskSnapshot, WatchedTask } from "@parley/a2a";
+import { useSignal } from "@preact/signals";
+import { useEffect, useMemo } from "preact/hooks";
+import type { AgentEntry } from "../../src/api.ts";
+import { Content } from "../parts/content.tsx";
+import { Results, State } from "../parts/task.tsx";
+import { linkTo, route, type Screen } from "../route.ts";
+import { TaskList, waiting, watchTask, type ListedTask } from "../tasks.ts";
+
+interface TasksProps {
+  readonly agents: readonly AgentEntry[];
+  /** `inbox`: only tasks that wait for the user. */
+  readonly screen: Extract<Screen, "tasks" | "inbox">;
+}
+
+/** Tasks of the user, beside the one that is chosen. */
+export function Tasks({ agents, screen }: TasksProps) {
+  const { agent: agentId, item } = route.value;
+  const ids = agents.map(({ id }) => id).join();
+  const list = useMemo(() => new TaskList(agents, screen === "inbox" ? waiting : []), [ids, screen]);
+  useEffect(() => list.follow(), [list]);
+  const filter = useSignal("");
+  const found = (list.tasks.value ?? []).filter(({ task }) => holds(task, filter.value));
+  const chosen = agents.find(({ id }) => id === agentId);
+  return (
+    <div class="split">
+      <section class="list" aria-label={screen === "inbox" ? "Questions" : "Tasks"}>
+        <header>
+          <input
+            type="search"
+            placeholder="Filter"
+            aria-label="Filter"
+            value={filter.value}
+            onInput={({ currentTarget }) => (filter.value = currentTarget.value)}
+          />
+        </header>
+        {list.problem.value !== "" && (
+          <p class="problem" role="status">
+            {list.problem.value}
+          </p>
+        )}
+        {list.tasks.value !== undefined && found.length === 0 && (
+          <p class="quiet empty">{screen === "inbox" ? "No task waits for you." : "There are no tasks."}</p>
+        )}
+        <ol>
+          {found.map((one) => (
+            <Row key={`${one.agent.id} ${one.task.id}`} listed={one} screen={screen} isChosen={one.task.id === item} />
+          ))}
+        </ol>
+      </section>
+      {chosen === undefined || item === undefined ? (
+        <p class="quiet empty">Choose a task to see what it does.</p>
+      ) : (
+        <TaskDetail key={`${chosen.id} ${item}`} agent={chosen} id={item} />
+      )}
+    </div>
+  );
+}
+
+function holds({ id, contextId = "", status }: Task, filter: string): boolean {
+  const wanted = filter.toLowerCase();
+  const texts = [id, contextId, status.state, ...(status.message?.parts ?? []).map(({ text = "" }) => text)];
+  return texts.some((text) => text.toLowerCase().includes(wanted));
+}
+
+interface RowProps {
+  readonly listed: ListedTask;
+  readonly screen: Screen;
+  readonly isChosen: boolean;
+}
+
+function Row({ listed: { agent, task }, screen, isChosen }: RowProps) {
+  const said = task.status.message?.parts.find(({ text }) => text !== undefined)?.text;
+  return (
+    <li>
+      <a
+        class="task"
+        href={linkTo({ screen, agent: agent.id, item: task.id })}
+        aria-current={isChosen ? "true" : undefined}
+      >
+        <State state={task.status.state} />
+        <span class="clip" dir="auto">
+          {said ?? task.id}
+        </span>
+        <span class="quiet">
+          {agent.card.name} · {timeText(task.status.timestamp)}
+        </span>
+      </a>
+    </li>
+  );
+}
+
+function timeText(timestamp: string | undefined): string {
+  return timestamp === undefined ? "" : new Date(timestamp).toLocaleString();
+}
+
+/** A task as it grows, with what its user can do. */
+function TaskDetail({ agent, id }: { readonly agent: AgentEntry; readonly id: string }) {
+  const opened = useSignal<{ readonly client: Client; readonly watched: WatchedTask } | undefined>(undefined);
+  const snapshot = useSignal<TaskSnapshot | undefined>(undefined);
+  const problem = useSignal("");
+  const attempt = async (work: () => Promise<unknown>): Promise<void> => {
+    problem.value = "";
+    try {
+      await work();
+    } catch (thrown) {
+      problem.value = thrown instanceof Error ? thrown.message : String(thrown);
+    }
+  };
+  useEffect(() => {
+    let leave = (): void => {};
+    let gone = false;
+    void attempt(async () => {
+      const found = await watchTask(agent, id);
+      if (gone) return;
+      opened.value = found;
+      leave = found.watched.subscribe(() => (snapshot.value = found.watched.getSnapshot()));
+    });
+    return () => {
+      gone = true;
+      leave();
+    };
+  }, [agent.id, id]);
+  const task = snapshot.value?.task;
+  const error = problem.value === "" ? snapshot.value?.error?.message : problem.value;
+  return (
+    <section class="detail" aria-label="Task" tabIndex={0}>
+      <header>
+        <h1>{id}</h1>
+        {task !== undefined && !ended(task) && (
+          <button type="button" class="small" onClick={() => void attempt(async () => opened.value?.client.cancelTask(id))}>
+            Cancel
+          </button>
+        )}
+      </header>
+      {error !== undefined && (
+        <p class="problem" role="alert">
+          {error}
+        </p>
+      )}
+      {task === undefined ? (
+        error === undefined && <p class="quiet">Loading …</p>
+      ) : (
+        <>
+          <p>
+            <State state={task.status.state} />
+            <span class="quiet">
+              {" "}
+              {timeText(task.status.timestamp)} · context {task.contextId}
+            </span>
+          </p>
+          {(task.history ?? []).map(({ messageId, role, parts }) => (
+            <article key={messageId} class={role === "ROLE_USER" ? "sent" : "reply"} dir="auto">
+              <Content parts={parts} />
+            </article>
+          ))}
+          <Results task={task} />
+          {waiting.includes(task.status.state) && opened.value !== undefined && (
+            <Answer onAnswer={(text) => attempt(async () => answer(opened.value?.client, task, text))} />
+          )}
+        </>
+      )}
+    </section>
+  );
+}
+
+async function answer(client: Client | undefined, task: Task, text: string): Promise<void> {
+  const { id: taskId, contextId } = task;
+  const message = { parts: [{ text }], taskId, ...(contextId !== undefined && { contextId }) };
+  await client?.sendMessage({ message, configuration: { returnImmediately: true } });
+}
+
+function ended({ status }: Task): boolean {
+  return /_(?:COMPLETED|FAILED|CANCELED|REJECTED)$/.test(status.state);
+}
+
+/** Answers the question of a task. */
+function Answer({ onAnswer }: { readonly onAnswer: (text: string) => Promise<void> }) {
+  const text = useSignal("");
+  return (
+    <form
+      class="composer"
+      onSubmit={(event) => {
+        event.preventDefault();
+        if (text.value !== "") void onAnswer(text.value).then(() => (text.value = ""));
+      }}
+    >
+      <textarea
+        rows={2}
+        aria-label="Answer"
+        placeholder="Answer"
+        dir="auto"
+        value={text.value}
+        onInput={({ currentTarget }) => (text.value = currentTarget.value)}
+      />
+      <button type="submit">Answer</button>
+    </form>
+  );
+}

@@ -1,0 +1,73 @@
+import { signal, type Signal } from "@preact/signals";
+import type { Client, Task, WatchedTask } from "@parley/a2a";
+import { systemClock } from "@parley/a2a/internal/base/index";
+// The small client of `connectJsonRpc()` has no method for it.
+import { watchTask as watch } from "@parley/a2a/internal/client/watch";
+import type { AgentEntry } from "../src/api.ts";
+import { clientOf } from "./talk.ts";
+
+/** States in which a task waits for its user. */
+export const waiting: readonly Task["status"]["state"][] = ["TASK_STATE_INPUT_REQUIRED", "TASK_STATE_AUTH_REQUIRED"];
+
+/** A task and the agent that has it. */
+export interface ListedTask {
+  readonly agent: AgentEntry;
+  readonly task: Task;
+}
+
+/** A list of tasks of some agents, newest first, that is read again while it is shown. */
+export class TaskList {
+  readonly tasks: Signal<readonly ListedTask[] | undefined> = signal(undefined);
+  readonly problem: Signal<string> = signal("");
+  readonly #agents: readonly AgentEntry[];
+  readonly #states: readonly (Task["status"]["state"] | undefined)[];
+  readonly #limit: number;
+
+  /** @param states - Only tasks in these states. Empty: in any. */
+  constructor(agents: readonly AgentEntry[], states: readonly Task["status"]["state"][], limit: number = 50) {
+    this.#agents = agents;
+    this.#states = states.length === 0 ? [undefined] : states;
+    this.#limit = limit;
+  }
+
+  /** Reads the list now and every few seconds. Returns a function that stops it. */
+  follow(): () => void {
+    const stop = new AbortController();
+    const run = async (): Promise<void> => {
+      while (!stop.signal.aborted) {
+        if (!document.hidden) await this.#read(stop.signal);
+        await new Promise((resolve) => setTimeout(resolve, 3_000));
+      }
+    };
+    void run();
+    return () => stop.abort();
+  }
+
+  async #read(signal: AbortSignal): Promise<void> {
+    try {
+      const lists = await Promise.all(this.#agents.map((agent) => this.#of(agent, signal)));
+      if (signal.aborted) return;
+      const timeOf = ({ task }: ListedTask): string => task.status.timestamp ?? "";
+      this.tasks.value = lists.flat().sort((a, b) => (timeOf(a) < timeOf(b) ? 1 : -1));
+      this.problem.value = "";
+    } catch (thrown) {
+      if (!signal.aborted) this.problem.value = thrown instanceof Error ? thrown.message : String(thrown);
+    }
+  }
+
+  async #of(agent: AgentEntry, signal: AbortSignal): Promise<readonly ListedTask[]> {
+    const client = await clientOf(agent);
+    const pages = await Promise.all(
+      this.#states.map((status) =>
+        client.listTasks({ pageSize: this.#limit, ...(status !== undefined && { status }) }, { signal }),
+      ),
+    );
+    return pages.flatMap(({ tasks }) => tasks.map((task) => ({ agent, task })));
+  }
+}
+
+/** A task, with all that happens to it. */
+export async function watchTask(agent: AgentEntry, id: string): Promise<{ client: Client; watched: WatchedTask }> {
+  const client = await clientOf(agent);
+  return { client, watched: watch(client, id, {}, { card: client.card, clock: systemClock }) };
+}

@@ -1,0 +1,144 @@
+import type { Exchange } from "../wire.ts";
+
+/* What a timeline shows: spans of time in lanes. */
+
+/** Decides the colour. */
+export type SpanKind = "call" | "failed" | "status" | "artifact" | "message" | "run" | "step" | "wait" | "webhook";
+
+/** Something that happened. */
+export interface Span {
+  /** Milliseconds since the Unix epoch. */
+  readonly start: number;
+  /** Equal to `start` for what has no duration. */
+  readonly end: number;
+  readonly label: string;
+  readonly kind: SpanKind;
+  /** The bytes, as they are shown when it is chosen. */
+  readonly detail: () => string;
+}
+
+/** Spans of one kind of thing, in the order of their starts. */
+export interface Lane {
+  readonly name: string;
+  readonly spans: readonly Span[];
+}
+
+/** The lanes of what went over the wire. `task`: only what names this task. */
+export function lanesOf(exchanges: readonly Exchange[], task: string | undefined, now: number): readonly Lane[] {
+  const lanes = new Map<string, Span[]>();
+  const add = (name: string, span: Span): void => {
+    const spans = lanes.get(name) ?? [];
+    lanes.set(name, spans);
+    spans.push(span);
+  };
+  for (const exchange of exchanges) {
+    const events = eventsOf(exchange);
+    const isOfTask = task === undefined || exchange.request.body.text.includes(task) || events.some((one) => one.task === task);
+    if (!isOfTask) continue;
+    add("Calls", callOf(exchange, now));
+    for (const { lane, task: own, ...span } of events) {
+      if (lane !== keepAlive && (own ?? task) === (task ?? own)) add(lane, span);
+    }
+  }
+  return [...lanes].sort(byName).map(([name, spans]) => ({ name, spans: spans.sort((a, b) => a.start - b.start) }));
+}
+
+const order = ["Calls", "Status", "Messages"];
+
+function byName([a]: readonly [string, unknown], [b]: readonly [string, unknown]): number {
+  const place = (name: string): number => (order.includes(name) ? order.indexOf(name) : order.length);
+  return place(a) - place(b) || a.localeCompare(b);
+}
+
+function callOf({ request, response, ended, error }: Exchange, now: number): Span {
+  const method = /"method"\s*:\s*"([\w/]{1,60})"/.exec(request.body.text)?.[1];
+  const path = URL.canParse(request.url) ? new URL(request.url).pathname : request.url;
+  const isFailed = error !== undefined || (response !== undefined && response.status >= 400);
+  return {
+    start: request.at,
+    end: ended ?? now,
+    label: `${method ?? `${request.method} ${path}`}${error === undefined ? "" : `: ${error}`}`,
+    kind: isFailed ? "failed" : "call",
+    detail: () => request.body.text,
+  };
+}
+
+interface WireEvent extends Span {
+  readonly lane: string;
+  readonly task: string | undefined;
+}
+
+/** Events of a response that were looked at before: the pieces of an exchange only grow. */
+const seen = new WeakMap<Exchange["pieces"], WireEvent[]>();
+
+function eventsOf({ pieces }: Exchange): readonly WireEvent[] {
+  const known = seen.get(pieces) ?? [];
+  seen.set(pieces, known);
+  // Every piece has one entry, so that the next look begins after the last one.
+  for (let at = known.length; at < pieces.length; at++) {
+    const piece = pieces[at];
+    if (piece !== undefined) known.push(eventOf(piece.at, piece.body.text));
+  }
+  return known;
+}
+
+/** The lane of comments that keep a connection open. It is not shown. */
+const keepAlive = "";
+
+function eventOf(at: number, text: string): WireEvent {
+  const found = text.startsWith(":") ? commentOf() : describe(valueIn(text));
+  return { start: at, end: at, detail: () => text, ...found };
+}
+
+type Described = Pick<WireEvent, "lane" | "task" | "label" | "kind">;
+
+const commentOf = (): Described => ({ lane: keepAlive, task: undefined, label: "comment", kind: "message" });
+
+/** Says what an event is, in the form of 1.0 or of 0.3. */
+function describe(value: unknown): Described {
+  const root = membersOf(membersOf(value)["result"] ?? value);
+  const status = membersOf(root["statusUpdate"] ?? (root["kind"] === "status-update" ? root : undefined));
+  if ("status" in status) return statusOf(textOf(status["taskId"]), status["status"]);
+  const update = membersOf(root["artifactUpdate"] ?? (root["kind"] === "artifact-update" ? root : undefined));
+  if ("artifact" in update) {
+    const { name, artifactId } = membersOf(update["artifact"]);
+    const called = textOf(name) ?? textOf(artifactId) ?? "artifact";
+    return { lane: `Artifact ${called}`, task: textOf(update["taskId"]), label: called, kind: "artifact" };
+  }
+  const task = membersOf(root["task"] ?? (root["kind"] === "task" || "status" in root ? root : undefined));
+  if ("status" in task) return statusOf(textOf(task["id"]), task["status"]);
+  const message = membersOf(root["message"] ?? (root["kind"] === "message" ? root : undefined));
+  if ("parts" in message) return { lane: "Messages", task: textOf(message["taskId"]), label: "reply", kind: "message" };
+  const error = membersOf(membersOf(value)["error"]);
+  if ("message" in error) return { lane: "Errors", task: undefined, label: textOf(error["message"]) ?? "", kind: "failed" };
+  return { lane: "Answers", task: undefined, label: "answer", kind: "message" };
+}
+
+function statusOf(task: string | undefined, status: unknown): Described {
+  const state = textOf(membersOf(status)["state"]) ?? "unknown";
+  const label = state.replace(/^TASK_STATE_/, "").toLowerCase().replaceAll("_", " ");
+  return { lane: "Status", task, label, kind: /failed|rejected/i.test(state) ? "failed" : "status" };
+}
+
+/** The JSON of a body, or of the data of a server-sent event. */
+function valueIn(text: string): unknown {
+  const data = text.startsWith("{")
+    ? text
+    : text
+        .split("\n")
+        .flatMap((line) => (line.startsWith("data:") ? [line.slice(5)] : []))
+        .join("\n");
+  try {
+    return JSON.parse(data);
+  } catch {
+    return undefined;
+  }
+}
+
+function membersOf(value: unknown): Readonly<Record<string, unknown>> {
+  return typeof value === "object" && value !== null ? { ...value } : {};
+}
+
+function textOf(value: unknown): string | undefined {
+  return typeof value === "string" ? value : undefined;
+}
