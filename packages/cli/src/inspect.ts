@@ -29,11 +29,14 @@ export async function inspect(io: Io, url: string | undefined, options: InspectO
     port: options.port,
     authenticator: apiKey({ [token]: { subject: "you" } }, { header: "x-parley-console" }),
     routes: consoleRoutes({ agents: inspector }),
+    // No name but those of this machine: a page whose name resolves to it would be let in by its visitor's browser.
+    allowedHosts: [],
     logger: options.verbose === true ? "debug" : "warn",
     signals: false,
   });
   try {
-    const agent = url === undefined ? undefined : await inspector.connect({ url, ...defined({ binding: options.binding }) });
+    const agent =
+      url === undefined ? undefined : await inspector.connect({ url, ...defined({ binding: options.binding }) });
     const page = `${server.url}/console/#token=${token}${agent === undefined ? "" : `&agent=${agent.id}`}`;
     const stopped = new Promise<void>((done) => io.onInterrupt(() => done()));
     print(io, options, { url: page }, (style) => `The console is ready at ${style("cyan", page)}\n`);

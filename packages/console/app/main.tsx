@@ -10,7 +10,14 @@ import { Wire } from "./screens/wire.tsx";
 import { agentOf, agents, loadSession, session } from "./server.ts";
 import { followWire } from "./wire.ts";
 
-const names: Readonly<Record<Screen, string>> = { talk: "Talk", tasks: "Tasks", inbox: "Inbox", timeline: "Timeline", wire: "Wire", card: "Card" };
+const names: Readonly<Record<Screen, string>> = {
+  talk: "Talk",
+  tasks: "Tasks",
+  inbox: "Inbox",
+  timeline: "Timeline",
+  wire: "Wire",
+  card: "Card",
+};
 
 const Card = lazily(async () => (await import("./screens/card.tsx")).Card);
 const Timeline = lazily(async () => (await import("./screens/timeline.tsx")).Timeline);
@@ -47,9 +54,13 @@ function App() {
         </nav>
         {screen === "timeline" && <Timeline agent={id} task={route.value.item} />}
         {screen === "wire" && <Wire agent={id} />}
-        {screen === "tasks" && <Tasks agents={id === undefined ? agents.value : agent === undefined ? [] : [agent]} screen="tasks" />}
+        {screen === "tasks" && (
+          <Tasks agents={id === undefined ? agents.value : agent === undefined ? [] : [agent]} screen="tasks" />
+        )}
         {screen === "inbox" && <Tasks agents={agents.value} screen="inbox" />}
-        {(screen === "talk" || screen === "card") && agent === undefined && <p class="quiet empty">Connect to an agent to talk to it.</p>}
+        {(screen === "talk" || screen === "card") && agent === undefined && (
+          <p class="quiet empty">Connect to an agent to talk to it.</p>
+        )}
         {screen === "talk" && agent !== undefined && <Talk key={agent.id} agent={agent} />}
         {screen === "card" && agent !== undefined && <Card agent={agent} />}
       </main>

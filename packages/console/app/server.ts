@@ -41,7 +41,8 @@ async function ask(method: string, path: string, body?: object): Promise<Respons
 }
 
 async function reasonOf(response: Response): Promise<string> {
-  if (response.status === 401) return "The token of this page is no longer valid; open the URL that parley inspect printed";
+  if (response.status === 401)
+    return "The token of this page is no longer valid; open the URL that parley inspect printed";
   try {
     const { error } = (await response.json()) as { readonly error: { readonly message: string } };
     return error.message;

@@ -24,7 +24,7 @@ export const isLive = signal<boolean | undefined>(undefined);
 const maxExchanges = 2_000;
 
 /** Pieces of an exchange that the page keeps. */
-const maxPieces = 10_000;
+const maxPieces = 200_000;
 
 /** The pieces grow in place: to copy them for each piece would take quadratic time. */
 type Growing = Exchange & { readonly pieces: PieceRecord[] };

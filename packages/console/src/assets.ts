@@ -29,7 +29,8 @@ export async function asset(path: string): Promise<Response | undefined> {
   const type = /^(?:assets\/)?[\w-]+\.(\w+)$/.exec(name)?.[1];
   if (type === undefined || types[type] === undefined) return undefined;
   try {
-    const file = cache.get(name) ?? readFile(fileURLToPath(new URL(name, folder))).then((bytes) => new Uint8Array(bytes));
+    const file =
+      cache.get(name) ?? readFile(fileURLToPath(new URL(name, folder))).then((bytes) => new Uint8Array(bytes));
     cache.set(name, file);
     // Names below `assets` have a hash of their content.
     const caching = name.startsWith("assets/") ? "public, max-age=31536000, immutable" : "no-cache";

@@ -26,7 +26,8 @@ export function consoleRoutes({ path = "/console", agents }: ConsoleOptions): re
 async function application(request: Request, below: string): Promise<Response | undefined> {
   if (request.method !== "GET" && request.method !== "HEAD") return undefined;
   // Relative addresses of the page need the slash.
-  if (below === "") return new Response(null, { status: 308, headers: { location: `${new URL(request.url).pathname}/` } });
+  if (below === "")
+    return new Response(null, { status: 308, headers: { location: `${new URL(request.url).pathname}/` } });
   return asset(below);
 }
 
@@ -64,7 +65,10 @@ function sessionOf(agents: ConsoleOptions["agents"]): Session {
 
 function wire({ log }: Inspector, request: Request, closing: AbortSignal): Response {
   const after = Number(new URL(request.url).searchParams.get("after") ?? 0);
-  const body = log.lines(Number.isSafeInteger(after) && after >= 0 ? after : 0, AbortSignal.any([request.signal, closing]));
+  const body = log.lines(
+    Number.isSafeInteger(after) && after >= 0 ? after : 0,
+    AbortSignal.any([request.signal, closing]),
+  );
   return new Response(body, { headers: { "content-type": "application/x-ndjson" } });
 }
 
@@ -81,7 +85,11 @@ function connectRequest(given: unknown): ConnectRequest {
   if (typeof url !== "string" || url === "") throw invalid("url must be the URL of an agent");
   const named = bindings.find((name) => name === binding);
   if (binding !== undefined && named === undefined) throw invalid(`binding must be one of ${bindings.join(", ")}`);
-  return { url, ...(named !== undefined && { binding: named }), ...(headers !== undefined && { headers: texts(headers) }) };
+  return {
+    url,
+    ...(named !== undefined && { binding: named }),
+    ...(headers !== undefined && { headers: texts(headers) }),
+  };
 }
 
 function rawRequest(given: unknown): RawRequest {

@@ -40,7 +40,12 @@ export function recordingFetch(log: WireLog, agent: string, fetch: FetchLike, se
 function requestOf(url: string, { method, headers, body }: FetchInit, hidden: Secrets) {
   const text = typeof body === "string" ? body : new TextDecoder().decode(body);
   const bytes = typeof body === "string" ? Buffer.byteLength(body) : (body?.byteLength ?? 0);
-  return { method, url: maskedUrl(url, hidden), headers: masked(Object.entries(headers), hidden), body: captured(text, bytes) };
+  return {
+    method,
+    url: maskedUrl(url, hidden),
+    headers: masked(Object.entries(headers), hidden),
+    body: captured(text, bytes),
+  };
 }
 
 /** The same response. Its body is recorded as it is read. */

@@ -15,8 +15,8 @@ export class WireLog {
   #last = 0;
   #exchanges = 0;
 
-  /** @param limit - Characters of all records. Default 32 Mi. */
-  constructor(limit: number = 32 << 20) {
+  /** @param limit - Characters of all records. Default 64 Mi. */
+  constructor(limit: number = 64 << 20) {
     this.#limit = limit;
   }
 

@@ -282,7 +282,11 @@ export const inspect: CommandSpec = {
   summary: "Open the console: talk to agents, and see what goes over the wire",
   description:
     "Serves a web application on this machine alone, and opens it in a browser. Its URL has a token that is valid until the command ends. Agents are called with the credentials of the options, or of parley login.",
-  examples: ["parley inspect http://localhost:4000", "parley inspect", "parley inspect http://localhost:4000 --no-open"],
+  examples: [
+    "parley inspect http://localhost:4000",
+    "parley inspect",
+    "parley inspect http://localhost:4000 --no-open",
+  ],
   arguments: [someAgent],
   options: [
     option("--port <port>", "port of the console; 0 picks a free one", count(0, 65_535)).default(0),

@@ -3,7 +3,10 @@ import { Content } from "./content.tsx";
 
 /** `TASK_STATE_INPUT_REQUIRED` is `input required`. */
 export function stateText(state: string): string {
-  return state.replace(/^TASK_STATE_/, "").toLowerCase().replaceAll("_", " ");
+  return state
+    .replace(/^TASK_STATE_/, "")
+    .toLowerCase()
+    .replaceAll("_", " ");
 }
 
 export function State({ state }: { readonly state: string }) {

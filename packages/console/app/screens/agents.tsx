@@ -18,7 +18,12 @@ export function Agents() {
               </span>
             </a>
             {session.value?.mode === "inspect" && (
-              <button type="button" class="small" aria-label={`Disconnect ${card.name}`} onClick={() => void disconnect(id)}>
+              <button
+                type="button"
+                class="small"
+                aria-label={`Disconnect ${card.name}`}
+                onClick={() => void disconnect(id)}
+              >
                 ×
               </button>
             )}
@@ -53,7 +58,11 @@ function Connect() {
     problem.value = "";
     try {
       const binding = bindings.find((name) => name === text("binding"));
-      const { id } = await connectTo({ url: text("url"), ...withBinding(binding), headers: headersOf(text("headers")) });
+      const { id } = await connectTo({
+        url: text("url"),
+        ...withBinding(binding),
+        headers: headersOf(text("headers")),
+      });
       form.reset();
       go({ screen: "talk", agent: id });
     } catch (thrown) {
@@ -106,7 +115,8 @@ function headersOf(text: string): Readonly<Record<string, string>> {
   return Object.fromEntries(
     lines.map((line) => {
       const [, name, value] = /^\s*([\w!#$%&'*+.^`|~-]+)\s*:\s*(.*?)\s*$/.exec(line) ?? [];
-      if (name === undefined || value === undefined) throw new Error(`Headers are "Name: value"; got ${JSON.stringify(line)}`);
+      if (name === undefined || value === undefined)
+        throw new Error(`Headers are "Name: value"; got ${JSON.stringify(line)}`);
       return [name, value] as const;
     }),
   );

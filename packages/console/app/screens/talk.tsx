@@ -127,7 +127,10 @@ function Composer({ chat }: { readonly chat: Chat }) {
   const files = useSignal<readonly File[]>([]);
   const busy = chat.busy.value;
   const send = async (): Promise<void> => {
-    const parts = [...(text.value === "" ? [] : [{ text: text.value }]), ...(await Promise.all(files.value.map(partOf)))];
+    const parts = [
+      ...(text.value === "" ? [] : [{ text: text.value }]),
+      ...(await Promise.all(files.value.map(partOf))),
+    ];
     if (parts.length === 0 || busy) return;
     text.value = "";
     files.value = [];

@@ -128,7 +128,11 @@ function TaskDetail({ agent, id }: { readonly agent: AgentEntry; readonly id: st
       <header>
         <h1>{id}</h1>
         {task !== undefined && !ended(task) && (
-          <button type="button" class="small" onClick={() => void attempt(async () => opened.value?.client.cancelTask(id))}>
+          <button
+            type="button"
+            class="small"
+            onClick={() => void attempt(async () => opened.value?.client.cancelTask(id))}
+          >
             Cancel
           </button>
         )}

@@ -16,7 +16,12 @@ interface TimelineProps {
 export function Timeline({ agent, task }: TimelineProps) {
   const all = exchanges.value;
   const lanes = useMemo(
-    () => lanesOf(all.filter(({ request }) => (agent ?? request.agent) === request.agent), task, Date.now()),
+    () =>
+      lanesOf(
+        all.filter(({ request }) => (agent ?? request.agent) === request.agent),
+        task,
+        Date.now(),
+      ),
     [all, agent, task],
   );
   return <TimelineOf lanes={lanes} />;
@@ -33,6 +38,7 @@ export function TimelineOf({ lanes }: { readonly lanes: readonly Lane[] }) {
   return (
     <div class="timeline">
       <div class="tools">
+        <h1>Timeline</h1>
         <button type="button" class="small" onClick={() => (stretch.value = undefined)}>
           Fit
         </button>
@@ -66,9 +72,9 @@ export function TimelineOf({ lanes }: { readonly lanes: readonly Lane[] }) {
             </>
           )}
         />
-        <pre class="bytes" tabIndex={0} aria-label="Bytes">
-          {chosen.value?.detail() ?? "Choose an event to see its bytes."}
-        </pre>
+        <section class="detail" tabIndex={0} aria-label="Bytes">
+          <pre>{chosen.value?.detail() ?? "Choose an event to see its bytes."}</pre>
+        </section>
       </div>
     </div>
   );

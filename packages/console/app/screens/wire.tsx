@@ -37,7 +37,11 @@ export function Wire({ agent }: { readonly agent: string | undefined }) {
           ))}
         </ol>
       </section>
-      {chosen === undefined ? <p class="quiet empty">Choose a request to see its bytes.</p> : <Detail exchange={chosen} />}
+      {chosen === undefined ? (
+        <p class="quiet empty">Choose a request to see its bytes.</p>
+      ) : (
+        <Detail exchange={chosen} />
+      )}
     </div>
   );
 }
@@ -69,7 +73,8 @@ function Row({ exchange, agent, isChosen }: RowProps) {
           {request.method} {nameOf(exchange)}
         </span>
         <span class="quiet">
-          {ended === undefined ? "open" : `${ended - request.at} ms`} · {pieces.length > 1 && `${pieces.length} events · `}
+          {ended === undefined ? "open" : `${ended - request.at} ms`} ·{" "}
+          {pieces.length > 1 && `${pieces.length} events · `}
           {sizeText(bytes)}
         </span>
       </a>
@@ -95,7 +100,12 @@ function Detail({ exchange }: { readonly exchange: Exchange }) {
         <button type="button" class="small" onClick={() => void navigator.clipboard.writeText(asCurl(request))}>
           Copy as curl
         </button>
-        <button type="button" class="small" onClick={() => (editing.value = !editing.value)} aria-expanded={editing.value}>
+        <button
+          type="button"
+          class="small"
+          onClick={() => (editing.value = !editing.value)}
+          aria-expanded={editing.value}
+        >
           Edit and resend
         </button>
       </header>

@@ -157,7 +157,13 @@ function fitted(context: CanvasRenderingContext2D, text: string, width: number):
 }
 
 /** The span at a point, or the nearest one within a few pixels. */
-export function spanAt(lanes: readonly Lane[], x: number, y: number, width: number, stretch: Stretch): Span | undefined {
+export function spanAt(
+  lanes: readonly Lane[],
+  x: number,
+  y: number,
+  width: number,
+  stretch: Stretch,
+): Span | undefined {
   const { spans } = lanes[Math.floor((y - axisHeight) / laneHeight)] ?? {};
   if (spans === undefined || x < nameWidth) return undefined;
   const perPixel = (stretch.to - stretch.from) / (width - nameWidth);

@@ -33,7 +33,8 @@ export function lanesOf(exchanges: readonly Exchange[], task: string | undefined
   };
   for (const exchange of exchanges) {
     const events = eventsOf(exchange);
-    const isOfTask = task === undefined || exchange.request.body.text.includes(task) || events.some((one) => one.task === task);
+    const isOfTask =
+      task === undefined || exchange.request.body.text.includes(task) || events.some((one) => one.task === task);
     if (!isOfTask) continue;
     add("Calls", callOf(exchange, now));
     for (const { lane, task: own, ...span } of events) {
@@ -110,13 +111,17 @@ function describe(value: unknown): Described {
   const message = membersOf(root["message"] ?? (root["kind"] === "message" ? root : undefined));
   if ("parts" in message) return { lane: "Messages", task: textOf(message["taskId"]), label: "reply", kind: "message" };
   const error = membersOf(membersOf(value)["error"]);
-  if ("message" in error) return { lane: "Errors", task: undefined, label: textOf(error["message"]) ?? "", kind: "failed" };
+  if ("message" in error)
+    return { lane: "Errors", task: undefined, label: textOf(error["message"]) ?? "", kind: "failed" };
   return { lane: "Answers", task: undefined, label: "answer", kind: "message" };
 }
 
 function statusOf(task: string | undefined, status: unknown): Described {
   const state = textOf(membersOf(status)["state"]) ?? "unknown";
-  const label = state.replace(/^TASK_STATE_/, "").toLowerCase().replaceAll("_", " ");
+  const label = state
+    .replace(/^TASK_STATE_/, "")
+    .toLowerCase()
+    .replaceAll("_", " ");
   return { lane: "Status", task, label, kind: /failed|rejected/i.test(state) ? "failed" : "status" };
 }
 

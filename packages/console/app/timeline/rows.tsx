@@ -21,7 +21,8 @@ export function Rows<Item>({ items, label, chosen, onChoose, row }: RowsProps<It
     if (box.current === null || at < 0) return;
     const { scrollTop, clientHeight } = box.current;
     if (at * rowHeight < scrollTop) box.current.scrollTop = at * rowHeight;
-    else if ((at + 1) * rowHeight > scrollTop + clientHeight) box.current.scrollTop = (at + 1) * rowHeight - clientHeight;
+    else if ((at + 1) * rowHeight > scrollTop + clientHeight)
+      box.current.scrollTop = (at + 1) * rowHeight - clientHeight;
   }, [at]);
   const first = Math.max(0, Math.floor(top.value / rowHeight) - 5);
   const visible = items.slice(first, first + 60);
