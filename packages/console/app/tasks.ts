@@ -5,6 +5,7 @@ import { systemClock } from "@parley/a2a/internal/base/index";
 import { watchTask as watch } from "@parley/a2a/internal/client/watch";
 import type { AgentEntry } from "../src/api.ts";
 import { clientOf } from "./talk.ts";
+import { activity } from "./wire.ts";
 
 /** States in which a task waits for its user. */
 export const waiting: readonly Task["status"]["state"][] = ["TASK_STATE_INPUT_REQUIRED", "TASK_STATE_AUTH_REQUIRED"];
@@ -30,17 +31,26 @@ export class TaskList {
     this.#limit = limit;
   }
 
-  /** Reads the list now and every few seconds. Returns a function that stops it. */
+  /** Reads the list now, a moment after calls to the agents, and now and then. Returns a function that stops it. */
   follow(): () => void {
     const stop = new AbortController();
-    const run = async (): Promise<void> => {
-      while (!stop.signal.aborted) {
-        if (!document.hidden) await this.#read(stop.signal);
-        await new Promise((resolve) => setTimeout(resolve, 3_000));
-      }
+    let timer: ReturnType<typeof setTimeout> | undefined;
+    const read = (): void => {
+      timer = undefined;
+      if (!document.hidden) void this.#read(stop.signal);
     };
-    void run();
-    return () => stop.abort();
+    const soon = (): void => {
+      timer ??= setTimeout(read, 300);
+    };
+    read();
+    const leave = activity.subscribe(soon);
+    const each = setInterval(soon, 10_000);
+    return () => {
+      stop.abort();
+      leave();
+      clearTimeout(timer);
+      clearInterval(each);
+    };
   }
 
   async #read(signal: AbortSignal): Promise<void> {

@@ -20,6 +20,9 @@ export const exchanges = signal<readonly Exchange[]>([]);
 /** Whether records come. `undefined`: not yet. */
 export const isLive = signal<boolean | undefined>(undefined);
 
+/** Counts the records of calls that may change a task: those that only list tasks do not count. */
+export const activity = signal(0);
+
 /** Maximum exchanges that the page keeps. The server has more in its log. */
 const maxExchanges = 2_000;
 
@@ -64,6 +67,7 @@ export async function followWire(): Promise<void> {
           apply(record);
         }
         exchanges.value = [...all.values()];
+        if (records.some(({ exchange }) => isChange(all.get(exchange)))) activity.value++;
       }
     } catch {
       // The server is away: asked again below.
@@ -71,6 +75,13 @@ export async function followWire(): Promise<void> {
     isLive.value = false;
     await new Promise((resolve) => setTimeout(resolve, 2_000));
   }
+}
+
+function isChange(exchange: Exchange | undefined): boolean {
+  return (
+    exchange !== undefined &&
+    !/"method":"(?:ListTasks|GetTask)"|\/tasks\?/.test(exchange.request.body.text + exchange.request.url)
+  );
 }
 
 /** Empties the log of the page. */

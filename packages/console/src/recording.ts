@@ -29,9 +29,10 @@ export function recordingFetch(log: WireLog, agent: string, fetch: FetchLike, se
       const response = await fetch(url, init);
       const headers = masked([...response.headers], hidden);
       log.add({ kind: "response", exchange, status: response.status, headers });
-      return withBody(response, new BodyRecorder(log, exchange, response));
+      return withBody(response, new BodyRecorder(log, exchange, response), init.signal);
     } catch (thrown) {
-      log.add({ kind: "end", exchange, error: messageOf(thrown) });
+      // A caller that does not want the answer any more is no failure.
+      log.add({ kind: "end", exchange, ...(!init.signal.aborted && { error: messageOf(thrown) }) });
       throw thrown;
     }
   };
@@ -49,7 +50,7 @@ function requestOf(url: string, { method, headers, body }: FetchInit, hidden: Se
 }
 
 /** The same response. Its body is recorded as it is read. */
-function withBody(response: Response, recorder: BodyRecorder): Response {
+function withBody(response: Response, recorder: BodyRecorder, signal: AbortSignal): Response {
   const { status, statusText, headers, url, redirected } = response;
   if (response.body === null) {
     recorder.end();
@@ -69,7 +70,7 @@ function withBody(response: Response, recorder: BodyRecorder): Response {
           recorder.end();
           controller.close();
         } catch (thrown) {
-          recorder.end(messageOf(thrown));
+          recorder.end(signal.aborted ? undefined : messageOf(thrown));
           controller.error(thrown);
         }
       },

@@ -1,4 +1,4 @@
-import type { Client, Task, TaskSnapshot, WatchedTask } from "@parley/a2a";
+import type { Client, Message, Task, TaskSnapshot, WatchedTask } from "@parley/a2a";
 import { useSignal } from "@preact/signals";
 import { useEffect, useMemo } from "preact/hooks";
 import type { AgentEntry } from "../../src/api.ts";
@@ -153,7 +153,7 @@ function TaskDetail({ agent, id }: { readonly agent: AgentEntry; readonly id: st
               {timeText(task.status.timestamp)} · context {task.contextId}
             </span>
           </p>
-          {(task.history ?? []).map(({ messageId, role, parts }) => (
+          {before(task).map(({ messageId, role, parts }) => (
             <article key={messageId} class={role === "ROLE_USER" ? "sent" : "reply"} dir="auto">
               <Content parts={parts} />
             </article>
@@ -166,6 +166,11 @@ function TaskDetail({ agent, id }: { readonly agent: AgentEntry; readonly id: st
       )}
     </section>
   );
+}
+
+/** The messages before that of the status, which the history has, too. */
+function before({ history = [], status }: Task): readonly Message[] {
+  return history.filter(({ messageId }) => messageId !== status.message?.messageId);
 }
 
 async function answer(client: Client | undefined, task: Task, text: string): Promise<void> {
