@@ -55,6 +55,9 @@ async function isRelease() {
 /** Runs first, because the other checks need the build. @type {Check} */
 const types = { name: "types", run: () => script("types") };
 
+/** The application of the console, which its package contains. @type {Check} */
+const app = { name: "console app", run: () => tool("vite", ["build", "packages/console/app", "--logLevel", "error"]) };
+
 /** @type {readonly Check[]} */
 const others = [
   { name: "lint", run: () => script("lint") },
@@ -77,7 +80,7 @@ async function report({ name, run }) {
 
 await installed();
 
-const results = [await report(types)];
+const results = [await report(types), await report(app)];
 const waiting = [...others];
 await Promise.all(
   Array.from({ length: availableParallelism() }, async () => {

@@ -20,9 +20,9 @@ export const packages = {
   sql: { imports: ["a2a", "server"], node: true },
   grpc: { imports: ["a2a", "server"], node: true },
   nats: { imports: ["a2a", "server"], node: true },
-  node: { imports: ["a2a", "server", "sql", "grpc"], node: true },
-  conform: { imports: ["a2a", "grpc"], node: true },
   console: { imports: ["a2a", "server"], node: true },
+  node: { imports: ["a2a", "server", "sql", "grpc", "console"], node: true },
+  conform: { imports: ["a2a", "grpc"], node: true },
   cli: { imports: ["a2a", "server", "sql", "grpc", "node", "conform", "console"], node: true },
 };
 

@@ -1,32 +1,17 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { existsSync, mkdirSync, readdirSync, readFileSync } from "node:fs";
-import { createRequire } from "node:module";
+import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { gzipSync } from "node:zlib";
-import { chromium, type Browser, type Page } from "playwright-core";
-import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
+import { describe, expect, onTestFinished, test } from "vitest";
 import { defineAgent, memoryStore, serve, text, type AgentDescription, type ServeOptions } from "@parley/node";
 import { bearer } from "@parley/a2a/auth";
+import { fits, flaws, loaded, open, say, shot, show } from "./console-page.ts";
 
 /* The console as `parley inspect` serves it, in a real browser. Screenshots of every screen are left in the folder that CONSOLE_SHOTS names. */
 
 const root = join(import.meta.dirname, "..", "..");
-const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
-const shots = process.env["CONSOLE_SHOTS"];
-
-let browser: Browser;
-beforeAll(async () => {
-  const places = [process.env["CHROMIUM_PATH"], "/usr/bin/chromium", "/usr/bin/chromium-browser"];
-  const executablePath = places.find((place) => place !== undefined && existsSync(place));
-  if (executablePath === undefined)
-    throw new Error("No Chromium here: install one, or name its program in CHROMIUM_PATH");
-  browser = await chromium.launch({ executablePath, args: ["--headless", "--no-sandbox", "--disable-gpu"] });
-  if (shots !== undefined) mkdirSync(shots, { recursive: true });
-}, 120_000);
-afterAll(() => browser.close());
-
 /** An agent that writes an answer piece by piece, and asks for a city if the message says so. */
 async function serving(card: Partial<AgentDescription> = {}, options: ServeOptions = {}): Promise<string> {
   const agent = defineAgent({
@@ -69,58 +54,6 @@ async function inspecting(...args: readonly string[]): Promise<string> {
   return (JSON.parse(line) as { readonly url: string }).url;
 }
 
-interface Opened {
-  readonly page: Page;
-  /** Errors of the page, and requests to other origins. */
-  readonly noise: readonly string[];
-}
-
-async function open(url: string, width = 1200, colorScheme: "light" | "dark" = "light"): Promise<Opened> {
-  const context = await browser.newContext({ viewport: { width, height: 800 }, colorScheme });
-  onTestFinished(() => context.close());
-  const page = await context.newPage();
-  const noise: string[] = [];
-  const own = new URL(url).origin;
-  page.on("console", (message) => message.type() === "error" && noise.push(message.text()));
-  page.on("pageerror", (error) => noise.push(error.message));
-  page.on("dialog", (dialog) => noise.push(dialog.message()));
-  page.on("popup", (popup) => noise.push(popup.url()));
-  page.on("request", (request) => {
-    if (!request.url().startsWith(own) && !request.url().startsWith("blob:")) noise.push(request.url());
-  });
-  await page.goto(url);
-  await page.waitForSelector("nav.screens");
-  return { page, noise };
-}
-
-async function say(page: Page, message: string): Promise<void> {
-  await page.fill("textarea[aria-label=Message]", message);
-  await page.keyboard.press("Enter");
-}
-
-const show = (page: Page, screen: string): Promise<void> => page.click(`nav.screens >> text="${screen}"`);
-
-/** Waits until a screen has its code and its data. */
-async function loaded(page: Page): Promise<void> {
-  await expect.poll(() => page.evaluate("document.body.innerText.includes('Loading')")).toBe(false);
-}
-
-interface AxeResult {
-  readonly violations: readonly { readonly id: string; readonly nodes: readonly { readonly html: string }[] }[];
-}
-
-/** What axe finds by the rules of WCAG 2.2, level AA. */
-async function flaws(page: Page): Promise<readonly string[]> {
-  await page.evaluate(axe);
-  const { violations } = await page.evaluate<AxeResult>(
-    `axe.run({ runOnly: ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"] })`,
-  );
-  return violations.map(({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html).join(" ")}`);
-}
-
-const fits = (page: Page): Promise<boolean> =>
-  page.evaluate("document.documentElement.scrollWidth <= document.documentElement.clientWidth");
-
 describe("every screen", () => {
   test.each([
     [1200, "light"],
@@ -130,7 +63,7 @@ describe("every screen", () => {
   ] as const)(
     "fits, has no flaw that axe finds, and asks its own origin alone: %i pixels, %s",
     async (width, theme) => {
-      const { page, noise } = await open(await inspecting(await serving()), width, theme);
+      const { page, noise } = await open(await inspecting(await serving()), { width, theme });
       await page.click("text=Will it rain?");
       await page.waitForSelector("text=completed");
       await say(page, "ask me");
@@ -144,7 +77,7 @@ describe("every screen", () => {
         await loaded(page);
         expect([screen, await flaws(page)]).toEqual([screen, []]);
         expect([screen, await fits(page)]).toEqual([screen, true]);
-        if (shots !== undefined) await page.screenshot({ path: join(shots, `${screen}-${width}-${theme}.png`) });
+        await shot(page, `${screen}-${width}-${theme}`);
       }
       expect(noise).toEqual([]);
     },
@@ -294,9 +227,7 @@ describe("without the token of the launch", () => {
     for (const path of ["console/api/agents", "console/api/wire", "agents/a1"]) {
       expect((await fetch(new URL(path, url.origin), post)).status).toBe(401);
     }
-    const page = await browser.newPage();
-    onTestFinished(() => page.close());
-    await page.goto(`${url.origin}/console/`);
+    const { page } = await open(`${url.origin}/console/`, { ready: "p.problem" });
     await page.waitForSelector("text=open the URL that parley inspect printed");
   });
 

@@ -29,6 +29,7 @@ const most: Readonly<Record<string, number>> = {
   "@parley/extensions/a2ui": 35,
   "@parley/testing": 42,
   "@parley/conform": 40,
+  "@parley/console": 18,
   "@parley/nats": 4,
   "@parley/grpc": 5,
   "@parley/grpc/client": 5,

@@ -2,8 +2,9 @@ import type { Artifact, JsonObject, Message, StreamResponse, Task, TaskState } f
 import { isInterrupted, isTerminal } from "@parley/a2a/model";
 import { readAuthorization, type FileFetch } from "@parley/a2a/internal/client/index";
 import { Saver } from "./artifacts.ts";
-import { type Field, fill, formIn } from "./form.ts";
-import type { Hints } from "./invocation.ts";
+import { type Field, formIn } from "@parley/a2a/internal/schema/form";
+import { fill } from "./form.ts";
+import type { Hints } from "./hints.ts";
 import type { Io, Signal } from "./io.ts";
 import { TerminalProgress, type Progress } from "./output/progress.ts";
 import { endedBadly } from "./output/text.ts";

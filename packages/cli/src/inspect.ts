@@ -28,7 +28,7 @@ export async function inspect(io: Io, url: string | undefined, options: InspectO
   server = await serve([], {
     port: options.port,
     authenticator: apiKey({ [token]: { subject: "you" } }, { header: "x-parley-console" }),
-    routes: consoleRoutes({ agents: inspector }),
+    routes: consoleRoutes({ inspector }),
     // No name but those of this machine: a page whose name resolves to it would be let in by its visitor's browser.
     allowedHosts: [],
     logger: options.verbose === true ? "debug" : "warn",

@@ -11,7 +11,7 @@ import { UsageError } from "./errors.ts";
 import type { Io } from "./io.ts";
 import { loadAgents } from "./modules.ts";
 import { openFile } from "./stores.ts";
-import { type LogFormat, type logLevels, logTo, print } from "./output/text.ts";
+import { type LogFormat, type logLevels, logTo, print, styleFor } from "./output/text.ts";
 import { line } from "@parley/a2a/internal/base/display";
 
 export interface ServeOptions extends CallerOptions {
@@ -22,6 +22,7 @@ export interface ServeOptions extends CallerOptions {
   readonly processes?: number | "cores";
   readonly cors?: readonly string[];
   readonly grpc?: boolean;
+  readonly console?: boolean;
   readonly push?: boolean;
   readonly tlsCert?: string;
   readonly tlsKey?: string;
@@ -85,6 +86,15 @@ function tlsOf({ cwd }: Io, { tlsCert, tlsKey }: ServeOptions): HostOptions["tls
   return { certFile: resolve(cwd, tlsCert), keyFile: resolve(cwd, tlsKey) };
 }
 
+/** Whether the console is served where the user says nothing: only this machine reaches the server, and no agent has its path. */
+function hasConsole(agents: Awaited<ReturnType<typeof loadAgents>>, options: ServeOptions, open: boolean): boolean {
+  const { host, publicUrl, trustProxy } = options;
+  const isLocal = isLoopback(host) && (publicUrl === undefined || isLoopback(new URL(publicUrl).hostname));
+  const isTaken = Array.isArray(agents) && agents.some(({ path = "" }) => /^\/console(?:\/|$)/.test(path));
+  return open && isLocal && trustProxy === undefined && !isTaken;
+}
+
+/** The keys of `--card-key`, which sign the cards. */
 async function cardKeys(io: Io, files: readonly string[] = []): Promise<Pick<HostOptions, "signCards">> {
   if (files.length === 0) return {};
   const { privateKeys } = await import("./card.ts");
@@ -103,6 +113,7 @@ export async function serve(io: Io, file: string, options: ServeOptions, around?
   const level = options.logLevel ?? (options.verbose === true ? "debug" : "info");
   const logger = level === "off" ? silentLogger : await logTo(io, level, format);
   const agents = await loadAgents(file, io.cwd);
+  const withConsole = options.console ?? hasConsole(agents, options, authenticator === undefined);
   const { processes } = options;
   const isMany = processes !== undefined && processes !== 1;
   if (isMany && options.store === "memory")
@@ -128,6 +139,7 @@ export async function serve(io: Io, file: string, options: ServeOptions, around?
           cors: options.cors && { origins: options.cors.includes("*") ? ("*" as const) : options.cors },
           grpc: options.grpc,
           push: options.push,
+          console: withConsole,
           tls: tlsOf(io, options),
           trustProxy: options.trustProxy,
           insecure: options.insecure,
@@ -136,6 +148,8 @@ export async function serve(io: Io, file: string, options: ServeOptions, around?
     );
     const stopped = new Promise<void>((done) => io.onInterrupt(() => done()));
     if (cluster.isPrimary) announce(io, server, options);
+    if (around !== undefined && withConsole && options.json !== true)
+      io.stdout.write(`Talk to it at ${styleFor(io.stdout, io.env)("cyan", `${server.url}/console/`)}\n`);
     await stopped;
     const stopping =
       around === undefined ? "Stopping; press Ctrl-C again to stop at once." : "Finishing running tasks.";

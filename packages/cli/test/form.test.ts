@@ -2,7 +2,8 @@ import { data, text, type JsonObject, type Part, type StreamResponse, type TaskS
 import { defineAgent, type Server } from "@parley/node";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import * as z from "zod";
-import { formIn, isForm, fill } from "../src/form.ts";
+import { formIn, isForm } from "@parley/a2a/internal/schema/form";
+import { fill } from "../src/form.ts";
 import { follow } from "../src/follow.ts";
 import { hintsFor } from "../src/invocation.ts";
 import { run } from "../src/program.ts";

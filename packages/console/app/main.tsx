@@ -1,24 +1,20 @@
 import { signal } from "@preact/signals";
 import { render } from "preact";
 import { useEffect } from "preact/hooks";
+import { agentShown, onKey, overlay, screenNames } from "./actions.ts";
 import { lazily } from "./lazy.tsx";
-import { linkTo, route, screens, type Screen } from "./route.ts";
+import { linkTo, route, screens } from "./route.ts";
+import { fileProblem, readOnly } from "./saved.ts";
 import { Agents } from "./screens/agents.tsx";
 import { Talk } from "./screens/talk.tsx";
-import { Tasks } from "./screens/tasks.tsx";
-import { Wire } from "./screens/wire.tsx";
-import { agentOf, agents, loadSession, session } from "./server.ts";
+import { agents, begin, session, signIn } from "./server.ts";
 import { followWire } from "./wire.ts";
 
-const names: Readonly<Record<Screen, string>> = {
-  talk: "Talk",
-  tasks: "Tasks",
-  inbox: "Inbox",
-  timeline: "Timeline",
-  wire: "Wire",
-  card: "Card",
-};
-
+const SignIn = lazily(async () => (await import("./screens/sign-in.tsx")).SignIn);
+const Tasks = lazily(async () => (await import("./screens/tasks.tsx")).Tasks);
+const Wire = lazily(async () => (await import("./screens/wire.tsx")).Wire);
+const Overlay = lazily(async () => (await import("./screens/palette.tsx")).Overlay);
+const Opened = lazily(async () => (await import("./screens/opened.tsx")).Opened);
 const Card = lazily(async () => (await import("./screens/card.tsx")).Card);
 const Timeline = lazily(async () => (await import("./screens/timeline.tsx")).Timeline);
 
@@ -27,20 +23,28 @@ const problem = signal("");
 /** The page: the agents at the side, and one screen of the chosen one. */
 function App() {
   const { screen, agent: id } = route.value;
-  const agent = agentOf(id) ?? (id === undefined ? agents.value[0] : undefined);
+  const agent = agentShown();
   const title = agent?.card.name;
+  const isQuiet = readOnly.value !== undefined && (screen === "tasks" || screen === "inbox");
   useEffect(() => {
     document.title = title === undefined ? "Parley console" : `${title} · Parley console`;
   }, [title]);
   if (problem.value !== "") return <p class="problem empty">{problem.value}</p>;
+  if (signIn.value !== undefined) return <SignIn how={signIn.value} />;
   if (session.value === undefined) return <p class="quiet empty">Loading …</p>;
   return (
     <div class="page">
       <aside>
-        <p class="brand">Parley console</p>
+        <p class="brand">
+          Parley console
+          <button type="button" class="small" onClick={() => (overlay.value = "palette")} title="Actions (Ctrl K)">
+            Actions
+          </button>
+        </p>
         <Agents />
       </aside>
       <main>
+        {(fileProblem.value !== "" || readOnly.value !== undefined) && <Opened />}
         <nav class="screens" aria-label="Screens">
           {screens.map((name) => (
             <a
@@ -48,30 +52,33 @@ function App() {
               href={linkTo({ screen: name, ...(agent !== undefined && { agent: agent.id }) })}
               aria-current={name === screen ? "page" : undefined}
             >
-              {names[name]}
+              {screenNames[name]}
             </a>
           ))}
         </nav>
         {screen === "timeline" && <Timeline agent={id} task={route.value.item} />}
         {screen === "wire" && <Wire agent={id} />}
-        {screen === "tasks" && (
+        {isQuiet && <p class="quiet empty">A file has no tasks to follow: see Talk, Timeline and Wire.</p>}
+        {screen === "tasks" && !isQuiet && (
           <Tasks agents={id === undefined ? agents.value : agent === undefined ? [] : [agent]} screen="tasks" />
         )}
-        {screen === "inbox" && <Tasks agents={agents.value} screen="inbox" />}
+        {screen === "inbox" && !isQuiet && <Tasks agents={agents.value} screen="inbox" />}
         {(screen === "talk" || screen === "card") && agent === undefined && (
           <p class="quiet empty">Connect to an agent to talk to it.</p>
         )}
         {screen === "talk" && agent !== undefined && <Talk key={agent.id} agent={agent} />}
         {screen === "card" && agent !== undefined && <Card agent={agent} />}
       </main>
+      {overlay.value !== undefined && <Overlay />}
     </div>
   );
 }
 
+addEventListener("keydown", onKey);
 render(<App />, document.body);
 
 try {
-  await loadSession();
+  await begin();
   if (session.value?.mode === "inspect") void followWire();
 } catch (thrown) {
   problem.value = thrown instanceof Error ? thrown.message : String(thrown);

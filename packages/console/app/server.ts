@@ -1,5 +1,7 @@
 import { computed, signal } from "@preact/signals";
-import type { AgentEntry, ConnectRequest, RawRequest, Session, WireRecord } from "../src/api.ts";
+import { readOnly } from "./saved.ts";
+import type { FetchLike } from "@parley/a2a/internal/client/index";
+import type { AgentEntry, ConnectRequest, RawRequest, Session, SignIn, WireRecord } from "../src/api.ts";
 
 /* What the application asks of its server. */
 
@@ -17,8 +19,24 @@ function takeToken(): string | undefined {
   return fresh ?? sessionStorage.getItem("token") ?? undefined;
 }
 
+/** Credentials for the agents of the server, as headers. They stay in this tab. */
+let credentials = JSON.parse(sessionStorage.getItem("credentials") ?? "{}") as Readonly<Record<string, string>>;
+
 /** Headers of every request to the origin of the page. */
-export const ownHeaders: Readonly<Record<string, string>> = token === undefined ? {} : { "x-parley-console": token };
+export function ownHeaders(): Readonly<Record<string, string>> {
+  return { ...credentials, ...(token !== undefined && { "x-parley-console": token }) };
+}
+
+/** How to sign in, once the server wants it. */
+export const signIn = signal<SignIn | undefined>(undefined);
+
+/** Uses credentials from now on. Rejects if the server does not accept them. */
+export async function signInWith(headers: Readonly<Record<string, string>>): Promise<void> {
+  credentials = headers;
+  await loadSession();
+  sessionStorage.setItem("credentials", JSON.stringify(headers));
+  signIn.value = undefined;
+}
 
 /** Why the last request to the server failed, for the user. */
 export class ServerError extends Error {
@@ -33,7 +51,8 @@ export class ServerError extends Error {
 async function ask(method: string, path: string, body?: object): Promise<Response> {
   const response = await fetch(`./api/${path}`, {
     method,
-    headers: { ...ownHeaders, ...(body !== undefined && { "content-type": "application/json" }) },
+    credentials: credentialsMode,
+    headers: { ...ownHeaders(), ...(body !== undefined && { "content-type": "application/json" }) },
     ...(body !== undefined && { body: JSON.stringify(body) }),
   });
   if (response.ok) return response;
@@ -41,8 +60,7 @@ async function ask(method: string, path: string, body?: object): Promise<Respons
 }
 
 async function reasonOf(response: Response): Promise<string> {
-  if (response.status === 401)
-    return "The token of this page is no longer valid; open the URL that parley inspect printed";
+  if (response.status === 401) return "The server does not accept these credentials";
   try {
     const { error } = (await response.json()) as { readonly error: { readonly message: string } };
     return error.message;
@@ -52,7 +70,7 @@ async function reasonOf(response: Response): Promise<string> {
 }
 
 export const session = signal<Session | undefined>(undefined);
-export const agents = computed(() => session.value?.agents ?? []);
+export const agents = computed(() => readOnly.value?.agents ?? session.value?.agents ?? []);
 
 export function agentOf(id: string | undefined): AgentEntry | undefined {
   return agents.value.find((agent) => agent.id === id);
@@ -60,6 +78,23 @@ export function agentOf(id: string | undefined): AgentEntry | undefined {
 
 export async function loadSession(): Promise<void> {
   session.value = (await (await ask("GET", "session")).json()) as Session;
+}
+
+/** Where the server knows Basic, a browser would ask for a password itself, unless the request is one without credentials. */
+let credentialsMode: RequestCredentials = "same-origin";
+
+/** Reads the session, or how to sign in. */
+export async function begin(): Promise<void> {
+  const how = (await (await fetch("./sign-in")).json()) as SignIn;
+  if (how.basic) credentialsMode = "omit";
+  try {
+    await loadSession();
+  } catch (thrown) {
+    if (!(thrown instanceof ServerError) || thrown.status !== 401) throw thrown;
+    if (how.mode === "inspect")
+      throw new Error("The token of this page is no longer valid; open the URL that parley inspect printed");
+    signIn.value = how;
+  }
 }
 
 export async function connectTo(request: ConnectRequest): Promise<AgentEntry> {
@@ -73,8 +108,30 @@ export async function disconnect(id: string): Promise<void> {
   await loadSession();
 }
 
+/** Sends a request as it is: by the server of the console, or from this page to the server that serves it. */
 export async function sendRaw(request: RawRequest): Promise<void> {
-  await ask("POST", "wire", request);
+  if (session.value?.mode !== "server") return void (await ask("POST", "wire", request));
+  const { method, url, headers, body } = request;
+  const fetch = await recordedFetch(request.agent);
+  const init = {
+    method,
+    headers: { ...headers, ...ownHeaders() },
+    signal: AbortSignal.timeout(60_000),
+    redirect: "manual" as const,
+  };
+  await (await fetch(url, { ...init, ...(body !== undefined && { body }) })).text();
+}
+
+/** What the calls of this page to the agents of its server go through. */
+export async function recordedFetch(agent: string): Promise<FetchLike> {
+  const { recordingFetch, secretsOf } = await import("../src/recording.ts");
+  const { recorder } = await import("./wire.ts");
+  return recordingFetch(
+    recorder,
+    agent,
+    (url, init) => fetch(url, { ...init, credentials: credentialsMode }),
+    () => secretsOf(ownHeaders(), agentOf(agent)?.card),
+  );
 }
 
 /** The records of the wire after a number, as they come. Ends when the server ends the connection. */

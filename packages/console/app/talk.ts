@@ -1,7 +1,7 @@
 import { signal, type Signal } from "@preact/signals";
 import { connectJsonRpc, type Client, type Conversation, TaskView } from "@parley/a2a";
 import type { Message, Part, Task } from "@parley/a2a";
-import { ownHeaders } from "./server.ts";
+import { ownHeaders, recordedFetch, session } from "./server.ts";
 import type { AgentEntry } from "../src/api.ts";
 
 /** What a conversation shows, in order. */
@@ -35,14 +35,22 @@ export interface FailedEntry {
 
 const clients = new Map<string, Promise<Client>>();
 
-/** The client of an agent. It calls the agent by way of the console's server. */
-export function clientOf({ id, path }: AgentEntry): Promise<Client> {
-  const known = clients.get(id);
+/** The client of an agent. It calls the agent on the origin of this page: the console's server passes it on, or serves it. */
+export function clientOf(agent: AgentEntry): Promise<Client> {
+  const known = clients.get(agent.id);
   if (known !== undefined) return known;
-  const opened = connectJsonRpc(new URL(path, location.origin).href, { headers: ownHeaders });
-  clients.set(id, opened);
-  opened.catch(() => clients.delete(id));
+  const opened = openClient(agent);
+  clients.set(agent.id, opened);
+  opened.catch(() => clients.delete(agent.id));
   return opened;
+}
+
+async function openClient({ id, path, card }: AgentEntry): Promise<Client> {
+  const { href } = new URL(path, location.origin);
+  if (session.value?.mode !== "server") return connectJsonRpc(href, { headers: ownHeaders() });
+  const own = card.supportedInterfaces.filter(({ protocolBinding }) => protocolBinding === "JSONRPC");
+  const supportedInterfaces = own.map((one) => ({ ...one, url: href }));
+  return connectJsonRpc({ ...card, supportedInterfaces }, { headers: ownHeaders(), fetch: await recordedFetch(id) });
 }
 
 /** A conversation with an agent. */
@@ -96,6 +104,17 @@ export class Chat {
     } finally {
       frame.cancel();
       show(false);
+    }
+  }
+
+  /** Answers what a task asks. Where its stream is still open, that stream shows what comes of it. */
+  async answer(task: Task, parts: readonly Part[]): Promise<void> {
+    if (!this.busy.value) return this.send(parts);
+    try {
+      const { answerTask } = await import("./tasks.ts");
+      await answerTask(this.agent, task, parts);
+    } catch (thrown) {
+      this.#add({ kind: "failed", message: messageOf(thrown) });
     }
   }
 

@@ -1,5 +1,5 @@
 import { signal, type Signal } from "@preact/signals";
-import type { Client, Task, WatchedTask } from "@parley/a2a";
+import type { Client, Part, Task, WatchedTask } from "@parley/a2a";
 import { systemClock } from "@parley/a2a/internal/base/index";
 // The small client of `connectJsonRpc()` has no method for it.
 import { watchTask as watch } from "@parley/a2a/internal/client/watch";
@@ -80,4 +80,15 @@ export class TaskList {
 export async function watchTask(agent: AgentEntry, id: string): Promise<{ client: Client; watched: WatchedTask }> {
   const client = await clientOf(agent);
   return { client, watched: watch(client, id, {}, { card: client.card, clock: systemClock }) };
+}
+
+/** Answers the question of a task, and does not wait for what comes of it. */
+export async function answerTask(
+  agent: AgentEntry,
+  { id: taskId, contextId }: Task,
+  parts: readonly Part[],
+): Promise<void> {
+  const client = await clientOf(agent);
+  const message = { parts, taskId, ...(contextId !== undefined && { contextId }) };
+  await client.sendMessage({ message, configuration: { returnImmediately: true } });
 }

@@ -1,5 +1,7 @@
 import { signal } from "@preact/signals";
-import type { PieceRecord, RequestRecord, ResponseRecord, WireRecord } from "../src/api.ts";
+import type { EndRecord, PieceRecord, RequestRecord, ResponseRecord, WireRecord } from "../src/api.ts";
+import type { Recorder } from "../src/recording.ts";
+import { readOnly } from "./saved.ts";
 import { wireAfter } from "./server.ts";
 
 /** A request with all that came back. It is replaced when it changes. */
@@ -7,8 +9,8 @@ export interface Exchange {
   readonly request: RequestRecord;
   readonly response?: ResponseRecord;
   readonly pieces: readonly PieceRecord[];
-  /** When it was over, in milliseconds since the Unix epoch. Absent: it is not. */
-  readonly ended?: number;
+  /** The record of its end. Absent: it is not over. */
+  readonly ended?: EndRecord;
   readonly error?: string;
   /** Bytes of the answer so far. */
   readonly bytes: number;
@@ -49,25 +51,67 @@ function apply(record: WireRecord): void {
 function changed(known: Growing, record: Exclude<WireRecord, RequestRecord>): Growing {
   if (record.kind === "response") return { ...known, response: record };
   if (record.kind === "end") {
-    return { ...known, ended: record.at, ...(record.error !== undefined && { error: record.error }) };
+    return { ...known, ended: record, ...(record.error !== undefined && { error: record.error }) };
   }
   if (known.pieces.length < maxPieces) known.pieces.push(record);
   return { ...known, bytes: known.bytes + record.body.bytes };
 }
 
+/** Shows records, oldest first. */
+function take(records: readonly WireRecord[]): void {
+  if (readOnly.value !== undefined) return;
+  show(records);
+  if (records.some(({ exchange }) => isChange(all.get(exchange)))) activity.value++;
+}
+
+function show(records: readonly WireRecord[]): void {
+  for (const record of records) apply(record);
+  exchanges.value = [...all.values()];
+}
+
+/** Shows the records of a file in place of all others. */
+export function showRecords(records: readonly WireRecord[]): void {
+  clearWire();
+  show(records);
+}
+
+/** What the page shows, as records. */
+export function recordsOf(): readonly WireRecord[] {
+  return [...all.values()]
+    .flatMap(({ request, response, pieces, ended }): readonly WireRecord[] => [
+      request,
+      ...(response === undefined ? [] : [response]),
+      ...pieces,
+      ...(ended === undefined ? [] : [ended]),
+    ])
+    .toSorted((a, b) => a.n - b.n);
+}
+
+let last = 0;
+let lastExchange = 0;
+let batch: WireRecord[] = [];
+
+/** The log of calls that this page makes itself. Its records are shown together, a moment later. */
+export const recorder: Recorder = {
+  nextExchange: () => ++lastExchange,
+  add(record) {
+    if (batch.push({ ...record, n: ++last, at: Date.now() }) > 1) return;
+    setTimeout(() => {
+      const records = batch;
+      batch = [];
+      take(records);
+    }, 50);
+  },
+};
+
 /** Follows the log of the wire for as long as the page is open. */
 export async function followWire(): Promise<void> {
-  let last = 0;
   for (;;) {
     try {
       for await (const records of wireAfter(last)) {
         isLive.value = true;
-        for (const record of records) {
-          last = record.n;
-          apply(record);
-        }
-        exchanges.value = [...all.values()];
-        if (records.some(({ exchange }) => isChange(all.get(exchange)))) activity.value++;
+        last = records.at(-1)?.n ?? last;
+        take(records);
       }
     } catch {
       // The server is away: asked again below.

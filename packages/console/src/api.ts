@@ -9,6 +9,16 @@ export interface Session {
   readonly agents: readonly AgentEntry[];
 }
 
+/** `GET sign-in`, which anyone may ask: how to sign in. */
+export interface SignIn {
+  /** `inspect`: by the URL that the command printed. */
+  readonly mode: Session["mode"];
+  readonly bearer: boolean;
+  readonly basic: boolean;
+  /** Names of headers that have API keys. */
+  readonly apiKeys: readonly string[];
+}
+
 /** An agent that can be talked to. */
 export interface AgentEntry {
   /** Identifies the agent in this console, and in its links. */

@@ -26,7 +26,7 @@ const cache = new Map<string, Promise<Uint8Array<ArrayBuffer>>>();
 /** A file of the application, by its path below the console. `undefined`: it has none of that name. */
 export async function asset(path: string): Promise<Response | undefined> {
   const name = path === "" || path === "/" ? "index.html" : path.slice(1);
-  const type = /^(?:assets\/)?[\w-]+\.(\w+)$/.exec(name)?.[1];
+  const type = /^(?:assets\/)?[\w-]+(?:\.[\w-]+)*\.(\w+)$/.exec(name)?.[1];
   if (type === undefined || types[type] === undefined) return undefined;
   try {
     const file =

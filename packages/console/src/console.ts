@@ -1,6 +1,6 @@
 import { A2AError, toA2AError } from "@parley/a2a/internal/model/index";
-import type { RouteMount } from "@parley/server";
-import { bindings, type AgentEntry, type ConnectRequest, type RawRequest, type Session } from "./api.ts";
+import type { RouteContext, RouteMount, ServedAgent } from "@parley/server/internal/handler";
+import { bindings, type AgentEntry, type ConnectRequest, type RawRequest, type Session, type SignIn } from "./api.ts";
 import { asset } from "./assets.ts";
 import type { Inspector } from "./inspector.ts";
 
@@ -8,43 +8,76 @@ import type { Inspector } from "./inspector.ts";
 export interface ConsoleOptions {
   /** Its path below the URL of the server. Default `/console`. */
   readonly path?: string;
-  /** The agents that the server serves, or an inspector, whose user connects to agents. */
-  readonly agents: (() => readonly AgentEntry[]) | Inspector;
+  /** Agents that its user connects to. Default: the agents that the server serves, which the browser calls itself. */
+  readonly inspector?: Inspector;
 }
 
 /**
  * The console, for the option `routes` of `serve()`: the application, which anyone may load, and its data, for callers whom the
  * authenticator of the server accepts.
  */
-export function consoleRoutes({ path = "/console", agents }: ConsoleOptions): readonly RouteMount[] {
+export function consoleRoutes({ path = "/console", inspector }: ConsoleOptions = {}): readonly RouteMount[] {
+  const link: RouteMount["link"] = (agent) => ({
+    text: agent === undefined ? "Talk to these agents" : "Talk to this agent",
+    href: `${path}/${agent === undefined ? "" : `#/talk/${encodeURIComponent(agent)}`}`,
+  });
   return [
-    { path, access: "anyone", answer: (request, { below }) => application(request, below) },
-    { path: `${path}/api`, answer: (request, { below, closing }) => answer(agents, request, below, closing) },
+    {
+      path,
+      access: "anyone",
+      answer: (request, context) => application(inspector, request, context),
+      ...(inspector === undefined && { link }),
+    },
+    { path: `${path}/api`, answer: (request, context) => answer(inspector, request, context) },
   ];
 }
 
-async function application(request: Request, below: string): Promise<Response | undefined> {
+async function application(
+  inspector: Inspector | undefined,
+  request: Request,
+  { below, agents }: RouteContext,
+): Promise<Response | undefined> {
   if (request.method !== "GET" && request.method !== "HEAD") return undefined;
   // Relative addresses of the page need the slash.
   if (below === "")
     return new Response(null, { status: 308, headers: { location: `${new URL(request.url).pathname}/` } });
+  if (below === "/sign-in") return Response.json(await signInOf(inspector, agents));
   return asset(below);
 }
 
+/** How callers sign in, as the cards say that anyone may read. */
+async function signInOf(inspector: Inspector | undefined, agents: RouteContext["agents"]): Promise<SignIn> {
+  if (inspector !== undefined) return { mode: "inspect", bearer: false, basic: false, apiKeys: [] };
+  const cards = (await agents()).map(({ card }) => card);
+  const schemes = cards.flatMap(({ securitySchemes = {} }) => Object.values(securitySchemes));
+  const http = schemes.map(({ httpAuthSecurityScheme: scheme }) => scheme?.scheme.toLowerCase());
+  const isToken = schemes.some(
+    ({ oauth2SecurityScheme, openIdConnectSecurityScheme }) =>
+      oauth2SecurityScheme !== undefined || openIdConnectSecurityScheme !== undefined,
+  );
+  const apiKeys = new Set(
+    schemes.flatMap(({ apiKeySecurityScheme: key }) => (key?.location === "header" ? [key.name] : [])),
+  );
+  return {
+    mode: "server",
+    bearer: isToken || http.includes("bearer"),
+    basic: http.includes("basic"),
+    apiKeys: [...apiKeys],
+  };
+}
+
 async function answer(
-  agents: ConsoleOptions["agents"],
+  inspector: Inspector | undefined,
   request: Request,
-  below: string,
-  closing: AbortSignal,
+  { below, closing, agents }: RouteContext,
 ): Promise<Response | undefined> {
-  const inspector = typeof agents === "function" ? undefined : agents;
   const what = `${request.method} ${below}`;
-  if (what === "GET /session") return Response.json(sessionOf(agents));
+  if (what === "GET /session") return Response.json(await sessionOf(inspector, agents));
   if (inspector === undefined) return undefined;
   if (what === "GET /wire") return wire(inspector, request, closing);
   try {
     if (what === "POST /agents") return Response.json(await inspector.connect(connectRequest(await request.json())));
-    if (what === "POST /wire") return done(inspector.send(rawRequest(await request.json())));
+    if (what === "POST /wire") return await done(inspector.send(rawRequest(await request.json())));
     const [, id] = /^DELETE \/agents\/(\w+)$/.exec(what) ?? [];
     return id === undefined ? undefined : await done(inspector.disconnect(id));
   } catch (thrown) {
@@ -57,10 +90,17 @@ async function done(work: Promise<void>): Promise<Response> {
   return new Response(null, { status: 204 });
 }
 
-function sessionOf(agents: ConsoleOptions["agents"]): Session {
-  return typeof agents === "function"
-    ? { mode: "server", agents: agents() }
-    : { mode: "inspect", agents: agents.agents() };
+async function sessionOf(inspector: Inspector | undefined, agents: RouteContext["agents"]): Promise<Session> {
+  if (inspector !== undefined) return { mode: "inspect", agents: inspector.agents() };
+  return { mode: "server", agents: (await agents()).map(entryOf) };
+}
+
+/** An agent of this server. The browser calls it by JSON-RPC of 1.0, on the origin that it has the page from. */
+function entryOf({ id, url, card }: ServedAgent): AgentEntry {
+  const called = card.supportedInterfaces.find(
+    ({ protocolBinding, protocolVersion }) => protocolBinding === "JSONRPC" && protocolVersion === "1.0",
+  );
+  return { id, url, path: new URL(called?.url ?? url).pathname, binding: "JSONRPC", version: "1.0", card };
 }
 
 function wire({ log }: Inspector, request: Request, closing: AbortSignal): Response {

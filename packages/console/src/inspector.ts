@@ -2,7 +2,7 @@ import { A2AError, type Client, type ConnectOptions, type FetchLike } from "@par
 import type { AgentCard } from "@parley/a2a/internal/model/index";
 import type { HostedService } from "@parley/server";
 import type { AgentEntry, Binding, ConnectRequest, RawRequest } from "./api.ts";
-import { recordingCalls, recordingFetch, type Secrets } from "./recording.ts";
+import { recordingCalls, recordingFetch, secretsOf } from "./recording.ts";
 import { WireLog } from "./wire-log.ts";
 
 /** How an inspector reaches agents. */
@@ -50,10 +50,20 @@ export function openInspector(options: InspectorOptions): Inspector {
   const log = new WireLog();
   const connected = new Map<string, Connected>();
   let last = 0;
+  let opening = 0;
 
-  async function connect({ url, binding, headers = {} }: ConnectRequest): Promise<AgentEntry> {
-    if (connected.size >= maxAgents)
+  async function connect(request: ConnectRequest): Promise<AgentEntry> {
+    if (connected.size + opening >= maxAgents)
       throw new A2AError("TooManyRequests", `${maxAgents} agents are connected; disconnect one first`);
+    opening++;
+    try {
+      return await opened(request);
+    } finally {
+      opening--;
+    }
+  }
+
+  async function opened({ url, binding, headers = {} }: ConnectRequest): Promise<AgentEntry> {
     const id = `a${++last}`;
     let secrets = secretsOf(headers);
     let chosen = { url };
@@ -89,9 +99,24 @@ export function openInspector(options: InspectorOptions): Inspector {
       if (found === undefined) throw new A2AError("InvalidParams", `No agent ${JSON.stringify(agent)} is connected`);
       const init = { method, headers, signal: AbortSignal.timeout(60_000), redirect: "manual" as const };
       const response = await found.fetch(url, { ...init, ...(body !== undefined && { body }) });
-      await response.arrayBuffer();
+      await discarded(response);
     },
   };
+}
+
+/** Maximum bytes of an answer that is read for the log alone. */
+const maxDiscarded = 64 << 20;
+
+/** Reads a body to its end, which writes it into the log, and keeps nothing of it. */
+async function discarded({ body }: Response): Promise<void> {
+  if (body === null) return;
+  const reader = body.getReader();
+  for (let bytes = 0; bytes <= maxDiscarded;) {
+    const { done, value } = await reader.read();
+    if (done) return;
+    bytes += value.byteLength;
+  }
+  await reader.cancel();
 }
 
 /** The card as the console serves it: without addresses, signatures and security, which are those of the agent itself. */
@@ -100,14 +125,4 @@ function hostedCard({ name, description, version, skills, capabilities, ...card 
   const { streaming = false, pushNotifications = false, extensions = [] } = capabilities;
   const hosted = { streaming, pushNotifications, extensions: extensions.map((one) => ({ ...one, required: false })) };
   return { name, description, version, skills, defaultInputModes, defaultOutputModes, capabilities: hosted };
-}
-
-/** What must not be shown: headers that the user typed, and API keys by the names that the card has for them. */
-function secretsOf(headers: Readonly<Record<string, string>>, card?: AgentCard): Secrets {
-  const keys = Object.values(card?.securitySchemes ?? {}).flatMap(({ apiKeySecurityScheme: key }) => key ?? []);
-  const named = (location: string): string[] => keys.flatMap((key) => (key.location === location ? [key.name] : []));
-  return {
-    headers: new Set([...Object.keys(headers), ...named("header")].map((name) => name.toLowerCase())),
-    parameters: new Set(named("query")),
-  };
 }

@@ -1,9 +1,17 @@
 import type { FetchInit, FetchLike } from "@parley/a2a/internal/client/index";
+import type { AgentCard } from "@parley/a2a/internal/model/index";
 import type { Interceptor } from "@parley/a2a/internal/protocol/index";
 import type { CapturedBody, HeaderList } from "./api.ts";
-import type { WireLog } from "./wire-log.ts";
+import type { NewRecord } from "./wire-log.ts";
 
-/* What sends requests and writes them into the log of the wire. */
+/* What sends requests and writes them into the log of the wire. It runs in the console's process and in browsers. */
+
+/** Where records go. */
+export interface Recorder {
+  /** A number for the next request. */
+  nextExchange(): number;
+  add(record: NewRecord): void;
+}
 
 /** Maximum characters of a body in the log. */
 const maxText = 1 << 20;
@@ -19,8 +27,18 @@ export interface Secrets {
   readonly parameters?: ReadonlySet<string>;
 }
 
+/** What must not be shown: headers that the user typed, and API keys by the names that the card has for them. */
+export function secretsOf(headers: Readonly<Record<string, string>>, card?: AgentCard): Secrets {
+  const keys = Object.values(card?.securitySchemes ?? {}).flatMap(({ apiKeySecurityScheme: key }) => key ?? []);
+  const named = (location: string): string[] => keys.flatMap((key) => (key.location === location ? [key.name] : []));
+  return {
+    headers: new Set([...Object.keys(headers), ...named("header")].map((name) => name.toLowerCase())),
+    parameters: new Set(named("query")),
+  };
+}
+
 /** A fetch that writes requests and responses into the log, with secrets masked. `secrets` is called for each request. */
-export function recordingFetch(log: WireLog, agent: string, fetch: FetchLike, secrets: () => Secrets): FetchLike {
+export function recordingFetch(log: Recorder, agent: string, fetch: FetchLike, secrets: () => Secrets): FetchLike {
   return async (url, init) => {
     const exchange = log.nextExchange();
     const hidden = secrets();
@@ -40,7 +58,7 @@ export function recordingFetch(log: WireLog, agent: string, fetch: FetchLike, se
 
 function requestOf(url: string, { method, headers, body }: FetchInit, hidden: Secrets) {
   const text = typeof body === "string" ? body : new TextDecoder().decode(body);
-  const bytes = typeof body === "string" ? Buffer.byteLength(body) : (body?.byteLength ?? 0);
+  const bytes = typeof body === "string" ? sizeOf(body) : (body?.byteLength ?? 0);
   return {
     method,
     url: maskedUrl(url, hidden),
@@ -86,16 +104,19 @@ function withBody(response: Response, recorder: BodyRecorder, signal: AbortSigna
   return copy;
 }
 
+/** The empty line after an event. */
+const eventEnd = /\r?\n\r?\n|\r\r/g;
+
 /** Records the body of a response: each event of a stream for itself, any other body as a whole. */
 class BodyRecorder {
-  readonly #log: WireLog;
+  readonly #log: Recorder;
   readonly #exchange: number;
   readonly #isStream: boolean;
   readonly #decoder = new TextDecoder();
   #text = "";
   #bytes = 0;
 
-  constructor(log: WireLog, exchange: number, { headers }: Response) {
+  constructor(log: Recorder, exchange: number, { headers }: Response) {
     this.#log = log;
     this.#exchange = exchange;
     this.#isStream = headers.get("content-type")?.startsWith("text/event-stream") === true;
@@ -108,11 +129,17 @@ class BodyRecorder {
       if (this.#text.length < maxText) this.#text += text;
       return;
     }
-    const events = (this.#text + text).split(/(?<=\r?\n\r?\n|\r\r)/);
-    const last = events.at(-1) ?? "";
-    const complete = /(?:\n\r?\n|\r\r)$/.test(last);
-    this.#text = complete ? "" : (events.pop() ?? "");
-    for (const event of events) this.#add(event, Buffer.byteLength(event));
+    // The end of an event may begin in the last three characters of the rest.
+    let from = Math.max(0, this.#text.length - 3);
+    this.#text += text;
+    for (;;) {
+      eventEnd.lastIndex = from;
+      if (!eventEnd.test(this.#text)) break;
+      const event = this.#text.slice(0, eventEnd.lastIndex);
+      this.#text = this.#text.slice(eventEnd.lastIndex);
+      from = 0;
+      this.#add(event, sizeOf(event));
+    }
     if (this.#text.length > maxText) this.#flush();
   }
 
@@ -122,7 +149,7 @@ class BodyRecorder {
   }
 
   #flush(): void {
-    this.#add(this.#text, this.#isStream ? Buffer.byteLength(this.#text) : this.#bytes);
+    this.#add(this.#text, this.#isStream ? sizeOf(this.#text) : this.#bytes);
     this.#text = "";
   }
 
@@ -132,16 +159,16 @@ class BodyRecorder {
 }
 
 /** Records calls whose bytes no fetch sees, such as those over gRPC, as JSON of A2A 1.0. */
-export function recordingCalls(log: WireLog, agent: string, target: () => { readonly url: string }): Interceptor {
+export function recordingCalls(log: Recorder, agent: string, target: () => { readonly url: string }): Interceptor {
   const begin = (operation: string, request: unknown): number => {
     const exchange = log.nextExchange();
     const text = JSON.stringify(request) ?? "";
-    const body = captured(text, Buffer.byteLength(text));
+    const body = captured(text, sizeOf(text));
     log.add({ kind: "request", exchange, agent, method: operation, url: target().url, headers: [], body, operation });
     return exchange;
   };
   const piece = (exchange: number, json: string): void =>
-    log.add({ kind: "piece", exchange, body: captured(json, Buffer.byteLength(json)) });
+    log.add({ kind: "piece", exchange, body: captured(json, sizeOf(json)) });
   const failed = (exchange: number, thrown: unknown): void =>
     log.add({ kind: "end", exchange, error: messageOf(thrown) });
   return (next) => ({
@@ -206,6 +233,13 @@ function maskedUrl(url: string, { parameters }: Secrets): string {
 
 function captured(text: string, bytes: number): CapturedBody {
   return { bytes, text: text.length > maxText ? text.slice(0, maxText) : text };
+}
+
+const encoder = new TextEncoder();
+
+/** Bytes of a text as UTF-8. */
+function sizeOf(text: string): number {
+  return encoder.encode(text).length;
 }
 
 function messageOf(thrown: unknown): string {

@@ -1,7 +1,7 @@
 import type { HeaderList, WireRecord } from "./api.ts";
 
 /** A record without what the log adds. */
-type NewRecord = WireRecord extends infer One ? (One extends WireRecord ? Omit<One, "n" | "at"> : never) : never;
+export type NewRecord = WireRecord extends infer One ? (One extends WireRecord ? Omit<One, "n" | "at"> : never) : never;
 
 /** Characters that a record is counted with, besides its texts. */
 const overhead = 200;

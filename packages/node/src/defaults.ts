@@ -8,7 +8,7 @@ import type { Store } from "@parley/server/internal/store/index";
 import { nodeDialer } from "./client/dialer.ts";
 import type { BindingOnPort } from "./listen.ts";
 import { standardLogger } from "./logger.ts";
-import type { GrpcServing, ServeOptions } from "./serve-options.ts";
+import type { ConsoleServing, GrpcServing, ServeOptions } from "./serve-options.ts";
 
 /* What a server uses where an option is absent. */
 
@@ -46,6 +46,34 @@ function grpcServing(grpc: unknown): GrpcServing {
   if (grpc === true) return {};
   if (typeof grpc === "object" && grpc !== null && !Array.isArray(grpc)) return grpc;
   throw new TypeError(`The option \`grpc\` must be true, false or { port, url }; got ${JSON.stringify(grpc)}`);
+}
+
+const consoleName = "@parley/console";
+
+/** The routes of a server: those of its options and, where it is asked for, those of the console. */
+export async function routesOn({
+  routes,
+  console: wanted = false,
+}: Pick<ServeOptions, "console" | "routes">): Promise<Pick<HandlerOptions, "routes">> {
+  if (wanted === false) return routes === undefined ? {} : { routes };
+  const { path } = consoleServing(wanted);
+  if (typeof routes === "function")
+    throw new TypeError("The option `console` needs `routes` to be a list: [{ path, answer }]");
+  const loaded = await optional(consoleName, () => import("@parley/console"));
+  if (loaded === undefined) throw new Error(`The option \`console\` needs ${consoleName}: npm install ${consoleName}`);
+  return { routes: [...(routes ?? []), ...loaded.consoleRoutes(path === undefined ? {} : { path })] };
+}
+
+/** The option `console`. JavaScript can pass anything. */
+function consoleServing(wanted: unknown): ConsoleServing {
+  if (wanted === true) return {};
+  if (typeof wanted === "object" && wanted !== null && !Array.isArray(wanted)) {
+    const { path } = wanted as ConsoleServing;
+    if (path === undefined || /^(?:\/[\w.~-]+)+$/.test(path)) return wanted;
+  }
+  throw new TypeError(
+    `The option \`console\` must be true, false or { path: "/console" }; got ${JSON.stringify(wanted)}`,
+  );
 }
 
 /** The logger of the options, or one that writes to standard error. */

@@ -30,7 +30,7 @@ export { silentLogger, type Logger } from "@parley/a2a/internal/base/index";
 
 export type { BindingOnPort } from "./listen.ts";
 export { serve } from "./serve.ts";
-export type { CloseOptions, GrpcServing, ServeOptions, Server } from "./serve-options.ts";
+export type { CloseOptions, ConsoleServing, GrpcServing, ServeOptions, Server } from "./serve-options.ts";
 export type { UpgradeBinding, UpgradedConnection, UpgradeEndpoint } from "./http/upgrade.ts";
 export { standardLogger, type LogLevel, type LogStream, type StandardLoggerOptions } from "./logger.ts";
 export {

@@ -13,6 +13,7 @@ import type { TrustProxy } from "./http/proxies.ts";
 /** The options that say who may reach a server, and how. */
 export interface Exposure {
   readonly authenticator?: Authenticator;
+  readonly console?: boolean | object;
   readonly publicUrl?: string;
   readonly insecure?: boolean;
   readonly tls?: object;
@@ -46,6 +47,20 @@ export function refuseOpenDoor(host: string, address: string, options: Exposure)
         "everyone over plain HTTP",
     );
   }
+}
+
+/** Refuses to show the console to other machines without an authenticator. `insecure` does not allow it: the console lists all tasks. */
+export function refuseOpenConsole(host: string, address: string, options: Exposure): void {
+  const { authenticator, console: wanted = false, publicUrl, trustProxy } = options;
+  if (wanted === false || authenticator !== undefined) return;
+  // Behind a proxy of this machine a server is one for others.
+  const isLocalUrl = publicUrl === undefined || (URL.canParse(publicUrl) && isLoopback(new URL(publicUrl).hostname));
+  if (isLoopback(address) && isLocalUrl && trustProxy === undefined) return;
+  const where = isLoopback(address) ? (isLocalUrl ? "its proxy" : publicUrl) : host;
+  throw new Error(
+    `The console can be reached from other machines by ${where}, and there is no authenticator. Set \`authenticator\`, or leave ` +
+      "`console` out",
+  );
 }
 
 /** Rejects an authenticator that asks a framework for its users: `serve()` has no framework, so every call would fail. */

@@ -22,6 +22,12 @@ export interface GrpcServing {
   readonly url?: string;
 }
 
+/** Where `serve` mounts the console. */
+export interface ConsoleServing {
+  /** Path below `publicUrl`. It must not be an address of an agent. Default `/console`. */
+  readonly path?: string;
+}
+
 /** Options of `serve`, in addition to those of `createHandler`. */
 export interface ServeOptions
   extends Omit<HandlerOptions, "bindings" | "store" | "publicUrl" | "logger" | "facts">, Omit<HttpOptions, "logger"> {
@@ -60,6 +66,12 @@ export interface ServeOptions
    * gRPC: ADK for Python from 2.13 on. It adds to the default of `bindings`, and goes with no other. Default false.
    */
   readonly grpc?: boolean | GrpcServing;
+  /**
+   * Whether browsers get the console at `/console`: a web application to talk to the agents and to see their tasks. It needs
+   * `@parley/console`. Anyone may load the application; its data and the agents are behind `authenticator`. Without an authenticator only
+   * this machine may reach the server, whatever `insecure` is. Default false.
+   */
+  readonly console?: boolean | ConsoleServing;
   /**
    * Certificate and key, as for `node:https`, or the names of their files: `{ certFile, keyFile }`. Files are read again when they
    * change. The server then speaks HTTPS (TLS 1.2 or newer), and HTTP/2 with clients that support it. Where the authenticator has a
@@ -161,6 +173,7 @@ export interface Server {
 type Own = Exclude<keyof ServeOptions, keyof HandlerOptions>;
 
 const own: Readonly<Record<Own, 1>> = {
+  console: 1,
   developmentKey: 1,
   drainDelay: 1,
   grace: 1,
@@ -178,10 +191,14 @@ const own: Readonly<Record<Own, 1>> = {
 
 const ofGrpc = { port: 1, url: 1 } satisfies Record<keyof GrpcServing, 1>;
 
+const ofConsole = { path: 1 } satisfies Record<keyof ConsoleServing, 1>;
+
 /** Refuses options that `serve` does not have, and names the one that was probably meant. */
 export function checkServeOptions(options: ServeOptions): void {
   checkHandlerOptions("serve()", options, own);
   if (typeof options.grpc === "object" && options.grpc !== null) checkOptions("grpc", options.grpc, ofGrpc);
+  if (typeof options.console === "object" && options.console !== null)
+    checkOptions("console", options.console, ofConsole);
 }
 
 export function forHandler<Options extends object>(options: Options): Omit<Options, Own> {

@@ -22,6 +22,7 @@ import {
   defaultStore,
   heapShare,
   pushOn,
+  routesOn,
   withDevelopmentKey,
 } from "./defaults.ts";
 import { dispatch, Responder } from "./http/listener.ts";
@@ -33,6 +34,7 @@ import {
   hasOwnPort,
   nothingElse,
   refuseHostUser,
+  refuseOpenConsole,
   refuseOpenDoor,
   urlOf,
   warnOfMutualTls,
@@ -90,10 +92,12 @@ async function settingsOf(options: ServeOptions, member: Member | undefined) {
   const { host = "127.0.0.1" } = options;
   const address = await addressOf(host);
   refuseOpenDoor(host, address, options);
+  refuseOpenConsole(host, address, options);
   refuseHostUser(options);
   const security = await securityOf(options, address, logger);
   const push = pushOn(options.push, isLoopback(address));
-  return { options, member, logger, host, address, security, push };
+  const routes = await routesOn(options);
+  return { options, member, logger, host, address, security, push, routes };
 }
 
 /** The ports: the main one, and those of bindings that have one of their own. */
@@ -173,10 +177,8 @@ interface HandlerParts {
 async function handlerOf(agents: Served, { settings, ports, storage, numbers }: HandlerParts): Promise<Handler> {
   const { options, member, logger, host, address } = settings;
   const { publicUrl, bound } = numbers;
-  const bindings = ports.bindings.map((each) =>
-    hasOwnPort(each) ? elsewhere(each.binding, bound[each.binding.name] ?? 0) : each,
-  );
-  const known = { ...hostOptions(options, host, address), bindings, logger, publicUrl };
+  const bindings = ports.bindings.map((each) => (hasOwnPort(each) ? elsewhere(each.binding, bound) : each));
+  const known = { ...hostOptions(options, host, address), ...settings.routes, bindings, logger, publicUrl };
   const { store } = storage;
   if (store === undefined) return withoutEngine(createHost(servicesIn(agents), known));
   const push = await withDevelopmentKey(settings.push, options, { isLocal: isLoopback(address), store, logger });

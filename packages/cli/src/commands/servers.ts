@@ -16,6 +16,8 @@ const serveOptions = (graceSeconds: number) => [
   option("--scope <scope>", "scope that its tokens must have; repeatable", collect),
   option("--cors <origin>", "web origin that may call the server, or * for any; repeatable", collect),
   option("--grpc", "also serve gRPC; some clients, such as ADK for Python, reject a card that lists it"),
+  option("--console", "serve the console at /console; default on a loopback address without credentials"),
+  option("--no-console", "do not serve the console"),
   option("--push", "deliver webhooks; PARLEY_KEYS holds the keys that encrypt their secrets"),
   option("--card-key <file>", "sign the cards with a key from parley card key; repeatable", collect),
   option("--audit", "log rejected callers, the outcome of tasks, and operator actions"),

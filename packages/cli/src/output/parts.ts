@@ -2,7 +2,7 @@ import type { JsonValue, Part, RawPart } from "@parley/a2a/internal/model/index"
 import { readAuthorization } from "@parley/a2a/internal/client/index";
 import { defined } from "@parley/a2a/internal/base/defined";
 import { line, plain } from "@parley/a2a/internal/base/display";
-import { isForm } from "../form.ts";
+import { isForm } from "@parley/a2a/internal/schema/form";
 import type { Out } from "../io.ts";
 import { byteSize, fitted } from "./text.ts";
 

@@ -1,4 +1,5 @@
 import type { Part } from "@parley/a2a";
+import { line } from "@parley/a2a/internal/base/display";
 import { useEffect, useMemo } from "preact/hooks";
 import { Markdown, WebLink } from "./markdown.tsx";
 
@@ -15,18 +16,49 @@ export function Content({ parts }: { readonly parts: readonly Part[] }) {
 
 function OnePart({ part }: { readonly part: Part }) {
   if (part.text !== undefined) return <Markdown text={part.text} />;
-  if (part.data !== undefined) return <Json value={part.data} />;
-  const name = part.filename ?? "file";
+  if (part.data !== undefined) return <Data part={part} value={part.data} />;
+  const name = line(part.filename ?? "file", 200);
   if (part.url !== undefined) return <WebLink href={part.url}>{name}</WebLink>;
   return <FileOf raw={part.raw ?? ""} name={name} mediaType={part.mediaType ?? "application/octet-stream"} />;
 }
 
-export function Json({ value }: { readonly value: unknown }) {
+/** Data for the program that draws a form, or sends an authorization, is folded. */
+function Data({ part: { mediaType = "" }, value }: { readonly part: Part; readonly value: unknown }) {
+  const members = typeof value === "object" && value !== null ? Object.keys(value) : [];
+  const isAsking = mediaType.startsWith("application/schema+json") || members.some((name) => asking.test(name));
+  if (!isAsking) return <Json value={value} />;
   return (
-    <pre tabIndex={0}>
-      <code>{JSON.stringify(value, null, 2)}</code>
-    </pre>
+    <details>
+      <summary class="quiet">Data</summary>
+      <Json value={value} />
+    </details>
   );
+}
+
+const asking = /^(?:form|urn:parley:extension:in-task-authorization:v1)$/;
+
+/** Maximum characters of data that are shown. */
+const maxJson = 200_000;
+
+export function Json({ value }: { readonly value: unknown }) {
+  const text = useMemo(() => jsonOf(value), [value]);
+  const left = text.length - maxJson;
+  return (
+    <>
+      <pre tabIndex={0}>
+        <code>{text.slice(0, maxJson)}</code>
+      </pre>
+      {left > 0 && <p class="quiet">And {left.toLocaleString("en")} more characters.</p>}
+    </>
+  );
+}
+
+function jsonOf(value: unknown): string {
+  try {
+    return JSON.stringify(value, null, 2) ?? "";
+  } catch (thrown) {
+    return thrown instanceof Error ? thrown.message : String(thrown);
+  }
 }
 
 /** Images that a browser draws without running anything: SVG is not one of them. */

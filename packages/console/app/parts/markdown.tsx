@@ -1,5 +1,6 @@
 import { Lexer, type Token, type Tokens } from "marked";
 import type { ComponentChildren, JSX } from "preact";
+import { useMemo } from "preact/hooks";
 
 /* Markdown of strangers, as elements. Nothing becomes HTML: a tag in the text is shown as text, and images are links. */
 
@@ -7,8 +8,37 @@ import type { ComponentChildren, JSX } from "preact";
 const maxMarkdown = 100_000;
 
 export function Markdown({ text }: { readonly text: string }): JSX.Element {
-  if (text.length > maxMarkdown) return <pre class="plain">{text}</pre>;
-  return <div class="markdown">{new Lexer({ gfm: true, breaks: true }).lex(text).map(block)}</div>;
+  const tokens = useMemo(() => tokensOf(text), [text]);
+  if (tokens === undefined) return <pre class="plain">{text}</pre>;
+  return <div class="markdown">{tokens.map(block)}</div>;
+}
+
+/** Quotes and lists in one another, beyond which a text is shown as it is: the lexer would run out of stack. */
+const deep = /^(?:[ \t]*(?:>|[*+-][ \t]|\d{1,9}[.)][ \t])){16}/m;
+
+/** Time for the emphasis and links of a text, in milliseconds. The rest is shown without them. */
+const inlineBudget = 100;
+
+/** The blocks of a text. `undefined`: it is shown as it is. */
+function tokensOf(text: string): readonly Token[] | undefined {
+  if (text.length > maxMarkdown || deep.test(text)) return undefined;
+  const until = performance.now() + inlineBudget;
+  try {
+    const lexer = new Lexer({ gfm: true, breaks: true });
+    lexer.blockTokens(text.replace(/\r\n?/g, "\n"), lexer.tokens);
+    for (const { src, tokens } of lexer.inlineQueue) {
+      if (performance.now() < until && isTame(src)) lexer.inlineTokens(src, tokens);
+      else tokens.push({ type: "text", raw: src, text: src });
+    }
+    return lexer.tokens;
+  } catch {
+    return undefined;
+  }
+}
+
+/** Whether a paragraph is lexed in no time: with each delimiter, and with the length of a word, it takes quadratic time. */
+function isTame(src: string): boolean {
+  return (src.match(/[*_~`[\]<!@]/g)?.length ?? 0) <= 200 && !/\S{1000}/.test(src);
 }
 
 function block(token: Token): ComponentChildren {

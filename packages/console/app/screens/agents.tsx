@@ -1,11 +1,13 @@
 import { useSignal } from "@preact/signals";
 import { bindings, type Binding } from "../../src/api.ts";
 import { linkTo, go, route } from "../route.ts";
+import { readOnly } from "../saved.ts";
 import { agents, connectTo, disconnect, session } from "../server.ts";
 
 /** The agents, and what connects to another one. */
 export function Agents() {
   const { screen, agent: chosen } = route.value;
+  const canConnect = session.value?.mode === "inspect" && readOnly.value === undefined;
   return (
     <nav class="agents" aria-label="Agents">
       <ul>
@@ -17,7 +19,7 @@ export function Agents() {
                 {binding} {version} · {hostOf(url)}
               </span>
             </a>
-            {session.value?.mode === "inspect" && (
+            {canConnect && (
               <button
                 type="button"
                 class="small"
@@ -30,7 +32,7 @@ export function Agents() {
           </li>
         ))}
       </ul>
-      {session.value?.mode === "inspect" && (
+      {canConnect && (
         <details class="add" open={agents.value.length === 0}>
           <summary>Connect to an agent</summary>
           <Connect />

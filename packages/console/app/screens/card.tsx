@@ -1,4 +1,7 @@
-import { lintCard } from "@parley/a2a/cards";
+import type { AgentCard } from "@parley/a2a";
+import { canonicalJson, lintCard, verifyCard, type CardKeySet, type SignatureVerdict } from "@parley/a2a/cards";
+import { useSignal } from "@preact/signals";
+import { useEffect, useMemo } from "preact/hooks";
 import type { AgentEntry } from "../../src/api.ts";
 import { Json } from "../parts/content.tsx";
 import { WebLink } from "../parts/markdown.tsx";
@@ -38,6 +41,8 @@ export function Card({ agent: { card, url } }: { readonly agent: AgentEntry }) {
           ))}
         </ul>
       )}
+      <Signatures card={card} />
+      <Changes card={card} url={url} />
       <h2>Skills</h2>
       <ul>
         {card.skills.map(({ id, name, description }) => (
@@ -50,4 +55,127 @@ export function Card({ agent: { card, url } }: { readonly agent: AgentEntry }) {
       <Json value={card} />
     </div>
   );
+}
+
+/** The signatures of a card. Only keys that the user gives are trusted, never those that the card names. */
+function Signatures({ card }: { readonly card: AgentCard }) {
+  const keys = useSignal("");
+  const problem = useSignal("");
+  const verdicts = useSignal<readonly SignatureVerdict[]>([]);
+  const check = async (): Promise<void> => {
+    problem.value = "";
+    try {
+      const keySet = keySetIn(keys.value);
+      verdicts.value = (await verifyCard(card, { keys: [{ keySet }] })).signatures;
+    } catch (thrown) {
+      verdicts.value = [];
+      problem.value = thrown instanceof Error ? thrown.message : String(thrown);
+    }
+  };
+  useEffect(() => void check(), [card]);
+  if ((card.signatures ?? []).length === 0) {
+    return (
+      <>
+        <h2>Signatures</h2>
+        <p>The card is not signed.</p>
+      </>
+    );
+  }
+  return (
+    <>
+      <h2>Signatures</h2>
+      <ul>
+        {verdicts.value.map((verdict, at) => (
+          <li key={at}>
+            <strong>{wordFor(verdict.outcome)}</strong> {"kid" in verdict && verdict.kid}{" "}
+            {"reason" in verdict && verdict.reason}
+          </li>
+        ))}
+      </ul>
+      <form
+        class="resend"
+        onSubmit={(event) => {
+          event.preventDefault();
+          void check();
+        }}
+      >
+        <label>
+          Trusted keys, as a JSON Web Key Set
+          <textarea
+            rows={3}
+            spellcheck={false}
+            value={keys.value}
+            onInput={({ currentTarget }) => (keys.value = currentTarget.value)}
+          />
+        </label>
+        <button type="submit">Verify</button>
+        {problem.value !== "" && (
+          <p class="problem" role="alert">
+            {problem.value}
+          </p>
+        )}
+      </form>
+    </>
+  );
+}
+
+function wordFor(outcome: SignatureVerdict["outcome"]): string {
+  return outcome === "valid" ? "verified" : outcome.replaceAll("-", " ");
+}
+
+function keySetIn(text: string): CardKeySet {
+  if (text.trim() === "") return { keys: [] };
+  const read: unknown = JSON.parse(text);
+  if (typeof read === "object" && read !== null && "keys" in read && Array.isArray(read.keys))
+    return { keys: read.keys };
+  throw new Error('A key set is { "keys": [ … ] }, as parley card key prints it');
+}
+
+/** The cards of the last visits, by URL, as they were when the page was opened. */
+const lastVisits = new Map<string, readonly string[] | undefined>();
+
+function lastVisit(url: string): readonly string[] | undefined {
+  if (!lastVisits.has(url)) {
+    const last = localStorage.getItem(`card ${url}`);
+    lastVisits.set(url, last === null ? undefined : linesOf(last));
+  }
+  return lastVisits.get(url);
+}
+
+/** What is different from the card of the last visit with this browser. */
+function Changes({ card, url }: { readonly card: AgentCard; readonly url: string }) {
+  const before = useMemo(() => lastVisit(url), [url]);
+  const now = canonicalJson(card);
+  useEffect(() => {
+    // A full storage only means that the next visit has nothing to compare with.
+    try {
+      localStorage.setItem(`card ${url}`, now);
+    } catch {}
+  }, [url, now]);
+  const lines = linesOf(now);
+  const added = before === undefined ? [] : lines.filter((line) => !before.includes(line));
+  const removed = before?.filter((line) => !lines.includes(line)) ?? [];
+  return (
+    <>
+      <h2>Changes since the last visit</h2>
+      {before === undefined && <p>This is the first visit.</p>}
+      {before !== undefined && added.length + removed.length === 0 && <p>None.</p>}
+      {added.length + removed.length > 0 && (
+        <pre tabIndex={0}>
+          {[...removed.map((line) => `- ${line}`), ...added.map((line) => `+ ${line}`)].slice(0, 200).join("\n")}
+        </pre>
+      )}
+    </>
+  );
+}
+
+/** Each value of a document with its path, one a line. */
+function linesOf(json: string): readonly string[] {
+  const lines: string[] = [];
+  const walk = (value: unknown, path: string): void => {
+    if (typeof value !== "object" || value === null) return void lines.push(`${path}: ${JSON.stringify(value)}`);
+    for (const [name, member] of Object.entries(value)) walk(member, path === "" ? name : `${path}.${name}`);
+  };
+  walk(JSON.parse(json), "");
+  return lines.slice(0, 5_000);
 }

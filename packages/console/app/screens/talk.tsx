@@ -2,38 +2,52 @@ import type { Part } from "@parley/a2a";
 import { useSignal } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
 import type { AgentEntry } from "../../src/api.ts";
+import { chatLists, chatsOf, closeChat, newChat } from "../chats.ts";
 import { Content } from "../parts/content.tsx";
 import { Results, State } from "../parts/task.tsx";
+import { lazily } from "../lazy.tsx";
 import { linkTo } from "../route.ts";
-import { Chat, type Entry } from "../talk.ts";
+import { readOnly, type SavedChat } from "../saved.ts";
+import type { Chat, Entry } from "../talk.ts";
 
-/** The conversations of each agent, for as long as the page is open. */
-const chats = new Map<string, Chat[]>();
-
-function chatsOf(agent: AgentEntry): Chat[] {
-  const known = chats.get(agent.id) ?? [new Chat(agent)];
-  chats.set(agent.id, known);
-  return known;
-}
+const Answer = lazily(async () => (await import("../parts/answer.tsx")).Answer);
 
 /** Conversations with an agent, side by side. */
 export function Talk({ agent }: { readonly agent: AgentEntry }) {
-  const version = useSignal(0);
-  const own = chatsOf(agent);
-  const change = (run: () => void): void => {
-    run();
-    version.value++;
-  };
+  if (readOnly.value !== undefined) return <Saved agent={agent} chats={readOnly.value.chats} />;
+  const own = chatLists.value < 0 ? [] : chatsOf(agent);
   return (
-    <div class="talk" data-version={version.value}>
+    <div class="talk">
       {own.map((chat, at) => (
         <Pane
           key={at}
           chat={chat}
           title={own.length === 1 ? agent.card.name : `${agent.card.name} · ${at + 1}`}
-          onAdd={() => change(() => own.push(new Chat(agent)))}
-          onClose={own.length === 1 ? undefined : () => change(() => own.splice(at, 1))}
+          onAdd={() => newChat(agent)}
+          onClose={own.length === 1 ? undefined : () => closeChat(chat)}
         />
+      ))}
+    </div>
+  );
+}
+
+/** The conversations of an opened file. */
+function Saved({ agent, chats }: { readonly agent: AgentEntry; readonly chats: readonly SavedChat[] }) {
+  const own = chats.filter((chat) => chat.agent === agent.id);
+  return (
+    <div class="talk">
+      {own.length === 0 && <p class="quiet empty">Nothing was said to this agent.</p>}
+      {own.map(({ entries }, at) => (
+        <section key={at} class="pane" aria-label={`${agent.card.name} · ${at + 1}`}>
+          <header>
+            <h1 dir="auto">{agent.card.name}</h1>
+          </header>
+          <div class="entries" tabIndex={0}>
+            {entries.map((entry, n) => (
+              <EntryView key={n} entry={entry} agent={agent} chat={undefined} />
+            ))}
+          </div>
+        </section>
       ))}
     </div>
   );
@@ -66,7 +80,7 @@ function Pane({ chat, title, onAdd, onClose }: PaneProps) {
       <div class="entries" role="log" aria-live="polite" tabIndex={0}>
         {entries.length === 0 && <Examples chat={chat} />}
         {entries.map((entry, at) => (
-          <EntryView key={at} entry={entry} agent={chat.agent} />
+          <EntryView key={at} entry={entry} agent={chat.agent} chat={at === entries.length - 1 ? chat : undefined} />
         ))}
         <div ref={end} />
       </div>
@@ -91,7 +105,14 @@ function Examples({ chat }: { readonly chat: Chat }) {
   );
 }
 
-function EntryView({ entry, agent }: { readonly entry: Entry; readonly agent: AgentEntry }) {
+interface EntryProps {
+  readonly entry: Entry;
+  readonly agent: AgentEntry;
+  /** Answers what the entry asks. `undefined`: it is not the last one. */
+  readonly chat: Chat | undefined;
+}
+
+function EntryView({ entry, agent, chat }: EntryProps) {
   if (entry.kind === "failed") {
     return (
       <p class="problem" role="alert">
@@ -117,6 +138,9 @@ function EntryView({ entry, agent }: { readonly entry: Entry; readonly agent: Ag
       </p>
       <Results task={task} />
       {running && <p class="quiet">…</p>}
+      {chat !== undefined && /_REQUIRED$/.test(task.status.state) && (
+        <Answer withText={false} task={task} onAnswer={(parts) => chat.answer(task, parts)} />
+      )}
     </article>
   );
 }

@@ -2,10 +2,11 @@ import type { Client, Message, Task, TaskSnapshot, WatchedTask } from "@parley/a
 import { useSignal } from "@preact/signals";
 import { useEffect, useMemo } from "preact/hooks";
 import type { AgentEntry } from "../../src/api.ts";
+import { Answer } from "../parts/answer.tsx";
 import { Content } from "../parts/content.tsx";
 import { Results, State } from "../parts/task.tsx";
 import { linkTo, route, type Screen } from "../route.ts";
-import { TaskList, waiting, watchTask, type ListedTask } from "../tasks.ts";
+import { answerTask, TaskList, waiting, watchTask, type ListedTask } from "../tasks.ts";
 
 interface TasksProps {
   readonly agents: readonly AgentEntry[];
@@ -159,8 +160,8 @@ function TaskDetail({ agent, id }: { readonly agent: AgentEntry; readonly id: st
             </article>
           ))}
           <Results task={task} />
-          {waiting.includes(task.status.state) && opened.value !== undefined && (
-            <Answer onAnswer={(text) => attempt(async () => answer(opened.value?.client, task, text))} />
+          {waiting.includes(task.status.state) && (
+            <Answer withText task={task} onAnswer={(parts) => attempt(() => answerTask(agent, task, parts))} />
           )}
         </>
       )}
@@ -173,36 +174,6 @@ function before({ history = [], status }: Task): readonly Message[] {
   return history.filter(({ messageId }) => messageId !== status.message?.messageId);
 }
 
-async function answer(client: Client | undefined, task: Task, text: string): Promise<void> {
-  const { id: taskId, contextId } = task;
-  const message = { parts: [{ text }], taskId, ...(contextId !== undefined && { contextId }) };
-  await client?.sendMessage({ message, configuration: { returnImmediately: true } });
-}
-
 function ended({ status }: Task): boolean {
   return /_(?:COMPLETED|FAILED|CANCELED|REJECTED)$/.test(status.state);
-}
-
-/** Answers the question of a task. */
-function Answer({ onAnswer }: { readonly onAnswer: (text: string) => Promise<void> }) {
-  const text = useSignal("");
-  return (
-    <form
-      class="composer"
-      onSubmit={(event) => {
-        event.preventDefault();
-        if (text.value !== "") void onAnswer(text.value).then(() => (text.value = ""));
-      }}
-    >
-      <textarea
-        rows={2}
-        aria-label="Answer"
-        placeholder="Answer"
-        dir="auto"
-        value={text.value}
-        onInput={({ currentTarget }) => (text.value = currentTarget.value)}
-      />
-      <button type="submit">Answer</button>
-    </form>
-  );
 }

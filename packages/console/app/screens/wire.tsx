@@ -1,30 +1,44 @@
-import { useSignal } from "@preact/signals";
+import { signal, useSignal } from "@preact/signals";
 import type { CapturedBody, HeaderList } from "../../src/api.ts";
+import { asCode } from "../code.ts";
 import { sizeText } from "../parts/content.tsx";
 import { linkTo, route } from "../route.ts";
+import { readOnly } from "../saved.ts";
 import { sendRaw } from "../server.ts";
 import { asCurl, clearWire, exchanges, isLive, type Exchange } from "../wire.ts";
 
+/** Exchanges that stay at the top of the list. */
+const pinned = signal<ReadonlySet<number>>(new Set());
+
+function pin(exchange: number): void {
+  const next = new Set(pinned.value);
+  if (!next.delete(exchange)) next.add(exchange);
+  pinned.value = next;
+}
+
+/** What is shown of the list. Empty: all. */
+interface Wanted {
+  readonly text: string;
+  readonly operation: string;
+  readonly status: "" | "ok" | "failed" | "open";
+}
+
 /** Requests and what came back, newest first, beside the one that is chosen. */
 export function Wire({ agent }: { readonly agent: string | undefined }) {
-  const filter = useSignal("");
-  const found = exchanges.value.filter((one) => matches(one, agent, filter.value)).toReversed();
+  const wanted = useSignal<Wanted>({ text: "", operation: "", status: "" });
+  const own = exchanges.value.filter(({ request }) => (agent ?? request.agent) === request.agent);
+  const matching = own.filter((one) => matches(one, wanted.value)).toReversed();
+  const isPinned = ({ request }: Exchange): boolean => pinned.value.has(request.exchange);
+  const found = [...matching.filter(isPinned), ...matching.filter((one) => !isPinned(one))];
   const chosen = exchanges.value.find(({ request }) => String(request.exchange) === route.value.item);
   return (
     <div class="split">
       <section class="list" aria-label="Requests">
-        <header>
-          <input
-            type="search"
-            placeholder="Filter"
-            aria-label="Filter"
-            value={filter.value}
-            onInput={({ currentTarget }) => (filter.value = currentTarget.value)}
-          />
-          <button type="button" class="small" onClick={clearWire}>
-            Clear
-          </button>
-        </header>
+        <Filters
+          wanted={wanted.value}
+          names={[...new Set(own.map(nameOf))]}
+          onWanted={(next) => (wanted.value = next)}
+        />
         {isLive.value === false && (
           <p class="problem" role="status">
             The console's server does not answer; retrying
@@ -46,12 +60,67 @@ export function Wire({ agent }: { readonly agent: string | undefined }) {
   );
 }
 
-function matches({ request, pieces }: Exchange, agent: string | undefined, filter: string): boolean {
-  if (agent !== undefined && request.agent !== agent) return false;
-  if (filter === "") return true;
-  const wanted = filter.toLowerCase();
-  const holds = (text: string): boolean => text.toLowerCase().includes(wanted);
+interface FiltersProps {
+  readonly wanted: Wanted;
+  /** The operations in the list. */
+  readonly names: readonly string[];
+  readonly onWanted: (wanted: Wanted) => void;
+}
+
+function Filters({ wanted, names, onWanted }: FiltersProps) {
+  return (
+    <header>
+      <input
+        type="search"
+        placeholder="Filter"
+        aria-label="Filter"
+        value={wanted.text}
+        onInput={({ currentTarget }) => onWanted({ ...wanted, text: currentTarget.value })}
+      />
+      <select
+        aria-label="Operation"
+        value={wanted.operation}
+        onChange={({ currentTarget }) => onWanted({ ...wanted, operation: currentTarget.value })}
+      >
+        <option value="">all operations</option>
+        {names.slice(0, 50).map((name) => (
+          <option key={name}>{name}</option>
+        ))}
+      </select>
+      <select
+        aria-label="Status"
+        value={wanted.status}
+        onChange={({ currentTarget }) =>
+          onWanted({ ...wanted, status: statuses.find((status) => status === currentTarget.value) ?? "" })
+        }
+      >
+        <option value="">any status</option>
+        {statuses.map((status) => (
+          <option key={status}>{status}</option>
+        ))}
+      </select>
+      <button type="button" class="small" onClick={clearWire}>
+        Clear
+      </button>
+    </header>
+  );
+}
+
+const statuses = ["ok", "failed", "open"] as const;
+
+function matches(exchange: Exchange, { text, operation, status }: Wanted): boolean {
+  const { request, pieces } = exchange;
+  if (operation !== "" && nameOf(exchange) !== operation) return false;
+  if (status !== "" && statusOf(exchange) !== status) return false;
+  if (text === "") return true;
+  const wanted = text.toLowerCase();
+  const holds = (given: string): boolean => given.toLowerCase().includes(wanted);
   return holds(request.url) || holds(request.body.text) || pieces.some(({ body }) => holds(body.text));
+}
+
+function statusOf({ response, ended, error }: Exchange): Wanted["status"] {
+  if (error !== undefined || (response?.status ?? 0) >= 400) return "failed";
+  return ended === undefined ? "open" : "ok";
 }
 
 interface RowProps {
@@ -66,14 +135,15 @@ function Row({ exchange, agent, isChosen }: RowProps) {
   return (
     <li>
       <a href={to} aria-current={isChosen ? "true" : undefined}>
-        <span class="status" data-failed={error !== undefined || (response?.status ?? 0) >= 400}>
+        <span class="status" data-failed={statusOf(exchange) === "failed"}>
           {response?.status ?? (error === undefined ? "…" : "failed")}
         </span>
         <span>
+          {pinned.value.has(request.exchange) && "★ "}
           {request.method} {nameOf(exchange)}
         </span>
         <span class="quiet">
-          {ended === undefined ? "open" : `${ended - request.at} ms`} ·{" "}
+          {ended === undefined ? "open" : `${ended.at - request.at} ms`} ·{" "}
           {pieces.length > 1 && `${pieces.length} events · `}
           {sizeText(bytes)}
         </span>
@@ -100,9 +170,21 @@ function Detail({ exchange }: { readonly exchange: Exchange }) {
         <button type="button" class="small" onClick={() => void navigator.clipboard.writeText(asCurl(request))}>
           Copy as curl
         </button>
+        <button type="button" class="small" onClick={() => void navigator.clipboard.writeText(asCode(request))}>
+          Copy as TypeScript
+        </button>
         <button
           type="button"
           class="small"
+          aria-pressed={pinned.value.has(request.exchange)}
+          onClick={() => pin(request.exchange)}
+        >
+          Pin
+        </button>
+        <button
+          type="button"
+          class="small"
+          disabled={readOnly.value !== undefined}
           onClick={() => (editing.value = !editing.value)}
           aria-expanded={editing.value}
         >

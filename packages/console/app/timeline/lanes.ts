@@ -57,7 +57,7 @@ function callOf({ request, response, ended, error }: Exchange, now: number): Spa
   const isFailed = error !== undefined || (response !== undefined && response.status >= 400);
   return {
     start: request.at,
-    end: ended ?? now,
+    end: ended?.at ?? now,
     label: `${method ?? `${request.method} ${path}`}${error === undefined ? "" : `: ${error}`}`,
     kind: isFailed ? "failed" : "call",
     detail: () => request.body.text,

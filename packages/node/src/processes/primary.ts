@@ -7,7 +7,7 @@ import type { Logger } from "@parley/a2a/internal/base/index";
 import { A2AError } from "@parley/a2a/internal/model/index";
 import type { ServedAgent } from "@parley/server/internal/handler";
 import { defaultLogger } from "../defaults.ts";
-import { addressOf, hasOwnPort, refuseHostUser, refuseOpenDoor, urlOf, bind } from "../listen.ts";
+import { addressOf, hasOwnPort, refuseHostUser, refuseOpenConsole, refuseOpenDoor, urlOf, bind } from "../listen.ts";
 import { closeOnce } from "../process.ts";
 import type { ServeOptions, Server, CloseOptions } from "../serve-options.ts";
 import { Calls, tell, wake, type Child } from "./calls.ts";
@@ -81,6 +81,7 @@ async function startProcesses(options: ServeOptions, count: number): Promise<Ser
   const logger = defaultLogger(options);
   const address = await addressOf(host);
   refuseOpenDoor(host, address, options);
+  refuseOpenConsole(host, address, options);
   refuseHostUser(options);
   const spread = new Spread<Child>({
     // Its tasks and the connection move to another process.

@@ -12,12 +12,19 @@ interface PagedAgent {
   readonly tenant?: string;
 }
 
+/** A link of the host's own. */
+interface PagedLink {
+  readonly text: string;
+  readonly href: string;
+}
+
 /** Most entries of each list on a page. The card has all. */
 const max = { agents: 200, skills: 100, examples: 5, tags: 10, interfaces: 20, schemes: 10 };
 
 const cardPath = "/.well-known/agent-card.json";
 
-export function agentPage({ card, cardUrl }: PagedAgent): string {
+/** The page of one agent. */
+export function agentPage({ card, cardUrl }: PagedAgent, links: readonly PagedLink[] = []): string {
   const { name, description, version, provider, documentationUrl } = card;
   const facts = [
     fact("Version", html(version, 100)),
@@ -29,7 +36,7 @@ export function agentPage({ card, cardUrl }: PagedAgent): string {
     ({ title, code }) => `<h3>${title}</h3><pre tabindex="0"><code>${html(code, 4000)}</code></pre>`,
   );
   const content = [
-    `<header><h1 dir="auto">${html(name, 200)}</h1>${paragraph(description, 4000)}<dl>${facts.join("")}</dl></header>`,
+    `<header><h1 dir="auto">${html(name, 200)}</h1>${paragraph(description, 4000)}${linked(links)}<dl>${facts.join("")}</dl></header>`,
     section("Skills", listed(card.skills, max.skills, skillOf)),
     section("Call it", samples.join("")),
     section("Credentials", schemesOf(card)),
@@ -38,7 +45,8 @@ export function agentPage({ card, cardUrl }: PagedAgent): string {
   return frame(name, `<main>${content.join("")}</main>`);
 }
 
-export function listPage(agents: readonly PagedAgent[], url: string): string {
+/** The page of several agents. */
+export function listPage(agents: readonly PagedAgent[], url: string, links: readonly PagedLink[] = []): string {
   const entry = ({ card, cardUrl, url: own, tenant }: PagedAgent): string => {
     const title = tenant === undefined ? link(own, card.name) : `${html(card.name, 200)} (${html(tenant, 100)})`;
     const version = `<p>Version ${html(card.version, 100)} · ${link(cardUrl, "Card")}</p>`;
@@ -47,7 +55,7 @@ export function listPage(agents: readonly PagedAgent[], url: string): string {
   const host = new URL(url).host;
   return frame(
     `Agents at ${host}`,
-    `<main><h1>Agents at ${html(host, 200)}</h1>${listed(agents, max.agents, entry)}</main>`,
+    `<main><h1>Agents at ${html(host, 200)}</h1>${linked(links)}${listed(agents, max.agents, entry)}</main>`,
   );
 }
 
@@ -100,6 +108,10 @@ function listed<T>(all: readonly T[], count: number, write: (one: T) => string):
 
 function section(title: string, content: string): string {
   return content === "" ? "" : `<section><h2>${title}</h2>${content}</section>`;
+}
+
+function linked(links: readonly PagedLink[]): string {
+  return links.map(({ text, href }) => `<p>${link(href, text)}</p>`).join("");
 }
 
 function fact(name: string, value: string): string {

@@ -138,7 +138,7 @@ const ofNet = {
 const address = { path: 1, interfaces: 1, cardPaths: 1, tenant: 1, id: 1 } as const;
 const ofMount = { ...address, agent: 1, extendedCard: 1 } satisfies OptionNames<AgentMount>;
 const ofService = { ...address, service: 1, card: 1 } satisfies OptionNames<HostedService>;
-const ofRoute = { path: 1, access: 1, answer: 1 } satisfies OptionNames<RouteMount>;
+const ofRoute = { path: 1, access: 1, answer: 1, link: 1 } satisfies OptionNames<RouteMount>;
 
 /**
  * Refuses options that a handler, and the host around it, do not have.

@@ -40,11 +40,9 @@ import { probesOf, type ReadinessCheck } from "./health.ts";
 import { operationsWith } from "./methods.ts";
 import { isRun, type AnyMount, type MountedAgent } from "./mounted.ts";
 import { checkIds, HostMounts, servedAgent, withCards, type Backing, type MountsInit, type Served } from "./mounts.ts";
-import { ForeignCalls } from "./open-work.ts";
-import type { AgentMount } from "./options.ts";
-import type { Host } from "./port.ts";
-import { besideRoutes, routesOf } from "./routes.ts";
-import type { Callers, Services } from "./services.ts";
+import type { AgentMount, Host, ServedAgent } from "./options.ts";
+import { besideRoutes, routesOf, type PageLink } from "./routes.ts";
+import { ForeignCalls, type Callers, type Services } from "./services.ts";
 import { originsOf, type HostSettings } from "./settings.ts";
 
 /* The last stage: services behind bindings, cards, routes and probes. Nothing here knows an engine. */
@@ -149,7 +147,8 @@ function routerOf(first: readonly Served[], parts: HostParts, { host, live, prob
     const { documents, commit } = callers.prepare(all.map(({ agent }) => agent));
     return { mounts: all.map(({ mount }) => mount), documents: [...documents, ...published], commit };
   };
-  const routes = routesOf(settings, callers);
+  const agentsFor = (request: UniversalRequest) => readableAgents(request, live);
+  const routes = routesOf(settings, callers, agentsFor);
   const { mounts, documents, commit } = prepared(first);
   const router = createRouter(
     mounts,
@@ -183,6 +182,7 @@ class LiveAgents {
   readonly #settings: HostSettings;
   #admit: Admission | undefined;
   all: readonly MountedAgent[] = [];
+  mounts: readonly ServiceMount[] = [];
 
   constructor(settings: HostSettings) {
     this.#settings = settings;
@@ -192,6 +192,7 @@ class LiveAgents {
     const { publicUrl, options } = this.#settings;
     const { allowedHosts, cors = false } = options;
     this.all = all.map(({ agent }) => agent);
+    this.mounts = all.map(({ mount }) => mount);
     this.services.clear();
     this.#ids.clear();
     for (const { agent, service } of all) {
@@ -256,13 +257,15 @@ function serverHost(parts: HostParts, live: LiveAgents): OwnHost {
 }
 
 /** The pages for browsers. They are loaded when a browser comes, and written once, except for those that few may read. */
-function pagesOf({ basePath, publicUrl, codecs, logger }: HostSettings, live: LiveAgents): Pages {
+function pagesOf({ options, basePath, publicUrl, codecs, logger }: HostSettings, live: LiveAgents): Pages {
   const written = new WeakMap<readonly ServiceMount[], Promise<Document>>();
   const write = async (mounts: readonly ServiceMount[], gate: CardGate | undefined): Promise<Document> => {
     const { agentPage, listPage, pageHeaders } = await import("../page/index.ts");
     const agents = withCards(live.all, new Set(mounts.map(({ card }) => card)));
     const [only, ...others] = agents;
-    const text = only !== undefined && others.length === 0 ? agentPage(only) : listPage(agents, publicUrl);
+    const isOne = only !== undefined && others.length === 0;
+    const links = pageLinks(options, publicUrl, isOne ? only.id : undefined);
+    const text = isOne ? agentPage(only, links) : listPage(agents, publicUrl, links);
     const headers = await pageHeaders();
     if (gate === undefined) return tagged(text, headers);
     const vary = [headers["vary"], ...gate.vary].join(", ");
@@ -288,6 +291,36 @@ function pagesOf({ basePath, publicUrl, codecs, logger }: HostSettings, live: Li
       return answerWith(await page, request);
     },
   };
+}
+
+/** The links of routes, with the URLs that browsers reach them by. */
+function pageLinks(
+  { routes }: HostSettings["options"],
+  publicUrl: string,
+  agent: string | undefined,
+): readonly PageLink[] {
+  if (routes === undefined || typeof routes === "function") return [];
+  return routes.flatMap(({ link }) => {
+    if (link === undefined) return [];
+    const { text, href } = link(agent);
+    return [{ text, href: publicUrl.replace(/\/$/, "") + href }];
+  });
+}
+
+/** The agents that are served now whose cards the sender of a request may read. */
+async function readableAgents(request: UniversalRequest, live: LiveAgents): Promise<readonly ServedAgent[]> {
+  const { all, mounts } = live;
+  const known = await Promise.all(
+    mounts.map(async ({ gate }) => {
+      try {
+        await gate?.check(request, true);
+        return true;
+      } catch {
+        return false;
+      }
+    }),
+  );
+  return all.filter((_, at) => known[at]);
 }
 
 /**

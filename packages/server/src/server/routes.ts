@@ -14,6 +14,7 @@ import { notFound } from "@parley/a2a/internal/transport/discovery/handler";
 import { pathBelow, type HttpEndpoint } from "@parley/a2a/internal/transport/server/binding";
 import { errorResponse, failureOf } from "@parley/a2a/internal/transport/server/response";
 import { accepting } from "./cards.ts";
+import type { ServedAgent } from "./options.ts";
 import type { Callers } from "./services.ts";
 import { originsOf, type HostSettings } from "./settings.ts";
 
@@ -35,6 +36,18 @@ export interface RouteMount {
    * Answers a request. Its URL has the origin of `publicUrl`. `undefined` is 404. Where it throws, the answer is 500 and the log has the cause.
    */
   readonly answer: (request: Request, context: RouteContext) => Response | undefined | Promise<Response | undefined>;
+  /**
+   * A link to the route on the pages that browsers get at the addresses of agents. Its `href` is relative to `publicUrl`.
+   *
+   * @param agent - Id of the agent of the page. `undefined`: the page lists several.
+   */
+  readonly link?: (agent: string | undefined) => PageLink;
+}
+
+/** A link on a page for browsers. */
+export interface PageLink {
+  readonly text: string;
+  readonly href: string;
 }
 
 /** What a route gets beside its request. */
@@ -47,6 +60,8 @@ export interface RouteContext {
   readonly facts: RequestFacts;
   /** Aborted when the host begins to close. End streams then. */
   readonly closing: AbortSignal;
+  /** The agents that the host serves now, without those whose cards the sender of the request may not read. */
+  agents(): Promise<readonly ServedAgent[]>;
   /**
    * A page in the style of the host's own, with headers that allow it no script.
    *
@@ -56,10 +71,15 @@ export interface RouteContext {
   page(title: string, content: string): Promise<Response>;
 }
 
-/** The routes of a host, by their paths. `undefined`: there are none. */
+/**
+ * The routes of a host, by their paths. `undefined`: there are none.
+ *
+ * @param agentsFor - The agents whose cards the sender of a request may read.
+ */
 export function routesOf(
   { options, publicUrl, basePath, codecs, limits, logger, closing, open }: HostSettings,
   callers: Callers,
+  agentsFor: (request: UniversalRequest) => Promise<readonly ServedAgent[]>,
 ): ReadonlyMap<string, HttpEndpoint> | undefined {
   const { routes, authenticator, cors = false } = options;
   if (routes === undefined || typeof routes === "function") return undefined;
@@ -91,7 +111,8 @@ export function routesOf(
       }
       const isOpen = access === "anyone" || authenticator === undefined;
       const principal = isOpen ? anonymous : await callerOf(request);
-      const context = { principal, facts, closing: closing.signal, page: pageOf };
+      const agents = (): Promise<readonly ServedAgent[]> => agentsFor(request);
+      const context = { principal, facts, closing: closing.signal, agents, page: pageOf };
       const answered = await answerBy(request, publicUrl, limits.bodyBytes, (asked) => {
         // `Request` resolves dot segments, so that its URL may be outside of the route.
         const below = pathBelow(new URL(asked.url).pathname, path);

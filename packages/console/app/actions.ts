@@ -1,0 +1,128 @@
+import { signal } from "@preact/signals";
+import type { AgentEntry } from "../src/api.ts";
+import { go, route, screens, type Screen } from "./route.ts";
+import { agentOf, agents, session } from "./server.ts";
+import { chatOf, newChat } from "./chats.ts";
+
+/* Everything that the palette and the keys can do. */
+
+export interface Action {
+  readonly name: string;
+  /** Its key, such as `g t`: one after the other. */
+  readonly keys?: string;
+  run(): void | Promise<void>;
+}
+
+export const screenNames: Readonly<Record<Screen, string>> = {
+  talk: "Talk",
+  tasks: "Tasks",
+  inbox: "Inbox",
+  timeline: "Timeline",
+  wire: "Wire",
+  card: "Card",
+};
+
+const screenKeys: Readonly<Record<Screen, string>> = {
+  talk: "g t",
+  tasks: "g k",
+  inbox: "g i",
+  timeline: "g l",
+  wire: "g w",
+  card: "g c",
+};
+
+/** What is open over the page. */
+export const overlay = signal<"palette" | "keys" | undefined>(undefined);
+
+/** The agent of the page. */
+export function agentShown(): AgentEntry | undefined {
+  const { agent } = route.value;
+  return agentOf(agent) ?? (agent === undefined ? agents.value[0] : undefined);
+}
+
+function showScreen(screen: Screen): void {
+  const agent = agentShown();
+  go({ screen, ...(agent !== undefined && { agent: agent.id }) });
+}
+
+/** Puts the focus on an element once it is there. */
+function focusOn(selector: string): void {
+  requestAnimationFrame(() => document.querySelector<HTMLElement>(selector)?.focus());
+}
+
+/** What can be done now. */
+export function actions(): readonly Action[] {
+  const agent = agentShown();
+  return [
+    ...screens.map((screen) => ({
+      name: `Show ${screenNames[screen]}`,
+      keys: screenKeys[screen],
+      run: () => showScreen(screen),
+    })),
+    ...agents.value.map(({ id, card }) => ({
+      name: `Talk to ${card.name}`,
+      run: () => go({ screen: "talk", agent: id }),
+    })),
+    ...(session.value?.mode === "inspect" ? [{ name: "Connect to an agent", keys: "a", run: connectForm }] : []),
+    ...(agent === undefined ? [] : agentActions(agent)),
+    { name: "Write a message", keys: "m", run: () => (showScreen("talk"), focusOn("textarea[aria-label=Message]")) },
+    { name: "Filter the list", keys: "/", run: () => focusOn("input[type=search]") },
+    { name: "Copy the chosen request as curl", keys: "y", run: () => copyChosen("curl") },
+    { name: "Copy the chosen request as TypeScript", run: () => copyChosen("code") },
+    { name: "Clear the wire", run: async () => (await import("./wire.ts")).clearWire() },
+    { name: "Save this session to a file", keys: "s", run: async () => (await import("./session-file.ts")).save() },
+    { name: "Open a session from a file", keys: "o", run: async () => (await import("./session-file.ts")).choose() },
+    { name: "Show the keys", keys: "?", run: () => void (overlay.value = "keys") },
+  ];
+}
+
+function agentActions(agent: AgentEntry): readonly Action[] {
+  return [
+    {
+      name: "New conversation",
+      keys: "n",
+      run: () => {
+        newChat(agent);
+        showScreen("talk");
+        focusOn(".pane:last-child textarea[aria-label=Message]");
+      },
+    },
+    { name: "Cancel the task", keys: "x", run: () => chatOf(agent)?.cancel() },
+  ];
+}
+
+function connectForm(): void {
+  const details = document.querySelector<HTMLDetailsElement>("details.add");
+  if (details) details.open = true;
+  focusOn("input[name=url]");
+}
+
+async function copyChosen(as: "curl" | "code"): Promise<void> {
+  const { asCurl, exchanges } = await import("./wire.ts");
+  const chosen = exchanges.value.find(({ request }) => String(request.exchange) === route.value.item);
+  if (chosen === undefined) return;
+  const { asCode } = await import("./code.ts");
+  await navigator.clipboard.writeText(as === "curl" ? asCurl(chosen.request) : asCode(chosen.request));
+}
+
+let first = "";
+
+/** Runs what a key stands for, unless the user is writing. */
+export function onKey(event: KeyboardEvent): void {
+  const { key, target } = event;
+  if ((event.ctrlKey || event.metaKey) && key.toLowerCase() === "k") {
+    event.preventDefault();
+    overlay.value = overlay.value === "palette" ? undefined : "palette";
+    return;
+  }
+  if (key === "Escape") overlay.value = undefined;
+  const isWriting = target instanceof HTMLElement && target.closest("input, textarea, select, dialog") !== null;
+  if (isWriting || event.ctrlKey || event.metaKey || event.altKey || key.length > 1) return;
+  const pressed = first === "" ? key : `${first} ${key}`;
+  const all = actions();
+  const found = all.find(({ keys }) => keys === pressed);
+  first = found === undefined && all.some(({ keys }) => keys?.startsWith(`${pressed} `)) ? pressed : "";
+  if (found === undefined) return;
+  event.preventDefault();
+  void found.run();
+}

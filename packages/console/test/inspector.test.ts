@@ -1,0 +1,109 @@
+import { A2AError, type Client } from "@parley/a2a/internal/client/index";
+import { describe, expect, it } from "vitest";
+import { openInspector, type InspectorOptions, type WireRecord } from "../src/index.ts";
+import { recordingFetch } from "../src/recording.ts";
+import { WireLog } from "../src/wire-log.ts";
+
+/* What the user of a console, and the agents, may ask of its process: memory and connections stay within limits. */
+
+const mounts = { add: () => {}, remove: async () => {} };
+const never: InspectorOptions["open"] = () => new Promise<Client>(() => {});
+
+function endless(piece: string): Response {
+  const bytes = new TextEncoder().encode(piece);
+  return new Response(new ReadableStream({ pull: (controller) => controller.enqueue(bytes) }));
+}
+
+/** The records that a log has now. */
+async function recordsOf(log: WireLog, count: number): Promise<readonly WireRecord[]> {
+  const reader = log.lines(0, new AbortController().signal).getReader();
+  const records: WireRecord[] = [];
+  while (records.length < count) {
+    const { value } = await reader.read();
+    records.push(JSON.parse(new TextDecoder().decode(value)) as WireRecord);
+  }
+  return records;
+}
+
+describe("an inspector", () => {
+  it("opens at most 64 agents, those that do not answer included", async () => {
+    let opened = 0;
+    const open: InspectorOptions["open"] = (url, given) => {
+      opened++;
+      return never(url, given);
+    };
+    const inspector = openInspector({ open, mounts });
+    const refused = Array.from({ length: 10_000 }, () => inspector.connect({ url: "http://127.0.0.1:1" }))
+      .slice(64)
+      .map((attempt) => attempt.catch((thrown: unknown) => thrown));
+    for (const thrown of await Promise.all(refused)) expect(thrown).toMatchObject({ code: "TooManyRequests" });
+    expect(opened).toBe(64);
+  });
+
+  it("has room again for an agent that could not be opened", async () => {
+    const open: InspectorOptions["open"] = () => Promise.reject(new A2AError("ConnectionFailed", "nobody there"));
+    const inspector = openInspector({ open, mounts });
+    for (let n = 0; n < 100; n++) {
+      await expect(inspector.connect({ url: "http://127.0.0.1:1" })).rejects.toThrow("nobody there");
+    }
+  });
+});
+
+describe("the log of the wire", () => {
+  it("has the newest records within its limit for a reader who has stalled", async () => {
+    const log = new WireLog(1 << 20);
+    const signal = new AbortController().signal;
+    const reader = log.lines(0, signal).getReader();
+    const text = "x".repeat(10_000);
+    for (let n = 0; n < 20_000; n++) log.add({ kind: "piece", exchange: 1, body: { bytes: text.length, text } });
+    const { value } = await reader.read();
+    const first = JSON.parse(new TextDecoder().decode(value)) as WireRecord;
+    expect(first.n).toBeGreaterThan(20_000 - (1 << 20) / 10_000);
+  });
+
+  it("keeps 1 MiB of an endless body, and counts its bytes", async () => {
+    const log = new WireLog();
+    const init = { method: "GET", headers: {}, signal: new AbortController().signal, redirect: "manual" as const };
+    const fetch = recordingFetch(
+      log,
+      "a1",
+      async () => endless("x".repeat(1 << 16)),
+      () => ({}),
+    );
+    const reader = (await fetch("http://agent.example/", init)).body?.getReader();
+    for (let n = 0; n < 200; n++) await reader?.read();
+    await reader?.cancel();
+    const piece = (await recordsOf(log, 3)).at(-1);
+    expect(piece).toMatchObject({ kind: "piece", body: { bytes: 200 << 16 } });
+    expect(JSON.stringify(piece).length).toBeLessThan((1 << 20) + 1000);
+  });
+
+  it.each([["\n\n"], ["\r\n\r\n"], ["\r\r"]])("has each event of a stream, however it is cut: %j", async (end) => {
+    const stream = `data: one${end}data: two${end}data: rest`;
+    for (let size = 1; size < stream.length; size++) {
+      const bytes = new TextEncoder().encode(stream);
+      const pieces = Array.from({ length: Math.ceil(bytes.length / size) }, (_, at) =>
+        bytes.slice(at * size, (at + 1) * size),
+      );
+      const body = new ReadableStream<Uint8Array>({
+        start(controller) {
+          for (const piece of pieces) controller.enqueue(piece);
+          controller.close();
+        },
+      });
+      const own = new WireLog();
+      const response = new Response(body, { headers: { "content-type": "text/event-stream" } });
+      const init = { method: "GET", headers: {}, signal: new AbortController().signal, redirect: "manual" as const };
+      await (
+        await recordingFetch(
+          own,
+          "a1",
+          async () => response,
+          () => ({}),
+        )("http://agent.example/", init)
+      ).text();
+      const texts = (await recordsOf(own, 6)).flatMap((record) => (record.kind === "piece" ? [record.body.text] : []));
+      expect(texts).toEqual([`data: one${end}`, `data: two${end}`, "data: rest"]);
+    }
+  });
+});

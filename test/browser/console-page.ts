@@ -1,0 +1,89 @@
+import { existsSync, mkdirSync, readFileSync } from "node:fs";
+import { createRequire } from "node:module";
+import { join } from "node:path";
+import { chromium, type Browser, type Page } from "playwright-core";
+import { afterAll, beforeAll, expect, onTestFinished } from "vitest";
+
+/* What the tests of the console do in a browser. */
+
+const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
+const shots = process.env["CONSOLE_SHOTS"];
+
+let browser: Browser;
+beforeAll(async () => {
+  const places = [process.env["CHROMIUM_PATH"], "/usr/bin/chromium", "/usr/bin/chromium-browser"];
+  const executablePath = places.find((place) => place !== undefined && existsSync(place));
+  if (executablePath === undefined)
+    throw new Error("No Chromium here: install one, or name its program in CHROMIUM_PATH");
+  browser = await chromium.launch({ executablePath, args: ["--headless", "--no-sandbox", "--disable-gpu"] });
+  if (shots !== undefined) mkdirSync(shots, { recursive: true });
+}, 120_000);
+afterAll(() => browser.close());
+
+interface OpenInit {
+  readonly width?: number;
+  readonly theme?: "light" | "dark";
+  readonly ready?: string;
+}
+
+interface Opened {
+  readonly page: Page;
+  /** Errors of the page, and requests to other origins. */
+  readonly noise: readonly string[];
+}
+
+/** Opens a page of the console. `ready`: what it shows once it is there. */
+export async function open(
+  url: string,
+  { width = 1200, theme: colorScheme = "light", ready = "nav.screens" }: OpenInit = {},
+): Promise<Opened> {
+  const context = await browser.newContext({ viewport: { width, height: 800 }, colorScheme });
+  onTestFinished(() => context.close());
+  const page = await context.newPage();
+  page.setDefaultTimeout(30_000);
+  const noise: string[] = [];
+  const own = new URL(url).origin;
+  page.on("console", (message) => message.type() === "error" && noise.push(message.text()));
+  page.on("pageerror", (error) => noise.push(error.message));
+  page.on("dialog", (dialog) => noise.push(dialog.message()));
+  page.on("popup", (popup) => noise.push(popup.url()));
+  page.on("request", (request) => {
+    if (!request.url().startsWith(own) && !request.url().startsWith("blob:")) noise.push(request.url());
+  });
+  await page.goto(url);
+  await page.waitForSelector(ready);
+  return { page, noise };
+}
+
+export async function say(page: Page, message: string): Promise<void> {
+  await page.fill("textarea[aria-label=Message]", message);
+  await page.keyboard.press("Enter");
+}
+
+export const show = (page: Page, screen: string): Promise<void> => page.click(`nav.screens >> text="${screen}"`);
+
+/** Leaves a screenshot in the folder that CONSOLE_SHOTS names. */
+export async function shot(page: Page, name: string): Promise<void> {
+  if (shots !== undefined) await page.screenshot({ path: join(shots, `${name}.png`) });
+}
+
+/** Waits until a screen has its code and its data. */
+export async function loaded(page: Page): Promise<void> {
+  await expect.poll(() => page.evaluate("document.body.innerText.includes('Loading')")).toBe(false);
+}
+
+interface AxeResult {
+  readonly violations: readonly { readonly id: string; readonly nodes: readonly { readonly html: string }[] }[];
+}
+
+/** What axe finds by the rules of WCAG 2.2, level AA. */
+export async function flaws(page: Page): Promise<readonly string[]> {
+  await page.evaluate(axe);
+  const { violations } = await page.evaluate<AxeResult>(
+    `axe.run({ runOnly: ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"] })`,
+  );
+  return violations.map(({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html).join(" ")}`);
+}
+
+export const fits = (page: Page): Promise<boolean> =>
+  page.evaluate("document.documentElement.scrollWidth <= document.documentElement.clientWidth");
