@@ -1,6 +1,6 @@
 // Makes a clone ready to run: dependencies installed, packages built. Runs on plain Node, before anything is installed.
 
-import { spawn } from "node:child_process";
+import { spawnSync } from "node:child_process";
 import { existsSync, readdirSync, statSync } from "node:fs";
 import { dirname, join, relative } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
@@ -54,31 +54,7 @@ export async function install(folder, options = []) {
   if (code !== 0) giveUp(`npm ci failed (exit code ${code}); its output is above.`);
 }
 
-/** @param {readonly string[]} projects */
-async function build(projects) {
-  const fresh = !existsSync(join(root, "packages", "a2a", "dist"));
-  if (fresh) process.stderr.write("Building the packages (tsc -b) …\n");
-  // Incremental: a build without changes takes a fraction of a second.
-  const code = await run(process.execPath, [join(root, "node_modules", "typescript", "bin", "tsc"), "-b", ...projects]);
-  if (code !== 0) giveUp(`The build failed (tsc -b, exit code ${code}); its output is above.`);
-}
-
-/** The application of the console, unless it is newer than its sources. */
-async function buildConsole() {
-  const folder = join(root, "packages", "console", "app");
-  const built = join(folder, "..", "dist", "app", "index.html");
-  const sources = readdirSync(folder, { recursive: true, encoding: "utf8" });
-  const changed = sources.map((name) => statSync(join(folder, name)).mtimeMs);
-  if (existsSync(built) && statSync(built).mtimeMs > Math.max(...changed)) return;
-  const vite = join(root, "node_modules", "vite", "bin", "vite.js");
-  const code = await run(process.execPath, [vite, "build", folder, "--logLevel", "warn"]);
-  if (code !== 0) giveUp(`The build of the console failed (vite build, exit code ${code}); its output is above.`);
-}
-
-/**
- * npm runs a script in a shell, and most shells end at a signal without passing it on. So this process ends itself when its shell is
- * gone.
- */
+/** Ends this process when its shell is gone: npm runs a script in a shell, and most shells end at a signal without passing it on. */
 function endWithNpm() {
   if (process.env["npm_lifecycle_event"] === undefined) return;
   const shell = process.ppid;
@@ -96,11 +72,24 @@ export async function installed() {
   await install(root);
 }
 
+/** Builds the application of the console, unless it is newer than its sources. */
+function buildConsole() {
+  const folder = join(root, "packages", "console", "app");
+  const built = join(folder, "..", "dist", "app", "index.html");
+  const sources = readdirSync(folder, { recursive: true, encoding: "utf8" });
+  const changed = sources.map((name) => statSync(join(folder, name)).mtimeMs);
+  if (existsSync(built) && statSync(built).mtimeMs > Math.max(...changed)) return;
+  const code = run(process.execPath, [join(root, "node_modules/vite/bin/vite.js"), "build", folder, "--logLevel", "warn"]);
+  if (code !== 0) giveUp(`The build of the console failed (vite build, exit code ${code}); its output is above.`);
+}
+
 /** Installs and builds what is missing. Incremental: a build without changes takes a fraction of a second. */
 export async function ready() {
   await installed();
-  await build(projects);
-  await buildConsole();
+  if (!existsSync(join(root, "packages", "a2a", "dist"))) process.stderr.write("Building the packages (tsc -b) …\n");
+  const code = run(process.execPath, [join(root, "node_modules/typescript/bin/tsc"), "-b", "tsconfig.build.json"]);
+  if (code !== 0) giveUp(`The build failed (tsc -b, exit code ${code}); its output is above.`);
+  buildConsole();
 }
 
 /**

@@ -67,23 +67,21 @@ export async function pack(into) {
  * Built files whose source is gone: `tsc -b` leaves them where they are.
  * @param {Tarball} tarball @returns {readonly string[]}
  */
-function staleFiles(unpacked, source) {
-  if (!existsSync(join(unpacked, "dist")) || !existsSync(join(source, "src"))) return [];
-  return (
-    readdirSync(join(unpacked, "dist"), { recursive: true, encoding: "utf8" })
-      // Vite makes what is below `app`, and empties it first.
-      .filter((file) => !/^app[\\/]/.test(file))
-      .filter((file) => /(?<!\.d)\.js$/.test(file) && !existsSync(join(source, "src", file.replace(/\.js$/, ".ts"))))
-      .map((file) => `dist/${file} has no source; delete dist and build again`)
-  );
+function staleFiles({ of, files }) {
+  if (!existsSync(join(of.folder, "src"))) return [];
+  return files
+    // Vite makes what is below `app`, and empties it first.
+    .filter((file) => /^dist\/(?!app\/).*(?<!\.d)\.js$/.test(file))
+    .filter((file) => !existsSync(join(of.folder, file.replace(/^dist\/(.*)\.js$/, "src/$1.ts"))))
+    .map((file) => `${file} has no source; delete dist and build again`);
 }
 
 /**
  * A package with a web application contains it built.
- * @param {string} unpacked A package as it was packed. @param {string} source Its folder.
+ * @param {Tarball} tarball @returns {readonly string[]}
  */
-function missingApp(unpacked, source) {
-  if (!existsSync(join(source, "app")) || existsSync(join(unpacked, "dist", "app", "index.html"))) return [];
+function missingApp({ of, files }) {
+  if (!existsSync(join(of.folder, "app")) || files.includes("dist/app/index.html")) return [];
   return ["dist/app/index.html is missing: build the application with npm run build"];
 }
 
@@ -104,19 +102,21 @@ async function lint(tarball) {
  * `exports`, is left out. That `require()` gets an ES module is intended: each Node from 20.19 on can do it.
  * @param {Uint8Array} tarball @param {Package} of @returns {Promise<readonly string[]>}
  */
-export async function checkTarball({ folder: source, manifest }, tarball) {
-  const folder = mkdtempSync(join(tmpdir(), "parley-tarball-"));
-  try {
-    const looks = [await lint(tarball)];
-    const entries = entriesOf(source, manifest.exports).map(([path]) => path);
-    // A command line has no entry point, so there are no types to check.
-    const types = ["--profile", "node16", "--ignore-rules", "cjs-resolves-to-esm"];
-    if (entries.length > 0) looks.push(await tool("attw", [tarball, ...types, "--entrypoints", ...entries]));
-    looks.push(await exec("tar", ["-xzf", tarball, "-C", folder]));
-    const problems = [...staleFiles(join(folder, "package"), source), ...missingApp(join(folder, "package"), source)];
-    looks.push({ ok: problems.length === 0, output: problems.map((line) => `${line}\n`).join("") });
-    return { ok: looks.every(({ ok }) => ok), output: looks.map(({ output }) => output).join("") };
-  } finally {
-    rmSync(folder, { recursive: true, force: true });
-  }
+async function typeProblems(tarball, { folder, manifest }) {
+  const entrypoints = entriesOf(folder, manifest.exports).map(([path]) => path);
+  // A command line has no entry point, so there are no types to check.
+  if (entrypoints.length === 0) return [];
+  const analysis = await checkPackage(createPackageFromTarballData(tarball), { entrypoints });
+  if (!analysis.types) return ["it has no types"];
+  return analysis.problems
+    .filter(({ kind }) => kind !== "CJSResolvesToESM")
+    .filter((problem) => !("resolutionKind" in problem) || problem.resolutionKind !== "node10")
+    .map((problem) => `${problemKindInfo[problem.kind].title}: ${JSON.stringify(problem)}`);
+}
+
+/** What is wrong with a tarball. @param {Tarball} tarball @returns {Promise<readonly string[]>} */
+export async function problemsOf(tarball) {
+  const bytes = new Uint8Array(readFileSync(tarball.file));
+  const problems = [...(await lint(bytes.buffer)), ...(await typeProblems(bytes, tarball.of))];
+  return [...problems, ...staleFiles(tarball), ...missingApp(tarball)];
 }

@@ -4,7 +4,7 @@ import { readAuthorization, type FileFetch } from "@parley/a2a/internal/client/i
 import { Saver } from "./artifacts.ts";
 import { type Field, formIn } from "@parley/a2a/internal/schema/form";
 import { fill } from "./form.ts";
-import type { Hints } from "./hints.ts";
+import type { Hints } from "./invocation.ts";
 import type { Io, Signal } from "./io.ts";
 import { TerminalProgress, type Progress } from "./output/progress.ts";
 import { endedBadly } from "./output/text.ts";

@@ -177,7 +177,9 @@ interface HandlerParts {
 async function handlerOf(agents: Served, { settings, ports, storage, numbers }: HandlerParts): Promise<Handler> {
   const { options, member, logger, host, address } = settings;
   const { publicUrl, bound } = numbers;
-  const bindings = ports.bindings.map((each) => (hasOwnPort(each) ? elsewhere(each.binding, bound) : each));
+  const bindings = ports.bindings.map((each) =>
+    hasOwnPort(each) ? elsewhere(each.binding, bound[each.binding.name] ?? 0) : each,
+  );
   const known = { ...hostOptions(options, host, address), ...settings.routes, bindings, logger, publicUrl };
   const { store } = storage;
   if (store === undefined) return withoutEngine(createHost(servicesIn(agents), known));

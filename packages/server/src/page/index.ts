@@ -23,7 +23,6 @@ const max = { agents: 200, skills: 100, examples: 5, tags: 10, interfaces: 20, s
 
 const cardPath = "/.well-known/agent-card.json";
 
-/** The page of one agent. */
 export function agentPage({ card, cardUrl }: PagedAgent, links: readonly PagedLink[] = []): string {
   const { name, description, version, provider, documentationUrl } = card;
   const facts = [
@@ -45,7 +44,6 @@ export function agentPage({ card, cardUrl }: PagedAgent, links: readonly PagedLi
   return frame(name, `<main>${content.join("")}</main>`);
 }
 
-/** The page of several agents. */
 export function listPage(agents: readonly PagedAgent[], url: string, links: readonly PagedLink[] = []): string {
   const entry = ({ card, cardUrl, url: own, tenant }: PagedAgent): string => {
     const title = tenant === undefined ? link(own, card.name) : `${html(card.name, 200)} (${html(tenant, 100)})`;

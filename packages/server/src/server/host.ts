@@ -40,9 +40,11 @@ import { probesOf, type ReadinessCheck } from "./health.ts";
 import { operationsWith } from "./methods.ts";
 import { isRun, type AnyMount, type MountedAgent } from "./mounted.ts";
 import { checkIds, HostMounts, servedAgent, withCards, type Backing, type MountsInit, type Served } from "./mounts.ts";
-import type { AgentMount, Host, ServedAgent } from "./options.ts";
-import { besideRoutes, routesOf, type PageLink } from "./routes.ts";
-import { ForeignCalls, type Callers, type Services } from "./services.ts";
+import { ForeignCalls } from "./open-work.ts";
+import type { AgentMount, PageLink } from "./options.ts";
+import type { Host, ServedAgent } from "./port.ts";
+import { besideRoutes, routesOf } from "./routes.ts";
+import type { Callers, Services } from "./services.ts";
 import { originsOf, type HostSettings } from "./settings.ts";
 
 /* The last stage: services behind bindings, cards, routes and probes. Nothing here knows an engine. */

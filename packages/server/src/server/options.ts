@@ -19,6 +19,7 @@ import type { ServerBinding } from "@parley/a2a/internal/transport/server/bindin
 import type { CorsOptions } from "@parley/a2a/internal/transport/server/origins";
 import type { FetchFacts } from "@parley/a2a/internal/transport/server/fetch";
 import type { HealthOptions } from "./health.ts";
+import type { ServedAgent } from "./port.ts";
 
 /** Where an agent is served. */
 export interface MountAddress {
@@ -137,16 +138,32 @@ export interface RouteMount {
    * Answers a request. Its URL has the origin of `publicUrl`. `undefined` is 404. Where it throws, the answer is 500 and the log has the cause.
    */
   readonly answer: (request: Request, context: RouteContext) => Response | undefined | Promise<Response | undefined>;
+  /**
+   * A link to the route on the pages that browsers get at the addresses of agents. Its `href` is relative to `publicUrl`.
+   *
+   * @param agent - Id of the agent of the page. `undefined`: the page lists several.
+   */
+  readonly link?: (agent: string | undefined) => PageLink;
+}
+
+/** A link on a page for browsers. */
+export interface PageLink {
+  readonly text: string;
+  readonly href: string;
 }
 
 /** What a route gets beside its request. */
 export interface RouteContext {
+  /** Path of the request below that of the mount: `""`, or a slash and more. */
+  readonly below: string;
   /** Who calls. `anonymous` with `access: "anyone"`. */
   readonly principal: Principal;
   /** What the host knows of the client, such as its address. */
   readonly facts: RequestFacts;
   /** Aborted when the host begins to close. End streams then. */
   readonly closing: AbortSignal;
+  /** The agents that the host serves now, without those whose cards the sender of the request may not read. */
+  agents(): Promise<readonly ServedAgent[]>;
   /**
    * A page in the style of the host's own, with headers that allow it no script.
    *

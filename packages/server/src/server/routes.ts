@@ -14,62 +14,11 @@ import { notFound } from "@parley/a2a/internal/transport/discovery/handler";
 import { pathBelow, type HttpEndpoint } from "@parley/a2a/internal/transport/server/binding";
 import { errorResponse, failureOf } from "@parley/a2a/internal/transport/server/response";
 import { accepting } from "./cards.ts";
-import type { ServedAgent } from "./options.ts";
+import type { ServedAgent } from "./port.ts";
 import type { Callers } from "./services.ts";
 import { originsOf, type HostSettings } from "./settings.ts";
 
 /* The option `routes` of a host: what the application answers beside the agents. */
-
-/** Answers a request of the application; `undefined`: it has nothing there. */
-export type Routes = (request: Request, facts: RequestFacts) => Response | undefined | Promise<Response | undefined>;
-
-/** Routes and pages at a path of their own, such as those of a console. */
-export interface RouteMount {
-  /** Their path below `publicUrl`, such as `/console`, with everything below it. It must not be an address of an agent. */
-  readonly path: string;
-  /**
-   * Who may call: callers whom the authenticator of the host accepts, or anyone. Default `"authenticated"`. Without an authenticator
-   * everyone is anonymous.
-   */
-  readonly access?: "anyone" | "authenticated";
-  /**
-   * Answers a request. Its URL has the origin of `publicUrl`. `undefined` is 404. Where it throws, the answer is 500 and the log has the cause.
-   */
-  readonly answer: (request: Request, context: RouteContext) => Response | undefined | Promise<Response | undefined>;
-  /**
-   * A link to the route on the pages that browsers get at the addresses of agents. Its `href` is relative to `publicUrl`.
-   *
-   * @param agent - Id of the agent of the page. `undefined`: the page lists several.
-   */
-  readonly link?: (agent: string | undefined) => PageLink;
-}
-
-/** A link on a page for browsers. */
-export interface PageLink {
-  readonly text: string;
-  readonly href: string;
-}
-
-/** What a route gets beside its request. */
-export interface RouteContext {
-  /** Path of the request below that of the mount: `""`, or a slash and more. */
-  readonly below: string;
-  /** Who calls. `anonymous` with `access: "anyone"`. */
-  readonly principal: Principal;
-  /** What the host knows of the client, such as its address. */
-  readonly facts: RequestFacts;
-  /** Aborted when the host begins to close. End streams then. */
-  readonly closing: AbortSignal;
-  /** The agents that the host serves now, without those whose cards the sender of the request may not read. */
-  agents(): Promise<readonly ServedAgent[]>;
-  /**
-   * A page in the style of the host's own, with headers that allow it no script.
-   *
-   * @param title - Plain text.
-   * @param content - HTML: escape what others have written.
-   */
-  page(title: string, content: string): Promise<Response>;
-}
 
 /**
  * The routes of a host, by their paths. `undefined`: there are none.
