@@ -79,7 +79,13 @@ function buildConsole() {
   const sources = readdirSync(folder, { recursive: true, encoding: "utf8" });
   const changed = sources.map((name) => statSync(join(folder, name)).mtimeMs);
   if (existsSync(built) && statSync(built).mtimeMs > Math.max(...changed)) return;
-  const code = run(process.execPath, [join(root, "node_modules/vite/bin/vite.js"), "build", folder, "--logLevel", "warn"]);
+  const code = run(process.execPath, [
+    join(root, "node_modules/vite/bin/vite.js"),
+    "build",
+    folder,
+    "--logLevel",
+    "warn",
+  ]);
   if (code !== 0) giveUp(`The build of the console failed (vite build, exit code ${code}); its output is above.`);
 }
 

@@ -69,11 +69,13 @@ export async function pack(into) {
  */
 function staleFiles({ of, files }) {
   if (!existsSync(join(of.folder, "src"))) return [];
-  return files
-    // Vite makes what is below `app`, and empties it first.
-    .filter((file) => /^dist\/(?!app\/).*(?<!\.d)\.js$/.test(file))
-    .filter((file) => !existsSync(join(of.folder, file.replace(/^dist\/(.*)\.js$/, "src/$1.ts"))))
-    .map((file) => `${file} has no source; delete dist and build again`);
+  return (
+    files
+      // Vite makes what is below `app`, and empties it first.
+      .filter((file) => /^dist\/(?!app\/).*(?<!\.d)\.js$/.test(file))
+      .filter((file) => !existsSync(join(of.folder, file.replace(/^dist\/(.*)\.js$/, "src/$1.ts"))))
+      .map((file) => `${file} has no source; delete dist and build again`)
+  );
 }
 
 /**
