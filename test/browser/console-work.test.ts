@@ -128,6 +128,7 @@ describe("the keyboard", () => {
     await page.keyboard.press("Enter");
     await page.waitForSelector("text=I heard hello");
     await page.keyboard.press("Control+k");
+    await page.waitForSelector("dialog [role=option]");
     await page.keyboard.type("show wire");
     await page.keyboard.press("Enter");
     await page.waitForSelector(".list li a");

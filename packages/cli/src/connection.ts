@@ -38,7 +38,7 @@ export async function openRecorded(io: Io, url: string, options: CallOptions, re
   return connectWith(io, url, options, { headers, ...login, ...defined({ fetch, interceptors }) });
 }
 
-type Recorded = Pick<ConnectOptions, "headers" | "fetch" | "interceptors"> & {
+type Recorded = Pick<ConnectOptions, "fetch" | "interceptors"> & {
   readonly headers?: Readonly<Record<string, string>>;
 };
 

@@ -90,7 +90,8 @@ function tlsOf({ cwd }: Io, { tlsCert, tlsKey }: ServeOptions): HostOptions["tls
 function hasConsole(agents: Awaited<ReturnType<typeof loadAgents>>, options: ServeOptions, open: boolean): boolean {
   const { host, publicUrl, trustProxy } = options;
   const isLocal = isLoopback(host) && (publicUrl === undefined || isLoopback(new URL(publicUrl).hostname));
-  const isTaken = Array.isArray(agents) && agents.some(({ path = "" }) => /^\/console(?:\/|$)/.test(path));
+  const mounts: readonly { readonly path?: string }[] = Array.isArray(agents) ? agents : [];
+  const isTaken = mounts.some(({ path = "" }) => /^\/console(?:\/|$)/.test(path));
   return open && isLocal && trustProxy === undefined && !isTaken;
 }
 

@@ -116,6 +116,8 @@ export function onKey(event: KeyboardEvent): void {
     return;
   }
   if (key === "Escape") overlay.value = undefined;
+  // What is typed before the list is there is no key.
+  if (overlay.value !== undefined) return;
   const isWriting = target instanceof HTMLElement && target.closest("input, textarea, select, dialog") !== null;
   if (isWriting || event.ctrlKey || event.metaKey || event.altKey || key.length > 1) return;
   const pressed = first === "" ? key : `${first} ${key}`;

@@ -110,7 +110,7 @@ const maxDiscarded = 64 << 20;
 /** Reads a body to its end, which writes it into the log, and keeps nothing of it. */
 async function discarded({ body }: Response): Promise<void> {
   if (body === null) return;
-  const reader = body.getReader();
+  const reader: ReadableStreamDefaultReader<Uint8Array> = body.getReader();
   for (let bytes = 0; bytes <= maxDiscarded;) {
     const { done, value } = await reader.read();
     if (done) return;

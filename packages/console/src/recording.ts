@@ -74,7 +74,7 @@ function withBody(response: Response, recorder: BodyRecorder, signal: AbortSigna
     recorder.end();
     return response;
   }
-  const reader = response.body.getReader();
+  const reader: ReadableStreamDefaultReader<Uint8Array> = response.body.getReader();
   const body = new ReadableStream<Uint8Array>(
     {
       async pull(controller) {

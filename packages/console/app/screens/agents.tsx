@@ -55,7 +55,10 @@ function Connect() {
     const form = event.currentTarget;
     if (!(form instanceof HTMLFormElement)) return;
     const fields = new FormData(form);
-    const text = (name: string): string => String(fields.get(name) ?? "").trim();
+    const text = (name: string): string => {
+      const given = fields.get(name);
+      return typeof given === "string" ? given.trim() : "";
+    };
     busy.value = true;
     problem.value = "";
     try {

@@ -64,6 +64,10 @@ function Signatures({ card }: { readonly card: AgentCard }) {
   const verdicts = useSignal<readonly SignatureVerdict[]>([]);
   const check = async (): Promise<void> => {
     problem.value = "";
+    if (keys.value.trim() === "") {
+      verdicts.value = (card.signatures ?? []).map(() => ({ outcome: "unknown-key" }));
+      return;
+    }
     try {
       const keySet = keySetIn(keys.value);
       verdicts.value = (await verifyCard(card, { keys: [{ keySet }] })).signatures;
@@ -124,7 +128,6 @@ function wordFor(outcome: SignatureVerdict["outcome"]): string {
 }
 
 function keySetIn(text: string): CardKeySet {
-  if (text.trim() === "") return { keys: [] };
   const read: unknown = JSON.parse(text);
   if (typeof read === "object" && read !== null && "keys" in read && Array.isArray(read.keys))
     return { keys: read.keys };

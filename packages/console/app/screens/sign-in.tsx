@@ -31,7 +31,10 @@ export function SignIn({ how }: { readonly how: How }) {
     event.preventDefault();
     if (!(event.currentTarget instanceof HTMLFormElement)) return;
     const fields = new FormData(event.currentTarget);
-    const text = (name: string): string => String(fields.get(name) ?? "");
+    const text = (name: string): string => {
+      const given = fields.get(name);
+      return typeof given === "string" ? given : "";
+    };
     problem.value = "";
     try {
       await signInWith({ [way.header]: valueOf(way, text("user"), text("secret")) });
