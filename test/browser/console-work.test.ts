@@ -4,7 +4,6 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Page } from "playwright-core";
 import { describe, expect, onTestFinished, test } from "vitest";
-import { cardKeySet, makeCardKey } from "@parley/a2a/cards";
 import { defineAgent, memoryStore, serve, text, type AgentDescription, type ServeOptions } from "@parley/node";
 import { fits, flaws, loaded, open, say, shot, show } from "./console-page.ts";
 
@@ -230,16 +229,10 @@ test("markdown that a lexer takes minutes for is shown as text, and the page sti
   expect(noise).toEqual([]);
 });
 
-test("the card shows whose key signed it, and what changed since the last visit", async () => {
-  const key = await makeCardKey();
-  const url = await serving({ signCards: { keys: [key] } });
-  const { page } = await open(url);
+test("the card shows what changed since the last visit", async () => {
+  const { page } = await open(await serving());
   await show(page, "Card");
-  await page.waitForSelector("text=unknown key");
   await page.waitForSelector("text=This is the first visit.");
-  await page.getByLabel("Trusted keys").fill(JSON.stringify(cardKeySet([key])));
-  await page.click("text=Verify");
-  await page.waitForSelector("text=verified");
   await page.evaluate(`(() => {
     const [name] = Object.keys(localStorage);
     localStorage.setItem(name, localStorage.getItem(name).replace("Books trips.", "Sold trips."));

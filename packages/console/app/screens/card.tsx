@@ -5,6 +5,7 @@ import { useEffect, useMemo } from "preact/hooks";
 import type { AgentEntry } from "../../src/api.ts";
 import { Json } from "../parts/content.tsx";
 import { WebLink } from "../parts/markdown.tsx";
+import { session } from "../server.ts";
 
 /** The card of an agent, and what is wrong with it. */
 export function Card({ agent: { card, url } }: { readonly agent: AgentEntry }) {
@@ -41,7 +42,7 @@ export function Card({ agent: { card, url } }: { readonly agent: AgentEntry }) {
           ))}
         </ul>
       )}
-      <Signatures card={card} />
+      {session.value?.mode === "inspect" && <Signatures card={card} />}
       <Changes card={card} url={url} />
       <h2>Skills</h2>
       <ul>
