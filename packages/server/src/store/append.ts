@@ -1,4 +1,5 @@
 import type { NewRecord, TaskState } from "@parley/a2a/internal/model/index";
+import type { AuditedAct } from "./operators.ts";
 
 /* What is stored: keys, the state of a task, changes and their outcomes. */
 
@@ -125,7 +126,8 @@ export type TaskEffect =
   | TaskStateEffect
   | OnceEffect
   | ContextStateEffect
-  | FeatureEffect;
+  | FeatureEffect
+  | ActEffect;
 /** What can be stored with a conversation. */
 export type ContextEffect = ContextStateEffect | ContextMessageEffect | OnceEffect;
 
@@ -248,6 +250,12 @@ export interface FeatureState {
   readonly value: string;
   /** When the row has to be looked at, in whole milliseconds since the Unix epoch. Absent: never. */
   readonly due?: number;
+}
+
+/** Adds the act of an operator that changes the task to the audit (`StoreOperators.acts`). Only for stores with `operators`. */
+export interface ActEffect extends AuditedAct {
+  /** Always `act`. */
+  readonly effect: "act";
 }
 
 /** Adds a message that belongs to no task to a conversation: a direct reply, or the message that it answers. */

@@ -11,7 +11,7 @@ import { addsTexts, applyAll, grownTask, type Changes, type FoundContext, type R
 import { indexTask } from "../shared/search.ts";
 import { contextPath, readKnown, taskPath, type Known } from "./batch-reads.ts";
 import { run } from "./dialect.ts";
-import { ValueRows, type FeatureRows, type Keys } from "./effects.ts";
+import { ActRows, ValueRows, type FeatureRows, type Keys } from "./effects.ts";
 import { together, type Sql } from "./schema.ts";
 import { ScopeChanges, type ScopeNames } from "./scopes.ts";
 import { search } from "./search.ts";
@@ -47,6 +47,7 @@ class Batch implements Changes<LockedTask> {
   readonly keys: Keys;
   readonly features: FeatureRows;
   readonly values = new ValueRows();
+  readonly acts = new ActRows();
   /** Tasks that this batch has changed or created. */
   readonly #changed = new Set<LockedTask>();
   /** Tasks whose history has grown, where texts are indexed. */
@@ -133,6 +134,7 @@ class Batch implements Changes<LockedTask> {
       tasks.write(sql),
       this.#log.write(sql),
       this.features.write(sql),
+      this.acts.write(sql),
       // Other transactions wait for these rows, so they come last.
       this.#grown.size === 0 ? counts() : Promise.resolve(),
     ]);

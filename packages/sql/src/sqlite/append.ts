@@ -22,7 +22,7 @@ import {
 import { indexTask } from "../shared/search.ts";
 import { run } from "./dialect.ts";
 import type { Driver } from "./driver.ts";
-import { Features, Keys, Values } from "./effects.ts";
+import { Acts, Features, Keys, Values } from "./effects.ts";
 import {
   count,
   encodeJson,
@@ -78,6 +78,7 @@ class Batch implements Changes<KnownTask> {
   readonly keys: Keys;
   readonly features: Features;
   readonly values: Values;
+  readonly acts: Acts;
   readonly #taskRows: TaskWriter;
   readonly #newRecords: ManyRows;
   readonly #newReplies: ManyRows;
@@ -100,6 +101,7 @@ class Batch implements Changes<KnownTask> {
     this.keys = new Keys(driver);
     this.features = new Features(driver);
     this.values = new Values(driver);
+    this.acts = new Acts(driver);
     this.#taskRows = new TaskWriter(driver);
     this.#newRecords = new ManyRows(driver, insertRecords);
     this.#newReplies = new ManyRows(driver, insertReplies);
