@@ -19,6 +19,7 @@ import type { ServerBinding } from "@parley/a2a/internal/transport/server/bindin
 import type { CorsOptions } from "@parley/a2a/internal/transport/server/origins";
 import type { FetchFacts } from "@parley/a2a/internal/transport/server/fetch";
 import type { HealthOptions } from "./health.ts";
+import type { OperatorOptions } from "./operators.ts";
 
 /** Where an agent is served. */
 export interface MountAddress {
@@ -266,6 +267,11 @@ export interface HandlerOptions<Version extends string = string>
    * client asks for that. Default: every file is in the database, within `limits.eventBytes` and `limits.taskBytes`.
    */
   readonly blobs?: BlobOptions;
+  /**
+   * A REST API for those who run the server: they see the tasks of all owners, and act on them (docs/operate.md). `true`: for processes of this
+   * machine alone, which is refused unless `publicUrl` is a loopback address. Default false.
+   */
+  readonly operators?: boolean | OperatorOptions;
   /** Limits in bytes and counts. */
   readonly limits?: HandlerLimits;
 }

@@ -164,3 +164,21 @@ function checkJson(what: string, text: string): void {
     throw new TypeError(`${what} must be JSON text`, { cause });
   }
 }
+
+/** What an order says, as its `value`. */
+export interface OrderText {
+  /** Who gave it. Absent: it is not known. */
+  readonly by?: string;
+  /** Why. Absent: no reason was given. */
+  readonly reason?: string;
+  /** When, in milliseconds since the Unix epoch. */
+  readonly time: number;
+}
+
+/** Names of the orders that servers obey. */
+export const orderNames: {
+  /** No process begins or resumes a turn of an agent. */
+  readonly pause: (agent: string) => string;
+  /** A process begins and resumes no turn. */
+  readonly drain: (node: string) => string;
+} = { pause: (agent) => `pause ${agent}`, drain: (node) => `drain ${node}` };
