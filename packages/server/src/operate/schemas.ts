@@ -157,7 +157,7 @@ export const schemas: Readonly<Record<string, JsonSchema>> = {
       code: number,
       status: text,
       message: text,
-      "fields?": listOf(object({ field: text, description: text })),
+      "details?": listOf({ type: "object" }),
     }),
   }),
 };

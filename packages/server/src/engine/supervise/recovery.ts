@@ -194,7 +194,7 @@ export class Recovery {
 
   /** The process that suspended a task may have died before it could log that. */
   #reportSuspended(): void {
-    const fields = { tasks: this.#suspendedCount, command: "parley db suspended" };
+    const fields = { tasks: this.#suspendedCount, command: "parley ops list --suspended" };
     if (fields.tasks > 0) this.#deps.settings.logger.warn("Suspended tasks wait for an operator", fields);
   }
 
