@@ -1,3 +1,4 @@
+import { Validator } from "@seriousme/openapi-schema-validator";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { A2AError } from "@parley/a2a/internal/model/index";
@@ -192,6 +193,14 @@ describe("acts at the same time", () => {
 });
 
 describe("the OpenAPI document", () => {
+  it("is valid: version 3.1", async () => {
+    const validator = new Validator();
+    expect(await validator.validate(structuredClone(document))).toEqual({ valid: true });
+    expect(validator.version).toBe("3.1");
+    const broken = { ...structuredClone(document), paths: { "/x": { get: { responses: 7 } } } };
+    expect((await new Validator().validate(broken)).valid).toBe(false);
+  });
+
   it("is served, and has every route with its inputs", async () => {
     const on = serve(done);
     const { body } = await on.ops<typeof document>("/openapi.json");
