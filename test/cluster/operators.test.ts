@@ -43,7 +43,7 @@ async function startNode() {
   const begin = async (): Promise<{ readonly id: string; readonly until: string }> => {
     const until = join(folder, crypto.randomUUID());
     const text = JSON.stringify({ pause: 20, until });
-    const { task } = await client.sendMessage(text, { configuration: { returnImmediately: true } });
+    const { task } = await client.sendMessage({ message: text, configuration: { returnImmediately: true } });
     return { id: task?.id ?? "", until };
   };
   const stateOf = async (id: string) => (await client.getTask(id)).status.state;

@@ -53,7 +53,7 @@ async function served() {
   const at = ["--url", `${server.url}/ops`];
   const ops = (...args: readonly string[]) => parley(["ops", ...args, ...at]);
   const send = async (text: string): Promise<string> => {
-    const { task } = await client.sendMessage(text, { configuration: { returnImmediately: true } });
+    const { task } = await client.sendMessage({ message: text, configuration: { returnImmediately: true } });
     return task?.id ?? "";
   };
   return { server, client, at, ops, send };

@@ -73,6 +73,19 @@ export {
   type Removed,
   type RemovedTasks,
   lazyUpkeep,
+  type StoreOperators,
+  type OperatorQuery,
+  type OperatorPosition,
+  type OperatorPage,
+  type AgentCounts,
+  type StandingOrder,
+  type AuditedAct,
+  type StoredAct,
+  type OperatorChange,
+  type ActQuery,
+  type ActEffect,
+  operatorBounds,
+  readChange,
 } from "./store/index.ts";
 
 // All that an owner has.
