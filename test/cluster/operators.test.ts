@@ -38,7 +38,8 @@ async function startNode() {
     const response = await fetch(`${url}/ops/v1${path}`, posted);
     return { status: response.status, body: (await response.json()) as Answer["body"] };
   };
-  const why = async (taskId: string) => (await ops(`/why?${new URLSearchParams({ agent: "/", taskId })}`)).body.why;
+  const why = async (taskId: string) =>
+    (await ops(`/why?${new URLSearchParams({ agent: "/", taskId }).toString()}`)).body.why;
   /** Begins a task that works until there is a file. */
   const begin = async (): Promise<{ readonly id: string; readonly until: string }> => {
     const until = join(folder, crypto.randomUUID());

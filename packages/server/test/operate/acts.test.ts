@@ -172,7 +172,7 @@ describe("drop a wait", () => {
     const on = serve(async function* (turn) {
       yield turn.working("On it");
       const event = yield* turn.waitFor("paid");
-      yield turn.working(`event ${String(event)}`, { keep: true });
+      yield turn.working(`event ${JSON.stringify(event)}`, { keep: true });
       yield* turn.sleep(3_600_000);
       yield turn.completed("Done");
     });
@@ -235,7 +235,7 @@ describe("pause and resume an agent", () => {
     const on = serve(async function* (turn) {
       yield turn.working("On it");
       const event = yield* turn.waitFor("paid");
-      yield turn.completed(`Got ${String(event)}`);
+      yield turn.completed(`Got ${JSON.stringify(event)}`);
     });
     const taskId = await on.send("Go");
     await waitsFor(on, taskId, "event");

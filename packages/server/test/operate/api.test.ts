@@ -166,7 +166,7 @@ describe("the list", () => {
     expect(found.sort()).toEqual([...ids].sort());
     for (const taskId of ids.filter((id) => id !== "\ud800")) {
       const query = new URLSearchParams({ agent: `agent ${taskId}`, taskId });
-      expect((await on.ops(`/v1/task?${query}`)).status).toBe(200);
+      expect((await on.ops(`/v1/task?${query.toString()}`)).status).toBe(200);
     }
   });
 });

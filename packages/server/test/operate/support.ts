@@ -107,7 +107,7 @@ export function serve(onMessage: OnMessage, options: Partial<HandlerOptions> = {
     },
     async why(taskId) {
       const query = new URLSearchParams({ agent: "/", taskId });
-      return (await served.ops<ShownTask>(`/v1/why?${query}`)).body.why;
+      return (await served.ops<ShownTask>(`/v1/why?${query.toString()}`)).body.why;
     },
   };
   return served;

@@ -221,7 +221,7 @@ export async function sharesOrders({ store, share, expect }: Given): Promise<voi
   if (second?.operators === undefined || store.operators === undefined) return second?.close();
   try {
     const change = { order: { name: "pause", value: "1", if: null }, act: act("pause", "once") };
-    const done = await Promise.all([store, second].map((each) => each.operators?.change(change)));
+    const done = await Promise.all([store.operators, second.operators].map((each) => each.change(change)));
     expect(done.filter(Boolean).length).toEqual(1);
     expect(await second.operators.orders()).toEqual(await store.operators.orders());
     expect(await textsOf(second.operators)).toEqual(["once"]);
