@@ -6,6 +6,7 @@ import { defineAgent, type Store } from "@parley/node";
 import { sqliteStore } from "@parley/sql/sqlite";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
 import { run } from "../src/program.ts";
+import { examples } from "./support/help.ts";
 import { recordedIo } from "./support/io.ts";
 import { startServer } from "./support/server.ts";
 
@@ -214,5 +215,38 @@ describe("parley top", () => {
     interrupt("SIGINT");
     expect(await running).toBe(0);
     expect(out()).toMatch(/ended 0\/s/);
+  });
+});
+
+describe("every example of the help runs", () => {
+  const some = examples.filter(({ command }) => /^(?:ops|top)\b/.test(command));
+
+  test.each(some)("$line", async ({ command, line }) => {
+    const { ops, send, at } = await served();
+    const id = await send(/ops (?:resume|show)/.test(line) ? "fail" : "Go");
+    await until(async () => /failed|waits for the event/.test((await ops("why", id)).out));
+    const { task, waits } = JSON.parse((await ops("show", id, "--json")).out) as {
+      readonly task: { readonly seq: number };
+      readonly waits: readonly { readonly wait?: string }[];
+    };
+    const { nodes } = JSON.parse((await ops("nodes", "--json")).out) as { readonly nodes: readonly { name: string }[] };
+    const name = nodes[0]?.name ?? "";
+    if (command.endsWith("unpause")) await ops("pause", "/");
+    if (command.endsWith("undrain")) await ops("drain", name);
+    const { path } = await suspended(id);
+    const isDirect = line.includes("--store");
+    const words = [...line.matchAll(/"([^"]*)"|(\S+)/g)].map(([, ...kinds]) => kinds.join("")).slice(1);
+    const named: Readonly<Record<string, string>> = {
+      TASK: id,
+      WAIT: waits[0]?.wait ?? "",
+      NODE: name,
+      pay: "book",
+      "7": `${task.seq}`,
+      "/planner": "/",
+      ".parley/parley.db": path,
+    };
+    const args = words.map((word) => named[word] ?? word);
+    const once = command === "top" ? ["--once"] : [];
+    expect(await parley([...args, ...(isDirect ? [] : at), ...once])).toMatchObject({ code: 0 });
   });
 });

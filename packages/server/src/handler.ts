@@ -32,8 +32,7 @@ import { ReadinessCheck } from "./server/health.ts";
 import { openHost, type SharedMemory } from "./server/host.ts";
 import { methodRoutes } from "./server/methods.ts";
 import { isRun, mountedAgent, type AnyMount, type MountedAgent } from "./server/mounted.ts";
-import type { OperatorRequest } from "./operate/routes.ts";
-import { operatorEndpoints, type OperatorOptions } from "./server/operators.ts";
+import { operatorEndpoints } from "./server/operators.ts";
 import type { Backing } from "./server/mounts.ts";
 import type {
   AgentMount,
@@ -65,8 +64,6 @@ export type {
   Mounts,
   ProtocolVersion,
   RouteContext,
-  OperatorOptions,
-  OperatorRequest,
   RouteMount,
   Routes,
   ServedAgent,

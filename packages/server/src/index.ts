@@ -42,8 +42,6 @@ export {
   type HostedService,
   type HostOptions,
   type Mounts,
-  type OperatorOptions,
-  type OperatorRequest,
   type RouteMount,
   type ServedAgent,
 } from "./handler.ts";

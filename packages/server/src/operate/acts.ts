@@ -288,7 +288,7 @@ export class Acts {
     return this.#refuse(about, context, head, { refused: "changed", message: "The task keeps changing; try again" });
   }
 
-  /** Stores a refused act. `head`: absent where there is no such task. */
+  /** Stores a refused act. `head`: absent for an unknown task. */
   async #refuse(
     about: ActAbout,
     context: ActContext,

@@ -1,6 +1,5 @@
 import { isLoopback } from "@parley/a2a/internal/base/http";
 import { withoutQuery } from "@parley/a2a/internal/base/index";
-import type { Authenticator } from "@parley/a2a/internal/auth/index";
 import { A2AError, invalidParams } from "@parley/a2a/internal/model/index";
 import {
   anonymous,
@@ -16,23 +15,10 @@ import { errorResponse, failureOf } from "@parley/a2a/internal/transport/server/
 import type { Operator } from "../operate/port.ts";
 import { operatorRoutes, readInputs, requestOf, type OperatorRequest, type OperatorRoute } from "../operate/routes.ts";
 import { operatorsOf } from "../operate/operator.ts";
-import type { HandlerOptions } from "./options.ts";
+import type { HandlerOptions, OperatorOptions } from "./options.ts";
 import type { HostSettings } from "./settings.ts";
 
 /* The option `operators` of a handler: a REST API for those who run it. */
-
-/** The REST API of operators, who see and change the tasks of all owners. */
-export interface OperatorOptions {
-  /** Its path below `publicUrl`. Default `/ops`. */
-  readonly path?: string;
-  /**
-   * Finds the operator of a request, apart from the callers of the agents. Absent: whoever can open a direct connection from this machine is
-   * an operator, which is refused unless `publicUrl` is a loopback address.
-   */
-  readonly authenticator?: Authenticator;
-  /** Decides what an operator may do. Anything but `true` refuses. Required with `authenticator`; without it everything is allowed. */
-  readonly authorize?: (request: OperatorRequest) => boolean | Promise<boolean>;
-}
 
 /** Largest body, in bytes. */
 const maxBodyBytes = 64 << 10;

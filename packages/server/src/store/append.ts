@@ -1,5 +1,4 @@
 import type { NewRecord, TaskState } from "@parley/a2a/internal/model/index";
-import type { AuditedAct } from "./operators.ts";
 
 /* What is stored: keys, the state of a task, changes and their outcomes. */
 
@@ -250,6 +249,16 @@ export interface FeatureState {
   readonly value: string;
   /** When the row has to be looked at, in whole milliseconds since the Unix epoch. Absent: never. */
   readonly due?: number;
+}
+
+/** An act to store in the audit. */
+export interface AuditedAct {
+  /** What it is about, such as a task. 1 to `operatorBounds.name` bytes. */
+  readonly subject: string;
+  /** JSON text. At most `operatorBounds.value` bytes. */
+  readonly json: string;
+  /** When it was done, in milliseconds since the Unix epoch. */
+  readonly time: number;
 }
 
 /** Adds the act of an operator that changes the task to the audit (`StoreOperators.acts`). Only for stores with `operators`. */

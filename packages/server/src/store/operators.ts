@@ -1,7 +1,7 @@
 import { utf8Length } from "@parley/a2a/internal/base/index";
 import { wellFormed } from "@parley/a2a/internal/base/json-text";
 import type { TaskState } from "@parley/a2a/internal/model/index";
-import type { TaskHead } from "./append.ts";
+import type { AuditedAct, TaskHead } from "./append.ts";
 
 /* What operators read of all tasks, what they order, and the audit of their acts. */
 
@@ -55,16 +55,6 @@ export interface StandingOrder {
   readonly name: string;
   /** JSON text. At most `operatorBounds.value` bytes. */
   readonly value: string;
-}
-
-/** An act to store in the audit. */
-export interface AuditedAct {
-  /** What it is about, such as a task. 1 to `operatorBounds.name` bytes. */
-  readonly subject: string;
-  /** JSON text. At most `operatorBounds.value` bytes. */
-  readonly json: string;
-  /** When it was done, in milliseconds since the Unix epoch. */
-  readonly time: number;
 }
 
 /** An act in the audit. */

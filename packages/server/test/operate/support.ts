@@ -31,7 +31,7 @@ const ajv = new Ajv2020({ strict: false, allErrors: true });
 addFormats.default(ajv);
 
 /** Why an answer is not what the document says. `undefined`: it is. */
-export function unlike(method: string, path: string, status: number, body: unknown): string | undefined {
+function unlike(method: string, path: string, status: number, body: unknown): string | undefined {
   const schema = document.paths[path]?.[method.toLowerCase()]?.responses[status]?.content["application/json"].schema;
   if (schema === undefined) return `${method} ${path} has no answer ${status}`;
   const isValid = ajv.validate({ ...schema, components: document.components }, body);

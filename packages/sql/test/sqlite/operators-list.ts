@@ -1,7 +1,7 @@
 // Stores tasks of three agents and a hundred owners in a file, and lists all of them as an operator does.
 
 import { sqliteStore } from "@parley/sql/sqlite";
-import type { OperatorPosition } from "@parley/server/store";
+import type { OperatorQuery } from "@parley/server/store";
 
 const [path = "", count = "0"] = process.argv.slice(2);
 const tasks = Number(count);
@@ -21,7 +21,7 @@ for (let from = 0; from < tasks; from += 500) {
 }
 const seen = new Set<string>();
 let listed = 0;
-for (let after: OperatorPosition | undefined, more = true; more;) {
+for (let after: OperatorQuery["after"], more = true; more;) {
   const page = await store.operators?.tasks({ order: "newest", limit: 500, ...(after !== undefined && { after }) });
   for (const { task } of page?.heads ?? []) seen.add(task.taskId);
   listed += page?.heads.length ?? 0;

@@ -108,18 +108,20 @@ export const operatorCases: Cases = {
     );
   }),
 
-  "a page of tasks has their heads, and goes on when its last task has changed": operating(async (given) => {
-    const { operators, store, expect } = given;
-    await many(given, 9);
-    const first = await operators.tasks({ order: "oldest", limit: 3 });
-    const { checkpoint: _, taskState: __, ...head } = await headOf(store, key("t0"));
-    expect(first.heads[0]).toEqual(head);
-    await append(store, { task: key("t2", other), records: [], effects: [{ effect: "lease", op: "revoke" }] });
-    await append(store, { task: key("t0"), records: [completed("t0", { time: 9_000, contextId: "of 0" })] });
-    const after = first.next;
-    const rest = await operators.tasks({ order: "oldest", limit: 99, ...(after && { after }) });
-    expect(rest.heads.map(({ task }) => task.taskId)).toEqual(["t3", "t4", "t5", "t6", "t7", "t8", "t0"]);
-  }),
+  "a page of tasks has their heads, and the next one follows when its last task has changed": operating(
+    async (given) => {
+      const { operators, store, expect } = given;
+      await many(given, 9);
+      const first = await operators.tasks({ order: "oldest", limit: 3 });
+      const { checkpoint: _, taskState: __, ...head } = await headOf(store, key("t0"));
+      expect(first.heads[0]).toEqual(head);
+      await append(store, { task: key("t2", other), records: [], effects: [{ effect: "lease", op: "revoke" }] });
+      await append(store, { task: key("t0"), records: [completed("t0", { time: 9_000, contextId: "of 0" })] });
+      const after = first.next;
+      const rest = await operators.tasks({ order: "oldest", limit: 99, ...(after && { after }) });
+      expect(rest.heads.map(({ task }) => task.taskId)).toEqual(["t3", "t4", "t5", "t6", "t7", "t8", "t0"]);
+    },
+  ),
 
   "tasks are counted exactly, by agent and state": operating(async (given) => {
     const { operators, store, expect } = given;
