@@ -367,7 +367,7 @@ async function lastInput(
     for (const { kind, json, call } of page.records) {
       if (call === undefined) continue;
       const stored = JSON.parse(call) as StoredCall;
-      if (stored.answers === undefined) found = { message: messageOf(kind, json), call: stored };
+      if (stored.answers === undefined) found = { message: messageOf({ kind, json }), call: stored };
     }
     after = last.seq;
   }
