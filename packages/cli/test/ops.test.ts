@@ -149,7 +149,7 @@ describe("parley ops at a server", () => {
     expect((await ops("undrain", name)).code).toBe(0);
   });
 
-  test("names what is wrong where there is no API, and where it refuses", async () => {
+  test("names what is wrong if there is no API, and wrong options", async () => {
     const nowhere = await parley(["ops", "counts", "--url", "http://127.0.0.1:1/ops"]);
     expect(nowhere).toMatchObject({ code: 1, out: "" });
     expect(nowhere.err).toContain("no operators' API at http://127.0.0.1:1/ops");
