@@ -47,7 +47,7 @@ class Batch implements Changes<LockedTask> {
   readonly keys: Keys;
   readonly features: FeatureRows;
   readonly values = new ValueRows();
-  readonly acts = new ActRows();
+  #acts: ActRows | undefined;
   /** Tasks that this batch has changed or created. */
   readonly #changed = new Set<LockedTask>();
   /** Tasks whose history has grown, where texts are indexed. */
@@ -57,6 +57,10 @@ class Batch implements Changes<LockedTask> {
     this.#known = known;
     this.keys = known.keys;
     this.features = known.features;
+  }
+
+  get acts(): ActRows {
+    return (this.#acts ??= new ActRows());
   }
 
   /** What the items name was read before. */
@@ -134,7 +138,7 @@ class Batch implements Changes<LockedTask> {
       tasks.write(sql),
       this.#log.write(sql),
       this.features.write(sql),
-      this.acts.write(sql),
+      this.#acts?.write(sql) ?? Promise.resolve(),
       // Other transactions wait for these rows, so they come last.
       this.#grown.size === 0 ? counts() : Promise.resolve(),
     ]);

@@ -78,7 +78,6 @@ class Batch implements Changes<KnownTask> {
   readonly keys: Keys;
   readonly features: Features;
   readonly values: Values;
-  readonly acts: Acts;
   readonly #taskRows: TaskWriter;
   readonly #newRecords: ManyRows;
   readonly #newReplies: ManyRows;
@@ -101,11 +100,15 @@ class Batch implements Changes<KnownTask> {
     this.keys = new Keys(driver);
     this.features = new Features(driver);
     this.values = new Values(driver);
-    this.acts = new Acts(driver);
     this.#taskRows = new TaskWriter(driver);
     this.#newRecords = new ManyRows(driver, insertRecords);
     this.#newReplies = new ManyRows(driver, insertReplies);
     this.#grown = memory.indexes ? new Set() : undefined;
+  }
+
+  /** Operators act rarely: a batch without an act allocates nothing for them. */
+  get acts(): Acts {
+    return new Acts(this.#driver);
   }
 
   isNew(item: TaskAppend): boolean {
