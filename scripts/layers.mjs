@@ -79,8 +79,9 @@ export const rooms = Object.fromEntries(
       "engine/conversations": "engine/log engine/shared protocol store model",
       "engine/log": "engine/shared protocol store blobs push model",
       "engine/shared": "protocol store blobs push intask extensions model",
+      operate: "engine/run engine/log engine/shared store push intask protocol model",
       server:
-        "protocol transport/server transport/discovery transport/router wire auth cards limits extensions push intask blobs seal page webhooks engine model",
+        "operate protocol transport/server transport/discovery transport/router wire auth cards limits extensions push intask blobs seal page webhooks engine model",
     },
     extensions: {
       a2ui: "shared extensions protocol model",

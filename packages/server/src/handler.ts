@@ -32,6 +32,7 @@ import { ReadinessCheck } from "./server/health.ts";
 import { openHost, type SharedMemory } from "./server/host.ts";
 import { methodRoutes } from "./server/methods.ts";
 import { isRun, mountedAgent, type AnyMount, type MountedAgent } from "./server/mounted.ts";
+import { operatorEndpoints } from "./server/operators.ts";
 import type { Backing } from "./server/mounts.ts";
 import type {
   AgentMount,
@@ -91,6 +92,7 @@ export function createHandler(
   const services = servicesOf(settings, callers);
   const runs = runsOf(served, { settings, storage, callers, services, options });
   const { engine } = runs;
+  storage.readiness.drainWhile(() => engine.isDraining());
   const host = openHost<AgentMount | HostedService>(served, {
     ...storage.published,
     settings,
@@ -175,7 +177,7 @@ function runsOf(served: readonly MountedAgent[], init: RunsInit): Runs {
   const { settings, storage, callers, services, options } = init;
   const { publicUrl, logger, audit, known, extensions } = settings;
   const { bodyBytes, unfinishedBytes, answerBytes, depth, streamsPerCaller, rate, ...limits } = options.limits ?? {};
-  const { push: _, audit: _audit, authorization, blobs: _blobs, ...engineOptions } = options;
+  const { push: _, audit: _audit, authorization, blobs: _blobs, operators: _operators, ...engineOptions } = options;
   const { push, files } = storage;
   const own = served.flatMap(({ mount }) => (isRun(mount) ? [[...(mount.agent.extensions ?? []), ...extensions]] : []));
   const methods = methodRoutes(own, known);
@@ -229,8 +231,15 @@ function engineAgent(
   };
 }
 
+/** What operators do. It is loaded with the first request of one. */
+async function operatorOf(engine: Engine, { clock, audit }: HostSettings, { store, ids }: HandlerOptions) {
+  const { createOperator } = await import("./operate/operator.ts");
+  return createOperator({ store, clock, host: engine.operating(), audit, ...(ids !== undefined && { ids }) });
+}
+
 /** The endpoints of the engine, and how the platform keeps it running. */
-function engineParts(engine: Engine, { basePath, clock }: HostSettings, { files }: Storage, options: HandlerOptions) {
+function engineParts(engine: Engine, settings: HostSettings, { files }: Storage, options: HandlerOptions) {
+  const { basePath, clock } = settings;
   const { waitUntil, blobs } = options;
   const onDemand = waitUntil && attendant({ engine, clock, waitUntil });
   return {
@@ -240,6 +249,7 @@ function engineParts(engine: Engine, { basePath, clock }: HostSettings, { files 
     }),
     endpoints: ({ unfinished, answers }: SharedMemory) => [
       callbackEndpoint(basePath, unfinished, () => engine.authorizations),
+      ...operatorEndpoints({ settings, options, operator: () => operatorOf(engine, settings, options) }),
       ...(files === undefined ? [] : [fileEndpoint(basePath, (request) => engine.file(request, answers))]),
     ],
     attend: onDemand,

@@ -73,6 +73,10 @@ export {
   type Removed,
   type RemovedTasks,
   lazyUpkeep,
+  type StoreOperators,
+  type OperatorQuery,
+  operatorBounds,
+  readChange,
 } from "./store/index.ts";
 
 // All that an owner has.

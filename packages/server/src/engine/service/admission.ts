@@ -23,7 +23,7 @@ import { storedPrincipal, type Committer, type LiveLogs, type StoredCall } from 
 import { ChurnMap } from "../shared/collections.ts";
 import { taskNotFound } from "../shared/errors.ts";
 import { replyWindow, type EngineSettings } from "../shared/settings.ts";
-import type { Queue, QueuePlaces, Runs } from "../supervise/index.ts";
+import type { Queue, QueuePlaces, Runs, Standing } from "../supervise/index.ts";
 import type { CheckedAgent } from "./checks.ts";
 
 export interface SendDeps {
@@ -32,7 +32,8 @@ export interface SendDeps {
   readonly liveLogs: LiveLogs;
   readonly budget: ByteBudget;
   readonly runs: Pick<Runs, "enter" | "leave" | "start" | "reserve" | "release" | "stopping" | "beforeStart">;
-  readonly queue: Pick<Queue, "isCrowded" | "freed">;
+  readonly queue: Pick<Queue, "isCrowdedFor" | "freed">;
+  readonly standing: Pick<Standing, "isRead" | "poll">;
   readonly places: Pick<QueuePlaces, "enter" | "putBack">;
   readonly configs: LazyConfigs | undefined;
 }

@@ -16,6 +16,7 @@ import { QueuePlaces } from "./queue-places.ts";
 import { Recovery } from "./recovery.ts";
 import { RemoteChanges } from "./remote-changes.ts";
 import { Runs } from "./runs.ts";
+import { Standing } from "./standing.ts";
 import { Suspects } from "./suspects.ts";
 import { Takeover } from "./takeover.ts";
 import { Waker } from "./waker.ts";
@@ -49,6 +50,7 @@ export interface SupervisorDeps {
 
 interface Parts extends Liveness {
   readonly settings: EngineSettings;
+  readonly standing: Standing;
   readonly runs: Runs;
   readonly places: QueuePlaces;
   readonly queue: Queue;
@@ -62,10 +64,11 @@ export function createSupervisor({ liveness, runSettings, ...deps }: SupervisorD
   const { settings, agents, committer, budget, liveLogs } = deps;
   const { outage, nodes, leaseWatch, workLeft } = liveness;
   const suspects = new Suspects(settings.clock);
-  const runs = new Runs({ ...deps, settings: runSettings }, suspects);
+  const standing = new Standing({ settings, outage });
+  const runs = new Runs({ ...deps, settings: runSettings }, suspects, standing);
   const places = new QueuePlaces({ settings, committer, agents });
   const takeover = new Takeover({ settings, committer, agents, runs, budget, places });
-  const starting = { settings, committer, agents, runs, takeover, outage, suspects };
+  const starting = { settings, committer, agents, runs, takeover, outage, suspects, standing };
   const waker = new Waker(starting);
   const queue = new Queue({ ...starting, places });
   const recovery = new Recovery({ ...starting, leaseWatch });
@@ -77,7 +80,18 @@ export function createSupervisor({ liveness, runSettings, ...deps }: SupervisorD
     void waker.poll();
     void queue.poll();
   });
-  return new Supervisor({ ...liveness, settings, runs, places, queue, waker, recovery, maintenance, changes });
+  return new Supervisor({
+    ...liveness,
+    settings,
+    standing,
+    runs,
+    places,
+    queue,
+    waker,
+    recovery,
+    maintenance,
+    changes,
+  });
 }
 
 /** The runs of this process, with the periodic work for them. */
@@ -85,6 +99,7 @@ export class Supervisor {
   readonly runs: Runs;
   readonly queue: Queue;
   readonly places: QueuePlaces;
+  readonly standing: Standing;
   readonly #parts: Parts;
 
   constructor(parts: Parts) {
@@ -92,7 +107,9 @@ export class Supervisor {
     this.runs = parts.runs;
     this.queue = parts.queue;
     this.places = parts.places;
-    const { nodes, outage, runs, queue, waker, maintenance, changes, workLeft } = parts;
+    this.standing = parts.standing;
+    const { nodes, outage, runs, queue, waker, maintenance, changes, workLeft, standing } = parts;
+    standing.changed.on(() => void this.#look());
     outage.back.on(() => {
       maintenance.recoverSoon(true);
       void waker.poll();
@@ -106,6 +123,24 @@ export class Supervisor {
     nodes.cutOff.on(() => loseResumable(runs.all(), outage));
     runs.over.on((run) => this.#over(run));
     runs.rested.on(() => queue.freed());
+  }
+
+  /** Looks for work that may begin now. */
+  async #look(): Promise<void> {
+    const { waker, queue, maintenance } = this.#parts;
+    maintenance.recoverSoon(true);
+    await Promise.all([waker.poll(), queue.poll()]);
+  }
+
+  /** An operator has changed a task, or an order. */
+  async operated(): Promise<void> {
+    await this.standing.poll();
+    void this.#look();
+  }
+
+  /** The processes that are known, and how long each has been silent, in milliseconds. */
+  silences(): ReadonlyMap<string, number> {
+    return this.#parts.nodes.silences();
   }
 
   #over(run: Run): void {
@@ -128,15 +163,21 @@ export class Supervisor {
 
   /** Starts the periodic work, the first of it at once. Without `background` the rest is done when `tick` is called. */
   start(background: boolean): void {
-    const { settings, outage, nodes, changes, maintenance, waker, queue } = this.#parts;
+    const { settings, outage, nodes, changes, maintenance, waker, queue, runs, standing } = this.#parts;
     outage.start(background);
     nodes.start(background);
     changes.start(background);
-    maintenance.start(background);
-    waker.start(background);
-    queue.start(background);
-    // Until then it is not known who lives.
-    if (settings.store.nodes !== undefined) void nodes.beat().then(() => maintenance.recoverSoon());
+    const start = (): void => {
+      if (runs.stopping) return;
+      maintenance.start(background);
+      waker.start(background);
+      queue.start(background);
+      // Until then it is not known who lives.
+      if (settings.store.nodes !== undefined) void nodes.beat().then(() => maintenance.recoverSoon());
+    };
+    // What is paused must not begin before that is known.
+    if (standing.isRead) start();
+    else void standing.start(background).then(start);
   }
 
   /** Does the periodic work that is due, or all of it (`force`). */
@@ -144,6 +185,7 @@ export class Supervisor {
     const { nodes, outage, changes, maintenance, waker, queue } = this.#parts;
     await nodes.beat();
     await outage.poll();
+    await this.standing.poll();
     changes.poll();
     await maintenance.tick(force);
     await waker.poll();
@@ -155,7 +197,7 @@ export class Supervisor {
     const { runs, outage, waker, queue, maintenance, changes } = this.#parts;
     await runs.stop(grace);
     outage.stop();
-    await Promise.all([waker.stop(), queue.stop(), maintenance.stop()]);
+    await Promise.all([waker.stop(), queue.stop(), maintenance.stop(), this.standing.stop()]);
     changes.stop();
   }
 

@@ -152,7 +152,7 @@ export class Takeover {
     const stored = await committer.append({ task, fence, expect: seq, run, records: [], effects });
     // Its process was only late, or another one has taken it over.
     if (!stored.ok) return;
-    const command = `parley db resume ${task.taskId}${task.agent === "/" ? "" : ` --agent ${task.agent}`}`;
+    const command = `parley ops resume ${task.taskId}${task.agent === "/" ? "" : ` --agent ${task.agent}`}`;
     const about = taskFields({ ...task, contextId });
     const sentence = "Task suspended: its process died on every attempt";
     settings.logger.error(sentence, { ...about, deaths: run.deaths ?? 0, option, command });
