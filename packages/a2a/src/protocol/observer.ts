@@ -53,7 +53,10 @@ export type Begun = Ended | Observation | undefined | void;
  * ```
  */
 export interface Observer {
-  /** A call of an agent's service begins, after authentication and before authorization. The call of a stream ends with the stream. */
+  /**
+   * A server calls the service of an agent, after authentication and before authorization. The call of a stream ends with the stream.
+   * Requests that are rejected before are not reported.
+   */
   call?(call: ObservedCall): Begun;
   /** An agent begins a turn. */
   turn?(turn: ObservedTurn): Begun;
@@ -61,7 +64,10 @@ export interface Observer {
   commit?(commit: ObservedCommit): Begun;
   /** Records were stored in the log of a task. */
   append?(append: ObservedAppend): void;
-  /** A client sends a request to an agent. Each retry is a request: see `observeRequests`. The request of a stream ends with the stream. */
+  /**
+   * A client sends a request to an agent; at a server see `call`. Each retry is a request: see `observeRequests`. The request of a stream
+   * ends with the stream.
+   */
   request?(request: ObservedRequest): Begun;
   /** A client's request failed, and it waits before it retries, or before it reconnects a stream: see `observer` of `connect()`. */
   retry?(retry: ObservedRetry): void;

@@ -122,7 +122,7 @@ export interface CardReader {
  */
 export type CardReaders = "anyone" | "authenticated" | ((reader: CardReader) => boolean | Promise<boolean>);
 
-/** Answers a request of the application; `undefined`: it has nothing there. */
+/** Answers a request of the application; `undefined`: it has nothing there. Its callers are not authenticated. */
 export type Routes = (request: Request, facts: RequestFacts) => Response | undefined | Promise<Response | undefined>;
 
 /** Routes and pages at a path of their own, such as those of a console. */
@@ -224,8 +224,8 @@ export interface HostOptions<Version extends string = string> extends Pick<
    */
   readonly page?: boolean;
   /**
-   * What the application answers beside the agents: routes at paths of their own, or a function that is asked about each path that belongs
-   * to nothing else. Default: nothing.
+   * What the application answers beside the agents: routes at paths of their own, behind the authenticator, or a function that is asked
+   * about each path that belongs to nothing else. The function authenticates its callers itself. Default: nothing.
    */
   readonly routes?: Routes | readonly RouteMount[];
 }
