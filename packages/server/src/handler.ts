@@ -11,10 +11,9 @@ import { restBinding } from "@parley/a2a/internal/transport/rest/handler";
 import type { InterfacePaths } from "@parley/a2a/internal/transport/router/claims";
 import type { ServerBinding } from "@parley/a2a/internal/transport/server/binding";
 import type { CorsOptions } from "@parley/a2a/internal/transport/server/origins";
-import { codecV03, codecV1, draftsOf, type ProtocolVersion } from "@parley/a2a/internal/wires";
+import { codecV03, codecV1, draftsOf, wires, type ProtocolVersion } from "@parley/a2a/internal/wires";
 import { createEngine, type Engine, type EngineOptions } from "./engine/index.ts";
-import { createHost, spoken, type HostOptions } from "./host.ts";
-import { checkHandlerOptions, checkStore, mountsOf } from "./server/checks.ts";
+import { checkHandlerOptions, checkHostOptions, checkStore, mountsOf } from "./server/checks.ts";
 import {
   blobsOf,
   callbackEndpoint,
@@ -38,6 +37,7 @@ import type {
   AgentMount,
   HandlerLimits,
   HandlerOptions as Options,
+  HostOptions as OptionsOfHost,
   HostedCard,
   HostedService,
   MountAddress,
@@ -47,9 +47,9 @@ import type {
 } from "./server/options.ts";
 import type { Handler, Host, Mounts, ServedAgent } from "./server/port.ts";
 import { callersOf, servicesOf, type Callers, type Services } from "./server/services.ts";
-import { hostSettings, type HostSettings } from "./server/settings.ts";
+import { hostSettings, type HostSettings, type Spoken } from "./server/settings.ts";
 
-export { checkHandlerOptions, createHost, jsonRpcBinding, restBinding };
+export { checkHandlerOptions, jsonRpcBinding, restBinding };
 export type {
   AgentMount,
   CorsOptions,
@@ -58,7 +58,6 @@ export type {
   Host,
   HostedCard,
   HostedService,
-  HostOptions,
   InterfacePaths,
   MountAddress,
   Mounts,
@@ -69,6 +68,42 @@ export type {
   ServedAgent,
   ServerBinding,
 };
+
+/** Options of `createHost`. */
+export type HostOptions = OptionsOfHost<ProtocolVersion>;
+
+/** The bindings and versions of this project. */
+const spoken: Spoken = { bindings: [jsonRpcBinding(), restBinding()], wires, draftsOf };
+
+/**
+ * Serves services of your own over all bindings, without an engine and a store: for gateways and proxies. It has the cards, callers, limits,
+ * probes and routes of `createHandler`.
+ *
+ * @throws A2AError `InvalidParams` where an option is missing or wrong, or where two agents or two bindings have one address or one
+ * name.
+ *
+ * @example
+ * ```ts
+ * const upstream = await connect("https://weather.internal");
+ * const card = { name: "Weather", description: "Knows the weather.", version: "1.0.0", skills: [] };
+ * const host = createHost({ service: upstream.service, card }, { publicUrl: "https://agents.example.com" });
+ * ```
+ */
+export function createHost(mounts: HostedService | readonly HostedService[], options: HostOptions): Host {
+  checkHostOptions("createHost()", options);
+  const settings = hostSettings(options, spoken);
+  const { publicUrl, bindings, codecs, clock, logger } = settings;
+  const by = { publicUrl, bindings, codecs, authenticator: options.authenticator, extensions: settings.extensions };
+  const callers = callersOf(settings);
+  const mounted = (mount: AnyMount): MountedAgent => mountedAgent(mount, by);
+  return openHost<HostedService>(mountsOf(mounts).map(mounted), {
+    settings,
+    callers,
+    services: servicesOf(settings, callers),
+    readiness: new ReadinessCheck(undefined, clock, logger),
+    mounted,
+  });
+}
 
 /** Options of `createHandler`. */
 export type HandlerOptions = Options<ProtocolVersion>;

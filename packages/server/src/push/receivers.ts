@@ -2,7 +2,7 @@ import { toBase64Url } from "@parley/a2a/internal/base/bytes";
 import type { StoreNote } from "../store/index.ts";
 import type { Known, Origin, Origins } from "./circuit.ts";
 import type { OutboxHost } from "./port.ts";
-import { storedJson } from "@parley/a2a/internal/base/stored-json";
+import { storedJson } from "@parley/a2a/internal/base/json";
 import { sha256 } from "@parley/a2a/internal/base/bytes";
 
 /*

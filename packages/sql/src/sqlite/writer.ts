@@ -108,11 +108,13 @@ export function driverWriter(driver: Driver, options: WriterOptions): Writer {
       });
     },
     async scrub() {
-      const { scrub } = await import("./upkeep.ts");
-      return inTurn(() => {
+      const { emptyLog, scrub } = await import("./upkeep.ts");
+      await inTurn(() => {
         check?.();
         scrub(driver);
       });
+      // Apart: only this is repeated until no reader is in the way.
+      return inTurn(() => emptyLog(driver));
     },
     index: (step) =>
       change(() => {
