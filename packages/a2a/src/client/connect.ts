@@ -3,6 +3,7 @@ import { A2AError, type AgentCard, hasCode, invalidParams } from "../model/index
 import {
   type AgentService,
   type AnyExtension,
+  type CallTarget,
   idempotentSendExtension,
   type Interceptor,
   type Observer,
@@ -147,7 +148,7 @@ export type Approve = (card: AgentCard, named: URL | undefined) => Promise<Agent
 export type Intercept = (
   service: AgentService,
   interceptors: readonly Interceptor[],
-  card: AgentCard,
+  target: CallTarget,
   named: URL | undefined,
   trusted: readonly (string | undefined)[] | undefined,
 ) => AgentService;
@@ -202,7 +203,7 @@ export async function assemble(
     `${JSON.stringify(card.name)}${source.address && ` at ${source.address}`}`,
   );
   const declares = (uri: string): boolean => card.capabilities.extensions?.some((one) => one.uri === uri) === true;
-  const wrapped = intercept(service, options.interceptors ?? [], card, named, trusted);
+  const wrapped = intercept(service, options.interceptors ?? [], { card, chosen }, named, trusted);
   return {
     card,
     service: resilient(wrapped, {

@@ -1,0 +1,272 @@
+import { silentLogger, type Logger } from "../base/index.ts";
+import { invalidParams, toA2AError } from "../model/index.ts";
+import { spreadable, type CallTarget, type Interceptor } from "./intercept.ts";
+import { answerOf, callFacts, type ObservedAgent, type ObservedAnswer, type ObservedStep, type TurnObserver } from "./observed.ts";
+import type {
+  Begun,
+  BegunDelivery,
+  DeliveryObservation,
+  Ended,
+  Gauges,
+  Observation,
+  ObservedDelivery,
+  Observer,
+} from "./observer.ts";
+import type { OperationName } from "./operations.ts";
+import { finishing, type CallContext, type StreamReply } from "./service.ts";
+
+/* How an observer is called, so that it can neither fail nor change what it observes. */
+
+/**
+ * The same observer, with its errors logged, also those of promises that it returns. Absent members stay absent.
+ *
+ * @throws A2AError `InvalidParams` where it is not an object.
+ */
+export function safeObserver(observer: Observer, logger: Logger): Observer {
+  if (typeof observer !== "object")
+    throw invalidParams([{ field: "observer", description: "must be an object, such as { call() {} }" }]);
+  const failed = (cause: unknown): void => logger.error("An observer failed", { cause });
+  const attempt: Attempt = (run) => {
+    try {
+      const result = run();
+      // An async member fits the types. Without a handler its rejection would end the process.
+      if (result instanceof Promise) result.catch(failed);
+      return result;
+    } catch (cause) {
+      failed(cause);
+      return undefined;
+    }
+  };
+  const begins =
+    <T>(begin: (observed: T) => Begun) =>
+    (observed: T): Observation | undefined =>
+      safeObservation(
+        attempt(() => begin.call(observer, observed)),
+        attempt,
+      );
+  const tells =
+    <T>(tell: (observed: T) => void) =>
+    (observed: T): void =>
+      attempt(() => tell.call(observer, observed));
+  const { call, turn, commit, append, request, retry, card, delivery, gauges, step, delegation, lease } = observer;
+  return {
+    ...(call !== undefined && { call: begins(call) }),
+    ...(turn !== undefined && { turn: begins(turn) }),
+    ...(commit !== undefined && { commit: begins(commit) }),
+    ...(append !== undefined && { append: tells(append) }),
+    ...(request !== undefined && { request: begins(request) }),
+    ...(retry !== undefined && { retry: tells(retry) }),
+    ...(card !== undefined && { card: begins(card) }),
+    ...(step !== undefined && { step: begins(step) }),
+    ...(delegation !== undefined && { delegation: begins(delegation) }),
+    ...(lease !== undefined && { lease: tells(lease) }),
+    ...(delivery !== undefined && {
+      delivery: (observed: ObservedDelivery) =>
+        safeDelivery(
+          attempt(() => delivery.call(observer, observed)),
+          attempt,
+        ),
+    }),
+    ...(gauges !== undefined && {
+      gauges: (read: Gauges) => {
+        const close = attempt(() => gauges.call(observer, read));
+        return typeof close === "function" ? () => attempt(close) : undefined;
+      },
+    }),
+  };
+}
+
+/** Calls code of an observer, and logs what it throws. */
+type Attempt = <T>(run: () => T) => T | undefined;
+
+/** The same, so that it can neither fail nor change what it observes. */
+function safeObservation(begun: Begun, attempt: Attempt): Observation | undefined {
+  if (typeof begun === "function") return { end: (error) => attempt(() => begun(error)) };
+  if (typeof begun !== "object" || begun instanceof Promise) return undefined;
+  return {
+    ...safeContext(begun, attempt),
+    ...(begun.answered !== undefined && { answered: (answer) => attempt(() => begun.answered?.(answer)) }),
+    ...(begun.yielded !== undefined && { yielded: (events) => attempt(() => begun.yielded?.(events)) }),
+    ...(begun.end !== undefined && { end: (error) => attempt(() => begun.end?.(error)) }),
+  };
+}
+
+function safeDelivery(begun: BegunDelivery, attempt: Attempt): DeliveryObservation | undefined {
+  if (typeof begun === "function") return { end: (result) => attempt(() => begun(result)) };
+  if (typeof begun !== "object" || begun instanceof Promise) return undefined;
+  const { end } = begun;
+  return {
+    ...safeContext(begun, attempt),
+    ...(end !== undefined && { end: (result) => attempt(() => end.call(begun, result)) }),
+  };
+}
+
+function safeContext(
+  begun: Pick<Observation, "run" | "trace" | "headers">,
+  attempt: Attempt,
+): Pick<Observation, "run" | "trace" | "headers"> {
+  const { trace, headers } = begun;
+  return {
+    ...(typeof trace === "string" && { trace }),
+    ...(headers !== undefined && { headers }),
+    ...(begun.run !== undefined && {
+      run: (work) => runOnce(work, (once) => attempt(() => begun.run?.(once))),
+    }),
+  };
+}
+
+/** Does the work within `run`, and once, whether `run` calls it never, twice or later. */
+function runOnce<T>(work: () => T, run: (once: () => void) => void): T {
+  let result: (() => T) | undefined;
+  const once = (): (() => T) => (result ??= resultOf(work));
+  run(once);
+  return once()();
+}
+
+function resultOf<T>(work: () => T): () => T {
+  try {
+    const value = work();
+    return () => value;
+  } catch (error) {
+    return () => {
+      throw error;
+    };
+  }
+}
+
+/** Does what is observed within what the observer has opened, and reports its end. */
+export async function observe<T>(begun: Begun, work: () => Promise<T>): Promise<T> {
+  const { run, end } = observationOf(begun);
+  try {
+    const result = await (run ? run(work) : work());
+    end?.();
+    return result;
+  } catch (thrown) {
+    end?.(toA2AError(thrown));
+    throw thrown;
+  }
+}
+
+/** What was opened. */
+export function observationOf(begun: Begun): Observation {
+  return typeof begun === "function" ? { end: begun } : (begun ?? {});
+}
+
+/** An interceptor that reports each call of a service to `begin`. */
+function observing(
+  begin: (operation: OperationName, context: CallContext, request: object, target?: CallTarget) => Begun,
+): Interceptor {
+  return (next, target) => ({
+    call(operation, request, context) {
+      const begun = begin(operation, context, request, target);
+      const { answered } = observationOf(begun);
+      return observe(begun, async () => {
+        const reply = await next.call(operation, request, within(context, begun));
+        answered?.(answerOf(reply.payload, 1));
+        return reply;
+      });
+    },
+    async stream(operation, request, context) {
+      const { end, ...begun } = observationOf(begin(operation, context, request, target));
+      const { answered } = begun;
+      if (end === undefined && answered === undefined)
+        return observe(begun, () => next.stream(operation, request, within(context, begun)));
+      const ended = once(end ?? (() => {}));
+      try {
+        const reply = await observe(begun, () => next.stream(operation, request, within(context, begun)));
+        const batches = finishing(reply.batches, ended);
+        return { ...reply, batches: answered === undefined ? batches : telling(batches, answered) };
+      } catch (thrown) {
+        ended(toA2AError(thrown));
+        throw thrown;
+      }
+    },
+  });
+}
+
+/** The batches of a stream. Each is told when it comes, with what its last event says that is not a chunk of an artifact. */
+function telling(batches: StreamReply["batches"], answered: (answer: ObservedAnswer) => void): StreamReply["batches"] {
+  return {
+    [Symbol.asyncIterator]() {
+      const source = batches[Symbol.asyncIterator]();
+      const leave = source.return?.bind(source);
+      return {
+        async next() {
+          const result = await source.next();
+          if (result.done !== true) {
+            const { length } = result.value;
+            let answer: ObservedAnswer = { events: length };
+            for (const { payload } of result.value) answer = { ...answer, ...answerOf(payload, length) };
+            answered(answer);
+          }
+          return result;
+        },
+        ...(leave !== undefined && { return: () => leave() }),
+      };
+    },
+  };
+}
+
+/** The context of a call, with the trace and the headers of its observation. */
+function within(context: CallContext, begun: Begun): CallContext {
+  const { trace, headers } = observationOf(begun);
+  if (trace === undefined && headers === undefined) return context;
+  const { outgoing } = context;
+  const given = {
+    ...(trace !== undefined && { trace }),
+    ...(headers !== undefined && { outgoing: { ...outgoing, headers: { ...headers, ...outgoing?.headers } } }),
+  };
+  const own = spreadable(context);
+  return own === context ? { ...context, ...given } : Object.assign(own, given);
+}
+
+/** Reports the end of a stream once, though its reader may leave it after the end. */
+function once(ended: Ended): Ended {
+  let over = false;
+  return (error) => {
+    if (!over) ended(error);
+    over = true;
+  };
+}
+
+/** Reports the calls of an agent's service to `observer.call`. `agent`: the agent's id. */
+export function observeCalls(observer: Observer, agent: string, card?: ObservedAgent): Interceptor {
+  return observing((operation, { principal, version, trace, address, headers }, request) => {
+    const about = { operation, agent, principal, version, trace, card, address, headers };
+    return observer.call?.({ ...callFacts(operation, request), ...about });
+  });
+}
+
+/** What the turn of a task tells an observer. `undefined`: nothing. */
+export function turnObserver(
+  { step, delegation }: Observer,
+  about: Omit<ObservedStep, "name">,
+): TurnObserver<Begun> | undefined {
+  if (step === undefined && delegation === undefined) return undefined;
+  return {
+    ...(step !== undefined && { step: (name) => step({ ...about, name }) }),
+    ...(delegation !== undefined && { delegation: (of) => delegation({ ...about, ...of }) }),
+  };
+}
+
+/**
+ * An interceptor for clients: reports each request that goes to the agent, over whatever binding, to `observer.request`. A
+ * repeated request is reported once for each try. Requests for the card are reported by
+ * `connect()` to its `observer`.
+ *
+ * @param logger - Is told of errors of the observer.
+ *
+ * @example
+ * ```ts
+ * const observer: Observer = { request: ({ operation }) => console.log(operation) };
+ * const client = await connect("http://localhost:4000", { interceptors: [observeRequests(observer)] });
+ * ```
+ */
+export function observeRequests(observer: Observer, logger: Logger = silentLogger): Interceptor {
+  const { request } = safeObserver(observer, logger);
+  return observing((operation, { version, trace }, sent, target) => {
+    if (request === undefined) return undefined;
+    const about = { operation, version, trace, card: target?.card, url: target?.chosen().url };
+    return request({ ...callFacts(operation, sent), ...about });
+  });
+}
