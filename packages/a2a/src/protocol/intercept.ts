@@ -88,12 +88,7 @@ function chain(
   );
 }
 
-function wrap(
-  interceptor: Interceptor,
-  next: AgentService,
-  at: number,
-  target: CallTarget | undefined,
-): AgentService {
+function wrap(interceptor: Interceptor, next: AgentService, at: number, target: CallTarget | undefined): AgentService {
   const made: unknown = typeof interceptor === "function" ? interceptor(next, target) : undefined;
   if (isService(made)) return made;
   const description = "must be a function from a service to a service, which has `call` and `stream`";

@@ -117,7 +117,11 @@ export function answerOf(payload: Payload<unknown>, events: number): ObservedAns
     }
     if (payload.json.length > maxParsed) return { events };
   }
-  const value = payload.read() as { readonly task?: Told; readonly statusUpdate?: Told; readonly message?: Told } & Told;
+  const value = payload.read() as {
+    readonly task?: Told;
+    readonly statusUpdate?: Told;
+    readonly message?: Told;
+  } & Told;
   const { id, taskId = id, contextId, status } = value.task ?? value.statusUpdate ?? value.message ?? value;
   return {
     events,

@@ -1,7 +1,14 @@
 import { silentLogger, type Logger } from "../base/index.ts";
 import { invalidParams, toA2AError } from "../model/index.ts";
 import { spreadable, type CallTarget, type Interceptor } from "./intercept.ts";
-import { answerOf, callFacts, type ObservedAgent, type ObservedAnswer, type ObservedStep, type TurnObserver } from "./observed.ts";
+import {
+  answerOf,
+  callFacts,
+  type ObservedAgent,
+  type ObservedAnswer,
+  type ObservedStep,
+  type TurnObserver,
+} from "./observed.ts";
 import type {
   Begun,
   BegunDelivery,

@@ -1,6 +1,11 @@
 import type { LogFields } from "@parley/a2a/internal/base/index";
 import { A2AError } from "@parley/a2a/internal/model/index";
-import { auditedSubject, taskFields, type ByteBudget, type DeliveryObservation } from "@parley/a2a/internal/protocol/index";
+import {
+  auditedSubject,
+  taskFields,
+  type ByteBudget,
+  type DeliveryObservation,
+} from "@parley/a2a/internal/protocol/index";
 import { deliveryId } from "@parley/a2a/internal/webhooks/index";
 import type { DueFeature, Room, TaskKey } from "../store/index.ts";
 import type { TurnEnd } from "./circuit.ts";

@@ -166,12 +166,7 @@ export class Run implements HostedRun, PhaseHost, Driven {
   }
 
   /** Apart from `#runTurn`, where a closure would cost every message its variables. */
-  #runExtended(
-    extensions: ExtensionsOfTurn,
-    turn: EngineTurn,
-    driven: Driven,
-    context: ContextView,
-  ): Promise<void> {
+  #runExtended(extensions: ExtensionsOfTurn, turn: EngineTurn, driven: Driven, context: ContextView): Promise<void> {
     return during(extensions, () => drive(this.hosted.agent.execute(turn), driven, context));
   }
 
