@@ -26,7 +26,7 @@ type Context = Pick<Observation, "run" | "trace" | "headers">;
 
 /**
  * One observer out of several. Each is told everything, also when another one throws. The context of the first is around that of the next,
- * and the trace that goes on is that of the last one that has one.
+ * and the trace that is passed on is that of the last one that has one.
  *
  * @example
  * ```ts

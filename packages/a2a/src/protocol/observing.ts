@@ -4,6 +4,7 @@ import { spreadable, type CallTarget, type Interceptor } from "./intercept.ts";
 import {
   answerOf,
   callFacts,
+  type CallFacts,
   type ObservedAgent,
   type ObservedAnswer,
   type ObservedStep,
@@ -16,11 +17,12 @@ import type {
   Ended,
   Gauges,
   Observation,
+  ObservedCall,
   ObservedDelivery,
   Observer,
 } from "./observer.ts";
 import type { OperationName } from "./operations.ts";
-import { finishing, type CallContext, type StreamReply } from "./service.ts";
+import { finishing, type CallContext, type HeaderReader, type Principal, type StreamReply } from "./service.ts";
 
 /* How an observer is called, so that it can neither fail nor change what it observes. */
 
@@ -238,10 +240,48 @@ function once(ended: Ended): Ended {
 
 /** Reports the calls of an agent's service to `observer.call`. `agent`: the agent's id. */
 export function observeCalls(observer: Observer, agent: string, card?: ObservedAgent): Interceptor {
-  return observing((operation, { principal, version, trace, address, headers }, request) => {
-    const about = { operation, agent, principal, version, trace, card, address, headers };
-    return observer.call?.({ ...callFacts(operation, request), ...about });
-  });
+  return observing((operation, context, request) =>
+    observer.call?.(new CallOfContext(operation, agent, card, context, callFacts(operation, request))),
+  );
+}
+
+/** A class, because of its getter: the address is looked up at the socket, and few observers read it. */
+class CallOfContext implements ObservedCall {
+  readonly operation: OperationName;
+  readonly agent: string;
+  readonly card: ObservedAgent | undefined;
+  readonly principal: Principal;
+  readonly version: string;
+  readonly trace: string | undefined;
+  readonly headers: HeaderReader | undefined;
+  declare readonly taskId?: string;
+  declare readonly contextId?: string;
+  declare readonly messageId?: string;
+  declare readonly referenceTaskIds?: readonly string[];
+  declare readonly tenant?: string;
+  readonly #context: CallContext;
+
+  constructor(
+    operation: OperationName,
+    agent: string,
+    card: ObservedAgent | undefined,
+    context: CallContext,
+    facts: CallFacts,
+  ) {
+    this.operation = operation;
+    this.agent = agent;
+    this.card = card;
+    this.principal = context.principal;
+    this.version = context.version;
+    this.trace = context.trace;
+    this.headers = context.headers;
+    this.#context = context;
+    Object.assign(this, facts);
+  }
+
+  get address(): string | undefined {
+    return this.#context.address;
+  }
 }
 
 /** What the turn of a task tells an observer. `undefined`: nothing. */

@@ -81,9 +81,9 @@ export interface TurnFacts {
    *
    * @example
    * ```ts
-   * await turn.step("refund", async () => {
-   *   const { id } = await refund(order);
-   *   turn.audit("refund.sent", { order: order.id, refund: id });
+   * await turn.step("mail", async () => {
+   *   const { status } = await fetch("https://mail.example.com/send", { method: "POST", body: turn.text });
+   *   turn.audit("mail.sent", { status });
    * });
    * ```
    */

@@ -407,7 +407,14 @@ describe("gauges", () => {
     clock.advance(5_000);
     expect(gauges?.process()).toMatchObject({ activeRuns: 1, restingRuns: 0 });
     expect(gauges?.process().usedBytes).toBeGreaterThan(0);
-    const waiting = { queuedTasks: 1, queueAgeMs: 5_000, waitingTasks: 1, dueWebhooks: 0, webhookDelayMs: 0, suspendedTasks: 0 };
+    const waiting = {
+      queuedTasks: 1,
+      queueAgeMs: 5_000,
+      waitingTasks: 1,
+      dueWebhooks: 0,
+      webhookDelayMs: 0,
+      suspendedTasks: 0,
+    };
     expect(await gauges?.store()).toEqual(waiting);
     const [suspended] = (await store.claimable({ now: Infinity, agents: ["agent"], limit: 1 })).heads;
     const { task, fence, run } = suspended as NonNullable<typeof suspended>;

@@ -211,7 +211,7 @@ export class Tracing implements Observer {
     return this.#settings.tracer.startSpan(name, { kind, attributes, ...linked }, parent);
   }
 
-  /** What goes on within a span: its context, and its `traceparent`. */
+  /** What is active within a span: its context, and its `traceparent`. */
   #within(span: Span, inner: Context): Pick<Observation, "run" | "trace"> {
     const trace = traceparentOf(span);
     return { run: (work) => contexts.with(inner, work), ...(trace !== undefined && { trace }) };
