@@ -220,7 +220,7 @@ const cases: Readonly<Record<string, Case>> = {
     ]);
   },
 
-  "is told of a call, what it names, and what comes of it": async (suite, expect) => {
+  "is told of a call, what it names, and its result": async (suite, expect) => {
     const client = await suite.serve(async function* (turn) {
       yield turn.artifact({ artifactId: "a", parts: [{ text: "0" }], open: true });
       for (let at = 1; at < 5; at += 1) yield turn.append("a", [{ text: String(at) }]);

@@ -59,7 +59,7 @@ export interface ObservedDelegation {
   readonly url: string | undefined;
 }
 
-/** What became of the lease of a task. */
+/** A change of the lease of a task. */
 export interface ObservedLease {
   /** The id of the agent. */
   readonly agent: string;

@@ -227,7 +227,7 @@ export class Tracing implements Observer {
     };
   }
 
-  /** A call or a request: what comes of it refines its span, and the last state wins. */
+  /** A call or a request: the result refines its span, and the last state wins. */
   #calling(span: Span, inner: Context, end: (error?: A2AError) => void): Observation {
     let last: ObservedAnswer | undefined;
     return {
@@ -330,7 +330,7 @@ const ports: Readonly<Record<string, number>> = { "http:": 80, "https:": 443 };
 
 function addressAttributes(url: string | undefined): Attributes {
   if (url === undefined) return {};
-  // A binding of one's own may have any address, such as `host:port` of gRPC.
+  // A custom binding may have any address, such as `host:port` of gRPC.
   const whole = url.includes("://") ? url : `grpc://${url}`;
   if (!URL.canParse(whole)) return {};
   const { hostname, port, protocol } = new URL(whole);
