@@ -1,3 +1,4 @@
+import { defined } from "../base/defined.ts";
 import { silentLogger, type Logger } from "../base/index.ts";
 import { invalidParams, toA2AError } from "../model/index.ts";
 import { spreadable, type CallTarget, type Interceptor } from "./intercept.ts";
@@ -10,17 +11,7 @@ import {
   type ObservedStep,
   type TurnObserver,
 } from "./observed.ts";
-import type {
-  Begun,
-  BegunDelivery,
-  DeliveryObservation,
-  Ended,
-  Gauges,
-  Observation,
-  ObservedCall,
-  ObservedDelivery,
-  Observer,
-} from "./observer.ts";
+import type { Begun, Ended, Gauges, Observation, ObservedCall, Observer } from "./observer.ts";
 import type { OperationName } from "./operations.ts";
 import { finishing, type CallContext, type HeaderReader, type Principal, type StreamReply } from "./service.ts";
 
@@ -47,8 +38,8 @@ export function safeObserver(observer: Observer, logger: Logger): Observer {
     }
   };
   const begins =
-    <T>(begin: (observed: T) => Begun) =>
-    (observed: T): Observation | undefined =>
+    <T, End extends readonly unknown[]>(begin: (observed: T) => Opening<End>) =>
+    (observed: T): Opened<End> | undefined =>
       safeObservation(
         attempt(() => begin.call(observer, observed)),
         attempt,
@@ -58,69 +49,52 @@ export function safeObserver(observer: Observer, logger: Logger): Observer {
     (observed: T): void =>
       attempt(() => tell.call(observer, observed));
   const { call, turn, commit, append, request, retry, card, delivery, gauges, step, delegation, lease } = observer;
-  return {
-    ...(call !== undefined && { call: begins(call) }),
-    ...(turn !== undefined && { turn: begins(turn) }),
-    ...(commit !== undefined && { commit: begins(commit) }),
-    ...(append !== undefined && { append: tells(append) }),
-    ...(request !== undefined && { request: begins(request) }),
-    ...(retry !== undefined && { retry: tells(retry) }),
-    ...(card !== undefined && { card: begins(card) }),
-    ...(step !== undefined && { step: begins(step) }),
-    ...(delegation !== undefined && { delegation: begins(delegation) }),
-    ...(lease !== undefined && { lease: tells(lease) }),
-    ...(delivery !== undefined && {
-      delivery: (observed: ObservedDelivery) =>
-        safeDelivery(
-          attempt(() => delivery.call(observer, observed)),
-          attempt,
-        ),
-    }),
-    ...(gauges !== undefined && {
-      gauges: (read: Gauges) => {
+  return defined({
+    call: call && begins(call),
+    turn: turn && begins(turn),
+    commit: commit && begins(commit),
+    request: request && begins(request),
+    card: card && begins(card),
+    step: step && begins(step),
+    delegation: delegation && begins(delegation),
+    append: append && tells(append),
+    retry: retry && tells(retry),
+    lease: lease && tells(lease),
+    delivery: delivery && begins(delivery),
+    gauges:
+      gauges &&
+      ((read: Gauges) => {
         const close = attempt(() => gauges.call(observer, read));
         return typeof close === "function" ? () => attempt(close) : undefined;
-      },
-    }),
-  };
+      }),
+  });
 }
 
 /** Calls code of an observer, and logs what it throws. */
 type Attempt = <T>(run: () => T) => T | undefined;
 
+/** An `Observation`, or one of a delivery. */
+interface Opened<End extends readonly unknown[]> extends Omit<Observation, "end"> {
+  end?(...end: End): void;
+}
+
+type Opening<End extends readonly unknown[]> = ((...end: End) => void) | Opened<End> | undefined | void;
+
 /** The same, so that it can neither fail nor change what it observes. */
-function safeObservation(begun: Begun, attempt: Attempt): Observation | undefined {
-  if (typeof begun === "function") return { end: (error) => attempt(() => begun(error)) };
-  if (typeof begun !== "object" || begun instanceof Promise) return undefined;
-  return {
-    ...safeContext(begun, attempt),
-    ...(begun.answered !== undefined && { answered: (answer) => attempt(() => begun.answered?.(answer)) }),
-    ...(begun.yielded !== undefined && { yielded: (events) => attempt(() => begun.yielded?.(events)) }),
-    ...(begun.end !== undefined && { end: (error) => attempt(() => begun.end?.(error)) }),
-  };
-}
-
-function safeDelivery(begun: BegunDelivery, attempt: Attempt): DeliveryObservation | undefined {
-  if (typeof begun === "function") return { end: (result) => attempt(() => begun(result)) };
-  if (typeof begun !== "object" || begun instanceof Promise) return undefined;
-  const { end } = begun;
-  return {
-    ...safeContext(begun, attempt),
-    ...(end !== undefined && { end: (result) => attempt(() => end.call(begun, result)) }),
-  };
-}
-
-function safeContext(
-  begun: Pick<Observation, "run" | "trace" | "headers">,
+function safeObservation<End extends readonly unknown[]>(
+  begun: Opening<End>,
   attempt: Attempt,
-): Pick<Observation, "run" | "trace" | "headers"> {
+): Opened<End> | undefined {
+  if (typeof begun === "function") return { end: (...end) => attempt(() => begun(...end)) };
+  if (typeof begun !== "object" || begun instanceof Promise) return undefined;
   const { trace, headers } = begun;
   return {
     ...(typeof trace === "string" && { trace }),
-    ...(headers !== undefined && { headers }),
-    ...(begun.run !== undefined && {
-      run: (work) => runOnce(work, (once) => attempt(() => begun.run?.(once))),
-    }),
+    ...(headers && { headers }),
+    ...(begun.run && { run: (work) => runOnce(work, (once) => attempt(() => begun.run?.(once))) }),
+    ...(begun.answered && { answered: (answer) => attempt(() => begun.answered?.(answer)) }),
+    ...(begun.yielded && { yielded: (events) => attempt(() => begun.yielded?.(events)) }),
+    ...(begun.end && { end: (...end) => attempt(() => begun.end?.(...end)) }),
   };
 }
 

@@ -1,7 +1,7 @@
 import type { Labels, Metric } from "./definitions.ts";
 
 /** The value of a label in place of all those beyond the limit. */
-export const other = "other";
+const other = "other";
 
 /** How many values a label of a metric may have, and how long one may be, in characters. */
 const [maxValues, maxLength] = [100, 128];
