@@ -157,7 +157,7 @@ function openedDelivery(begun: BegunDelivery): DeliveryObservation {
 /** The contexts of several, one within the other. */
 function joined(all: readonly Context[]): Context {
   const trace = all.findLast((one) => one.trace !== undefined)?.trace;
-  const headers = Object.assign({}, ...all.map((one) => one.headers));
+  const headers = Object.fromEntries(all.flatMap((one) => Object.entries(one.headers ?? {})));
   const running = all.filter((one) => one.run !== undefined);
   return {
     ...(trace !== undefined && { trace }),

@@ -22,7 +22,7 @@ export class Caps {
 
   #admits(metric: Metric, name: string, value: string): boolean {
     let names = this.#known.get(metric);
-    if (names === undefined) this.#known.set(metric, (names = new Map()));
+    if (names === undefined) this.#known.set(metric, (names = new Map<string, Set<string>>()));
     let values = names.get(name);
     if (values === undefined) names.set(name, (values = new Set()));
     if (values.has(value)) return true;

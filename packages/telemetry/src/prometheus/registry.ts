@@ -66,7 +66,7 @@ export class Registry implements Instruments {
 
   #seriesOf(metric: Metric, labels: Labels): Series {
     let of = this.#series.get(metric);
-    if (of === undefined) this.#series.set(metric, (of = new Map()));
+    if (of === undefined) this.#series.set(metric, (of = new Map<string, Series>()));
     const key = written(metric, labels);
     const known = of.get(key);
     if (known !== undefined) return known;
