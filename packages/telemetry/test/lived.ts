@@ -19,7 +19,8 @@ export async function lived(observer: Observer, routes: Parameters<typeof create
   onTestFinished(() => handler.close());
   const fetch = (to: string, init?: RequestInit): Promise<Response> => handler.fetch(new Request(to, init));
   const client = await connect(url, { fetch, binding: "JSONRPC", interceptors: [observeRequests(observer)] });
-  for await (const _ of client.sendStreamingMessage("work"));
+  for await (const event of client.sendStreamingMessage("work"))
+    if (event.message !== undefined) throw new Error("No task");
   await client.sendMessage("throw");
   await client.getTask("unknown").catch(() => undefined);
   const about = { agent: "/", taskId: "t", contextId: "c" };

@@ -21,8 +21,7 @@ async function* answering(turn: Parameters<AgentDefinition["onMessage"]>[0]) {
     yield turn.inputRequired("secret-of-question");
     return undefined;
   }
-  const { length = 1 } = /^(\d+)$/.exec(turn.text) ?? [];
-  const chunks = length === 1 ? 1 : Number(turn.text);
+  const chunks = Number(/^\d+$/.exec(turn.text)?.[0] ?? 1);
   yield turn.artifact({ artifactId: "a", parts: [{ text: "0" }], open: true });
   for (let at = 1; at < chunks; at += 1) yield turn.append("a", [{ text: String(at) }]);
   return undefined;
@@ -128,7 +127,8 @@ describe("a span of a call", () => {
   test("covers the whole stream, and 5,000 tokens are two spans on the server", async () => {
     const { client, spans } = await connected({ client: {} });
     let events = 0;
-    for await (const _ of client.sendStreamingMessage("5000")) {
+    for await (const event of client.sendStreamingMessage("5000")) {
+      expect(event).toBeDefined();
       if (events === 10) expect(spans.finished.filter(({ name }) => name === "SendStreamingMessage")).toEqual([]);
       events += 1;
     }

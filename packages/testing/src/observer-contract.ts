@@ -9,6 +9,7 @@ import {
   type Begun,
   type CallFacts,
   type Gauges,
+  type Observation,
   type ObservedAnswer,
   type Observer,
   type Turn,
@@ -116,7 +117,8 @@ class ObserverSuite {
         if (typeof begun === "function") begun(error);
         else begun?.end?.(error);
       };
-      return typeof begun === "object" ? Object.create(begun, { end: { value: end } }) : { end };
+      const own: Observation = typeof begun === "object" ? Object.create(begun, { end: { value: end } }) : { end };
+      return own;
     };
     return {
       ...observer,
@@ -135,7 +137,8 @@ class ObserverSuite {
           answers.push(answer);
           inner.answered?.(answer);
         };
-        return Object.create(inner, { answered: { value: answered } });
+        const own: Observation = Object.create(inner, { answered: { value: answered } });
+        return own;
       },
       turn: (turn) => {
         const { card, attempt, message } = turn;
@@ -231,7 +234,7 @@ const cases: Readonly<Record<string, Case>> = {
     expect(sent?.facts).toEqual({ messageId: "m1", contextId: "c1", referenceTaskIds: ["t0"] });
     expect(sent?.answers).toEqual([{ events: 1, taskId: task?.id, contextId: "c1", state: "TASK_STATE_COMPLETED" }]);
     let events = 0;
-    for await (const _ of client.sendStreamingMessage("stream")) events += 1;
+    for await (const event of client.sendStreamingMessage("stream")) events += Object.keys(event).length;
     const [, streamed] = suite.calls;
     expect(streamed?.answers.reduce((sum, answer) => sum + answer.events, 0)).toEqual(events);
     expect(streamed?.answers.at(-1)?.state).toEqual("TASK_STATE_COMPLETED");
