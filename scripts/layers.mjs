@@ -20,6 +20,7 @@ export const packages = {
   sql: { imports: ["a2a", "server"], node: true },
   grpc: { imports: ["a2a", "server"], node: true },
   nats: { imports: ["a2a", "server"], node: true },
+  telemetry: { imports: ["a2a", "server"], node: true },
   node: { imports: ["a2a", "server", "sql", "grpc"], node: true },
   conform: { imports: ["a2a", "grpc"], node: true },
   cli: { imports: ["a2a", "server", "sql", "grpc", "node", "conform"], node: true },

@@ -77,11 +77,12 @@ export async function connectWith<E extends string | AnyExtension = string>(
   const extending = values ? new Extending(extensions, logger) : undefined;
   const uris = extensions.filter((each) => typeof each === "string");
   let origins: readonly (string | undefined)[] | undefined;
-  const intercept: Intercept = (service, interceptors, card, named, trusted) => {
+  const intercept: Intercept = (service, interceptors, target, named, trusted) => {
+    const { card } = target;
     origins = trusted;
     session?.use(card, named, trusted);
     const approved = trust?.wrap(service) ?? service;
-    const wrapped = interceptClient(session?.wrap(approved) ?? approved, interceptors);
+    const wrapped = interceptClient(session?.wrap(approved) ?? approved, interceptors, target);
     return extending?.below(wrapped, card) ?? wrapped;
   };
   const isShared = options.cardCache === undefined;

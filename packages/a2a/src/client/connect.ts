@@ -3,6 +3,7 @@ import { A2AError, type AgentCard, invalidParams } from "../model/index.ts";
 import {
   type AgentService,
   type AnyExtension,
+  type CallTarget,
   idempotentSendExtension,
   type Interceptor,
   type Observer,
@@ -149,7 +150,7 @@ export interface CardHooks {
 export type Intercept = (
   service: AgentService,
   interceptors: readonly Interceptor[],
-  card: AgentCard,
+  target: CallTarget,
   named: URL | undefined,
   trusted: readonly (string | undefined)[] | undefined,
 ) => AgentService;
@@ -200,7 +201,7 @@ export async function assemble(
     `${JSON.stringify(card.name)}${source.address && ` at ${source.address}`}`,
   );
   const declares = (uri: string): boolean => card.capabilities.extensions?.some((one) => one.uri === uri) === true;
-  const wrapped = intercept(service, options.interceptors ?? [], card, named, trusted);
+  const wrapped = intercept(service, options.interceptors ?? [], { card, chosen }, named, trusted);
   return {
     card,
     service: resilient(wrapped, {
