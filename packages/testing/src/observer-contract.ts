@@ -117,8 +117,7 @@ class ObserverSuite {
         if (typeof begun === "function") begun(error);
         else begun?.end?.(error);
       };
-      const own: Observation = typeof begun === "object" ? Object.create(begun, { end: { value: end } }) : { end };
-      return own;
+      return typeof begun === "object" ? replacing(begun, { end }) : { end };
     };
     return {
       ...observer,
@@ -137,8 +136,7 @@ class ObserverSuite {
           answers.push(answer);
           inner.answered?.(answer);
         };
-        const own: Observation = Object.create(inner, { answered: { value: answered } });
-        return own;
+        return replacing(inner, { answered });
       },
       turn: (turn) => {
         const { card, attempt, message } = turn;
@@ -279,4 +277,11 @@ function withoutProblems(body: Case): Case {
 
 function traceIdOf(trace: string | undefined): string | undefined {
   return trace?.split("-")[1];
+}
+
+/** The same observation with some of its members replaced. It may be of a class, so that its members cannot be spread. */
+function replacing(observation: Observation, members: Partial<Observation>): Observation {
+  return new Proxy(observation, {
+    get: (target, name): unknown => Reflect.get(name in members ? members : target, name),
+  });
 }

@@ -1,4 +1,4 @@
-// node test/budgets/telemetry.mjs: what telemetry costs a server, in CPU for each message, measured in turns with and without it.
+// node packages/telemetry/test/cost.mjs: what telemetry costs a server, in CPU for each message, measured in turns with and without it.
 
 import { fork } from "node:child_process";
 import { once } from "node:events";
