@@ -20,6 +20,7 @@ export const packages = {
   sql: { imports: ["a2a", "server"], node: true },
   grpc: { imports: ["a2a", "server"], node: true },
   nats: { imports: ["a2a", "server"], node: true },
+  telemetry: { imports: ["a2a", "server"], node: true },
   console: { imports: ["a2a", "server"], node: true },
   node: { imports: ["a2a", "server", "sql", "grpc", "console"], node: true },
   conform: { imports: ["a2a", "grpc"], node: true },
@@ -80,8 +81,9 @@ export const rooms = Object.fromEntries(
       "engine/conversations": "engine/log engine/shared protocol store model",
       "engine/log": "engine/shared protocol store blobs push model",
       "engine/shared": "protocol store blobs push intask extensions model",
+      operate: "engine/run engine/log engine/shared store push intask protocol model",
       server:
-        "protocol transport/server transport/discovery transport/router wire auth cards limits extensions push intask blobs seal page webhooks engine model",
+        "operate protocol transport/server transport/discovery transport/router wire auth cards limits extensions push intask blobs seal page webhooks engine model",
     },
     extensions: {
       a2ui: "shared extensions protocol model",

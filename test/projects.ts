@@ -11,6 +11,7 @@ export const long: readonly string[] = [
   "packages/sql/test/sqlite/crash.test.ts",
   "packages/sql/test/sqlite/huge.test.ts",
   "packages/sql/test/sqlite/large.test.ts",
+  "packages/sql/test/sqlite/operators.test.ts",
   "packages/sql/test/sqlite/thread.test.ts",
   "packages/server/test/store/memory.test.ts",
   "packages/server/test/store/search-memory.test.ts",

@@ -48,6 +48,7 @@ describe("the workspace", () => {
       "packages/node",
       "packages/server",
       "packages/sql",
+      "packages/telemetry",
       "packages/testing",
     ]);
     const config = JSON.parse(readFileSync(join(root, ".changeset/config.json"), "utf8")) as { fixed: string[][] };

@@ -53,7 +53,7 @@ describe("a server that is restarted", () => {
     const [poisoned] = await tasksOf(`${url}/poison`);
     // For its user nothing changes (docs/decisions/suspended-tasks.md).
     expect(poisoned?.status.state).not.toBe("TASK_STATE_FAILED");
-    const command = `parley db resume ${poisoned?.id ?? "no task"}`;
+    const command = `parley ops resume ${poisoned?.id ?? "no task"}`;
     expect(server.log.filter((line) => line.includes(command))).toHaveLength(1);
     await vi.waitFor(async () => {
       expect(await tasksOf(`${url}/p`)).toMatchObject([{ id: neighbour, status: { state: "TASK_STATE_COMPLETED" } }]);

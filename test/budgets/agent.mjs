@@ -86,7 +86,7 @@ export async function minOf(rounds, count) {
  */
 export async function chunked(call, count) {
   const counted = (/** @type {number} */ chunks) =>
-    minOf(10, () => count(() => call("SendStreamingMessage", saying(`stream ${chunks}`))));
+    minOf(30, () => count(() => call("SendStreamingMessage", saying(`stream ${chunks}`))));
   await counted(101);
   const few = await counted(1);
   return ((await counted(101)) - few) / 100;

@@ -55,7 +55,7 @@ test("one that ends its process itself is suspended", async () => {
   const suspended = (): readonly string[] => lines.filter((line) => line.startsWith("Task suspended"));
   await expect.poll(suspended).toHaveLength(1);
   expect(suspended()[0]).toContain('"option":"lease.maxDeaths"');
-  expect(suspended()[0]).toContain(`parley db resume ${id}`);
+  expect(suspended()[0]).toContain(`parley ops resume ${id}`);
   expect(lines.filter((line) => line.startsWith("in step")).length).toBeLessThanOrEqual(4);
   expect(await stateOf(id)).toMatch(/SUBMITTED|WORKING/);
 });

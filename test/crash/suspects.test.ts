@@ -65,7 +65,7 @@ async function killed(life: Life): Promise<void> {
 }
 
 describe("a resumable task inside one long step", () => {
-  test("is suspended, not failed, by kills without a warning, is named once, and completes after `parley db resume`", async () => {
+  test("is suspended, not failed, by kills without a warning, is named once, and completes after `parley ops resume`", async () => {
     let life = await supervisor.start();
     const id = await send("Go");
     await called(id, 1);
@@ -80,7 +80,7 @@ describe("a resumable task inside one long step", () => {
     const lines = (): readonly string[] => supervisor.complaints.filter((line) => line.startsWith("Task suspended"));
     // The line comes after what it reports is stored.
     await vi.waitFor(() => expect(lines()).toHaveLength(1), patient);
-    expect(lines()[0]).toContain(`"option":"lease.maxDeaths","command":"parley db resume ${id}"`);
+    expect(lines()[0]).toContain(`"option":"lease.maxDeaths","command":"parley ops resume ${id}"`);
 
     await writeFile(`${path}.done`, "");
     const { io, out } = recordedIo({ cwd: folder });

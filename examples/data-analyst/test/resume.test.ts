@@ -50,6 +50,7 @@ function turnOf(message: Message, checkpoint?: JsonValue): TurnBase {
     delegations: () => Promise.reject(new Error("This agent delegates to no other")),
     memory: () => Promise.reject(new Error("This agent has no steps")),
     makeId: () => "id",
+    audit: () => undefined,
     flush: () => Promise.resolve(),
   };
 }

@@ -1,5 +1,6 @@
 /**
- * Receiving webhooks: `webhookReceiver()`, its memory, and the signatures of Standard Webhooks.
+ * Receiving webhooks: `webhookReceiver()`, the memory of what it has handled, and the signatures of Standard Webhooks. `push` of
+ * `@parley/server` sends them.
  * @packageDocumentation
  */
 

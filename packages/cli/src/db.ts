@@ -1,7 +1,6 @@
 import { setTimeout as pause } from "node:timers/promises";
 import { defined } from "@parley/a2a/internal/base/defined";
-import { line } from "@parley/a2a/internal/base/display";
-import { A2AError, type TaskState } from "@parley/a2a/internal/model/index";
+import type { TaskState } from "@parley/a2a/internal/model/index";
 import {
   eraseOwner,
   exportOwner,
@@ -10,16 +9,14 @@ import {
   type TaskSelection,
   type Upkeep,
 } from "@parley/server/internal/store/index";
-import { resumeTask, suspendedTasks } from "@parley/server/internal/store/upkeep";
 import type { PostgresVersion } from "@parley/sql/postgres";
 import { CommandError, UsageError } from "./errors.ts";
 import { writeNewFile } from "./files.ts";
 import type { Io } from "./io.ts";
-import { defaultStore } from "./options.ts";
 import { counted, print } from "./output/text.ts";
-import { openFiles, openServed } from "./stores.ts";
+import { openFiles, openStore } from "./stores.ts";
 
-/* `parley db`: the tables of PostgreSQL, and what operators delete, export and resume. Servers may run on the same database. */
+/* `parley db`: the tables of PostgreSQL, and what operators delete and export. Servers may run on the same database. */
 
 interface DatabaseOptions {
   readonly databaseUrl?: string;
@@ -110,14 +107,6 @@ interface OwnerOptions {
   readonly organization?: string;
 }
 
-interface SuspendedOptions extends PlaceOptions {
-  readonly agent?: string;
-}
-
-interface ResumeOptions extends PlaceOptions {
-  readonly agent: string;
-}
-
 interface EraseOptions extends PlaceOptions, OwnerOptions {
   readonly dryRun?: boolean;
   readonly yes?: boolean;
@@ -148,34 +137,13 @@ interface Opened {
   readonly upkeep: Upkeep;
 }
 
-/** Opens the file of `--store`, else PostgreSQL if there is a URL, else the default file. */
+/** Opens a store that deletes and exports. */
 async function opened<T>(io: Io, options: PlaceOptions, run: (opened: Opened) => Promise<T>): Promise<T> {
-  const url = options.databaseUrl ?? (options.store === undefined ? io.env["DATABASE_URL"] : undefined);
-  if (options.store !== undefined && options.databaseUrl !== undefined) {
-    throw new UsageError("pass either --store, an SQLite file, or --database-url, a PostgreSQL database");
-  }
-  const hint = "Pass --store with the file of the server, or --database-url";
-  const isFile = url === undefined || url === "";
-  let store: Store | undefined;
-  try {
-    store = isFile
-      ? await openServed(io, options.store ?? defaultStore, hint)
-      : await openPostgres(url, options.schema);
+  return openStore(io, options, async (store) => {
     const { upkeep } = store;
     if (upkeep === undefined) throw new CommandError("this store supports neither deletion nor export");
-    return await run({ store, upkeep });
-  } catch (cause) {
-    if (!(cause instanceof A2AError) || cause.code !== "Unavailable") throw cause;
-    // In other commands, Unavailable is the answer of an agent.
-    throw new CommandError(cause.message, { cause });
-  } finally {
-    await store?.close();
-  }
-}
-
-async function openPostgres(database: string, schema: string): Promise<Store> {
-  const { postgresStore } = await import("@parley/sql/postgres");
-  return postgresStore({ database, schema, migrate: false, connections: 3 });
+    return run({ store, upkeep });
+  });
 }
 
 /** The stored name of an owner. `--subject` makes it as servers without `ownerOf` do. */
@@ -220,33 +188,6 @@ async function confirmed(io: Io, question: string, yes: boolean | undefined): Pr
 
 function progress(io: Io, done: number, all: number): void {
   if (io.stderr.terminal) io.stderr.write(`\rDeleted ${done} of ${all} tasks`);
-}
-
-/** `parley db suspended`. */
-export async function suspended(io: Io, { agent, ...options }: SuspendedOptions): Promise<number> {
-  return opened(io, options, async ({ store }) => {
-    let found = 0;
-    for await (const { task, contextId, run } of suspendedTasks(store, agent)) {
-      found += 1;
-      const about = { agent: task.agent, taskId: task.taskId, contextId, deaths: run?.deaths ?? 0 };
-      const text = `${about.taskId}  agent ${about.agent}  deaths ${about.deaths}`;
-      print(io, options, about, line(text));
-    }
-    if (found === 0) io.stderr.write("No suspended tasks.\n");
-    return 0;
-  });
-}
-
-/** `parley db resume`. */
-export async function resume(io: Io, taskId: string, options: ResumeOptions): Promise<number> {
-  return opened(io, options, async ({ store }) => {
-    if (!(await resumeTask(store, options.agent, taskId))) {
-      throw new CommandError(`agent ${options.agent} has no suspended task ${taskId}. See parley db suspended`);
-    }
-    const text = "Resumed. A running server takes over the task at once.";
-    print(io, options, { agent: options.agent, taskId }, text);
-    return 0;
-  });
 }
 
 /** `parley db purge`. Deletes each batch in a short transaction. */

@@ -15,6 +15,7 @@ import {
   whoami,
 } from "./commands/agents.ts";
 import { db, push } from "./commands/operators.ts";
+import { ops, top } from "./commands/ops.ts";
 import { dev, init, key, serve } from "./commands/servers.ts";
 import { explain, UsageError } from "./errors.ts";
 import { version } from "./invocation.ts";
@@ -37,6 +38,8 @@ const commands: readonly CommandSpec[] = [
   whoami,
   inspect,
   key,
+  ops,
+  top,
   push,
   db,
   doctor,

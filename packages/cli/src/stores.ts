@@ -1,5 +1,6 @@
 import { access, stat } from "node:fs/promises";
 import { resolve } from "node:path";
+import { A2AError } from "@parley/a2a/internal/model/index";
 import { blobsBelongTo, deleteBlobsOf, deleteIncomingBlobs } from "@parley/server/internal/blobs/deletion";
 import { withBlobs } from "@parley/server/internal/blobs/deliver";
 import type { BlobStore } from "@parley/server/internal/blobs/port";
@@ -8,6 +9,7 @@ import type * as sqlite from "@parley/sql/sqlite";
 import { CommandError, UsageError } from "./errors.ts";
 import { fileReason } from "./files.ts";
 import type { Io } from "./io.ts";
+import { defaultStore } from "./options.ts";
 
 /* The stores of servers: their databases, and the large files outside of them. */
 
@@ -31,6 +33,42 @@ export async function openServed(io: Io, name: string, hint: string): Promise<St
   }
   // Starting a thread takes longer than the whole command.
   return openFile(name, ({ sqliteStore }) => sqliteStore({ path, create: false, thread: false }));
+}
+
+/** Where a database is. */
+export interface PlaceOptions {
+  readonly store?: string;
+  readonly databaseUrl?: string;
+  readonly schema: string;
+  readonly verbose?: boolean;
+}
+
+/** Opens the file of `--store`, else PostgreSQL if there is a URL, else the default file. */
+export async function openStore<T>(io: Io, options: PlaceOptions, run: (store: Store) => Promise<T>): Promise<T> {
+  const url = options.databaseUrl ?? (options.store === undefined ? io.env["DATABASE_URL"] : undefined);
+  if (options.store !== undefined && options.databaseUrl !== undefined) {
+    throw new UsageError("pass either --store, an SQLite file, or --database-url, a PostgreSQL database");
+  }
+  const hint = "Pass --store with the file of the server, or --database-url";
+  const isFile = url === undefined || url === "";
+  let store: Store | undefined;
+  try {
+    store = isFile
+      ? await openServed(io, options.store ?? defaultStore, hint)
+      : await openPostgres(url, options.schema);
+    return await run(store);
+  } catch (cause) {
+    if (!(cause instanceof A2AError) || cause.code !== "Unavailable") throw cause;
+    // In other commands, Unavailable is the answer of an agent.
+    throw new CommandError(cause.message, { cause });
+  } finally {
+    await store?.close();
+  }
+}
+
+async function openPostgres(database: string, schema: string): Promise<Store> {
+  const { postgresStore } = await import("@parley/sql/postgres");
+  return postgresStore({ database, schema, migrate: false, connections: 3 });
 }
 
 const methods = ["put", "get", "delete", "list"] as const;

@@ -9,7 +9,7 @@ import { certificate } from "../../../test/identity/certificates.ts";
 import type { Finding } from "../src/output/show.ts";
 import { checkClients, misplaced } from "../src/doctor/addresses.ts";
 import { checkClock } from "../src/doctor/server.ts";
-import { verdictOf } from "../src/doctor/streams.ts";
+import { verdictOf } from "../src/doctor/index.ts";
 import { parleyHere } from "./support/in-process.ts";
 import { startServer } from "./support/server.ts";
 

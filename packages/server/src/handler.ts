@@ -11,10 +11,9 @@ import { restBinding } from "@parley/a2a/internal/transport/rest/handler";
 import type { InterfacePaths } from "@parley/a2a/internal/transport/router/claims";
 import type { ServerBinding } from "@parley/a2a/internal/transport/server/binding";
 import type { CorsOptions } from "@parley/a2a/internal/transport/server/origins";
-import { codecV03, codecV1, draftsOf, type ProtocolVersion } from "@parley/a2a/internal/wires";
+import { codecV03, codecV1, draftsOf, wires, type ProtocolVersion } from "@parley/a2a/internal/wires";
 import { createEngine, type Engine, type EngineOptions } from "./engine/index.ts";
-import { createHost, spoken, type HostOptions } from "./host.ts";
-import { checkHandlerOptions, checkStore, mountsOf } from "./server/checks.ts";
+import { checkHandlerOptions, checkHostOptions, checkStore, mountsOf } from "./server/checks.ts";
 import {
   blobsOf,
   callbackEndpoint,
@@ -32,11 +31,13 @@ import { ReadinessCheck } from "./server/health.ts";
 import { openHost, type SharedMemory } from "./server/host.ts";
 import { methodRoutes } from "./server/methods.ts";
 import { isRun, mountedAgent, type AnyMount, type MountedAgent } from "./server/mounted.ts";
+import { operatorEndpoints } from "./server/operators.ts";
 import type { Backing } from "./server/mounts.ts";
 import type {
   AgentMount,
   HandlerLimits,
   HandlerOptions as Options,
+  HostOptions as OptionsOfHost,
   HostedCard,
   HostedService,
   MountAddress,
@@ -46,9 +47,9 @@ import type {
 } from "./server/options.ts";
 import type { Handler, Host, Mounts, ServedAgent } from "./server/port.ts";
 import { callersOf, servicesOf, type Callers, type Services } from "./server/services.ts";
-import { hostSettings, type HostSettings } from "./server/settings.ts";
+import { hostSettings, type HostSettings, type Spoken } from "./server/settings.ts";
 
-export { checkHandlerOptions, createHost, jsonRpcBinding, restBinding };
+export { checkHandlerOptions, jsonRpcBinding, restBinding };
 export type {
   AgentMount,
   CorsOptions,
@@ -57,7 +58,6 @@ export type {
   Host,
   HostedCard,
   HostedService,
-  HostOptions,
   InterfacePaths,
   MountAddress,
   Mounts,
@@ -68,6 +68,42 @@ export type {
   ServedAgent,
   ServerBinding,
 };
+
+/** Options of `createHost`. */
+export type HostOptions = OptionsOfHost<ProtocolVersion>;
+
+/** The bindings and versions of this project. */
+const spoken: Spoken = { bindings: [jsonRpcBinding(), restBinding()], wires, draftsOf };
+
+/**
+ * Serves services of your own over all bindings, without an engine and a store: for gateways and proxies. It has the cards, callers, limits,
+ * probes and routes of `createHandler`.
+ *
+ * @throws A2AError `InvalidParams` where an option is missing or wrong, or where two agents or two bindings have one address or one
+ * name.
+ *
+ * @example
+ * ```ts
+ * const upstream = await connect("https://weather.internal");
+ * const card = { name: "Weather", description: "Knows the weather.", version: "1.0.0", skills: [] };
+ * const host = createHost({ service: upstream.service, card }, { publicUrl: "https://agents.example.com" });
+ * ```
+ */
+export function createHost(mounts: HostedService | readonly HostedService[], options: HostOptions): Host {
+  checkHostOptions("createHost()", options);
+  const settings = hostSettings(options, spoken);
+  const { publicUrl, bindings, codecs, clock, logger } = settings;
+  const by = { publicUrl, bindings, codecs, authenticator: options.authenticator, extensions: settings.extensions };
+  const callers = callersOf(settings);
+  const mounted = (mount: AnyMount): MountedAgent => mountedAgent(mount, by);
+  return openHost<HostedService>(mountsOf(mounts).map(mounted), {
+    settings,
+    callers,
+    services: servicesOf(settings, callers),
+    readiness: new ReadinessCheck(undefined, clock, logger),
+    mounted,
+  });
+}
 
 /** Options of `createHandler`. */
 export type HandlerOptions = Options<ProtocolVersion>;
@@ -91,6 +127,7 @@ export function createHandler(
   const services = servicesOf(settings, callers);
   const runs = runsOf(served, { settings, storage, callers, services, options });
   const { engine } = runs;
+  storage.readiness.drainWhile(() => engine.isDraining());
   const host = openHost<AgentMount | HostedService>(served, {
     ...storage.published,
     settings,
@@ -175,7 +212,7 @@ function runsOf(served: readonly MountedAgent[], init: RunsInit): Runs {
   const { settings, storage, callers, services, options } = init;
   const { publicUrl, logger, audit, known, extensions } = settings;
   const { bodyBytes, unfinishedBytes, answerBytes, depth, streamsPerCaller, rate, ...limits } = options.limits ?? {};
-  const { push: _, audit: _audit, authorization, blobs: _blobs, ...engineOptions } = options;
+  const { push: _, audit: _audit, authorization, blobs: _blobs, operators: _operators, ...engineOptions } = options;
   const { push, files } = storage;
   const own = served.flatMap(({ mount }) => (isRun(mount) ? [[...(mount.agent.extensions ?? []), ...extensions]] : []));
   const methods = methodRoutes(own, known);
@@ -229,8 +266,15 @@ function engineAgent(
   };
 }
 
+/** What operators do. It is loaded with the first request of one. */
+async function operatorOf(engine: Engine, { clock, audit }: HostSettings, { store, ids }: HandlerOptions) {
+  const { createOperator } = await import("./operate/operator.ts");
+  return createOperator({ store, clock, host: engine.operating(), audit, ...(ids !== undefined && { ids }) });
+}
+
 /** The endpoints of the engine, and how the platform keeps it running. */
-function engineParts(engine: Engine, { basePath, clock }: HostSettings, { files }: Storage, options: HandlerOptions) {
+function engineParts(engine: Engine, settings: HostSettings, { files }: Storage, options: HandlerOptions) {
+  const { basePath, clock } = settings;
   const { waitUntil, blobs } = options;
   const onDemand = waitUntil && attendant({ engine, clock, waitUntil });
   return {
@@ -240,6 +284,7 @@ function engineParts(engine: Engine, { basePath, clock }: HostSettings, { files 
     }),
     endpoints: ({ unfinished, answers }: SharedMemory) => [
       callbackEndpoint(basePath, unfinished, () => engine.authorizations),
+      ...operatorEndpoints({ settings, options, operator: () => operatorOf(engine, settings, options) }),
       ...(files === undefined ? [] : [fileEndpoint(basePath, (request) => engine.file(request, answers))]),
     ],
     attend: onDemand,

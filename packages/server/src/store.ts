@@ -73,6 +73,10 @@ export {
   type Removed,
   type RemovedTasks,
   lazyUpkeep,
+  type StoreOperators,
+  type OperatorQuery,
+  operatorBounds,
+  readChange,
 } from "./store/index.ts";
 
 // All that an owner has.
@@ -127,7 +131,6 @@ export { PageBudget, fitting } from "./store/index.ts";
 export { NeedsRoom, PageRoom, withRoom } from "./store/index.ts";
 
 // Appending: the rules.
-export type { TaskSearch, SearchTerm, SearchQuery, SearchPage, SearchHit, SearchSnippet } from "./store/index.ts";
 export {
   type Refusal,
   type ReadRecord,
@@ -140,10 +143,14 @@ export {
 } from "./store/index.ts";
 export { type FeatureBounds, featureBounds, type FeatureLookup, refuseFeatures } from "./store/index.ts";
 export { unavailable } from "./store/index.ts";
+
+// Helpers.
 export { BoundedMap, memoryOf, type MapBounds } from "@parley/a2a/internal/base/bounded-map";
 export { escaped, unescaped, wellFormed } from "@parley/a2a/internal/base/json-text";
 export { utf8Length } from "@parley/a2a/internal/base/index";
+
 // Full text search: what of a task is searched, and what a word is.
+export type { TaskSearch, SearchTerm, SearchQuery, SearchPage, SearchHit, SearchSnippet } from "./store/index.ts";
 export {
   isSearched,
   mainWords,

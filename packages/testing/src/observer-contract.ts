@@ -1,10 +1,16 @@
 import { defineAgent } from "@parley/server/internal/agent/index";
 import { mapValues, type Logger } from "@parley/a2a/internal/base/index";
 import type { Client } from "@parley/a2a/internal/client/index";
+import { defined } from "@parley/a2a/internal/base/defined";
+import type { A2AError } from "@parley/a2a/internal/model/index";
 import {
   observeRequests,
   type Agent,
+  type Begun,
+  type CallFacts,
   type Gauges,
+  type Observation,
+  type ObservedAnswer,
   type Observer,
   type Turn,
 } from "@parley/a2a/internal/protocol/index";
@@ -65,6 +71,9 @@ class ObserverSuite {
   /** `traceparent` of each request that a client has sent. */
   readonly sent: (string | undefined)[] = [];
   readonly gauges: Gauges[] = [];
+  /** What a second observer was told of calls, turns, steps and delegations. */
+  readonly told: string[] = [];
+  readonly calls: { readonly facts: CallFacts; readonly answers: ObservedAnswer[] }[] = [];
   readonly #logger: Logger;
   readonly #binding: ExtensionContractBinding;
   readonly #closing: (() => Promise<void>)[] = [];
@@ -80,14 +89,7 @@ class ObserverSuite {
   async serve(onMessage: (turn: Turn) => ReturnType<Agent["execute"]>): Promise<Client> {
     const agent = defineAgent({ name: "Observed", description: "Observed", version: "1", skills: [], onMessage });
     const { observer } = this.given;
-    const observed = Object.create(observer, {
-      gauges: {
-        value: (gauges: Gauges) => {
-          this.gauges.push(gauges);
-          return observer.gauges?.(gauges);
-        },
-      },
-    }) as Observer;
+    const observed = this.#beside(observer);
     const logger = this.#logger;
     const server = await this.#binding.serve(agent, { observer: observed, logger });
     this.#closing.push(() => server.close());
@@ -103,6 +105,47 @@ class ObserverSuite {
   async close(): Promise<void> {
     for (const close of this.#closing) await close();
     await this.given.close?.();
+  }
+
+  /** The observer under test, with what it is told noted. */
+  #beside(observer: Observer): Observer {
+    const noting = (begun: Begun, line: string): Begun => {
+      this.told.push(line);
+      const [what = ""] = line.split(" ");
+      const end = (error?: A2AError): void => {
+        if (what === "step" || what === "delegation") this.told.push(`${what} ${error?.code ?? "ends"}`);
+        if (typeof begun === "function") begun(error);
+        else begun?.end?.(error);
+      };
+      return typeof begun === "object" ? replacing(begun, { end }) : { end };
+    };
+    return {
+      ...observer,
+      gauges: (gauges) => {
+        this.gauges.push(gauges);
+        return observer.gauges?.(gauges);
+      },
+      call: (call) => {
+        const { taskId, contextId, messageId, referenceTaskIds, tenant } = call;
+        const facts = defined({ taskId, contextId, messageId, referenceTaskIds, tenant });
+        const answers: ObservedAnswer[] = [];
+        this.calls.push({ facts, answers });
+        const begun = noting(observer.call?.(call), `call ${call.operation}`);
+        const inner = typeof begun === "object" ? begun : {};
+        const answered = (answer: ObservedAnswer): void => {
+          answers.push(answer);
+          inner.answered?.(answer);
+        };
+        return replacing(inner, { answered });
+      },
+      turn: (turn) => {
+        const { card, attempt, message } = turn;
+        const line = `turn ${turn.turn}/${attempt} of ${card.name} for ${message.parts[0]?.text ?? ""}`;
+        return noting(observer.turn?.(turn), line);
+      },
+      step: (step) => noting(observer.step?.(step), `step ${step.name}`),
+      delegation: (delegation) => noting(observer.delegation?.(delegation), `delegation to ${delegation.name}`),
+    };
   }
 }
 
@@ -145,7 +188,11 @@ const cases: Readonly<Record<string, Case>> = {
     const [one = [], two = []] = ["one", "two"].map((text) => seen.get(text));
     expect([one.length, two.length]).toEqual([4, 4]);
     if (active === undefined) return;
-    for (const turn of [one, two]) expect([new Set(turn).size, turn[0] === undefined]).toEqual([1, false]);
+    for (const [first, second, inStep, last] of [one, two]) {
+      expect([first === undefined, second === first, last === first]).toEqual([false, true, true]);
+      // A step may have a context of its own.
+      expect(suite.given.observer.step === undefined ? inStep === first : inStep !== undefined).toEqual(true);
+    }
     expect(one[0] === two[0]).toEqual(false);
     expect(active()).toEqual(undefined);
   },
@@ -164,6 +211,48 @@ const cases: Readonly<Record<string, Case>> = {
     expect(task?.status.state).toEqual("TASK_STATE_COMPLETED");
     expect(traces.length).toEqual(2);
     for (const trace of [...traces, ...suite.sent]) expect(traceIdOf(trace)).toEqual(traceIdOf(caller));
+    expect(suite.told).toEqual([
+      "call SendMessage",
+      "turn 1/1 of Observed for Go",
+      "delegation to Observed",
+      "call SendStreamingMessage",
+      "turn 1/1 of Observed for Go",
+      "delegation ends",
+    ]);
+  },
+
+  "is told of a call, what it names, and its result": async (suite, expect) => {
+    const client = await suite.serve(async function* (turn) {
+      yield turn.artifact({ artifactId: "a", parts: [{ text: "0" }], open: true });
+      for (let at = 1; at < 5; at += 1) yield turn.append("a", [{ text: String(at) }]);
+    });
+    const message = { messageId: "m1", contextId: "c1", parts: [{ text: "Go" }], referenceTaskIds: ["t0"] };
+    const { task } = await client.sendMessage(message);
+    const [sent] = suite.calls;
+    expect(sent?.facts).toEqual({ messageId: "m1", contextId: "c1", referenceTaskIds: ["t0"] });
+    expect(sent?.answers).toEqual([{ events: 1, taskId: task?.id, contextId: "c1", state: "TASK_STATE_COMPLETED" }]);
+    let events = 0;
+    for await (const event of client.sendStreamingMessage("stream")) events += Object.keys(event).length;
+    const [, streamed] = suite.calls;
+    expect(streamed?.answers.reduce((sum, answer) => sum + answer.events, 0)).toEqual(events);
+    expect(streamed?.answers.at(-1)?.state).toEqual("TASK_STATE_COMPLETED");
+    await client.getTask(task?.id ?? "");
+    expect(suite.calls[2]?.facts).toEqual({ taskId: task?.id });
+  },
+
+  "is told of a step once, also where the turn is tried again": async (suite, expect) => {
+    const client = await suite.serve(async function* (turn) {
+      await turn.step("book", async () => undefined);
+      await turn
+        .step("pay", async () => {
+          throw new Error("It is broken");
+        })
+        .catch(() => undefined);
+      yield turn.artifact({ parts: [{ text: "done" }] });
+    });
+    await client.sendMessage("Go");
+    const steps = suite.told.filter((line) => line.startsWith("step"));
+    expect(steps).toEqual(["step book", "step ends", "step pay", "step InternalError"]);
   },
 
   "reads the gauges of a server, until that closes": async (suite, expect) => {
@@ -174,7 +263,7 @@ const cases: Readonly<Record<string, Case>> = {
     const { activeRuns, restingRuns } = gauges?.process() ?? {};
     expect([activeRuns, restingRuns]).toEqual([0, 0]);
     const { queueAgeMs: _, ...stored } = (await gauges?.store()) ?? {};
-    expect(stored).toEqual({ queuedTasks: 0, waitingTasks: 0, dueWebhooks: 0, suspendedTasks: 0 });
+    expect(stored).toEqual({ queuedTasks: 0, waitingTasks: 0, dueWebhooks: 0, webhookDelayMs: 0, suspendedTasks: 0 });
   },
 };
 
@@ -188,4 +277,11 @@ function withoutProblems(body: Case): Case {
 
 function traceIdOf(trace: string | undefined): string | undefined {
   return trace?.split("-")[1];
+}
+
+/** The same observation with some of its members replaced. It may be of a class, so that its members cannot be spread. */
+function replacing(observation: Observation, members: Partial<Observation>): Observation {
+  return new Proxy(observation, {
+    get: (target, name): unknown => Reflect.get(name in members ? members : target, name),
+  });
 }

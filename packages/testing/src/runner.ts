@@ -33,7 +33,7 @@ interface Opened<Given> {
 }
 
 /** Declares a case. `open` makes what the case is given. */
-export function declareCase<Given>(
+function declareCase<Given>(
   runner: Runner,
   name: string,
   body: Case<Given>,

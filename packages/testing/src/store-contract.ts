@@ -17,6 +17,7 @@ import {
   sharesTasks,
   totalsByTime,
 } from "./store/share-cases.ts";
+import { operatorCases, ordersStay, sharesOrders } from "./store/operator-cases.ts";
 import { Comparison, withoutSizes } from "./store/comparison.ts";
 import type { History } from "./store/histories.ts";
 import { Reference } from "./store/reference.ts";
@@ -57,6 +58,7 @@ const chapters: Readonly<Record<string, Cases>> = {
   bounds: boundsCases,
   sweep: retentionCases,
   upkeep: upkeepCases,
+  operators: operatorCases,
   rates: rateCases,
   notes: noteCases,
   life: lifeCases,
@@ -65,6 +67,7 @@ const chapters: Readonly<Record<string, Cases>> = {
 const durabilityCases: Cases = {
   "all data is there after closing and opening again": everythingStays,
   "texts are found after closing and opening again": searchStays,
+  "orders and acts of operators are there after closing and opening again": ordersStay,
   "closing waits for running calls, and keeps what they store": closingLosesNothing,
 };
 
@@ -74,6 +77,7 @@ const sharingCases: Cases = {
   "texts that any process stores are found, and any process switches the search": sharesSearch,
   "processes that use the store are counted": countsProcesses,
   "a note of one process is read by the others": sharesNotes,
+  "an order of one process is read by the others, and changed by one of them": sharesOrders,
   "processes take from the same budgets": sharesRates,
   "an owner that another process deleted is not mixed up with those after it": sharesDeletedOwners,
   "totals by time are exact while another process writes": totalsByTime,

@@ -40,7 +40,7 @@ export interface AgentUnderTest {
   readonly problems: readonly string[];
   /**
    * A client of another caller. A name stands for a caller who satisfies all security requirements of the card; a
-   * principal is used unchanged, such as its `scopes` and `schemes`.
+   * principal is used unchanged, with its `scopes` and `schemes`.
    */
   as(caller: string | Principal): Promise<Client>;
   /** A client with other options, such as headers for the `authenticator`, or another version of the protocol. */
@@ -50,7 +50,7 @@ export interface AgentUnderTest {
   /**
    * Signals an external event to a task, as `signal` of the server does.
    *
-   * @throws A2AError like that; `Unavailable` while no process runs.
+   * @throws A2AError as `signal` of the server does; `Unavailable` while no process runs.
    */
   signal(taskId: string, name: string, data?: JsonValue, options?: Parameters<Handler["signal"]>[3]): Promise<void>;
   /**
@@ -140,8 +140,8 @@ export async function testAgent(agent: Agent, options: TestAgentOptions = {}): P
 const defaultTtl = 30_000;
 
 /**
- * A client in the same process needs no timeouts, and reconnects at once. It uses the real clock: no test clock brings
- * back a process.
+ * A client in the same process needs no timeouts, and reconnects at once. Its delays are in real time: a test starts a
+ * process with `restart()`, not by moving its clock.
  */
 const clientOptions: Omit<ConnectOptions, "extensions"> = {
   connectTimeout: false,

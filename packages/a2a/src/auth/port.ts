@@ -20,7 +20,7 @@ export interface Authenticator {
   /**
    * Returns the caller of a request. Do not read the body here.
    *
-   * @param place - What is called, for the audience of tokens and for challenges.
+   * @param place - URLs of what is called, for the audience of tokens and for challenges.
    * @throws A2AError `Unauthenticated` with a `challenge` where the caller is not known, `PermissionDenied` where a known
    * caller may not call.
    */
@@ -32,15 +32,18 @@ export interface Authenticator {
   /** What the metadata of the protected resource says about tokens (RFC 9728). Absent: no scheme takes tokens of a known issuer. */
   readonly resource?: ProtectedResource;
   /**
-   * The issuer whose names its subjects are: two issuers may give different people the same one. Absent: they are unique at this server.
+   * The issuer that names its subjects: two issuers may give different people the same name. Absent: subjects are unique at this server.
    * `anyOf()` takes authenticators of one issuer at most.
    */
   readonly subjectsOf?: string;
-  /** Whether it needs the caller that the option `principal` of a mount finds. `serve()` has none, and refuses it. Default false. */
+  /**
+   * Whether it needs the caller that a framework has found: the option `principal` of `expressMount` and the other mounts. `serve()` has no
+   * such option, and refuses this authenticator. Default false.
+   */
   readonly needsMount?: boolean;
   /**
    * Whether a request has credentials for it, right or wrong, as its headers and its connection show. `anyOf()` and `allOf()` ask, so
-   * that wrong credentials are told from absent ones. Absent: `authenticate` is called, and `Unauthenticated` means that there are none.
+   * that wrong credentials are told from absent ones. Absent: `authenticate` is called, and `Unauthenticated` means that the request has none.
    */
   hasCredentials?(request: UniversalRequest): boolean;
   /** The challenges of its schemes (RFC 9110 §11.6.1), by the names of the schemes. Absent: only its errors have challenges. */
@@ -69,19 +72,19 @@ export interface AuthenticationPlace {
   /** The URL of this request, as its sender sees it: that of the server with the path of the request. For proofs (RFC 9449 §4.3). */
   readonly url: string;
   /**
-   * Names of schemes that skills demand, and cards with requirements of their own. `anyOf()` checks credentials for these also where it
-   * knows the caller already. Absent: there are none.
+   * Names of the schemes that are demanded by skills, or by cards with requirements of their own. `anyOf()` checks credentials for these
+   * even if it knows the caller already. Absent: there are none.
    */
   readonly demanded?: readonly string[];
 }
 
 /** What an authenticator adds to the metadata of a protected resource (RFC 9728 §2). */
 export interface ProtectedResource {
-  /** Issuers of the tokens that are taken. */
+  /** Issuers whose tokens are accepted. */
   readonly authorizationServers: readonly string[];
   /** Scopes that callers may need. */
   readonly scopes?: readonly string[];
-  /** Algorithms of DPoP proofs that are taken. Absent: no proofs are. */
+  /** The algorithms of DPoP proofs that are accepted. Absent: no proofs are accepted. */
   readonly dpopAlgorithms?: readonly string[];
   /** Whether tokens are bound to certificates (RFC 8705). */
   readonly certificateBound?: boolean;

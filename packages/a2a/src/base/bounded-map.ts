@@ -15,7 +15,8 @@ export interface MapBounds<Value> {
 export class BoundedMap<Value> {
   /** How many bytes the young entries may take, and so the old ones. */
   readonly #halfBytes: number;
-  readonly #maxEntries: number;
+  /** How many entries the young map may have. */
+  readonly #halfEntries: number;
   readonly #bytesOf: (key: string, value: Value) => number;
   #young = new Map<string, Value>();
   #old = new Map<string, Value>();
@@ -25,7 +26,7 @@ export class BoundedMap<Value> {
   /** An empty map. */
   constructor({ bytes, entries = Infinity, bytesOf }: MapBounds<Value>) {
     this.#halfBytes = bytes / 2;
-    this.#maxEntries = entries;
+    this.#halfEntries = entries;
     this.#bytesOf = bytesOf;
   }
 
@@ -34,7 +35,7 @@ export class BoundedMap<Value> {
     return this.#young.get(key) ?? this.#old.get(key);
   }
 
-  /** Sets a value. One that takes more than half of the bytes is not kept, and the value before under its key is dropped. */
+  /** Sets a value. One that takes more than half of the bytes is not kept, and neither is the value that the key had. */
   set(key: string, value: Value): void {
     const before = this.#young.get(key);
     if (before === value) return;
@@ -48,7 +49,7 @@ export class BoundedMap<Value> {
     if (this.#bytes + bytes > this.#halfBytes) this.#turn();
     this.#young.set(key, value);
     this.#bytes += bytes;
-    if (this.#young.size >= this.#maxEntries) this.#turn();
+    if (this.#young.size >= this.#halfEntries) this.#turn();
   }
 
   /** Drops the keys that begin with this text. */

@@ -68,8 +68,8 @@ const entities: Readonly<Record<string, string>> = {
 };
 
 /**
- * The text for HTML, between tags or in a quoted attribute. It is not a protection for other places: in a script, in a style, and as
- * the URL of a link (`javascript:`).
+ * The text for HTML, between tags or in a quoted attribute. It is not safe in other places: in a script, in a style, or as the URL of a
+ * link (`javascript:`).
  *
  * @param limit - Most characters of `text` that are shown. Default 1,000.
  */
@@ -77,5 +77,8 @@ export function html(text: string, limit = 1000): string {
   return plain(text, limit).replace(/[&<>"']/g, (character) => entities[character] ?? "");
 }
 
-/** What `console.log` of Node, Bun and Deno calls for what it shows in place of an object: it shows no getters. */
+/**
+ * The name of the method that `console.log` of Node, Bun and Deno calls, to show its result in place of the object. An object with getters
+ * has it, because they show no getters.
+ */
 export const inspected: unique symbol = Symbol.for("nodejs.util.inspect.custom");

@@ -101,8 +101,8 @@ export function nestsDeeper(text: string, limit: number): boolean {
 const deepestJson = 500;
 
 /**
- * A value of a program as JSON text. Throws TypeError or RangeError if it is not JSON or nests too deep: engines differ, so the limit is
- * ours.
+ * A value of a program as JSON text. Throws TypeError or RangeError if it is not JSON or nests too deep. Each engine has a limit of its
+ * own for that, so this one is below them all.
  */
 export function jsonTextOf(value: unknown): string {
   const text: string | undefined = JSON.stringify(value);

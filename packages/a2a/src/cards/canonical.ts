@@ -1,6 +1,6 @@
 import { mapValues } from "../base/index.ts";
 import { isObject, jsonName } from "../model/schema.ts";
-import { cardV03, cardV1, type Message, type Presence, type Shape } from "./fields.ts";
+import { cardV03, cardV1, type Members, type Presence, type Shape } from "./fields.ts";
 import { canonicalJson } from "../jws/jcs.ts";
 import type { CardReading } from "./port.ts";
 
@@ -43,11 +43,11 @@ export function versionsOf(card: Json): readonly CardForm["version"][] {
 
 /** The forms of a card in one version. Members of the other version are left out where the card is one of both. */
 export function signableForms({ signatures: _, ...card }: Json, version: CardForm["version"]): SignableForms {
-  const [message, other] = version === "1.0" ? [cardV1, cardV03] : [cardV03, cardV1];
+  const [own, other] = version === "1.0" ? [cardV1, cardV03] : [cardV03, cardV1];
   const left = versionsOf(card).length > 1 ? other : undefined;
-  const canonical = messageOf(message, left, card, false) as Json;
+  const canonical = formOf(own, left, card, false) as Json;
   const specification = canonicalJson(canonical);
-  const short = messageOf(message, left, card, true);
+  const short = formOf(own, left, card, true);
   if (version === "1.0") {
     const reduced = canonicalJson(reducedOf(canonical) ?? {});
     return { specification, reduced, same: reduced === canonicalJson(short), canonical };
@@ -78,12 +78,12 @@ function withoutUndefined(card: Json): Json {
 }
 
 /**
- * The members of an object: the known ones in canonical form, the others as they are, but for those of the `other` version. `short`:
- * without texts that are empty, and without required members that are.
+ * An object in canonical form: its known members in that form, and unknown ones unchanged. Members of the `other` version are left out.
+ * `short`: so are empty texts, and required members that are empty.
  */
-function messageOf(message: Message, other: Message | undefined, value: unknown, short: boolean): unknown {
+function formOf(own: Members, other: Members | undefined, value: unknown, short: boolean): unknown {
   if (!isObject(value)) return value;
-  const members = Object.entries(message).flatMap(([name, [presence, shape]]) => {
+  const members = Object.entries(own).flatMap(([name, [presence, shape]]) => {
     const given = Object.hasOwn(value, name) ? (value[name] ?? undefined) : undefined;
     const member = given === undefined ? emptyOf(presence, shape) : shaped(shape, other?.[name]?.[1], given, short);
     const drops =
@@ -92,7 +92,7 @@ function messageOf(message: Message, other: Message | undefined, value: unknown,
     return left ? [] : [[name, member] as const];
   });
   const unknown = Object.entries(value).filter(
-    ([name]) => !Object.hasOwn(message, name) && !(other !== undefined && Object.hasOwn(other, name)),
+    ([name]) => !Object.hasOwn(own, name) && !(other !== undefined && Object.hasOwn(other, name)),
   );
   return Object.fromEntries([...members, ...unknown]);
 }
@@ -105,23 +105,26 @@ function emptyOf(presence: Presence, shape: Shape): unknown {
 }
 
 function shaped(shape: Shape, otherShape: Shape | undefined, value: unknown, short: boolean): unknown {
-  const message = messageIn(shape);
-  if (message === undefined || typeof shape === "string") return value;
-  const canonical = (item: unknown): unknown => messageOf(message, messageIn(otherShape), item, short);
-  if ("message" in shape) return canonical(value);
+  const inner = membersIn(shape);
+  if (inner === undefined || typeof shape === "string") return value;
+  const canonical = (item: unknown): unknown => formOf(inner, membersIn(otherShape), item, short);
+  if ("object" in shape) return canonical(value);
   if ("list" in shape) return Array.isArray(value) ? value.map(canonical) : value;
   return isObject(value) ? mapValues(value, canonical) : value;
 }
 
-/** The objects in a member: itself, its elements, or its values. */
-export function messageIn(shape: Shape | undefined): Message | undefined {
+/** The members of the objects in a member: of itself, its elements, or its values. */
+export function membersIn(shape: Shape | undefined): Members | undefined {
   if (shape === undefined || typeof shape === "string") return undefined;
-  if ("message" in shape) return shape.message;
+  if ("object" in shape) return shape.object;
   if ("list" in shape) return shape.list;
   return typeof shape.map === "string" ? undefined : shape.map;
 }
 
-/** Whether a value is the default of its type. An object is one only where it is required, since it was set otherwise. */
+/**
+ * Whether a value is the default of its type, such as an empty map. Of objects with members of their own, callers ask only about required
+ * ones: any other empty object was set on purpose.
+ */
 function isEmpty(shape: Shape, value: unknown): boolean {
   if (shape === "flag") return value === false;
   if (shape === "text") return value === "";
@@ -151,7 +154,7 @@ function reducedOf(value: unknown, depth = 0): unknown {
  * in ASCII.
  */
 
-/** A card of 0.3 without the values that the types of the SDK have by default. `drops`: whether the type of a scheme is one of these. */
+/** A card of 0.3 without the values that the types of the SDK have by default. `drops`: whether that holds for the `type` of a scheme. */
 function withoutDefaults(card: unknown, drops: (scheme: Json) => boolean): unknown {
   if (!isObject(card)) return card;
   const { protocolVersion, preferredTransport, securitySchemes, ...rest } = card;
@@ -203,7 +206,7 @@ function ascii(json: string): string {
 export interface StrayMember {
   /** Its path. */
   readonly field: string;
-  /** The member that lenient readers take it for, as of ProtoJSON: `security_schemes` becomes `securitySchemes`. */
+  /** The member that lenient readers, such as those of ProtoJSON, take it for: `security_schemes` becomes `securitySchemes`. */
   readonly readAs?: string;
 }
 
@@ -222,14 +225,14 @@ export function strayMembers(
 
 interface Tables {
   /** What the versions of the card define. */
-  readonly defined: readonly Message[];
+  readonly defined: readonly Members[];
   /** What any reader may know. */
-  readonly readable: readonly Message[];
+  readonly readable: readonly Members[];
 }
 
 function walk(value: unknown, path: string, { defined, readable }: Tables, found: StrayMember[]): void {
   if (!isObject(value)) return;
-  const knows = (tables: readonly Message[], name: string): boolean => tables.some((one) => Object.hasOwn(one, name));
+  const knows = (tables: readonly Members[], name: string): boolean => tables.some((one) => Object.hasOwn(one, name));
   for (const [name, member] of Object.entries(value)) {
     if (found.length >= maxListed) return;
     const field = path === "" ? name : `${path}.${name}`;
@@ -239,13 +242,13 @@ function walk(value: unknown, path: string, { defined, readable }: Tables, found
       found.push({ field, ...(alias && { readAs: known }) });
       continue;
     }
-    const shapes = (tables: readonly Message[]): readonly (Shape | undefined)[] =>
+    const shapes = (tables: readonly Members[]): readonly (Shape | undefined)[] =>
       tables.map((one) => (Object.hasOwn(one, name) ? one[name]?.[1] : undefined));
-    const messages = (tables: readonly Message[]): readonly Message[] =>
+    const inner = (tables: readonly Members[]): readonly Members[] =>
       shapes(tables)
-        .map(messageIn)
+        .map(membersIn)
         .filter((one) => one !== undefined);
-    const inside = { defined: messages(defined), readable: messages(readable) };
+    const inside = { defined: inner(defined), readable: inner(readable) };
     // A member of free JSON in one version is free in all.
     if (inside.defined.length === 0) continue;
     const isMap = shapes(defined).some((shape) => typeof shape === "object" && "map" in shape);

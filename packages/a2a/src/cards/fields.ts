@@ -17,12 +17,12 @@ export type Shape =
   | "flag"
   | "texts"
   | "any"
-  | { readonly message: Message }
-  | { readonly list: Message }
-  | { readonly map: Message | "text" | "any" };
+  | { readonly object: Members }
+  | { readonly list: Members }
+  | { readonly map: Members | "text" | "any" };
 
 /** The members of an object, by their names. */
-export type Message = Readonly<Record<string, readonly [Presence, Shape]>>;
+export type Members = Readonly<Record<string, readonly [Presence, Shape]>>;
 
 const text: readonly [Presence, Shape] = ["implicit", "text"];
 const requiredText: readonly [Presence, Shape] = ["required", "text"];
@@ -32,14 +32,14 @@ const optionalFlag: readonly [Presence, Shape] = ["optional", "flag"];
 const texts: readonly [Presence, Shape] = ["implicit", "texts"];
 const requiredTexts: readonly [Presence, Shape] = ["required", "texts"];
 const any: readonly [Presence, Shape] = ["optional", "any"];
-const one = (message: Message, presence: Presence = "optional") => [presence, { message }] as const;
-const list = (message: Message, presence: Presence = "implicit") => [presence, { list: message }] as const;
-const map = (of: Message | "text" | "any", presence: Presence = "implicit") => [presence, { map: of }] as const;
+const one = (object: Members, presence: Presence = "optional") => [presence, { object }] as const;
+const list = (of: Members, presence: Presence = "implicit") => [presence, { list: of }] as const;
+const map = (of: Members | "text" | "any", presence: Presence = "implicit") => [presence, { map: of }] as const;
 
 const requirements = list({ schemes: map({ list: texts }) });
 const scopes = map("text", "required");
 
-const flows: Message = {
+const flows: Members = {
   authorizationCode: one({
     authorizationUrl: requiredText,
     tokenUrl: requiredText,
@@ -53,7 +53,7 @@ const flows: Message = {
   deviceCode: one({ deviceAuthorizationUrl: requiredText, tokenUrl: requiredText, refreshUrl: text, scopes }),
 };
 
-const scheme: Message = {
+const scheme: Members = {
   apiKeySecurityScheme: one({ description: text, location: requiredText, name: requiredText }),
   httpAuthSecurityScheme: one({ description: text, scheme: requiredText, bearerFormat: text }),
   oauth2SecurityScheme: one({ description: text, flows: one(flows, "required"), oauth2MetadataUrl: text }),
@@ -62,7 +62,7 @@ const scheme: Message = {
 };
 
 /** A card of 1.0. */
-export const cardV1: Message = {
+export const cardV1: Members = {
   name: requiredText,
   description: requiredText,
   supportedInterfaces: list(
@@ -101,11 +101,11 @@ export const cardV1: Message = {
   iconUrl: optionalText,
 };
 
-const setList = (message: Message) => list(message, "optional");
+const setList = (of: Members) => list(of, "optional");
 const flowV03 = one({ authorizationUrl: any, tokenUrl: any, refreshUrl: any, scopes: any });
 
 /** A card of 0.3. Beside the required members the others are there or not. */
-export const cardV03: Message = {
+export const cardV03: Members = {
   protocolVersion: any,
   name: requiredText,
   description: requiredText,

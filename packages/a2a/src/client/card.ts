@@ -7,6 +7,7 @@ import { requestHeaders, sendRequest, type ClientResponse } from "../transport/c
 import { parseJson, refusal, strangeAnswer } from "../transport/client/service.ts";
 import { BoundedMap, memoryOf } from "../base/bounded-map.ts";
 import { writtenValue } from "../base/json-text.ts";
+import { isObject } from "../model/schema.ts";
 
 /** A card that was fetched, and how long it may be used without asking again (RFC 9111, A2A 1.0 §8.6.2). */
 export interface CachedCard {
@@ -93,52 +94,31 @@ export async function findCard(given: URL, source: CardSource, signal: AbortSign
 }
 
 async function fetchCard(url: string, source: CardSource, signal: AbortSignal | undefined): Promise<AgentCard> {
-  const { host, keyOf } = source;
-  const headers = await requestHeaders(
-    host,
-    { url, operation: "AgentCard" },
-    { version: source.version, extensions: [] },
-  );
+  const { host, version } = source;
+  const headers = await requestHeaders(host, { url, operation: "AgentCard" }, { version, extensions: [] });
   headers["accept"] = "application/json";
   // A redirect is followed only without headers of the caller: credentials belong to the origin that the caller named.
   const redirect = host.headers === noHeaders ? "follow" : "manual";
-  const request = {
-    url,
-    headers,
-    redirect,
-    key: keyOf === undefined ? url : await keyOf(url, headers, redirect),
-  } as const;
-  const known = source.cache.get(request.key);
+  const key = (await source.keyOf?.(url, headers, redirect)) ?? url;
+  const known = source.cache.get(key);
   if (known !== undefined && host.clock.now() < known.freshUntil) return known.card;
-  return observe(source.observer?.card?.({ url }), () => requestCard(request, known, source, signal));
-}
-
-interface CardRequest {
-  readonly url: string;
-  readonly headers: Record<string, string>;
-  readonly redirect: FetchInit["redirect"];
-  readonly key: string;
-}
-
-async function requestCard(
-  { url, headers, redirect, key }: CardRequest,
-  known: CachedCard | undefined,
-  source: CardSource,
-  signal: AbortSignal | undefined,
-): Promise<AgentCard> {
-  const { host } = source;
-  if (known?.etag) headers["if-none-match"] = known.etag;
-  else if (known?.lastModified) headers["if-modified-since"] = known.lastModified;
-  const answer = await sendRequest(host, { method: "GET", url, headers, redirect }, { signal });
-  const text = await answer.text(source.maxBytes);
-  if (answer.status === 304 && known !== undefined) {
-    return keep(source, key, known, answer);
-  }
-  if (answer.status !== 200) throw refusal(answer, host.clock, url, text, undefined);
-  const value = parseJson(answer, text);
-  if (value === undefined) throw strangeAnswer(answer, url, text);
-  const [etag, lastModified] = [answer.header("etag"), answer.header("last-modified")];
-  return keep(source, key, { card: source.decode(value), document: value as object, etag, lastModified }, answer);
+  return observe(source.observer?.card?.({ url }), async () => {
+    if (known?.etag) headers["if-none-match"] = known.etag;
+    else if (known?.lastModified) headers["if-modified-since"] = known.lastModified;
+    const answer = await sendRequest(host, { method: "GET", url, headers, redirect }, { signal });
+    const text = await answer.text(source.maxBytes);
+    if (answer.status === 304 && known !== undefined) return keep(source, key, known, answer);
+    if (answer.status !== 200) throw refusal(answer, host.clock, url, text, undefined);
+    const document = parseJson(answer, text);
+    if (document === undefined) throw strangeAnswer(answer, url, text);
+    const entry = {
+      card: source.decode(document),
+      ...(isObject(document) && { document }),
+      etag: answer.header("etag"),
+      lastModified: answer.header("last-modified"),
+    };
+    return keep(source, key, entry, answer);
+  });
 }
 
 /** Stands for: the caller gave no headers. */

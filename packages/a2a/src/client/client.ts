@@ -40,7 +40,7 @@ import { byId, toSendRequest, type CallOptions, type SendInput, type SubscribeOp
 import type { Downloadable, DownloadOptions } from "./download.ts";
 import { callNames, type ClientParts, type ExtOfClient, type WaitOptions } from "./parts.ts";
 import type { ReceivedAnswer, ReceivedList, ReceivedTask, ResponseTo } from "./received.ts";
-import { EventStream, waitForTask } from "./stream.ts";
+import { leftOut, EventStream, waitForTask } from "./stream.ts";
 import type { WatchedTask } from "./watch.ts";
 
 /**
@@ -243,9 +243,7 @@ export class Client<E extends AnyExtension = never> {
    * ```
    */
   watch(task: string | Task, options: CallOptions = {}): WatchedTask {
-    const { watch } = this.#parts;
-    if (watch) return watch(this, task, options, this.#parts);
-    throw new A2AError("UnsupportedOperation");
+    return (this.#parts.watch ?? leftOut)(this, task, options, this.#parts);
   }
 
   /**
@@ -259,9 +257,7 @@ export class Client<E extends AnyExtension = never> {
    * ```
    */
   download(what: Downloadable, options?: DownloadOptions): AsyncGenerator<FileContent, void, void> {
-    const { download } = this.#parts;
-    if (download) return download(this, what, options);
-    throw new A2AError("UnsupportedOperation");
+    return (this.#parts.download ?? leftOut)(this, what, options);
   }
 
   /**

@@ -1,6 +1,6 @@
 import { silentLogger, type Logger } from "../base/index.ts";
 import { meantBy } from "../model/options.ts";
-import { checkOptions, invalidParams, type AgentCard, type OptionNames } from "../model/index.ts";
+import { checkOptions, hasCode, invalidParams, type AgentCard, type OptionNames } from "../model/index.ts";
 import {
   interceptClient,
   safeObserver,
@@ -20,11 +20,12 @@ import {
   checkBindings,
   decoded,
   waitingClock,
+  type CardHooks,
   type ClientKit,
   type ConnectOptions,
   type Intercept,
 } from "./connect.ts";
-import { cardKey, sharedCards, type CachedCard, type CardCache } from "./card.ts";
+import { cardKey, sharedCards, toUrl, type CachedCard, type CardCache } from "./card.ts";
 import { download } from "./download.ts";
 import { fileFetching } from "./downloaded-file.ts";
 import { uriProblem } from "../extensions/index.ts";
@@ -76,11 +77,12 @@ export async function connectWith<E extends string | AnyExtension = string>(
   const extending = values ? new Extending(extensions, logger) : undefined;
   const uris = extensions.filter((each) => typeof each === "string");
   let origins: readonly (string | undefined)[] | undefined;
-  const intercept: Intercept = (service, interceptors, card, named, trusted) => {
+  const intercept: Intercept = (service, interceptors, target, named, trusted) => {
+    const { card } = target;
     origins = trusted;
     session?.use(card, named, trusted);
     const approved = trust?.wrap(service) ?? service;
-    const wrapped = interceptClient(session?.wrap(approved) ?? approved, interceptors);
+    const wrapped = interceptClient(session?.wrap(approved) ?? approved, interceptors, target);
     return extending?.below(wrapped, card) ?? wrapped;
   };
   const isShared = options.cardCache === undefined;
@@ -94,11 +96,23 @@ export async function connectWith<E extends string | AnyExtension = string>(
     // Headers that are given, and none: then errors say which origin gets no credentials.
     ...(session !== undefined && { headers: options.headers ?? {} }),
   };
-  const approve = trust && ((card: AgentCard, named: URL | undefined) => trust.check(card, named));
-  const keyOf = isShared ? cardKey : undefined;
+  const refused: CardHooks["refused"] = (error, named, source) => {
+    // Where cards have to be signed, a refusal that nobody signed makes a client send no credentials, unless its user named the origin twice.
+    const isTwice = options.credentialOrigins?.some((url) => toUrl(url).origin === named.origin) === true;
+    if ((trust && !isTwice) || !hasCode(error, "Unauthenticated") || !session?.refusedCard(error, named)) return false;
+    // What these credentials get is kept for no other client.
+    if (isShared) source.cache = new Map();
+    return true;
+  };
+  const hooks: CardHooks = {
+    credentials: session,
+    refused,
+    approve: trust && ((card, named) => trust.check(card, named)),
+    keyOf: isShared ? cardKey : undefined,
+  };
   const begin = (cardCache: CardCache): Promise<ClientParts> => {
     const trusted = trust?.cache(cardCache) ?? cardCache;
-    return assemble(own, agent, { ...settings, cardCache: trusted }, intercept, session, approve, keyOf);
+    return assemble(own, agent, { ...settings, cardCache: trusted }, intercept, hooks);
   };
   const parts = await begin(cache).catch((thrown: unknown) => {
     if (!isShared || trust?.refusedCached !== true) throw thrown;

@@ -1,8 +1,9 @@
 import { type Clock, type Ids, type Logger, randomIds } from "../base/index.ts";
-import { A2AError, type AgentCard, hasCode, invalidParams } from "../model/index.ts";
+import { A2AError, type AgentCard, invalidParams } from "../model/index.ts";
 import {
   type AgentService,
   type AnyExtension,
+  type CallTarget,
   idempotentSendExtension,
   type Interceptor,
   type Observer,
@@ -134,20 +135,22 @@ function policy(own: RetryPolicy, given: Partial<RetryPolicy> | false = {}): Ret
   return given === false ? { ...own, budget: 0 } : { ...own, ...given };
 }
 
-/** Credentials that can be chosen before the card is known. */
-interface CardCredentialing extends RequestCredentialing {
-  /** A server refuses its card to strangers. Returns whether there are credentials for another request. */
-  refusedCard(refusal: A2AError, named: URL): boolean;
+/** What clients of `connect()` add to the search for a card. Clients without it stay small. */
+export interface CardHooks {
+  /** Adds credentials to requests. */
+  readonly credentials?: RequestCredentialing | undefined;
+  /** A request for the card failed. Returns whether to repeat it, now with credentials. `named` is the URL that the user gave. */
+  readonly refused?: (error: unknown, named: URL, source: CardSource) => boolean;
+  /** Checks a card before anything of it is used. Returns the card to use. */
+  readonly approve?: ((card: AgentCard, named: URL | undefined) => Promise<AgentCard>) | undefined;
+  readonly keyOf?: CardKey | undefined;
 }
-
-/** Checks a card before anything of it is used. Returns the card to use. `named` is the URL that the user gave. */
-export type Approve = (card: AgentCard, named: URL | undefined) => Promise<AgentCard>;
 
 /** Puts interceptors around the service of a client. `named` is the URL that the user gave, `trusted` are the origins that get credentials. */
 export type Intercept = (
   service: AgentService,
   interceptors: readonly Interceptor[],
-  card: AgentCard,
+  target: CallTarget,
   named: URL | undefined,
   trusted: readonly (string | undefined)[] | undefined,
 ) => AgentService;
@@ -168,12 +171,10 @@ export async function assemble(
   agent: string | URL | AgentCard | OlderCard,
   options: ConnectOptions,
   intercept: Intercept,
-  credentials?: CardCredentialing,
-  approve?: Approve,
-  keyOf?: CardKey,
+  hooks: CardHooks = {},
 ): Promise<ClientParts> {
   const { logger, timeout = false, credentialOrigins } = options;
-  const host = hostOf(options, credentials);
+  const host = hostOf(options, hooks.credentials);
   const { clock } = host;
   const calls = policy(callPolicy, options.retry);
   const named = typeof agent === "string" || agent instanceof URL ? toUrl(String(agent)) : undefined;
@@ -182,17 +183,15 @@ export async function assemble(
   const source: CardSource = {
     host,
     cache: options.cardCache || new Map(),
-    keyOf,
+    keyOf: hooks.keyOf,
     version: options.version ?? kit.bindings[0]?.versions[0] ?? "",
     maxBytes: options.maxCardBytes ?? mebi,
     decode: (value) => decoded(kit, value),
     observer: options.observer,
     address: "",
   };
-  // Where cards have to be signed, a refusal that nobody signed makes a client send no credentials, unless its user named the origin twice.
-  const asked = approve === undefined || origins.slice(1).includes(named?.origin) ? credentials : undefined;
-  const found = named === undefined ? decoded(kit, agent) : await discover(named, source, calls, options, asked);
-  const card = approve === undefined ? found : await approve(found, named);
+  const found = named === undefined ? decoded(kit, agent) : await discover(named, source, calls, options, hooks);
+  const card = (await hooks.approve?.(found, named)) ?? found;
   const bindings = [...kit.bindings, ...(options.bindings ?? [])];
   const candidates = candidatesOf(card, bindings, options, host, trusted);
   const { service, chosen } = firstAlive(
@@ -202,7 +201,7 @@ export async function assemble(
     `${JSON.stringify(card.name)}${source.address && ` at ${source.address}`}`,
   );
   const declares = (uri: string): boolean => card.capabilities.extensions?.some((one) => one.uri === uri) === true;
-  const wrapped = intercept(service, options.interceptors ?? [], card, named, trusted);
+  const wrapped = intercept(service, options.interceptors ?? [], { card, chosen }, named, trusted);
   return {
     card,
     service: resilient(wrapped, {
@@ -255,7 +254,7 @@ async function discover(
   source: CardSource,
   calls: RetryPolicy,
   options: ConnectOptions,
-  credentials: CardCredentialing | undefined,
+  { refused }: CardHooks,
 ): Promise<AgentCard> {
   const { clock } = source.host;
   const backoff = new Backoff({ ...options, clock }, calls, "AgentCard");
@@ -271,11 +270,7 @@ async function discover(
       try {
         return await findCard(url, source, signal);
       } catch (thrown) {
-        if (hasCode(thrown, "Unauthenticated") && credentials?.refusedCard(thrown, url) === true) {
-          // What these credentials get is kept for no other client.
-          if (source.keyOf !== undefined) source.cache = new Map();
-          continue;
-        }
+        if (refused?.(thrown, url, source)) continue;
         if (!isTransient(thrown)) throw thrown;
         said = ` (${thrown.message})`;
         await backoff.wait(thrown, signal);

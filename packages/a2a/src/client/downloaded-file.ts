@@ -27,16 +27,18 @@ export type Step = { readonly begins: Part; readonly name: string } | { readonly
 
 /** The files of parts, in order. */
 export class Splitter {
-  readonly #otherwise: string;
+  /** The name of files that have none. */
+  readonly #fallbackName: string;
   #before: Part | undefined;
 
   constructor({ name, artifactId }: Pick<Artifact, "name" | "artifactId">) {
-    this.#otherwise = name || artifactId;
+    this.#fallbackName = name || artifactId;
   }
 
   *push(parts: readonly Part[]): Generator<Step, void, void> {
     for (const part of parts) {
-      if (this.#before === undefined || !continues(this.#before, part)) yield { begins: part, name: this.#otherwise };
+      if (this.#before === undefined || !continues(this.#before, part))
+        yield { begins: part, name: this.#fallbackName };
       yield { more: part };
       // Only what tells files apart is kept, not the bytes.
       this.#before = {
@@ -95,13 +97,13 @@ class DownloadedFile extends ReadableFile {
 
   constructor(
     part: Part,
-    otherwise: string,
+    fallbackName: string,
     steps: AsyncGenerator<Step, void, void>,
     options: DownloadedFiles,
     count: (bytes: Bytes) => Bytes,
   ) {
     super();
-    this.name = fileName(part, otherwise, options.extensionOf);
+    this.name = fileName(part, fallbackName, options.extensionOf);
     this.mediaType = part.mediaType;
     this.url = part.url;
     this.#steps = steps;
@@ -151,8 +153,8 @@ class DownloadedFile extends ReadableFile {
 }
 
 /**
- * Makes `Client.fileFetch()`. `own` returns the URLs of the agent whose origins are its own: the user named them, so a link there leads to no
- * other machine than the calls do.
+ * Makes `Client.fileFetch()`. `own` returns the URLs of the agent that the user has named. A link to the origin of one of them is fetched: it
+ * leads to no machine that the calls do not reach.
  */
 export function fileFetching(
   fetch: FetchLike,

@@ -1,6 +1,5 @@
 /**
- * Calling agents: `connect()`, streams that continue, conversations, and the folds of what a stream brings.
- * @packageDocumentation
+ * Calling agents: `connect()`, streams that continue, conversations, and what folds the events of a stream into a task or a text.
  */
 
 import type { AgentCard } from "../model/index.ts";
@@ -50,7 +49,7 @@ export async function connect<E extends string | AnyExtension = string>(
 /**
  * `connect()` for JSON-RPC of version 1.0 alone. It takes half of the code, for pages where each kilobyte counts. It does
  * without five things: `credentials`, `trust`, a faster way to decode chunks, a check of what interceptors return, and a guard around
- * `observer`, whose errors here fail the call.
+ * `observer`: an error that the observer throws fails the call.
  */
 export async function connectJsonRpc(
   agent: string | URL | AgentCard,
@@ -98,7 +97,7 @@ export type { OlderCard } from "./versions.ts";
 export type { InterfaceChoice } from "./interfaces.ts";
 export type { ResilientOptions, RetryPolicy } from "./retry.ts";
 export { resilient } from "./resilient.ts";
-// The same values as at the root. The root loads the server too.
+// What most callers need of other rooms.
 export { A2AError, data, file, hasCode, text } from "../model/index.ts";
 export { jsonRpcBinding } from "../transport/jsonrpc/client.ts";
 export { restBinding } from "../transport/rest/client.ts";

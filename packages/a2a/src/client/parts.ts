@@ -51,7 +51,7 @@ export interface WaitOptions extends CallOptions {
   readonly webhook?: WebhookInbox;
 }
 
-/** Of all calls: `waitFor()` and `download()` call other methods with their own options. */
+/** The names of the options of all calls together: `waitFor()` and `download()` pass their own options on to other methods. */
 export const callNames: OptionNames<SubscribeOptions & WaitOptions & DownloadOptions> = {
   after: 1,
   connectTimeout: 1,
@@ -69,11 +69,11 @@ export const callNames: OptionNames<SubscribeOptions & WaitOptions & DownloadOpt
   webhook: 1,
 };
 
-/** What `client.ext()` gives: one extension, as it is with the agent of the client. */
+/** What `client.ext()` returns: an extension in calls to the agent of the client. */
 export interface ExtensionClient<Types extends ExtensionTypes> extends Omit<ExtensionWrites<Types>, "subState"> {
   /** How the card declares it. `undefined`: it does not. */
   readonly declared: AgentExtension | undefined;
-  /** Whether each call asks for it: the card declares it, and what it requires. */
+  /** Whether each call asks for it: the card declares it, and the extensions that it requires. */
   readonly requested: boolean;
   /** `params` of the card, checked. `undefined` where they do not fit, if there are none, and without `paramsSchema`. */
   readonly params: ParamsOf<Types>;
@@ -101,7 +101,7 @@ type RequestOf<Method> = Method extends { readonly request: StandardSchema<infer
 
 type ResponseOf<Method> = Method extends { readonly response: StandardSchema<infer Response> } ? Response : never;
 
-/** What `client.ext()` gives for an extension. */
+/** What `client.ext()` returns for an extension. */
 export type ExtensionClientOf<X> = X extends { readonly "~types"?: infer Types extends ExtensionTypes }
   ? ExtensionClient<Types>
   : never;

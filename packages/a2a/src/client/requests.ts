@@ -46,24 +46,17 @@ export interface SendInit extends Omit<SendMessageRequest, "message" | "tenant" 
 
 /** The send request for an input. */
 export function toSendRequest(input: SendInput, ids: Ids): SendMessageRequest {
-  if (typeof input === "string" || isParts(input) || !("message" in input)) return { message: toMessage(input, ids) };
-  return { ...input, message: toMessage(input.message, ids) };
+  return typeof input === "object" && "message" in input
+    ? { ...input, message: toMessage(input.message, ids) }
+    : { message: toMessage(input, ids) };
 }
 
 function toMessage(input: Content | MessageInit, ids: Ids): Message {
   const init: MessageInit =
-    typeof input === "string"
-      ? { parts: [{ text: input }] }
-      : isParts(input)
-        ? { parts: input }
-        : "parts" in input
-          ? input
-          : { parts: [input] };
+    typeof input === "object" && "parts" in input
+      ? input
+      : { parts: [input].flat().map((part) => (typeof part === "string" ? { text: part } : part)) };
   return { ...init, messageId: init.messageId ?? ids.next(), role: init.role ?? "ROLE_USER" };
-}
-
-function isParts(input: SendInput): input is readonly Part[] {
-  return Array.isArray(input);
 }
 
 /** The request for a task that is given as its id, or as the request. */

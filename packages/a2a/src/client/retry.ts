@@ -77,7 +77,7 @@ export class Backoff {
     this.#operation = operation;
   }
 
-  /** Restarts the budget: the server was there. */
+  /** Restarts the budget, because the server has answered. */
   reset(): void {
     this.#attempt = 0;
   }
@@ -170,7 +170,7 @@ export class Calls {
     const { clock, calls, canResend } = this.#options;
     const safe = isIdempotent(operation, context) || (canResend && operation.startsWith("Send"));
     const backoff = new Backoff(this.#options, calls, operation);
-    // Where an attempt may have arrived, a later one that did not says nothing about it.
+    // The error to give up with. If an attempt may have arrived, its error stays: later ones that did not arrive say nothing about it.
     let told: A2AError | undefined;
     for (;;) {
       const since = clock.elapsed();

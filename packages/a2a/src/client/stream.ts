@@ -19,6 +19,11 @@ import type { readText, TextPiece } from "./text.ts";
 
 type Result<E extends AnyExtension> = IteratorResult<ReceivedEvent<E>, void>;
 
+/** Stands for a method that a small client does without. */
+export function leftOut(..._: readonly unknown[]): never {
+  throw new A2AError("UnsupportedOperation");
+}
+
 const over: IteratorResult<never, void> = { done: true, value: undefined };
 
 /**
@@ -99,8 +104,7 @@ export class EventStream<E extends AnyExtension = never>
    * ```
    */
   text(): AsyncGenerator<TextPiece, void, void> {
-    if (this.#readText) return this.#readText(this, this.#known);
-    throw new A2AError("UnsupportedOperation");
+    return (this.#readText ?? leftOut)(this, this.#known);
   }
 
   /**

@@ -1,3 +1,8 @@
+/**
+ * The credentials of a client, chosen by the security schemes of a card.
+ * @packageDocumentation
+ */
+
 export type {
   CredentialProvider,
   CredentialTarget,

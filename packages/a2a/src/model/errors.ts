@@ -352,8 +352,7 @@ export class A2AError extends Error {
 
   static {
     const none = Object.freeze([]);
-    const nothing = { fields: none, metadata: Object.freeze({}), details: none };
-    Object.assign(this.prototype, nothing, { retryAfter: undefined, challenge: undefined, sentAs: undefined });
+    Object.assign(this.prototype, { fields: none, metadata: Object.freeze({}), details: none });
 
     // `console.log` and `util.inspect` of Node and Bun would print every member, and the stacks of all causes. The
     // frames of the caller are enough; loggers have the stack and the cause.

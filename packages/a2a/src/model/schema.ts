@@ -101,9 +101,12 @@ export function isObject(value: unknown): value is Record<string, unknown> {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
+/** `Array.isArray`, with items of a type that is not `any`. */
+export const isArray: (value: unknown) => value is readonly unknown[] = Array.isArray;
+
 /** The items of an array; none of anything else. */
 export function itemsOf(value: unknown): readonly unknown[] {
-  return Array.isArray(value) ? value : [];
+  return isArray(value) ? value : [];
 }
 
 /** Any JSON object, unchanged. It comes from `JSON.parse`, so its content needs no check. */
@@ -263,13 +266,9 @@ type MemberOf<Union, Name extends PropertyKey> = Union extends { readonly [Key i
   : never;
 
 /** An object of one of several types. `oneOf`: which members tell them apart. */
-export function union<Union>(fields: Fields<Members<Union>>, oneOf: OneOf): Schema<Union> {
-  return members(fields, oneOf);
-}
+export const union: <Union>(fields: Fields<Members<Union>>, oneOf: OneOf) => Schema<Union> = members;
 
-export function object<T>(fields: Fields<T>, oneOf?: OneOf): Schema<T> {
-  return members(fields, oneOf);
-}
+export const object: <T>(fields: Fields<T>, oneOf?: OneOf) => Schema<T> = members;
 
 function members<T>(fields: Fields<T>, oneOf?: OneOf): Schema<never> {
   const table = new Map<string, Field<unknown>>(Object.entries(fields));

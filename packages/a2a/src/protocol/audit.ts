@@ -14,6 +14,7 @@ export interface AuditRecord {
    * - `task-created`, `task-state`: a task was created, or has changed its state.
    * - `credential`: an agent got or used a credential, or a server sent one.
    * - `administration`: an operator has changed something.
+   * - `action`: an agent has done something that it records itself (`turn.audit()`).
    */
   readonly event:
     | "authentication"
@@ -22,7 +23,8 @@ export interface AuditRecord {
     | "task-created"
     | "task-state"
     | "credential"
-    | "administration";
+    | "administration"
+    | "action";
   /** Whether it was done or refused. */
   readonly outcome: "success" | "refused" | "failed";
   /** When, in milliseconds since the Unix epoch. */
@@ -49,7 +51,12 @@ export interface AuditRecord {
   readonly code?: A2AErrorCode;
   /** What exactly was done, in a few fixed words: `push.retry`, `authorize.callback`. */
   readonly action?: string;
+  /** Facts about an action of an agent, as the agent gave them. */
+  readonly details?: AuditDetails;
 }
+
+/** Facts about an action, by name. */
+export type AuditDetails = Readonly<Record<string, string | number | boolean>>;
 
 /** Takes audit records, in the order in which things happen. What it throws is logged, and changes nothing. */
 export type Audit = (record: AuditRecord) => void;

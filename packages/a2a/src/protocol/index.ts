@@ -5,7 +5,9 @@ export * from "./operations.ts";
 export * from "./service.ts";
 export * from "./caller.ts";
 export * from "./intercept.ts";
-export * from "./observer.ts";
+export * from "./observed.ts";
+export type * from "./observer.ts";
+export * from "./observing.ts";
 export * from "./audit.ts";
 
 // HTTP without a runtime, and limits on memory.

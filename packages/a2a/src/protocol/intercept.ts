@@ -1,4 +1,4 @@
-import { A2AError, invalidParams } from "../model/index.ts";
+import { A2AError, invalidParams, type AgentCard, type AgentInterface } from "../model/index.ts";
 import type { OperationName, StreamName, UnaryName } from "./operations.ts";
 import {
   Payload,
@@ -24,7 +24,15 @@ import {
  * });
  * ```
  */
-export type Interceptor = (next: AgentService) => AgentService;
+export type Interceptor = (next: AgentService, target?: CallTarget) => AgentService;
+
+/** At a client: the agent that its requests go to. */
+export interface CallTarget {
+  /** The card that the client uses. */
+  readonly card: AgentCard;
+  /** The interface that it uses now. */
+  chosen(): AgentInterface;
+}
 
 type Batch = readonly StreamItem[];
 
@@ -45,8 +53,12 @@ export function intercept(service: AgentService, interceptors: readonly Intercep
  * A client's service behind interceptors. The message of the error for an invalid answer names the interceptor. Throws `InvalidParams` for
  * what is not an interceptor.
  */
-export function interceptClient(service: AgentService, interceptors: readonly Interceptor[]): AgentService {
-  return interceptors.length === 0 ? service : chain(service, interceptors, shown);
+export function interceptClient(
+  service: AgentService,
+  interceptors: readonly Interceptor[],
+  target?: CallTarget,
+): AgentService {
+  return interceptors.length === 0 ? service : chain(service, interceptors, shown, target);
 }
 
 /** Makes the error for an interceptor that returned no answer. */
@@ -55,11 +67,16 @@ type ErrorOf = (problem: string) => A2AError;
 const hidden: ErrorOf = (problem) => new A2AError("InternalError", undefined, { cause: new TypeError(problem) });
 const shown: ErrorOf = (problem) => new A2AError("InternalError", problem);
 
-function chain(service: AgentService, interceptors: readonly Interceptor[], errorOf: ErrorOf): AgentService {
+function chain(
+  service: AgentService,
+  interceptors: readonly Interceptor[],
+  errorOf: ErrorOf,
+  target?: CallTarget,
+): AgentService {
   /** Streams that need no check. */
   const sound = new WeakSet<StreamReply["batches"]>();
   return interceptors.reduceRight<AgentService>(
-    (next, interceptor, at) => checked(wrap(interceptor, next, at), nameOf(interceptor, at), sound, errorOf),
+    (next, interceptor, at) => checked(wrap(interceptor, next, at, target), nameOf(interceptor, at), sound, errorOf),
     {
       call: (operation, request, context) => service.call(operation, request, context),
       async stream(operation, request, context) {
@@ -71,8 +88,8 @@ function chain(service: AgentService, interceptors: readonly Interceptor[], erro
   );
 }
 
-function wrap(interceptor: Interceptor, next: AgentService, at: number): AgentService {
-  const made: unknown = typeof interceptor === "function" ? interceptor(next) : undefined;
+function wrap(interceptor: Interceptor, next: AgentService, at: number, target: CallTarget | undefined): AgentService {
+  const made: unknown = typeof interceptor === "function" ? interceptor(next, target) : undefined;
   if (isService(made)) return made;
   const description = "must be a function from a service to a service, which has `call` and `stream`";
   throw invalidParams([{ field: `interceptors[${at}]`, description }], `interceptors[${at}] ${description}`);

@@ -1,8 +1,15 @@
-import { silentLogger, type Logger } from "../base/index.ts";
-import { invalidParams, toA2AError, type A2AError } from "../model/index.ts";
-import { spreadable, type Interceptor } from "./intercept.ts";
+import type { A2AError, Message } from "../model/index.ts";
+import type { AgentEvent } from "./agent-event.ts";
+import type {
+  CallFacts,
+  ObservedAgent,
+  ObservedAnswer,
+  ObservedDelegation,
+  ObservedLease,
+  ObservedStep,
+} from "./observed.ts";
 import type { OperationName } from "./operations.ts";
-import { finishing, type CallContext, type Principal } from "./service.ts";
+import type { HeaderReader, Principal } from "./service.ts";
 
 /** Called once at the end of what is observed. `error`: why it failed. Absent: it succeeded. */
 export type Ended = (error?: A2AError) => void;
@@ -27,9 +34,24 @@ export interface Observation {
    * begins, a turn to the agents that it calls, and a request sends it, over any binding.
    */
   readonly trace?: string;
+  /** Of a request and a delivery: further headers that go with it, over any binding, such as `tracestate` and `baggage`. */
+  readonly headers?: Readonly<Record<string, string>>;
+  /** Of a call and a request: called with the response, and with the events of a stream as they come. */
+  answered?(answer: ObservedAnswer): void;
+  /** Of a turn: called with what the agent has yielded, before it is stored. */
+  yielded?(events: readonly AgentEvent[]): void;
   /** Called once at the end. */
   end?(error?: A2AError): void;
 }
+
+/** What is opened around a delivery. */
+export interface DeliveryObservation extends Pick<Observation, "run" | "trace" | "headers"> {
+  /** Called once at the end. */
+  end?(result: DeliveryResult): void;
+}
+
+/** What `Observer.delivery` returns: what it has opened, or only what is called at the end. */
+export type BegunDelivery = ((result: DeliveryResult) => void) | DeliveryObservation | undefined | void;
 
 /** What a member of an observer returns that is called at a beginning: what it has opened, or only what is called at the end. */
 export type Begun = Ended | Observation | undefined | void;
@@ -53,7 +75,10 @@ export type Begun = Ended | Observation | undefined | void;
  * ```
  */
 export interface Observer {
-  /** A call of an agent's service begins, after authentication and before authorization. The call of a stream ends with the stream. */
+  /**
+   * A server calls the service of an agent, after authentication and before authorization. The call of a stream ends with the stream.
+   * Requests that are rejected before are not reported.
+   */
   call?(call: ObservedCall): Begun;
   /** An agent begins a turn. */
   turn?(turn: ObservedTurn): Begun;
@@ -61,7 +86,10 @@ export interface Observer {
   commit?(commit: ObservedCommit): Begun;
   /** Records were stored in the log of a task. */
   append?(append: ObservedAppend): void;
-  /** A client sends a request to an agent. Each retry is a request: see `observeRequests`. The request of a stream ends with the stream. */
+  /**
+   * A client sends a request to an agent; at a server see `call`. Each retry is a request: see `observeRequests`. The request of a stream
+   * ends with the stream.
+   */
   request?(request: ObservedRequest): Begun;
   /** A client's request failed, and it waits before it retries, or before it reconnects a stream: see `observer` of `connect()`. */
   retry?(retry: ObservedRetry): void;
@@ -71,7 +99,13 @@ export interface Observer {
    * A server posts an event to a webhook (A2A 1.0 §3.5.3), each attempt for itself. The returned function is called once, when
    * the attempt is over.
    */
-  delivery?(delivery: ObservedDelivery): ((result: DeliveryResult) => void) | undefined | void;
+  delivery?(delivery: ObservedDelivery): BegunDelivery;
+  /** An agent begins a step (`turn.step()`). */
+  step?(step: ObservedStep): Begun;
+  /** An agent begins to delegate (`turn.delegate()`), or continues to. */
+  delegation?(delegation: ObservedDelegation): Begun;
+  /** A run was taken over, has lost its lease, or is suspended. */
+  lease?(lease: ObservedLease): void;
   /** A server starts. `gauges` can be read until it is closed; then the returned function is called. */
   gauges?(gauges: Gauges): (() => void) | undefined | void;
 }
@@ -104,6 +138,8 @@ export interface StoreGauges {
   readonly waitingTasks: number;
   /** Webhooks whose next attempt is due, and not made yet. */
   readonly dueWebhooks: number;
+  /** For how long the first of them has been due, in milliseconds. 0: none is. */
+  readonly webhookDelayMs: number;
   /** Tasks that no process takes over until an operator resumes them. */
   readonly suspendedTasks: number;
 }
@@ -117,7 +153,7 @@ export interface DeliveryResult {
 }
 
 /** A call of an agent's service. */
-export interface ObservedCall {
+export interface ObservedCall extends CallFacts {
   /** The operation that is called. */
   readonly operation: OperationName;
   /** The id of the agent (`AgentMount.id`). */
@@ -128,6 +164,12 @@ export interface ObservedCall {
   readonly version: string;
   /** W3C `traceparent` of the caller. */
   readonly trace: string | undefined;
+  /** The agent, as its card says. Absent where the service has no card. */
+  readonly card?: ObservedAgent | undefined;
+  /** IP address of the caller, where the host knows it. */
+  readonly address?: string | undefined;
+  /** Reads a header of the request. Absent for callers in the process. */
+  readonly headers?: HeaderReader | undefined;
 }
 
 /** A turn of an agent. */
@@ -144,6 +186,12 @@ export interface ObservedTurn {
   readonly attempt: number;
   /** W3C `traceparent` of the call that the turn answers. */
   readonly trace: string | undefined;
+  /** The agent, as its card says. */
+  readonly card: ObservedAgent;
+  /** The message that the turn answers. */
+  readonly message: Message;
+  /** Who sent it. */
+  readonly principal: Principal;
 }
 
 /** A transaction of the store. */
@@ -165,13 +213,17 @@ export interface ObservedAppend {
 }
 
 /** A request to an agent. */
-export interface ObservedRequest {
+export interface ObservedRequest extends CallFacts {
   /** The operation that is called. */
   readonly operation: OperationName;
   /** Protocol version, `Major.Minor`. */
   readonly version: string;
   /** W3C `traceparent` that goes with it. */
   readonly trace: string | undefined;
+  /** The agent, as its card says. Absent where the client has none. */
+  readonly card?: ObservedAgent | undefined;
+  /** The address of the chosen interface. */
+  readonly url?: string | undefined;
 }
 
 /** A request for the card of an agent. */
@@ -212,170 +264,4 @@ export interface ObservedDelivery {
   readonly attempt: number;
   /** W3C `traceparent` that goes with it. */
   readonly trace: string | undefined;
-}
-
-/**
- * The same observer, with its errors logged, also those of promises that it returns. Absent members stay absent.
- *
- * @throws A2AError `InvalidParams` where it is not an object.
- */
-export function safeObserver(observer: Observer, logger: Logger): Observer {
-  if (typeof observer !== "object")
-    throw invalidParams([{ field: "observer", description: "must be an object, such as { call() {} }" }]);
-  const failed = (cause: unknown): void => logger.error("An observer failed", { cause });
-  const attempt: Attempt = (run) => {
-    try {
-      const result = run();
-      // An async member fits the types. Without a handler its rejection would end the process.
-      if (result instanceof Promise) result.catch(failed);
-      return result;
-    } catch (cause) {
-      failed(cause);
-      return undefined;
-    }
-  };
-  const ends =
-    <T, End extends readonly unknown[]>(begin: (observed: T) => ((...end: End) => void) | undefined | void) =>
-    (observed: T): ((...end: End) => void) | undefined => {
-      const ended = attempt(() => begin.call(observer, observed));
-      return typeof ended === "function" ? (...end) => attempt(() => ended(...end)) : undefined;
-    };
-  const begins =
-    <T>(begin: (observed: T) => Begun) =>
-    (observed: T): Observation | undefined =>
-      safeObservation(
-        attempt(() => begin.call(observer, observed)),
-        attempt,
-      );
-  const { call, turn, commit, append, request, retry, card, delivery, gauges } = observer;
-  return {
-    ...(call !== undefined && { call: begins(call) }),
-    ...(turn !== undefined && { turn: begins(turn) }),
-    ...(commit !== undefined && { commit: begins(commit) }),
-    ...(append !== undefined && {
-      append: (observed: ObservedAppend) => attempt(() => append.call(observer, observed)),
-    }),
-    ...(request !== undefined && { request: begins(request) }),
-    ...(retry !== undefined && { retry: (observed: ObservedRetry) => attempt(() => retry.call(observer, observed)) }),
-    ...(card !== undefined && { card: begins(card) }),
-    ...(delivery !== undefined && { delivery: ends(delivery) }),
-    ...(gauges !== undefined && { gauges: ends(gauges) }),
-  };
-}
-
-/** Calls code of an observer, and logs what it throws. */
-type Attempt = <T>(run: () => T) => T | undefined;
-
-/** The same, so that it can neither fail nor change what it observes. */
-function safeObservation(begun: Begun, attempt: Attempt): Observation | undefined {
-  if (typeof begun === "function") return { end: (error) => attempt(() => begun(error)) };
-  if (typeof begun !== "object" || begun instanceof Promise) return undefined;
-  const { trace } = begun;
-  return {
-    ...(typeof trace === "string" && { trace }),
-    ...(begun.run !== undefined && {
-      run: (work) => runOnce(work, (once) => attempt(() => begun.run?.(once))),
-    }),
-    ...(begun.end !== undefined && { end: (error) => attempt(() => begun.end?.(error)) }),
-  };
-}
-
-/** Does the work within `run`, and once, whether `run` calls it never, twice or later. */
-function runOnce<T>(work: () => T, run: (once: () => void) => void): T {
-  let result: (() => T) | undefined;
-  const once = (): (() => T) => (result ??= resultOf(work));
-  run(once);
-  return once()();
-}
-
-function resultOf<T>(work: () => T): () => T {
-  try {
-    const value = work();
-    return () => value;
-  } catch (error) {
-    return () => {
-      throw error;
-    };
-  }
-}
-
-/** Does what is observed within what the observer has opened, and reports its end. */
-export async function observe<T>(begun: Begun, work: () => Promise<T>): Promise<T> {
-  const { run, end } = observationOf(begun);
-  try {
-    const result = await (run ? run(work) : work());
-    end?.();
-    return result;
-  } catch (thrown) {
-    end?.(toA2AError(thrown));
-    throw thrown;
-  }
-}
-
-function observationOf(begun: Begun): Observation {
-  return typeof begun === "function" ? { end: begun } : (begun ?? {});
-}
-
-/** An interceptor that reports each call of a service to `begin`. */
-function observing(begin: (operation: OperationName, context: CallContext) => Begun): Interceptor {
-  return (next) => ({
-    call(operation, request, context) {
-      const begun = begin(operation, context);
-      return observe(begun, () => next.call(operation, request, within(context, begun)));
-    },
-    async stream(operation, request, context) {
-      const { end, ...begun } = observationOf(begin(operation, context));
-      if (end === undefined) return observe(begun, () => next.stream(operation, request, within(context, begun)));
-      const ended = once(end);
-      try {
-        const reply = await observe(begun, () => next.stream(operation, request, within(context, begun)));
-        return { ...reply, batches: finishing(reply.batches, ended) };
-      } catch (thrown) {
-        ended(toA2AError(thrown));
-        throw thrown;
-      }
-    },
-  });
-}
-
-/** The context of a call, with the trace of its observation. */
-function within(context: CallContext, begun: Begun): CallContext {
-  const { trace } = observationOf(begun);
-  if (trace === undefined) return context;
-  const own = spreadable(context);
-  return own === context ? { ...context, trace } : Object.assign(own, { trace });
-}
-
-/** Reports the end of a stream once, though its reader may leave it after the end. */
-function once(ended: Ended): Ended {
-  let over = false;
-  return (error) => {
-    if (!over) ended(error);
-    over = true;
-  };
-}
-
-/** Reports the calls of an agent's service to `observer.call`. `agent`: the agent's id. */
-export function observeCalls(observer: Observer, agent: string): Interceptor {
-  return observing((operation, { principal, version, trace }) =>
-    observer.call?.({ operation, agent, principal, version, trace }),
-  );
-}
-
-/**
- * An interceptor for clients: reports each request that goes to the agent, over whatever binding, to `observer.request`. A
- * repeated request is reported once for each try. Requests for the card are reported by
- * `connect()` to its `observer`.
- *
- * @param logger - Is told of errors of the observer.
- *
- * @example
- * ```ts
- * const observer: Observer = { request: ({ operation }) => console.log(operation) };
- * const client = await connect("http://localhost:4000", { interceptors: [observeRequests(observer)] });
- * ```
- */
-export function observeRequests(observer: Observer, logger: Logger = silentLogger): Interceptor {
-  const { request } = safeObserver(observer, logger);
-  return observing((operation, { version, trace }) => request?.({ operation, version, trace }));
 }

@@ -1,5 +1,6 @@
 import type { Clock, Logger } from "../base/index.ts";
 import type { JsonObject, Message, Task, JsonLike, JsonValue, Part } from "../model/index.ts";
+import type { AuditDetails } from "./audit.ts";
 import type { AuthorizationInit, OpenAuthorization } from "./authorization.ts";
 import type { Delegations } from "./delegation.ts";
 import type { CallContext, Principal } from "./service.ts";
@@ -70,6 +71,23 @@ export interface TurnFacts {
   delegations(): Promise<Delegations>;
   /** What steps and waits keep with the task. `Turn.step()`, `Turn.sleep()` and `Turn.waitFor()` use it. */
   memory(): Promise<TurnMemory>;
+  /**
+   * Records an action of the agent in the server's `audit`, as an entry with the event `action`. Each attempt of a turn records it again: call
+   * it within `turn.step()` to record it once. Without an `audit` it does nothing.
+   *
+   * @param action - What was done, in a few fixed words: `payment.sent`. At most 256 characters.
+   * @param details - Facts about it, such as ids: no credentials, and nothing that somebody wrote. At most 32, each at most 1,024 characters.
+   * @throws A2AError `InvalidAgentResponse` for what is not such an action.
+   *
+   * @example
+   * ```ts
+   * await turn.step("mail", async () => {
+   *   const { status } = await fetch("https://mail.example.com/send", { method: "POST", body: turn.text });
+   *   turn.audit("mail.sent", { status });
+   * });
+   * ```
+   */
+  audit(action: string, details?: AuditDetails): void;
   /** Makes an identifier that is unique in the task. A resumed run makes the same ones again. */
   makeId(): string;
   /** Resolves when everything yielded so far is stored. Throws `Unavailable` if that fails. */

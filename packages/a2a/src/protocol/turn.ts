@@ -21,6 +21,8 @@ import type {
 } from "./delegation.ts";
 import type { AnyExtension, ExtensionsOf, TurnOf } from "./extension.ts";
 import type { TurnRows } from "./extension-hooks.ts";
+import type { TurnObserver } from "./observed.ts";
+import type { Begun } from "./observer.ts";
 import type { TurnSteps } from "./steps.ts";
 import type { Given, Storable, TurnStorage, TurnFacts } from "./turn-context.ts";
 
@@ -34,6 +36,8 @@ export interface TurnBase extends TurnFacts, TurnStorage {
   extensionRows(uri: string): TurnRows;
   /** Tells the active extensions of a delegation. `undefined`: none of them wants to know. */
   watchDelegation?(call: DelegatingCall): DelegationWatch | undefined;
+  /** Tells the observer of steps and delegations. Absent: it does not want to know. */
+  readonly observed?: TurnObserver<Begun> | undefined;
   /** Whether the agent is called again for a turn whose run was lost in a crash (`resumable`). */
   readonly resumable: boolean;
   /** Adds to a number of this turn, and returns it. A resumed run continues from the numbers of its checkpoint. */

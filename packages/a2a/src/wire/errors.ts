@@ -10,7 +10,7 @@ import {
   type FieldViolation,
   type WireErrorCode,
 } from "../model/index.ts";
-import { isObject, itemsOf } from "../model/schema.ts";
+import { isArray, isObject } from "../model/schema.ts";
 
 /**
  * Errors over JSON-RPC (§9.5) and REST (§11.6), for all versions: codes and reasons are the same. A reader prefers the reason in the
@@ -134,8 +134,8 @@ function readDetail(detail: unknown, found: Details): void {
       for (const [name, text] of Object.entries(detail["metadata"]))
         if (typeof text === "string") found.metadata[name] = text;
     }
-  } else if (type.endsWith("BadRequest") && Array.isArray(detail["fieldViolations"])) {
-    for (const violation of itemsOf(detail["fieldViolations"])) readViolation(violation, found);
+  } else if (type.endsWith("BadRequest") && isArray(detail["fieldViolations"])) {
+    for (const violation of detail["fieldViolations"]) readViolation(violation, found);
   } else if (type === "" && typeof detail["field"] === "string") {
     readViolation(detail, found);
   } else if (type.endsWith("RetryInfo") && retryAfter >= 0) {

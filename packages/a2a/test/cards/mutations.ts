@@ -2,8 +2,8 @@ import fc from "fast-check";
 import { isObject } from "../../src/model/schema.ts";
 import type { AgentCard, AgentInterface, OAuthFlows, SecurityScheme } from "../../src/model/index.ts";
 import { codecV03 } from "../../src/wire/v03/index.ts";
-import { cardV03, cardV1, type Message } from "../../src/cards/fields.ts";
-import { messageIn } from "../../src/cards/canonical.ts";
+import { cardV03, cardV1, type Members } from "../../src/cards/fields.ts";
+import { membersIn } from "../../src/cards/canonical.ts";
 
 /* Random valid cards of each version, and single changes of their JSON text. */
 
@@ -115,14 +115,14 @@ export function partsOf(card: object): readonly object[] {
 }
 
 /** A value without the members of the other version. */
-function only(value: unknown, own: Message, other: Message): unknown {
+function only(value: unknown, own: Members, other: Members): unknown {
   if (!isObject(value)) return value;
   const members = Object.entries(value).flatMap(([name, member]) => {
     if (!Object.hasOwn(own, name)) return Object.hasOwn(other, name) ? [] : [[name, member] as const];
     const shape = own[name]?.[1];
-    const inner = messageIn(shape);
+    const inner = membersIn(shape);
     if (inner === undefined || typeof shape !== "object") return [[name, member] as const];
-    const reach = (item: unknown): unknown => only(item, inner, messageIn(other[name]?.[1]) ?? {});
+    const reach = (item: unknown): unknown => only(item, inner, membersIn(other[name]?.[1]) ?? {});
     if (Array.isArray(member)) return [[name, member.map(reach)] as const];
     if (!("map" in shape) || !isObject(member)) return [[name, reach(member)] as const];
     return [[name, Object.fromEntries(Object.entries(member).map(([key, item]) => [key, reach(item)]))] as const];
@@ -162,8 +162,8 @@ function objectsIn(tree: Tree): { members: [string, Tree][] }[] {
 /** Every name that a reader of any version knows. */
 const names = [...new Set([...namesIn(cardV1), ...namesIn(cardV03), "location", "supportsExtendedAgentCard"])];
 
-function namesIn(message: Message): readonly string[] {
-  return Object.entries(message).flatMap(([name, [, shape]]) => [name, ...namesIn(messageIn(shape) ?? {})]);
+function namesIn(members: Members): readonly string[] {
+  return Object.entries(members).flatMap(([name, [, shape]]) => [name, ...namesIn(membersIn(shape) ?? {})]);
 }
 
 /** Other spellings of a name. */

@@ -13,7 +13,7 @@ import { createHandler, type Handler } from "@parley/server/internal/handler";
 import { defineAgent } from "@parley/server/internal/agent/index";
 import { memoryStore } from "@parley/server/internal/store/index";
 import type { Turn } from "../../src/protocol/index.ts";
-import { errorOf, glance, glances, soon, until } from "./support.ts";
+import { endless, errorOf, glance, glances, until } from "./support.ts";
 
 const publicUrl = "https://agents.example/one";
 
@@ -83,7 +83,7 @@ async function drain(events: AsyncIterable<unknown>): Promise<void> {
 
 describe.each(["JSONRPC", "HTTP+JSON"])("our own server over %s", (binding) => {
   function client(handler: Handler, options: ConnectOptions = {}) {
-    return connect(publicUrl, { binding, fetch: fetchOf(handler), ...soon, ...options });
+    return connect(publicUrl, { binding, fetch: fetchOf(handler), ...endless, ...options });
   }
 
   test("a stream shows every event once and in order, wherever the network cuts it", async () => {
@@ -217,7 +217,7 @@ describe.each(["JSONRPC", "HTTP+JSON"])("our own server over %s", (binding) => {
     });
     const handler = createHandler(dinner, { publicUrl, store: memoryStore() });
     onTestFinished(() => handler.close({ grace: 0 }));
-    const conversation = (await connect(publicUrl, { ...soon, fetch: fetchOf(handler) })).conversation();
+    const conversation = (await connect(publicUrl, { ...endless, fetch: fetchOf(handler) })).conversation();
     const texts: string[] = [];
     for (const message of ["dinner", "four"]) {
       let all = "";

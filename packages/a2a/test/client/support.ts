@@ -60,6 +60,12 @@ export const soon: ConnectOptions = {
   reconnect: { budget: 200, minDelay: 1, maxDelay: 2 },
 };
 
+/** The same without an end, for servers that answer at last: a slow machine spends a budget before that. */
+export const endless: ConnectOptions = {
+  retry: { budget: Infinity, minDelay: 1, maxDelay: 2 },
+  reconnect: { budget: Infinity, minDelay: 1, maxDelay: 2 },
+};
+
 export function bodyOf(request: IncomingMessage): Promise<string> {
   return new Promise((resolve, reject) => {
     let text = "";

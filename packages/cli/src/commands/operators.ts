@@ -195,27 +195,5 @@ export const db: CommandSpec = {
       options: [storeOption, ...databaseOptions],
       load: async () => (await import("../db.ts")).scrub,
     },
-    {
-      name: "suspended",
-      summary: "List suspended tasks",
-      description: "A server suspends a task whose process died on every attempt. Its user still sees it as working.",
-      examples: ["parley db suspended", "parley db suspended --json"],
-      options: [storeOption, onlyAgent, ...databaseOptions],
-      load: async () => (await import("../db.ts")).suspended,
-    },
-    {
-      name: "resume",
-      summary: "Resume a suspended task",
-      description:
-        "Resets its count of deaths. A running server takes it over at once, or within ten seconds without notifications.",
-      examples: ["parley db resume TASK", "parley db resume TASK --agent /planner"],
-      arguments: [task],
-      options: [
-        storeOption,
-        option("--agent <id>", "agent of the task, by its path or mount ID").default(rootAgent),
-        ...databaseOptions,
-      ],
-      load: async () => (await import("../db.ts")).resume,
-    },
   ],
 };

@@ -134,9 +134,9 @@ export function helpExamples(inShell: boolean): void {
     return (JSON.parse(out) as { task: { id: string } }).task.id;
   }
 
-  // Those of `db` need PostgreSQL: test/cluster/db-command.test.ts runs them.
+  // Those of `db` need PostgreSQL: test/cluster/db-command.test.ts runs them. Those of operators are run by ops.test.ts.
   const some = examples.filter(
-    ({ command, line }) => !command.startsWith("db") && needsShell(command, line) === inShell,
+    ({ command, line }) => !/^(?:db|ops|top)\b/.test(command) && needsShell(command, line) === inShell,
   );
   test.each(some)("$line", async ({ command, line: example }) => {
     let line = example.replaceAll("http://localhost:4000", command === "login" ? guarded.url : server.url);

@@ -3,6 +3,7 @@
  * "Ours" are additions to ACTS; docs/conform.md describes them.
  */
 
+/** Requirement levels of tests (RFC 2119), the strictest first. */
 export const levels = ["must", "should", "may"] as const;
 /** Requirement level of a test (RFC 2119). */
 export type Level = (typeof levels)[number];

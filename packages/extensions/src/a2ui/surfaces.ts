@@ -39,8 +39,8 @@ export interface A2uiSurfaces {
   /** Their approximate memory in bytes, which may be several times their JSON. */
   readonly bytes: number;
   /**
-   * Number of applied messages of the last 1000 messages and artifacts, so that a task that is read again applies only
-   * new ones.
+   * How many A2UI messages were applied, by their source: an A2A message or an artifact. The last 1000 sources are
+   * remembered, so that a task that is read again applies only what is new.
    */
   readonly seen: ReadonlyMap<string, number>;
 }
@@ -104,13 +104,13 @@ const defaultMaxBytes = 32 * 1024 * 1024;
 const maxSeen = 1000;
 /** Maximum number of surfaces: each call copies their map. */
 const maxSurfaces = 1000;
-/** Longest remembered source, in characters: agents choose their ids. */
+/** Longest name of a source that is remembered, in characters: agents choose the ids in it. */
 const longestSource = 2200;
 
 /**
  * Applies the messages of an event or a list to surfaces. A message that cannot be applied is left out as a whole.
  * Surfaces are immutable, so a renderer can compare before and after. Apply user input as a list, for example of
- * `updateDataModel`; it survives an event with a whole task, of which only new messages are applied.
+ * `updateDataModel`. An event with a whole task does not undo the input: only new messages of the task are applied.
  *
  * @example
  * ```ts
@@ -172,7 +172,7 @@ class Reducer {
     return { surfaces: { byId: this.#surfaces, bytes: this.#bytes, seen: this.#seen }, problems: this.#problems };
   }
 
-  /** Index of the first message of a piece that is not yet applied. */
+  /** Remembers a piece as applied. Returns the index of its first message that was not. */
   newFrom(source: string, append: boolean, count: number): number {
     if (source.length > longestSource) return 0;
     const before = this.#seen.get(source) ?? 0;

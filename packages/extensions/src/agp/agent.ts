@@ -89,8 +89,8 @@ type AnyTurn = Pick<
   "message" | "number" | "logger" | "delegate" | "all" | "completed" | "failed" | "reply" | "artifact"
 >;
 
-/** Clients are not told the path. */
-const nobody = "The agent of this route cannot be reached.";
+/** Does not name the path: clients must not learn it. */
+const unreachable = "The agent of this route cannot be reached.";
 
 async function* passOn(
   turn: AnyTurn,
@@ -99,7 +99,7 @@ async function* passOn(
   routes: Routes,
 ): AsyncGenerator<AgentYield, AgentEvent | undefined, void> {
   const done = yield* delegated(turn, read, { at: 0, intent, parts: turn.message.parts }, routes);
-  if (done === undefined) return turn.failed(nobody);
+  if (done === undefined) return turn.failed(unreachable);
   if (done.message !== undefined) return turn.reply(done.message.parts);
   return turn.completed(done.task?.status.message?.parts);
 }
@@ -146,26 +146,26 @@ async function* delegated(
     } catch (error) {
       if (!(error instanceof DelegationFailed) || !isUntaken(error)) throw error;
       failure = client === undefined ? undefined : error;
-      turn.logger.info("Route rejected an intent; trying the next one", { path, cause: error });
+      turn.logger.info("Failed to pass an intent to the agent of a route", { path, cause: error });
     }
   }
   if (failure !== undefined) throw failure;
   return undefined;
 }
 
-/** Whether no agent has begun: a gateway without a route has not. */
+/** Whether no agent has begun. An error of AGP means it too: the agent was a gateway that found no route. */
 function isUntaken({ untaken, cause }: DelegationFailed): boolean {
   return untaken || Object.values(agpErrors).some((error) => error.is(cause));
 }
 
-const notHere = (): Promise<never> => Promise.reject(new A2AError("UnsupportedOperation", nobody));
+const notHere = (): Promise<never> => Promise.reject(new A2AError("UnsupportedOperation", unreachable));
 const noEvents = (): never => {
-  throw new A2AError("UnsupportedOperation", nobody);
+  throw new A2AError("UnsupportedOperation", unreachable);
 };
 
 /**
- * Stands for an absent agent, so that the task records that the intent was not sent and a repeated turn continues
- * there.
+ * Stands for an absent agent: the task records that the intent was not sent, so that a repeated turn continues with the next
+ * route.
  */
 const absent: DelegateClient = {
   card: { name: "The agent of this route", capabilities: {}, supportedInterfaces: [] },

@@ -20,11 +20,11 @@ import type { AgpTypes } from "./extension.ts";
 /** Minimum time between refreshes, in milliseconds: strangers must not make a gateway call others. */
 const cooldown = 10_000;
 
-/** Longest time between rounds of announcements, in milliseconds. Longer timers than 24 days fire at once. */
+/** Longest time between rounds of announcements, in milliseconds: a day. A timer of more than 24 days would fire at once. */
 const longestWait = 24 * 60 * 60_000;
 
 /**
- * Creates a gateway: a table of routes that squads announce (AGP §3).
+ * Creates a gateway: a table of routes that groups of agents announce, which AGP calls squads (AGP §3).
  *
  * @throws A2AError `InvalidParams` for an invalid option.
  *
@@ -291,11 +291,11 @@ function checked(announcement: unknown): CapabilityAnnouncement {
   return result.value;
 }
 
-/** Maximum number of capabilities that are announced to peers concurrently because of others. */
+/** Maximum number of capabilities that are announced to peers concurrently, of those that other announcers changed. */
 const maxAtOnce = 256;
 
 interface Running {
-  /** Set if it changed meanwhile. */
+  /** The gateways that a change meanwhile has passed. `undefined`: nothing has changed. */
   again: readonly string[] | undefined;
   done: Promise<void>;
 }
@@ -356,7 +356,7 @@ export interface AgpCalls {
 /**
  * A peer for `agentGateway()`.
  *
- * @param calls - `client.ext(agp())` of a client that is connected to it.
+ * @param calls - `client.ext(agp())` of a client that is connected to the peer.
  */
 export function gatewayPeer(name: string, calls: AgpCalls): GatewayPeer {
   return {

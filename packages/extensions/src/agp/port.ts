@@ -112,6 +112,6 @@ export interface AgentGateway {
   routeAll(delegation: DelegationIntent): Promise<DelegationReport>;
   /** Announces the routes of this gateway to all peers. Logs unreachable ones. */
   advertise(): Promise<void>;
-  /** Calls `advertise()` now and in each third of the lifetime, until the returned function is called. */
+  /** Calls `advertise()` now and every third of the lifetime, until the returned function is called. */
   start(): () => void;
 }

@@ -60,7 +60,7 @@ export class RouteTable {
   /**
    * Adds or renews a route.
    *
-   * @returns Whether it changed; `older` after a newer announcement or withdrawal.
+   * @returns Whether the table changed. `older`: a newer announcement or withdrawal came before, and this one has no effect.
    * @throws A2AError `TooManyRequests` if the table is full.
    */
   add({ announcement, path, by, via, lifetime, sequence }: Announced): boolean | "older" {
@@ -94,7 +94,7 @@ export class RouteTable {
     return present === undefined || !this.#isLive(present) || !isSame(present, row);
   }
 
-  /** Removes and returns a route; `undefined` if there is none, or a newer one. */
+  /** Removes and returns a route; `undefined` if there is none, or if it was announced after this withdrawal (`sequence`). */
   remove(by: string | undefined, capability: string, path: string, sequence?: number): Route | undefined {
     const key = keyOf(by, path);
     const row = this.#rows.get(capability)?.get(key);
@@ -105,7 +105,10 @@ export class RouteTable {
     return wasLive ? row : undefined;
   }
 
-  /** Whether there is a newer announcement or withdrawal. Expired ones do not count: clocks may have been set. */
+  /**
+   * Whether there is a newer announcement or withdrawal. Expired ones do not count: a sequence number is a time, and the announcer may
+   * have set its clock back.
+   */
   #isNewer(capability: string, key: string, sequence = Infinity): boolean {
     const row = this.#rows.get(capability)?.get(key);
     return row !== undefined && !this.#isOver(row) && (row.sequence ?? -Infinity) > sequence;

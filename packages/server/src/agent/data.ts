@@ -11,7 +11,7 @@ import {
 import { isObject } from "@parley/a2a/internal/model/schema";
 import { MessageRefused, type TurnBase } from "@parley/a2a/internal/protocol/index";
 import { checkData, dataInParts, type FoundData } from "@parley/a2a/internal/schema/data";
-import { storedJson } from "@parley/a2a/internal/base/stored-json";
+import { storedJson } from "@parley/a2a/internal/base/json";
 
 /** The first value in a message that fits a schema. */
 export async function messageData<Output>(

@@ -1,1 +1,108 @@
-export { defineAgent, type AgentDefinition } from "./define.ts";
+import { meantBy } from "@parley/a2a/internal/model/options";
+import { A2AError, checkOptions, type OptionNames } from "@parley/a2a/internal/model/index";
+import type {
+  Agent,
+  AgentBehaviour,
+  AgentDescription,
+  AgentOutput,
+  AgentTypes,
+  AnyExtension,
+  Turn,
+} from "@parley/a2a/internal/protocol/index";
+import { AuthorTurn } from "./turn.ts";
+
+/** What `defineAgent()` takes: the content of the card, behaviour, and the agent's function. */
+export interface AgentDefinition<Types = object, Extensions extends readonly AnyExtension[] = readonly AnyExtension[]>
+  extends AgentDescription, Omit<AgentBehaviour, "extensions"> {
+  /** Extensions that this agent implements (A2A 1.0 §4.6). Its card declares them; its turns read them with `turn.ext()`. Default: none. */
+  readonly extensions?: Extensions;
+  /**
+   * Called for each message. An async generator yields events; when it ends, the task is completed. A `turn.reply(…)` that is returned before
+   * any other event is a direct reply, without a task. An error fails the task: the client reads a general sentence, and the log has the error.
+   */
+  onMessage(turn: Turn<Types>): AgentOutput;
+}
+
+/** For types without extensions of an agent that lists some: the listed values type `turn.ext()`. */
+type WithAnyExtension<Types> = Types extends { readonly extensions: unknown }
+  ? Types
+  : Types & { readonly extensions: readonly AnyExtension[] };
+
+const names = {
+  capabilities: 1,
+  defaultInputModes: 1,
+  defaultOutputModes: 1,
+  description: 1,
+  documentationUrl: 1,
+  extensions: 1,
+  iconUrl: 1,
+  idleTimeout: 1,
+  keepClaims: 1,
+  mayReplyDirectly: 1,
+  mirrorArtifactText: 1,
+  name: 1,
+  onMessage: 1,
+  provider: 1,
+  requestHeaders: 1,
+  resumable: 1,
+  securityRequirements: 1,
+  securitySchemes: 1,
+  skills: 1,
+  turnTimeout: 1,
+  version: 1,
+  // The server rejects it, and says how it is written now.
+  security: 1,
+} satisfies OptionNames<AgentDefinition & { readonly security?: never }>;
+
+/**
+ * Defines an agent.
+ *
+ * @typeParam Types - The types of what it stores, each optional: `defineAgent<{ state: Cart; context: User; checkpoint: number }>({ … })`.
+ * Stored values are not checked when they are read: after a change of a type, old values still have the old one. An agent with these types may
+ * list `extensions`; `turn.ext()` then takes any extension, or with `extensions: [typeof timestamp]` among the types, those.
+ *
+ * @throws A2AError `InvalidParams` if something is missing that a card must have (A2A 1.0 §4.4.1).
+ *
+ * @example
+ * ```ts
+ * const agent = defineAgent({
+ *   name: "Echo",
+ *   description: "Repeats what it is told.",
+ *   version: "1.0.0",
+ *   skills: [{ id: "echo", name: "Echo", description: "Repeats a message", tags: ["test"] }],
+ *   async *onMessage(turn) {
+ *     if (turn.text === "") return turn.reply("Say something.");
+ *     yield turn.artifact({ name: "echo", parts: [text(turn.text)] });
+ *   },
+ * });
+ * ```
+ */
+export function defineAgent<const Extensions extends readonly AnyExtension[]>(
+  definition: AgentDefinition<{ readonly extensions: Extensions }, Extensions> & { readonly extensions: Extensions },
+): Agent;
+export function defineAgent<Types extends AgentTypes<Types>>(
+  definition: AgentDefinition<WithAnyExtension<Types>> & { readonly extensions: readonly AnyExtension[] },
+): Agent;
+export function defineAgent<Types extends AgentTypes<Types> = object>(definition: AgentDefinition<Types>): Agent;
+export function defineAgent<Types extends AgentTypes<Types> = object>(definition: AgentDefinition<Types>): Agent {
+  checkOptions("defineAgent()", definition, names, meantBy);
+  const { onMessage, ...rest } = definition;
+  const fields = [
+    ...(["name", "description", "version"] as const)
+      .filter((field) => typeof rest[field] !== "string" || rest[field] === "")
+      .map((field) => ({ field, description: "is required" })),
+    ...(Array.isArray(rest.skills) ? [] : [{ field: "skills", description: "is required; it may be empty" }]),
+    ...(rest.extensions === undefined || Array.isArray(rest.extensions)
+      ? []
+      : [{ field: "extensions", description: "must be a list, such as [timestamp]" }]),
+    ...(typeof onMessage === "function" ? [] : [{ field: "onMessage", description: "must be a function" }]),
+  ];
+  if (fields.length > 0) {
+    const list = fields.map((violation) => `${violation.field} ${violation.description}`).join(", ");
+    throw new A2AError("InvalidParams", `The agent is incomplete: ${list}`, { fields });
+  }
+  return Object.freeze({
+    ...rest,
+    execute: (turn) => onMessage.call(definition, new AuthorTurn(turn) as Turn as Turn<Types>),
+  } satisfies Agent);
+}

@@ -4,6 +4,7 @@ import { jsonTextOf } from "@parley/a2a/internal/base/json-text";
 import { jsonAdvice, notJson } from "@parley/a2a/internal/base/json";
 import { A2AError } from "@parley/a2a/internal/model/index";
 import {
+  observe,
   stepBounds,
   TurnAborted,
   type StepCall,
@@ -57,7 +58,10 @@ export async function step(
   try {
     const key = await memory.keyOf(scope, name);
     const uncertain = await stored(turn, memory.begin(scope, name));
-    const value = await tried(turn, { key, uncertain, signal: turn.signal }, run, retry);
+    const call = { key, uncertain, signal: turn.signal };
+    const { observed } = turn;
+    const work = (): Promise<unknown> => tried(turn, call, run, retry);
+    const value = await (observed?.step === undefined ? work() : observe(observed.step(name), work));
     const json = jsonOf(name, value);
     checkSize(name, json, memory.room(name));
     // Also if the turn has begun to wait meanwhile, or another agent has asked: it was done.

@@ -21,6 +21,7 @@ import type {
   ArtifactEvent,
   ArtifactInit,
   ArtifactWriter,
+  AuditDetails,
   AuthorizationInit,
   ByteSource,
   CheckedWaitOptions,
@@ -142,6 +143,10 @@ class FactsOfTurn {
 
   setState<Value extends JsonLike<Value>>(value: Value | undefined): void {
     this.base.setState(value);
+  }
+
+  audit(action: string, details?: AuditDetails): void {
+    this.base.audit(action, details);
   }
 
   makeId(): string {

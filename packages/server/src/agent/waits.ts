@@ -8,7 +8,7 @@ import type {
 } from "@parley/a2a/internal/protocol/index";
 import { checkData } from "@parley/a2a/internal/schema/data";
 import { checkName, quoted, stepMistake } from "./steps.ts";
-import { storedJson } from "@parley/a2a/internal/base/stored-json";
+import { storedJson } from "@parley/a2a/internal/base/json";
 
 /* Waits without a process (docs/decisions/waiting.md). The engine ends the function at the event that they yield, and calls it again. */
 

@@ -23,7 +23,8 @@ export function createWriter(artifactId: string, options: WriterOptions, clock: 
   let sentAt = clock.elapsed();
 
   function chunk(last: boolean): readonly AgentEvent[] {
-    const part = { text: pending, ...defined({ mediaType }) };
+    // Without `defined()`, whose lists each chunk would pay for.
+    const part = { text: pending, ...(mediaType !== undefined && { mediaType }) };
     const head = begun ? {} : defined({ name, description, metadata });
     const artifact: Artifact = { artifactId, ...head, parts: [part] };
     const event: AgentEvent = {

@@ -5,7 +5,7 @@ import type { Seal } from "../seal/index.ts";
 import type { BlobContent, BlobRange, BlobStore } from "./port.ts";
 import type { BlobAbout } from "./ref.ts";
 import { dispositionOf } from "./s3.ts";
-import { storedJson } from "@parley/a2a/internal/base/stored-json";
+import { storedJson } from "@parley/a2a/internal/base/json";
 
 /*
  * Links of the server to blobs. Their content is sealed: it does not show the key of a blob, and cannot be changed. A link is a capability: its

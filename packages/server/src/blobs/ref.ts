@@ -1,10 +1,9 @@
-import { fromBase64Url, toBase64Url } from "@parley/a2a/internal/base/bytes";
+import { fromBase64Url, sha256, toBase64Url } from "@parley/a2a/internal/base/bytes";
 import type { Bytes } from "@parley/a2a/internal/base/index";
 import { A2AError, toBase64, type Part } from "@parley/a2a/internal/model/index";
 import type { FeatureEffect } from "../store/index.ts";
 import { type BlobStore, isBlobKey } from "./port.ts";
-import { storedJson, type StoredJson } from "@parley/a2a/internal/base/stored-json";
-import { sha256 } from "@parley/a2a/internal/base/bytes";
+import { storedJson, type StoredJson } from "@parley/a2a/internal/base/json";
 
 /* How the log of a task names a blob: a part whose URL has a scheme that never leaves the server. */
 

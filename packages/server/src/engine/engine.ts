@@ -21,6 +21,8 @@ import type { DeleteOwnerOptions, Erasure } from "./owner-data.ts";
 import { checkedAgent, createService, Sends, TaskIndex, type CheckedAgent } from "./service/index.ts";
 import { serverIsStopping, streamMoves } from "./shared/errors.ts";
 import type { EngineOptions, HostedAgent } from "./shared/options.ts";
+import { operatingOf } from "./operating.ts";
+import type { OperatingHost } from "./shared/operating.ts";
 import { runStore, settingsOf, type EngineSettings, type RunSettings } from "./shared/settings.ts";
 import { createLiveness, createSupervisor, type Liveness, type Supervisor } from "./supervise/index.ts";
 import { pause } from "@parley/a2a/internal/base/async";
@@ -55,6 +57,10 @@ export interface Engine {
   readonly authorizations: Authorizations | undefined;
   /** Answers a request for a large file. `undefined`: none. `answers`: the memory that readers may hold. */
   file(request: UniversalRequest, answers: ByteBudget): Promise<UniversalResponse | undefined>;
+  /** How the acts of an operator reach the tasks. */
+  operating(): OperatingHost;
+  /** Whether an operator drains this process. */
+  isDraining(): boolean;
   /** Begins to receive a message whose large files are stored while it is read, for one of these agents. Only if there is `files`. */
   receive(agents: readonly string[], sender: Omit<FileSender, "services">): Promise<IncomingFiles>;
   /**
@@ -167,10 +173,10 @@ interface ServicesDeps {
 
 function createServices({ settings, agents, storage, supervisor }: ServicesDeps): Services {
   const { committer, liveLogs, budget } = storage;
-  const { runs, queue, places } = supervisor;
+  const { runs, queue, places, standing } = supervisor;
   const append: Committer["append"] = (...item) => committer.append(...item);
   const configs = settings.push && lazyConfigs(settings.push, { ...settings, append });
-  const sends = new Sends({ settings, committer, liveLogs, budget, runs, queue, places, configs });
+  const sends = new Sends({ settings, committer, liveLogs, budget, runs, queue, places, standing, configs });
   const index = new TaskIndex(settings, settings.extensions.all);
   const door = { isClosed: false };
   const deps = { settings, index, liveLogs, runs, sends, configs, door };
@@ -296,6 +302,15 @@ class AgentEngine implements Engine {
 
   async file(request: UniversalRequest, answers: ByteBudget): Promise<UniversalResponse | undefined> {
     return (await this.#parts.settings.blobs?.load())?.answer(request, answers);
+  }
+
+  operating(): OperatingHost {
+    const { settings, storage, supervisor, agents } = this.#parts;
+    return operatingOf({ settings, committer: storage.committer, supervisor, agents });
+  }
+
+  isDraining(): boolean {
+    return this.#parts.supervisor.standing.isDraining;
   }
 
   start(background = true): void {

@@ -52,11 +52,14 @@ export function gaugesOf({ settings, runs, budget, agents }: GaugesDeps): Gauges
     async store() {
       const queued = await rowsOf(queueFeature, ever, maxQueued);
       const waits = await rowsOf(waitFeature, ever);
+      const now = clock.now();
+      const due = await rowsOf(pushFeature, now);
       return {
         queuedTasks: queued.length,
         queueAgeMs: await queueAge(queued[0]),
         waitingTasks: new Set(waits.map(({ task }) => JSON.stringify([task.agent, task.taskId]))).size,
-        dueWebhooks: (await rowsOf(pushFeature, clock.now())).length,
+        dueWebhooks: due.length,
+        webhookDelayMs: Math.max(0, now - (due[0]?.due ?? now)),
         suspendedTasks: await countSuspended(),
       };
     },

@@ -20,7 +20,7 @@ import {
   setRequest,
   type StoredRequest,
 } from "./row.ts";
-import { storedJson } from "@parley/a2a/internal/base/stored-json";
+import { storedJson } from "@parley/a2a/internal/base/json";
 import { deferred } from "@parley/a2a/internal/base/index";
 import { defined } from "@parley/a2a/internal/base/defined";
 

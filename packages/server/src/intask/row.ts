@@ -5,7 +5,7 @@ import type { Credentials } from "@parley/a2a/internal/protocol/index";
 import type { Seal } from "../seal/index.ts";
 import { stateOf, type FeatureEffect, type FeatureRow, type Store, type TaskKey } from "../store/index.ts";
 import type { InTaskParts } from "./port.ts";
-import { storedJson } from "@parley/a2a/internal/base/stored-json";
+import { storedJson } from "@parley/a2a/internal/base/json";
 import { isObject } from "@parley/a2a/internal/model/schema";
 
 /* How a request is stored: as a row of a feature, with its task (docs/decisions/identity.md). */

@@ -1,6 +1,11 @@
 import type { LogFields } from "@parley/a2a/internal/base/index";
 import { A2AError } from "@parley/a2a/internal/model/index";
-import { auditedSubject, taskFields, type ByteBudget } from "@parley/a2a/internal/protocol/index";
+import {
+  auditedSubject,
+  taskFields,
+  type ByteBudget,
+  type DeliveryObservation,
+} from "@parley/a2a/internal/protocol/index";
 import { deliveryId } from "@parley/a2a/internal/webhooks/index";
 import type { DueFeature, Room, TaskKey } from "../store/index.ts";
 import type { TurnEnd } from "./circuit.ts";
@@ -21,6 +26,13 @@ import {
   type WebhookCodec,
 } from "./request.ts";
 import { maxRefused, moved, nextAgain, type StoredConfig } from "./stored.ts";
+
+/** The request with the trace of its own delivery. */
+function carrying(request: Request, { trace, headers }: Pick<DeliveryObservation, "trace" | "headers">): Request {
+  if (trace === undefined && headers === undefined) return request;
+  const { body } = request;
+  return { body, headers: { ...headers, ...request.headers, ...(trace !== undefined && { traceparent: trace }) } };
+}
 
 /** What all deliveries of a process share. */
 export interface DeliveryContext
@@ -209,9 +221,11 @@ export class Delivery {
     const { agent, taskId } = this.task;
     const { url } = this.#row.config;
     const about = { agent, taskId, configId: this.configId, origin: originOf(url), seq, attempt, trace };
-    const ended = this.#context.observer?.delivery?.(about);
-    const answer = await post(this.#context, this.#row.config, request);
-    ended?.(resultOf(answer));
+    const begun = this.#context.observer?.delivery?.(about);
+    const { run, end, ...given } = typeof begun === "object" ? begun : { end: begun ?? undefined };
+    const sent = (): Promise<Answer> => post(this.#context, this.#row.config, carrying(request, given));
+    const answer = await (run === undefined ? sent() : run(sent));
+    end?.(resultOf(answer));
     this.#audit(answer, trace);
     return answer;
   }

@@ -14,7 +14,7 @@ import {
 import { createSeal, hkdf, hkdfRoot, type SealKey } from "../seal/index.ts";
 import type { TaskKey } from "../store/index.ts";
 import type { OpenSecrets, PushSecrets, PushSigner } from "./port.ts";
-import { storedJson } from "@parley/a2a/internal/base/stored-json";
+import { storedJson } from "@parley/a2a/internal/base/json";
 
 /* Keys derived from `PushOptions.keys`, what seals the secrets of configs with them, and what signs deliveries. */
 

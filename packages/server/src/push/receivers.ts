@@ -1,9 +1,8 @@
-import { toBase64Url } from "@parley/a2a/internal/base/bytes";
+import { sha256, toBase64Url } from "@parley/a2a/internal/base/bytes";
 import type { StoreNote } from "../store/index.ts";
 import type { Known, Origin, Origins } from "./circuit.ts";
 import type { OutboxHost } from "./port.ts";
-import { storedJson } from "@parley/a2a/internal/base/stored-json";
-import { sha256 } from "@parley/a2a/internal/base/bytes";
+import { storedJson } from "@parley/a2a/internal/base/json";
 
 /*
  * What processes tell each other about receivers, by notes of the store: a new process begins with what the others know. Notes are hints:

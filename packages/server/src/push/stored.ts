@@ -1,7 +1,7 @@
 import { utf8Length } from "@parley/a2a/internal/base/index";
 import { featureBounds } from "../store/index.ts";
 import type { PushProblem, RefusedDelivery } from "./port.ts";
-import { storedJson, type StoredJson } from "@parley/a2a/internal/base/stored-json";
+import { storedJson, type StoredJson } from "@parley/a2a/internal/base/json";
 
 /* How a config is stored: as a row of a feature, with its task (docs/decisions/webhooks.md). */
 

@@ -1,7 +1,7 @@
 import type { Bytes, WebKey } from "@parley/a2a/internal/base/index";
 import { fromCanonicalBase64 } from "@parley/a2a/internal/base/bytes";
 import { toBase64 } from "@parley/a2a/internal/model/index";
-import type { StoredJson } from "@parley/a2a/internal/base/stored-json";
+import type { StoredJson } from "@parley/a2a/internal/base/json";
 
 /* Secrets are stored sealed with AES-256-GCM, so that a copy of the database does not reveal them. Keys are derived from those of the server. */
 

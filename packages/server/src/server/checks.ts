@@ -61,6 +61,7 @@ const ofHandler = {
   lease: 1,
   longPoll: 1,
   mergeTextParts: 1,
+  operators: 1,
   ownerOf: 1,
   pollInterval: 1,
   push: 1,

@@ -58,6 +58,7 @@ export class ReadinessCheck {
   readonly #clock: Clock;
   readonly #logger: Logger;
   #closing = false;
+  #isDraining: () => boolean = () => false;
   #checking: Checking | undefined;
   /** What the last check has found. At the beginning nothing is known, which nothing is logged of. */
   #works = false;
@@ -78,6 +79,11 @@ export class ReadinessCheck {
     this.#checking?.giveUp.abort();
   }
 
+  /** The server is not ready either while this is true: an operator drains it. */
+  drainWhile(isDraining: () => boolean): void {
+    this.#isDraining = isDraining;
+  }
+
   /** The word of `report()`. */
   async check(): Promise<Readiness> {
     return (await this.report()).status;
@@ -86,7 +92,7 @@ export class ReadinessCheck {
   /** Asks the store, unless it was asked a moment ago. Never rejects, and takes less than a second. */
   async report(): Promise<ReadinessReport> {
     if (!this.#closing && this.#clock.elapsed() >= this.#freshUntil) await this.#inTime();
-    if (this.#closing) return { status: "closing" };
+    if (this.#closing || this.#isDraining()) return { status: "closing" };
     if (!this.#works) return { status: "unavailable" };
     return { status: "ready", ...(this.#changes !== undefined && { changes: this.#changes }) };
   }

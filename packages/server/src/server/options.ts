@@ -19,6 +19,7 @@ import type { ServerBinding } from "@parley/a2a/internal/transport/server/bindin
 import type { CorsOptions } from "@parley/a2a/internal/transport/server/origins";
 import type { FetchFacts } from "@parley/a2a/internal/transport/server/fetch";
 import type { HealthOptions } from "./health.ts";
+import type { OperatorRequest } from "../operate/routes.ts";
 import type { ServedAgent } from "./port.ts";
 
 /** Where an agent is served. */
@@ -122,7 +123,7 @@ export interface CardReader {
  */
 export type CardReaders = "anyone" | "authenticated" | ((reader: CardReader) => boolean | Promise<boolean>);
 
-/** Answers a request of the application; `undefined`: it has nothing there. */
+/** Answers a request of the application; `undefined`: it has nothing there. Its callers are not authenticated. */
 export type Routes = (request: Request, facts: RequestFacts) => Response | undefined | Promise<Response | undefined>;
 
 /** Routes and pages at a path of their own, such as those of a console. */
@@ -240,8 +241,8 @@ export interface HostOptions<Version extends string = string> extends Pick<
    */
   readonly page?: boolean;
   /**
-   * What the application answers beside the agents: routes at paths of their own, or a function that is asked about each path that belongs
-   * to nothing else. Default: nothing.
+   * What the application answers beside the agents: routes at paths of their own, behind the authenticator, or a function that is asked
+   * about each path that belongs to nothing else. The function authenticates its callers itself. Default: nothing.
    */
   readonly routes?: Routes | readonly RouteMount[];
 }
@@ -258,6 +259,19 @@ export interface HostOptions<Version extends string = string> extends Pick<
  * ```
  */
 export type WaitUntil = (work: Promise<void>, ...platform: readonly unknown[]) => void;
+
+/** The REST API of operators, who see and change the tasks of all owners. */
+export interface OperatorOptions {
+  /** Its path below `publicUrl`. Default `/ops`. */
+  readonly path?: string;
+  /**
+   * Finds the operator of a request, apart from the callers of the agents. Absent: whoever can open a direct connection from this machine is
+   * an operator, which is refused unless `publicUrl` is a loopback address.
+   */
+  readonly authenticator?: Authenticator;
+  /** Decides what an operator may do. Anything but `true` refuses. Required with `authenticator`; without it everything is allowed. */
+  readonly authorize?: (request: OperatorRequest) => boolean | Promise<boolean>;
+}
 
 /** Options of `createHandler`. */
 export interface HandlerOptions<Version extends string = string>
@@ -283,6 +297,11 @@ export interface HandlerOptions<Version extends string = string>
    * client asks for that. Default: every file is in the database, within `limits.eventBytes` and `limits.taskBytes`.
    */
   readonly blobs?: BlobOptions;
+  /**
+   * A REST API for those who run the server: they see the tasks of all owners, and act on them (docs/operate.md). `true`: for processes of this
+   * machine alone, which is refused unless `publicUrl` is a loopback address. Default false.
+   */
+  readonly operators?: boolean | OperatorOptions;
   /** Limits in bytes and counts. */
   readonly limits?: HandlerLimits;
 }

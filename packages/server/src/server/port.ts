@@ -86,8 +86,8 @@ export interface Host<Mount = HostedService> {
   /** The agents, with their addresses. */
   readonly agents: readonly ServedAgent[];
   /**
-   * For bindings without paths, such as gRPC: the agents by their labels. A label is the path and the tenant of an agent:
-   * `weather`, `weather/berlin`. The agent at the root has none.
+   * What a binding without paths gets, such as gRPC. `services` has the agents by their labels: path and tenant, such as `weather` and
+   * `weather/berlin`. The agent at the root has no label.
    */
   readonly host: ServerHost;
   /** The agents, to add, replace and remove. */

@@ -66,7 +66,7 @@ export function servicesOf(settings: HostSettings, callers: Callers): Services {
   return {
     served(service, agent) {
       const served = behind(intercept(service, interceptors), agent);
-      return observer?.call === undefined ? served : observeCalls(observer, agent.id)(served);
+      return observer?.call === undefined ? served : observeCalls(observer, agent.id, agent.card)(served);
     },
     guarded: behind,
   };

@@ -125,7 +125,8 @@ export type TaskEffect =
   | TaskStateEffect
   | OnceEffect
   | ContextStateEffect
-  | FeatureEffect;
+  | FeatureEffect
+  | ActEffect;
 /** What can be stored with a conversation. */
 export type ContextEffect = ContextStateEffect | ContextMessageEffect | OnceEffect;
 
@@ -248,6 +249,22 @@ export interface FeatureState {
   readonly value: string;
   /** When the row has to be looked at, in whole milliseconds since the Unix epoch. Absent: never. */
   readonly due?: number;
+}
+
+/** An act to store in the audit. */
+export interface AuditedAct {
+  /** What it is about, such as a task. 1 to `operatorBounds.name` bytes. */
+  readonly subject: string;
+  /** JSON text. At most `operatorBounds.value` bytes. */
+  readonly json: string;
+  /** When it was done, in milliseconds since the Unix epoch. */
+  readonly time: number;
+}
+
+/** Adds the act of an operator that changes the task to the audit (`StoreOperators.acts`). Only for stores with `operators`. */
+export interface ActEffect extends AuditedAct {
+  /** Always `act`. */
+  readonly effect: "act";
 }
 
 /** Adds a message that belongs to no task to a conversation: a direct reply, or the message that it answers. */

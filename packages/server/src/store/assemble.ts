@@ -10,7 +10,7 @@ import {
 import type { TaskHead } from "./append.ts";
 import type { LoadOptions } from "./queries.ts";
 import { snapshotFrom, taskFrom, type Fragments, type SnapshotText, type TaskText } from "./task-text.ts";
-import { storedJson } from "@parley/a2a/internal/base/stored-json";
+import { storedJson } from "@parley/a2a/internal/base/json";
 import { updateJson } from "./json.ts";
 
 /*

@@ -1,4 +1,4 @@
-import { storedJson, type StoredJson } from "@parley/a2a/internal/base/stored-json";
+import { storedJson, type StoredJson } from "@parley/a2a/internal/base/json";
 import type { JsonValue, Message, TaskArtifactUpdateEvent } from "@parley/a2a/internal/model/index";
 
 export const messageJson: StoredJson<Message> = storedJson();

@@ -1,5 +1,6 @@
 import type { Clock } from "@parley/a2a/internal/base/index";
 import type { TaskState } from "@parley/a2a/internal/model/index";
+import type { StoreOperators } from "./operators.ts";
 import type { AppendItem, AppendOutcome, ContextKey, OnceRecord, Owner, Scope, TaskHead } from "./append.ts";
 import type {
   ClaimPage,
@@ -22,6 +23,7 @@ import type {
 import type { TaskSearch } from "./search.ts";
 
 export type * from "./append.ts";
+export * from "./operators.ts";
 export * from "./queries.ts";
 export type { SearchHit, SearchPage, SearchQuery, SearchSnippet, SearchTerm, TaskSearch } from "./search.ts";
 
@@ -123,6 +125,9 @@ export interface Store {
 
   /** Deletion and export for operators. Absent: the store has none, and retention does not know agents and states. */
   readonly upkeep?: Upkeep;
+
+  /** Reads, orders and the audit of operators. Absent: the store has none, and a server has no `operators`. */
+  readonly operators?: StoreOperators;
 
   /** Deletes and compacts old tasks, at most `limit` in one call. */
   sweep(options: SweepOptions): Promise<SweepReport>;

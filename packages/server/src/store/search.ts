@@ -2,7 +2,7 @@ import { utf8Length } from "@parley/a2a/internal/base/bytes";
 import type { Artifact, Message, Part, TaskState } from "@parley/a2a/internal/model/index";
 import type { Owner } from "./append.ts";
 import { messagesOf, type StoredEvent } from "./assemble.ts";
-import { storedJson } from "@parley/a2a/internal/base/stored-json";
+import { storedJson } from "@parley/a2a/internal/base/json";
 
 /**
  * Full text search of tasks, which a store may have: of the messages of the history, and of artifacts. It is off until it is switched on, and

@@ -3,7 +3,7 @@ import { deepFreeze } from "@parley/a2a/internal/base/index";
 import type { Task } from "@parley/a2a/internal/model/index";
 import type { TaskHead } from "./append.ts";
 import type { ListedTask, Snapshot } from "./queries.ts";
-import { storedJson } from "@parley/a2a/internal/base/stored-json";
+import { storedJson } from "@parley/a2a/internal/base/json";
 
 /** A JSON text in fragments that are not joined. */
 export type Fragments = readonly string[];

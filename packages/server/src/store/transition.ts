@@ -2,6 +2,7 @@ import { utf8Length } from "@parley/a2a/internal/base/index";
 import { membersOf, wellFormed } from "@parley/a2a/internal/base/json-text";
 import { countsInGeneration, isHistory, isTerminal, type NewRecord } from "@parley/a2a/internal/model/index";
 import { messagesOfStatus, messagesOfTask } from "./assemble.ts";
+import { checkAct } from "./operators.ts";
 import type {
   AppendItem,
   AppendOutcome,
@@ -119,6 +120,7 @@ const knownEffects: readonly string[] = [
   "once",
   "contextState",
   "feature",
+  "act",
 ] satisfies readonly TaskEffect["effect"][];
 
 function checkEffect(effect: TaskEffect, { fence }: TaskAppend): void {
@@ -127,6 +129,7 @@ function checkEffect(effect: TaskEffect, { fence }: TaskAppend): void {
     throw new TypeError(`Unknown effect ${JSON.stringify(effect.effect)}`);
   }
   if (effect.effect === "feature") checkFeature(effect);
+  if (effect.effect === "act") checkAct(effect);
   if (effect.effect === "lease" && (effect.op === "renew" || effect.op === "release") && fence === undefined) {
     throw new TypeError("fence is required to renew or release a lease");
   }

@@ -1,6 +1,6 @@
 import type { TaskState } from "@parley/a2a/internal/model/index";
 import type { EraseOptions, Erasure } from "./owner-data.ts";
-import type { ClaimPosition, Owner, Store, SweepOptions, TaskHead, Upkeep } from "./port.ts";
+import type { ClaimPosition, Owner, Store, StoreOperators, SweepOptions, TaskHead, Upkeep } from "./port.ts";
 
 /* What operators do with a store: retention, the data of an owner, and suspended tasks. */
 
@@ -41,6 +41,17 @@ export function lazyUpkeep(load: () => Promise<Upkeep>): Upkeep {
     replies: async (context, page) => (await load()).replies(context, page),
     forget: async (owner, limit) => (await load()).forget(owner, limit),
     scrub: async () => (await load()).scrub(),
+  };
+}
+
+/** The same for `operators`. */
+export function lazyOperators(load: () => Promise<StoreOperators>): StoreOperators {
+  return {
+    tasks: async (query) => (await load()).tasks(query),
+    counts: async (limit) => (await load()).counts(limit),
+    orders: async () => (await load()).orders(),
+    change: async (change) => (await load()).change(change),
+    acts: async (query) => (await load()).acts(query),
   };
 }
 

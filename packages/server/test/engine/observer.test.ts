@@ -175,8 +175,8 @@ describe("an observer", () => {
       },
       logger,
     );
-    const ended = observer.delivery?.(attempt);
-    ended?.({ status: 503, error: new A2AError("Unavailable") });
+    const begun = observer.delivery?.(attempt);
+    if (typeof begun === "object") begun.end?.({ status: 503, error: new A2AError("Unavailable") });
     expect(seen).toEqual([attempt, { status: 503, error: new A2AError("Unavailable") }]);
     expect(logger.lines.map(({ message }) => message)).toEqual(["An observer failed"]);
   });
@@ -407,7 +407,14 @@ describe("gauges", () => {
     clock.advance(5_000);
     expect(gauges?.process()).toMatchObject({ activeRuns: 1, restingRuns: 0 });
     expect(gauges?.process().usedBytes).toBeGreaterThan(0);
-    const waiting = { queuedTasks: 1, queueAgeMs: 5_000, waitingTasks: 1, dueWebhooks: 0, suspendedTasks: 0 };
+    const waiting = {
+      queuedTasks: 1,
+      queueAgeMs: 5_000,
+      waitingTasks: 1,
+      dueWebhooks: 0,
+      webhookDelayMs: 0,
+      suspendedTasks: 0,
+    };
     expect(await gauges?.store()).toEqual(waiting);
     const [suspended] = (await store.claimable({ now: Infinity, agents: ["agent"], limit: 1 })).heads;
     const { task, fence, run } = suspended as NonNullable<typeof suspended>;

@@ -104,7 +104,7 @@ describe("a task that makes its process crash when it is resumed", () => {
         contextId: expect.any(String) as string,
         deaths: starts - 1,
         option: "lease.maxDeaths",
-        command: `parley db resume ${killer} --agent agent`,
+        command: `parley ops resume ${killer} --agent agent`,
       },
     ]);
   });
@@ -129,7 +129,7 @@ describe("a task that makes its process crash when it is resumed", () => {
     first.die();
     const told = (): readonly unknown[] =>
       log.filter(({ message }) => message === "Suspended tasks wait for an operator");
-    const line = { level: "warn", tasks: 2, command: "parley db suspended" };
+    const line = { level: "warn", tasks: 2, command: "parley ops list --suspended" };
     const second = start();
     await eventually(() => told().length > 0);
     await second.engine.round(true);

@@ -11,7 +11,7 @@ import { addsTexts, applyAll, grownTask, type Changes, type FoundContext, type R
 import { indexTask } from "../shared/search.ts";
 import { contextPath, readKnown, taskPath, type Known } from "./batch-reads.ts";
 import { run } from "./dialect.ts";
-import { ValueRows, type FeatureRows, type Keys } from "./effects.ts";
+import { ActRows, ValueRows, type FeatureRows, type Keys } from "./effects.ts";
 import { together, type Sql } from "./schema.ts";
 import { ScopeChanges, type ScopeNames } from "./scopes.ts";
 import { search } from "./search.ts";
@@ -47,6 +47,7 @@ class Batch implements Changes<LockedTask> {
   readonly keys: Keys;
   readonly features: FeatureRows;
   readonly values = new ValueRows();
+  #acts: ActRows | undefined;
   /** Tasks that this batch has changed or created. */
   readonly #changed = new Set<LockedTask>();
   /** Tasks whose history has grown, where texts are indexed. */
@@ -56,6 +57,10 @@ class Batch implements Changes<LockedTask> {
     this.#known = known;
     this.keys = known.keys;
     this.features = known.features;
+  }
+
+  get acts(): ActRows {
+    return (this.#acts ??= new ActRows());
   }
 
   /** What the items name was read before. */
@@ -133,6 +138,7 @@ class Batch implements Changes<LockedTask> {
       tasks.write(sql),
       this.#log.write(sql),
       this.features.write(sql),
+      this.#acts?.write(sql) ?? Promise.resolve(),
       // Other transactions wait for these rows, so they come last.
       this.#grown.size === 0 ? counts() : Promise.resolve(),
     ]);

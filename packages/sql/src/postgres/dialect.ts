@@ -19,6 +19,7 @@ import {
   maxSeq,
   ownerName,
   recordColumns,
+  states,
   taskColumns,
   taskTables,
   text,
@@ -60,12 +61,17 @@ function log(
   );
 }
 
+const sumsOfCounts = states.map((_, at) => `coalesce(sum(n.n${at}), 0)::bigint`).join(", ");
+
 export const dialect: Dialect = {
   name: indexName,
   taskColumns,
   taskTables,
   ownerTables: "parley.scopes a JOIN parley.scopes o ON o.parent = a.id",
   ownerNames: `${agentName}, ${ownerName}`,
+  tasksBy: () => "parley.tasks",
+  agentCounts: `SELECT max(${agentName}), ${sumsOfCounts} FROM parley.scopes a LEFT JOIN parley.counts n ON n.scope = a.id
+    WHERE a.parent = 0 GROUP BY a.id, a.name ORDER BY a.name LIMIT $1`,
   contextTables: `parley.scopes a JOIN parley.scopes o ON o.parent = a.id JOIN parley.contexts c ON c.owner = o.id
     WHERE a.parent = 0 AND a.name = $1 AND o.name = $2`,
   contextName: wholeName("c"),

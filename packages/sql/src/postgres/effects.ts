@@ -1,12 +1,15 @@
 import {
   refuseFeatures,
+  type AuditedAct,
   type FeatureEffect,
   type FeatureState,
   type OnceEffect,
   type OnceRecord,
 } from "@parley/server/internal/store/index";
 import { valueTables, type KeyPlace, type ValueTable } from "../shared/batch.ts";
+import { actValues, trimActs } from "../shared/operators.ts";
 import { featureRow, onceRecord } from "../shared/rows.ts";
+import { dialect } from "./dialect.ts";
 import type { Value } from "./driver.ts";
 import {
   bothNames,
@@ -29,7 +32,7 @@ import {
 } from "./schema.ts";
 import type { LockedTask } from "./task-writer.ts";
 
-// What the effects of appends change: features, idempotency keys, checkpoints and states.
+// What the effects of appends change: features, idempotency keys, checkpoints, states, and the audit.
 
 /** A task by its agent and its id, and a row of it. */
 export type WantedFeature = readonly [agent: number, taskId: string, feature: string, key: string];
@@ -282,5 +285,22 @@ export class ValueRows {
       return [sql(lock, ids), write(sql, upsert, set, 2), sql(remove, gone)];
     });
     await together(sent);
+  }
+}
+
+const actColumns = columns("subject text, whole text, time bigint, json text");
+const insertActs = insertInto("acts", actColumns, "time");
+
+/** The audit of operators. */
+export class ActRows {
+  readonly #rows: (readonly Value[])[] = [];
+
+  add(act: AuditedAct): void {
+    this.#rows.push(actValues(dialect, act));
+  }
+
+  async write(sql: Sql): Promise<void> {
+    if (this.#rows.length === 0) return;
+    await together([write(sql, insertActs, this.#rows, actColumns.length), sql(trimActs.sql)]);
   }
 }

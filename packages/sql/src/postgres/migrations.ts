@@ -15,6 +15,7 @@ import type { Schema } from "./schema.ts";
  * - `features`: rows that server features keep with tasks, with a partial index of due ones.
  * - `search_texts`: searched texts with their words. `search_tasks`: how far a log is indexed.
  * - `nodes`: processes that use the store. `rates`: budgets of callers. `notes`: what nodes tell each other.
+ * - `orders`: what operators have ordered. `acts`: the audit of what they did.
  * - `witnesses`: a row per open transaction, which proves its commit.
  *
  * Reasons: `docs/decisions/postgres.md`.
@@ -237,6 +238,20 @@ export const versions: readonly string[] = [
   ) WITH (fillfactor = 50, autovacuum_vacuum_scale_factor = 0.1, autovacuum_vacuum_threshold = 1000);
   CREATE INDEX notes_until ON parley.notes (until);
   ${grantAs("tasks", "notes")}
+  `,
+  // What operators have ordered, and the audit of their acts. `whole` is the whole of an indexed name.
+  `
+  CREATE TABLE parley.orders (name text COLLATE "C" PRIMARY KEY, whole text NOT NULL, value text NOT NULL);
+  CREATE TABLE parley.acts (
+    id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    subject text COLLATE "C" NOT NULL,
+    whole text NOT NULL,
+    time bigint NOT NULL,
+    json text NOT NULL
+  );
+  CREATE INDEX acts_subject ON parley.acts (subject, id);
+  ${grantAs("tasks", "orders")}
+  ${grantAs("tasks", "acts")}
   `,
 ];
 

@@ -1,5 +1,6 @@
 import { silentLogger, type Clock, type Logger } from "@parley/a2a/internal/base/index";
 import {
+  lazyOperators,
   lazyUpkeep,
   unavailable,
   type Room,
@@ -75,6 +76,7 @@ export function databaseStore(database: Database, schema: Schema, options: Datab
         return sweep(write, { ...sweeping, bounds, retention });
       }),
     upkeep: lazyUpkeep(async () => (await import("./upkeep.ts")).upkeepOf(calls, write, retention)),
+    operators: lazyOperators(async () => (await import("./operators.ts")).operatorsOf(calls, write)),
     search: {
       use: (on) =>
         calls.run(async () => {

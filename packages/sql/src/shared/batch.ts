@@ -3,6 +3,7 @@ import {
   baseOf,
   decide,
   type AppendOutcome,
+  type AuditedAct,
   type ContextAppend,
   type ContextEffect,
   type ContextKey,
@@ -142,6 +143,8 @@ export interface Changes<Task extends KnownTask> {
     refusalOf(task: Task | undefined, effects: readonly FeatureEffect[]): "changed" | "full" | undefined;
     apply(task: Task, effect: FeatureEffect): void;
   };
+  /** The audit of operators. */
+  readonly acts: { add(act: AuditedAct): void };
   /** `null` deletes a value. */
   readonly values: { set(table: ValueTable, id: number, value: string | null): void };
   /** Whether nothing exists that an item names, except its context. A store that knows it at once saves the other questions. */
@@ -207,6 +210,7 @@ function applyToTask<Task extends KnownTask>(changes: Changes<Task>, task: Task,
     else if (effect.effect === "taskState") changes.values.set("task_states", number, effect.value);
     else if (effect.effect === "contextState") changes.values.set("context_states", context, effect.value);
     else if (effect.effect === "feature") changes.features.apply(task, effect);
+    else if (effect.effect === "act") changes.acts.add(effect);
     else if (effect.effect === "once") {
       const at = { seq: task.head.seq, taskId: task.head.task.taskId };
       changes.keys.add(effect, { owner, task: number, context: null }, at);

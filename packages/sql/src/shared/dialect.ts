@@ -43,6 +43,10 @@ export interface Dialect {
   /** Agents `a` with their owners `o`, and the names of both. */
   readonly ownerTables: string;
   readonly ownerNames: string;
+  /** The tasks, to read along the index of a level. */
+  tasksBy(level: "agent" | "owner"): string;
+  /** Agents by name, at most `$1`, each with the number of its tasks in each of `states`. */
+  readonly agentCounts: string;
   /** The contexts `c` of an agent `$1` and an owner `$2`, with a condition; and the name of one. */
   readonly contextTables: string;
   readonly contextName: string;

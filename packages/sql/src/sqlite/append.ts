@@ -22,7 +22,7 @@ import {
 import { indexTask } from "../shared/search.ts";
 import { run } from "./dialect.ts";
 import type { Driver } from "./driver.ts";
-import { Features, Keys, Values } from "./effects.ts";
+import { Acts, Features, Keys, Values } from "./effects.ts";
 import {
   count,
   encodeJson,
@@ -104,6 +104,11 @@ class Batch implements Changes<KnownTask> {
     this.#newRecords = new ManyRows(driver, insertRecords);
     this.#newReplies = new ManyRows(driver, insertReplies);
     this.#grown = memory.indexes ? new Set() : undefined;
+  }
+
+  /** Operators act rarely: a batch without an act allocates nothing for them. */
+  get acts(): Acts {
+    return new Acts(this.#driver);
   }
 
   isNew(item: TaskAppend): boolean {

@@ -70,6 +70,9 @@ export const dialect: Dialect = {
   // An owner that was deleted keeps its row (`forgetOwner`).
   ownerTables: "scopes a CROSS JOIN scopes o ON o.parent = a.id AND o.name NOT LIKE char(1) || '%'",
   ownerNames: "a.name, o.name",
+  tasksBy: (level) => `tasks INDEXED BY tasks_${level}`,
+  agentCounts:
+    "SELECT name, n0, n1, n2, n3, n4, n5, n6, n7 FROM scopes WHERE parent = 0 AND is_context = 0 ORDER BY name LIMIT $1",
   contextTables: `scopes a CROSS JOIN scopes o ON o.parent = a.id CROSS JOIN scopes c ON c.parent = o.id
     WHERE a.parent = 0 AND a.name = $1 AND o.name = $2`,
   contextName: "c.name",

@@ -1,16 +1,19 @@
 import {
   refuseFeatures,
+  type AuditedAct,
   type FeatureEffect,
   type OnceEffect,
   type OnceRecord,
 } from "@parley/server/internal/store/index";
 import { valueTables, type KeyPlace, type KnownTask, type ValueTable } from "../shared/batch.ts";
+import { insertAct, trimActs } from "../shared/operators.ts";
 import { featureRow } from "../shared/rows.ts";
+import { ask, dialect } from "./dialect.ts";
 import type { Driver } from "./driver.ts";
 import { findOnce } from "./queries.ts";
 import { count, encodeJson, encodeName, insertInto, ManyRows } from "./rows.ts";
 
-// What the effects of appends change: features, idempotency keys, checkpoints and states.
+// What the effects of appends change: features, idempotency keys, checkpoints, states, and the audit.
 
 const selectRow = "SELECT key, value, due FROM features WHERE task = ? AND feature = ? AND key = ?";
 const countRows = "SELECT count(*) FROM features WHERE task = ?";
@@ -124,5 +127,18 @@ export class Values {
         this.#driver.prepare(`DELETE FROM ${table} WHERE ${column} = ?`).run(id);
       }
     }
+  }
+}
+
+/** The audit of operators. They act rarely, so each act is a statement. */
+export class Acts {
+  readonly #driver: Driver;
+
+  constructor(driver: Driver) {
+    this.#driver = driver;
+  }
+
+  add(act: AuditedAct): void {
+    for (const asked of [insertAct(dialect, act), trimActs]) ask(this.#driver, asked);
   }
 }

@@ -13,6 +13,7 @@ import { count } from "./rows.ts";
  * `search_index`: words. A trigger deletes the texts with their task, and notes the task in `search_gone` until its words are deleted.
  * - `features`: rows that server features keep with tasks, with a partial index of due ones.
  * - `notes`: what processes tell each other, until it expires.
+ * - `orders`: what operators have ordered. `acts`: the audit of what they did.
  *
  * Measurements: `docs/decisions/sqlite-layout.md`.
  */
@@ -173,6 +174,18 @@ export const versions: readonly string[] = [
   END;
   CREATE TABLE notes (key TEXT PRIMARY KEY, value TEXT NOT NULL, until INTEGER NOT NULL) STRICT, WITHOUT ROWID;
   CREATE INDEX notes_until ON notes (until);
+  `,
+  // What operators have ordered, and the audit of their acts. `whole` is the whole of an indexed name.
+  `
+  CREATE TABLE orders (name TEXT PRIMARY KEY, whole TEXT NOT NULL, value TEXT NOT NULL) STRICT, WITHOUT ROWID;
+  CREATE TABLE acts (
+    id INTEGER PRIMARY KEY AUTOINCREMENT,
+    subject TEXT NOT NULL,
+    whole TEXT NOT NULL,
+    time INTEGER NOT NULL,
+    json TEXT NOT NULL
+  ) STRICT;
+  CREATE INDEX acts_subject ON acts (subject);
   `,
 ];
 

@@ -1,4 +1,5 @@
 import {
+  lazyOperators,
   lazyUpkeep,
   unavailable,
   type OnceRecord,
@@ -62,6 +63,7 @@ export function driverStore(reader: Driver, writer: Writer, options: DriverStore
         return report;
       }),
     upkeep: lazyUpkeep(async () => (await import("./upkeep.ts")).upkeepOf(reader, writer, calls, kept)),
+    operators: lazyOperators(async () => (await import("./operators.ts")).operatorsOf(writer, calls)),
     search: {
       use: (on) =>
         calls.run(async () => {

@@ -92,6 +92,7 @@ export function threadWriter(file: URL, options: ConnectionOptions): ThreadWrite
     scrub: ask("scrub"),
     index: ask("index"),
     note: ask("note"),
+    operate: ask("operate"),
     probe: ask("probe"),
     moved: ask("moved"),
     async close() {

@@ -160,6 +160,11 @@ export function scrub(driver: Driver): void {
   const isMade = driver.prepare("SELECT 1 FROM sqlite_schema WHERE name = 'search_index'").get() !== undefined;
   if (isMade) driver.exec("INSERT INTO search_index (search_index) VALUES ('optimize')");
   driver.exec("VACUUM");
-  // Pages that another process is reading stay in the log until the next time.
-  driver.prepare("PRAGMA wal_checkpoint(TRUNCATE)").all();
+}
+
+/** Empties the write-ahead log, which still has what `scrub` overwrote. Throws an SQLite error while a reader needs pages of it. */
+export function emptyLog(driver: Driver): void {
+  // SQLite reports a busy reader in the row, not as an error.
+  const [busy] = driver.prepare("PRAGMA wal_checkpoint(TRUNCATE)").get() ?? [];
+  if (busy === 1) throw Object.assign(new Error("a reader needs the write-ahead log"), { code: "SQLITE_BUSY" });
 }

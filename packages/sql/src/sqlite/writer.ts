@@ -2,6 +2,7 @@ import {
   readItems,
   type AppendItem,
   type AppendOutcome,
+  type OperatorChange,
   type Owner,
   type RemovedTasks,
   type StoreNote,
@@ -10,6 +11,7 @@ import {
   type TaskSelection,
 } from "@parley/server/internal/store/index";
 import { applyItems } from "./append.ts";
+import { dialect, run } from "./dialect.ts";
 import { retryWhileBusy, type Driver } from "./driver.ts";
 import { writeNotes } from "./queries.ts";
 import { stepIndex, type IndexStep } from "./search.ts";
@@ -35,6 +37,8 @@ export interface Writer {
   index(step: IndexStep): Promise<boolean>;
   /** Stores what other processes may read, and deletes what expired. */
   note(notes: readonly StoreNote[], now: number): Promise<void>;
+  /** Changes an order of operators, and adds to their audit. Returns whether the order was what it must be. */
+  operate(change: OperatorChange): Promise<boolean>;
   /** Writes and deletes something, to find out whether there is space. */
   probe(): Promise<void>;
   /** Whether another connection may have committed since the last call. `true` for the first call. */
@@ -104,11 +108,13 @@ export function driverWriter(driver: Driver, options: WriterOptions): Writer {
       });
     },
     async scrub() {
-      const { scrub } = await import("./upkeep.ts");
-      return inTurn(() => {
+      const { emptyLog, scrub } = await import("./upkeep.ts");
+      await inTurn(() => {
         check?.();
         scrub(driver);
       });
+      // Apart: only this is repeated until no reader is in the way.
+      return inTurn(() => emptyLog(driver));
     },
     index: (step) =>
       change(() => {
@@ -116,6 +122,10 @@ export function driverWriter(driver: Driver, options: WriterOptions): Writer {
         return stepIndex(driver, step);
       }),
     note: (notes, now) => change(() => writeNotes(driver, notes, now)),
+    operate: async (changing) => {
+      const { changeOrders } = await import("../shared/operators.ts");
+      return change(() => run(driver, changeOrders(dialect, changing)));
+    },
     probe: async () => {
       // The disk is asked by a commit.
       await change(() => driver.prepare(writeProbe).run(probeKey, probeBytes));

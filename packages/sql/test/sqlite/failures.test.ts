@@ -1,4 +1,4 @@
-import { existsSync, readFileSync } from "node:fs";
+import { existsSync, readFileSync, statSync } from "node:fs";
 import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -148,6 +148,47 @@ describe("a file that another process uses", () => {
     other.exec("ROLLBACK");
     expect(await store.head(alice, "t")).toBeUndefined();
     expect(await store.append([making("t")])).toMatchObject([{ ok: true }]);
+    other.close();
+    await store.close();
+  });
+
+  it.each([true, false])(
+    "is free of deleted data once `scrub` resolves, which waits for readers, with a thread that writes: %s",
+    async (thread) => {
+      const path = newPath();
+      const store = await sqliteStore({ path, thread });
+      const upkeep = store.upkeep ?? expect.fail("no upkeep");
+      await store.append([making("t", "deletedtext"), completed("t")]);
+      const written = (): string => ["", "-wal"].map((end) => readFileSync(path + end, "latin1")).join("");
+      expect(written()).toContain("deletedtext");
+      const other = openDriver(path);
+      other.exec("BEGIN");
+      other.prepare("SELECT count(*) FROM tasks").get();
+      await upkeep.remove(alice, 9);
+      await upkeep.forget(alice, 9);
+      const before = statSync(`${path}-wal`).size;
+      const scrub = upkeep.scrub();
+      // The copy is in the log, after what it replaces.
+      await expect.poll(() => statSync(`${path}-wal`).size).toBeGreaterThan(before);
+      other.exec("COMMIT");
+      await scrub;
+      expect(written()).not.toContain("deletedtext");
+      other.close();
+      await store.close();
+    },
+  );
+
+  it("makes `scrub` fail as Unavailable if a reader stays longer than the timeout", async () => {
+    const path = newPath();
+    const store = await sqliteStore({ path, busyTimeout: 20 });
+    const other = openDriver(path);
+    await store.append([making("t")]);
+    other.exec("BEGIN");
+    other.prepare("SELECT count(*) FROM tasks").get();
+    await expect(store.upkeep?.scrub()).rejects.toMatchObject({ code: "Unavailable", cause: { code: "SQLITE_BUSY" } });
+    other.exec("COMMIT");
+    await store.upkeep?.scrub();
+    expect(readFileSync(`${path}-wal`)).toHaveLength(0);
     other.close();
     await store.close();
   });

@@ -46,7 +46,7 @@ export async function ids(...asked: Parameters<typeof find>): Promise<readonly s
 }
 
 /** A task that is over, with these texts. */
-export async function over(store: Store, id: string, text: string, artifact?: string): Promise<void> {
+async function over(store: Store, id: string, text: string, artifact?: string): Promise<void> {
   await append(store, making(id, { text }));
   const records = artifact === undefined ? [] : [chunk(id, "a", artifact)];
   await append(store, adding(id, ...records, completed(id)));

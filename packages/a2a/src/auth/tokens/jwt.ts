@@ -31,11 +31,11 @@ export function jwt(options: JwtOptions): Authenticator {
   return jwtAuthenticator({ [name]: scheme }, options);
 }
 
-/** An authenticator for JWTs, with entries of a card. */
+/** An authenticator for JWTs. `schemes`: what the card says about it. */
 export function jwtAuthenticator(schemes: Authenticator["securitySchemes"], options: JwtOptions): Authenticator {
   const { issuer, keySet } = options;
   if (typeof issuer !== "string" || issuer === "") throw wrongOption("issuer", "is required");
-  // With keys of its own an issuer may be any text. Otherwise it is where they are found.
+  // With `keySet` the issuer may be any text. Without it the issuer is the URL at which the keys are found.
   const named = keySet === undefined || URL.canParse(issuer) ? checkedUrl("issuer", issuer) : undefined;
   const host = tokenHost(options, [named, typeof keySet === "string" ? checkedUrl("keySet", keySet) : undefined]);
   return tokenAuthenticator({ schemes, options, host, issuer, check: jwtCheck(options, host) });
@@ -47,7 +47,7 @@ function jwtCheck(options: JwtOptions, host: TokenHost): CheckToken {
   const keys = keySource(options, host);
   return async (token) => {
     const { decodeJwt, decodeProtectedHeader, errors } = await import("jose");
-    // A token that was revoked by its text must not have other spellings.
+    // A token must have one spelling alone, or one that is revoked by its text would be accepted in another.
     if (!isCompactJws(token)) throw new WrongToken("The token is not a JWT");
     try {
       // What is wrong anyway must not make this process read keys.

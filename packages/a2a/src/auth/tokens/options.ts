@@ -8,9 +8,9 @@ export type TokenClaims = Readonly<Record<string, unknown>>;
 
 /** How proofs of possession are checked (RFC 9449). */
 export interface DpopOptions {
-  /** Algorithms of proofs that are taken. Default: all asymmetric ones. */
+  /** The algorithms of proofs that are accepted. Default: all asymmetric ones. */
   readonly algorithms?: readonly string[];
-  /** How old a proof may be, in milliseconds. It may be as much newer than the clock of the server. Default 60 s. */
+  /** How old a proof may be, in milliseconds. Since clocks differ, it may be from the future by as much. Default 60 s. */
   readonly maxAge?: number;
   /**
    * Whether proofs need a nonce of this server (RFC 9449 §9), which prevents proofs made in advance. The nonce changes every five
@@ -44,8 +44,9 @@ export interface TokenOptions {
    */
   readonly audience?: string | readonly string[];
   /**
-   * Makes the caller from verified claims; `undefined` refuses it. It is asked as often as a token is verified: see `remember`. `usual` is what is used without this option: `sub` as the subject
-   * (`client_id` if there is none), `scope` or `scp` as the scopes, no organization.
+   * Makes the caller from verified claims; `undefined` refuses it. It is called when a token is verified, not for each message: see
+   * `remember`. `usual` is the caller without this option: `sub` as the subject (`client_id` if there is none), `scope` or `scp` as the
+   * scopes, no organization.
    *
    * A subject is unique for one issuer alone. Where a server takes tokens of several, let each have an organization of its own:
    * `anyOf()` refuses them otherwise.
@@ -67,13 +68,13 @@ export interface TokenOptions {
    * that says it is bound has to be proved, any other is a bearer token.
    */
   readonly bound?: "dpop" | "certificate";
-  /** How proofs of DPoP are checked, and that challenges offer it. Default: they are checked with the defaults, and not offered. */
+  /** How DPoP proofs are checked. With this option challenges offer DPoP. Default: proofs are checked with the defaults, and challenges do not offer it. */
   readonly dpop?: DpopOptions;
   /** How far clocks may differ, in milliseconds. Default 30 s. */
   readonly tolerance?: number;
   /**
-   * How long a verified token is remembered, in milliseconds, so that it is not verified for each message: as long as a token that was
-   * revoked may still be taken. Never longer than it is valid. Default 5 min; 30 s for introspection.
+   * How long a verified token is remembered, in milliseconds, so that it is not verified for each message. A token that is revoked
+   * meanwhile is accepted until then. Never longer than the token is valid. Default 5 min; 30 s for introspection.
    */
   readonly remember?: number;
   /** Calls the authorization server. Default: `guardedFetch()`, which may call the host of the issuer, and public addresses. */
@@ -91,7 +92,7 @@ export interface JwtOptions extends TokenOptions {
    * OpenID Connect Discovery).
    */
   readonly keySet?: string | { readonly keys: readonly object[] };
-  /** Algorithms of signatures that are taken. Default: all asymmetric ones. Symmetric ones and `none` never are. */
+  /** The algorithms of signatures that are accepted. Default: all asymmetric ones. Symmetric ones and `none` never are. */
   readonly algorithms?: readonly string[];
   /**
    * The `typ` that tokens must have. Default `at+jwt` (RFC 9068 §4), so that an ID token is never taken for an access token. Many
@@ -146,8 +147,8 @@ export interface TokenHost {
 }
 
 /**
- * Defaults of options. `named`: the addresses that the options name. Their hosts may be called, also in a private network. What these
- * name in turn has to be public: an authorization server must not choose addresses of this network.
+ * Defaults of options. `named`: the addresses that the options name. Their hosts may be called, also in a private network. What the
+ * servers there name in turn has to be public: an authorization server must not choose addresses of this network.
  */
 export function tokenHost(options: Omit<TokenOptions, "audience">, named: readonly (URL | undefined)[]): TokenHost {
   const { clock = systemClock, tolerance = 30_000 } = options;

@@ -4,7 +4,7 @@ import { isFor } from "../guarded.ts";
 import { defineScheme } from "../scheme.ts";
 import type { AuthenticationPlace, Authenticator, ChallengeProblem, ProtectedResource } from "../port.ts";
 import type { Principal, UniversalRequest } from "../../protocol/index.ts";
-import { bindingCheck, dpopAlgorithms, type CheckBinding } from "./binding.ts";
+import { bindingCheck, dpopAlgorithms, type CheckBinding } from "./key-binding.ts";
 import type { TokenHost, TokenOptions } from "./options.ts";
 import {
   audienceOf,

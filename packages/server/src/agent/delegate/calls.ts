@@ -94,15 +94,19 @@ export class DelegateCalls {
   readonly #options: DelegateOptions;
   readonly #signal: AbortSignal;
   readonly #extensions: readonly string[] | undefined;
+  readonly #observed: string | undefined;
 
+  /** `trace`: W3C `traceparent` of what an observer has opened for the delegation. */
   constructor(
     turn: TurnBase,
     client: DelegateClient,
     options: DelegateOptions,
     signal: AbortSignal,
     extensions: readonly string[] | undefined,
+    trace?: string,
   ) {
     this.#extensions = extensions;
+    this.#observed = trace;
     this.client = client;
     this.#turn = turn;
     this.#options = options;
@@ -246,7 +250,7 @@ export class DelegateCalls {
   }
 
   get #trace(): Pick<DelegateCallOptions, "trace"> {
-    const { trace } = this.#turn.call;
+    const trace = this.#observed ?? this.#turn.call.trace;
     return trace === undefined ? {} : { trace };
   }
 

@@ -1,4 +1,4 @@
-import { A2AError, isTerminal, type Message, type Task } from "@parley/a2a/internal/model/index";
+import { A2AError, isTerminal, toA2AError, type Message, type Task } from "@parley/a2a/internal/model/index";
 import {
   type AgentYield,
   type ArtifactEvent,
@@ -8,6 +8,8 @@ import {
   DelegationFailed,
   type Delegations,
   type DelegationWatch,
+  type Observation,
+  observationOf,
   type OpenDelegation,
   type StatusEvent,
   type TurnBase,
@@ -67,18 +69,25 @@ export async function* delegate(
   rows.running.add(key);
   rows.had.add(key);
   let watch: DelegationWatch | undefined;
+  let observed: Observation = {};
   try {
     if (!rows.closed.has(key)) {
-      watch = turn.watchDelegation?.({ card: call.client.card, parts: contentOf(call.message).parts });
+      const { card } = call.client;
+      watch = turn.watchDelegation?.({ card, parts: contentOf(call.message).parts });
+      const about = { name: card.name, url: card.supportedInterfaces[0]?.url };
+      observed = observationOf(turn.observed?.delegation?.(about));
     }
-    return yield* new Delegation(turn, rows, { ...call, watch }, identity, left).run();
+    return yield* new Delegation(turn, rows, { ...call, watch, trace: observed.trace }, identity, left).run();
   } catch (error) {
     watch?.onEnd?.({ error });
     watch = undefined;
+    observed.end?.(rows.asking ? undefined : toA2AError(error));
+    observed = {};
     throw error;
   } finally {
     // Also if the function leaves it, or the turn ends because this task asks the question.
     watch?.onEnd?.({});
+    observed.end?.();
     rows.running.delete(key);
   }
 }
@@ -115,7 +124,7 @@ class Delegation {
     this.#content = contentOf(message);
     this.#agent = nameOf(client);
     this.#signal = AbortSignal.any([turn.signal, left]);
-    this.#calls = new DelegateCalls(turn, client, options, this.#signal, watch?.extensions);
+    this.#calls = new DelegateCalls(turn, client, options, this.#signal, watch?.extensions, call.trace);
   }
 
   get #key(): string {

@@ -31,6 +31,8 @@ export interface DelegateCall {
   readonly message: DelegateMessage;
   readonly options: DelegateOptions;
   readonly watch?: DelegationWatch | undefined;
+  /** W3C `traceparent` of what an observer has opened for it. */
+  readonly trace?: string | undefined;
 }
 
 /** Content of a message, without what the delegation sets. */

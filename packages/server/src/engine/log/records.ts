@@ -24,7 +24,7 @@ import type {
 } from "@parley/a2a/internal/protocol/index";
 import type { Store, TaskKey } from "../../store/index.ts";
 import { agentMistake } from "../shared/mistakes.ts";
-import { storedJson, type StoredJson } from "@parley/a2a/internal/base/stored-json";
+import { storedJson, type StoredJson } from "@parley/a2a/internal/base/json";
 import { updateJson } from "../../store/json.ts";
 
 /** The task, the turn and the call that a record belongs to. */

@@ -3,7 +3,7 @@ import type { AgentMessage, ClosedDelegation, Delegations, OpenDelegation } from
 import { delegatedFeature, deleteRow, delegationFeature, type FeatureEffect } from "../../store/index.ts";
 import type { KeepingTurn } from "./phase.ts";
 import { messageOf } from "./turn-input.ts";
-import { storedJson, type StoredJson } from "@parley/a2a/internal/base/stored-json";
+import { storedJson, type StoredJson } from "@parley/a2a/internal/base/json";
 import { sha256, toHex } from "@parley/a2a/internal/base/bytes";
 
 const openJson = storedJson<OpenDelegation>();

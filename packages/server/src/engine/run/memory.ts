@@ -21,7 +21,7 @@ import {
   waitRow,
   type ScopeName,
 } from "./task-rows.ts";
-import { storedJson } from "@parley/a2a/internal/base/stored-json";
+import { storedJson } from "@parley/a2a/internal/base/json";
 import { sha256, toHex } from "@parley/a2a/internal/base/bytes";
 
 interface RememberingTurn extends KeepingTurn {

@@ -8,9 +8,11 @@ import {
   type AgentEvent,
   type AgentYield,
   type Begun,
+  type Observation,
   type ObservedTurn,
   type TurnAbortKind,
 } from "@parley/a2a/internal/protocol/index";
+import type { ExtensionsOfTurn } from "@parley/a2a/internal/extensions/turn";
 import type { TaskKey, TaskStateEffect } from "../../store/index.ts";
 import type { ContextView } from "../conversations/conversations.ts";
 import { endsSilently, type Loss } from "../log/index.ts";
@@ -149,23 +151,32 @@ export class Run implements HostedRun, PhaseHost, Driven {
   }
 
   #runObserved(begun: Begun, context: ContextView): Promise<void> {
-    const trace = typeof begun === "object" ? begun.trace : undefined;
-    return observe(begun, () => this.#runTurn(context, trace));
+    const observation = typeof begun === "object" ? begun : undefined;
+    return observe(begun, () => this.#runTurn(context, observation));
   }
 
-  /** `trace`: of what an observer has opened for the turn. */
-  #runTurn(context: ContextView, trace?: string): Promise<void> {
-    const turn = this.#turn(context, trace);
+  /** `observation`: what an observer has opened for the turn. */
+  #runTurn(context: ContextView, observation?: Observation): Promise<void> {
+    const turn = this.#turn(context, observation?.trace);
+    const driven = observation?.yielded === undefined ? this : telling(this, observation.yielded);
     const extensions = this.#deps.settings.extensions.turn(turn);
-    if (extensions === undefined) return drive(this.hosted.agent.execute(turn), this, context);
+    if (extensions === undefined) return drive(this.hosted.agent.execute(turn), driven, context);
     this.input.active = extensions;
-    return during(extensions, () => drive(this.hosted.agent.execute(turn), this, context));
+    return this.#runExtended(extensions, turn, driven, context);
+  }
+
+  /** Apart from `#runTurn`, where a closure would cost every message its variables. */
+  #runExtended(extensions: ExtensionsOfTurn, turn: EngineTurn, driven: Driven, context: ContextView): Promise<void> {
+    return during(extensions, () => drive(this.hosted.agent.execute(turn), driven, context));
   }
 
   #observed(): ObservedTurn {
-    const { turn, attempt, call } = this.input;
+    const { turn, attempt, call, principal } = this.input;
+    const { message } = this.input.resumes ?? this.input;
     const { agent, taskId } = this.key;
-    return { agent, taskId, contextId: this.contextId, turn, attempt, trace: call.trace };
+    const { card } = this.hosted;
+    const { contextId } = this;
+    return { agent, taskId, contextId, turn, attempt, trace: call.trace, card, message, principal };
   }
 
   progressed(): void {
@@ -244,6 +255,10 @@ export class Run implements HostedRun, PhaseHost, Driven {
   }
 
   end(loss?: Loss, storeError?: A2AError): void {
+    if (loss === "fenced" || loss === "cutOff") {
+      const { agent, taskId } = this.key;
+      this.#deps.settings.observer?.lease?.({ agent, taskId, contextId: this.contextId, change: "lost" });
+    }
     this.#ended = true;
     this.#loss = loss;
     this.#storeError = storeError;
@@ -292,6 +307,23 @@ export class Run implements HostedRun, PhaseHost, Driven {
 }
 
 const none: readonly (() => void)[] = [];
+
+/** The same run. What the agent yields is told before it is taken. */
+function telling(run: Driven, yielded: NonNullable<Observation["yielded"]>): Driven {
+  return {
+    get phase() {
+      return run.phase;
+    },
+    get storeError() {
+      return run.storeError;
+    },
+    accept(given, context) {
+      yielded(isArray(given) ? given : [given]);
+      return run.accept(given, context);
+    },
+    rest: () => run.rest(),
+  };
+}
 
 function isArray(yielded: AgentYield): yielded is readonly AgentEvent[] {
   return Array.isArray(yielded);

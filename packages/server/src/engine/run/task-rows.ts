@@ -15,7 +15,7 @@ import {
 } from "../../store/index.ts";
 import { keepIn, taskRecord, type StoredCall } from "../log/index.ts";
 import type { Phase } from "./phase.ts";
-import { storedJson, type StoredJson } from "@parley/a2a/internal/base/stored-json";
+import { storedJson, type StoredJson } from "@parley/a2a/internal/base/json";
 
 /* The rows of steps, waits and events: their keys begin with what they belong to. Then those of the queue, and of extensions. */
 

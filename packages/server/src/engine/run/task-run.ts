@@ -108,8 +108,8 @@ export class TaskRun implements Phase {
 
   accept(events: readonly AgentEvent[], context: ContextView): boolean | Promise<boolean> {
     if (this.stopped) return false;
-    const [first, ...others] = events;
-    if (this.#mirrors && others.length === 0 && endsSilently(first)) return this.#acceptEnd(first, context);
+    const [first] = events;
+    if (this.#mirrors && events.length === 1 && endsSilently(first)) return this.#acceptEnd(first, context);
     return this.#take(events, context);
   }
 

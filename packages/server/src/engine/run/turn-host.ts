@@ -1,12 +1,17 @@
 import type { Logger } from "@parley/a2a/internal/base/index";
 import {
+  auditedSubject,
   TurnAborted,
+  turnObserver,
   type AgentEvent,
+  type AuditDetails,
   type AuthorizationInit,
+  type Begun,
   type Delegations,
   type OpenAuthorization,
   type TurnAbortKind,
   type TurnMemory,
+  type TurnObserver,
   type TurnRows,
   type TurnSignal,
 } from "@parley/a2a/internal/protocol/index";
@@ -102,6 +107,26 @@ export class RunHost {
     const { key: task, input } = this.#run;
     const { store, clock } = this.#settings;
     return turnRows(feature, { store, clock, task, turn: seenBy(input).turn, phase: () => this.#run.phase });
+  }
+
+  get observed(): TurnObserver<Begun> | undefined {
+    const { observer } = this.#settings;
+    const { key, contextId } = this.#run;
+    return observer && turnObserver(observer, { agent: key.agent, taskId: key.taskId, contextId });
+  }
+
+  audit(action: string, details: AuditDetails = {}): void {
+    checkAction(action, details);
+    const { audit, clock } = this.#settings;
+    const { key, contextId, input } = this.#run;
+    const subject = auditedSubject({
+      principal: input.principal,
+      taskId: key.taskId,
+      contextId,
+      trace: input.call.trace,
+    });
+    const about = { agent: key.agent, action, ...(Object.keys(details).length > 0 && { details: { ...details } }) };
+    audit?.({ event: "action", outcome: "success", time: clock.now(), ...about, ...subject });
   }
 
   get resumable(): boolean {
@@ -229,4 +254,23 @@ const over: Reason = { kind: "over", text: "The turn is over", cause: undefined 
 
 function errorOf({ kind, text, cause }: Reason): TurnAborted {
   return new TurnAborted(kind, text, { cause });
+}
+
+const [maxDetails, maxDetail, maxAction] = [32, 1024, 256];
+
+/** JavaScript callers can pass anything, and what is recorded has to stay small. */
+function checkAction(action: unknown, details: unknown): void {
+  if (typeof action !== "string" || action === "" || action.length > maxAction)
+    throw agentMistake(`turn.audit(): the action must be a text of 1 to ${maxAction} characters`);
+  if (typeof details !== "object" || details === null || Array.isArray(details))
+    throw agentMistake("turn.audit(): the details must be an object, such as { order: id }");
+  const all = Object.entries(details);
+  if (all.length > maxDetails) throw agentMistake(`turn.audit(): at most ${maxDetails} details are recorded`);
+  for (const [name, value] of all) {
+    const fits = name.length <= maxAction && (typeof value !== "string" || value.length <= maxDetail);
+    if (!fits || !["string", "number", "boolean"].includes(typeof value))
+      throw agentMistake(
+        `turn.audit(): the detail ${JSON.stringify(name.slice(0, 100))} must be a number, a boolean, or a text of at most ${maxDetail} characters`,
+      );
+  }
 }

@@ -16,7 +16,7 @@ import type { ContextView, Conversations, DirectReply } from "../conversations/c
 import { callJson, type StoredCall, type WriterStart } from "../log/index.ts";
 import type { HostedAgent } from "../shared/options.ts";
 import type { LostRange } from "./replay.ts";
-import { storedJson, type StoredJson } from "@parley/a2a/internal/base/stored-json";
+import { storedJson, type StoredJson } from "@parley/a2a/internal/base/json";
 import { messageJson } from "../../store/json.ts";
 
 /* What runs and turns begin with: the message that they answer, and what is left of earlier attempts. */

@@ -10,7 +10,9 @@ import {
 } from "@parley/a2a/internal/model/index";
 import {
   unmet,
+  type AuditDetails,
   type AuthorizationInit,
+  type Begun,
   type DelegatingCall,
   type DelegationWatch,
   type Delegations,
@@ -19,6 +21,7 @@ import {
   type TurnContext,
   type TurnFiles,
   type TurnMemory,
+  type TurnObserver,
   type TurnRows,
   type TurnSignal,
 } from "@parley/a2a/internal/protocol/index";
@@ -127,6 +130,14 @@ export class EngineTurn implements TurnBase {
 
   watchDelegation(call: DelegatingCall): DelegationWatch | undefined {
     return this.#input.active?.delegating(call);
+  }
+
+  get observed(): TurnObserver<Begun> | undefined {
+    return this.#host.observed;
+  }
+
+  audit(action: string, details?: AuditDetails): void {
+    this.#host.audit(action, details);
   }
 
   get resumable(): boolean {

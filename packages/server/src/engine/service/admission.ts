@@ -23,7 +23,7 @@ import { storedPrincipal, type Committer, type LiveLogs, type StoredCall } from 
 import { ChurnMap } from "../shared/collections.ts";
 import { taskNotFound } from "../shared/errors.ts";
 import { replyWindow, type EngineSettings } from "../shared/settings.ts";
-import type { Queue, QueuePlaces, Runs } from "../supervise/index.ts";
+import type { Queue, QueuePlaces, Runs, Standing } from "../supervise/index.ts";
 import type { CheckedAgent } from "./checks.ts";
 
 export interface SendDeps {
@@ -32,7 +32,8 @@ export interface SendDeps {
   readonly liveLogs: LiveLogs;
   readonly budget: ByteBudget;
   readonly runs: Pick<Runs, "enter" | "leave" | "start" | "reserve" | "release" | "stopping" | "beforeStart">;
-  readonly queue: Pick<Queue, "isCrowded" | "freed">;
+  readonly queue: Pick<Queue, "isCrowdedFor" | "freed">;
+  readonly standing: Pick<Standing, "isRead" | "poll">;
   readonly places: Pick<QueuePlaces, "enter" | "putBack">;
   readonly configs: LazyConfigs | undefined;
 }
@@ -41,6 +42,7 @@ export interface SendDeps {
 export interface Attempt {
   /** What is stored with the task or the answer, so that a later retry is recognized. */
   readonly once: OnceEffect;
+  /** Its key, unique among those of all agents and owners. */
   readonly name: string;
   /** What the store knows of the same message. */
   readonly found: OnceRecord | undefined | Promise<OnceRecord | undefined>;
@@ -59,11 +61,11 @@ export interface Send {
   readonly headers: Readonly<Record<string, string>> | undefined;
   /** `undefined` where deduplication is off. */
   readonly attempt: Attempt | undefined;
-  /** What extensions keep with the task of the message, and its webhook. */
+  /** Rows to store with the task: those of extensions, and the webhook that the message asks for. */
   readonly kept: readonly FeatureEffect[];
-  /** Lets the extensions accept the message again, where rows of its task that they have read have changed. */
+  /** Asks the extensions about the message again, because rows of its task have changed since they read them. */
   readonly again?: () => Promise<Send>;
-  /** The id of the task that the message may make, where its files are stored for that. */
+  /** The id for the task that the message may create. Set if its files are stored under that id already. */
   readonly newTaskId?: string;
   /** Its large files that were stored while it was read. */
   readonly incoming?: IncomingFilesByUrl | undefined;
@@ -71,7 +73,7 @@ export interface Send {
   readonly answer?: TakenAnswer | undefined;
 }
 
-/** Where a send has its webhook: what errors name. */
+/** The field of a send that has its webhook, for errors. */
 export const webhookPath = "configuration.taskPushNotificationConfig";
 
 /** The result of a message: the agent answered it directly, or it is in the log of a task. */
@@ -97,7 +99,7 @@ export interface Admission {
   readonly answer: Promise<Accepted>;
 }
 
-/** The configs of webhooks. Rejects if there are none, whatever the card says. */
+/** The configs of webhooks. Rejects if the server has no webhooks, whatever the card says. */
 export async function configsOf({ configs }: Pick<SendDeps, "configs">): Promise<PushConfigs> {
   if (configs === undefined) throw new A2AError("PushNotificationNotSupported");
   return configs();
@@ -114,7 +116,7 @@ export function joined({ task, contextId }: TaskHead, input: number): Accepted {
 
 /**
  * The message with its context. `Object.assign` and no `{ ...message, contextId }`: on Node 20 a literal that spreads first
- * and adds members after costs eight times as much, and row `message` half as much again (docs/decisions/hot-path.md).
+ * and adds members after costs eight times as much, and the benchmark `message` half as much again (docs/decisions/hot-path.md).
  */
 export function inContext(message: Message, contextId: string): Message {
   return Object.assign({}, message, { contextId });
@@ -147,7 +149,7 @@ interface RememberedReply {
   readonly hash: string;
   /** On the monotonic clock. */
   readonly until: number;
-  /** JSON of the message: one object for the garbage collector, where the message is ten (docs/decisions/hot-path.md). */
+  /** JSON of the message: one object for the garbage collector; the message would be ten (docs/decisions/hot-path.md). */
   readonly json: string;
 }
 
@@ -171,9 +173,12 @@ export class Retries {
   }
 
   /**
-   * Begins an attempt to send a message, which later retries join. Where this process knows the answer, or will know it,
-   * the attempt has the `admission` of the earlier one. `active`: the extensions of the call. `files`: those that were stored while it was read. `undefined` where deduplication is off. Throws for other content
-   * under the same key.
+   * Begins an attempt to send a message, which later retries join. If this process knows the answer, or will know it,
+   * the attempt has the `admission` of the earlier one. Throws for other content under the same key.
+   *
+   * @param active - The extensions of the call.
+   * @param files - The files that were stored while the message was read.
+   * @returns `undefined` if deduplication is off.
    */
   begin(
     owner: Owner,

@@ -62,9 +62,10 @@ export class FollowUps {
   /** Tries again when the task changes between the read and the append. */
   async take(first: Send, task: TaskKey): Promise<Accepted> {
     const { store } = this.#deps.settings;
-    const { budget, queue, runs } = this.#deps;
+    const { budget, queue, runs, standing } = this.#deps;
     const wanted = wantedGeneration(first);
     let webhook: AcceptedConfig | undefined;
+    if (!standing.isRead) await standing.poll();
     for (let send = first; ; send = await renewed(send)) {
       const { message } = send.request;
       const head = await store.head(task, task.taskId);
@@ -72,14 +73,14 @@ export class FollowUps {
       checkContext(message, head);
       if (wanted !== undefined && wanted !== head.generation) throw generationMismatch(head, wanted);
       if (isTerminal(head.state)) throw taskIsOver(head);
-      const mayRun = beginsTurn(head) && !queue.isCrowded;
+      const mayRun = beginsTurn(head) && !queue.isCrowdedFor(task.agent);
       const bytes = sizeOf(message) + (mayRun ? head.bytes : 0);
       const whole = inContext(message, head.contextId);
       const kept = await this.#keptFor(send, head);
       webhook ??= await this.#webhookOf(send, task);
       if (!budget.tryTake(task.owner, bytes)) await budget.take(task.owner, bytes);
       // Room is looked at and taken at once: many answers may come together, and each of them waited.
-      const reserved = mayRun && !queue.isCrowded && runs.reserve(task.taskId);
+      const reserved = mayRun && !queue.isCrowdedFor(task.agent) && runs.reserve(task.taskId);
       const next: FollowUp = {
         send: { ...send, kept },
         head,

@@ -102,7 +102,7 @@ export class Sends {
 
   /** Starts a run for a message that has to wait for nothing. `undefined`: this one has to. */
   #startAtOnce(send: Send): Admission | undefined {
-    const { budget, runs, queue, settings } = this.#deps;
+    const { budget, runs, queue, settings, standing } = this.#deps;
     const { request, call, attempt, incoming } = send;
     const { message, configuration } = request;
     if (attempt?.found !== undefined || call.extensions.length > 0) return undefined;
@@ -110,7 +110,7 @@ export class Sends {
     if (incoming !== undefined || this.#hasLarge(message)) return undefined;
     const { owner } = send.owner;
     const bytes = sizeOf(message);
-    if (queue.isCrowded || runs.beforeStart() !== undefined) return undefined;
+    if (!standing.isRead || queue.isCrowdedFor(send.owner.agent) || runs.beforeStart() !== undefined) return undefined;
     let hasEntered = false;
     try {
       runs.enter(owner);
@@ -229,17 +229,18 @@ export class Sends {
   }
 
   async #startOrQueue(send: Send, taskId: string): Promise<Admission> {
-    const { budget, runs, queue } = this.#deps;
-    const { owner } = send.owner;
+    const { budget, runs, queue, standing } = this.#deps;
+    const { agent, owner } = send.owner;
     const bytes = sizeOf(send.request.message);
+    if (!standing.isRead) await standing.poll();
     runs.enter(owner);
     try {
-      if (!queue.isCrowded) {
+      if (!queue.isCrowdedFor(agent)) {
         const joined = runs.beforeStart();
         if (joined !== undefined) await joined;
         await budget.take(owner, bytes);
         // Others may have taken the room meanwhile.
-        if (!queue.isCrowded) return this.#startRun(send, bytes, taskId);
+        if (!queue.isCrowdedFor(agent)) return this.#startRun(send, bytes, taskId);
         budget.give(owner, bytes);
       }
     } catch (error) {

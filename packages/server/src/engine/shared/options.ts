@@ -81,7 +81,7 @@ export interface LeaseOptions {
   readonly maxAttempts?: number;
   /**
    * A task is suspended after so many crashes of the process just after the task was started, the last of which it was alone. No process takes
-   * a suspended task over until `parley db resume` resumes it. Tasks that were lost once are resumed a few at a time, so that in the end one
+   * a suspended task over until `parley ops resume` resumes it. Tasks that were lost once are resumed a few at a time, so that in the end one
    * of them is alone with its crash. Default 2.
    */
   readonly maxDeaths?: number;

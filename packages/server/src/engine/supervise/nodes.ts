@@ -89,6 +89,11 @@ export class Nodes {
     return this.#deps.settings.clock.elapsed() - this.#arrived > this.#patience ? 0 : this.#sent - seen.since;
   }
 
+  /** All that are known, and how long each has been silent. */
+  silences(): ReadonlyMap<string, number> {
+    return new Map(Array.from(this.#seen.keys(), (name) => [name, this.silence(name) ?? 0]));
+  }
+
   /** Whether a process has missed some heartbeats. An unknown one has, once this process has read the others. */
   isSilent(node: string): boolean {
     return (this.silence(node) ?? (this.#arrived === -Infinity ? 0 : Infinity)) > maxMissed * this.#pause;

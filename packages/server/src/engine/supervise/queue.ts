@@ -8,6 +8,7 @@ import type { Outage } from "./outage.ts";
 import { Backoff, Poller } from "./polling.ts";
 import type { QueuePlaces } from "./queue-places.ts";
 import type { Runs } from "./runs.ts";
+import type { Standing } from "./standing.ts";
 import type { Suspects } from "./suspects.ts";
 import type { Takeover } from "./takeover.ts";
 
@@ -23,6 +24,7 @@ interface QueueDeps {
   readonly agents: ReadonlyMap<string, HostedAgent>;
   readonly runs: Pick<Runs, "stopping" | "room">;
   readonly places: QueuePlaces;
+  readonly standing: Pick<Standing, "active" | "isPaused">;
   readonly takeover: Pick<Takeover, "begin">;
   readonly outage: Pick<Outage, "isAway" | "failed">;
   readonly suspects: Pick<Suspects, "isTrial">;
@@ -42,9 +44,10 @@ export class Queue {
     places.entered.on(() => void this.poll());
   }
 
-  /** Whether a message that begins a run has to wait: there is no room, or others came before. */
-  get isCrowded(): boolean {
-    return this.#deps.places.mayWait || this.#deps.runs.room === 0;
+  /** Whether a message that begins a run has to wait: there is no room, others came before, or its agent is paused. */
+  isCrowdedFor(agent: string): boolean {
+    const { places, runs, standing } = this.#deps;
+    return places.mayWait || runs.room === 0 || standing.isPaused(agent);
   }
 
   start(background: boolean): void {
@@ -93,9 +96,14 @@ export class Queue {
   }
 
   async #rows(stuck: ReadonlySet<string>, max: number): Promise<readonly DueFeature[]> {
-    const { agents, settings } = this.#deps;
+    const { agents, settings, standing } = this.#deps;
     const limit = Math.min(max, pageSize) + stuck.size;
-    const query = { feature: queueFeature, agents: [...agents.keys()], now: Number.MAX_SAFE_INTEGER, limit };
+    const query = {
+      feature: queueFeature,
+      agents: standing.active(agents.keys()),
+      now: Number.MAX_SAFE_INTEGER,
+      limit,
+    };
     return (await settings.store.dueFeatures(query)).filter(({ task }) => !stuck.has(nameOf(task)));
   }
 

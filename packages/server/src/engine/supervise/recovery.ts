@@ -13,6 +13,7 @@ import type { LeaseWatch } from "./leases.ts";
 import type { Outage } from "./outage.ts";
 import { Backoff, shuffled } from "./polling.ts";
 import type { Runs } from "./runs.ts";
+import type { Standing } from "./standing.ts";
 import { crashesOf, maxAtOnce, type Starter, type Suspects } from "./suspects.ts";
 import { giveUp, type SuspendingOption, type Takeover } from "./takeover.ts";
 
@@ -29,6 +30,7 @@ interface RecoveryDeps {
   readonly outage: Pick<Outage, "isAway" | "failed">;
   readonly takeover: Pick<Takeover, "resume" | "endAsked" | "suspend">;
   readonly suspects: Suspects;
+  readonly standing: Pick<Standing, "active">;
 }
 
 /**
@@ -89,9 +91,9 @@ export class Recovery {
 
   /** Page by page. `false`: there is no room for more. */
   async #scanFor(wanted: Pick<ClaimQuery, "now" | "holders">): Promise<boolean> {
-    const { settings, agents, leaseWatch, runs, suspects } = this.#deps;
+    const { settings, agents, leaseWatch, runs, suspects, standing } = this.#deps;
     const counts = settings.store.nodes !== undefined;
-    const query = { ...wanted, agents: [...agents.keys()], limit: counts ? largePage : pageSize };
+    const query = { ...wanted, agents: standing.active(agents.keys()), limit: counts ? largePage : pageSize };
     let after: ClaimPosition | undefined;
     do {
       const page = await settings.store.claimable({ ...query, ...(after && { after }) });
@@ -192,7 +194,7 @@ export class Recovery {
 
   /** The process that suspended a task may have died before it could log that. */
   #reportSuspended(): void {
-    const fields = { tasks: this.#suspendedCount, command: "parley db suspended" };
+    const fields = { tasks: this.#suspendedCount, command: "parley ops list --suspended" };
     if (fields.tasks > 0) this.#deps.settings.logger.warn("Suspended tasks wait for an operator", fields);
   }
 

@@ -12,6 +12,7 @@ import { ChurnMap, Emitter } from "../shared/collections.ts";
 import { endOfRun, statusRecord, type StatusInit } from "../log/index.ts";
 import { serverIsStopping, tooManyTasks } from "../shared/errors.ts";
 import { isQueued, Pace, queueKey, Run, waitingRun, type OwnDeps, type RunDeps, type RunInit } from "../run/index.ts";
+import type { Standing } from "./standing.ts";
 import type { Suspects } from "./suspects.ts";
 import { defined } from "@parley/a2a/internal/base/defined";
 import { endsWithin } from "@parley/a2a/internal/base/async";
@@ -27,6 +28,8 @@ interface EndOptions {
   readonly seq?: number;
   /** The task is ended only while this is its run; `null`: while it has none. Default: whatever it is. */
   readonly run?: StoredRun | null;
+  /** What is stored with the end. Default: nothing. */
+  readonly effects?: readonly TaskEffect[];
 }
 
 /** How many tasks are kept that wait for the answer to a question of a delegation. The oldest are forgotten. */
@@ -39,6 +42,7 @@ export class Runs {
   readonly rested: Emitter = new Emitter();
   readonly #deps: OwnDeps;
   readonly #suspects: Pick<Suspects, "join">;
+  readonly #standing: Pick<Standing, "isDraining">;
   readonly #running = new ChurnMap<string, Run>();
   /** Tasks whose run is about to begin, and how often room is taken for each. */
   readonly #reserved = new Map<string, number>();
@@ -49,8 +53,9 @@ export class Runs {
   #suspended: Map<string, readonly (() => void)[]> | undefined;
   #stopping = false;
 
-  constructor(deps: RunDeps, suspects: Pick<Suspects, "join">) {
+  constructor(deps: RunDeps, suspects: Pick<Suspects, "join">, standing: Pick<Standing, "isDraining">) {
     this.#suspects = suspects;
+    this.#standing = standing;
     if (deps.settings.limits.tasksPerCaller !== Infinity) this.#owners = new Map();
     const pace = new Pace(deps.settings.clock);
     this.#deps = { ...deps, pace, onOver: (run: Run) => this.#over(run), onRest: () => this.rested.emit() };
@@ -75,6 +80,7 @@ export class Runs {
 
   /** How many more runs this process has room for. Runs that only wait need none. */
   get room(): number {
+    if (this.#standing.isDraining) return 0;
     const runs = this.#deps.settings.limits.runs - this.#reservations;
     const room = runs - this.#running.size;
     // Few processes are full, so only those look at each run.
@@ -149,7 +155,7 @@ export class Runs {
   /** Ends a task from outside its run, whatever its agent does. `false`: the task had ended before, or was taken over. */
   async endTask(head: TaskHead, status: StatusInit, options: EndOptions): Promise<boolean> {
     const { committer, liveLogs, settings } = this.#deps;
-    const { extensions = [], trace, fence, seq, by, run } = options;
+    const { extensions = [], trace, fence, seq, by, run, effects = [] } = options;
     const { task, contextId, statusTime } = head;
     const { turn = 1, attempt = 1 } = head.run ?? waitingRun(head) ?? {};
     const origin = { taskId: task.taskId, contextId, turn, attempt, extensions, trace };
@@ -159,7 +165,7 @@ export class Runs {
       task,
       ...defined({ fence, expect: seq, run }),
       records: [record],
-      effects: isQueued(head) ? [...endOfRun, leaveQueue] : endOfRun,
+      effects: [...endOfRun, ...(isQueued(head) ? [leaveQueue] : []), ...effects],
     };
     const onOutcome = (stored: AppendOutcome): void => {
       if (!stored.ok) return;

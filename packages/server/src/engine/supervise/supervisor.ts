@@ -14,8 +14,9 @@ import { Outage } from "./outage.ts";
 import { Queue } from "./queue.ts";
 import { QueuePlaces } from "./queue-places.ts";
 import { Recovery } from "./recovery.ts";
-import { RemoteChanges } from "./remote-changes.ts";
+import { freeRuns, queuedRuns } from "../../store/wakeup.ts";
 import { Runs } from "./runs.ts";
+import { Standing } from "./standing.ts";
 import { Suspects } from "./suspects.ts";
 import { Takeover } from "./takeover.ts";
 import { Waker } from "./waker.ts";
@@ -49,6 +50,7 @@ export interface SupervisorDeps {
 
 interface Parts extends Liveness {
   readonly settings: EngineSettings;
+  readonly standing: Standing;
   readonly runs: Runs;
   readonly places: QueuePlaces;
   readonly queue: Queue;
@@ -62,10 +64,11 @@ export function createSupervisor({ liveness, runSettings, ...deps }: SupervisorD
   const { settings, agents, committer, budget, liveLogs } = deps;
   const { outage, nodes, leaseWatch, workLeft } = liveness;
   const suspects = new Suspects(settings.clock);
-  const runs = new Runs({ ...deps, settings: runSettings }, suspects);
+  const standing = new Standing({ settings, outage });
+  const runs = new Runs({ ...deps, settings: runSettings }, suspects, standing);
   const places = new QueuePlaces({ settings, committer, agents });
   const takeover = new Takeover({ settings, committer, agents, runs, budget, places });
-  const starting = { settings, committer, agents, runs, takeover, outage, suspects };
+  const starting = { settings, committer, agents, runs, takeover, outage, suspects, standing };
   const waker = new Waker(starting);
   const queue = new Queue({ ...starting, places });
   const recovery = new Recovery({ ...starting, leaseWatch });
@@ -77,7 +80,18 @@ export function createSupervisor({ liveness, runSettings, ...deps }: SupervisorD
     void waker.poll();
     void queue.poll();
   });
-  return new Supervisor({ ...liveness, settings, runs, places, queue, waker, recovery, maintenance, changes });
+  return new Supervisor({
+    ...liveness,
+    settings,
+    standing,
+    runs,
+    places,
+    queue,
+    waker,
+    recovery,
+    maintenance,
+    changes,
+  });
 }
 
 /** The runs of this process, with the periodic work for them. */
@@ -85,6 +99,7 @@ export class Supervisor {
   readonly runs: Runs;
   readonly queue: Queue;
   readonly places: QueuePlaces;
+  readonly standing: Standing;
   readonly #parts: Parts;
 
   constructor(parts: Parts) {
@@ -92,7 +107,9 @@ export class Supervisor {
     this.runs = parts.runs;
     this.queue = parts.queue;
     this.places = parts.places;
-    const { nodes, outage, runs, queue, waker, maintenance, changes, workLeft } = parts;
+    this.standing = parts.standing;
+    const { nodes, outage, runs, queue, waker, maintenance, changes, workLeft, standing } = parts;
+    standing.changed.on(() => void this.#look());
     outage.back.on(() => {
       maintenance.recoverSoon(true);
       void waker.poll();
@@ -106,6 +123,24 @@ export class Supervisor {
     nodes.cutOff.on(() => loseResumable(runs.all(), outage));
     runs.over.on((run) => this.#over(run));
     runs.rested.on(() => queue.freed());
+  }
+
+  /** Looks for work that may begin now. */
+  async #look(): Promise<void> {
+    const { waker, queue, maintenance } = this.#parts;
+    maintenance.recoverSoon(true);
+    await Promise.all([waker.poll(), queue.poll()]);
+  }
+
+  /** An operator has changed a task, or an order. */
+  async operated(): Promise<void> {
+    await this.standing.poll();
+    void this.#look();
+  }
+
+  /** The processes that are known, and how long each has been silent, in milliseconds. */
+  silences(): ReadonlyMap<string, number> {
+    return this.#parts.nodes.silences();
   }
 
   #over(run: Run): void {
@@ -128,15 +163,21 @@ export class Supervisor {
 
   /** Starts the periodic work, the first of it at once. Without `background` the rest is done when `tick` is called. */
   start(background: boolean): void {
-    const { settings, outage, nodes, changes, maintenance, waker, queue } = this.#parts;
+    const { settings, outage, nodes, changes, maintenance, waker, queue, runs, standing } = this.#parts;
     outage.start(background);
     nodes.start(background);
     changes.start(background);
-    maintenance.start(background);
-    waker.start(background);
-    queue.start(background);
-    // Until then it is not known who lives.
-    if (settings.store.nodes !== undefined) void nodes.beat().then(() => maintenance.recoverSoon());
+    const start = (): void => {
+      if (runs.stopping) return;
+      maintenance.start(background);
+      waker.start(background);
+      queue.start(background);
+      // Until then it is not known who lives.
+      if (settings.store.nodes !== undefined) void nodes.beat().then(() => maintenance.recoverSoon());
+    };
+    // What is paused must not begin before that is known.
+    if (standing.isRead) start();
+    else void standing.start(background).then(start);
   }
 
   /** Does the periodic work that is due, or all of it (`force`). */
@@ -144,6 +185,7 @@ export class Supervisor {
     const { nodes, outage, changes, maintenance, waker, queue } = this.#parts;
     await nodes.beat();
     await outage.poll();
+    await this.standing.poll();
     changes.poll();
     await maintenance.tick(force);
     await waker.poll();
@@ -155,7 +197,7 @@ export class Supervisor {
     const { runs, outage, waker, queue, maintenance, changes } = this.#parts;
     await runs.stop(grace);
     outage.stop();
-    await Promise.all([waker.stop(), queue.stop(), maintenance.stop()]);
+    await Promise.all([waker.stop(), queue.stop(), maintenance.stop(), this.standing.stop()]);
     changes.stop();
   }
 
@@ -176,4 +218,101 @@ function loseResumable(runs: Iterable<Run>, outage: Outage): void {
   });
   outage.cutOff();
   for (const { phase } of left) phase.lose("cutOff");
+}
+
+/** Least time between two comparisons of all runs with the store, in milliseconds. */
+const compareEvery = 1_000;
+
+interface RemoteChangesDeps {
+  readonly settings: Pick<EngineSettings, "store" | "clock" | "logger" | "pollInterval">;
+  readonly liveLogs: LiveLogs;
+  readonly leases: Pick<Leases, "changedElsewhere" | "compare">;
+  readonly queue: Pick<Queue, "changedElsewhere">;
+  readonly maintenance: { recoverSoon(): void };
+  readonly workLeft: Emitter;
+}
+
+/**
+ * What other processes change, as the store tells it: readers read on, a run that has lost its task ends, and tasks in the queue begin
+ * if there is room.
+ */
+class RemoteChanges {
+  readonly #deps: RemoteChangesDeps;
+  readonly #asked = new Map<string, "asked" | "again">();
+  #unwatch: (() => void) | undefined;
+  #clearTimer: () => void = () => {};
+  #comparing = false;
+  /** When all runs were compared last, on the monotonic clock. */
+  #compared = -Infinity;
+  #stopped = false;
+
+  constructor(deps: RemoteChangesDeps) {
+    this.#deps = deps;
+  }
+
+  start(background: boolean): void {
+    const { store } = this.#deps.settings;
+    this.#unwatch = store.watch?.((taskId) => this.#changed(taskId));
+    if (this.#unwatch === undefined && background) this.#pollLater();
+  }
+
+  /** Other processes may have taken tasks over. */
+  compare(): void {
+    void this.#compare();
+  }
+
+  poll(): void {
+    if (this.#unwatch === undefined) this.#deps.liveLogs.notifyRemote();
+  }
+
+  stop(): void {
+    this.#stopped = true;
+    this.#clearTimer();
+    this.#unwatch?.();
+  }
+
+  #pollLater(): void {
+    const { clock, pollInterval } = this.#deps.settings;
+    if (this.#stopped) return;
+    this.poll();
+    this.#clearTimer = clock.after(pollInterval, () => this.#pollLater());
+  }
+
+  #changed(taskId: string | undefined): void {
+    const { liveLogs, queue, maintenance, workLeft } = this.#deps;
+    if (taskId === freeRuns) {
+      maintenance.recoverSoon();
+      return workLeft.emit();
+    }
+    if (taskId === queuedRuns) return queue.changedElsewhere();
+    liveLogs.notifyRemote(taskId);
+    if (taskId !== undefined) return void this.#ask(taskId);
+    // Somebody may have left a run, put a task into the queue, or taken one away.
+    queue.changedElsewhere();
+    void this.#compare();
+  }
+
+  /** One question for each task at a time. */
+  async #ask(taskId: string): Promise<void> {
+    if (this.#asked.has(taskId)) return void this.#asked.set(taskId, "again");
+    do {
+      this.#asked.set(taskId, "asked");
+      await this.#deps.leases.changedElsewhere(taskId);
+    } while (this.#asked.get(taskId) === "again" && !this.#stopped);
+    this.#asked.delete(taskId);
+  }
+
+  async #compare(): Promise<void> {
+    const { settings, leases, maintenance } = this.#deps;
+    const { clock, logger } = settings;
+    if (this.#comparing) return;
+    this.#comparing = true;
+    const wait = this.#compared + compareEvery - clock.elapsed();
+    if (wait > 0) await new Promise<void>((resolve) => (this.#clearTimer = clock.after(wait, resolve)));
+    this.#comparing = false;
+    if (this.#stopped) return;
+    this.#compared = clock.elapsed();
+    maintenance.recoverSoon();
+    await leases.compare().catch((cause: unknown) => logger.debug("Failed to compare runs with the store", { cause }));
+  }
 }

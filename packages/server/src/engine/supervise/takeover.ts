@@ -152,8 +152,9 @@ export class Takeover {
     const stored = await committer.append({ task, fence, expect: seq, run, records: [], effects });
     // Its process was only late, or another one has taken it over.
     if (!stored.ok) return;
-    const command = `parley db resume ${task.taskId}${task.agent === "/" ? "" : ` --agent ${task.agent}`}`;
+    const command = `parley ops resume ${task.taskId}${task.agent === "/" ? "" : ` --agent ${task.agent}`}`;
     const about = taskFields({ ...task, contextId });
+    settings.observer?.lease?.({ agent: task.agent, taskId: task.taskId, contextId, change: "suspended" });
     const sentence = "Task suspended: its process died on every attempt";
     settings.logger.error(sentence, { ...about, deaths: run.deaths ?? 0, option, command });
   }
@@ -208,7 +209,11 @@ export class Takeover {
     };
     // A task without a run waited: its attempts are not a sign of trouble, and there may be thousands in a second.
     if (head.run === undefined) settings.logger.debug("Waiting task resumed", about);
-    else if (next.attempt > 1) settings.logger.info("Task resumed", about);
+    else if (next.attempt > 1) {
+      const { agent, taskId } = head.task;
+      settings.observer?.lease?.({ agent, taskId, contextId: head.contextId, change: "takenOver" });
+      settings.logger.info("Task resumed", about);
+    }
     return run;
   }
 

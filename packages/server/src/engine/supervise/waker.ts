@@ -16,6 +16,7 @@ import { changed, isDueBy, isOver, isWaitOf, seenTurn, waitingRun, type Run, typ
 import type { Outage } from "./outage.ts";
 import { Backoff, Poller, shuffled } from "./polling.ts";
 import type { Runs } from "./runs.ts";
+import type { Standing } from "./standing.ts";
 import type { Suspects } from "./suspects.ts";
 import type { Takeover } from "./takeover.ts";
 import { pause } from "@parley/a2a/internal/base/async";
@@ -42,6 +43,7 @@ interface WakerDeps {
   readonly takeover: Pick<Takeover, "wake">;
   readonly outage: Pick<Outage, "isAway" | "failed">;
   readonly suspects: Pick<Suspects, "isTrial">;
+  readonly standing: Pick<Standing, "active" | "isPaused">;
 }
 
 type Settled = "changed" | "same" | "failed" | "noRoom";
@@ -201,15 +203,16 @@ export class Waker {
   }
 
   #due(query: Pick<FeatureQuery, "now" | "limit" | "after">): Promise<readonly DueFeature[]> {
-    const { agents, settings } = this.#deps;
-    return settings.store.dueFeatures({ feature: waitFeature, agents: [...agents.keys()], ...query });
+    const { agents, settings, standing } = this.#deps;
+    return settings.store.dueFeatures({ feature: waitFeature, agents: standing.active(agents.keys()), ...query });
   }
 
   async #settle(head: TaskHead): Promise<Settled> {
     const { agents, settings, takeover } = this.#deps;
     const { task, state } = head;
     const hosted = agents.get(task.agent);
-    if (hosted === undefined) return "same";
+    // Its rows stay due until the agent is resumed.
+    if (hosted === undefined || this.#deps.standing.isPaused(task.agent)) return "same";
     const rows = await settings.store.features(task, task.taskId, waitFeature);
     if (rows.length === 0) return "same";
     if (isTerminal(state))

@@ -1,5 +1,5 @@
 import type { TaskState } from "@parley/a2a/internal/model/index";
-import type { ListQuery } from "../port.ts";
+import type { ListQuery, OperatorQuery } from "../port.ts";
 
 /** Maximum items of a chunk. Inserting shifts at most this many, and the number of chunks stays small. */
 const chunkSize = 512;
@@ -75,6 +75,20 @@ export class SortedList<Key, Item extends Key> {
     return found;
   }
 
+  /** The last `limit` items before `key`, in order. */
+  before(key: Key, limit: number): Item[] {
+    const { chunk: at, index } = this.#find(key);
+    const found: Item[][] = [];
+    let missing = limit;
+    for (let chunk = at; chunk >= 0 && missing > 0; chunk -= 1) {
+      const items = this.#chunks[chunk] ?? [];
+      const own = chunk === at ? items.slice(Math.max(0, index - missing), index) : items.slice(-missing);
+      found.push(own);
+      missing -= own.length;
+    }
+    return found.reverse().flat();
+  }
+
   /** The last `limit` items, in order. */
   last(limit: number): Item[] {
     const found: Item[][] = [];
@@ -122,6 +136,14 @@ export interface Place {
 /** Which items make a page. `after`: the position of the last item of the page before. */
 type PageQuery = Pick<ListQuery, "state" | "since" | "limit"> & { readonly after?: Place | undefined };
 
+/** The part of the query of an operator that an index answers. `after`: the last item of the page before. */
+export type StretchQuery = Omit<OperatorQuery, "agent" | "owner">;
+
+/** The later of two places, in an order. */
+function later(one: Place, other: Place | undefined, order: (a: Place, b: Place) => number): Place {
+  return other === undefined || order(one, other) > 0 ? one : other;
+}
+
 interface Listed extends Place {
   readonly state: TaskState;
 }
@@ -132,7 +154,7 @@ interface StateList<Item extends Listed> {
 }
 
 /** Newest status first, then newest task first. */
-function newestFirst(a: Place, b: Place): number {
+export function newestFirst(a: Place, b: Place): number {
   return b.statusTime - a.statusTime || b.number - a.number;
 }
 
@@ -167,10 +189,29 @@ export class TaskIndex<Item extends Listed> {
       .slice(0, limit + 1);
   }
 
+  /** As an operator lists them: of some states, in any order. At most one item more than the limit for each state. */
+  stretch({ states, since = -Infinity, before = Infinity, order, after, limit }: StretchQuery): Item[] {
+    const wanted = this.#states.filter(({ state }) => states?.includes(state) ?? true);
+    const oldestStart = { statusTime: since, number: -1 };
+    const newestStart = { statusTime: before, number: -1 };
+    return wanted
+      .flatMap(({ list }) =>
+        order === "newest"
+          ? list.after(later(newestStart, after, newestFirst), limit + 1)
+          : list.before(later(oldestStart, after, oldestFirst), limit + 1),
+      )
+      .filter(({ statusTime }) => statusTime >= since && statusTime < before);
+  }
+
   count({ state, since }: Pick<ListQuery, "state" | "since">): number {
     const count = (list: SortedList<Place, Item>): number =>
       since === undefined ? list.size : list.rank({ statusTime: since, number: -1 });
     return this.#lists(state).reduce((sum, list) => sum + count(list), 0);
+  }
+
+  /** The number of items of each state that has some. */
+  counts(): Readonly<Partial<Record<TaskState, number>>> {
+    return Object.fromEntries(this.#states.flatMap(({ state, list }) => (list.size > 0 ? [[state, list.size]] : [])));
   }
 
   /** The oldest items that fit, of all states or of some. At most `limit` for each state. */

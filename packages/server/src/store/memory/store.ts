@@ -23,6 +23,7 @@ import {
   type Store,
   type StoredConversation,
   type StoreNotes,
+  type StoreOperators,
   type StrandedRuns,
   type SweepOptions,
   type SweepReport,
@@ -35,6 +36,7 @@ import {
 import { decide, readItems, refuseFeatures, type ReadItem } from "../transition.ts";
 import { deletesBefore, lazyUpkeep } from "../upkeep.ts";
 import { pageOf, type SortedList } from "./lists.ts";
+import { addAct, MemoryOperators } from "./operators.ts";
 import { assemblePage, assembleTask, newestEntries, readRecords } from "./read.ts";
 import type { StoredContext, StoredTask } from "./rows.ts";
 import { MemoryTables } from "./tables.ts";
@@ -57,6 +59,7 @@ class MemoryStore implements Store {
     const { MemoryUpkeep } = await import("./upkeep.ts");
     return new MemoryUpkeep(this.#tables);
   });
+  readonly operators: StoreOperators = new MemoryOperators(() => this.#tables);
   readonly notes: StoreNotes = {
     read: async (keys, now) => {
       const { notes } = this.#tables;
@@ -242,6 +245,7 @@ function applyToTask(tables: MemoryTables, task: StoredTask, effect: TaskEffect)
   else if (effect.effect === "taskState") task.taskState = effect.value ?? undefined;
   else if (effect.effect === "contextState") task.context.state = effect.value ?? undefined;
   else if (effect.effect === "feature") tables.features.apply(task, effect);
+  else if (effect.effect === "act") addAct(tables, effect);
   else if (effect.effect === "once") {
     tables.remember(task.context.owner, task, effect, { taskId, seq: task.head.seq });
   }

@@ -1,5 +1,15 @@
 import { isTerminal, placed } from "@parley/a2a/internal/model/index";
-import type { ContextKey, OnceEffect, OnceRecord, Owner, Scope, StoreNote, StrandedRuns, TaskHead } from "../port.ts";
+import type {
+  ContextKey,
+  OnceEffect,
+  OnceRecord,
+  Owner,
+  Scope,
+  StoredAct,
+  StoreNote,
+  StrandedRuns,
+  TaskHead,
+} from "../port.ts";
 import type { ReadItem } from "../transition.ts";
 import { MemoryFeatures } from "./features.ts";
 import { oldestFirst, SortedList, TaskIndex, type Place } from "./lists.ts";
@@ -56,6 +66,10 @@ export class MemoryTables {
   readonly features: MemoryFeatures = new MemoryFeatures();
   /** What processes tell each other, by key. */
   readonly notes: Map<string, StoreNote> = new Map();
+  /** What operators have ordered, by name. */
+  readonly orders: Map<string, string> = new Map();
+  /** The audit of operators, oldest first. */
+  readonly acts: StoredAct[] = [];
   /** Called with each task that is deleted. */
   onDelete: ((task: StoredTask) => void) | undefined;
   #serial = 0;

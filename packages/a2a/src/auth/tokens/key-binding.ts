@@ -39,8 +39,8 @@ export function bindingCheck({ bound, dpop, clock }: BindingRules): CheckBinding
 }
 
 /**
- * The certificate of the connection has to be that of the token (RFC 8705 §3). It need not be by a known authority: the authorization
- * server has recognized it, and the handshake has proved its key.
+ * The certificate of the connection must be that of the token (RFC 8705 §3). No known authority need have issued it: the
+ * authorization server has recognized it, and the handshake has proved its key.
  */
 function checkCertificate(thumbprint: string, { facts }: UniversalRequest): void {
   const fingerprint = facts?.certificate?.fingerprint;
@@ -54,7 +54,7 @@ function bytesOf(hexadecimal: string): Uint8Array {
   return Uint8Array.from(hexadecimal.match(/../g) ?? [], (pair) => Number.parseInt(pair, 16));
 }
 
-/** Algorithms of proofs that are taken. */
+/** The algorithms of proofs that are accepted. */
 export function dpopAlgorithms(options: DpopOptions | undefined): string[] {
   return checkedAlgorithms("dpop.algorithms", options?.algorithms);
 }
@@ -115,7 +115,8 @@ function isSameTarget(htu: unknown, url: string): boolean {
 function proofMemory(clock: Clock, maxAge: number): (proof: string) => boolean {
   const proofs = new BoundedMap<number>({ bytes: 16 << 20, bytesOf: (proof) => memoryOf(proof) });
   return (proof) => {
-    // By monotonic time: a clock that is set back does not make a proof new. It may be used until it is maxAge old, from maxAge before.
+    // In monotonic time: a clock that is set back does not make a proof new. A proof is valid from `maxAge` before its `iat` until
+    // `maxAge` after it, so that twice `maxAge` from now is enough.
     const until = proofs.get(proof);
     if (until !== undefined && until > clock.elapsed()) return true;
     proofs.set(proof, clock.elapsed() + 2 * maxAge);
@@ -123,19 +124,19 @@ function proofMemory(clock: Clock, maxAge: number): (proof: string) => boolean {
   };
 }
 
-/** How long a nonce is the current one, in milliseconds. It is taken as long again. */
+/** How long a nonce is the current one, in milliseconds. It is accepted for one period more. */
 const period = 5 * 60_000;
 
 /**
- * Nonces for proofs (RFC 9449 §8, §9). They are made from the time and a secret, so that none has to be kept, and processes with the
- * same secret take those of each other.
+ * Nonces for proofs (RFC 9449 §8, §9). They are computed from the time and a secret. So none is stored, and processes with the same
+ * secret accept the nonces of each other.
  */
 class Nonces {
   readonly #secret: Uint8Array<ArrayBuffer>;
   readonly #clock: Clock;
   #key: Promise<WebKey> | undefined;
 
-  /** `secret`: `true` is a random one. */
+  /** `secret`: `true` makes a random one. */
   constructor(secret: true | string, clock: Clock) {
     this.#secret =
       secret === true ? crypto.getRandomValues(new Uint8Array(32)) : new TextEncoder().encode(`dpop nonce ${secret}`);

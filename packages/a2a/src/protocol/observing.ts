@@ -1,0 +1,293 @@
+import { defined } from "../base/defined.ts";
+import { silentLogger, type Logger } from "../base/index.ts";
+import { invalidParams, toA2AError } from "../model/index.ts";
+import { spreadable, type CallTarget, type Interceptor } from "./intercept.ts";
+import {
+  answerOf,
+  callFacts,
+  type CallFacts,
+  type ObservedAgent,
+  type ObservedAnswer,
+  type ObservedStep,
+  type TurnObserver,
+} from "./observed.ts";
+import type { Begun, Ended, Gauges, Observation, ObservedCall, Observer } from "./observer.ts";
+import type { OperationName } from "./operations.ts";
+import { finishing, type CallContext, type HeaderReader, type Principal, type StreamReply } from "./service.ts";
+
+/* How an observer is called, so that it can neither fail nor change what it observes. */
+
+/**
+ * The same observer, with its errors logged, also those of promises that it returns. Absent members stay absent.
+ *
+ * @throws A2AError `InvalidParams` where it is not an object.
+ */
+export function safeObserver(observer: Observer, logger: Logger): Observer {
+  if (typeof observer !== "object")
+    throw invalidParams([{ field: "observer", description: "must be an object, such as { call() {} }" }]);
+  const failed = (cause: unknown): void => logger.error("An observer failed", { cause });
+  const attempt: Attempt = (run) => {
+    try {
+      const result = run();
+      // An async member fits the types. Without a handler its rejection would end the process.
+      if (result instanceof Promise) result.catch(failed);
+      return result;
+    } catch (cause) {
+      failed(cause);
+      return undefined;
+    }
+  };
+  const begins =
+    <T, End extends readonly unknown[]>(begin: (observed: T) => Opening<End>) =>
+    (observed: T): Opened<End> | undefined =>
+      safeObservation(
+        attempt(() => begin.call(observer, observed)),
+        attempt,
+      );
+  const tells =
+    <T>(tell: (observed: T) => void) =>
+    (observed: T): void =>
+      attempt(() => tell.call(observer, observed));
+  const { call, turn, commit, append, request, retry, card, delivery, gauges, step, delegation, lease } = observer;
+  return defined({
+    call: call && begins(call),
+    turn: turn && begins(turn),
+    commit: commit && begins(commit),
+    request: request && begins(request),
+    card: card && begins(card),
+    step: step && begins(step),
+    delegation: delegation && begins(delegation),
+    append: append && tells(append),
+    retry: retry && tells(retry),
+    lease: lease && tells(lease),
+    delivery: delivery && begins(delivery),
+    gauges:
+      gauges &&
+      ((read: Gauges) => {
+        const close = attempt(() => gauges.call(observer, read));
+        return typeof close === "function" ? () => attempt(close) : undefined;
+      }),
+  });
+}
+
+/** Calls code of an observer, and logs what it throws. */
+type Attempt = <T>(run: () => T) => T | undefined;
+
+/** An `Observation`, or one of a delivery. */
+interface Opened<End extends readonly unknown[]> extends Omit<Observation, "end"> {
+  end?(...end: End): void;
+}
+
+type Opening<End extends readonly unknown[]> = ((...end: End) => void) | Opened<End> | undefined | void;
+
+/** The same, so that it can neither fail nor change what it observes. */
+function safeObservation<End extends readonly unknown[]>(
+  begun: Opening<End>,
+  attempt: Attempt,
+): Opened<End> | undefined {
+  if (typeof begun === "function") return { end: (...end) => attempt(() => begun(...end)) };
+  if (typeof begun !== "object" || begun instanceof Promise) return undefined;
+  const { trace, headers } = begun;
+  return {
+    ...(typeof trace === "string" && { trace }),
+    ...(headers && { headers }),
+    ...(begun.run && { run: (work) => runOnce(work, (once) => attempt(() => begun.run?.(once))) }),
+    ...(begun.answered && { answered: (answer) => attempt(() => begun.answered?.(answer)) }),
+    ...(begun.yielded && { yielded: (events) => attempt(() => begun.yielded?.(events)) }),
+    ...(begun.end && { end: (...end) => attempt(() => begun.end?.(...end)) }),
+  };
+}
+
+/** Does the work within `run`, and once, whether `run` calls it never, twice or later. */
+function runOnce<T>(work: () => T, run: (once: () => void) => void): T {
+  let result: (() => T) | undefined;
+  const once = (): (() => T) => (result ??= resultOf(work));
+  run(once);
+  return once()();
+}
+
+function resultOf<T>(work: () => T): () => T {
+  try {
+    const value = work();
+    return () => value;
+  } catch (error) {
+    return () => {
+      throw error;
+    };
+  }
+}
+
+/** Does what is observed within what the observer has opened, and reports its end. */
+export async function observe<T>(begun: Begun, work: () => Promise<T>): Promise<T> {
+  const { run, end } = observationOf(begun);
+  try {
+    const result = await (run ? run(work) : work());
+    end?.();
+    return result;
+  } catch (thrown) {
+    end?.(toA2AError(thrown));
+    throw thrown;
+  }
+}
+
+/** What was opened. */
+export function observationOf(begun: Begun): Observation {
+  return typeof begun === "function" ? { end: begun } : (begun ?? {});
+}
+
+/** An interceptor that reports each call of a service to `begin`. */
+function observing(
+  begin: (operation: OperationName, context: CallContext, request: object, target?: CallTarget) => Begun,
+): Interceptor {
+  return (next, target) => ({
+    call(operation, request, context) {
+      const begun = begin(operation, context, request, target);
+      const { answered } = observationOf(begun);
+      return observe(begun, async () => {
+        const reply = await next.call(operation, request, within(context, begun));
+        answered?.(answerOf(reply.payload, 1));
+        return reply;
+      });
+    },
+    async stream(operation, request, context) {
+      const { end, ...begun } = observationOf(begin(operation, context, request, target));
+      const { answered } = begun;
+      if (end === undefined && answered === undefined)
+        return observe(begun, () => next.stream(operation, request, within(context, begun)));
+      const ended = once(end ?? (() => {}));
+      try {
+        const reply = await observe(begun, () => next.stream(operation, request, within(context, begun)));
+        const batches = finishing(reply.batches, ended);
+        return { ...reply, batches: answered === undefined ? batches : telling(batches, answered) };
+      } catch (thrown) {
+        ended(toA2AError(thrown));
+        throw thrown;
+      }
+    },
+  });
+}
+
+/** The batches of a stream. Each is told when it comes, with what its last event says that is not a chunk of an artifact. */
+function telling(batches: StreamReply["batches"], answered: (answer: ObservedAnswer) => void): StreamReply["batches"] {
+  return {
+    [Symbol.asyncIterator]() {
+      const source = batches[Symbol.asyncIterator]();
+      const leave = source.return?.bind(source);
+      return {
+        async next() {
+          const result = await source.next();
+          if (result.done !== true) {
+            const { length } = result.value;
+            let answer: ObservedAnswer = { events: length };
+            for (const { payload } of result.value) answer = { ...answer, ...answerOf(payload, length) };
+            answered(answer);
+          }
+          return result;
+        },
+        ...(leave !== undefined && { return: () => leave() }),
+      };
+    },
+  };
+}
+
+/** The context of a call, with the trace and the headers of its observation. */
+function within(context: CallContext, begun: Begun): CallContext {
+  const { trace, headers } = observationOf(begun);
+  if (trace === undefined && headers === undefined) return context;
+  const { outgoing } = context;
+  const given = {
+    ...(trace !== undefined && { trace }),
+    ...(headers !== undefined && { outgoing: { ...outgoing, headers: { ...headers, ...outgoing?.headers } } }),
+  };
+  const own = spreadable(context);
+  return own === context ? { ...context, ...given } : Object.assign(own, given);
+}
+
+/** Reports the end of a stream once, though its reader may leave it after the end. */
+function once(ended: Ended): Ended {
+  let over = false;
+  return (error) => {
+    if (!over) ended(error);
+    over = true;
+  };
+}
+
+/** Reports the calls of an agent's service to `observer.call`. `agent`: the agent's id. */
+export function observeCalls(observer: Observer, agent: string, card?: ObservedAgent): Interceptor {
+  return observing((operation, context, request) =>
+    observer.call?.(new CallOfContext(operation, agent, card, context, callFacts(operation, request))),
+  );
+}
+
+/** A class, because of its getter: the address is looked up at the socket, and few observers read it. */
+class CallOfContext implements ObservedCall {
+  readonly operation: OperationName;
+  readonly agent: string;
+  readonly card: ObservedAgent | undefined;
+  readonly principal: Principal;
+  readonly version: string;
+  readonly trace: string | undefined;
+  readonly headers: HeaderReader | undefined;
+  declare readonly taskId?: string;
+  declare readonly contextId?: string;
+  declare readonly messageId?: string;
+  declare readonly referenceTaskIds?: readonly string[];
+  declare readonly tenant?: string;
+  readonly #context: CallContext;
+
+  constructor(
+    operation: OperationName,
+    agent: string,
+    card: ObservedAgent | undefined,
+    context: CallContext,
+    facts: CallFacts,
+  ) {
+    this.operation = operation;
+    this.agent = agent;
+    this.card = card;
+    this.principal = context.principal;
+    this.version = context.version;
+    this.trace = context.trace;
+    this.headers = context.headers;
+    this.#context = context;
+    Object.assign(this, facts);
+  }
+
+  get address(): string | undefined {
+    return this.#context.address;
+  }
+}
+
+/** What the turn of a task tells an observer. `undefined`: nothing. */
+export function turnObserver(
+  { step, delegation }: Observer,
+  about: Omit<ObservedStep, "name">,
+): TurnObserver<Begun> | undefined {
+  if (step === undefined && delegation === undefined) return undefined;
+  return {
+    ...(step !== undefined && { step: (name) => step({ ...about, name }) }),
+    ...(delegation !== undefined && { delegation: (of) => delegation({ ...about, ...of }) }),
+  };
+}
+
+/**
+ * An interceptor for clients: reports each request that goes to the agent, over whatever binding, to `observer.request`. A
+ * repeated request is reported once for each try. Requests for the card are reported by
+ * `connect()` to its `observer`.
+ *
+ * @param logger - Is told of errors of the observer.
+ *
+ * @example
+ * ```ts
+ * const observer: Observer = { request: ({ operation }) => console.log(operation) };
+ * const client = await connect("http://localhost:4000", { interceptors: [observeRequests(observer)] });
+ * ```
+ */
+export function observeRequests(observer: Observer, logger: Logger = silentLogger): Interceptor {
+  const { request } = safeObserver(observer, logger);
+  return observing((operation, { version, trace }, sent, target) => {
+    if (request === undefined) return undefined;
+    const about = { operation, version, trace, card: target?.card, url: target?.chosen().url };
+    return request({ ...callFacts(operation, sent), ...about });
+  });
+}

@@ -1,0 +1,210 @@
+import type { Option } from "commander";
+import type { TaskState } from "@parley/a2a/internal/model/index";
+import {
+  agentUrl,
+  argument,
+  collect,
+  count,
+  json,
+  option,
+  rootAgent,
+  stateOption,
+  timeOption,
+  verbose,
+  type CommandSpec,
+} from "../options.ts";
+
+/* `parley ops` and `parley top`: operators see and change the tasks of all owners. */
+
+const task = argument("<task>", "ID of the task");
+const agentName = argument("<agent>", "agent, by its path or mount ID");
+const nodeName = argument("<node>", "name of the node, from parley ops nodes");
+
+const opsOptions: readonly Option[] = [
+  option("--url <url>", "URL of the operators' API of a server", agentUrl).default("http://127.0.0.1:4000/ops"),
+  option("--token <token>", "bearer token to send"),
+  option("--header <name: value>", "header to send; repeatable", collect),
+  option("--store <path>", "use this SQLite file of a server, and not its API"),
+  option("--database-url <url>", "use this PostgreSQL database, and not the API of a server"),
+  option("--schema <name>", "with --database-url, schema of the tables").default("parley"),
+  json,
+  verbose,
+];
+const reason = option("--reason <text>", "why, for the audit");
+const agent = option("--agent <id>", "agent of the task, by its path or mount ID").default(rootAgent);
+const oneTask: readonly Option[] = [agent, ...opsOptions];
+const actOptions: readonly Option[] = [
+  option("--seq <n>", "only while this is the number of the last record of the task, from parley ops show", count(1)),
+  reason,
+  ...oneTask,
+];
+
+function states(text: string, before: readonly TaskState[] = []): readonly TaskState[] {
+  return [...before, stateOption(text)];
+}
+
+export const ops: CommandSpec = {
+  name: "ops",
+  summary: "See and change the tasks of all owners",
+  description:
+    "For operators: calls the API of a server with the option operators, or works on its database. Each act is stored in an audit.",
+  examples: [
+    "parley ops list --state working --oldest",
+    "parley ops why TASK",
+    "parley ops cancel TASK --reason stuck",
+  ],
+  commands: [
+    {
+      name: "list",
+      summary: "List tasks",
+      description: "Newest status first. --node and --suspended list runs, the oldest lease first.",
+      examples: ["parley ops list", "parley ops list --state working --before 1h", "parley ops list --suspended"],
+      options: [
+        option("--agent <id>", "only this agent, by its path or mount ID"),
+        option("--owner <name>", "only this owner, by its stored name"),
+        option("--state <state>", "only tasks in this state; repeatable", states),
+        option("--node <name>", "only tasks with a run that this node holds"),
+        option("--suspended", "only suspended tasks"),
+        option(
+          "--since <time>",
+          "only tasks last updated at this time or later, or within an age such as 2h",
+          timeOption,
+        ),
+        option("--before <time>", "only tasks last updated before this time, or longer ago than an age", timeOption),
+        option("--oldest", "oldest status first"),
+        option("--limit <n>", "maximum number of tasks", count(1, 500)).default(50),
+        option("--page <cursor>", "continue where the list before ended, with the same filter"),
+        ...opsOptions,
+      ],
+      load: async () => (await import("../ops.ts")).list,
+    },
+    {
+      name: "show",
+      summary: "Show a task",
+      description:
+        "Shows why it waits, its steps, webhooks, newest records and acts of operators. It shows no content.",
+      examples: ["parley ops show TASK", "parley ops show TASK --agent /planner --json"],
+      arguments: [task],
+      options: oneTask,
+      load: async () => (await import("../ops.ts")).show,
+    },
+    {
+      name: "why",
+      summary: "Say why a task waits, and which command helps",
+      examples: ["parley ops why TASK"],
+      arguments: [task],
+      options: oneTask,
+      load: async () => (await import("../ops.ts")).why,
+    },
+    {
+      name: "counts",
+      summary: "Count tasks by agent and state",
+      examples: ["parley ops counts", "parley ops counts --json"],
+      options: opsOptions,
+      load: async () => (await import("../ops.ts")).counts,
+    },
+    {
+      name: "nodes",
+      summary: "List nodes and their runs",
+      examples: ["parley ops nodes"],
+      options: opsOptions,
+      load: async () => (await import("../ops.ts")).nodes,
+    },
+    {
+      name: "audit",
+      summary: "List the acts of operators",
+      description: "Newest first: who did what, when and why, and what was refused.",
+      examples: ["parley ops audit", "parley ops audit --limit 500 --json"],
+      options: [
+        option("--limit <n>", "maximum number of acts", count(1, 500)).default(50),
+        option("--before <n>", "only acts with a lower number", count(1)),
+        ...opsOptions,
+      ],
+      load: async () => (await import("../ops.ts")).audit,
+    },
+    {
+      name: "cancel",
+      summary: "Cancel a task",
+      description: "Cancels it on whatever node it runs.",
+      examples: ["parley ops cancel TASK --reason stuck", "parley ops cancel TASK --seq 7"],
+      arguments: [task],
+      options: actOptions,
+      load: async () => (await import("../ops.ts")).cancel,
+    },
+    {
+      name: "resume",
+      summary: "Resume a suspended or failed task",
+      description:
+        "A suspended task runs again. A failed task cannot change: a new task of its owner continues it, with its last message, its state and the results of its steps.",
+      examples: ["parley ops resume TASK", "parley ops resume TASK --store .parley/parley.db"],
+      arguments: [task],
+      options: actOptions,
+      load: async () => (await import("../ops.ts")).resume,
+    },
+    {
+      name: "retry-step",
+      summary: "Do a step of a task again",
+      description: "Forgets the result of a step of a suspended, waiting or failed task, and resumes the task.",
+      examples: ["parley ops retry-step TASK pay"],
+      arguments: [task, argument("<step>", "name of the step, from parley ops show")],
+      options: actOptions,
+      load: async () => (await import("../ops.ts")).retryStep,
+    },
+    {
+      name: "drop-wait",
+      summary: "End a wait for a time or an event",
+      description: "The wait ends as its timeout does: turn.waitFor() returns undefined.",
+      examples: ["parley ops drop-wait TASK WAIT"],
+      arguments: [task, argument("<wait>", "key of the wait, from parley ops why")],
+      options: actOptions,
+      load: async () => (await import("../ops.ts")).dropWait,
+    },
+    {
+      name: "pause",
+      summary: "Pause an agent on all nodes",
+      description: "No node begins or resumes a turn of it. Messages are accepted, and wait in the queue.",
+      examples: ['parley ops pause / --reason "bad prompt"'],
+      arguments: [agentName],
+      options: [reason, ...opsOptions],
+      load: async () => (await import("../ops.ts")).pause,
+    },
+    {
+      name: "unpause",
+      summary: "End the pause of an agent",
+      examples: ["parley ops unpause /"],
+      arguments: [agentName],
+      options: [reason, ...opsOptions],
+      load: async () => (await import("../ops.ts")).unpause,
+    },
+    {
+      name: "drain",
+      summary: "Drain a node",
+      description: "It begins no turn, and its probe of readiness fails. Turns that run continue.",
+      examples: ['parley ops drain NODE --reason "new kernel"'],
+      arguments: [nodeName],
+      options: [reason, ...opsOptions],
+      load: async () => (await import("../ops.ts")).drain,
+    },
+    {
+      name: "undrain",
+      summary: "Let a node begin turns again",
+      examples: ["parley ops undrain NODE"],
+      arguments: [nodeName],
+      options: [reason, ...opsOptions],
+      load: async () => (await import("../ops.ts")).undrain,
+    },
+  ],
+};
+
+export const top: CommandSpec = {
+  name: "top",
+  summary: "Watch nodes, agents and the queue",
+  description: "On a terminal the view is drawn again in place; elsewhere each view is a line of JSON.",
+  examples: ["parley top", "parley top --once --json"],
+  options: [
+    option("--interval <seconds>", "time between two views", count(1, 3600)).default(2),
+    option("--once", "show one view, and exit"),
+    ...opsOptions,
+  ],
+  load: async () => (await import("../top.ts")).top,
+};

@@ -1,0 +1,388 @@
+import { defined } from "@parley/a2a/internal/base/defined";
+import { jsonLine, line } from "@parley/a2a/internal/base/display";
+import { A2AError, type TaskState } from "@parley/a2a/internal/model/index";
+import type {
+  Act,
+  ActResult,
+  Counts,
+  Explanation,
+  OperatedNode,
+  OperatedTask,
+  Resumed,
+  ShownTask,
+  TaskList,
+} from "@parley/server/internal/operate/port";
+import { callHeaders } from "./connection.ts";
+import { CommandError } from "./errors.ts";
+import type { Io } from "./io.ts";
+import { counted, print, stateName, table } from "./output/text.ts";
+import { openStore, type PlaceOptions } from "./stores.ts";
+
+/* `parley ops`: what operators see and do, at the API of a server or directly on its database. */
+
+/** Options of every command. */
+export interface OpsOptions extends PlaceOptions {
+  readonly url: string;
+  readonly token?: string;
+  readonly header?: readonly string[];
+  readonly json?: boolean;
+}
+
+interface ActOptions extends OpsOptions {
+  readonly agent: string;
+  readonly seq?: number;
+  readonly reason?: string;
+}
+
+type Inputs = Readonly<Record<string, string | number | boolean | readonly string[] | undefined>>;
+
+/** Calls a route, by its name. `undefined`: there is no such task. */
+export type Ask = <Answer>(id: string, inputs?: Inputs) => Promise<Answer | undefined>;
+
+/** Opens the API of a server, or with `--store` and `--database-url` the database itself. */
+export async function asking<T>(io: Io, options: OpsOptions, run: (ask: Ask) => Promise<T>): Promise<T> {
+  const { operatorRoutes } = await import("@parley/server/internal/operate/routes");
+  const routeOf = (id: string) => {
+    const route = operatorRoutes.find((each) => each.id === id);
+    if (route === undefined) throw new Error(`there is no route ${id}`);
+    return route;
+  };
+  if (options.store === undefined && options.databaseUrl === undefined) {
+    const headers = { ...callHeaders(options, io.env), "content-type": "application/json" };
+    return run(async <Answer>(id: string, inputs: Inputs = {}) => {
+      const { method, path } = routeOf(id);
+      return fetched<Answer>(options.url, method, path, { headers, inputs: defined(inputs) });
+    });
+  }
+  const [{ createOperator }, { directHost }, { readInputs }] = await Promise.all([
+    import("@parley/server/internal/operate/operator"),
+    import("@parley/server/internal/operate/direct"),
+    import("@parley/server/internal/operate/routes"),
+  ]);
+  return openStore(io, options, async (store) => {
+    const clock = store.clock ?? { now: () => Date.now() };
+    const operator = createOperator({ store, clock, host: directHost(store, clock) });
+    const by = io.env["USER"] ?? io.env["USERNAME"];
+    return run(async <Answer>(id: string, inputs: Inputs = {}) => {
+      const route = routeOf(id);
+      const texts = Object.entries(defined(inputs)).map(([name, value]) => [
+        name,
+        route.method === "GET" ? String(value) : value,
+      ]);
+      const given = readInputs(route, new Map(texts as [string, unknown][]));
+      const { reason } = inputs;
+      const context = {
+        ...(by !== undefined && by !== "" && { principal: { subject: by } }),
+        ...(typeof reason === "string" && { reason }),
+      };
+      return (await route.run(operator, given, context)) as Answer | undefined;
+    });
+  });
+}
+
+interface Fetching {
+  readonly headers: Readonly<Record<string, string>>;
+  readonly inputs: Inputs;
+}
+
+async function fetched<Answer>(
+  base: string,
+  method: "GET" | "POST",
+  path: string,
+  { headers, inputs }: Fetching,
+): Promise<Answer | undefined> {
+  const url = new URL(base.replace(/\/+$/, "") + path);
+  if (method === "GET") for (const [name, value] of Object.entries(inputs)) url.searchParams.set(name, String(value));
+  const body = method === "POST" ? { body: JSON.stringify(inputs) } : {};
+  let response: Response;
+  try {
+    response = await fetch(url, { method, headers, redirect: "error", ...body });
+  } catch (cause) {
+    const hint = "Start it with the option operators, or pass --url, --store or --database-url";
+    throw new CommandError(`no operators' API at ${base}: the server does not answer. ${hint}`, { cause });
+  }
+  const answer = await jsonOf(response, base);
+  if (response.ok) return answer as Answer;
+  if ("ok" in answer) return answer as Answer;
+  const { error } = answer as { readonly error?: { readonly message?: string } };
+  if (response.status === 404 && error?.message === "There is no such task") return undefined;
+  const text = error?.message ?? `HTTP ${response.status}`;
+  throw new CommandError(`${base} answered ${response.status}: ${line(text)}`);
+}
+
+async function jsonOf(response: Response, base: string): Promise<object> {
+  try {
+    const answer: unknown = await response.json();
+    if (typeof answer === "object" && answer !== null) return answer;
+  } catch {
+    // It is no API of operators.
+  }
+  throw new CommandError(`no operators' API at ${base}: HTTP ${response.status} without JSON. Pass --url`);
+}
+
+interface ListOptions extends OpsOptions {
+  readonly agent?: string;
+  readonly owner?: string;
+  readonly state?: readonly string[];
+  readonly node?: string;
+  readonly suspended?: boolean;
+  readonly since?: string;
+  readonly before?: string;
+  readonly oldest?: boolean;
+  readonly limit: number;
+  readonly page?: string;
+}
+
+/** `parley ops list`. */
+export async function list(io: Io, options: ListOptions): Promise<number> {
+  const { agent, owner, node, suspended, since, before, limit, page: cursor } = options;
+  return asking(io, options, async (ask) => {
+    const order = options.oldest === true ? "oldest" : undefined;
+    const filter = { agent, owner, states: options.state, node, suspended, since, before, order, limit, cursor };
+    const page = await ask<TaskList>("listTasks", filter);
+    const { tasks = [], next } = page ?? {};
+    if (options.json === true) {
+      io.stdout.write(`${jsonLine(page)}\n`);
+      return 0;
+    }
+    if (tasks.length === 0) io.stderr.write("No tasks.\n");
+    else io.stdout.write(table([["TASK", "STATE", "SINCE", "AGENT", "NODE", "OWNER"], ...tasks.map(rowOf)]));
+    if (next !== undefined) io.stderr.write(`More with --page ${next}\n`);
+    return 0;
+  });
+}
+
+function rowOf({ taskId, state, run, statusTime, agent, node = "-", owner }: OperatedTask): readonly string[] {
+  const word = run?.suspended === true ? "suspended" : stateName(state);
+  return [taskId, word, statusTime, agent, node, owner].map((cell) => line(cell));
+}
+
+interface OneOptions extends OpsOptions {
+  readonly agent: string;
+}
+
+/** `parley ops show`. */
+export async function show(io: Io, taskId: string, options: OneOptions): Promise<number> {
+  return asking(io, options, async (ask) => {
+    const shown = found(await ask<ShownTask>("showTask", { agent: options.agent, taskId }), options.agent, taskId);
+    print(io, options, shown, () => shownText(shown));
+    return 0;
+  });
+}
+
+function shownText({ task, waits, steps, webhooks, log, acts }: ShownTask): string {
+  const { run, node = "-" } = task;
+  const facts = [
+    ["task", task.taskId],
+    ["agent", task.agent],
+    ["owner", task.owner],
+    ["context", task.contextId],
+    ["state", `${stateName(task.state)} since ${task.statusTime}`],
+    ["records", `${task.seq} (${task.bytes} bytes)`],
+    ["node", node],
+    ["run", run === undefined ? "-" : `turn ${run.turn}, attempt ${run.attempt}, ${counted(run.deaths, "death")}`],
+  ];
+  const parts = [
+    table(facts.map((row) => row.map((cell) => line(cell)))),
+    waits.map(whyText).join(""),
+    section(
+      "Steps",
+      steps.map(({ name, scope, state }) => [name, scope, state]),
+    ),
+    section(
+      "Webhooks",
+      webhooks.map(({ id, url, state, attempts, problem = "" }) => [id, url, state, `${attempts}`, problem]),
+    ),
+    section(
+      "Log",
+      log.map(({ seq, kind, time, actor, turn, state }) => [
+        `${seq}`,
+        time,
+        actor,
+        `turn ${turn}`,
+        kind,
+        state === undefined ? "" : stateName(state),
+      ]),
+    ),
+    section("Acts", acts.map(actRow)),
+  ];
+  return parts.filter((part) => part !== "").join("\n");
+}
+
+function section(title: string, rows: readonly (readonly string[])[]): string {
+  return rows.length === 0 ? "" : `${title}\n${table(rows.map((row) => row.map((cell) => line(cell))))}`;
+}
+
+function whyText({ text, help }: Explanation): string {
+  return `${line(text)}\n${help === undefined ? "" : `  $ ${line(help)}\n`}`;
+}
+
+/** `parley ops why`. */
+export async function why(io: Io, taskId: string, options: OneOptions): Promise<number> {
+  return asking(io, options, async (ask) => {
+    const answer = await ask<Pick<ShownTask, "task" | "why" | "waits">>("explainTask", {
+      agent: options.agent,
+      taskId,
+    });
+    const shown = found(answer, options.agent, taskId);
+    print(io, options, shown, () => shown.waits.map(whyText).join(""));
+    return 0;
+  });
+}
+
+function found<T>(answer: T | undefined, agent: string, taskId: string): T {
+  if (answer !== undefined) return answer;
+  throw new CommandError(`agent ${agent} has no task ${taskId}. Pass --agent with its path or mount ID`);
+}
+
+/** `parley ops counts`. */
+export async function counts(io: Io, options: OpsOptions): Promise<number> {
+  return asking(io, options, async (ask) => {
+    const all = await ask<Counts>("countTasks");
+    if (all !== undefined) print(io, options, all, () => countsText(all));
+    return 0;
+  });
+}
+
+export function countsText({ agents, queue, runs }: Counts): string {
+  const rows = agents.flatMap(({ agent, states, paused }) =>
+    Object.entries(states).map(([state, count]) => [
+      agent,
+      stateName(state as TaskState),
+      `${count}`,
+      paused ? "paused" : "",
+    ]),
+  );
+  const more = (capped: boolean): string => (capped ? "+" : "");
+  const held = runs.count - runs.free - runs.suspended;
+  return (
+    table([["AGENT", "STATE", "TASKS", ""], ...rows.map((row) => row.map((cell) => line(cell)))]) +
+    `queue: ${queue.count}${more(queue.more)}, oldest ${Math.round(queue.oldestMs / 1000)} s\n` +
+    `runs: ${held}${more(runs.more)} held, ${runs.free} free, ${runs.suspended} suspended\n`
+  );
+}
+
+/** `parley ops nodes`. */
+export async function nodes(io: Io, options: OpsOptions): Promise<number> {
+  return asking(io, options, async (ask) => {
+    const answer = await ask<{ readonly nodes: readonly OperatedNode[] }>("listNodes");
+    if (answer !== undefined) print(io, options, answer, () => nodesText(answer.nodes));
+    return 0;
+  });
+}
+
+export function nodesText(all: readonly OperatedNode[]): string {
+  const rows = all
+    .filter(({ name }) => name !== "")
+    .map(({ name, self, silentMs, draining, runs }) => [
+      line(name),
+      `${runs}`,
+      silentMs === undefined ? "-" : `${silentMs} ms`,
+      [draining ? "drains" : "", self ? "answers" : ""].filter(Boolean).join(", "),
+    ]);
+  return table([["NODE", "RUNS", "SILENT", ""], ...rows]);
+}
+
+interface AuditOptions extends OpsOptions {
+  readonly limit: number;
+  readonly before?: number;
+}
+
+/** `parley ops audit`. */
+export async function audit(io: Io, options: AuditOptions): Promise<number> {
+  const { limit, before } = options;
+  return asking(io, options, async (ask) => {
+    const { acts = [] } = (await ask<{ readonly acts: readonly Act[] }>("listActs", { limit, before })) ?? {};
+    if (acts.length === 0) io.stderr.write("No acts.\n");
+    for (const act of acts) print(io, options, act, line(actRow(act).filter(Boolean).join("  ")));
+    return 0;
+  });
+}
+
+function actRow({
+  number,
+  time,
+  act,
+  outcome,
+  by = "-",
+  agent,
+  taskId,
+  node,
+  name,
+  reason,
+  after,
+}: Act): readonly string[] {
+  const subject = node ?? taskId ?? agent ?? "";
+  return [`${number}`, time, by, act, outcome, subject, name ?? "", after ?? "", reason ?? ""];
+}
+
+type TaskCommand = (io: Io, taskId: string, options: ActOptions, more?: Inputs) => Promise<number>;
+type NameCommand = (io: Io, name: string, options: Omit<ActOptions, "agent">) => Promise<number>;
+
+/** The command that runs a route for an act on a task. */
+function onTask(id: string, done: (task: OperatedTask, continues?: string) => string): TaskCommand {
+  return async (io: Io, taskId: string, options: ActOptions, more: Inputs = {}): Promise<number> => {
+    const { agent, seq, reason } = options;
+    return asking(io, options, async (ask) => {
+      const result = await ask<ActResult<Resumed>>(id, { agent, taskId, seq, reason, ...more });
+      const { task, continues } = succeeded(result, `agent ${agent} has no task ${taskId}`);
+      print(io, options, { task, ...defined({ continues }) }, line(done(task, continues)));
+      return 0;
+    });
+  };
+}
+
+/** The result, or the error of a refused act with what the task is now. */
+function succeeded<Done>(result: ActResult<Done> | undefined, unknown: string): Done {
+  if (result?.ok === true) return result;
+  if (result === undefined) throw new CommandError(unknown);
+  const { message, task } = result;
+  const now = task === undefined ? "" : `. It is now ${stateName(task.state)}, seq ${task.seq}`;
+  throw new CommandError(`${line(message)}${now}`);
+}
+
+/** `parley ops cancel`. */
+export const cancel: TaskCommand = onTask("cancel", () => "Canceled.");
+
+/** `parley ops resume`. */
+export const resume: TaskCommand = onTask("resume", resumed);
+
+function resumed(task: OperatedTask, continues?: string): string {
+  return continues === undefined ? "Resumed." : `Task ${task.taskId} continues task ${continues}.`;
+}
+
+/** `parley ops retry-step`. */
+export async function retryStep(io: Io, taskId: string, step: string, options: ActOptions): Promise<number> {
+  return onTask("retryStep", resumed)(io, taskId, options, { step });
+}
+
+/** `parley ops drop-wait`. */
+export async function dropWait(io: Io, taskId: string, wait: string, options: ActOptions): Promise<number> {
+  return onTask("dropWait", () => "The wait is over.")(io, taskId, options, { wait });
+}
+
+/** The command that runs a route for an act on an agent or a node. */
+function onName(id: string, input: "agent" | "node", done: (name: string) => string): NameCommand {
+  return async (io: Io, name: string, options: Omit<ActOptions, "agent">): Promise<number> =>
+    asking(io, options, async (ask) => {
+      const { reason } = options;
+      const result = await ask<ActResult<object>>(id, { [input]: name, reason });
+      const answer = succeeded(result, `unknown ${input} ${name}`);
+      print(io, options, answer, line(done(name)));
+      return 0;
+    });
+}
+
+export const pause: NameCommand = onName(
+  "pause",
+  "agent",
+  (agent) => `Paused agent ${agent}. Messages wait in the queue.`,
+);
+export const unpause: NameCommand = onName("unpause", "agent", (agent) => `Agent ${agent} begins turns again.`);
+export const drain: NameCommand = onName("drain", "node", (node) => `Node ${node} drains: it begins no turn.`);
+export const undrain: NameCommand = onName("undrain", "node", (node) => `Node ${node} begins turns again.`);
+
+/** Whether an error may go away: the next round of `parley top` shows it, and tries again. */
+export function isPassing(error: unknown): boolean {
+  return error instanceof CommandError || (error instanceof A2AError && error.code === "Unavailable");
+}

@@ -1,0 +1,252 @@
+import { mkdtemp, rm, stat, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { connect } from "@parley/a2a";
+import { defineAgent, type Store } from "@parley/node";
+import { sqliteStore } from "@parley/sql/sqlite";
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
+import { run } from "../src/program.ts";
+import { examples } from "./support/help.ts";
+import { recordedIo } from "./support/io.ts";
+import { startServer } from "./support/server.ts";
+
+/** `parley ops` and `parley top`, at the API of a server and on the file of one (docs/operate.md). */
+
+let folder = "";
+let files = 0;
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), "parley-ops-"));
+});
+afterAll(() => rm(folder, { recursive: true }));
+
+interface Ran {
+  readonly code: number;
+  readonly out: string;
+  readonly err: string;
+}
+
+async function parley(args: readonly string[], env: Record<string, string> = { USER: "ada" }): Promise<Ran> {
+  const { io, out, err } = recordedIo({ env });
+  const code = await run(args, io);
+  return { code, out: out(), err: err() };
+}
+
+const agent = defineAgent({
+  name: "Clerk",
+  description: "Waits for payments.",
+  version: "1.0.0",
+  skills: [],
+  resumable: true,
+  async *onMessage(turn) {
+    yield turn.working("On it");
+    await turn.step("book", () => "booked");
+    if (turn.text === "fail") throw new Error("the printer burns");
+    yield* turn.waitFor("paid");
+    yield turn.completed("Done");
+  },
+});
+
+/** A server with the API of operators, and the command line for it. */
+async function served() {
+  const server = await startServer(agent, { operators: true, pollInterval: 20 });
+  onTestFinished(() => server.close({ grace: 0 }));
+  const client = await connect(server.url);
+  const at = ["--url", `${server.url}/ops`];
+  const ops = (...args: readonly string[]) => parley(["ops", ...args, ...at]);
+  const send = async (text: string): Promise<string> => {
+    const { task } = await client.sendMessage({ message: text, configuration: { returnImmediately: true } });
+    return task?.id ?? "";
+  };
+  return { server, client, at, ops, send };
+}
+
+async function until(condition: () => Promise<boolean>): Promise<void> {
+  for (let tries = 0; !(await condition()); tries += 1) {
+    if (tries > 300) throw new Error("the condition does not hold");
+    await new Promise((resolve) => setTimeout(resolve, 20));
+  }
+}
+
+/** A file that stays open, as that of a running server, with a task that no process takes over any more. */
+async function suspended(taskId: string, of = "/") {
+  const path = join(folder, `${(files += 1)}.db`);
+  const store: Store = await sqliteStore({ path, thread: false });
+  onTestFinished(() => store.close());
+  const state = "TASK_STATE_WORKING";
+  const status = { state, timestamp: new Date(0).toISOString() };
+  const json = JSON.stringify({ id: taskId, contextId: "c", status, history: [] });
+  const record = { kind: "task", state, json, time: 1, actor: "user", turn: 1, attempt: 1 } as const;
+  const effects = [{ effect: "run", run: { turn: 1, attempt: 4, input: 1, deaths: 3, suspended: true } }] as const;
+  const task = { agent: of, owner: "o", taskId };
+  await store.append([{ task, create: { contextId: "c" }, records: [record], effects }]);
+  return { path, store };
+}
+
+describe("parley ops at a server", () => {
+  test("says why a task waits with the command that helps, and that command helps", async () => {
+    const { ops, send, at } = await served();
+    const id = await send("Go");
+    await until(async () => (await ops("why", id)).out.includes("waits for the event"));
+    const { out } = await ops("why", id);
+    expect(out).toMatch(/^The task waits for the event "paid"\n {2}\$ parley ops drop-wait /);
+    const command =
+      /\$ parley (.*)\n/
+        .exec(out)?.[1]
+        ?.split(" ")
+        .map((word) => word.replaceAll("'", "")) ?? [];
+    expect(await parley([...command, ...at])).toMatchObject({ code: 0, out: "The wait is over.\n", err: "" });
+    await until(async () => (await ops("why", id)).out.startsWith("The task is over: completed"));
+    const shown = await ops("show", id);
+    expect(shown.out).toContain("drop-wait");
+    expect(JSON.parse((await ops("show", id, "--json")).out)).toMatchObject({
+      task: { taskId: id },
+      why: { kind: "done" },
+    });
+  });
+
+  test("lists, counts, and names nodes and acts, as text and as JSON", async () => {
+    const { ops, send } = await served();
+    const id = await send("Go");
+    await until(async () => (await ops("why", id)).out.includes("waits for the event"));
+    expect((await ops("list", "--state", "working")).out).toMatch(new RegExp(`^TASK +STATE .*\n${id} +working `));
+    expect(await ops("list", "--state", "failed")).toMatchObject({ code: 0, out: "", err: "No tasks.\n" });
+    expect(JSON.parse((await ops("list", "--json")).out)).toMatchObject({ tasks: [{ taskId: id }] });
+    expect((await ops("counts")).out).toContain("runs: 0 held, 0 free, 0 suspended");
+    expect(JSON.parse((await ops("counts", "--json")).out)).toMatchObject({ states: { TASK_STATE_WORKING: 1 } });
+    expect((await ops("nodes")).out).toMatch(/answers/);
+    const late = await ops("cancel", id, "--seq", "1");
+    expect(late).toMatchObject({ code: 1, out: "" });
+    expect(late.err).toMatch(/The task has changed: its last record is (\d+), not 1\. It is now working, seq \1/);
+    expect(await ops("cancel", id, "--reason", "stuck")).toMatchObject({ code: 0, out: "Canceled.\n" });
+    const audit = (await ops("audit", "--json")).out
+      .trim()
+      .split("\n")
+      .map((line) => JSON.parse(line) as object);
+    expect(audit).toMatchObject([
+      { act: "cancel", outcome: "done", reason: "stuck" },
+      { act: "cancel", outcome: "refused" },
+    ]);
+    expect(await ops("why", "unknown")).toMatchObject({ code: 1, err: expect.stringContaining("no task unknown") });
+  });
+
+  test("pauses an agent, drains a node, retries a step and continues a failed task", async () => {
+    const { ops, send } = await served();
+    const failed = await send("fail");
+    await until(async () => (await ops("why", failed)).out.includes("failed"));
+    const resumed = await ops("resume", failed);
+    expect(resumed.out).toMatch(new RegExp(`^Task .* continues task ${failed}\\.\n$`));
+    expect((await ops("pause", "/", "--reason", "bad prompt")).code).toBe(0);
+    const id = await send("Go");
+    expect((await ops("why", id)).out).toContain("is paused: bad prompt\n  $ parley ops unpause /");
+    expect((await ops("unpause", "/")).code).toBe(0);
+    await until(async () => (await ops("why", id)).out.includes("waits for the event"));
+    expect((await ops("retry-step", id, "book")).code).toBe(0);
+    expect((await ops("retry-step", id, "fly")).code).toBe(1);
+    const { nodes } = JSON.parse((await ops("nodes", "--json")).out) as { nodes: readonly { name: string }[] };
+    const name = nodes[0]?.name ?? "";
+    expect((await ops("drain", name)).code).toBe(0);
+    expect((await ops("nodes")).out).toContain("drains, answers");
+    expect((await ops("undrain", name)).code).toBe(0);
+  });
+
+  test("names what is wrong if there is no API, and wrong options", async () => {
+    const nowhere = await parley(["ops", "counts", "--url", "http://127.0.0.1:1/ops"]);
+    expect(nowhere).toMatchObject({ code: 1, out: "" });
+    expect(nowhere.err).toContain("no operators' API at http://127.0.0.1:1/ops");
+    const server = await startServer(agent);
+    onTestFinished(() => server.close({ grace: 0 }));
+    expect((await parley(["ops", "counts", "--url", `${server.url}/ops`])).code).toBe(1);
+    expect((await parley(["ops", "counts", "--url", "ftp://x"])).code).toBe(2);
+    expect((await parley(["ops", "list", "--limit", "0"])).code).toBe(2);
+  });
+});
+
+describe("parley ops on a file", () => {
+  test("lists and resumes suspended tasks, whose deaths are counted from 0, once", async () => {
+    const { path, store } = await suspended("one");
+    const ops = (...args: readonly string[]) => parley(["ops", ...args, "--store", path]);
+    expect((await ops("list", "--suspended")).out).toMatch(/\none +suspended /);
+    expect((await ops("why", "one")).out).toContain("(3 deaths)\n  $ parley ops resume one\n");
+    expect(await ops("resume", "one")).toMatchObject({ code: 0, out: "Resumed.\n", err: "" });
+    expect((await store.head({ agent: "/" }, "one"))?.run).toEqual({ turn: 1, attempt: 4, input: 1 });
+    expect(await ops("list", "--suspended")).toMatchObject({ out: "", err: "No tasks.\n" });
+    const again = await ops("resume", "one");
+    expect(again.err).toContain("neither suspended nor failed");
+    expect(JSON.parse((await ops("audit", "--json", "--limit", "1")).out)).toMatchObject({
+      by: "ada",
+      outcome: "refused",
+    });
+    expect(await ops("cancel", "one")).toMatchObject({ code: 0 });
+    expect((await store.head({ agent: "/" }, "one"))?.state).toBe("TASK_STATE_CANCELED");
+  });
+
+  test("refuses a task that is unknown or of another agent, and a file that is none", async () => {
+    const { path, store } = await suspended("two", "/planner");
+    const refused = await parley(["ops", "resume", "two", "--store", path]);
+    expect(refused).toMatchObject({ code: 1, out: "", err: expect.stringContaining("Agent / has no task two") });
+    expect((await store.head({ agent: "/planner" }, "two"))?.run?.suspended).toBe(true);
+    const missing = join(folder, "missing.db");
+    const gone = await parley(["ops", "list", "--store", missing]);
+    expect(gone).toMatchObject({ code: 1, out: "", err: expect.stringContaining("missing.db") });
+    await expect(stat(missing)).rejects.toThrow("ENOENT");
+    const text = join(folder, "text.db");
+    await writeFile(text, "This is not a database. ".repeat(100));
+    expect(await parley(["ops", "list", "--store", text])).toMatchObject({ code: 1, out: "" });
+    expect((await parley(["ops", "resume", "--store", path])).code).toBe(2);
+  });
+});
+
+describe("parley top", () => {
+  test("prints one view, as text on a terminal and as a line of JSON elsewhere", async () => {
+    const { at } = await served();
+    const { out } = await parley(["top", "--once", ...at]);
+    expect(JSON.parse(out)).toMatchObject({ counts: { queue: { count: 0 } }, nodes: [{ self: true }] });
+    const { io, out: drawn } = recordedIo({ terminal: true });
+    expect(await run(["top", "--once", ...at], io)).toBe(0);
+    expect(drawn()).toMatch(/^parley top {2}2.*\n\nNODE/);
+    expect(drawn()).not.toContain("\u001b[2J");
+  });
+
+  test("draws the view again until it is interrupted", async () => {
+    const { at } = await served();
+    const { io, out, interrupt } = recordedIo({ terminal: true });
+    const running = run(["top", "--interval", "1", ...at], io);
+    await until(async () => out().split("\u001b[2J").length > 2);
+    interrupt("SIGINT");
+    expect(await running).toBe(0);
+    expect(out()).toMatch(/ended 0\/s/);
+  });
+});
+
+describe("every example of the help runs", () => {
+  const some = examples.filter(({ command }) => /^(?:ops|top)\b/.test(command));
+
+  test.each(some)("$line", async ({ command, line }) => {
+    const { ops, send, at } = await served();
+    const id = await send(/ops (?:resume|show)/.test(line) ? "fail" : "Go");
+    await until(async () => /failed|waits for the event/.test((await ops("why", id)).out));
+    const { task, waits } = JSON.parse((await ops("show", id, "--json")).out) as {
+      readonly task: { readonly seq: number };
+      readonly waits: readonly { readonly wait?: string }[];
+    };
+    const { nodes } = JSON.parse((await ops("nodes", "--json")).out) as { readonly nodes: readonly { name: string }[] };
+    const name = nodes[0]?.name ?? "";
+    if (command.endsWith("unpause")) await ops("pause", "/");
+    if (command.endsWith("undrain")) await ops("drain", name);
+    const { path } = await suspended(id);
+    const isDirect = line.includes("--store");
+    const words = [...line.matchAll(/"([^"]*)"|(\S+)/g)].map(([, ...kinds]) => kinds.join("")).slice(1);
+    const named: Readonly<Record<string, string>> = {
+      TASK: id,
+      WAIT: waits[0]?.wait ?? "",
+      NODE: name,
+      pay: "book",
+      "7": `${task.seq}`,
+      "/planner": "/",
+      ".parley/parley.db": path,
+    };
+    const args = words.map((word) => named[word] ?? word);
+    const once = command === "top" ? ["--once"] : [];
+    expect(await parley([...args, ...(isDirect ? [] : at), ...once])).toMatchObject({ code: 0 });
+  });
+});

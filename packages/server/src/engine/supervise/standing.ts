@@ -1,0 +1,99 @@
+import { orderNames } from "../../store/index.ts";
+import { Emitter } from "../shared/collections.ts";
+import type { EngineSettings } from "../shared/settings.ts";
+import type { Outage } from "./outage.ts";
+import { Poller } from "./polling.ts";
+
+interface StandingDeps {
+  readonly settings: Pick<EngineSettings, "clock" | "lease" | "logger" | "pollInterval" | "store">;
+  readonly outage: Pick<Outage, "failed">;
+}
+
+/**
+ * The standing orders of operators, which every process on the store obeys: paused agents begin and resume no turn anywhere, and a process that
+ * drains begins and resumes none at all. They are read at the start, and every `pollInterval`.
+ */
+export class Standing {
+  /** An order was given or withdrawn. */
+  readonly changed: Emitter = new Emitter();
+  readonly #deps: StandingDeps;
+  readonly #poller: Poller;
+  #orders: ReadonlySet<string> = new Set();
+  #isDraining = false;
+  #isRead = false;
+  #stopped = false;
+
+  constructor(deps: StandingDeps) {
+    this.#deps = deps;
+    const { clock, store } = deps.settings;
+    this.#isRead = store.operators === undefined;
+    this.#poller = new Poller({ clock, work: () => this.#poll(), isOver: () => this.#stopped });
+  }
+
+  /** Whether this process is to begin nothing. */
+  get isDraining(): boolean {
+    return this.#isDraining;
+  }
+
+  /** Whether the orders are known. Until then a message waits for `poll()`. */
+  get isRead(): boolean {
+    return this.#isRead;
+  }
+
+  isPaused(agent: string): boolean {
+    return this.#orders.size > 0 && this.#orders.has(orderNames.pause(agent));
+  }
+
+  /** Those of some agents that are not paused. */
+  active(agents: Iterable<string>): string[] {
+    const all = [...agents];
+    return this.#orders.size === 0 ? all : all.filter((agent) => !this.isPaused(agent));
+  }
+
+  /** Resolves once the orders were read, or could not be. */
+  start(background: boolean): Promise<void> {
+    if (this.#deps.settings.store.operators === undefined) return Promise.resolve();
+    this.#poller.start(background);
+    return this.poll();
+  }
+
+  stop(): Promise<void> {
+    this.#stopped = true;
+    return this.#poller.stop();
+  }
+
+  /** Reads the orders now. Never rejects. */
+  poll(): Promise<void> {
+    return this.#deps.settings.store.operators === undefined ? Promise.resolve() : this.#poller.now();
+  }
+
+  async #poll(): Promise<void> {
+    const { settings, outage } = this.#deps;
+    try {
+      const found = await settings.store.operators?.orders();
+      this.#note(new Set(found?.map(({ name }) => name)));
+    } catch (cause) {
+      if (!this.#stopped && !(await outage.failed(cause))) {
+        settings.logger.error("Failed to read the orders of operators; retrying", { cause });
+      }
+    }
+    this.#isRead = true;
+    if (!this.#stopped) this.#poller.after(settings.pollInterval);
+  }
+
+  #note(orders: ReadonlySet<string>): void {
+    const before = this.#orders;
+    if (orders.size === before.size && [...orders].every((name) => before.has(name))) return;
+    const { lease, logger } = this.#deps.settings;
+    this.#orders = orders;
+    const wasDraining = this.#isDraining;
+    this.#isDraining = orders.has(orderNames.drain(lease.holder));
+    const changes = {
+      given: [...orders].filter((name) => !before.has(name)),
+      withdrawn: [...before].filter((name) => !orders.has(name)),
+    };
+    logger.info("Orders of operators changed", changes);
+    if (this.#isDraining !== wasDraining) logger.warn(this.#isDraining ? "Node drains" : "Node drains no longer", {});
+    this.changed.emit();
+  }
+}

@@ -1,0 +1,164 @@
+import { isTerminal } from "@parley/a2a/internal/model/index";
+import type { OpenDelegation, OpenWait } from "@parley/a2a/internal/protocol/index";
+import type { OperatingHost } from "../engine/shared/operating.ts";
+import { isOver, isQueued, isWaitOf } from "../engine/run/task-rows.ts";
+import { seenTurn, waitingRun } from "../engine/run/turn-input.ts";
+import type { FeatureRow, OrderText, StoredRun, TaskHead } from "../store/index.ts";
+import type { StoredRequest } from "../intask/row.ts";
+import type { Explanation } from "./port.ts";
+import { stepsOf } from "./steps.ts";
+
+/* Why a task waits. */
+
+/** What is known of a task when it is explained. */
+export interface Facts {
+  readonly head: TaskHead;
+  /** Rows of `waitFeature`. */
+  readonly waits: readonly FeatureRow[];
+  /** Rows of `stepFeature`. */
+  readonly steps: readonly FeatureRow[];
+  /** Rows of `delegationFeature`. */
+  readonly delegations: readonly FeatureRow[];
+  /** Rows of `inTaskFeature`. */
+  readonly requests: readonly FeatureRow[];
+  /** Tasks of its agent that come before it in the queue. */
+  readonly ahead: number;
+  readonly more: boolean;
+  /** The pause of its agent. */
+  readonly pause: OrderText | undefined;
+  readonly host: Pick<OperatingHost, "nodes" | "serves" | "silence">;
+  /** In milliseconds since the Unix epoch. */
+  readonly now: number;
+}
+
+/** All that a task waits for, the first reason first. */
+export function explain(facts: Facts): readonly [Explanation, ...Explanation[]] {
+  const { head } = facts;
+  const { state, run } = head;
+  const since = iso(head.statusTime);
+  if (isTerminal(state)) return [{ kind: "done", text: `The task is over: ${short(state)}`, state, since }];
+  if (run !== undefined) return explainRun(facts, run);
+  const held = heldBack(facts);
+  if (isQueued(head)) return [held ?? queued(facts)];
+  const waiting = waitingRun(head);
+  if (waiting !== undefined) {
+    const turn = seenTurn(waiting, head.checkpoint);
+    const open = facts.waits.filter(isWaitOf(turn));
+    const waits = open.flatMap((row) => waitOf(facts, turn, row));
+    const isDue = open.some((row) => isOver(row, facts.now, facts.waits));
+    const [first, ...rest] = isDue && held !== undefined ? [held, ...waits] : waits;
+    if (first !== undefined) return [first, ...rest];
+  }
+  if (state === "TASK_STATE_AUTH_REQUIRED") return [authorization(facts)];
+  if (state === "TASK_STATE_INPUT_REQUIRED") {
+    const help = `parley send --task ${quoted(head.task.taskId)} TEXT (as its owner)`;
+    return [{ kind: "input", text: "The task waits for a message of its user", help, since }];
+  }
+  return [held ?? lost(head)];
+}
+
+function explainRun(facts: Facts, run: StoredRun): readonly [Explanation, ...Explanation[]] {
+  const { head, host, now, steps } = facts;
+  const { holder, leaseUntil = 0 } = head;
+  if (run.suspended === true) {
+    const { deaths = 0 } = run;
+    const text = `The task is suspended: its process died on every attempt (${deaths} deaths)`;
+    return [{ kind: "suspended", text, help: commandFor("resume", head), deaths }];
+  }
+  if (holder === undefined) return [heldBack(facts) ?? lost(head)];
+  const nodes = host.nodes();
+  const silentMs = nodes.size === 0 ? Math.max(0, now - leaseUntil) : (nodes.get(holder) ?? Infinity);
+  if (nodes.size === 0 ? silentMs > 0 : silentMs >= host.silence) {
+    const ms = Number.isFinite(silentMs) ? silentMs : now - head.statusTime;
+    const text = `Node ${holder} has been silent for ${ms} ms; another node takes the task over`;
+    const held = heldBack(facts);
+    const silent = { kind: "nodeSilent", text, node: holder, silentMs: ms } as const;
+    return held === undefined ? [silent] : [held, silent];
+  }
+  const delegations = facts.delegations.map((row) => delegation(head, JSON.parse(row.value) as OpenDelegation));
+  const [first, ...rest] = delegations;
+  if (first !== undefined) return [first, ...rest];
+  if (head.state === "TASK_STATE_AUTH_REQUIRED") return [authorization(facts)];
+  const begun = stepsOf(steps, run.turn).flatMap(({ name, state }) => (state === "begun" ? [name] : []));
+  const doing = begun.length === 0 ? "" : `, in step ${begun.map((name) => JSON.stringify(name)).join(", ")}`;
+  const text = `Node ${holder} executes turn ${run.turn}, attempt ${run.attempt}${doing}`;
+  const since = iso(head.statusTime);
+  return [{ kind: "running", text, help: commandFor("cancel", head), node: holder, since, steps: begun }];
+}
+
+/** Why nobody begins what is due. */
+function heldBack({ head, pause, host }: Facts): Explanation | undefined {
+  const { agent } = head.task;
+  if (pause !== undefined) {
+    const { by, reason } = pause;
+    const why = reason === undefined ? "" : `: ${reason}`;
+    const text = `Agent ${agent} is paused${by === undefined ? "" : ` by ${by}`}${why}`;
+    const help = `parley ops unpause ${quoted(agent)}`;
+    const more = { ...(by !== undefined && { by }), ...(reason !== undefined && { reason }) };
+    return { kind: "agentPaused", text, help, agent, since: iso(pause.time), ...more };
+  }
+  if (host.serves(agent)) return undefined;
+  const text = `This server does not run agent ${agent}; another node has to`;
+  return { kind: "agentNotServed", text, help: "parley ops nodes", agent };
+}
+
+function lost(head: TaskHead): Explanation {
+  return { kind: "lost", text: "No node holds the run; one takes it over", help: commandFor("cancel", head) };
+}
+
+function queued({ head, ahead, more }: Facts): Explanation {
+  const count = more ? `more than ${ahead}` : `${ahead}`;
+  const text = `The task is in the queue for a node with room (limits.runs), behind ${count} tasks of its agent`;
+  return { kind: "queued", text, help: "parley ops nodes", since: iso(head.statusTime), ahead, more };
+}
+
+function waitOf({ head }: Facts, turn: number, { key, value }: FeatureRow): readonly Explanation[] {
+  const { event, until } = JSON.parse(value) as OpenWait;
+  const wait = key.slice(`${turn}.`.length);
+  const help = commandFor("drop-wait", head, wait);
+  const to = until === undefined ? undefined : iso(until);
+  if (event !== undefined) {
+    const text = `The task waits for the event ${JSON.stringify(event)}${to === undefined ? "" : `, until ${to}`}`;
+    return [{ kind: "event", text, help, wait, event, ...(to !== undefined && { until: to }) }];
+  }
+  return to === undefined ? [] : [{ kind: "time", text: `The task waits until ${to}`, help, wait, until: to }];
+}
+
+function delegation(head: TaskHead, { agent, taskId }: OpenDelegation): Explanation {
+  const which = taskId === undefined ? "an answer" : `task ${taskId}`;
+  const text = `The task waits for ${which} of agent ${agent}`;
+  return {
+    kind: "delegation",
+    text,
+    help: commandFor("cancel", head),
+    agent,
+    ...(taskId !== undefined && { taskId }),
+  };
+}
+
+function authorization({ head, requests }: Facts): Explanation {
+  const open = requests.map(({ value }) => JSON.parse(value) as StoredRequest).find(({ state }) => state === "open");
+  const since = iso(head.statusTime);
+  const text = "The task waits for an authorization by its user";
+  const help = commandFor("cancel", head);
+  return { kind: "authorization", text, help, since, ...(open !== undefined && { expires: iso(open.expires) }) };
+}
+
+/** A command of the terminal for a task. */
+export function commandFor(act: string, { task }: Pick<TaskHead, "task">, name?: string): string {
+  const words = [task.taskId, ...(name === undefined ? [] : [name])].map(quoted).join(" ");
+  return `parley ops ${act} ${words}${task.agent === "/" ? "" : ` --agent ${quoted(task.agent)}`}`;
+}
+
+/** A word of a shell. */
+export function quoted(word: string): string {
+  return /^[\w./:@%+=][\w./:@%+=-]*$/.test(word) ? word : `'${word.replaceAll("'", String.raw`'\''`)}'`;
+}
+
+export function iso(time: number): string {
+  return new Date(Math.min(8.64e15, Math.max(-8.64e15, time))).toISOString();
+}
+
+export function short(state: string): string {
+  return state.replace("TASK_STATE_", "").toLowerCase().replace("_", " ");
+}

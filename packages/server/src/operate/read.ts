@@ -1,0 +1,275 @@
+import type { Clock } from "@parley/a2a/internal/base/index";
+import { invalidParams, isTerminal, type TaskState } from "@parley/a2a/internal/model/index";
+import { isQueued, queueKey } from "../engine/run/task-rows.ts";
+import { waitingRun } from "../engine/run/turn-input.ts";
+import type { OperatingHost } from "../engine/shared/operating.ts";
+import { inTaskFeature } from "../intask/row.ts";
+import { pushOperator } from "../push/operator.ts";
+import {
+  delegationFeature,
+  orderNames,
+  queueFeature,
+  stepFeature,
+  waitFeature,
+  type ClaimPosition,
+  type OrderText,
+  type StandingOrder,
+  type Store,
+  type StoreOperators,
+  type TaskHead,
+} from "../store/index.ts";
+import { cursorOf, positionOf } from "./cursor.ts";
+import { explain, iso, type Facts } from "./explain.ts";
+import type { Counts, OperatedNode, PausedAgent, ShownTask, TaskFilter, TaskList } from "./port.ts";
+import { stepsOf } from "./steps.ts";
+import { actOf, subjects, viewOf } from "./views.ts";
+
+/* What an operator reads. */
+
+/** What reading needs. */
+export interface ReadDeps {
+  readonly store: Store;
+  readonly operators: StoreOperators;
+  readonly clock: Pick<Clock, "now">;
+  readonly host: OperatingHost;
+}
+
+/** Tasks of a page: by default, and at most. */
+const [defaultLimit, maxLimit] = [50, 500];
+/** Agents that are counted, and runs that one page of `node` or `suspended` looks at. */
+const [maxAgents, runsPerPage] = [1_000, 500];
+/** How many runs and rows of the queue are counted. */
+const maxCounted = 10_000;
+/** How many tasks before another one in the queue are counted. */
+const maxAhead = 1_000;
+const ever = Number.MAX_SAFE_INTEGER;
+const shownRecords = 50;
+
+export async function listTasks(deps: ReadDeps, filter: TaskFilter): Promise<TaskList> {
+  const { limit = defaultLimit, cursor, node, suspended, ...rest } = filter;
+  if (!Number.isInteger(limit) || limit < 1 || limit > maxLimit) {
+    throw invalidParams([{ field: "limit", description: `must be a whole number from 1 to ${maxLimit}` }]);
+  }
+  const { order = "newest", agent, owner, states, since, before } = rest;
+  const key = JSON.stringify([agent, owner, states, since, before, order, node, suspended]);
+  const position = cursor === undefined ? undefined : positionOf(key, cursor);
+  if (node !== undefined || suspended === true) return listRuns(deps, filter, { key, position, limit });
+  const [statusTime, number] = position ?? [];
+  const after = typeof statusTime === "number" && typeof number === "number" ? { statusTime, number } : undefined;
+  const page = await deps.operators.tasks({
+    order,
+    limit,
+    ...(agent !== undefined && { agent }),
+    ...(owner !== undefined && { owner }),
+    ...(states !== undefined && { states }),
+    ...(since !== undefined && { since }),
+    ...(before !== undefined && { before }),
+    ...(after !== undefined && { after }),
+  });
+  const { next } = page;
+  const tasks = page.heads.map(viewOf);
+  return next === undefined ? { tasks } : { tasks, next: cursorOf(key, [next.statusTime, next.number]) };
+}
+
+interface RunsPage {
+  readonly key: string;
+  readonly position: readonly (number | null)[] | undefined;
+  readonly limit: number;
+}
+
+/** Runs are few, and in an index of their own. A page of them looks at so many, and may find fewer that fit. */
+async function listRuns(deps: ReadDeps, filter: TaskFilter, { key, position, limit }: RunsPage): Promise<TaskList> {
+  const { node, suspended, agent, owner, states, since = -Infinity, before = Infinity } = filter;
+  const agents = agent === undefined ? await agentsOf(deps) : [agent];
+  const [leaseUntil, number] = position ?? [];
+  const after: ClaimPosition | undefined =
+    typeof number === "number" ? { number, ...(typeof leaseUntil === "number" && { leaseUntil }) } : undefined;
+  const page = await deps.store.claimable({
+    now: ever,
+    agents,
+    limit: Math.min(limit, runsPerPage),
+    ...(node !== undefined && { holders: [node] }),
+    ...(after !== undefined && { after }),
+  });
+  const fits = ({ task, state, statusTime, run }: TaskHead): boolean =>
+    (owner === undefined || owner === task.owner) &&
+    (states === undefined || states.includes(state)) &&
+    (suspended !== true || run?.suspended === true) &&
+    statusTime >= since &&
+    statusTime < before;
+  const tasks = page.heads.filter(fits).map(viewOf);
+  const { next } = page;
+  return next === undefined ? { tasks } : { tasks, next: cursorOf(key, [next.leaseUntil ?? null, next.number]) };
+}
+
+async function agentsOf({ operators }: ReadDeps): Promise<readonly string[]> {
+  return (await operators.counts(maxAgents)).map(({ agent }) => agent);
+}
+
+export async function factsOf(deps: ReadDeps, head: TaskHead): Promise<Facts> {
+  const { store, operators, host, clock } = deps;
+  const { task } = head;
+  const now = clock.now();
+  const isOver = isTerminal(head.state);
+  const rowsOf = (feature: string, asked: boolean) =>
+    asked ? store.features(task, task.taskId, feature) : Promise.resolve([]);
+  const [waits, steps, delegations, requests, orders, place] = await Promise.all([
+    rowsOf(waitFeature, waitingRun(head) !== undefined),
+    rowsOf(stepFeature, true),
+    rowsOf(delegationFeature, !isOver),
+    rowsOf(inTaskFeature, !isOver),
+    operators.orders(),
+    isQueued(head) ? aheadOf(deps, head) : { ahead: 0, more: false },
+  ]);
+  const pause = orderText(orders, orderNames.pause(task.agent));
+  return { head, waits, steps, delegations, requests, pause, host, now, ...place };
+}
+
+function orderText(orders: readonly StandingOrder[], name: string): OrderText | undefined {
+  const found = orders.find((order) => order.name === name);
+  return found && (JSON.parse(found.value) as OrderText);
+}
+
+async function aheadOf({ store }: ReadDeps, { task }: TaskHead): Promise<Pick<Facts, "ahead" | "more">> {
+  const own = (await store.features(task, task.taskId, queueFeature)).find(({ key }) => key === queueKey);
+  if (own?.due === undefined) return { ahead: 0, more: false };
+  const query = { feature: queueFeature, agents: [task.agent], now: own.due, limit: maxAhead };
+  const rows = await store.dueFeatures(query);
+  const at = rows.findIndex((row) => row.task.taskId === task.taskId);
+  return { ahead: at < 0 ? rows.length : at, more: at < 0 && rows.length === maxAhead };
+}
+
+export async function showTask(deps: ReadDeps, agent: string, taskId: string): Promise<ShownTask | undefined> {
+  const { store, operators } = deps;
+  const head = await store.head({ agent }, taskId);
+  if (head === undefined) return undefined;
+  const facts = await factsOf(deps, head);
+  const waits = explain(facts);
+  const turn = await turnOf(store, head);
+  const [webhooks, page, acts] = await Promise.all([
+    pushOperator(store).show(agent, taskId),
+    store.read(head.task, taskId, { after: Math.max(head.firstSeq - 1, head.seq - shownRecords), limit: shownRecords }),
+    operators.acts({ subject: subjects.task(agent, taskId), limit: 20 }),
+  ]);
+  return {
+    task: viewOf(head),
+    why: waits[0],
+    waits,
+    steps: stepsOf(facts.steps, turn).map(({ name, scope, state }) => ({
+      name,
+      scope: scope === "task" ? "task" : "turn",
+      state,
+    })),
+    webhooks: webhooks.map(({ configId: id, url, state, delivered, attempts, problem }) => ({
+      id,
+      url,
+      state,
+      delivered,
+      attempts,
+      ...(problem !== undefined && { problem: problem.reason }),
+    })),
+    log: (page?.records ?? []).map(({ seq, kind, time, actor, turn: of, attempt, state }) => ({
+      seq,
+      kind,
+      time: iso(time),
+      actor,
+      turn: of,
+      attempt,
+      ...(state !== undefined && { state }),
+    })),
+    acts: acts.map(actOf),
+  };
+}
+
+/** The turn that works or waits, or the last one. */
+export async function turnOf(store: Pick<Store, "read">, head: TaskHead): Promise<number> {
+  const run = head.run ?? waitingRun(head);
+  if (run !== undefined) return run.turn;
+  const page = await store.read(head.task, head.task.taskId, { after: head.seq - 1, limit: 1 });
+  return page?.records[0]?.turn ?? 1;
+}
+
+export async function countTasks(deps: ReadDeps): Promise<Counts> {
+  const { operators, store, clock } = deps;
+  const [agents, orders] = await Promise.all([operators.counts(maxAgents), operators.orders()]);
+  const states: Partial<Record<TaskState, number>> = {};
+  for (const each of agents) {
+    for (const [state, tasks] of Object.entries(each.states)) {
+      states[state as TaskState] = (states[state as TaskState] ?? 0) + tasks;
+    }
+  }
+  const queued = await store.dueFeatures({ feature: queueFeature, now: ever, limit: maxCounted + 1 });
+  const [first] = queued;
+  const head = first && (await store.head(first.task, first.task.taskId));
+  const runs = { count: 0, suspended: 0, free: 0, more: false };
+  for await (const heads of runPages(deps)) {
+    for (const { run, holder } of heads) {
+      runs.count += 1;
+      if (run?.suspended === true) runs.suspended += 1;
+      else if (holder === undefined) runs.free += 1;
+    }
+    if (runs.count >= maxCounted) {
+      runs.more = true;
+      break;
+    }
+  }
+  return {
+    states,
+    agents: agents.map((each) => ({
+      ...each,
+      paused: orders.some(({ name }) => name === orderNames.pause(each.agent)),
+    })),
+    queue: {
+      count: Math.min(queued.length, maxCounted),
+      more: queued.length > maxCounted,
+      oldestMs: head === undefined ? 0 : Math.max(0, clock.now() - head.statusTime),
+    },
+    runs,
+  };
+}
+
+async function* runPages(deps: ReadDeps): AsyncGenerator<readonly TaskHead[], void, void> {
+  const agents = await agentsOf(deps);
+  for (let after: ClaimPosition | undefined; ;) {
+    const query = { now: ever, agents, limit: runsPerPage, ...(after !== undefined && { after }) };
+    const page = await deps.store.claimable(query);
+    yield page.heads;
+    if (page.next === undefined) return;
+    after = page.next;
+  }
+}
+
+/** The nodes that the store counts, those that hold runs, and those that are to drain. */
+export async function nodesOf(deps: ReadDeps): Promise<readonly OperatedNode[]> {
+  const { operators, host } = deps;
+  const known = host.nodes();
+  const held = new Map<string, number>();
+  let counted = 0;
+  for await (const heads of runPages(deps)) {
+    for (const { holder } of heads) if (holder !== undefined) held.set(holder, (held.get(holder) ?? 0) + 1);
+    counted += heads.length;
+    if (counted >= maxCounted) break;
+  }
+  const drained = new Set((await operators.orders()).map(({ name }) => name));
+  const names = new Set([host.node, ...known.keys(), ...held.keys()]);
+  return [...names].sort().map((name) => {
+    const silentMs = known.get(name);
+    return {
+      name,
+      self: name === host.node,
+      ...(silentMs !== undefined && { silentMs: Math.round(silentMs) }),
+      draining: drained.has(orderNames.drain(name)),
+      runs: held.get(name) ?? 0,
+    };
+  });
+}
+
+export async function pausedAgents({ operators }: Pick<ReadDeps, "operators">): Promise<readonly PausedAgent[]> {
+  const prefix = orderNames.pause("");
+  const orders = (await operators.orders()).filter(({ name }) => name.startsWith(prefix));
+  return orders.map(({ name, value }) => pausedAgent(name.slice(prefix.length), JSON.parse(value) as OrderText));
+}
+
+export function pausedAgent(agent: string, { by, reason, time }: OrderText): PausedAgent {
+  return { agent, since: iso(time), ...(by !== undefined && { by }), ...(reason !== undefined && { reason }) };
+}

@@ -1,0 +1,324 @@
+import { A2AError, invalidParams, type TaskState } from "@parley/a2a/internal/model/index";
+import type { Principal } from "@parley/a2a/internal/protocol/index";
+import type { ActContext, ActName, ActResult, Operator, TaskFilter } from "./port.ts";
+import { actNames, ref, state, type JsonSchema } from "./schemas.ts";
+
+/* The routes of the operators' API, as a table: the HTTP handler, the OpenAPI document and the tests are made of it. */
+
+/** What an input may be. */
+interface Input {
+  readonly type: "string" | "integer" | "boolean" | "time" | "states";
+  readonly description: string;
+  readonly required?: boolean;
+  readonly maximum?: number;
+}
+
+type Inputs = Readonly<Record<string, Input>>;
+/** The inputs of a request, each checked. */
+type Given = Readonly<Record<string, string | number | boolean | readonly string[] | undefined>>;
+
+/** What a request wants, for the decision whether the caller may. */
+export interface OperatorRequest {
+  /** The operator. */
+  readonly principal: Principal;
+  /** An act, or `read`. */
+  readonly act: "read" | ActName;
+  /** The agent that is named. */
+  readonly agent?: string;
+  /** The task that is named. */
+  readonly taskId?: string;
+  /** The node that is named. */
+  readonly node?: string;
+}
+
+export interface OperatorRoute {
+  readonly method: "GET" | "POST";
+  /** Below the path of the API. */
+  readonly path: string;
+  /** Unique name, for generated clients. */
+  readonly id: string;
+  readonly summary: string;
+  readonly act: OperatorRequest["act"];
+  /** Of the query, or members of the body. */
+  readonly inputs: Inputs;
+  /** Name of the schema of the answer. */
+  readonly answer: string;
+  /** `undefined`: 404. */
+  run(operator: Operator, given: Given, context: ActContext): Promise<object | undefined>;
+}
+
+const agent: Input = { type: "string", description: "Agent, by the id of its mount", required: true };
+const onlyAgent: Input = { type: "string", description: "Only tasks of this agent" };
+const taskId: Input = { type: "string", description: "ID of the task", required: true };
+const node: Input = { type: "string", description: "Name of the node", required: true };
+const reason: Input = { type: "string", description: "Why, for the audit", maximum: 1_000 };
+const seq: Input = {
+  type: "integer",
+  description:
+    "Only while this is the number of the last record of the task: else the act is refused with the task as it is now",
+};
+const onTask: Inputs = { agent, taskId, seq, reason };
+
+const textOf = (given: Given, name: string): string => String(given[name]);
+
+function targetOf(given: Given): { agent: string; taskId: string; seq?: number } {
+  const { seq: expected } = given;
+  return {
+    agent: textOf(given, "agent"),
+    taskId: textOf(given, "taskId"),
+    ...(typeof expected === "number" && { seq: expected }),
+  };
+}
+
+function filterOf(given: Given): TaskFilter {
+  const { states, order, ...rest } = given;
+  if (order !== undefined && order !== "oldest" && order !== "newest") {
+    throw invalidParams([{ field: "order", description: "must be oldest or newest" }]);
+  }
+  // The inputs of this route have the names and types of a filter.
+  const filter: { -readonly [Name in keyof TaskFilter]: unknown } = { ...rest };
+  if (states !== undefined) filter.states = states;
+  if (order !== undefined) filter.order = order;
+  return filter as TaskFilter;
+}
+
+function actRoute(
+  act: ActName,
+  summary: string,
+  answer: string,
+  inputs: Inputs,
+  run: (operator: Operator, given: Given, context: ActContext) => Promise<ActResult<object>>,
+): OperatorRoute {
+  const id = act.replaceAll(/-(.)/g, (_dash, letter: string) => letter.toUpperCase());
+  return { method: "POST", path: `/v1/acts/${act}`, id, summary, act, inputs, answer, run };
+}
+
+export const operatorRoutes: readonly OperatorRoute[] = [
+  {
+    method: "GET",
+    path: "/v1/tasks",
+    id: "listTasks",
+    summary: "Lists tasks of all owners, newest status first",
+    act: "read",
+    inputs: {
+      agent: onlyAgent,
+      owner: { type: "string", description: "Only tasks of this owner, by its stored name" },
+      states: { type: "states", description: "Only tasks in one of these states, separated by commas" },
+      node: { type: "string", description: "Only tasks with a run that this node holds" },
+      suspended: { type: "boolean", description: "Only suspended tasks" },
+      since: { type: "time", description: "Only tasks whose status is of this time or later" },
+      before: { type: "time", description: "Only tasks whose status is older" },
+      order: { type: "string", description: "`oldest` or `newest` status first. Default newest" },
+      limit: { type: "integer", description: "Maximum tasks of a page. Default 50", maximum: 500 },
+      cursor: { type: "string", description: "`next` of the page before, with the same filter" },
+    },
+    answer: "TaskList",
+    run: (operator, given) => operator.list(filterOf(given)),
+  },
+  {
+    method: "GET",
+    path: "/v1/task",
+    id: "showTask",
+    summary: "Shows a task: why it waits, its steps, webhooks, newest records and acts",
+    act: "read",
+    inputs: { agent, taskId },
+    answer: "ShownTask",
+    run: (operator, given) => operator.show(textOf(given, "agent"), textOf(given, "taskId")),
+  },
+  {
+    method: "GET",
+    path: "/v1/why",
+    id: "explainTask",
+    summary: "Says why a task waits, and which command helps",
+    act: "read",
+    inputs: { agent, taskId },
+    answer: "Why",
+    async run(operator, given) {
+      const shown = await operator.show(textOf(given, "agent"), textOf(given, "taskId"));
+      return shown && { task: shown.task, why: shown.why, waits: shown.waits };
+    },
+  },
+  {
+    method: "GET",
+    path: "/v1/counts",
+    id: "countTasks",
+    summary: "Counts tasks by agent and state, the queue, and runs",
+    act: "read",
+    inputs: {},
+    answer: "Counts",
+    run: (operator) => operator.counts(),
+  },
+  {
+    method: "GET",
+    path: "/v1/nodes",
+    id: "listNodes",
+    summary: "Lists the nodes, and how many runs each holds",
+    act: "read",
+    inputs: {},
+    answer: "Nodes",
+    run: async (operator) => ({ nodes: await operator.nodes() }),
+  },
+  {
+    method: "GET",
+    path: "/v1/paused",
+    id: "listPaused",
+    summary: "Lists paused agents",
+    act: "read",
+    inputs: {},
+    answer: "Paused",
+    run: async (operator) => ({ agents: await operator.paused() }),
+  },
+  {
+    method: "GET",
+    path: "/v1/acts",
+    id: "listActs",
+    summary: "Lists the audit of acts, newest first",
+    act: "read",
+    inputs: {
+      limit: { type: "integer", description: "Maximum acts. Default 50", maximum: 500 },
+      before: { type: "integer", description: "Only acts with a lower number" },
+    },
+    answer: "Acts",
+    async run(operator, { limit = 50, before }) {
+      const page = { limit: Number(limit), ...(before !== undefined && { before: Number(before) }) };
+      return { acts: await operator.acts(page) };
+    },
+  },
+  actRoute("cancel", "Cancels a task, in whatever process it runs", "TaskActed", onTask, (operator, given, context) =>
+    operator.cancel(targetOf(given), context),
+  ),
+  actRoute(
+    "resume",
+    "Resumes a suspended task, or begins a new task that continues a failed one",
+    "TaskActed",
+    onTask,
+    (operator, given, context) => operator.resume(targetOf(given), context),
+  ),
+  actRoute(
+    "retry-step",
+    "Forgets the result of a step of a suspended, waiting or failed task, and resumes it",
+    "TaskActed",
+    { ...onTask, step: { type: "string", description: "Name of the step", required: true } },
+    (operator, given, context) => operator.retryStep({ ...targetOf(given), step: textOf(given, "step") }, context),
+  ),
+  actRoute(
+    "drop-wait",
+    "Ends a wait for a time or an event as its timeout does",
+    "TaskActed",
+    { ...onTask, wait: { type: "string", description: "Key of the wait, as `why` shows it", required: true } },
+    (operator, given, context) => operator.dropWait({ ...targetOf(given), wait: textOf(given, "wait") }, context),
+  ),
+  actRoute(
+    "pause",
+    "Pauses an agent on all nodes: its new turns wait in the queue",
+    "AgentPaused",
+    { agent, reason },
+    (operator, given, context) => operator.pause(textOf(given, "agent"), context),
+  ),
+  actRoute("unpause", "Ends the pause of an agent", "AgentUnpaused", { agent, reason }, (operator, given, context) =>
+    operator.unpause(textOf(given, "agent"), context),
+  ),
+  actRoute(
+    "drain",
+    "Drains a node: it begins no turn, and its probe of readiness fails",
+    "NodeActed",
+    { node, reason },
+    (operator, given, context) => operator.drain(textOf(given, "node"), context),
+  ),
+  actRoute("undrain", "Lets a node begin turns again", "NodeActed", { node, reason }, (operator, given, context) =>
+    operator.undrain(textOf(given, "node"), context),
+  ),
+];
+
+/** Most characters of a text. */
+const maxText = 4_096;
+
+/** The JSON Schema of an input. */
+export function schemaOf({ type, maximum }: Input): JsonSchema {
+  switch (type) {
+    case "string":
+      return { type: "string", minLength: 1, maxLength: maximum ?? maxText };
+    case "integer":
+      return { type: "integer", minimum: 1, maximum: maximum ?? Number.MAX_SAFE_INTEGER };
+    case "boolean":
+      return { type: "boolean" };
+    case "time":
+      return { type: "string", format: "date-time" };
+    case "states":
+      return { type: "array", items: state, minItems: 1 };
+  }
+}
+
+/** The name of the schema of a refused act. */
+export const refusalOf = (route: OperatorRoute): JsonSchema | undefined =>
+  actNames.includes(route.act) ? ref("Refusal") : undefined;
+
+/**
+ * The inputs of a request, checked. Those of a query are texts.
+ *
+ * @throws A2AError `InvalidParams` with the names of what is wrong.
+ */
+export function readInputs(route: OperatorRoute, values: ReadonlyMap<string, unknown>): Given {
+  const given: Record<string, Given[string]> = {};
+  const fields: { field: string; description: string }[] = [];
+  for (const name of values.keys()) {
+    if (!Object.hasOwn(route.inputs, name)) fields.push({ field: name, description: "is not known" });
+  }
+  for (const [name, input] of Object.entries(route.inputs)) {
+    const value = values.get(name);
+    if (value === undefined || value === null) {
+      if (input.required === true) fields.push({ field: name, description: "is required" });
+      continue;
+    }
+    const read = route.method === "GET" ? readText(input, value) : readJson(input, value);
+    if (typeof read === "object" && "wrong" in read) fields.push({ field: name, description: read.wrong });
+    else given[name] = read;
+  }
+  if (fields.length > 0) throw invalidParams(fields);
+  return given;
+}
+
+type Read = NonNullable<Given[string]> | { readonly wrong: string };
+
+function readText(input: Input, value: unknown): Read {
+  const text = String(value);
+  if (input.type === "integer") return /^\d{1,16}$/.test(text) ? readJson(input, Number(text)) : wholeNumber(input);
+  if (input.type === "boolean")
+    return text === "true" || (text === "false" ? false : { wrong: "must be true or false" });
+  if (input.type === "states") return readJson(input, text.split(","));
+  return readJson(input, text);
+}
+
+function wholeNumber({ maximum = Number.MAX_SAFE_INTEGER }: Input): { readonly wrong: string } {
+  return { wrong: `must be a whole number from 1 to ${maximum}` };
+}
+
+function readJson(input: Input, value: unknown): Read {
+  const { type, maximum } = input;
+  if (type === "integer") {
+    const isRight = Number.isSafeInteger(value) && Number(value) >= 1 && Number(value) <= (maximum ?? Infinity);
+    return isRight ? Number(value) : wholeNumber(input);
+  }
+  if (type === "boolean") return typeof value === "boolean" ? value : { wrong: "must be true or false" };
+  if (type === "states") {
+    const names = state["enum"] as readonly TaskState[];
+    const isRight = Array.isArray(value) && value.every((each) => (names as readonly unknown[]).includes(each));
+    return isRight ? (value as readonly string[]) : { wrong: `must be states such as ${names[0]}` };
+  }
+  if (typeof value !== "string" || value === "") return { wrong: "must be a text" };
+  if (value.length > (maximum ?? maxText)) return { wrong: `must have at most ${maximum ?? maxText} characters` };
+  if (type === "string") return value;
+  const time = /^\d{4}-\d\d-\d\dT/.test(value) ? Date.parse(value) : NaN;
+  return Number.isNaN(time) ? { wrong: "must be a time such as 2026-11-28T20:00:00Z" } : time;
+}
+
+/** What a request with these inputs wants. */
+export function requestOf(route: OperatorRoute, given: Given, principal: Principal): OperatorRequest {
+  const named = (name: "agent" | "taskId" | "node") => (typeof given[name] === "string" ? { [name]: given[name] } : {});
+  return { principal, act: route.act, ...named("agent"), ...named("taskId"), ...named("node") };
+}
+
+/** Throws the error for a path that has no such method. */
+export function methodNotAllowed(): A2AError {
+  return new A2AError("InvalidRequest", "This method is not allowed here");
+}

@@ -1,0 +1,60 @@
+import type { StoredAct, TaskHead } from "../store/index.ts";
+import { iso, short } from "./explain.ts";
+import type { Act, ActName, OperatedTask } from "./port.ts";
+
+/* What is stored, as operators see it. */
+
+export function viewOf({ task, contextId, state, statusTime, seq, bytes, holder, run }: TaskHead): OperatedTask {
+  return {
+    agent: task.agent,
+    owner: task.owner,
+    taskId: task.taskId,
+    contextId,
+    state,
+    statusTime: iso(statusTime),
+    seq,
+    bytes,
+    ...(holder !== undefined && { node: holder }),
+    ...(run !== undefined && {
+      run: {
+        turn: run.turn,
+        attempt: run.attempt,
+        deaths: run.deaths ?? 0,
+        suspended: run.suspended === true,
+      },
+    }),
+  };
+}
+
+/** A task in a few words, for the audit. */
+export function inWords({ state, seq, run }: TaskHead): string {
+  const doing = run === undefined ? "" : run.suspended === true ? ", suspended" : `, turn ${run.turn}`;
+  return `${short(state)}${doing}, seq ${seq}`;
+}
+
+/** What the audit is about. */
+export const subjects: {
+  readonly task: (agent: string, taskId: string) => string;
+  readonly agent: (agent: string) => string;
+  readonly node: (node: string) => string;
+} = {
+  task: (agent, taskId) => `task ${JSON.stringify([agent, taskId])}`,
+  agent: (agent) => `agent ${agent}`,
+  node: (node) => `node ${node}`,
+};
+
+/** An act as it is stored. */
+export type ActText = Omit<Act, "number" | "time">;
+
+export function actOf({ number, time, json }: StoredAct): Act {
+  return { number, time: iso(time), ...(JSON.parse(json) as ActText) };
+}
+
+/** What of an act is stored, and told to the audit of the process. */
+export interface ActAbout {
+  readonly act: ActName;
+  readonly agent?: string;
+  readonly taskId?: string;
+  readonly node?: string;
+  readonly name?: string;
+}

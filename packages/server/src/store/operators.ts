@@ -1,0 +1,174 @@
+import { utf8Length } from "@parley/a2a/internal/base/index";
+import { wellFormed } from "@parley/a2a/internal/base/json-text";
+import type { TaskState } from "@parley/a2a/internal/model/index";
+import type { AuditedAct, TaskHead } from "./append.ts";
+
+/* What operators read of all tasks, what they order, and the audit of their acts. */
+
+/** Which tasks to list. What is absent excludes none. */
+export interface OperatorQuery {
+  /** Only tasks of this agent. */
+  readonly agent?: string;
+  /** Only tasks of this owner, by its stored name. */
+  readonly owner?: string;
+  /** Only tasks in one of these states. */
+  readonly states?: readonly TaskState[];
+  /** Only tasks with a status of this time or later, in milliseconds since the Unix epoch. */
+  readonly since?: number;
+  /** Only tasks with an older status, in milliseconds since the Unix epoch. */
+  readonly before?: number;
+  /** Of the time of the status. Tasks of the same time come in the order of their creation, or in its reverse. */
+  readonly order: "oldest" | "newest";
+  /** Maximum tasks on the page. */
+  readonly limit: number;
+  /** Only tasks after this position: the `next` of the page before. */
+  readonly after?: OperatorPosition;
+}
+
+/** A position in the list of an operator. It does not name a task, so it stays valid when the task that was there changes. */
+export interface OperatorPosition {
+  /** Status time of the last task of the page, in milliseconds since the Unix epoch. */
+  readonly statusTime: number;
+  /** Its number: the store numbers tasks in the order of their creation. */
+  readonly number: number;
+}
+
+/** A page of the list of an operator. */
+export interface OperatorPage {
+  /** The tasks, without checkpoints and states. */
+  readonly heads: readonly TaskHead[];
+  /** Where the next page begins. Absent on the last page. */
+  readonly next?: OperatorPosition;
+}
+
+/** How many tasks an agent has. */
+export interface AgentCounts {
+  /** The agent. */
+  readonly agent: string;
+  /** Tasks by state. States without a task are left out. */
+  readonly states: Readonly<Partial<Record<TaskState, number>>>;
+}
+
+/** What an operator has ordered until it is withdrawn, such as the pause of an agent. */
+export interface StandingOrder {
+  /** 1 to `operatorBounds.name` bytes. */
+  readonly name: string;
+  /** JSON text. At most `operatorBounds.value` bytes. */
+  readonly value: string;
+}
+
+/** An act in the audit. */
+export interface StoredAct extends AuditedAct {
+  /** Rises with each act. */
+  readonly number: number;
+}
+
+/** What an operator changes beside tasks. Everything is stored in one transaction, or nothing. */
+export interface OperatorChange {
+  /** An order to set. `value: null` withdraws it. `if` is the value that it must have before; `null`: there must be none. */
+  readonly order?: {
+    readonly name: string;
+    readonly value: string | null;
+    readonly if: string | null;
+  };
+  /** An act to add to the audit. */
+  readonly act?: AuditedAct;
+}
+
+/** Which acts to read. */
+export interface ActQuery {
+  /** Only acts about this. */
+  readonly subject?: string;
+  /** Only acts with a lower number: the last one of the page before. */
+  readonly before?: number;
+  /** Maximum acts. */
+  readonly limit: number;
+}
+
+/** Limits of what operators store. */
+export const operatorBounds: {
+  /** Bytes of the name of an order, and of the subject of an act. */
+  readonly name: number;
+  /** Bytes of JSON of an order, and of an act. */
+  readonly value: number;
+  /** How many orders there are at most. */
+  readonly orders: number;
+  /** How many acts the audit keeps: the newest ones. */
+  readonly acts: number;
+} = { name: 2_048, value: 32 << 10, orders: 1_000, acts: 100_000 };
+
+/**
+ * What operators read and order. An act that changes a task is stored with it: the effect `act` of `append`. Every method rejects as those of
+ * `Store`.
+ */
+export interface StoreOperators {
+  /** Tasks of all owners. The cost depends on the page, and on the number of agents that are asked for, or that an owner has tasks with. */
+  tasks(query: OperatorQuery): Promise<OperatorPage>;
+  /** The exact number of tasks of each agent by state, from counters: the cost depends on the number of agents. At most `limit`, by name. */
+  counts(limit: number): Promise<readonly AgentCounts[]>;
+  /** All standing orders, by name. */
+  orders(): Promise<readonly StandingOrder[]>;
+  /**
+   * Changes a standing order, and adds to the audit. Resolves to `false`, and stores nothing, if the order is not what it must be, or if there
+   * are as many as there may be.
+   */
+  change(change: OperatorChange): Promise<boolean>;
+  /** Acts of the audit, newest first. */
+  acts(query: ActQuery): Promise<readonly StoredAct[]>;
+}
+
+/** Checks a change before anything is stored, and rounds its time up to whole milliseconds. Throws a `TypeError` for a malformed one. */
+export function readChange({ order, act }: OperatorChange): OperatorChange {
+  if (order !== undefined) {
+    checkName("The name of an order", order.name);
+    if (order.value !== null) checkJson("The value of an order", order.value);
+  }
+  if (act !== undefined) checkAct(act);
+  return {
+    ...(order !== undefined && { order }),
+    ...(act !== undefined && { act: { ...act, time: Math.ceil(act.time) } }),
+  };
+}
+
+/** Throws a `TypeError` for a malformed act. */
+export function checkAct({ subject, json, time }: AuditedAct): void {
+  checkName("The subject of an act", subject);
+  checkJson("An act", json);
+  if (!Number.isSafeInteger(Math.ceil(time))) throw new TypeError("The time of an act must be in milliseconds");
+}
+
+function checkName(what: string, text: string): void {
+  const bytes = typeof text === "string" ? utf8Length(text) : 0;
+  if (bytes > 0 && bytes <= operatorBounds.name) return;
+  throw new TypeError(`${what} must take 1 to ${operatorBounds.name} bytes; got ${bytes}`);
+}
+
+function checkJson(what: string, text: string): void {
+  const isText = typeof text === "string" && wellFormed(text) === text;
+  if (!isText || utf8Length(text) > operatorBounds.value) {
+    throw new TypeError(`${what} must be JSON text of at most ${operatorBounds.value} bytes`);
+  }
+  try {
+    JSON.parse(text);
+  } catch (cause) {
+    throw new TypeError(`${what} must be JSON text`, { cause });
+  }
+}
+
+/** What an order says, as its `value`. */
+export interface OrderText {
+  /** Who gave it. Absent: it is not known. */
+  readonly by?: string;
+  /** Why. Absent: no reason was given. */
+  readonly reason?: string;
+  /** When, in milliseconds since the Unix epoch. */
+  readonly time: number;
+}
+
+/** Names of the orders that servers obey. */
+export const orderNames: {
+  /** No process begins or resumes a turn of an agent. */
+  readonly pause: (agent: string) => string;
+  /** A process begins and resumes no turn. */
+  readonly drain: (node: string) => string;
+} = { pause: (agent) => `pause ${agent}`, drain: (node) => `drain ${node}` };

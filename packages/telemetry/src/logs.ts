@@ -1,0 +1,94 @@
+import { context, isSpanContextValid, trace } from "@opentelemetry/api";
+import type { LogFields, Logger } from "@parley/a2a/internal/base/index";
+import { scope } from "./names.ts";
+
+/** A record of a log, as `@opentelemetry/api-logs` describes it. */
+export interface LogRecord {
+  /** 5 debug, 9 info, 13 warn, 17 error. */
+  readonly severityNumber: number;
+  /** `INFO`. */
+  readonly severityText: string;
+  /** The message. */
+  readonly body: string;
+  /** The fields of the line. Those that are objects are texts. */
+  readonly attributes: Record<string, string | number | boolean>;
+}
+
+/** Where records go: a `LoggerProvider` of `@opentelemetry/api-logs` fits. */
+export interface LogsProvider {
+  /** The logger of a scope. */
+  getLogger(name: string): {
+    /** Takes a record. */
+    emit(record: LogRecord): void;
+  };
+}
+
+const severities = { debug: 5, info: 9, warn: 13, error: 17 } as const;
+type Level = keyof typeof severities;
+
+/**
+ * A logger whose lines name the span that is active: `trace_id`, `span_id` and `trace_flags`, as Loki, Datadog and others join logs with
+ * traces. With a `loggerProvider` each line is also a record of OpenTelemetry.
+ *
+ * @param logger - Writes the lines.
+ *
+ * @example
+ * ```ts
+ * const logger = tracedLogger(standardLogger());
+ * await serve(agent, { logger, observer: telemetry() });
+ * ```
+ */
+export function tracedLogger(
+  logger: Logger,
+  { loggerProvider }: { readonly loggerProvider?: LogsProvider } = {},
+): Logger {
+  const logs = loggerProvider?.getLogger(scope);
+  const write =
+    (level: Level) =>
+    (message: string, fields?: LogFields): void => {
+      const span = trace.getSpanContext(context.active());
+      const ids =
+        span !== undefined && isSpanContextValid(span)
+          ? { trace_id: span.traceId, span_id: span.spanId, trace_flags: span.traceFlags.toString(16).padStart(2, "0") }
+          : undefined;
+      logger[level](message, ids === undefined ? fields : { ...ids, ...fields });
+      emit(logs, level, message, fields);
+    };
+  return { debug: write("debug"), info: write("info"), warn: write("warn"), error: write("error") };
+}
+
+function emit(
+  logs: ReturnType<LogsProvider["getLogger"]> | undefined,
+  level: Level,
+  body: string,
+  fields: LogFields = {},
+): void {
+  if (logs === undefined) return;
+  const attributes = Object.fromEntries(Object.entries(fields).flatMap(([name, value]) => attributesOf(name, value)));
+  try {
+    logs.emit({ severityNumber: severities[level], severityText: level.toUpperCase(), body, attributes });
+  } catch {
+    // The line itself was written. An exporter that fails must not fail what is logged.
+  }
+}
+
+function attributesOf(name: string, value: unknown): readonly (readonly [string, string | number | boolean])[] {
+  if (value === undefined || value === null) return [];
+  if (value instanceof Error) {
+    return [
+      ["exception.type", value.name],
+      ["exception.message", value.message],
+      ...(value.stack === undefined ? [] : [["exception.stacktrace", value.stack] as const]),
+    ];
+  }
+  if (typeof value === "string" || typeof value === "number" || typeof value === "boolean") return [[name, value]];
+  return [[name, textOf(value)]];
+}
+
+function textOf(value: unknown): string {
+  try {
+    return JSON.stringify(value) ?? String(value);
+  } catch {
+    return String(value);
+  }
+}

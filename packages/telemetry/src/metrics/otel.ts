@@ -1,0 +1,63 @@
+import {
+  metrics as api,
+  type BatchObservableCallback,
+  type Counter,
+  type Histogram,
+  type Meter,
+  type MeterProvider,
+  type Observable,
+} from "@opentelemetry/api";
+import { scope } from "../names.ts";
+import { Caps } from "./caps.ts";
+import { read, type Instruments, type Labels, type Metric, type Reading } from "./definitions.ts";
+
+/** The instruments of a meter. They are made with their first value: an SDK may be started later than the agent is made. */
+export function meterInstruments(provider: MeterProvider | undefined): Instruments {
+  const caps = new Caps();
+  let meter: Meter | undefined;
+  const meterOf = (): Meter => (meter ??= (provider ?? api).getMeter(scope));
+  const made = new Map<Metric, Counter | Histogram>();
+  const instrumentOf = (metric: Metric): Counter | Histogram => {
+    const known = made.get(metric);
+    if (known !== undefined) return known;
+    const { name, unit, description, buckets } = metric;
+    const advice = buckets && { advice: { explicitBucketBoundaries: [...buckets] } };
+    const instrument =
+      metric.kind === "histogram"
+        ? meterOf().createHistogram(name, { unit, description, ...advice })
+        : meterOf().createCounter(name, { unit, description });
+    made.set(metric, instrument);
+    return instrument;
+  };
+  return {
+    record(metric: Metric, value: number, labels: Labels) {
+      const instrument = instrumentOf(metric);
+      const bounded = caps.bound(metric, labels);
+      if ("record" in instrument) instrument.record(value, bounded);
+      else instrument.add(value, bounded);
+    },
+    collect: (reading) => observe(meterOf(), reading),
+  };
+}
+
+function observe(meter: Meter, reading: Reading): () => void {
+  const observables = new Map<Metric, Observable>(
+    read.map((metric) => {
+      const { name, unit, description } = metric;
+      const options = { unit, description };
+      const isCounter = metric.kind === "counter";
+      return [
+        metric,
+        isCounter ? meter.createObservableCounter(name, options) : meter.createObservableGauge(name, options),
+      ];
+    }),
+  );
+  const all = [...observables.values()];
+  const callback: BatchObservableCallback = (result) =>
+    reading((metric, value, labels = {}) => {
+      const observable = observables.get(metric);
+      if (observable !== undefined) result.observe(observable, value, labels);
+    });
+  meter.addBatchObservableCallback(callback, all);
+  return () => meter.removeBatchObservableCallback(callback, all);
+}

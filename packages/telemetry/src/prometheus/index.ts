@@ -1,0 +1,51 @@
+/**
+ * Metrics for Prometheus, without OpenTelemetry.
+ * @packageDocumentation
+ */
+
+import { checkOptions, type OptionNames } from "@parley/a2a/internal/model/index";
+import type { Observer } from "@parley/a2a/internal/protocol/index";
+import type { RouteMount } from "@parley/server";
+import { metricsObserver } from "../metrics/observer.ts";
+import { toldOnce } from "../observers.ts";
+import { Registry } from "./registry.ts";
+
+/** Options of `prometheus()`. */
+export interface PrometheusOptions {
+  /** Path of the metrics below `publicUrl`. Default `/metrics`. */
+  readonly path?: string;
+  /** Who may read them: callers whom the authenticator of the server accepts, or anyone. Default `"authenticated"`. */
+  readonly access?: RouteMount["access"];
+}
+
+/** An observer that measures, and the route that shows what it has measured. */
+export interface PrometheusMetrics extends Observer {
+  /** Answers with the metrics, for the option `routes` of a server. */
+  readonly route: RouteMount;
+  /** The metrics in the text format of Prometheus, for a server of your own. */
+  text(): Promise<string>;
+}
+
+/**
+ * Measures what a server and its clients do, for Prometheus. Labels have at most 100 values each; further ones are `other`.
+ *
+ * @example
+ * ```ts
+ * const metrics = prometheus();
+ * await serve(agent, { observer: metrics, routes: [metrics.route] });
+ * ```
+ */
+export function prometheus(options: PrometheusOptions = {}): PrometheusMetrics {
+  checkOptions("prometheus()", options, names);
+  const { path = "/metrics", access = "authenticated" } = options;
+  const registry = new Registry();
+  const text = (): Promise<string> => registry.text();
+  const headers = { "content-type": "text/plain; version=0.0.4; charset=utf-8", "cache-control": "no-store" };
+  return {
+    ...toldOnce(metricsObserver(registry)),
+    text,
+    route: { path, access, answer: async () => new Response(await text(), { headers }) },
+  };
+}
+
+const names: OptionNames<PrometheusOptions> = { path: 1, access: 1 };

@@ -1,0 +1,119 @@
+import { Caps } from "../metrics/caps.ts";
+import { all, type Instruments, type Labels, type Metric, type Reading } from "../metrics/definitions.ts";
+
+/** How many series a metric may have. Further ones are one series without labels of their own. */
+const maxSeries = 1000;
+
+interface Series {
+  readonly labels: string;
+  /** The value of a counter, or the sum of a histogram. */
+  sum: number;
+  count: number;
+  /** How many values are in each bucket, the last one without a bound. */
+  readonly buckets: number[];
+}
+
+/** The name of a metric in the text format of Prometheus, as the OpenTelemetry collector translates it. */
+export function prometheusName({ name, unit, kind }: Pick<Metric, "name" | "unit" | "kind">): string {
+  const base = name.replaceAll(".", "_");
+  const suffix = unit === "s" ? "_seconds" : unit === "By" ? "_bytes" : "";
+  return `${base}${suffix}${kind === "counter" ? "_total" : ""}`;
+}
+
+/** Keeps the values of metrics, and writes them in the text format of Prometheus. */
+export class Registry implements Instruments {
+  readonly #caps = new Caps();
+  readonly #series = new Map<Metric, Map<string, Series>>();
+  readonly #readings = new Set<Reading>();
+
+  readonly record = (metric: Metric, value: number, labels: Labels): void => {
+    const series = this.#seriesOf(metric, this.#caps.bound(metric, labels));
+    series.sum += value;
+    series.count += 1;
+    if (metric.buckets === undefined) return;
+    const at = metric.buckets.findIndex((bound) => value <= bound);
+    const bucket = at < 0 ? metric.buckets.length : at;
+    series.buckets[bucket] = (series.buckets[bucket] ?? 0) + 1;
+  };
+
+  collect(reading: Reading): () => void {
+    this.#readings.add(reading);
+    return () => this.#readings.delete(reading);
+  }
+
+  /** The text of all metrics that have a value. */
+  async text(): Promise<string> {
+    const values = new Map<Metric, Map<string, number>>();
+    // Several servers of a process may be read: what they have is added.
+    for (const reading of this.#readings) {
+      await reading((metric, value, labels = {}) => {
+        const of = values.get(metric) ?? new Map<string, number>();
+        const key = written(metric, labels);
+        const isOfProcess = /^(?:process|nodejs)\./.test(metric.name);
+        of.set(key, isOfProcess ? value : (of.get(key) ?? 0) + value);
+        values.set(metric, of);
+      });
+    }
+    const lines: string[] = [];
+    for (const metric of all) {
+      const samples = [...this.#samples(metric), ...sampled(metric, values.get(metric))];
+      if (samples.length === 0) continue;
+      const name = prometheusName(metric);
+      lines.push(`# HELP ${name} ${metric.description}`, `# TYPE ${name} ${metric.kind}`, ...samples);
+    }
+    return `${lines.join("\n")}\n`;
+  }
+
+  #seriesOf(metric: Metric, labels: Labels): Series {
+    let of = this.#series.get(metric);
+    if (of === undefined) this.#series.set(metric, (of = new Map<string, Series>()));
+    const key = written(metric, labels);
+    const known = of.get(key);
+    if (known !== undefined) return known;
+    const text = of.size >= maxSeries ? "" : key;
+    const overflow = of.get(text);
+    if (overflow !== undefined) return overflow;
+    const series = { labels: text, sum: 0, count: 0, buckets: metric.buckets?.map(() => 0).concat(0) ?? [] };
+    of.set(text, series);
+    return series;
+  }
+
+  #samples(metric: Metric): readonly string[] {
+    const name = prometheusName(metric);
+    return [...(this.#series.get(metric)?.values() ?? [])].flatMap(({ labels, sum, count, buckets }) => {
+      if (metric.buckets === undefined) return [`${name}${braced(labels)} ${sum}`];
+      let before = 0;
+      const bounds = [...metric.buckets.map(String), "+Inf"];
+      return [
+        ...bounds.map((bound, at) => {
+          before += buckets[at] ?? 0;
+          return `${name}_bucket${braced(labels === "" ? `le="${bound}"` : `${labels},le="${bound}"`)} ${before}`;
+        }),
+        `${name}_sum${braced(labels)} ${sum}`,
+        `${name}_count${braced(labels)} ${count}`,
+      ];
+    });
+  }
+}
+
+function sampled(metric: Metric, values: ReadonlyMap<string, number> = new Map()): readonly string[] {
+  return [...values].map(([labels, value]) => `${prometheusName(metric)}${braced(labels)} ${value}`);
+}
+
+function braced(labels: string): string {
+  return labels === "" ? "" : `{${labels}}`;
+}
+
+/** Labels in the order of the metric, without those that are absent. */
+function written(metric: Metric, labels: Labels): string {
+  return metric.labels
+    .flatMap((name) => {
+      const value = labels[name];
+      return value === undefined ? [] : [`${name.replaceAll(".", "_")}="${escaped(value)}"`];
+    })
+    .join(",");
+}
+
+function escaped(value: string): string {
+  return value.replaceAll("\\", "\\\\").replaceAll("\n", "\\n").replaceAll('"', '\\"');
+}

@@ -1,0 +1,53 @@
+import type { Part } from "@parley/a2a/internal/model/index";
+import type { AgentEvent } from "@parley/a2a/internal/protocol/index";
+
+/* Content of messages, for `invoke_agent` spans alone. */
+
+/**
+ * Says what of a text is exported: the text without its secrets, or `undefined` for nothing.
+ */
+export type Redact = (text: string, role: "user" | "assistant") => string | undefined;
+
+/** Most of one side of a turn, in characters. */
+const maxContent = 8192;
+
+/** Content as `gen_ai.input.messages` and `gen_ai.output.messages`. Files and data are named, and not shown. */
+export class Content {
+  readonly #redact: Redact;
+  readonly #role: "user" | "assistant";
+  readonly #parts: { readonly type: string; readonly content?: string }[] = [];
+  #left = maxContent;
+
+  constructor(redact: Redact, role: "user" | "assistant") {
+    this.#redact = redact;
+    this.#role = role;
+  }
+
+  add(parts: readonly Part[]): void {
+    for (const { text, data } of parts) {
+      if (this.#left <= 0) return;
+      const shown = text === undefined ? undefined : this.#redact(text, this.#role);
+      if (text === undefined) this.#push({ type: data === undefined ? "file" : "data" });
+      else if (shown !== undefined) this.#push({ type: "text", content: shown.slice(0, this.#left) });
+    }
+  }
+
+  /** What an agent has yielded. */
+  addEvents(events: readonly AgentEvent[]): void {
+    for (const event of events) {
+      if (event.kind === "reply") this.add(event.message.parts);
+      else if (event.kind === "status") this.add(event.message?.parts ?? []);
+      else if (event.kind === "artifact") this.add(event.artifact.parts);
+    }
+  }
+
+  /** `undefined`: nothing may be shown. */
+  get json(): string | undefined {
+    return this.#parts.length === 0 ? undefined : JSON.stringify([{ role: this.#role, parts: this.#parts }]);
+  }
+
+  #push(part: { readonly type: string; readonly content?: string }): void {
+    this.#left -= (part.content?.length ?? 0) + 20;
+    this.#parts.push(part);
+  }
+}

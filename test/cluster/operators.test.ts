@@ -1,0 +1,103 @@
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
+import { connect } from "@parley/a2a";
+import { useDatabase } from "../postgres/database.ts";
+
+import { ready, useServers } from "./servers.ts";
+
+/** What an operator asks of one node is done on all of them: real processes on PostgreSQL (docs/decisions/operators.md). */
+
+const start = useServers();
+const database = useDatabase();
+let folder = "";
+beforeEach(async () => (folder = await mkdtemp(join(tmpdir(), "parley-operators-"))));
+afterEach(() => rm(folder, { recursive: true }));
+
+interface Answer {
+  readonly status: number;
+  readonly body: Readonly<Record<string, unknown>> & {
+    readonly why?: { readonly kind: string; readonly node?: string };
+    readonly nodes?: readonly { readonly name: string; readonly self: boolean; readonly draining: boolean }[];
+    readonly task?: { readonly state: string };
+  };
+}
+
+/** A node with the API of operators. */
+async function startNode() {
+  const program = start({ database: database().url, operators: true });
+  const { url } = await ready(program);
+  const client = await connect(url);
+  const ops = async (path: string, body?: object): Promise<Answer> => {
+    const posted = body && {
+      method: "POST",
+      body: JSON.stringify(body),
+      headers: { "content-type": "application/json" },
+    };
+    const response = await fetch(`${url}/ops/v1${path}`, posted);
+    return { status: response.status, body: (await response.json()) as Answer["body"] };
+  };
+  const why = async (taskId: string) =>
+    (await ops(`/why?${new URLSearchParams({ agent: "/", taskId }).toString()}`)).body.why;
+  /** Begins a task that works until there is a file. */
+  const begin = async (): Promise<{ readonly id: string; readonly until: string }> => {
+    const until = join(folder, crypto.randomUUID());
+    const text = JSON.stringify({ pause: 20, until });
+    const { task } = await client.sendMessage({ message: text, configuration: { returnImmediately: true } });
+    return { id: task?.id ?? "", until };
+  };
+  const stateOf = async (id: string) => (await client.getTask(id)).status.state;
+  const { nodes = [] } = (await ops("/nodes")).body;
+  const name = nodes.find(({ self }) => self)?.name ?? "";
+  return { ops, why, begin, stateOf, name, url };
+}
+
+describe("an operator at one node", () => {
+  test("sees where a task of another node runs, and cancels it there", async () => {
+    const [one, two] = await Promise.all([startNode(), startNode()]);
+    const { id } = await one.begin();
+    await vi.waitFor(async () => expect(await two.why(id)).toMatchObject({ kind: "running", node: one.name }));
+    const held = await two.ops(`/tasks?node=${one.name}`);
+    expect(held.body["tasks"]).toMatchObject([{ taskId: id }]);
+    const canceled = await two.ops("/acts/cancel", { agent: "/", taskId: id, reason: "runs away" });
+    expect(canceled).toMatchObject({ status: 200, body: { task: { state: "TASK_STATE_CANCELED" } } });
+    expect(await one.stateOf(id)).toBe("TASK_STATE_CANCELED");
+    // Its run on the other node has ended, too: it would stay busy for ever.
+    await vi.waitFor(async () => expect((await one.ops(`/tasks?node=${one.name}`)).body["tasks"]).toEqual([]));
+  });
+
+  test("pauses an agent on every node, and lets it go on", async () => {
+    const [one, two] = await Promise.all([startNode(), startNode()]);
+    expect((await one.ops("/acts/pause", { agent: "/", reason: "incident" })).status).toBe(200);
+    await vi.waitFor(async () => {
+      const { id } = await two.begin();
+      expect(await two.stateOf(id)).toBe("TASK_STATE_SUBMITTED");
+      expect(await one.why(id)).toMatchObject({ kind: "agentPaused" });
+    });
+    const [first, second] = await Promise.all([one.begin(), two.begin()]);
+    for (const { id } of [first, second]) expect(await two.why(id)).toMatchObject({ kind: "agentPaused" });
+    expect((await two.ops("/acts/unpause", { agent: "/" })).status).toBe(200);
+    await Promise.all([first, second].map(({ until }) => writeFile(until, "")));
+    for (const { id } of [first, second]) {
+      await vi.waitFor(async () => expect(await one.stateOf(id)).toBe("TASK_STATE_COMPLETED"));
+    }
+  });
+
+  test("drains another node: it begins nothing, and what is sent to it runs elsewhere", async () => {
+    const [one, two] = await Promise.all([startNode(), startNode()]);
+    const before = await one.begin();
+    await vi.waitFor(async () => expect(await two.why(before.id)).toMatchObject({ kind: "running", node: one.name }));
+    expect((await two.ops("/acts/drain", { node: one.name, reason: "new kernel" })).status).toBe(200);
+    await vi.waitFor(async () => expect((await fetch(`${one.url}/readyz`)).status).toBe(503));
+    const after = await one.begin();
+    await vi.waitFor(async () => expect(await two.why(after.id)).toMatchObject({ kind: "running", node: two.name }));
+    expect(await two.why(before.id)).toMatchObject({ kind: "running", node: one.name });
+    await Promise.all([before, after].map(({ until }) => writeFile(until, "")));
+    for (const { id } of [before, after]) {
+      await vi.waitFor(async () => expect(await one.stateOf(id)).toBe("TASK_STATE_COMPLETED"));
+    }
+    expect((await two.ops("/acts/undrain", { node: one.name })).status).toBe(200);
+    await vi.waitFor(async () => expect((await fetch(`${one.url}/readyz`)).status).toBe(200));
+  });
+});
