@@ -37,15 +37,16 @@ import type {
   AgentMount,
   HandlerLimits,
   HandlerOptions as Options,
-  HostOptions as OptionsOfHost,
   HostedCard,
   HostedService,
+  HostOptions as OptionsOfHost,
   MountAddress,
   RouteContext,
   RouteMount,
   Routes,
+  ServedAgent,
 } from "./server/options.ts";
-import type { Handler, Host, Mounts, ServedAgent } from "./server/port.ts";
+import type { Handler, Host, Mounts } from "./server/port.ts";
 import { callersOf, servicesOf, type Callers, type Services } from "./server/services.ts";
 import { hostSettings, type HostSettings, type Spoken } from "./server/settings.ts";
 

@@ -13,8 +13,7 @@ import type { InterfacePaths } from "@parley/a2a/internal/transport/router/claim
 import { cannotServe, type ServerBinding } from "@parley/a2a/internal/transport/server/binding";
 import { webhooksExtension, type WebhooksParams } from "@parley/a2a/internal/webhooks/names";
 import type { Codec } from "@parley/a2a/internal/wire/codec";
-import type { AgentMount, HostedCard, HostedService } from "./options.ts";
-import type { ServedAgent } from "./port.ts";
+import type { AgentMount, HostedCard, HostedService, ServedAgent } from "./options.ts";
 import { defined } from "@parley/a2a/internal/base/defined";
 
 /** What all agents of a server share. */

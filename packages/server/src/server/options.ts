@@ -20,7 +20,20 @@ import type { CorsOptions } from "@parley/a2a/internal/transport/server/origins"
 import type { FetchFacts } from "@parley/a2a/internal/transport/server/fetch";
 import type { HealthOptions } from "./health.ts";
 import type { OperatorRequest } from "../operate/routes.ts";
-import type { ServedAgent } from "./port.ts";
+
+/** An agent at its address. */
+export interface ServedAgent {
+  /** The name that its tasks are stored under. */
+  readonly id: string;
+  /** URL of its base. Unless `AgentMount.interfaces` says otherwise, JSON-RPC is posted here, and the paths of REST begin here. */
+  readonly url: string;
+  /** Its tenant, where agents have the same path. */
+  readonly tenant?: string;
+  /** URL of its card. */
+  readonly cardUrl: string;
+  /** Its public card. */
+  readonly card: AgentCard;
+}
 
 /** Where an agent is served. */
 export interface MountAddress {

@@ -1,10 +1,10 @@
-import type { AgentCard, JsonValue } from "@parley/a2a/internal/model/index";
+import type { JsonValue } from "@parley/a2a/internal/model/index";
 import type { Principal, SignalOptions, UniversalHandler, UniversalRequest } from "@parley/a2a/internal/protocol/index";
 import type { Found } from "@parley/a2a/internal/transport/router/router";
 import type { ServerHost } from "@parley/a2a/internal/transport/server/binding";
 import type { FetchHandler } from "@parley/a2a/internal/transport/server/fetch";
 import type { DeleteOwnerOptions, Erasure } from "../engine/index.ts";
-import type { AgentMount, HostedService } from "./options.ts";
+import type { AgentMount, HostedService, ServedAgent } from "./options.ts";
 
 /* What `createHost()` and `createHandler()` return. */
 
@@ -24,20 +24,6 @@ export interface Wake {
    * nothing waits. Also call it once a day, to delete what is too old.
    */
   readonly next?: number;
-}
-
-/** An agent at its address. */
-export interface ServedAgent {
-  /** The name that its tasks are stored under. */
-  readonly id: string;
-  /** URL of its base. Unless `AgentMount.interfaces` says otherwise, JSON-RPC is posted here, and the paths of REST begin here. */
-  readonly url: string;
-  /** Its tenant, where agents have the same path. */
-  readonly tenant?: string;
-  /** URL of its card. */
-  readonly cardUrl: string;
-  /** Its public card. */
-  readonly card: AgentCard;
 }
 
 /** The agents of a host, which can change while it serves. */

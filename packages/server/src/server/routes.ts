@@ -1,3 +1,4 @@
+import type { ServedAgent } from "./options.ts";
 import { A2AError, invalidParams } from "@parley/a2a/internal/model/index";
 import { withoutQuery } from "@parley/a2a/internal/base/index";
 import {
@@ -14,7 +15,6 @@ import { notFound } from "@parley/a2a/internal/transport/discovery/handler";
 import { pathBelow, type HttpEndpoint } from "@parley/a2a/internal/transport/server/binding";
 import { errorResponse, failureOf } from "@parley/a2a/internal/transport/server/response";
 import { accepting } from "./cards.ts";
-import type { ServedAgent } from "./port.ts";
 import type { Callers } from "./services.ts";
 import { originsOf, type HostSettings } from "./settings.ts";
 
