@@ -16,16 +16,16 @@ export interface InspectOptions extends CallOptions {
 /** `parley inspect`. Returns the exit code. */
 export async function inspect(io: Io, url: string | undefined, options: InspectOptions): Promise<number> {
   const token = randomBytes(24).toString("base64url");
-  let server: Server | undefined;
+  const held: { mounts?: Server["mounts"] } = {};
   const mounts = (): Server["mounts"] => {
-    if (server === undefined) throw new CommandError("the console is not ready");
-    return server.mounts;
+    if (held.mounts === undefined) throw new CommandError("the console is not ready");
+    return held.mounts;
   };
   const inspector = openInspector({
     open: (at, given) => openRecorded(io, at, { ...options, ...given }, given),
     mounts: { add: (service) => mounts().add(service), remove: (path) => mounts().remove(path) },
   });
-  server = await serve([], {
+  const server = await serve([], {
     port: options.port,
     authenticator: apiKey({ [token]: { subject: "you" } }, { header: "x-parley-console" }),
     routes: consoleRoutes({ inspector }),
@@ -34,6 +34,7 @@ export async function inspect(io: Io, url: string | undefined, options: InspectO
     logger: options.verbose === true ? "debug" : "warn",
     signals: false,
   });
+  held.mounts = server.mounts;
   try {
     const agent =
       url === undefined ? undefined : await inspector.connect({ url, ...defined({ binding: options.binding }) });

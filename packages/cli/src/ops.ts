@@ -1,3 +1,4 @@
+import { withoutSlashes } from "@parley/a2a/internal/base/index";
 import { defined } from "@parley/a2a/internal/base/defined";
 import { jsonLine, line } from "@parley/a2a/internal/base/display";
 import { A2AError, type TaskState } from "@parley/a2a/internal/model/index";
@@ -91,7 +92,7 @@ async function fetched<Answer>(
   path: string,
   { headers, inputs }: Fetching,
 ): Promise<Answer | undefined> {
-  const url = new URL(base.replace(/\/+$/, "") + path);
+  const url = new URL(withoutSlashes(base) + path);
   if (method === "GET") for (const [name, value] of Object.entries(inputs)) url.searchParams.set(name, String(value));
   const body = method === "POST" ? { body: JSON.stringify(inputs) } : {};
   let response: Response;

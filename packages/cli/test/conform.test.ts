@@ -316,7 +316,7 @@ describe("usage", () => {
     const older = mixed.replace("LEVEL", "may").replace('spec_version: "1.0"', 'spec_version: "0.4"');
     await writeFile(join(inner, "a.acts.yaml"), older);
     for (const [path, message] of [
-      [inner, /tests for A2A 0\.4, which this runner does not speak/],
+      [inner, /does not support A2A 0\.4, which some tests require/],
       [await mkdtemp(join(folder, "empty-")), /holds no \*\.acts\.yaml/],
     ] as const) {
       const { io, err } = recordedIo({ cwd: inner });
@@ -327,7 +327,7 @@ describe("usage", () => {
 
   test("without a server, or a card, it exits with 1", async () => {
     for (const [url, message] of [
-      ["http://127.0.0.1:9", /got no answer/],
+      ["http://127.0.0.1:9", /agent-card\.json failed: /],
       [`${server.url}/nowhere.json`, /answers 404 and no A2A 1\.0 card/],
     ] as const) {
       const { io, err } = recordedIo();
@@ -402,7 +402,7 @@ test("a verdict by the runner's own interpretation says what was tested", async 
   expect(await run([...args, "--json"], io)).toBe(1);
   const { reports } = JSON.parse(out()) as { reports: { suites: { tests: { reading?: string }[] }[] }[] };
   expect(reports[0]?.suites[0]?.tests.map(({ reading }) => reading)).toEqual([
-    "the public card comes with an ETag, or a Cache-Control that has a max-age",
+    "the public card has an ETag, or a Cache-Control with a max-age",
     expect.stringContaining("SendMessageResponse"),
     undefined,
   ]);
@@ -424,7 +424,7 @@ test("behaviour that a binding cannot show is skipped there, with the reason", a
   expect(tests).toMatchObject([
     { result: "pass" },
     { result: "pass" },
-    { result: "skip", skip_reason: "the headers of answers are not seen over this binding" },
+    { result: "skip", skip_reason: "this binding does not show response headers" },
   ]);
 });
 
@@ -456,7 +456,7 @@ describe("a mistake in a test is not a failure of the server", () => {
   test("but a variable that is not set fails its step (ACTS §12.2)", async () => {
     expect(await one('{ id: a, operation: get_task, params: { id: "{{nobody}}" } }')).toMatchObject({
       result: "fail",
-      failure: { message: "the variable nobody is not set", step_id: "a" },
+      failure: { message: "variable nobody is not set", step_id: "a" },
     });
   });
 

@@ -135,8 +135,8 @@ const calls: Readonly<Record<string, readonly string[]>> = {
   conform: ["conform", "URL", "--behaviors", "none", "--filter", "CARD-*"],
 };
 
-/** Commands that call no agent. */
-const ofOurOwn = ["serve", "dev", "key", "push", "db", "init", "logout", "whoami"];
+/** Commands that show nothing of an agent in the terminal. */
+const ofOurOwn = ["serve", "dev", "key", "push", "db", "init", "logout", "whoami", "inspect", "ops", "top"];
 
 async function shown(words: readonly string[], url: string, ...more: string[]): Promise<string> {
   const { io, both, interrupt } = recordedIo({

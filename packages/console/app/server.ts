@@ -39,7 +39,7 @@ export async function signInWith(headers: Readonly<Record<string, string>>): Pro
 }
 
 /** Why the last request to the server failed, for the user. */
-export class ServerError extends Error {
+class ServerError extends Error {
   readonly status: number;
 
   constructor(message: string, status: number) {
@@ -76,7 +76,7 @@ export function agentOf(id: string | undefined): AgentEntry | undefined {
   return agents.value.find((agent) => agent.id === id);
 }
 
-export async function loadSession(): Promise<void> {
+async function loadSession(): Promise<void> {
   session.value = (await (await ask("GET", "session")).json()) as Session;
 }
 

@@ -1,6 +1,13 @@
 import { signal, type Signal } from "@preact/signals";
-import { connectJsonRpc, type Client, type Conversation, TaskView } from "@parley/a2a";
-import type { Message, Part, Task } from "@parley/a2a";
+import {
+  connectJsonRpc,
+  TaskView,
+  type Client,
+  type Conversation,
+  type Message,
+  type Part,
+  type Task,
+} from "@parley/a2a";
 import { ownHeaders, recordedFetch, session } from "./server.ts";
 import type { AgentEntry } from "../src/api.ts";
 

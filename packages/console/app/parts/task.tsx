@@ -2,7 +2,7 @@ import type { Task } from "@parley/a2a";
 import { Content } from "./content.tsx";
 
 /** `TASK_STATE_INPUT_REQUIRED` is `input required`. */
-export function stateText(state: string): string {
+function stateText(state: string): string {
   return state
     .replace(/^TASK_STATE_/, "")
     .toLowerCase()

@@ -154,7 +154,9 @@ function Changes({ card, url }: { readonly card: AgentCard; readonly url: string
     // A full storage only means that the next visit has nothing to compare with.
     try {
       localStorage.setItem(`card ${url}`, now);
-    } catch {}
+    } catch {
+      // A browser without storage compares no cards.
+    }
   }, [url, now]);
   const lines = linesOf(now);
   const added = before === undefined ? [] : lines.filter((line) => !before.includes(line));

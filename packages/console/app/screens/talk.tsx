@@ -138,7 +138,7 @@ function EntryView({ entry, agent, chat }: EntryProps) {
       </p>
       <Results task={task} />
       {running && <p class="quiet">…</p>}
-      {chat !== undefined && /_REQUIRED$/.test(task.status.state) && (
+      {chat !== undefined && task.status.state.endsWith("_REQUIRED") && (
         <Answer withText={false} task={task} onAnswer={(parts) => chat.answer(task, parts)} />
       )}
     </article>

@@ -8,7 +8,7 @@ export interface Stretch {
   readonly to: number;
 }
 
-export const laneHeight = 26;
+const laneHeight = 26;
 const axisHeight = 22;
 const nameWidth = 150;
 const barHeight = 14;

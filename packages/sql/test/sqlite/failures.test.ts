@@ -41,7 +41,7 @@ function completed(taskId: string): TaskAppend {
 
 describe("a full disk", () => {
   it("rejects an append that does not fit, stores none of it, still serves reads, and accepts appends once there is room", async () => {
-    const store = await sqliteStore({ path: newPath(), maxPages: 205 });
+    const store = await sqliteStore({ path: newPath(), maxPages: 210 });
     const stored: string[] = [];
     let refused: unknown;
     for (let number = 1; refused === undefined; number += 1) {
@@ -320,7 +320,7 @@ describe("a file that cannot be opened", () => {
     database.exec(`DELETE FROM migrations WHERE version > 1; ALTER TABLE tasks DROP COLUMN bytes; ALTER TABLE tasks DROP COLUMN run_deaths;
       ALTER TABLE tasks DROP COLUMN run_alone; DROP TABLE features; DROP TABLE task_states;
       DROP TRIGGER search_forgets; DROP TABLE search_gone; DROP TABLE search; DROP TABLE search_tasks;
-      DROP TABLE search_texts; DROP TABLE notes; DROP INDEX tasks_runs;
+      DROP TABLE search_texts; DROP TABLE notes; DROP TABLE orders; DROP TABLE acts; DROP INDEX tasks_runs;
       CREATE INDEX tasks_runs ON tasks (lease_until) WHERE run_turn IS NOT NULL`);
     database.close();
     const store = await sqliteStore({ path });
