@@ -66,7 +66,7 @@ describe.each(packages)("packages/%s/README.md", (name) => {
         cwd: room,
       });
       if (role === "client") expect(stdout).toBe(prints[name]);
-      else expect(stdout).toContain("my server keeps to A2A");
+      else expect(stdout).toContain("my server conforms to A2A");
     }
     const client =
       'import { connect } from "@parley/a2a";\nawait (await connect("http://localhost:4000")).sendMessage("Hi");';
