@@ -42,6 +42,7 @@ describe("the workspace", () => {
       "packages/a2a",
       "packages/cli",
       "packages/conform",
+      "packages/console",
       "packages/extensions",
       "packages/grpc",
       "packages/nats",

@@ -317,7 +317,7 @@ describe("usage", () => {
     await writeFile(join(inner, "a.acts.yaml"), older);
     for (const [path, message] of [
       [inner, /does not support A2A 0\.4, which some tests require/],
-      [await mkdtemp(join(folder, "empty-")), /holds no \*\.acts\.yaml/],
+      [await mkdtemp(join(folder, "empty-")), /contains no \*\.acts\.yaml files/],
     ] as const) {
       const { io, err } = recordedIo({ cwd: inner });
       expect(await run(["conform", server.url, "--acts", path], io)).toBe(2);
@@ -328,7 +328,7 @@ describe("usage", () => {
   test("without a server, or a card, it exits with 1", async () => {
     for (const [url, message] of [
       ["http://127.0.0.1:9", /agent-card\.json failed: /],
-      [`${server.url}/nowhere.json`, /answers 404 and no A2A 1\.0 card/],
+      [`${server.url}/nowhere.json`, /has no A2A 1\.0 card \(HTTP 404\)/],
     ] as const) {
       const { io, err } = recordedIo();
       expect(await run(["conform", url], io)).toBe(1);

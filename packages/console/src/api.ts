@@ -29,6 +29,7 @@ export interface AgentEntry {
   readonly path: string;
   /** How the console itself speaks with it, such as `JSONRPC` and `0.3`. */
   readonly binding: string;
+  /** The version of A2A that it speaks with it. */
   readonly version: string;
   /** The card as its agent has it. */
   readonly card: AgentCard;
@@ -41,6 +42,7 @@ export type Binding = (typeof bindings)[number];
 
 /** `POST api/agents`: connects to an agent. The answer is its `AgentEntry`. */
 export interface ConnectRequest {
+  /** Base URL of the agent, or URL of its card. */
   readonly url: string;
   /** Default: the first interface of the card that answers. */
   readonly binding?: Binding;
@@ -52,9 +54,13 @@ export interface ConnectRequest {
 export interface RawRequest {
   /** The agent whose credentials go with it. */
   readonly agent: string;
+  /** Method of HTTP. */
   readonly method: string;
+  /** An HTTP URL. */
   readonly url: string;
+  /** Its headers. */
   readonly headers: Readonly<Record<string, string>>;
+  /** Its body. Absent: it has none. */
   readonly body?: string;
 }
 
@@ -75,12 +81,17 @@ interface AnyRecord {
 
 /** A request was sent. */
 export interface RequestRecord extends AnyRecord {
+  /** Always `request`. */
   readonly kind: "request";
   /** `AgentEntry.id`. */
   readonly agent: string;
+  /** Method of HTTP, or the operation where no bytes are seen, as over gRPC. */
   readonly method: string;
+  /** Where it was sent, with keys in the query masked. */
   readonly url: string;
+  /** Its headers, with secrets masked. */
   readonly headers: HeaderList;
+  /** Its body. */
   readonly body: CapturedBody;
   /** The operation of 1.0 where the console knows it, such as `SendMessage`. */
   readonly operation?: string;
@@ -88,19 +99,25 @@ export interface RequestRecord extends AnyRecord {
 
 /** The head of a response arrived. */
 export interface ResponseRecord extends AnyRecord {
+  /** Always `response`. */
   readonly kind: "response";
+  /** HTTP status. */
   readonly status: number;
+  /** Its headers, with secrets masked. */
   readonly headers: HeaderList;
 }
 
 /** A part of a body arrived: the whole body, or an event of a stream. */
 export interface PieceRecord extends AnyRecord {
+  /** Always `piece`. */
   readonly kind: "piece";
+  /** The bytes. */
   readonly body: CapturedBody;
 }
 
 /** The exchange is over. */
 export interface EndRecord extends AnyRecord {
+  /** Always `end`. */
   readonly kind: "end";
   /** Why it failed. Absent: it was complete. */
   readonly error?: string;

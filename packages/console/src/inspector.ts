@@ -22,15 +22,21 @@ export interface InspectorOptions {
 
 /** What `InspectorOptions.open` has to pass to `connect()`. */
 export interface OpenOptions extends Pick<ConnectOptions, "fetch" | "interceptors"> {
+  /** The binding to use. Absent: the first of the card that answers. */
   readonly binding?: Binding;
+  /** Headers of every request. */
   readonly headers: Readonly<Record<string, string>>;
 }
 
 /** Agents that the user of a console has connected to, and what went over the wire to them. */
 export interface Inspector {
+  /** What went over the wire. */
   readonly log: WireLog;
+  /** The agents that are connected. */
   agents(): readonly AgentEntry[];
+  /** Connects to an agent. Throws what `connect()` throws, and `TooManyRequests` when 64 agents are connected. */
   connect(request: ConnectRequest): Promise<AgentEntry>;
+  /** Forgets an agent. */
   disconnect(id: string): Promise<void>;
   /** Sends a request as it is. Resolves once its answer was read to its end. */
   send(request: RawRequest): Promise<void>;
@@ -44,7 +50,7 @@ interface Connected {
   readonly fetch: FetchLike;
 }
 
-/** Makes an inspector. It connects to nothing by itself. */
+/** Makes an inspector, which is connected to nothing. */
 export function openInspector(options: InspectorOptions): Inspector {
   const { mounts, fetch = (url, init) => globalThis.fetch(url, init) } = options;
   const log = new WireLog();

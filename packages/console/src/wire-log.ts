@@ -25,6 +25,7 @@ export class WireLog {
     return ++this.#exchanges;
   }
 
+  /** Adds a record, and forgets the oldest ones beyond the limit. */
   add(given: NewRecord): void {
     const record = { ...given, n: ++this.#last, at: Date.now() };
     const size = overhead + sizeOf(record);

@@ -1,5 +1,3 @@
-import { defined } from "@parley/a2a/internal/base/defined";
-import type { A2AError } from "@parley/a2a/internal/model/index";
 import type {
   Begun,
   BegunDelivery,
@@ -167,75 +165,4 @@ function joined(all: readonly Context[]): Context {
         running.reduceRight<() => T>((inner, one) => () => (one.run === undefined ? inner() : one.run(inner)), work)(),
     }),
   };
-}
-
-/**
- * The same observer. An error that it has thrown once is not thrown again, so that the log has one line about an exporter that fails with each
- * span.
- */
-export function toldOnce(observer: Observer): Observer {
-  const told = new Set<string>();
-  const guarded = <In extends readonly unknown[], Out>(
-    run: ((...given: In) => Out) | undefined,
-  ): ((...given: In) => Out | undefined) | undefined =>
-    run &&
-    ((...given) => {
-      try {
-        return run(...given);
-      } catch (error) {
-        const text = String(error).slice(0, maxTold);
-        if (told.size >= maxErrors || told.has(text)) return undefined;
-        told.add(text);
-        throw error;
-      }
-    });
-  const begin = <T>(run: Begins<T> | undefined): Begins<T> | undefined => {
-    const begins = guarded(run);
-    return (
-      begins &&
-      ((about) => {
-        const begun = begins(about);
-        if (begun === undefined) return undefined;
-        const all = opened(begun);
-        const answered = guarded(all.answered?.bind(all));
-        const yielded = guarded(all.yielded?.bind(all));
-        return {
-          ...context(all),
-          ...(answered && { answered }),
-          ...(yielded && { yielded }),
-          ...(all.end && { end: guarded((error?: A2AError) => all.end?.(error)) ?? (() => {}) }),
-        };
-      })
-    );
-  };
-  const { call, turn, commit, request, card, step, delegation, append, retry, lease, delivery, gauges } = observer;
-  const deliver = guarded(delivery);
-  const wrapped = {
-    call: begin(call),
-    turn: begin(turn),
-    commit: begin(commit),
-    request: begin(request),
-    card: begin(card),
-    step: begin(step),
-    delegation: begin(delegation),
-    append: guarded(append),
-    retry: guarded(retry),
-    lease: guarded(lease),
-    gauges: guarded(gauges),
-    delivery:
-      deliver &&
-      ((about: Parameters<NonNullable<typeof delivery>>[0]): BegunDelivery => {
-        const all = openedDelivery(deliver(about));
-        const end = guarded(all.end?.bind(all));
-        return { ...context(all), ...(end && { end }) };
-      }),
-  };
-  return defined(wrapped);
-}
-
-/** How many errors are told, and how much of one is compared. */
-const [maxErrors, maxTold] = [20, 200];
-
-function context({ run, trace, headers }: Context): Context {
-  return { ...(run && { run }), ...(trace !== undefined && { trace }), ...(headers && { headers }) };
 }

@@ -4,7 +4,7 @@ import type { Observer } from "@parley/a2a/internal/protocol/index";
 import { metricsObserver } from "./metrics/observer.ts";
 import { meterInstruments } from "./metrics/otel.ts";
 import { scope } from "./names.ts";
-import { observers, toldOnce } from "./observers.ts";
+import { observers } from "./observers.ts";
 import type { Redact } from "./traces/content.ts";
 import { Tracing } from "./traces/observer.ts";
 
@@ -67,8 +67,8 @@ export function telemetry(options: TelemetryOptions = {}): Observer {
   const tracing = (given: TracerProvider | undefined): Observer =>
     new Tracing({ tracer: (given ?? trace).getTracer(scope), enriches, agentSpans, userIds, content });
   return observers(
-    ...(tracerProvider === false ? [] : [toldOnce(tracing(tracerProvider))]),
-    ...(meterProvider === false ? [] : [toldOnce(metricsObserver(meterInstruments(meterProvider)))]),
+    ...(tracerProvider === false ? [] : [tracing(tracerProvider)]),
+    ...(meterProvider === false ? [] : [metricsObserver(meterInstruments(meterProvider))]),
   );
 }
 

@@ -8,11 +8,11 @@ import {
 } from "@opentelemetry/sdk-trace-base";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { connect } from "@parley/a2a/internal/client/index";
+import { safeObserver } from "@parley/a2a/internal/protocol/index";
 import { createHandler } from "@parley/server/internal/handler";
 import { memoryStore } from "@parley/server/internal/store/index";
 import { LinesLogger } from "../../a2a/test/transport/support.ts";
 import { telemetry } from "../src/index.ts";
-import { toldOnce } from "../src/observers.ts";
 import { agentOf, registered } from "./support.ts";
 
 /** An exporter that fails changes nothing for the agent. */
@@ -84,19 +84,20 @@ describe("an agent is unharmed by", () => {
   });
 });
 
-test("the errors of an observer are told once each, and at most twenty", () => {
-  const messages: string[] = [];
-  const told = toldOnce({
-    lease: ({ taskId }) => {
-      throw new Error(taskId);
+test("the errors of an observer are logged once each, and at most twenty", () => {
+  const logger = new LinesLogger();
+  const observer = safeObserver(
+    {
+      lease: ({ taskId }) => {
+        throw new Error(taskId);
+      },
     },
-  });
+    logger,
+  );
   for (let at = 0; at < 100; at += 1) {
-    try {
-      told.lease?.({ agent: "toy", taskId: String(at % 50), contextId: "c", change: "lost" });
-    } catch (error) {
-      messages.push(String(error));
-    }
+    observer.lease?.({ agent: "toy", taskId: String(at % 50), contextId: "c", change: "lost" });
   }
-  expect(messages).toEqual(Array.from({ length: 20 }, (_, at) => `Error: ${at}`));
+  expect(logger.lines.map(({ fields }) => String(fields?.["cause"]))).toEqual(
+    Array.from({ length: 20 }, (_, at) => `Error: ${at}`),
+  );
 });

@@ -1,7 +1,7 @@
 import { onTestFinished } from "vitest";
 import { A2AError } from "@parley/a2a/internal/model/index";
 import { connect } from "@parley/a2a/internal/client/index";
-import { observeRequests, type Observer } from "@parley/a2a/internal/protocol/index";
+import { observationOf, observeRequests, type Observer } from "@parley/a2a/internal/protocol/index";
 import { createHandler } from "@parley/server/internal/handler";
 import { memoryStore } from "@parley/server/internal/store/index";
 import { agentOf } from "./support.ts";
@@ -28,10 +28,11 @@ export async function lived(observer: Observer, routes: Parameters<typeof create
   const error = new A2AError("Unavailable");
   observer.retry?.({ operation: "GetTask", attempt: 1, elapsed: 0, delay: 0, error });
   const delegation = observer.delegation?.({ ...about, name: "Other", url: undefined });
-  if (typeof delegation === "object") delegation.end?.();
+  observationOf(delegation).end?.();
   const webhook = { configId: "c", origin: "https://example.com", seq: 1, attempt: 1, trace: undefined };
   const delivery = observer.delivery?.({ ...about, ...webhook });
-  if (typeof delivery === "object") delivery.end?.({ status: 503, error });
+  if (typeof delivery === "function") delivery({ status: 503, error });
+  else delivery?.end?.({ status: 503, error });
   return { fetch, handler };
 }
 

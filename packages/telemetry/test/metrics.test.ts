@@ -1,3 +1,4 @@
+import { observationOf } from "@parley/a2a/internal/protocol/index";
 import {
   AggregationTemporality,
   InMemoryMetricExporter,
@@ -119,7 +120,7 @@ describe("a million values of a label", () => {
     const count = 1_000_000;
     for (let at = 0; at < count; at += 1) {
       const begun = metrics.step?.({ ...about, name: `book ${at}` });
-      if (typeof begun === "object") begun.end?.();
+      observationOf(begun).end?.();
     }
     const text = await metrics.text();
     const counts = [...samples(text)].filter(([name]) => name.startsWith("gen_ai_execute_tool_duration_seconds_count"));
@@ -132,7 +133,7 @@ describe("a million values of a label", () => {
     const metrics = prometheus();
     for (const name of ['say "hi"\n\\', "x".repeat(200)]) {
       const begun = metrics.delegation?.({ agent: "/", taskId: "t", contextId: "c", name, url: undefined });
-      if (typeof begun === "object") begun.end?.();
+      observationOf(begun).end?.();
     }
     const names = [...samples(await metrics.text()).keys()].filter((key) =>
       key.includes("delegation_duration_seconds_count"),

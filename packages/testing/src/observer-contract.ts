@@ -282,6 +282,12 @@ function traceIdOf(trace: string | undefined): string | undefined {
 /** The same observation with some of its members replaced. It may be of a class, so that its members cannot be spread. */
 function replacing(observation: Observation, members: Partial<Observation>): Observation {
   return new Proxy(observation, {
-    get: (target, name): unknown => Reflect.get(name in members ? members : target, name),
+    get(target, name): unknown {
+      const member: unknown = Reflect.get(name in members ? members : target, name);
+      // A method with private fields works on its own object alone.
+      return typeof member === "function"
+        ? (...given: unknown[]): unknown => Reflect.apply(member, target, given)
+        : member;
+    },
   });
 }

@@ -61,7 +61,7 @@ export type Begun = Ended | Observation | undefined | void;
  * nothing. A member that is called at a beginning may return a function that is called at the end, or an `Observation` that also
  * puts what is observed into a context.
  *
- * An observer changes nothing. An error that a member throws, or rejects with, is logged: on a server by its logger, at a
+ * An observer changes nothing. An error that a member throws, or rejects with, is logged once, and at most 20 of them: on a server by its logger, at a
  * client by the one that `connect()` and `observeRequests` were given.
  *
  * @example

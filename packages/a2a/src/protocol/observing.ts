@@ -25,7 +25,14 @@ import { finishing, type CallContext, type HeaderReader, type Principal, type St
 export function safeObserver(observer: Observer, logger: Logger): Observer {
   if (typeof observer !== "object")
     throw invalidParams([{ field: "observer", description: "must be an object, such as { call() {} }" }]);
-  const failed = (cause: unknown): void => logger.error("An observer failed", { cause });
+  const told = toldOf(observer);
+  const failed = (cause: unknown): void => {
+    // Once for each error: an exporter that fails would otherwise fill the log, with each span.
+    const text = String(cause).slice(0, 200);
+    if (told.size >= maxErrors || told.has(text)) return;
+    told.add(text);
+    logger.error("An observer failed", { cause });
+  };
   const attempt: Attempt = (run) => {
     try {
       const result = run();
@@ -70,6 +77,18 @@ export function safeObserver(observer: Observer, logger: Logger): Observer {
   });
 }
 
+/** How many different errors of an observer are logged. */
+const maxErrors = 20;
+
+const toldBy = new WeakMap<Observer, Set<string>>();
+
+/** The errors of an observer that were logged. A server and its engine guard the same one. */
+function toldOf(observer: Observer): Set<string> {
+  const told = toldBy.get(observer) ?? new Set<string>();
+  toldBy.set(observer, told);
+  return told;
+}
+
 /** Calls code of an observer, and logs what it throws. */
 type Attempt = <T>(run: () => T) => T | undefined;
 
@@ -87,16 +106,19 @@ function safeObservation<End extends readonly unknown[]>(
 ): Opened<End> | undefined {
   if (typeof begun === "function") return { end: (...end) => attempt(() => begun(...end)) };
   if (typeof begun !== "object" || begun instanceof Promise) return undefined;
-  const { trace, headers } = begun;
-  return {
-    ...(typeof trace === "string" && { trace }),
-    ...(headers && { headers }),
-    ...(begun.run && { run: (work) => runOnce(work, (once) => attempt(() => begun.run?.(once))) }),
-    ...(begun.answered && { answered: (answer) => attempt(() => begun.answered?.(answer)) }),
-    ...(begun.yielded && { yielded: (events) => attempt(() => begun.yielded?.(events)) }),
-    ...(begun.end && { end: (...end) => attempt(() => begun.end?.(...end)) }),
-  };
+  // No spreads: there are two of these for each message.
+  const { trace, headers, run, answered, yielded, end } = begun;
+  const safe: Writable<Opened<End>> = {};
+  if (typeof trace === "string") safe.trace = trace;
+  if (headers) safe.headers = headers;
+  if (run) safe.run = (work) => runOnce(work, (once) => attempt(() => begun.run?.(once)));
+  if (answered) safe.answered = (answer) => attempt(() => begun.answered?.(answer));
+  if (yielded) safe.yielded = (events) => attempt(() => begun.yielded?.(events));
+  if (end) safe.end = (...given) => attempt(() => begun.end?.(...given));
+  return safe;
 }
+
+type Writable<T> = { -readonly [Key in keyof T]: T[Key] };
 
 /** Does the work within `run`, and once, whether `run` calls it never, twice or later. */
 function runOnce<T>(work: () => T, run: (once: () => void) => void): T {

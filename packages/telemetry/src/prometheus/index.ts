@@ -7,7 +7,6 @@ import { checkOptions, type OptionNames } from "@parley/a2a/internal/model/index
 import type { Observer } from "@parley/a2a/internal/protocol/index";
 import type { RouteMount } from "@parley/server";
 import { metricsObserver } from "../metrics/observer.ts";
-import { toldOnce } from "../observers.ts";
 import { Registry } from "./registry.ts";
 
 /** Options of `prometheus()`. */
@@ -42,7 +41,7 @@ export function prometheus(options: PrometheusOptions = {}): PrometheusMetrics {
   const text = (): Promise<string> => registry.text();
   const headers = { "content-type": "text/plain; version=0.0.4; charset=utf-8", "cache-control": "no-store" };
   return {
-    ...toldOnce(metricsObserver(registry)),
+    ...metricsObserver(registry),
     text,
     route: { path, access, answer: async () => new Response(await text(), { headers }) },
   };
