@@ -1,3 +1,8 @@
+/**
+ * The console: routes that serve it, and an inspector that connects to the agents of others.
+ * @packageDocumentation
+ */
+
 export { consoleRoutes, type ConsoleOptions } from "./console.ts";
 export { openInspector, type Inspector, type InspectorOptions, type OpenOptions } from "./inspector.ts";
 export type { WireLog } from "./wire-log.ts";

@@ -278,11 +278,11 @@ export interface OperatorOptions {
   /** Its path below `publicUrl`. Default `/ops`. */
   readonly path?: string;
   /**
-   * Finds the operator of a request, apart from the callers of the agents. Absent: whoever can open a direct connection from this machine is
+   * Finds the operator of a request, apart from the callers of the agents. Default: whoever can open a direct connection from this machine is
    * an operator, which is refused unless `publicUrl` is a loopback address.
    */
   readonly authenticator?: Authenticator;
-  /** Decides what an operator may do. Anything but `true` refuses. Required with `authenticator`; without it everything is allowed. */
+  /** Decides what an operator may do. Anything but `true` refuses. Required with `authenticator`. Default: everything is allowed. */
   readonly authorize?: (request: OperatorRequest) => boolean | Promise<boolean>;
 }
 
