@@ -84,9 +84,9 @@ describe("a resumable task inside one long step", () => {
 
     await writeFile(`${path}.done`, "");
     const { io, out } = recordedIo({ cwd: folder });
-    expect(await run(["db", "suspended", "--store", path], io)).toBe(0);
+    expect(await run(["ops", "list", "--suspended", "--store", path], io)).toBe(0);
     expect(out()).toContain(id);
-    expect(await run(["db", "resume", id, "--store", path], io)).toBe(0);
+    expect(await run(["ops", "resume", id, "--store", path], io)).toBe(0);
     await vi.waitFor(async () => expect(await stateOf(id)).toBe("TASK_STATE_COMPLETED"), patient);
     await killed(life);
   });
