@@ -168,7 +168,7 @@ describe("the log of the wire", () => {
       .replace(/"messageId":"[^"]*"/, `"messageId":"again-1"`);
     await body.fill(changed);
     await page.click(".resend button");
-    await expect.poll(() => page.locator(".list li").first().textContent()).toContain("SendStreamingMessage");
+    await expect.poll(() => page.locator(".list li", { hasText: "SendStreamingMessage" }).count()).toBe(2);
     await page.locator(".list li a").first().click();
     await expect.poll(() => page.locator(".detail").textContent()).toContain("**4** ");
   });
