@@ -72,6 +72,7 @@ try {
   else await release(values["dry-run"] === true);
 } catch (error) {
   const isUsage = error instanceof TypeError && "code" in error && String(error.code).startsWith("ERR_PARSE_ARGS");
-  console.error(error instanceof Error ? error.message : error, isUsage ? `\n\n${usage}` : "");
+  const message = error instanceof Error ? error.message : String(error);
+  console.error(isUsage ? `${message}\n\n${usage}` : message);
   process.exitCode = isUsage ? 2 : 1;
 }

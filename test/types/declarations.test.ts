@@ -34,6 +34,7 @@ beforeAll(async () => {
   await writeFile(join(project, "package.json"), JSON.stringify({ private: true, type: "module" }));
   const packages = [
     ...publishedPackages().map(({ manifest }) => manifest.name),
+    ...publishedPackages().flatMap(({ manifest }) => strangers(manifest.peerDependencies)),
     ...compilers.map((version) => `typescript-${version}@npm:typescript@${version}`),
     ...nodes.map((version) => `node-${version}@npm:@types/node@${version}`),
   ];
@@ -47,6 +48,11 @@ beforeAll(async () => {
   for (const file of programs) await writeFile(join(project, file), await readFile(join(folder, file)));
 });
 afterAll(() => published.close());
+
+/** Optional peers of others, whose types are in declarations. */
+function strangers(peers: Readonly<Record<string, string>> = {}): readonly string[] {
+  return Object.entries(peers).flatMap(([name, range]) => (name.startsWith("@parley/") ? [] : [`'${name}@${range}'`]));
+}
 
 /** Imports of every entry point with types, so that each of its declarations is checked. */
 function everyEntry(): string {
