@@ -31,6 +31,9 @@ export interface ActDeps extends ReadDeps {
   readonly audit?: Audit | undefined;
 }
 
+/** The row of a failed task that names the task by which it was continued. */
+const continuedFeature = "continued";
+
 /** How often an act without `seq` is tried, where the task changes meanwhile. */
 const maxTries = 5;
 
@@ -159,8 +162,14 @@ export class Acts {
     const forgotten = step === undefined ? [] : forgetStep(rows, step);
     const changed = new Map(forgotten.flatMap((each) => (each.op === "set" ? [[each.key, each.value]] : [])));
     const kept = rows.map((row) => ({ ...row, value: changed.get(row.key) ?? row.value }));
+    const taskId = await this.#continuation(head, context);
+    if (taskId === undefined) return this.#changed(about, context);
+    const existing = await store.head({ agent: target.agent }, taskId);
+    if (existing !== undefined) {
+      return this.#refuse(about, context, head, notPossible(`The task is continued already, by task ${taskId}`));
+    }
     const { agent, owner } = head.task;
-    const task = { agent, owner, taskId: ids.next() };
+    const task = { agent, owner, taskId };
     const record = queuedTask(task, head.contextId, againOf(input.message, head, ids), input.call, clock.now());
     const after = `continued by task ${task.taskId}`;
     const item: TaskAppend = {
@@ -179,6 +188,22 @@ export class Acts {
     if (!outcome.ok) return this.#changed(about, context);
     const done = await this.#done({ ...about, taskId: task.taskId }, context);
     return done.ok ? { ...done, continues: target.taskId } : done;
+  }
+
+  /**
+   * The id of the task that continues a failed one. It is stored with the failed one first: an act that is repeated, also after a crash before
+   * the new task was stored, finds it, so nothing is done by two tasks. `undefined`: the task changed meanwhile.
+   */
+  async #continuation(head: TaskHead, context: ActContext): Promise<string | undefined> {
+    const { store, host, ids } = this.#deps;
+    const { task, fence, seq: expect, run = null } = head;
+    const [known] = await store.features(task, task.taskId, continuedFeature);
+    if (known !== undefined) return String(JSON.parse(known.value));
+    const taskId = ids.next();
+    const value = JSON.stringify(taskId);
+    const set = { effect: "feature", op: "set", feature: continuedFeature, key: "by", value, if: null } as const;
+    const { ok } = await host.append({ task, fence, expect, run, records: [], effects: [set] }, context.principal);
+    return ok ? taskId : undefined;
   }
 
   async pause(agent: string, context: ActContext): Promise<ActResult<{ readonly paused: PausedAgent }>> {

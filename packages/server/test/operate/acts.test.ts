@@ -114,6 +114,39 @@ describe("resume", () => {
     const unknown = await on.ops<Acted>("/v1/acts/retry-step", { agent, taskId, step: "fly" });
     expect(unknown).toMatchObject({ status: 409, body: { reason: "notPossible" } });
   });
+
+  it("continues a failed task once, however often and by however many operators at once", async () => {
+    const on = serve(async function* (turn) {
+      yield turn.working("On it");
+      throw new Error("the printer burns");
+    });
+    const taskId = await on.send("Go");
+    await until(async () => (await on.stateOf(taskId)) === "TASK_STATE_FAILED");
+    const resume = () => on.ops<Acted>("/v1/acts/resume", { agent, taskId });
+    const all = await Promise.all(Array.from({ length: 5 }, resume));
+    const done = all.filter(({ status }) => status === 200);
+    expect(done).toHaveLength(1);
+    const again = await resume();
+    const text = `The task is continued already, by task ${done[0]?.body.task?.taskId}`;
+    expect(again).toMatchObject({ status: 409, body: { reason: "notPossible", message: text } });
+    expect((await on.ops<{ tasks: readonly unknown[] }>("/v1/tasks")).body.tasks).toHaveLength(2);
+  });
+
+  it("continues a failed task after a crash between its mark and the new task", async () => {
+    const on = serve(async function* (turn) {
+      yield turn.working("On it");
+      throw new Error("the printer burns");
+    });
+    const taskId = await on.send("Go");
+    await until(async () => (await on.stateOf(taskId)) === "TASK_STATE_FAILED");
+    const head = await on.store.head({ agent }, taskId);
+    if (head === undefined) throw new Error("There is no task");
+    const { task, fence, seq: expected } = head;
+    const mark = { effect: "feature", op: "set", feature: "continued", key: "by", value: '"next"' } as const;
+    await on.store.append([{ task, fence, expect: expected, records: [], effects: [mark] }]);
+    const { status, body } = await on.ops<Acted>("/v1/acts/resume", { agent, taskId });
+    expect([status, body.task?.taskId, body.continues]).toEqual([200, "next", taskId]);
+  });
 });
 
 describe("retry a step", () => {
