@@ -1,5 +1,6 @@
 import { defineAgent, silentLogger, type Store } from "@parley/server";
-import { resumeTask, suspendedTasks, type StoredRun } from "@parley/server/store";
+import type { StoredRun } from "@parley/server/store";
+import { resumeTask, suspendedTasks } from "../../packages/server/test/operate/suspended.ts";
 import { callContext, fakeClock, inProcess } from "@parley/testing";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { placeOfTest, stores } from "./stores.ts";
@@ -85,12 +86,6 @@ async function suspended(name: (typeof stores)[number]) {
   return { open, server, attempts, id, store: await open() };
 }
 
-const listed = async (store: Store): Promise<readonly string[]> => {
-  const ids: string[] = [];
-  for await (const { task } of suspendedTasks(store)) ids.push(task.taskId);
-  return ids;
-};
-
 describe.each(stores.filter((name) => name !== "memory"))("a suspended task, with %s", (name) => {
   it("is taken over at once when it is resumed, without waiting for the next poll", async () => {
     const { server, store, attempts, id } = await suspended(name);
@@ -138,7 +133,7 @@ describe.each(stores.filter((name) => name !== "memory"))("a suspended task, wit
       expect((await second.cancel(id)).status.state).toBe("TASK_STATE_CANCELED");
       await resumed;
       expect(await resumeTask(store, "agent", id)).toBe(false);
-      expect(await listed(store)).toEqual([]);
+      expect(await suspendedTasks(store)).toEqual([]);
       await second.engine.round(true);
       expect((await second.get(id)).status.state).toBe("TASK_STATE_CANCELED");
       expect((await store.head(agentId, id))?.run).toBeUndefined();
@@ -163,7 +158,7 @@ describe.each(stores.filter((name) => name !== "memory"))("a suspended task, wit
     expect(await second.send("More", id)).toBe(id);
     await second.engine.round(true);
     expect(isOpen).toBe(true);
-    expect(await listed(store)).toEqual([id]);
+    expect(await suspendedTasks(store)).toEqual([id]);
     await resumeTask(store, "agent", id);
     second.clock.advance(soon);
     await reading;
@@ -180,7 +175,7 @@ describe.each(stores.filter((name) => name !== "memory"))("a suspended task, wit
     second.clock.advance(10 * 60_000);
     await second.engine.round(true);
     await store.sweep({ now: second.clock.now(), deleteBefore: second.clock.now(), limit: 1_000 });
-    expect(await listed(store)).toEqual([id]);
+    expect(await suspendedTasks(store)).toEqual([id]);
     expect(attempts).toEqual([1]);
     expect(await resumeTask(store, "agent", id)).toBe(true);
     const stateLater = async (): Promise<string> => {
@@ -222,7 +217,7 @@ describe.each(stores.filter((name) => name !== "memory"))("a suspended task, wit
         return page;
       },
     };
-    expect(new Set(await listed(counted)).size).toBe(10_000);
+    expect(new Set(await suspendedTasks(counted)).size).toBe(10_000);
     expect(largest).toBeLessThanOrEqual(500);
     expect(pages).toBeGreaterThanOrEqual(20);
   });

@@ -122,7 +122,8 @@ describe("the keyboard", () => {
     expect(await flaws(page)).toEqual([]);
     await page.keyboard.type("new conv");
     await page.keyboard.press("Enter");
-    await expect.poll(() => page.locator(".pane").count()).toBe(2);
+    // What is typed goes where the focus is.
+    await page.waitForSelector(".pane:nth-child(2) textarea:focus");
     await page.keyboard.type("hello");
     await page.keyboard.press("Enter");
     await page.waitForSelector("text=I heard hello");
@@ -136,10 +137,12 @@ describe("the keyboard", () => {
     expect(await flaws(page)).toEqual([]);
     await shot(page, "Keys");
     await page.keyboard.press("Escape");
+    await page.waitForSelector("dialog", { state: "hidden" });
     await page.keyboard.press("g");
     await page.keyboard.press("k");
     await page.waitForSelector("nav.screens a[aria-current=page] >> text=Tasks");
     await page.keyboard.press("/");
+    await page.waitForSelector("input[type=search]:focus");
     await page.keyboard.type("no such task");
     await page.waitForSelector("text=There are no tasks.");
   });

@@ -155,8 +155,8 @@ describe("the log of the wire", () => {
   });
 
   test("sends a request again as the user changed it, with the credentials of the agent", async () => {
-    const agent = await serving();
-    const { page } = await open(await inspecting(agent));
+    const agent = await serving({}, { authenticator: bearer({ "s3cret-of-the-user": { subject: "ada" } }) });
+    const { page } = await open(await inspecting(agent, "--token", "s3cret-of-the-user"));
     await say(page, "count to 2");
     await page.waitForSelector("text=completed");
     await show(page, "Wire");
@@ -215,7 +215,8 @@ test("shows a hostile agent as text: nothing runs, nothing is loaded", async () 
 describe("without the token of the launch", () => {
   test("neither the API nor the agents answer, and the page says what to do", async () => {
     const url = new URL(await inspecting(await serving()));
-    const paths = ["console/api/session", "console/api/wire", "agents/a1/tasks"];
+    const card = "agents/a1/.well-known/agent-card.json";
+    const paths = ["console/api/session", "console/api/wire", "agents/a1/tasks", card];
     for (const path of paths) {
       expect((await fetch(new URL(path, url.origin))).status).toBe(401);
     }

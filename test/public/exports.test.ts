@@ -18,7 +18,7 @@ const most: Readonly<Record<string, number>> = {
   "@parley/a2a/extensions": 47,
   "@parley/a2a/webhooks": 35,
   "@parley/server": 60,
-  "@parley/server/store": 175,
+  "@parley/server/store": 173,
   "@parley/extensions/agp": 36,
   "@parley/extensions/secure-passport": 34,
   "@parley/extensions/task-search": 6,

@@ -3,7 +3,7 @@ import { apiKey } from "@parley/a2a/auth";
 import { defined } from "@parley/a2a/internal/base/defined";
 import { consoleRoutes, openInspector } from "@parley/console";
 import { serve, type Server } from "@parley/node";
-import { openRecorded, type CallOptions } from "./connection.ts";
+import { callHeaders, loginHeaders, openRecorded, type CallOptions } from "./connection.ts";
 import { CommandError } from "./errors.ts";
 import type { Io } from "./io.ts";
 import { print } from "./output/text.ts";
@@ -23,11 +23,17 @@ export async function inspect(io: Io, url: string | undefined, options: InspectO
   };
   const inspector = openInspector({
     open: (at, given) => openRecorded(io, at, { ...options, ...given }, given),
+    credentials: async (at) => {
+      const given = callHeaders(options, io.env);
+      return given["authorization"] === undefined ? { ...(await loginHeaders(io, at, options)), ...given } : given;
+    },
     mounts: { add: (service) => mounts().add(service), remove: (path) => mounts().remove(path) },
   });
   const server = await serve([], {
     port: options.port,
     authenticator: apiKey({ [token]: { subject: "you" } }, { header: "x-parley-console" }),
+    // A card may have been readable only by the user.
+    cardReaders: "authenticated",
     routes: consoleRoutes({ inspector }),
     // No name but those of this machine: a page whose name resolves to it would be let in by its visitor's browser.
     allowedHosts: [],

@@ -28,6 +28,9 @@ export const activity = signal(0);
 /** Maximum exchanges that the page keeps. The server has more in its log. */
 const maxExchanges = 2_000;
 
+/** Characters of all exchanges that the page keeps: beyond them the oldest are forgotten. */
+const maxCharacters = 64 << 20;
+
 /** Pieces of an exchange that the page keeps. */
 const maxPieces = 200_000;
 
@@ -36,16 +39,29 @@ type Growing = Exchange & { readonly pieces: PieceRecord[] };
 
 const all = new Map<number, Growing>();
 
+/** Characters of what is in `all`. */
+let characters = 0;
+
+/** Forgets the oldest exchanges beyond the limits. The newest stays. */
+function forget(): void {
+  for (const [number, { request, pieces }] of all) {
+    if (all.size === 1 || (all.size <= maxExchanges && characters <= maxCharacters)) return;
+    all.delete(number);
+    characters -= request.body.text.length + pieces.reduce((sum, { body }) => sum + body.text.length, 0);
+  }
+}
+
 function apply(record: WireRecord): void {
   if (record.kind === "request") {
     all.set(record.exchange, { request: record, pieces: [], bytes: 0 });
-    const [oldest] = all.keys();
-    if (all.size > maxExchanges && oldest !== undefined) all.delete(oldest);
+    characters += record.body.text.length;
+    forget();
     return;
   }
   const known = all.get(record.exchange);
   if (known === undefined) return;
   all.set(record.exchange, changed(known, record));
+  forget();
 }
 
 function changed(known: Growing, record: Exclude<WireRecord, RequestRecord>): Growing {
@@ -53,7 +69,10 @@ function changed(known: Growing, record: Exclude<WireRecord, RequestRecord>): Gr
   if (record.kind === "end") {
     return { ...known, ended: record, ...(record.error !== undefined && { error: record.error }) };
   }
-  if (known.pieces.length < maxPieces) known.pieces.push(record);
+  if (known.pieces.length < maxPieces && characters < 2 * maxCharacters) {
+    known.pieces.push(record);
+    characters += record.body.text.length;
+  }
   return { ...known, bytes: known.bytes + record.body.bytes };
 }
 
@@ -131,6 +150,7 @@ function isChange(exchange: Exchange | undefined): boolean {
 /** Empties the log of the page. */
 export function clearWire(): void {
   all.clear();
+  characters = 0;
   exchanges.value = [];
 }
 

@@ -136,9 +136,12 @@ function rawRequest(given: unknown): RawRequest {
   const { agent, method, url, headers = {}, body } = objectOf(given);
   if (typeof agent !== "string") throw invalid("agent must be the id of a connected agent");
   if (typeof method !== "string" || !/^[A-Z]{1,20}$/.test(method)) throw invalid("method must be one of HTTP");
-  if (typeof url !== "string" || !/^https?:/i.test(url)) throw invalid("url must be an HTTP URL");
+  if (typeof url !== "string" || !/^https?:/i.test(url) || !URL.canParse(url)) throw invalid("url must be an HTTP URL");
   if (body !== undefined && typeof body !== "string") throw invalid("body must be text");
-  return { agent, method, url, headers: texts(headers), ...(body !== undefined && { body }) };
+  const lowered = Object.fromEntries(
+    Object.entries(texts(headers)).map(([name, value]) => [name.toLowerCase(), value]),
+  );
+  return { agent, method, url, headers: lowered, ...(body !== undefined && { body }) };
 }
 
 function objectOf(given: unknown): Readonly<Record<string, unknown>> {

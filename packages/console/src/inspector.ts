@@ -13,6 +13,11 @@ export interface InspectorOptions {
   open(url: string, given: OpenOptions): Promise<Client>;
   /** Sends requests as they are. Default: the `fetch` of the runtime. */
   readonly fetch?: FetchLike;
+  /**
+   * Headers with the credentials that the user has for the agent of a URL, for requests that are sent again. They go to the origin of that
+   * URL alone. Default: only those of `ConnectRequest.headers`.
+   */
+  credentials?(url: string): Promise<Readonly<Record<string, string>>>;
   /** Serves an agent on the console's own origin, so that the application in the browser can call it. */
   readonly mounts: {
     add(service: HostedService): void;
@@ -47,6 +52,8 @@ const maxAgents = 64;
 
 interface Connected {
   readonly entry: AgentEntry;
+  /** What the user typed. */
+  readonly headers: Readonly<Record<string, string>>;
   readonly fetch: FetchLike;
 }
 
@@ -87,8 +94,14 @@ export function openInspector(options: InspectorOptions): Inspector {
     const path = `/agents/${id}`;
     mounts.add({ service, card: hostedCard(card), path });
     const entry: AgentEntry = { id, url, path, binding: protocolBinding, version: protocolVersion, card };
-    connected.set(id, { entry, fetch: recording });
+    connected.set(id, { entry, headers, fetch: recording });
     return entry;
+  }
+
+  /** By lower-case names, so that a header of the request replaces one of them. */
+  async function credentialsOf({ entry, headers }: Connected): Promise<Readonly<Record<string, string>>> {
+    const all = { ...(await options.credentials?.(entry.url)), ...headers };
+    return Object.fromEntries(Object.entries(all).map(([name, value]) => [name.toLowerCase(), value]));
   }
 
   return {
@@ -103,7 +116,9 @@ export function openInspector(options: InspectorOptions): Inspector {
     async send({ agent, method, url, headers, body }) {
       const found = connected.get(agent);
       if (found === undefined) throw new A2AError("InvalidParams", `No agent ${JSON.stringify(agent)} is connected`);
-      const init = { method, headers, signal: AbortSignal.timeout(60_000), redirect: "manual" as const };
+      const own = new URL(url).origin === new URL(found.entry.url).origin ? await credentialsOf(found) : {};
+      const signal = AbortSignal.timeout(60_000);
+      const init = { method, headers: { ...own, ...headers }, signal, redirect: "manual" as const };
       const response = await found.fetch(url, { ...init, ...(body !== undefined && { body }) });
       await discarded(response);
     },

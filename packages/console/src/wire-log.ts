@@ -9,7 +9,9 @@ const overhead = 200;
 /** What went over the wire: the newest records, up to a number of characters. */
 export class WireLog {
   readonly #limit: number;
-  readonly #records: { readonly record: WireRecord; readonly size: number }[] = [];
+  /** The records from `#first` on. Those before it are forgotten, and removed together: one by one would move all the others each time. */
+  #records: { readonly record: WireRecord; readonly size: number }[] = [];
+  #first = 0;
   readonly #readers = new Set<() => void>();
   #size = 0;
   #last = 0;
@@ -31,7 +33,7 @@ export class WireLog {
     const size = overhead + sizeOf(record);
     this.#records.push({ record, size });
     this.#size += size;
-    while (this.#size > this.#limit && this.#records.length > 1) this.#size -= this.#records.shift()?.size ?? 0;
+    this.#forget();
     for (const wake of this.#readers) wake();
   }
 
@@ -42,12 +44,11 @@ export class WireLog {
     return new ReadableStream<Uint8Array>(
       {
         pull: async (controller) => {
-          const [first] = this.#records;
-          if (first !== undefined && next < first.record.n) next = first.record.n;
+          next = Math.max(next, this.#oldest);
           if (next > this.#last) await this.#grown(signal);
           if (signal.aborted) return controller.close();
-          const at = next - (this.#records[0]?.record.n ?? next);
-          const { record } = this.#records[at] ?? {};
+          next = Math.max(next, this.#oldest);
+          const { record } = this.#records[this.#first + next - this.#oldest] ?? {};
           if (record === undefined) return;
           next = record.n + 1;
           controller.enqueue(encoder.encode(`${JSON.stringify(record)}\n`));
@@ -55,6 +56,21 @@ export class WireLog {
       },
       { highWaterMark: 0 },
     );
+  }
+
+  /** Number of the oldest record. */
+  get #oldest(): number {
+    return this.#records[this.#first]?.record.n ?? this.#last + 1;
+  }
+
+  #forget(): void {
+    while (this.#size > this.#limit && this.#first < this.#records.length - 1) {
+      this.#size -= this.#records[this.#first]?.size ?? 0;
+      this.#first++;
+    }
+    if (this.#first < this.#records.length / 2) return;
+    this.#records = this.#records.slice(this.#first);
+    this.#first = 0;
   }
 
   #grown(signal: AbortSignal): Promise<void> {

@@ -83,9 +83,6 @@ export {
 export { eraseOwner, exportOwner } from "./store/index.ts";
 export type { Erasure, EraseOptions } from "./store/owner-data.ts";
 
-// Suspended tasks.
-export { resumeTask, suspendedTasks } from "./store/upkeep.ts";
-
 // Events as JSON text.
 export {
   type StoredEvent,

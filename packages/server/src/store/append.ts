@@ -44,7 +44,7 @@ export interface StoredRun {
   readonly outlived?: number;
   /** Set if the run was taken over alone, to find out whether it crashes the process. */
   readonly alone?: true;
-  /** Set if the run is suspended: no process takes it over until an operator resumes it (`resumeTask`). */
+  /** Set if the run is suspended: no process takes it over until an operator resumes it. */
   readonly suspended?: true;
 }
 

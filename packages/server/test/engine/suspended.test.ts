@@ -3,7 +3,7 @@ import { defineAgent } from "../../src/agent/index.ts";
 import type { LogFields } from "@parley/a2a/internal/base/index";
 import type { EngineLimits } from "../../src/engine/index.ts";
 import { memoryStore, type Store } from "../../src/store/index.ts";
-import { resumeTask } from "../../src/store/upkeep.ts";
+import { resumeTask } from "../operate/suspended.ts";
 import { callContext, fakeClock, inProcess } from "@parley/testing";
 import { bound, eventually, messageOf, Reading, type Line, type OnMessage } from "./support.ts";
 

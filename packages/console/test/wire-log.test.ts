@@ -1,0 +1,61 @@
+import { expect, test } from "vitest";
+import { openInspector } from "../src/inspector.ts";
+import { WireLog } from "../src/wire-log.ts";
+
+/** The numbers of the records that a reader gets first. */
+async function read(log: WireLog, after: number, count: number): Promise<readonly number[]> {
+  const stop = new AbortController();
+  const reader = log.lines(after, stop.signal).getReader();
+  const numbers: number[] = [];
+  while (numbers.length < count) {
+    const { value } = await reader.read();
+    numbers.push((JSON.parse(new TextDecoder().decode(value)) as { n: number }).n);
+  }
+  stop.abort();
+  await reader.cancel();
+  return numbers;
+}
+
+test("the log keeps the newest records within its limit, and a reader goes on with the oldest of them", async () => {
+  const log = new WireLog(10_000);
+  for (let at = 0; at < 1_000; at++)
+    log.add({ kind: "piece", exchange: 1, body: { bytes: 800, text: "x".repeat(800) } });
+  // Ten records of 1,000 characters.
+  expect(await read(log, 0, 10)).toEqual([991, 992, 993, 994, 995, 996, 997, 998, 999, 1000]);
+  expect(await read(log, 997, 3)).toEqual([998, 999, 1000]);
+});
+
+test("a record that is larger than the limit is kept until the next one", async () => {
+  const log = new WireLog(10);
+  log.add({ kind: "end", exchange: 1, error: "x".repeat(1_000) });
+  expect(await read(log, 0, 1)).toEqual([1]);
+  log.add({ kind: "end", exchange: 2 });
+  expect(await read(log, 0, 1)).toEqual([2]);
+});
+
+test("a request that is sent again has the credentials of the agent on its own origin alone", async () => {
+  const sent: (readonly [url: string, headers: unknown])[] = [];
+  const card = { name: "Toy", description: "", version: "1", skills: [], capabilities: {}, supportedInterfaces: [] };
+  const inspector = openInspector({
+    // What an inspector uses of a client.
+    open: async () =>
+      Object.create({ card, service: {}, chosen: { protocolBinding: "JSONRPC", protocolVersion: "1.0" } }),
+    fetch: async (url, { headers }) => {
+      sent.push([url, headers]);
+      return new Response("{}");
+    },
+    credentials: async () => ({ Authorization: "Bearer of-the-login", "X-Tenant": "acme" }),
+    mounts: { add: () => {}, remove: async () => {} },
+  });
+  const { id } = await inspector.connect({ url: "https://toy.example/agent", headers: { "X-Tenant": "globex" } });
+  const request = { agent: id, method: "GET", headers: { accept: "text/plain" } };
+  for (const url of ["https://toy.example/agent/tasks", "https://other.example/", "http://toy.example/"]) {
+    await inspector.send({ ...request, url });
+  }
+  const own = { authorization: "Bearer of-the-login", "x-tenant": "globex", accept: "text/plain" };
+  expect(sent).toEqual([
+    ["https://toy.example/agent/tasks", own],
+    ["https://other.example/", { accept: "text/plain" }],
+    ["http://toy.example/", { accept: "text/plain" }],
+  ]);
+});
