@@ -39,6 +39,8 @@ export async function open(
 ): Promise<Opened> {
   const context = await browser.newContext({ viewport: { width, height: 800 }, colorScheme });
   onTestFinished(() => context.close());
+  // As long as any condition is waited for: a busy machine fails no test.
+  context.setDefaultTimeout(60_000);
   const page = await context.newPage();
   page.setDefaultTimeout(30_000);
   const noise: string[] = [];
