@@ -14,7 +14,11 @@ const projects = wanted.some((arg) => arg.startsWith("--project"))
 /** A third of the time of all tests: these run in `npm run test:long` only, or when they are named. */
 const slow = [
   "packages/a2a/test/cards/changes.test.ts",
+  "packages/conform/test/hostile.test.ts",
   "packages/conform/test/mutants.test.ts",
+  "packages/conform/test/official.test.ts",
+  "packages/conform/test/own.test.ts",
+  "packages/conform/test/special.test.ts",
   "packages/sql/test/sqlite/huge.test.ts",
   "test/crash/client-restart.test.ts",
   "test/crash/delegated.test.ts",

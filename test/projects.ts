@@ -1,6 +1,6 @@
 /**
- * Tests that `npm run test:long` runs again at full length: those that take their counts from test/counts.ts, and those
- * that keep their files on the disk.
+ * Tests that `npm run test:long` runs at full length: those that take their counts from test/counts.ts, those that keep
+ * their files on the disk, and those that `npm test` leaves out because they take long.
  */
 export const long: readonly string[] = [
   "test/fuzz/**/*.test.ts",
@@ -17,7 +17,11 @@ export const long: readonly string[] = [
   "packages/server/test/store/search-memory.test.ts",
   "packages/a2a/test/cards/changes.test.ts",
   "packages/a2a/test/model/round-trip.test.ts",
+  "packages/conform/test/hostile.test.ts",
   "packages/conform/test/mutants.test.ts",
+  "packages/conform/test/official.test.ts",
+  "packages/conform/test/own.test.ts",
+  "packages/conform/test/special.test.ts",
 ];
 
 /**

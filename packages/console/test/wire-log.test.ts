@@ -16,7 +16,7 @@ async function read(log: WireLog, after: number, count: number): Promise<readonl
   return numbers;
 }
 
-test("the log keeps the newest records within its limit, and a reader goes on with the oldest of them", async () => {
+test("the log keeps the newest records within its limit, and a reader continues with the oldest of them", async () => {
   const log = new WireLog(10_000);
   for (let at = 0; at < 1_000; at++)
     log.add({ kind: "piece", exchange: 1, body: { bytes: 800, text: "x".repeat(800) } });
