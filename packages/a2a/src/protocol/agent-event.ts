@@ -66,6 +66,8 @@ export interface OpenWait {
   readonly event?: string;
   /** When it is over, in whole milliseconds since the Unix epoch. Absent: never without the event. */
   readonly until?: number;
+  /** When it began, in milliseconds since the Unix epoch. Absent in rows of older releases. */
+  readonly since?: number;
 }
 
 /** What a delegation keeps with the task while it is open. It is small. */

@@ -106,7 +106,7 @@ async function* wait(
 ): AsyncGenerator<AgentYield, Ended, void> {
   const before = memory.ended(key);
   if (before !== undefined) return endedJson.read(before);
-  const open = memory.waiting(key) ?? first;
+  const open = memory.waiting(key) ?? { ...first, since: whole(turn.clock.now()) };
   memory.wait(key, open);
   let isOver = false;
   const end = (ended: Ended, event?: string): Ended => {

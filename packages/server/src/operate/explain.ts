@@ -113,15 +113,16 @@ function queued({ head, ahead, more }: Facts): Explanation {
 }
 
 function waitOf({ head }: Facts, turn: number, { key, value }: FeatureRow): readonly Explanation[] {
-  const { event, until } = JSON.parse(value) as OpenWait;
+  const { event, until, since: began } = JSON.parse(value) as OpenWait;
+  const since = began === undefined ? {} : { since: iso(began) };
   const wait = key.slice(`${turn}.`.length);
   const help = commandFor("drop-wait", head, wait);
   const to = until === undefined ? undefined : iso(until);
   if (event !== undefined) {
     const text = `The task waits for the event ${JSON.stringify(event)}${to === undefined ? "" : `, until ${to}`}`;
-    return [{ kind: "event", text, help, wait, event, ...(to !== undefined && { until: to }) }];
+    return [{ kind: "event", text, help, wait, event, ...since, ...(to !== undefined && { until: to }) }];
   }
-  return to === undefined ? [] : [{ kind: "time", text: `The task waits until ${to}`, help, wait, until: to }];
+  return to === undefined ? [] : [{ kind: "time", text: `The task waits until ${to}`, help, wait, until: to, ...since }];
 }
 
 function delegation(head: TaskHead, { agent, taskId }: OpenDelegation): Explanation {

@@ -5,7 +5,7 @@ import type { OperatingHost } from "../engine/shared/operating.ts";
 import type { Store, StoreOperators } from "../store/index.ts";
 import { Acts } from "./acts.ts";
 import type { Operator } from "./port.ts";
-import { countTasks, listTasks, nodesOf, pausedAgents, showTask } from "./read.ts";
+import { countTasks, listTasks, nodesOf, pausedAgents, readLog, showTask } from "./read.ts";
 import { actOf } from "./views.ts";
 
 export interface OperatorInit {
@@ -29,6 +29,7 @@ export function createOperator({ ids = timeOrderedIds(), ...init }: OperatorInit
   return {
     list: (filter) => listTasks(deps, filter),
     show: (agent, taskId) => showTask(deps, agent, taskId),
+    log: (agent, taskId, query) => readLog(deps, agent, taskId, query),
     counts: () => countTasks(deps),
     nodes: () => nodesOf(deps),
     paused: () => pausedAgents(deps),

@@ -94,6 +94,7 @@ export type Explanation = { readonly text: string; readonly help?: string } & (
       readonly kind: "time";
       readonly wait: string;
       readonly until: string;
+      readonly since?: string;
     }
   | {
       /** It waits for an event (`turn.waitFor()`), such as that of a webhook. */
@@ -101,6 +102,7 @@ export type Explanation = { readonly text: string; readonly help?: string } & (
       readonly wait: string;
       readonly event: string;
       readonly until?: string;
+      readonly since?: string;
     }
   | {
       /** It waits for a task of another agent. */
@@ -134,6 +136,26 @@ export interface ShownTask {
     /** Of its turn, or of the whole task. */
     readonly scope: "turn" | "task";
     readonly state: "done" | "begun";
+    /** When, like `ended`. Absent: not known. */
+    readonly begun?: string;
+    readonly ended?: string;
+  }[];
+  /** Waits of its turn that are over, by their names. */
+  readonly waited: readonly { readonly name: string; readonly begun: string; readonly ended: string }[];
+  /** Which process took a lost run over, the newest 16. `from`: the one that died or hung. Absent: it has let go of the run. */
+  readonly takeovers: readonly {
+    readonly turn: number;
+    readonly attempt: number;
+    readonly time: string;
+    readonly node: string;
+    readonly from?: string;
+  }[];
+  /** What it has delegated. `agent`: name of the other agent. `taskId`: its task, once it is known. */
+  readonly delegations: readonly {
+    readonly number: number;
+    readonly agent: string;
+    readonly taskId?: string;
+    readonly state: "open" | "done";
   }[];
   /** Its webhooks, without their secrets. */
   readonly webhooks: readonly {
@@ -141,22 +163,56 @@ export interface ShownTask {
     readonly url: string;
     readonly state: "idle" | "due" | "delivering" | "parked";
     readonly delivered: number;
+    /** Up to which record of the log events are delivered, or given up. */
+    readonly seq: number;
+    /** Failed attempts at the next event. */
     readonly attempts: number;
+    /** When it is tried again. */
+    readonly next?: string;
     /** Why the last delivery failed. */
     readonly problem?: string;
+    readonly problemTime?: string;
+    /** Events that the receiver refused. */
+    readonly refused: readonly { readonly seq: number; readonly time: string; readonly problem: string }[];
   }[];
-  /** Its newest records, oldest first, without their content. */
-  readonly log: readonly {
-    readonly seq: number;
-    readonly kind: string;
-    readonly time: string;
-    readonly actor: string;
-    readonly turn: number;
-    readonly attempt: number;
-    readonly state?: TaskState;
-  }[];
+  /** Its newest records, oldest first. */
+  readonly log: readonly LogEntry[];
   /** The newest acts of operators on it, newest first. */
   readonly acts: readonly Act[];
+}
+
+/** A record in the log of a task, without its content. */
+export interface LogEntry {
+  readonly seq: number;
+  readonly kind: string;
+  readonly time: string;
+  readonly actor: string;
+  readonly turn: number;
+  readonly attempt: number;
+  readonly state?: TaskState;
+  /** Bytes of its event. */
+  readonly bytes: number;
+  /** ID of the artifact that it is part of. */
+  readonly artifactId?: string;
+  /** W3C `traceparent` of the call that caused it. */
+  readonly trace?: string;
+}
+
+/** A page of the log of a task. */
+export interface TaskLog {
+  readonly task: OperatedTask;
+  /** Oldest first. Older ones than the first page has were deleted (`retention`). */
+  readonly entries: readonly LogEntry[];
+  /** The `after` of the next page. Absent on the last page. */
+  readonly next?: number;
+}
+
+/** Which records to read. */
+export interface LogQuery {
+  /** Only records with a greater `seq`. */
+  readonly after?: number;
+  /** 1 to 5,000. Default 1,000. A page of large records has fewer. */
+  readonly limit?: number;
 }
 
 /** What operators can do. */
@@ -301,6 +357,7 @@ export interface Operator {
   /** @throws A2AError `InvalidParams` for a filter or cursor that is not valid. */
   list(filter: TaskFilter): Promise<TaskList>;
   show(agent: string, taskId: string): Promise<ShownTask | undefined>;
+  log(agent: string, taskId: string, query: LogQuery): Promise<TaskLog | undefined>;
   counts(): Promise<Counts>;
   nodes(): Promise<readonly OperatedNode[]>;
   paused(): Promise<readonly PausedAgent[]>;

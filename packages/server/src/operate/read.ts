@@ -1,15 +1,20 @@
-import type { Clock } from "@parley/a2a/internal/base/index";
-import { invalidParams, isTerminal, type TaskState } from "@parley/a2a/internal/model/index";
-import { isQueued, queueKey } from "../engine/run/task-rows.ts";
+import { defined } from "@parley/a2a/internal/base/defined";
+import { utf8Length, type Clock } from "@parley/a2a/internal/base/index";
+import { invalidParams, isTerminal, type LogRecord, type TaskState } from "@parley/a2a/internal/model/index";
+import type { ClosedDelegation, OpenDelegation } from "@parley/a2a/internal/protocol/index";
+import { isQueued, queueKey, takeoverJson } from "../engine/run/task-rows.ts";
 import { waitingRun } from "../engine/run/turn-input.ts";
 import type { OperatingHost } from "../engine/shared/operating.ts";
 import { inTaskFeature } from "../intask/row.ts";
 import { pushOperator } from "../push/operator.ts";
+import type { PushEntry } from "../push/port.ts";
 import {
+  delegatedFeature,
   delegationFeature,
   orderNames,
   queueFeature,
   stepFeature,
+  takeoverFeature,
   waitFeature,
   type ClaimPosition,
   type OrderText,
@@ -20,8 +25,8 @@ import {
 } from "../store/index.ts";
 import { cursorOf, positionOf } from "./cursor.ts";
 import { explain, iso, type Facts } from "./explain.ts";
-import type { Counts, OperatedNode, PausedAgent, ShownTask, TaskFilter, TaskList } from "./port.ts";
-import { stepsOf } from "./steps.ts";
+import type { Counts, LogEntry, LogQuery, OperatedNode, PausedAgent, ShownTask, TaskFilter, TaskList, TaskLog } from "./port.ts";
+import { endedWaits, stepsOf } from "./steps.ts";
 import { actOf, subjects, viewOf } from "./views.ts";
 
 /* What an operator reads. */
@@ -44,6 +49,8 @@ const maxCounted = 10_000;
 const maxAhead = 1_000;
 const ever = Number.MAX_SAFE_INTEGER;
 const shownRecords = 50;
+/** Records of a page of a log: by default; and the bytes of their events that are read for it. */
+const [defaultRecords, pageBytes] = [1_000, 4 << 20];
 
 export async function listTasks(deps: ReadDeps, filter: TaskFilter): Promise<TaskList> {
   const { limit = defaultLimit, cursor, node, suspended, ...rest } = filter;
@@ -146,8 +153,12 @@ export async function showTask(deps: ReadDeps, agent: string, taskId: string): P
   const facts = await factsOf(deps, head);
   const waits = explain(facts);
   const turn = await turnOf(store, head);
-  const [webhooks, page, acts] = await Promise.all([
+  const rowsOf = (feature: string) => store.features(head.task, taskId, feature);
+  const [webhooks, takeovers, open, closed, page, acts] = await Promise.all([
     pushOperator(store).show(agent, taskId),
+    rowsOf(takeoverFeature),
+    rowsOf(delegationFeature),
+    rowsOf(delegatedFeature),
     store.read(head.task, taskId, { after: Math.max(head.firstSeq - 1, head.seq - shownRecords), limit: shownRecords }),
     operators.acts({ subject: subjects.task(agent, taskId), limit: 20 }),
   ]);
@@ -155,30 +166,71 @@ export async function showTask(deps: ReadDeps, agent: string, taskId: string): P
     task: viewOf(head),
     why: waits[0],
     waits,
-    steps: stepsOf(facts.steps, turn).map(({ name, scope, state }) => ({
+    steps: stepsOf(facts.steps, turn).map(({ name, scope, state, begun, ended }) => ({
       name,
       scope: scope === "task" ? "task" : "turn",
       state,
+      ...(begun !== undefined && { begun: iso(begun) }),
+      ...(ended !== undefined && { ended: iso(ended) }),
     })),
-    webhooks: webhooks.map(({ configId: id, url, state, delivered, attempts, problem }) => ({
-      id,
-      url,
-      state,
-      delivered,
-      attempts,
-      ...(problem !== undefined && { problem: problem.reason }),
-    })),
-    log: (page?.records ?? []).map(({ seq, kind, time, actor, turn: of, attempt, state }) => ({
-      seq,
-      kind,
-      time: iso(time),
-      actor,
-      turn: of,
-      attempt,
-      ...(state !== undefined && { state }),
-    })),
+    waited: endedWaits(facts.steps, turn).map(({ name, begun, ended }) => ({ name, begun: iso(begun), ended: iso(ended) })),
+    takeovers: takeovers
+      .map(({ value }) => takeoverJson.read(value))
+      .sort((a, b) => a.time - b.time)
+      .map((each) => ({ ...each, time: iso(each.time) })),
+    delegations: [
+      ...open.map(({ value }) => delegationOf(JSON.parse(value) as OpenDelegation, "open")),
+      ...closed.map(({ value }) => delegationOf(JSON.parse(value) as ClosedDelegation, "done")),
+    ].sort((a, b) => a.number - b.number),
+    webhooks: webhooks.map(webhookOf),
+    log: (page?.records ?? []).map(entryOf),
     acts: acts.map(actOf),
   };
+}
+
+function delegationOf(row: OpenDelegation | ClosedDelegation, state: "open" | "done"): ShownTask["delegations"][number] {
+  const { number, agent } = row;
+  const taskId = "result" in row ? row.result?.task?.id : "taskId" in row ? row.taskId : undefined;
+  return { number, agent, state, ...defined({ taskId }) };
+}
+
+function webhookOf({ configId: id, url, state, delivered, cursor, ...entry }: PushEntry): ShownTask["webhooks"][number] {
+  const { attempts, due, problem, refused } = entry;
+  return {
+    id,
+    url,
+    state,
+    delivered,
+    seq: cursor,
+    attempts,
+    ...(state === "due" && due !== undefined && { next: iso(due) }),
+    ...(problem !== undefined && { problem: problem.reason, problemTime: iso(problem.at) }),
+    refused: refused.map(({ seq, at, reason }) => ({ seq, time: iso(at), problem: reason })),
+  };
+}
+
+function entryOf({ seq, kind, time, actor, turn, attempt, state, json, trace }: LogRecord): LogEntry {
+  const artifactId = kind === "artifactUpdate" ? artifactIdIn(json) : undefined;
+  const bytes = utf8Length(json);
+  return { seq, kind, time: iso(time), actor, turn, attempt, bytes, ...defined({ state, artifactId, trace }) };
+}
+
+function artifactIdIn(json: string): string | undefined {
+  const { artifact } = JSON.parse(json) as { readonly artifact?: { readonly artifactId?: string } };
+  return artifact?.artifactId;
+}
+
+export async function readLog(
+  { store }: Pick<ReadDeps, "store">,
+  agent: string,
+  taskId: string,
+  { after = 0, limit = defaultRecords }: LogQuery,
+): Promise<TaskLog | undefined> {
+  const page = await store.read({ agent }, taskId, { after, limit, bytes: pageBytes });
+  if (page === undefined) return undefined;
+  const last = page.records.at(-1)?.seq ?? page.head.seq;
+  const entries = page.records.map(entryOf);
+  return { task: viewOf(page.head), entries, ...(last < page.head.seq && { next: last }) };
 }
 
 /** The turn that works or waits, or the last one. */

@@ -127,6 +127,24 @@ export const operatorRoutes: readonly OperatorRoute[] = [
   },
   {
     method: "GET",
+    path: "/v1/log",
+    id: "readLog",
+    summary: "Reads the log of a task, oldest record first, without its content",
+    act: "read",
+    inputs: {
+      agent,
+      taskId,
+      after: { type: "integer", description: "Only records with a greater number: `next` of the page before" },
+      limit: { type: "integer", description: "Maximum records of a page. Default 1000", maximum: 5_000 },
+    },
+    answer: "TaskLog",
+    run(operator, { after, limit, ...given }) {
+      const query = { ...(typeof after === "number" && { after }), ...(typeof limit === "number" && { limit }) };
+      return operator.log(textOf(given, "agent"), textOf(given, "taskId"), query);
+    },
+  },
+  {
+    method: "GET",
     path: "/v1/why",
     id: "explainTask",
     summary: "Says why a task waits, and which command helps",

@@ -1,5 +1,5 @@
 import { stepFeature, type FeatureEffect, type FeatureRow } from "../store/index.ts";
-import { begunKey, isBegun, scopeOf, type ScopeName } from "../engine/run/task-rows.ts";
+import { begunJson, begunKey, isBegun, scopeOf, type ScopeName } from "../engine/run/task-rows.ts";
 
 /* The rows of steps (`engine/run/memory.ts`): results are lines of one text, which is cut into rows. */
 
@@ -8,6 +8,39 @@ export interface FoundStep {
   readonly name: string;
   readonly scope: ScopeName;
   readonly state: "done" | "begun";
+  /** In milliseconds since the Unix epoch, like `ended`. Absent: it was stored by an older release. */
+  readonly begun?: number | undefined;
+  readonly ended?: number | undefined;
+}
+
+/** A wait of a turn that is over. Times are in milliseconds since the Unix epoch. */
+interface FoundWait {
+  readonly name: string;
+  readonly begun: number;
+  readonly ended: number;
+}
+
+type Line = readonly [name: string, result?: unknown];
+
+/** The lines of a scope, by their names. */
+function linesOf(rows: readonly FeatureRow[], scope: string): ReadonlyMap<string, unknown> {
+  const lines = resultRows(rows, scope).map(({ text }) => text);
+  return new Map(lines.join("").split("\n").filter(Boolean).map((line) => JSON.parse(line) as Line).map(([name, value]) => [name, value]));
+}
+
+/** When what has a line began and ended. */
+function timesOf(lines: ReadonlyMap<string, unknown>, name: string): Pick<FoundStep, "begun" | "ended"> {
+  const [begun, ended] = (lines.get(`t${name}`) ?? []) as readonly number[];
+  return { begun, ended };
+}
+
+/** The waits of a turn that are over. */
+export function endedWaits(rows: readonly FeatureRow[], turn: number): readonly FoundWait[] {
+  const lines = linesOf(rows, `${turn}`);
+  return [...lines.keys()].flatMap((line) => {
+    const { begun, ended } = timesOf(lines, line);
+    return line.startsWith("w") && begun !== undefined && ended !== undefined ? [{ name: line.slice(1), begun, ended }] : [];
+  });
 }
 
 /** The rows of a scope that have results, in the order of their text. */
@@ -22,19 +55,21 @@ function resultRows(rows: readonly FeatureRow[], scope: string): readonly { row:
 export function stepsOf(rows: readonly FeatureRow[], turn: number): readonly FoundStep[] {
   const scopes: readonly ScopeName[] = [`${turn}`, "task"];
   return scopes.flatMap((scope) => {
-    const lines = resultRows(rows, scope).map(({ text }) => text);
-    const names = lines.join("").split("\n").filter(Boolean).map(nameOfLine);
-    const done = names.filter((name) => name.startsWith("s")).map((name) => name.slice(1));
-    const begun = JSON.parse(rows.find(({ key }) => key === begunKey(scope))?.value ?? "[]") as readonly string[];
+    const lines = linesOf(rows, scope);
+    const done = [...lines.keys()].filter((name) => name.startsWith("s"));
+    const begun = begunJson.read(rows.find(({ key }) => key === begunKey(scope))?.value ?? "[]");
     return [
-      ...done.map((name): FoundStep => ({ name, scope, state: "done" })),
-      ...begun.filter((name) => !done.includes(name)).map((name): FoundStep => ({ name, scope, state: "begun" })),
+      ...done.map((line): FoundStep => ({ name: line.slice(1), scope, state: "done", ...timesOf(lines, line) })),
+      ...begun.flatMap((each): FoundStep[] => {
+        const [name, at] = typeof each === "string" ? [each] : each;
+        return lines.has(`s${name}`) ? [] : [{ name, scope, state: "begun", begun: at }];
+      }),
     ];
   });
 }
 
 function nameOfLine(line: string): string {
-  return (JSON.parse(line) as readonly [string])[0];
+  return (JSON.parse(line) as Line)[0];
 }
 
 /** What forgets the result of a step. Each row stays where it is, without its part of the line. */

@@ -269,6 +269,9 @@ export const stepFeature = "step";
 /** Open waits, and events that nobody has taken. What may let a task continue is due. */
 export const waitFeature = "wait";
 
+/** Which process took a lost run over, for operators: a few rows, a `StoredTakeover` each. */
+export const takeoverFeature = "takeover";
+
 /** Tasks that wait for a process with capacity for their run: a row each, whose `due` is their position in the queue. */
 export const queueFeature = "queue";
 

@@ -16,6 +16,7 @@ export {
   queuedTask,
   queueKey,
   queueRow,
+  takeoverJson,
   type QueuedRun,
   type StoredEvent,
 } from "./task-rows.ts";

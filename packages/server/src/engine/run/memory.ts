@@ -11,6 +11,7 @@ import {
 import { agentMistake } from "../shared/mistakes.ts";
 import type { KeepingTurn } from "./phase.ts";
 import {
+  begunJson,
   begunKey,
   isBegun,
   isEvent,
@@ -39,7 +40,6 @@ export async function openMemory(run: RememberingTurn): Promise<RunMemory> {
   return new RunMemory(run, await rowsOf(stepFeature), await rowsOf(waitFeature));
 }
 
-const namesJson = storedJson<readonly string[]>();
 const textJson = storedJson<string>();
 /** The name of a step or a wait, and its result, if there is one. */
 const lineJson = storedJson<readonly [name: string, result?: unknown]>();
@@ -69,7 +69,7 @@ export class RunMemory implements TurnMemory {
   readonly had: Set<string> = new Set();
   readonly #run: RememberingTurn;
   readonly #results: { readonly turn: Remembered; readonly task: Remembered };
-  readonly #begun: { readonly turn: Set<string>; readonly task: Set<string> };
+  readonly #begun: { readonly turn: Map<string, number>; readonly task: Map<string, number> };
   readonly #waits = new Map<string, OpenWait>();
   /** Of them, those of earlier attempts that this one has not come to. */
   readonly #unseen = new Set<string>();
@@ -82,8 +82,10 @@ export class RunMemory implements TurnMemory {
     this.#run = run;
     const { number: turn } = run;
     this.#results = { turn: new Remembered(`${turn}`, steps), task: new Remembered("task", steps) };
-    const begunIn = (scope: ScopeName): Set<string> =>
-      new Set(namesJson.read(steps.find(({ key }) => key === begunKey(scope))?.value ?? "[]"));
+    const begunIn = (scope: ScopeName): Map<string, number> => {
+      const read = begunJson.read(steps.find(({ key }) => key === begunKey(scope))?.value ?? "[]");
+      return new Map(read.map((each) => (typeof each === "string" ? [each, this.#now] : each)));
+    };
     this.#begun = { turn: begunIn(`${turn}`), task: begunIn("task") };
     const ended = waits.filter(({ key }) => Number(scopeOf(key)) < turn);
     this.#forget = [...forgetEarlier(steps, turn), ...ended.map(({ key }) => deleteRow(waitFeature, key))];
@@ -118,7 +120,7 @@ export class RunMemory implements TurnMemory {
   async begin(scope: "turn" | "task", name: string): Promise<boolean> {
     const begun = this.#begun[scope];
     const before = begun.has(name);
-    begun.add(name);
+    begun.set(name, this.#now);
     // No earlier attempt came to this step, so none of their crashes was caused by what comes from here on.
     if (!before) this.#run.phase().clearCrashSuspicion();
     const effect = this.#begunRow(scope);
@@ -128,8 +130,10 @@ export class RunMemory implements TurnMemory {
   }
 
   async remember(scope: "turn" | "task", name: string, json: string): Promise<void> {
+    const results = this.#results[scope];
+    const effects = results.add(stepName(name), json, this.#begun[scope].get(name), this.#now);
     this.#begun[scope].delete(name);
-    await this.#keep([...this.#results[scope].add(stepName(name), json), this.#begunRow(scope)]);
+    await this.#keep([...effects, this.#begunRow(scope)]);
     this.#hasProgress();
   }
 
@@ -154,11 +158,12 @@ export class RunMemory implements TurnMemory {
     if (roomFor(name, this.#bytes) < json.length * 3) {
       throw agentMistake(`the turn has waited too often: its results take more than ${stepBounds.results} bytes`);
     }
+    const { since } = this.#waits.get(key) ?? {};
     this.#waits.delete(key);
     this.#unseen.delete(key);
     this.#later([
       this.#noWait(key),
-      ...this.#results.turn.add(name, json),
+      ...this.#results.turn.add(name, json, since, this.#now),
       ...(event === undefined ? [] : [deleteRow(waitFeature, event)]),
     ]);
     this.#hasProgress();
@@ -205,10 +210,15 @@ export class RunMemory implements TurnMemory {
   forgetWaits(counts: ReadonlyMap<string, number>): void {
     const effects = this.#results.turn.forget((name) => {
       const at = name.lastIndexOf("#");
-      return name.startsWith("w") && Number(name.slice(at + 1)) <= (counts.get(name.slice(1, at)) ?? 0);
+      const [kind = ""] = /^t?w/.exec(name) ?? [];
+      return kind !== "" && Number(name.slice(at + 1)) <= (counts.get(name.slice(kind.length, at)) ?? 0);
     });
     if (effects.length > 0) this.#later(effects);
     this.#run.onBytes(this.#bytes);
+  }
+
+  get #now(): number {
+    return Math.floor(this.#run.settings.clock.now());
   }
 
   get #bytes(): number {
@@ -236,9 +246,9 @@ export class RunMemory implements TurnMemory {
 
   #begunRow(scope: "turn" | "task"): FeatureEffect {
     const key = begunKey(this.#scopeName(scope));
-    const names = [...this.#begun[scope]];
-    if (names.length === 0) return deleteRow(stepFeature, key);
-    const value = namesJson.write(names);
+    const begun = [...this.#begun[scope]];
+    if (begun.length === 0) return deleteRow(stepFeature, key);
+    const value = begunJson.write(begun);
     if (value.length * 2 > maxBegun && new TextEncoder().encode(value).length > maxBegun) {
       throw agentMistake("turn.step(): too many steps of the turn have begun, and are not done");
     }
@@ -273,6 +283,11 @@ function stepName(name: string): string {
 
 function waitName(key: string): string {
   return `w${key}`;
+}
+
+/** What the time of a result is kept as. */
+function timeName(name: string): string {
+  return `t${name}`;
 }
 
 /*
@@ -319,11 +334,14 @@ class Remembered {
     return value === undefined ? "" : JSON.stringify(value);
   }
 
-  add(name: string, json: string): readonly FeatureEffect[] {
+  /** `begun`: when, in milliseconds since the Unix epoch. It is kept with `ended` in a line of its own, for operators. */
+  add(name: string, json: string, begun: number | undefined, ended: number): readonly FeatureEffect[] {
     const line = lineOf(name, json);
     this.#lines.set(name, line);
-    this.#bytes += utf8Length(line);
-    return this.#write(this.#text + line);
+    const time = begun === undefined ? "" : lineOf(timeName(name), `[${begun},${ended}]`);
+    if (time !== "") this.#lines.set(timeName(name), time);
+    this.#bytes += utf8Length(line) + utf8Length(time);
+    return this.#write(this.#text + line + time);
   }
 
   /** What deletes results. Nothing, while these are few: the others are written anew. */
@@ -358,9 +376,14 @@ function lineOf(name: string, json: string): string {
   return `[${JSON.stringify(name)}${json === "" ? "" : `,${json}`}]\n`;
 }
 
+/** Bytes of a line with times, besides the name. */
+const timeBytes = 32;
+
 /** Bytes that the result of a step may take, where so many are stored. */
 function roomFor(name: string, stored: number): number {
-  return Math.max(0, Math.min(stepBounds.result, stepBounds.results - stored - utf8Length(lineOf(name, "")) - 1));
+  const line = utf8Length(lineOf(name, "")) + 1;
+  const time = line + timeBytes;
+  return Math.max(0, Math.min(stepBounds.result, stepBounds.results - stored - line - time));
 }
 
 /** How many characters of a text to try as a row. A character takes at most three bytes as JSON within JSON. */

@@ -31,6 +31,9 @@ export function begunKey(scope: ScopeName): string {
   return `${scope}.begun`;
 }
 
+/** Steps that have begun, with when, in milliseconds since the Unix epoch. Rows of older releases have the names alone. */
+export const begunJson: StoredJson<readonly (string | readonly [name: string, at: number])[]> = storedJson();
+
 export function isBegun(key: string): boolean {
   return key.endsWith(".begun");
 }
@@ -98,6 +101,18 @@ export function changed(read: FeatureRow, to: "delete" | "park" | number): Featu
   if (to === "delete") return { ...row, op: "delete" };
   return to === "park" ? { ...row, op: "set", value } : { ...row, op: "set", value, due: to };
 }
+
+/** A takeover as it is stored. `from`: the process that had the run, and died or hung. Absent: it has released it. */
+export interface StoredTakeover {
+  readonly turn: number;
+  readonly attempt: number;
+  /** In milliseconds since the Unix epoch. */
+  readonly time: number;
+  readonly node: string;
+  readonly from?: string;
+}
+
+export const takeoverJson: StoredJson<StoredTakeover> = storedJson();
 
 export const queueKey = "run";
 

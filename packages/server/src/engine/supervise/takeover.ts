@@ -1,6 +1,7 @@
 import { Apart } from "@parley/a2a/internal/base/index";
 import { A2AError, type NewRecord } from "@parley/a2a/internal/model/index";
 import {
+  takeoverFeature,
   waitFeature,
   type AppendOutcome,
   type FeatureEffect,
@@ -27,6 +28,7 @@ import {
   messageOf,
   readResumed,
   safeSentences,
+  takeoverJson,
   type QueuedRun,
   type Run,
   type TaskRunInit,
@@ -53,6 +55,9 @@ type Claim = Pick<TaskAppend, "fence" | "expect" | "records">;
 
 type Claimed = Extract<AppendOutcome, { readonly ok: true }>;
 
+/** How many takeovers of a task are kept. */
+const maxTakeovers = 16;
+
 /** The option of a server that says when a task is suspended. */
 export type SuspendingOption = "lease.maxDeaths" | "lease.maxAttempts";
 
@@ -72,8 +77,16 @@ export class Takeover {
     if (lost === undefined || !this.#takeRoom(head)) return undefined;
     return this.#within(head, () => {
       const next = nextAttempt(lost, crashesOf(head, this.#deps.settings.lease), alone);
-      return this.#start(hosted, head, next, []);
+      return this.#start(hosted, head, next, [this.#takenOver(head, next)]);
     });
+  }
+
+  /** For operators. The log has no process, and what it was taken from is forgotten with the lease. The row of an older attempt is replaced. */
+  #takenOver({ holder: from }: TaskHead, { turn, attempt }: StoredRun): TaskEffect {
+    const { lease, clock } = this.#deps.settings;
+    const time = Math.floor(clock.now());
+    const value = takeoverJson.write({ turn, attempt, time, node: lease.holder, ...defined({ from }) });
+    return { effect: "feature", op: "set", feature: takeoverFeature, key: String(attempt % maxTakeovers), value };
   }
 
   /** Continues with a task that waits. `waiting`: its run. `effects`: what else is stored with the lease. As `resume`, which has no room for it with `noRoom`. */
