@@ -1,7 +1,8 @@
 import { randomBytes } from "node:crypto";
 import { apiKey } from "@parley/a2a/auth";
 import { defined } from "@parley/a2a/internal/base/defined";
-import { consoleRoutes, openInspector } from "@parley/console";
+import { withoutSlashes } from "@parley/a2a/internal/base/index";
+import { consoleRoutes, openInspector, webhookRoute, type RelayedOperators } from "@parley/console";
 import { serve, type Server } from "@parley/node";
 import { callHeaders, loginHeaders, openRecorded, type CallOptions } from "./connection.ts";
 import { CommandError } from "./errors.ts";
@@ -11,11 +12,15 @@ import { print } from "./output/text.ts";
 export interface InspectOptions extends CallOptions {
   readonly port: number;
   readonly open: boolean;
+  readonly operators?: string;
+  readonly operatorsToken?: string;
+  readonly webhooks?: boolean;
 }
 
 /** `parley inspect`. Returns the exit code. */
 export async function inspect(io: Io, url: string | undefined, options: InspectOptions): Promise<number> {
   const token = randomBytes(24).toString("base64url");
+  const webhooks = `/webhooks/${randomBytes(24).toString("base64url")}`;
   const held: { mounts?: Server["mounts"] } = {};
   const mounts = (): Server["mounts"] => {
     if (held.mounts === undefined) throw new CommandError("the console is not ready");
@@ -34,7 +39,10 @@ export async function inspect(io: Io, url: string | undefined, options: InspectO
     authenticator: apiKey({ [token]: { subject: "you" } }, { header: "x-parley-console" }),
     // A card may have been readable only by the user.
     cardReaders: "authenticated",
-    routes: consoleRoutes({ inspector }),
+    routes: [
+      ...consoleRoutes({ inspector, ...defined({ operators: relayed(io, options) }) }),
+      ...(options.webhooks === true ? [webhookRoute(inspector.log, webhooks)] : []),
+    ],
     // No name but those of this machine: a page whose name resolves to it would be let in by its visitor's browser.
     allowedHosts: [],
     logger: options.verbose === true ? "debug" : "warn",
@@ -46,11 +54,37 @@ export async function inspect(io: Io, url: string | undefined, options: InspectO
       url === undefined ? undefined : await inspector.connect({ url, ...defined({ binding: options.binding }) });
     const page = `${server.url}/console/#token=${token}${agent === undefined ? "" : `&agent=${agent.id}`}`;
     const stopped = new Promise<void>((done) => io.onInterrupt(() => done()));
-    print(io, options, { url: page }, (style) => `The console is ready at ${style("cyan", page)}\n`);
+    const received = options.webhooks === true ? `${server.url}${webhooks}` : undefined;
+    print(
+      io,
+      options,
+      { url: page, ...defined({ webhooks: received }) },
+      (style) =>
+        `The console is ready at ${style("cyan", page)}\n` +
+        (received === undefined ? "" : `It shows webhooks that are sent to ${style("cyan", received)}\n`),
+    );
     if (options.open) await io.openPage(page).catch(() => {});
     await stopped;
   } finally {
     await server.close({ grace: 0 });
   }
   return 0;
+}
+
+/** The operators' API of `--operators`, which gets no credentials of agents. */
+function relayed(io: Io, { operators: url, operatorsToken: token }: InspectOptions): RelayedOperators | undefined {
+  if (url === undefined) return undefined;
+  const credentials = callHeaders(defined({ token }), io.env, "--operators-token <token>");
+  const headers = { ...credentials, "content-type": "application/json" };
+  return {
+    url,
+    ask: ({ method, path, body }) =>
+      fetch(withoutSlashes(url) + path, {
+        method,
+        headers,
+        redirect: "error",
+        signal: AbortSignal.timeout(30_000),
+        ...defined({ body }),
+      }),
+  };
 }

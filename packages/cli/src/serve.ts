@@ -86,12 +86,16 @@ function tlsOf({ cwd }: Io, { tlsCert, tlsKey }: ServeOptions): HostOptions["tls
   return { certFile: resolve(cwd, tlsCert), keyFile: resolve(cwd, tlsKey) };
 }
 
-/** Whether the console is served where the user says nothing: only this machine reaches the server, and no agent has its path. */
-function hasConsole(agents: Awaited<ReturnType<typeof loadAgents>>, options: ServeOptions, open: boolean): boolean {
-  const { host, publicUrl, trustProxy } = options;
+/** Whether the console, or the API of operators, is served where the user says nothing: only this machine reaches the server, and no agent has its path. */
+function hasOwn(
+  name: "console" | "ops",
+  agents: Awaited<ReturnType<typeof loadAgents>>,
+  { host, publicUrl, trustProxy }: ServeOptions,
+  open: boolean,
+): boolean {
   const isLocal = isLoopback(host) && (publicUrl === undefined || isLoopback(new URL(publicUrl).hostname));
   const mounts: readonly { readonly path?: string }[] = Array.isArray(agents) ? agents : [];
-  const isTaken = mounts.some(({ path = "" }) => /^\/console(?:\/|$)/.test(path));
+  const isTaken = mounts.some(({ path = "" }) => new RegExp(`^/${name}(?:/|$)`).test(path));
   return open && isLocal && trustProxy === undefined && !isTaken;
 }
 
@@ -114,7 +118,7 @@ export async function serve(io: Io, file: string, options: ServeOptions, around?
   const level = options.logLevel ?? (options.verbose === true ? "debug" : "info");
   const logger = level === "off" ? silentLogger : await logTo(io, level, format);
   const agents = await loadAgents(file, io.cwd);
-  const withConsole = options.console ?? hasConsole(agents, options, authenticator === undefined);
+  const withConsole = options.console ?? hasOwn("console", agents, options, authenticator === undefined);
   const { processes } = options;
   const isMany = processes !== undefined && processes !== 1;
   if (isMany && options.store === "memory")
@@ -141,6 +145,7 @@ export async function serve(io: Io, file: string, options: ServeOptions, around?
           grpc: options.grpc,
           push: options.push,
           console: withConsole,
+          operators: withConsole && hasOwn("ops", agents, options, authenticator === undefined),
           tls: tlsOf(io, options),
           trustProxy: options.trustProxy,
           insecure: options.insecure,

@@ -1,6 +1,8 @@
-import { signal } from "@preact/signals";
+import { computed, signal } from "@preact/signals";
 import type { AgentEntry } from "../src/api.ts";
+import { operators } from "./operate/api.ts";
 import { go, route, screens, type Screen } from "./route.ts";
+import { readOnly } from "./saved.ts";
 import { agentOf, agents, session } from "./server.ts";
 import { chatOf, newChat } from "./chats.ts";
 
@@ -20,6 +22,7 @@ export const screenNames: Readonly<Record<Screen, string>> = {
   timeline: "Timeline",
   wire: "Wire",
   card: "Card",
+  operate: "Operate",
 };
 
 const screenKeys: Readonly<Record<Screen, string>> = {
@@ -29,7 +32,13 @@ const screenKeys: Readonly<Record<Screen, string>> = {
   timeline: "g l",
   wire: "g w",
   card: "g c",
+  operate: "g o",
 };
+
+/** The screens that there are: that of operators where the console has their API. */
+export const shownScreens = computed(() =>
+  screens.filter((name) => name !== "operate" || (operators.value !== undefined && readOnly.value === undefined)),
+);
 
 /** What is open over the page. */
 export const overlay = signal<"palette" | "keys" | undefined>(undefined);
@@ -54,7 +63,7 @@ function focusOn(selector: string): void {
 export function actions(): readonly Action[] {
   const agent = agentShown();
   return [
-    ...screens.map((screen) => ({
+    ...shownScreens.value.map((screen) => ({
       name: `Show ${screenNames[screen]}`,
       keys: screenKeys[screen],
       run: () => showScreen(screen),

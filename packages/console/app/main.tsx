@@ -1,9 +1,10 @@
-import { signal } from "@preact/signals";
+import { effect, signal } from "@preact/signals";
 import { render } from "preact";
 import { useEffect } from "preact/hooks";
-import { agentShown, onKey, overlay, screenNames } from "./actions.ts";
+import { agentShown, onKey, overlay, screenNames, shownScreens } from "./actions.ts";
 import { lazily } from "./lazy.tsx";
-import { linkTo, route, screens } from "./route.ts";
+import { findOperators, operators } from "./operate/api.ts";
+import { linkTo, route } from "./route.ts";
 import { fileProblem, readOnly } from "./saved.ts";
 import { Agents } from "./screens/agents.tsx";
 import { Talk } from "./screens/talk.tsx";
@@ -17,6 +18,8 @@ const Overlay = lazily(async () => (await import("./screens/palette.tsx")).Overl
 const Opened = lazily(async () => (await import("./screens/opened.tsx")).Opened);
 const Card = lazily(async () => (await import("./screens/card.tsx")).Card);
 const Timeline = lazily(async () => (await import("./screens/timeline.tsx")).Timeline);
+
+const Operate = lazily(async () => (await import("./screens/operate.tsx")).Operate);
 
 const problem = signal("");
 
@@ -46,7 +49,7 @@ function App() {
       <main>
         {(fileProblem.value !== "" || readOnly.value !== undefined) && <Opened />}
         <nav class="screens" aria-label="Screens">
-          {screens.map((name) => (
+          {shownScreens.value.map((name) => (
             <a
               key={name}
               href={linkTo({ screen: name, ...(agent !== undefined && { agent: agent.id }) })}
@@ -58,6 +61,7 @@ function App() {
         </nav>
         {screen === "timeline" && <Timeline agent={id} task={route.value.item} />}
         {screen === "wire" && <Wire agent={id} />}
+        {screen === "operate" && shownScreens.value.includes("operate") && <Operate />}
         {isQuiet && <p class="quiet empty">A file has no tasks to follow: see Talk, Timeline and Wire.</p>}
         {screen === "tasks" && !isQuiet && (
           <Tasks agents={id === undefined ? agents.value : agent === undefined ? [] : [agent]} screen="tasks" />
@@ -75,6 +79,10 @@ function App() {
 }
 
 addEventListener("keydown", onKey);
+// Once the user is signed in. The console works without it.
+effect(() => {
+  if (session.value !== undefined && operators.peek() === undefined) findOperators().catch(() => {});
+});
 render(<App />, document.body);
 
 try {

@@ -1,7 +1,7 @@
 import { signal } from "@preact/signals";
 
 /** The screens. */
-export const screens = ["talk", "tasks", "inbox", "timeline", "wire", "card"] as const;
+export const screens = ["talk", "tasks", "inbox", "timeline", "wire", "card", "operate"] as const;
 
 export type Screen = (typeof screens)[number];
 

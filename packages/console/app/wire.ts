@@ -1,5 +1,12 @@
 import { signal } from "@preact/signals";
-import type { EndRecord, PieceRecord, RequestRecord, ResponseRecord, WireRecord } from "../src/api.ts";
+import {
+  webhooks,
+  type EndRecord,
+  type PieceRecord,
+  type RequestRecord,
+  type ResponseRecord,
+  type WireRecord,
+} from "../src/api.ts";
 import type { Recorder } from "../src/recording.ts";
 import { readOnly } from "./saved.ts";
 import { wireAfter } from "./server.ts";
@@ -18,6 +25,11 @@ export interface Exchange {
 
 /** The newest exchanges, oldest first. */
 export const exchanges = signal<readonly Exchange[]>([]);
+
+/** Whether an exchange is one with an agent; absent: with any. Who has sent a webhook is not known, so it is one of each. */
+export function isOf(agent: string | undefined): (exchange: Exchange) => boolean {
+  return ({ request }) => (agent ?? request.agent) === request.agent || request.agent === webhooks;
+}
 
 /** Whether records come. `undefined`: not yet. */
 export const isLive = signal<boolean | undefined>(undefined);

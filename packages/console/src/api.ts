@@ -19,6 +19,23 @@ export interface SignIn {
   readonly apiKeys: readonly string[];
 }
 
+/** `GET api/operators`: where the API of operators is. `null`: the console has none. */
+export interface OperatorsAnswer {
+  readonly operators: OperatorsEntry | null;
+}
+
+/** The API of operators as the page calls it, and how its user signs in there. */
+export interface OperatorsEntry {
+  /** On the origin of the page. */
+  readonly path: string;
+  /** For `parley ops --url`. */
+  readonly url: string;
+  readonly bearer: boolean;
+  readonly basic: boolean;
+  /** Names of headers that have API keys. */
+  readonly apiKeys: readonly string[];
+}
+
 /** An agent that can be talked to. */
 export interface AgentEntry {
   /** Identifies the agent in this console, and in its links. */
@@ -79,11 +96,14 @@ interface AnyRecord {
   readonly at: number;
 }
 
-/** A request was sent. */
+/** What webhooks have in place of an agent: nothing proves who sent them. */
+export const webhooks = "webhooks";
+
+/** A request was sent, or a webhook was received. */
 export interface RequestRecord extends AnyRecord {
   /** Always `request`. */
   readonly kind: "request";
-  /** `AgentEntry.id`. */
+  /** `AgentEntry.id`, or `webhooks`. */
   readonly agent: string;
   /** Method of HTTP, or the operation where no bytes are seen, as over gRPC. */
   readonly method: string;

@@ -3,6 +3,7 @@ import type { RouteContext, RouteMount, ServedAgent } from "@parley/server/inter
 import { bindings, type AgentEntry, type ConnectRequest, type RawRequest, type Session, type SignIn } from "./api.ts";
 import { asset } from "./assets.ts";
 import type { Inspector } from "./inspector.ts";
+import { answerOperators, type ConsoleOperators } from "./operators.ts";
 
 /** What a console shows. */
 export interface ConsoleOptions {
@@ -10,13 +11,15 @@ export interface ConsoleOptions {
   readonly path?: string;
   /** Agents that its user connects to. Default: the agents that the server serves, which the browser calls itself. */
   readonly inspector?: Inspector;
+  /** The API of operators, for a user who may operate the server. Default: the console shows only the tasks of its user. */
+  readonly operators?: ConsoleOperators;
 }
 
 /**
  * The console, for the option `routes` of `serve()`: the application, which anyone may load, and its data, for callers whom the
  * authenticator of the server accepts.
  */
-export function consoleRoutes({ path = "/console", inspector }: ConsoleOptions = {}): readonly RouteMount[] {
+export function consoleRoutes({ path = "/console", inspector, operators }: ConsoleOptions = {}): readonly RouteMount[] {
   const link: RouteMount["link"] = (agent) => ({
     text: agent === undefined ? "Talk to these agents" : "Talk to this agent",
     href: `${path}/${agent === undefined ? "" : `#/talk/${encodeURIComponent(agent)}`}`,
@@ -28,7 +31,12 @@ export function consoleRoutes({ path = "/console", inspector }: ConsoleOptions =
       answer: (request, context) => application(inspector, request, context),
       ...(inspector === undefined && { link }),
     },
-    { path: `${path}/api`, answer: (request, context) => answer(inspector, request, context) },
+    {
+      path: `${path}/api`,
+      answer: async (request, context) =>
+        (await answerOperators(operators, request, { ...context, path: `${path}/api` })) ??
+        answer(inspector, request, context),
+    },
   ];
 }
 

@@ -211,7 +211,8 @@ export function recordingCalls(log: Recorder, agent: string, target: () => { rea
   });
 }
 
-function masked(headers: HeaderList, { headers: names }: Secrets): HeaderList {
+/** Headers with secrets masked. */
+export function masked(headers: HeaderList, { headers: names }: Secrets): HeaderList {
   return headers.map(([name, value]) => {
     const isSecret = secretHeaders.test(name.toLowerCase()) || names?.has(name.toLowerCase()) === true;
     return [name, isSecret ? mask(value) : value] as const;
@@ -231,7 +232,8 @@ function maskedUrl(url: string, { parameters }: Secrets): string {
   return parsed.href;
 }
 
-function captured(text: string, bytes: number): CapturedBody {
+/** A body for the log. */
+export function captured(text: string, bytes: number): CapturedBody {
   return { bytes, text: text.length > maxText ? text.slice(0, maxText) : text };
 }
 

@@ -54,14 +54,17 @@ const consoleName = "@parley/console";
 export async function routesOn({
   routes,
   console: wanted = false,
-}: Pick<ServeOptions, "console" | "routes">): Promise<Pick<HandlerOptions, "routes">> {
+  operators = false,
+}: Pick<ServeOptions, "console" | "operators" | "routes">): Promise<Pick<HandlerOptions, "routes">> {
   if (wanted === false) return routes === undefined ? {} : { routes };
   const { path } = consoleServing(wanted);
   if (typeof routes === "function")
     throw new TypeError("The option `console` needs `routes` to be a list: [{ path, answer }]");
   const loaded = await optional(consoleName, () => import("@parley/console"));
   if (loaded === undefined) throw new Error(`The option \`console\` needs ${consoleName}: npm install ${consoleName}`);
-  return { routes: [...(routes ?? []), ...loaded.consoleRoutes(path === undefined ? {} : { path })] };
+  const { path: at = "/ops", authenticator } = operators === true ? {} : operators || {};
+  const own = { ...(path !== undefined && { path }), ...(operators !== false && { operators: { path: at, ...(authenticator && { authenticator }) } }) };
+  return { routes: [...(routes ?? []), ...loaded.consoleRoutes(own)] };
 }
 
 /** The option `console`. JavaScript can pass anything. */

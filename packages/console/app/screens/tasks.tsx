@@ -128,6 +128,7 @@ function TaskDetail({ agent, id }: { readonly agent: AgentEntry; readonly id: st
     <section class="detail" aria-label="Task" tabIndex={0}>
       <header>
         <h1>{id}</h1>
+        <a href={linkTo({ screen: "timeline", agent: agent.id, item: id })}>Timeline</a>
         {task !== undefined && !ended(task) && (
           <button
             type="button"

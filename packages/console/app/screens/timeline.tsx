@@ -1,9 +1,15 @@
 import { useSignal } from "@preact/signals";
 import { useEffect, useMemo, useRef } from "preact/hooks";
 import { draw, heightOf, moved, spanAt, wholeOf, zoomed, type Palette, type Stretch } from "../timeline/chart.ts";
-import { lanesOf, type Lane, type Span } from "../timeline/lanes.ts";
+import { operators, refusedBy } from "../operate/api.ts";
+import { TaskLogFollower } from "../operate/log.ts";
+import { lanesOf, wireLanes, type Lane, type Span } from "../timeline/lanes.ts";
+import { logLanes } from "../timeline/log-lanes.ts";
 import { Rows } from "../timeline/rows.tsx";
-import { exchanges } from "../wire.ts";
+import { linkTo } from "../route.ts";
+import { readOnly } from "../saved.ts";
+import { agentOf } from "../server.ts";
+import { exchanges, isOf } from "../wire.ts";
 
 interface TimelineProps {
   /** `AgentEntry.id`. Absent: all agents. */
@@ -12,19 +18,65 @@ interface TimelineProps {
   readonly task: string | undefined;
 }
 
-/** What went over the wire, by time: a chart to zoom, a list of the same, and the bytes of what is chosen. */
+/**
+ * What went over the wire, by time: a chart to zoom, a list of the same, and the bytes of what is chosen. Of a task also what its server has
+ * stored, where the user may operate it.
+ */
 export function Timeline({ agent, task }: TimelineProps) {
+  return task === undefined || operators.value === undefined || readOnly.value !== undefined ? (
+    <WireTimeline agent={agent} task={task} />
+  ) : (
+    <TaskTimeline key={`${agent ?? ""} ${task}`} agent={agent} task={task} />
+  );
+}
+
+function WireTimeline({ agent, task }: TimelineProps) {
+  return <TimelineOf lanes={useWire(agent, task)} />;
+}
+
+function TaskTimeline({ agent, task }: TimelineProps & { readonly task: string }) {
+  const follower = useMemo(() => new TaskLogFollower(agent, task), []);
+  useEffect(() => follower.follow(), []);
+  const loaded = follower.loaded.value;
+  const stored = useMemo(() => (loaded === undefined ? [] : logLanes(loaded)), [loaded]);
+  // The agent of a link of operators is one of the server's: the wire may know it by another name.
+  const wire = useWire(agentOf(agent)?.id, task);
+  const lanes = useMemo(() => (stored.length === 0 ? wire : [...wireLanes(wire), ...stored]), [wire, stored]);
+  return (
+    <>
+      {refusedBy.value !== "" ? (
+        <p class="why quiet">
+          Operators see runs, steps, waits and webhooks here: <a href={linkTo({ screen: "operate" })}>sign in</a>.
+        </p>
+      ) : (
+        follower.problem.value !== "" && (
+          <p class="why problem" role="status">
+            {follower.problem.value}
+          </p>
+        )
+      )}
+      {loaded !== undefined && (
+        <p class="why" role="status">
+          {loaded.shown.why.text}
+        </p>
+      )}
+      <TimelineOf lanes={lanes} />
+    </>
+  );
+}
+
+/** The lanes of what went over the wire. */
+function useWire(agent: string | undefined, task: string | undefined): readonly Lane[] {
   const all = exchanges.value;
-  const lanes = useMemo(
+  return useMemo(
     () =>
       lanesOf(
-        all.filter(({ request }) => (agent ?? request.agent) === request.agent),
+        all.filter(isOf(agent)),
         task,
         Date.now(),
       ),
     [all, agent, task],
   );
-  return <TimelineOf lanes={lanes} />;
 }
 
 /** A timeline of any lanes. */
@@ -33,6 +85,7 @@ export function TimelineOf({ lanes }: { readonly lanes: readonly Lane[] }) {
   const stretch = useSignal<Stretch | undefined>(undefined);
   const shown = stretch.value ?? wholeOf(lanes);
   const spans = useMemo(() => lanes.flatMap((lane) => lane.spans).sort((a, b) => a.start - b.start), [lanes]);
+  const nameOf = useMemo(() => new Map(lanes.flatMap(({ name, spans: own }) => own.map((span) => [span, name]))), [lanes]);
   if (spans.length === 0) return <p class="quiet empty">Nothing has happened yet.</p>;
   const begin = spans[0]?.start ?? 0;
   return (
@@ -62,13 +115,13 @@ export function TimelineOf({ lanes }: { readonly lanes: readonly Lane[] }) {
             chosen.value = span;
             stretch.value = showing(span, shown);
           }}
-          row={({ start, end, label, kind }) => (
+          row={(span) => (
             <>
-              <span class="quiet">+{((start - begin) / 1000).toFixed(3)} s</span>
-              <span class="clip" data-kind={kind} dir="auto">
-                {label}
+              <span class="quiet">+{((span.start - begin) / 1000).toFixed(3)} s</span>
+              <span class="clip" data-kind={span.kind} dir="auto">
+                <span class="quiet">{nameOf.get(span)}</span> {span.label}
               </span>
-              <span class="quiet">{end > start && `${Math.round(end - start)} ms`}</span>
+              <span class="quiet">{span.end > span.start && `${Math.round(span.end - span.start)} ms`}</span>
             </>
           )}
         />
@@ -148,7 +201,11 @@ function Chart({ lanes, stretch, chosen, onStretch, onChoose }: ChartProps) {
         }}
         onPointerMove={(event) => {
           const { current } = drag;
-          if (current === undefined || Math.abs(event.offsetX - current.x) < 3) return;
+          if (current === undefined) {
+            event.currentTarget.title = spanAt(lanes, event.offsetX, event.offsetY, width.value, stretch)?.label ?? "";
+            return;
+          }
+          if (Math.abs(event.offsetX - current.x) < 3) return;
           current.moved = true;
           onStretch(moved(current.stretch, current.x - event.offsetX, width.value));
         }}
@@ -180,9 +237,9 @@ function paletteOf(element: HTMLElement): Palette {
     status: color("status"),
     artifact: color("artifact"),
     message: color("message"),
-    run: color("call"),
-    step: color("artifact"),
-    wait: color("quiet"),
+    run: color("run"),
+    step: color("step"),
+    wait: color("wait"),
     webhook: color("message"),
   };
 }

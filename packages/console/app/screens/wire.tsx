@@ -1,11 +1,11 @@
 import { signal, useSignal } from "@preact/signals";
-import type { CapturedBody, HeaderList } from "../../src/api.ts";
+import { webhooks, type CapturedBody, type HeaderList } from "../../src/api.ts";
 import { asCode } from "../code.ts";
 import { sizeText } from "../parts/content.tsx";
 import { linkTo, route } from "../route.ts";
 import { readOnly } from "../saved.ts";
 import { sendRaw } from "../server.ts";
-import { asCurl, clearWire, exchanges, isLive, type Exchange } from "../wire.ts";
+import { asCurl, clearWire, exchanges, isLive, isOf, type Exchange } from "../wire.ts";
 
 /** Exchanges that stay at the top of the list. */
 const pinned = signal<ReadonlySet<number>>(new Set());
@@ -26,7 +26,7 @@ interface Wanted {
 /** Requests and what came back, newest first, beside the one that is chosen. */
 export function Wire({ agent }: { readonly agent: string | undefined }) {
   const wanted = useSignal<Wanted>({ text: "", operation: "", status: "" });
-  const own = exchanges.value.filter(({ request }) => (agent ?? request.agent) === request.agent);
+  const own = exchanges.value.filter(isOf(agent));
   const matching = own.filter((one) => matches(one, wanted.value)).toReversed();
   const isPinned = ({ request }: Exchange): boolean => pinned.value.has(request.exchange);
   const found = [...matching.filter(isPinned), ...matching.filter((one) => !isPinned(one))];
@@ -154,6 +154,7 @@ function Row({ exchange, agent, isChosen }: RowProps) {
 
 /** The method of JSON-RPC, else the path. */
 function nameOf({ request }: Exchange): string {
+  if (request.agent === webhooks) return "webhook";
   const method = /"method"\s*:\s*"([\w/]{1,60})"/.exec(request.body.text)?.[1];
   return method ?? (URL.canParse(request.url) ? new URL(request.url).pathname : request.url);
 }
@@ -184,7 +185,7 @@ function Detail({ exchange }: { readonly exchange: Exchange }) {
         <button
           type="button"
           class="small"
-          disabled={readOnly.value !== undefined}
+          disabled={readOnly.value !== undefined || request.agent === webhooks}
           onClick={() => (editing.value = !editing.value)}
           aria-expanded={editing.value}
         >

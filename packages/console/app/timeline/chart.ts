@@ -10,8 +10,12 @@ export interface Stretch {
 
 const laneHeight = 26;
 const axisHeight = 22;
-const nameWidth = 150;
 const barHeight = 14;
+
+/** The width of the names of lanes: on a phone less. */
+function namesOf(width: number): number {
+  return Math.min(150, Math.round(width * 0.3));
+}
 
 /** How high a chart of some lanes is, in pixels. */
 export function heightOf(lanes: readonly Lane[]): number {
@@ -33,14 +37,15 @@ export function wholeOf(lanes: readonly Lane[]): Stretch {
 
 /** The stretch after zooming by a factor around a point of the chart. At least a tenth of a millisecond stays. */
 export function zoomed({ from, to }: Stretch, factor: number, x: number, width: number): Stretch {
-  const at = from + ((to - from) * Math.max(0, x - nameWidth)) / Math.max(1, width - nameWidth);
+  const names = namesOf(width);
+  const at = from + ((to - from) * Math.max(0, x - names)) / Math.max(1, width - names);
   const scale = Math.max(factor, 0.1 / (to - from));
   return { from: at - (at - from) * scale, to: at + (to - at) * scale };
 }
 
 /** The stretch moved by pixels. */
 export function moved({ from, to }: Stretch, pixels: number, width: number): Stretch {
-  const by = ((to - from) * pixels) / Math.max(1, width - nameWidth);
+  const by = ((to - from) * pixels) / Math.max(1, width - namesOf(width));
   return { from: from + by, to: to + by };
 }
 
@@ -66,38 +71,45 @@ export function draw(lanes: readonly Lane[], drawing: Drawing): void {
   context.font = "12px system-ui, sans-serif";
   context.textBaseline = "middle";
   drawAxis(drawing);
-  lanes.forEach(({ name, spans }, at) => {
+  lanes.forEach(({ name, spans, depth = 0 }, at) => {
+    const indent = 6 + 12 * depth;
     const top = axisHeight + at * laneHeight;
     context.fillStyle = palette.line;
     context.fillRect(0, top, width, 1);
     context.fillStyle = palette.text;
-    context.fillText(fitted(context, name, nameWidth - 12), 6, top + laneHeight / 2);
+    context.fillText(fitted(context, name, namesOf(width) - 6 - indent), indent, top + laneHeight / 2);
     drawLane(spans, top, drawing);
   });
 }
 
 function drawLane(spans: readonly Span[], top: number, { context, width, stretch, palette, chosen }: Drawing): void {
-  const scale = (width - nameWidth) / (stretch.to - stretch.from);
+  const names = namesOf(width);
+  const scale = (width - names) / (stretch.to - stretch.from);
+  const xOf = (time: number): number => names + (time - stretch.from) * scale;
   const y = top + (laneHeight - barHeight) / 2;
+  const write = (text: string, from: number, to: number): void => {
+    context.fillStyle = palette.text;
+    context.fillText(fitted(context, text, to - from), from, y + barHeight / 2);
+  };
   let drawnTo = -1;
   context.save();
   context.beginPath();
-  context.rect(nameWidth, top, width - nameWidth, laneHeight);
+  context.rect(names, top, width - names, laneHeight);
   context.clip();
   for (let at = firstAt(spans, stretch.from); at < spans.length; at++) {
     const span = spans[at];
     if (span === undefined || span.start > stretch.to) break;
-    const left = Math.floor(nameWidth + (span.start - stretch.from) * scale);
-    const right = Math.max(left + 3, Math.ceil(nameWidth + (span.end - stretch.from) * scale));
+    const left = Math.floor(xOf(span.start));
+    const right = Math.max(left + 3, Math.ceil(xOf(span.end)));
     if (right <= drawnTo && span !== chosen) continue;
     drawnTo = right;
     context.fillStyle = palette[span.kind];
-    context.fillRect(left, y, right - left, barHeight);
+    // A line between two that touch.
+    context.fillRect(left, y, right - left - (right - left > 8 ? 1 : 0), barHeight);
     if (span === chosen) context.strokeRect(left - 1.5, y - 1.5, right - left + 3, barHeight + 3);
-    if (right - left > 40) {
-      context.fillStyle = palette.text;
-      context.fillText(fitted(context, span.label, right - left - 8), Math.max(left, nameWidth) + 4, y + barHeight / 2);
-    }
+    const next = Math.min(width, xOf(spans[at + 1]?.start ?? Infinity));
+    if (right - left > 40) write(span.label, Math.max(left, names) + 4, right - 4);
+    else if (next - right > 60) write(span.label, right + 4, next - 4);
   }
   context.restore();
 }
@@ -134,11 +146,12 @@ function reachOf(spans: readonly Span[]): Float64Array {
 const steps = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1e3, 2e3, 5e3, 1e4, 3e4, 6e4, 3e5, 6e5, 18e5, 36e5, 216e5, 864e5];
 
 function drawAxis({ context, width, stretch, palette }: Drawing): void {
-  const scale = (width - nameWidth) / (stretch.to - stretch.from);
+  const names = namesOf(width);
+  const scale = (width - names) / (stretch.to - stretch.from);
   const step = steps.find((each) => each * scale > 90) ?? 864e5 * 7;
   context.fillStyle = palette.quiet;
   for (let time = Math.ceil(stretch.from / step) * step; time < stretch.to; time += step) {
-    const x = nameWidth + (time - stretch.from) * scale;
+    const x = names + (time - stretch.from) * scale;
     context.fillRect(Math.round(x), 0, 1, axisHeight);
     context.fillText(timeText(time, step), x + 4, axisHeight / 2);
   }
@@ -165,9 +178,10 @@ export function spanAt(
   stretch: Stretch,
 ): Span | undefined {
   const { spans } = lanes[Math.floor((y - axisHeight) / laneHeight)] ?? {};
-  if (spans === undefined || x < nameWidth) return undefined;
-  const perPixel = (stretch.to - stretch.from) / (width - nameWidth);
-  const time = stretch.from + (x - nameWidth) * perPixel;
+  const names = namesOf(width);
+  if (spans === undefined || x < names) return undefined;
+  const perPixel = (stretch.to - stretch.from) / (width - names);
+  const time = stretch.from + (x - names) * perPixel;
   let best: { readonly span: Span; readonly distance: number } | undefined;
   for (let at = firstAt(spans, time - 5 * perPixel); at < spans.length; at++) {
     const span = spans[at];

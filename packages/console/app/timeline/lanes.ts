@@ -1,3 +1,4 @@
+import { webhooks } from "../../src/api.ts";
 import type { Exchange } from "../wire.ts";
 
 /* What a timeline shows: spans of time in lanes. */
@@ -20,6 +21,8 @@ export interface Span {
 /** Spans of one kind of thing, in the order of their starts. */
 export interface Lane {
   readonly name: string;
+  /** How many tasks it is within. Default 0. */
+  readonly depth?: number;
   readonly spans: readonly Span[];
 }
 
@@ -36,7 +39,7 @@ export function lanesOf(exchanges: readonly Exchange[], task: string | undefined
     const isOfTask =
       task === undefined || exchange.request.body.text.includes(task) || events.some((one) => one.task === task);
     if (!isOfTask) continue;
-    add("Calls", callOf(exchange, now));
+    add(exchange.request.agent === webhooks ? webhookLane : "Calls", callOf(exchange, now));
     for (const { lane, task: own, ...span } of events) {
       if (lane !== keepAlive && (own ?? task) === (task ?? own)) add(lane, span);
     }
@@ -44,7 +47,19 @@ export function lanesOf(exchanges: readonly Exchange[], task: string | undefined
   return [...lanes].sort(byName).map(([name, spans]) => ({ name, spans: spans.sort((a, b) => a.start - b.start) }));
 }
 
-const order = ["Calls", "Status", "Messages"];
+const webhookLane = "Webhooks received";
+
+/** The same with one lane for all events, above those of the log of a task. */
+export function wireLanes(lanes: readonly Lane[]): readonly Lane[] {
+  const isCall = ({ name }: Lane): boolean => name === "Calls" || name === webhookLane;
+  const events = lanes.filter((lane) => !isCall(lane)).flatMap(({ spans }) => spans);
+  const calls = lanes.filter(isCall);
+  return events.length === 0
+    ? calls
+    : [...calls, { name: "Events on the wire", spans: events.sort((a, b) => a.start - b.start) }];
+}
+
+const order = ["Calls", webhookLane, "Status", "Messages"];
 
 function byName([a]: readonly [string, unknown], [b]: readonly [string, unknown]): number {
   const place = (name: string): number => (order.includes(name) ? order.indexOf(name) : order.length);
@@ -52,6 +67,10 @@ function byName([a]: readonly [string, unknown], [b]: readonly [string, unknown]
 }
 
 function callOf({ request, response, ended, error }: Exchange, now: number): Span {
+  if (request.agent === webhooks) {
+    const { label } = describe(valueIn(request.body.text));
+    return { start: request.at, end: request.at, label, kind: "webhook", detail: () => request.body.text };
+  }
   const method = /"method"\s*:\s*"([\w/]{1,60})"/.exec(request.body.text)?.[1];
   const path = URL.canParse(request.url) ? new URL(request.url).pathname : request.url;
   const isFailed = error !== undefined || (response !== undefined && response.status >= 400);

@@ -1,0 +1,125 @@
+import { signal, useSignal } from "@preact/signals";
+import { useEffect, useRef } from "preact/hooks";
+import type { OperatedTask } from "@parley/server/internal/operate/port";
+import { act, operators } from "./api.ts";
+
+/** An act that waits for its confirmation. */
+export interface WantedAct {
+  /** As `parley ops` has it, such as `drop-wait`. */
+  readonly name: string;
+  /** What it does, for the user. */
+  readonly text: string;
+  /** What it is about: words of the command, and inputs of the API. */
+  readonly words: readonly string[];
+  readonly inputs: Readonly<Record<string, string>>;
+  /** The task as the user sees it. The act is refused if it has changed. */
+  readonly task?: OperatedTask;
+}
+
+/** What is to be confirmed. */
+export const wanted = signal<WantedAct | undefined>(undefined);
+
+/** Counts acts that were done: what is shown is read again. */
+export const acted = signal(0);
+
+/** A command of the terminal. */
+export function commandOf({ name, words, task, inputs }: WantedAct, more: readonly string[] = []): string {
+  const agent = task === undefined || task.agent === "/" ? [] : ["--agent", task.agent];
+  const { url = "" } = operators.value ?? {};
+  const at = url === "http://127.0.0.1:4000/ops" ? [] : ["--url", url];
+  const about = inputs.node !== undefined || task === undefined ? [] : agent;
+  return ["parley", "ops", name, ...words, ...about, ...more, ...at].map(word).join(" ");
+}
+
+/** A word of a shell (POSIX). */
+function word(text: string): string {
+  return /^[\w./:@%+=][\w./:@%+=-]*$|^--\w+$/.test(text) ? text : `'${text.replaceAll("'", String.raw`'\''`)}'`;
+}
+
+/** The state of a task in a word or two. */
+export function stateOf({ state, run }: OperatedTask): string {
+  const word = state
+    .replace(/^TASK_STATE_/, "")
+    .toLowerCase()
+    .replaceAll("_", " ");
+  return run?.suspended === true ? "suspended" : word;
+}
+
+/** Asks for a confirmation, acts, and shows why an act was refused. */
+export function Confirm() {
+  const { value } = wanted;
+  return value === undefined ? null : <ConfirmAct key={`${value.name} ${value.words.join(" ")}`} wish={value} />;
+}
+
+function ConfirmAct({ wish }: { readonly wish: WantedAct }) {
+  const dialog = useRef<HTMLDialogElement>(null);
+  const reason = useSignal("");
+  const problem = useSignal("");
+  const now = useSignal<OperatedTask | undefined>(undefined);
+  const busy = useSignal(false);
+  useEffect(() => dialog.current?.showModal(), []);
+  const task = now.value ?? wish.task;
+  const confirm = async (): Promise<void> => {
+    busy.value = true;
+    problem.value = "";
+    try {
+      const done = await act(wish.name, { ...wish.inputs, seq: task?.seq, reason: reason.value.trim() });
+      if (!done.ok) {
+        problem.value = done.message;
+        now.value = "task" in done ? done.task : undefined;
+        return;
+      }
+      acted.value++;
+      wanted.value = undefined;
+    } catch (thrown) {
+      problem.value = thrown instanceof Error ? thrown.message : String(thrown);
+    } finally {
+      busy.value = false;
+    }
+  };
+  const given = reason.value.trim() === "" ? [] : ["--reason", reason.value.trim()];
+  const seq = task === undefined ? [] : ["--seq", String(task.seq)];
+  return (
+    <dialog ref={dialog} class="confirm" aria-label={wish.text} onClose={() => (wanted.value = undefined)}>
+      <form
+        onSubmit={(event) => {
+          event.preventDefault();
+          void confirm();
+        }}
+      >
+        <h1>{wish.text}</h1>
+        {task !== undefined && (
+          <p class="quiet">
+            Task {task.taskId} of {task.agent} is {stateOf(task)}, entry {task.seq}
+          </p>
+        )}
+        <label>
+          Reason, for the audit
+          <input
+            name="reason"
+            maxLength={1_000}
+            autocomplete="off"
+            value={reason.value}
+            onInput={({ currentTarget }) => (reason.value = currentTarget.value)}
+          />
+        </label>
+        <p class="quiet">The same in a terminal:</p>
+        <pre tabIndex={0}>{commandOf(wish, [...seq, ...given])}</pre>
+        {problem.value !== "" && (
+          <p class="problem" role="alert">
+            Refused: {problem.value}
+            {now.value !== undefined && `. It is ${stateOf(now.value)} now, entry ${now.value.seq}`}
+          </p>
+        )}
+        <div class="tools">
+          <button type="submit" disabled={busy.value}>
+            {now.value === undefined ? "Confirm" : "Confirm as it is now"}
+          </button>
+          <button type="button" onClick={() => dialog.current?.close()}>
+            Back
+          </button>
+        </div>
+      </form>
+    </dialog>
+  );
+}

@@ -1,0 +1,259 @@
+import { useSignal } from "@preact/signals";
+import { useEffect } from "preact/hooks";
+import type { Explanation, ShownTask } from "@parley/server/internal/operate/port";
+import { State } from "../parts/task.tsx";
+import { linkTo } from "../route.ts";
+import { commandOf, stateOf, wanted, type WantedAct } from "./act.tsx";
+import { operators, read } from "./api.ts";
+import { polled } from "./list.ts";
+
+/** A task of any owner: why it waits, its steps, webhooks and records, and what can be done. */
+export function Operated({ agent, taskId }: { readonly agent: string; readonly taskId: string }) {
+  const shown = useSignal<ShownTask | undefined>(undefined);
+  const problem = useSignal("");
+  useEffect(
+    () =>
+      polled(async (isStopped) => {
+        try {
+          const found = await read<ShownTask>("/v1/task", { agent, taskId });
+          if (isStopped()) return;
+          if (found !== undefined) shown.value = found;
+          problem.value = found === undefined ? "The server has no such task" : "";
+        } catch (thrown) {
+          if (!isStopped()) problem.value = thrown instanceof Error ? thrown.message : String(thrown);
+        }
+      }),
+    [agent, taskId],
+  );
+  const { value } = shown;
+  return (
+    <section class="detail" aria-label="Task" tabIndex={0}>
+      <header>
+        <h1>{taskId}</h1>
+        <a href={linkTo({ screen: "timeline", agent, item: taskId })}>Timeline</a>
+      </header>
+      {problem.value !== "" && (
+        <p class="problem" role="alert">
+          {problem.value}
+        </p>
+      )}
+      {value === undefined ? problem.value === "" && <p class="quiet">Loading …</p> : <Shown shown={value} />}
+    </section>
+  );
+}
+
+function Shown({ shown }: { readonly shown: ShownTask }) {
+  const { task, waits, steps, webhooks, takeovers, delegations, log, acts } = shown;
+  const { run } = task;
+  return (
+    <>
+      <p>
+        {run?.suspended === true ? <span class="status problem">suspended</span> : <State state={task.state} />}
+        <span class="quiet">since {timeText(task.statusTime)}</span>
+      </p>
+      <Acts shown={shown} />
+      <h2>Why</h2>
+      {waits.map((why, at) => (
+        <Why key={at} why={why} />
+      ))}
+      <h2>Facts</h2>
+      <Facts shown={shown} />
+      <Table
+        title="Steps"
+        names={["Step", "Of", "State", "Began", "Ended", ""]}
+        rows={steps.map(({ name, scope, state, begun, ended }) => [
+          name,
+          scope,
+          state,
+          timeText(begun),
+          timeText(ended),
+          state === "done" ? (
+            <Act
+              label="Retry"
+              wish={{
+                ...about(shown, "retry-step", `Do step ${JSON.stringify(name)} again?`, [name]),
+                inputs: { agent: task.agent, taskId: task.taskId, step: name },
+              }}
+            />
+          ) : (
+            ""
+          ),
+        ])}
+      />
+      <Table
+        title="Webhooks"
+        names={["Address", "State", "Delivered", "Failed attempts", "Next", "Problem"]}
+        rows={webhooks.map(({ url, state, delivered, attempts, next, problem = "", refused }) => [
+          url,
+          state,
+          `${delivered}`,
+          `${attempts}`,
+          timeText(next),
+          [problem, ...refused.map((one) => `entry ${one.seq}: ${one.problem}`)].filter((text) => text !== "").join("; "),
+        ])}
+      />
+      <Table
+        title="Takeovers"
+        names={["Time", "Turn", "Attempt", "From", "By"]}
+        rows={takeovers.map(({ time, turn, attempt, from = "released", node }) => [
+          timeText(time),
+          `${turn}`,
+          `${attempt}`,
+          from,
+          node,
+        ])}
+      />
+      <Table
+        title="Delegations"
+        names={["Agent", "Task", "State"]}
+        rows={delegations.map(({ agent, taskId = "not known", state }) => [agent, taskId, state])}
+      />
+      <Table
+        title="Newest entries"
+        names={["Entry", "Time", "Kind", "By", "Turn", "Attempt", "State", "Bytes"]}
+        rows={log.map(({ seq, time, kind, actor, turn, attempt, state = "", bytes }) => [
+          `${seq}`,
+          timeText(time),
+          kind,
+          actor,
+          `${turn}`,
+          `${attempt}`,
+          state.replace("TASK_STATE_", "").toLowerCase().replaceAll("_", " "),
+          `${bytes}`,
+        ])}
+      />
+      <Table
+        title="Acts of operators"
+        names={["Time", "Act", "By", "Outcome", "Reason"]}
+        rows={acts.map(({ time, act, by = "-", outcome, reason = "" }) => [timeText(time), act, by, outcome, reason])}
+      />
+    </>
+  );
+}
+
+function Facts({ shown: { task } }: { readonly shown: ShownTask }) {
+  const { run, node = "none" } = task;
+  const facts = [
+    ["Agent", task.agent],
+    ["Owner", task.owner],
+    ["Context", task.contextId],
+    ["Entries", `${task.seq} (${task.bytes.toLocaleString("en")} bytes)`],
+    ["Node", node],
+    ["Run", run === undefined ? "none" : `turn ${run.turn}, attempt ${run.attempt}, ${run.deaths} deaths`],
+  ];
+  return (
+    <dl>
+      {facts.map(([name, value]) => (
+        <div key={name} class="fact">
+          <dt>{name}</dt>
+          <dd dir="auto">{value}</dd>
+        </div>
+      ))}
+    </dl>
+  );
+}
+
+/** The command that helps, as the API of this console is called. */
+function Why({ why: { text, help } }: { readonly why: Explanation }) {
+  const { url = "" } = operators.value ?? {};
+  const isDefault = url === "http://127.0.0.1:4000/ops" || help?.startsWith("parley ops ") !== true;
+  return (
+    <>
+      <p dir="auto">{text}</p>
+      {help !== undefined && <pre tabIndex={0}>{isDefault ? help : `${help} --url ${url}`}</pre>}
+    </>
+  );
+}
+
+/** An act on the task that is shown. */
+function about({ task }: ShownTask, name: string, text: string, words: readonly string[] = []): WantedAct {
+  const { agent, taskId } = task;
+  return { name, text, words: [taskId, ...words], inputs: { agent, taskId }, task };
+}
+
+/** What can be done with a task as it is. */
+function Acts({ shown }: { readonly shown: ShownTask }) {
+  const { task, waits } = shown;
+  const { agent, taskId } = task;
+  const isOver = shown.why.kind === "done";
+  const mayResume = task.run?.suspended === true || task.state === "TASK_STATE_FAILED";
+  const isPaused = waits.some(({ kind }) => kind === "agentPaused");
+  return (
+    <div class="tools">
+      {!isOver && <Act label="Cancel" wish={about(shown, "cancel", `Cancel this task, which is ${stateOf(task)}?`)} />}
+      {mayResume && <Act label="Resume" wish={about(shown, "resume", "Resume this task?")} />}
+      {waits.map(
+        (one) =>
+          "wait" in one && (
+            <Act
+              key={one.wait}
+              label={`Drop wait ${one.wait}`}
+              wish={{
+                ...about(shown, "drop-wait", `End the wait ${JSON.stringify(one.wait)} as its timeout does?`, [one.wait]),
+                inputs: { agent, taskId, wait: one.wait },
+              }}
+            />
+          ),
+      )}
+      {isPaused && <Act label={`Unpause ${agent}`} wish={unpause(agent)} />}
+    </div>
+  );
+}
+
+export function pause(agent: string): WantedAct {
+  const text = `Pause agent ${agent} on all nodes? Its new turns wait in the queue.`;
+  return { name: "pause", text, words: [agent], inputs: { agent } };
+}
+
+export function unpause(agent: string): WantedAct {
+  return { name: "unpause", text: `Let agent ${agent} work again?`, words: [agent], inputs: { agent } };
+}
+
+export function Act({ label, wish }: { readonly label: string; readonly wish: WantedAct }) {
+  return (
+    <button type="button" class="small" title={commandOf(wish)} onClick={() => (wanted.value = wish)}>
+      {label}
+    </button>
+  );
+}
+
+type Cell = string | ReturnType<typeof Act>;
+
+interface TableProps {
+  readonly title: string;
+  readonly names: readonly string[];
+  readonly rows: readonly (readonly Cell[])[];
+}
+
+export function Table({ title, names, rows }: TableProps) {
+  if (rows.length === 0) return null;
+  return (
+    <>
+      <h2>{title}</h2>
+      <div class="scroll" tabIndex={0} role="group" aria-label={title}>
+        <table>
+          <thead>
+            <tr>
+              {names.map((name) => (name === "" ? <td key="acts" /> : <th key={name} scope="col">{name}</th>))}
+            </tr>
+          </thead>
+          <tbody>
+            {rows.map((row, at) => (
+              <tr key={at}>
+                {row.map((cell, of) => (
+                  <td key={of} dir="auto">
+                    {cell}
+                  </td>
+                ))}
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      </div>
+    </>
+  );
+}
+
+export function timeText(time: string | undefined): string {
+  return time === undefined ? "" : new Date(time).toLocaleString();
+}

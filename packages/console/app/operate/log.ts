@@ -1,0 +1,113 @@
+import { signal, type Signal } from "@preact/signals";
+import type { Counts, LogEntry, ShownTask, TaskLog } from "@parley/server/internal/operate/port";
+import { agents } from "../server.ts";
+import { read, refusedBy } from "./api.ts";
+
+/* The logs of a task and of the tasks that it has delegated, as the server has them. */
+
+/** What the server knows of a task. */
+export interface LoggedTask {
+  readonly shown: ShownTask;
+  readonly entries: readonly LogEntry[];
+  /** Tasks of its delegations on the same server, by the number of the delegation. */
+  readonly children: ReadonlyMap<number, LoggedTask>;
+  /** When it was read, in milliseconds since the Unix epoch. */
+  readonly at: number;
+}
+
+/** Records of a task that the page reads. */
+const maxEntries = 200_000;
+/** Tasks within tasks that are followed. */
+const [maxDepth, maxChildren] = [3, 20];
+/** Agents that are asked for a task whose agent is not known. */
+const maxAgents = 50;
+
+/** A task that is read again until it is over. */
+export class TaskLogFollower {
+  readonly loaded: Signal<LoggedTask | undefined> = signal(undefined);
+  readonly problem: Signal<string> = signal("");
+  readonly #known = new Map<string, { readonly agent: string; readonly entries: LogEntry[] }>();
+  readonly #agent: string | undefined;
+  readonly #taskId: string;
+
+  /** @param agent - By the id of its mount. An id that the server does not know counts as absent: then all agents are asked. */
+  constructor(agent: string | undefined, taskId: string) {
+    this.#agent = agent;
+    this.#taskId = taskId;
+  }
+
+  /** Reads now, and every other second. Returns a function that stops it. */
+  follow(): () => void {
+    let isStopped = false;
+    const next = async (): Promise<void> => {
+      try {
+        const found = await this.#read([this.#agent], this.#taskId, 0);
+        if (isStopped) return;
+        if (found === undefined) this.problem.value = "The server has no log of this task";
+        else if (isNew(found, this.loaded.value)) this.loaded.value = found;
+        if (found !== undefined) this.problem.value = "";
+        if (found?.shown.why.kind === "done") return;
+      } catch (thrown) {
+        if (!isStopped) this.problem.value = thrown instanceof Error ? thrown.message : String(thrown);
+      }
+      // Asked again, it would refuse again.
+      if (!isStopped && refusedBy.value === "") timer = setTimeout(() => void next(), 2_000);
+    };
+    let timer: ReturnType<typeof setTimeout> | undefined;
+    void next();
+    return () => {
+      isStopped = true;
+      clearTimeout(timer);
+    };
+  }
+
+  async #read(wanted: readonly (string | undefined)[], taskId: string, depth: number): Promise<LoggedTask | undefined> {
+    const known = this.#known.get(taskId);
+    const candidates = known === undefined ? await candidatesOf(wanted) : [known.agent];
+    for (const agent of candidates) {
+      const shown = await read<ShownTask>("/v1/task", { agent, taskId });
+      if (shown === undefined) continue;
+      const entries = known?.entries ?? [];
+      this.#known.set(taskId, { agent, entries });
+      await readOn(entries, agent, taskId);
+      const children = new Map<number, LoggedTask>();
+      if (depth < maxDepth) {
+        for (const { number, agent: name, taskId: id } of shown.delegations.slice(0, maxChildren)) {
+          const found = id === undefined ? undefined : await this.#read(idsOf(name), id, depth + 1);
+          if (found !== undefined) children.set(number, found);
+        }
+      }
+      return { shown, entries: [...entries], children, at: Date.now() };
+    }
+    return undefined;
+  }
+}
+
+/** Reads the records that came since. */
+async function readOn(entries: LogEntry[], agent: string, taskId: string): Promise<void> {
+  for (let after = entries.at(-1)?.seq; entries.length < maxEntries;) {
+    const page = await read<TaskLog>("/v1/log", { agent, taskId, after, limit: 5_000 });
+    for (const entry of page?.entries ?? []) entries.push(entry);
+    after = page?.next;
+    if (after === undefined) return;
+  }
+}
+
+/** The agents of this server with a name, by their ids. */
+function idsOf(name: string): readonly string[] {
+  return agents.value.filter(({ card }) => card.name === name).map(({ id }) => id);
+}
+
+async function candidatesOf(wanted: readonly (string | undefined)[]): Promise<readonly string[]> {
+  const { agents: all = [] } = (await read<Counts>("/v1/counts")) ?? {};
+  const ids = all.map(({ agent }) => agent);
+  const first = ids.filter((id) => wanted.includes(id));
+  return [...first, ...ids.filter((id) => !first.includes(id))].slice(0, maxAgents);
+}
+
+/** Whether anything is to be drawn anew. What runs grows. */
+function isNew(found: LoggedTask, before: LoggedTask | undefined): boolean {
+  const textOf = ({ shown, children }: LoggedTask): string =>
+    JSON.stringify(shown) + [...children.values()].map(textOf).join("");
+  return before === undefined || found.shown.why.kind !== "done" || textOf(found) !== textOf(before);
+}

@@ -1,0 +1,221 @@
+import { useSignal } from "@preact/signals";
+import { useEffect, useMemo } from "preact/hooks";
+import type { Counts, OperatedNode, OperatedTask } from "@parley/server/internal/operate/port";
+import { Confirm, stateOf } from "../operate/act.tsx";
+import { refusedBy } from "../operate/api.ts";
+import { Act, Operated as Detail, pause, Table, unpause } from "../operate/detail.tsx";
+import { anything, maxTasks, Operated, type Filter } from "../operate/list.ts";
+import { OperatorSignIn } from "../operate/sign-in.tsx";
+import { linkTo, route } from "../route.ts";
+
+/** Tasks of all owners beside the one that is chosen, agents and nodes, for operators. */
+export function Operate() {
+  const { agent, item } = route.value;
+  const filter = useSignal(anything);
+  const operated = useMemo(() => new Operated(), []);
+  const isRefused = refusedBy.value !== "";
+  useEffect(() => (isRefused ? undefined : operated.follow(filter.value)), [operated, filter.value, isRefused]);
+  if (isRefused) return <OperatorSignIn />;
+  return (
+    <div class="split">
+      <section class="list" aria-label="Tasks of all owners">
+        <Filters filter={filter.value} operated={operated} onFilter={(next) => (filter.value = next)} />
+        {operated.problem.value !== "" && (
+          <p class="problem empty" role="status">
+            {operated.problem.value}
+          </p>
+        )}
+        <Tasks operated={operated} chosen={item} />
+        {operated.more.value && filter.value.limit < maxTasks && (
+          <p class="empty">
+            <button
+              type="button"
+              class="small"
+              onClick={() => (filter.value = { ...filter.value, limit: Math.min(maxTasks, filter.value.limit * 2) })}
+            >
+              Show more
+            </button>
+          </p>
+        )}
+      </section>
+      {agent === undefined || item === undefined ? (
+        <Overview counts={operated.counts.value} nodes={operated.nodes.value} />
+      ) : (
+        <Detail key={`${agent} ${item}`} agent={agent} taskId={item} />
+      )}
+      <Confirm />
+    </div>
+  );
+}
+
+const states = ["submitted", "working", "input_required", "auth_required", "completed", "failed", "canceled", "rejected"];
+
+interface FiltersProps {
+  readonly filter: Filter;
+  readonly operated: Operated;
+  readonly onFilter: (filter: Filter) => void;
+}
+
+function Filters({ filter, operated, onFilter }: FiltersProps) {
+  const selects = [
+    {
+      label: "State",
+      value: filter.states,
+      options: states.map((name) => [`TASK_STATE_${name.toUpperCase()}`, name.replace("_", " ")] as const),
+      to: (states: string) => ({ states }),
+    },
+    {
+      label: "Agent",
+      value: filter.agent,
+      options: (operated.counts.value?.agents ?? []).map(({ agent }) => [agent, agent] as const),
+      to: (agent: string) => ({ agent }),
+    },
+    {
+      label: "Node",
+      value: filter.node,
+      options: operated.nodes.value.map(({ name }) => [name, name] as const),
+      to: (node: string) => ({ node }),
+    },
+  ];
+  return (
+    <header>
+      <input
+        type="search"
+        placeholder="Owner, by its stored name"
+        aria-label="Owner"
+        value={filter.owner}
+        onChange={({ currentTarget }) => onFilter({ ...filter, owner: currentTarget.value.trim() })}
+      />
+      {selects.map(({ label, value, options, to }) => (
+        <select
+          key={label}
+          aria-label={label}
+          value={value}
+          onChange={({ currentTarget }) => onFilter({ ...filter, ...to(currentTarget.value) })}
+        >
+          <option value="">{`any ${label.toLowerCase()}`}</option>
+          {options.map(([name, text]) => (
+            <option key={name} value={name}>
+              {text}
+            </option>
+          ))}
+        </select>
+      ))}
+      <select
+        aria-label="Order"
+        value={filter.order}
+        onChange={({ currentTarget }) =>
+          onFilter({ ...filter, order: currentTarget.value === "oldest" ? "oldest" : "newest" })
+        }
+      >
+        <option value="newest">newest first</option>
+        <option value="oldest">oldest first</option>
+      </select>
+      <label class="check">
+        <input
+          type="checkbox"
+          checked={filter.suspended}
+          onChange={({ currentTarget }) => onFilter({ ...filter, suspended: currentTarget.checked })}
+        />
+        suspended
+      </label>
+      <a href={linkTo({ screen: "operate" })}>Agents and nodes</a>
+    </header>
+  );
+}
+
+function Tasks({ operated, chosen }: { readonly operated: Operated; readonly chosen: string | undefined }) {
+  const { value: tasks } = operated.tasks;
+  if (tasks === undefined) return operated.problem.value === "" ? <p class="quiet empty">Loading …</p> : null;
+  if (tasks.length === 0) return <p class="quiet empty">No task is like this.</p>;
+  return (
+    <ol>
+      {tasks.map((task) => (
+        <Row key={`${task.agent} ${task.taskId}`} task={task} isChosen={task.taskId === chosen} />
+      ))}
+    </ol>
+  );
+}
+
+function Row({ task, isChosen }: { readonly task: OperatedTask; readonly isChosen: boolean }) {
+  const { agent, taskId, owner, node, statusTime } = task;
+  return (
+    <li>
+      <a
+        class="task"
+        href={linkTo({ screen: "operate", agent, item: taskId })}
+        aria-current={isChosen ? "true" : undefined}
+      >
+        <span class="status" data-state={task.state} data-failed={task.run?.suspended === true}>
+          {stateOf(task)}
+        </span>
+        <span class="clip">{taskId}</span>
+        <span class="quiet" dir="auto">
+          {agent} · {ageOf(statusTime)}
+          {node !== undefined && ` · on ${node}`} · {owner}
+        </span>
+      </a>
+    </li>
+  );
+}
+
+/** How long ago, in the largest unit. */
+function ageOf(time: string): string {
+  const seconds = Math.max(0, Math.round((Date.now() - Date.parse(time)) / 1000));
+  if (seconds < 120) return `${seconds} s`;
+  if (seconds < 7_200) return `${Math.floor(seconds / 60)} min`;
+  return seconds < 172_800 ? `${Math.floor(seconds / 3_600)} h` : `${Math.floor(seconds / 86_400)} d`;
+}
+
+interface OverviewProps {
+  readonly counts: Counts | undefined;
+  readonly nodes: readonly OperatedNode[];
+}
+
+function Overview({ counts, nodes }: OverviewProps) {
+  const { queue, runs, agents = [] } = counts ?? {};
+  return (
+    <section class="detail" aria-label="Agents and nodes" tabIndex={0}>
+      <header>
+        <h1>Agents and nodes</h1>
+      </header>
+      {queue !== undefined && runs !== undefined && (
+        <p>
+          {runs.count} runs, of which {runs.suspended} are suspended and {runs.free} wait for a node. {queue.count} tasks
+          in the queue{queue.count > 0 && `, the first for ${Math.round(queue.oldestMs / 1000)} s`}.
+        </p>
+      )}
+      <Table
+        title="Agents"
+        names={["Agent", "Tasks", "State", ""]}
+        rows={agents.map(({ agent, states: by, paused }) => [
+          agent,
+          Object.entries(by)
+            .map(([state, count]) => `${count} ${state.replace("TASK_STATE_", "").toLowerCase().replaceAll("_", " ")}`)
+            .join(", "),
+          paused ? "paused" : "works",
+          <Act label={`${paused ? "Unpause" : "Pause"} ${agent}`} wish={paused ? unpause(agent) : pause(agent)} />,
+        ])}
+      />
+      <Table
+        title="Nodes"
+        names={["Node", "Runs", "Silent", "State", ""]}
+        rows={nodes.map(({ name, runs: own, silentMs, draining, self }) => [
+          `${name}${self ? " (answers)" : ""}`,
+          `${own}`,
+          silentMs === undefined ? "" : `${silentMs} ms`,
+          draining ? "drains" : "works",
+          <Act
+            label={`${draining ? "Undrain" : "Drain"} ${name}`}
+            wish={{
+              name: draining ? "undrain" : "drain",
+              text: draining ? `Let node ${name} begin turns again?` : `Drain node ${name}? It begins no more turns.`,
+              words: [name],
+              inputs: { node: name },
+            }}
+          />,
+        ])}
+      />
+    </section>
+  );
+}

@@ -1,0 +1,93 @@
+import type { SecurityScheme } from "@parley/a2a/internal/model/index";
+import type { RouteContext } from "@parley/server/internal/handler";
+import type { OperatorsEntry } from "./api.ts";
+
+/* The API of operators, for a console whose user may operate the server. */
+
+/** Where the API of operators is. */
+export type ConsoleOperators = OwnOperators | RelayedOperators;
+
+/** It is on the server that serves the console: the browser calls it with credentials that its user types. */
+export interface OwnOperators {
+  /** Its path below the URL of the server, such as `/ops`. */
+  readonly path: string;
+  /** How operators sign in. Absent: whoever opens a direct connection from this machine is one. */
+  readonly authenticator?: { readonly securitySchemes: Readonly<Record<string, SecurityScheme>> };
+}
+
+/** It is on another server, which the console calls with credentials of its own. */
+export interface RelayedOperators {
+  /** Its URL. */
+  readonly url: string;
+  /** Sends a request to it. */
+  ask(request: OperatorsRequest): Promise<Response>;
+}
+
+/** A request to the API of operators. */
+export interface OperatorsRequest {
+  readonly method: "GET" | "POST";
+  /** Below its URL, with the query, such as `/v1/nodes`. */
+  readonly path: string;
+  /** JSON text. Absent: none. */
+  readonly body?: string;
+}
+
+/** Maximum characters of a body that is relayed. */
+const maxBody = 64 << 10;
+
+/** Answers what is below `/operators`. `undefined`: something else was asked for. */
+export async function answerOperators(
+  operators: ConsoleOperators | undefined,
+  request: Request,
+  { below, path: mounted }: Pick<RouteContext, "below"> & { readonly path: string },
+): Promise<Response | undefined> {
+  if (request.method === "GET" && below === "/operators") {
+    return Response.json({ operators: operators === undefined ? null : entryOf(operators, request, mounted + below) });
+  }
+  const [, path] = /^\/operators(\/v1\/[a-z/-]{1,64})$/.exec(below) ?? [];
+  const { method } = request;
+  if (path === undefined || operators === undefined || "path" in operators) return undefined;
+  if (method !== "GET" && method !== "POST") return undefined;
+  const body = method === "POST" ? await request.text() : undefined;
+  if (body !== undefined && body.length > maxBody) return failure(413, "The body is too large");
+  try {
+    const { search } = new URL(request.url);
+    const answer = await operators.ask({ method, path: path + search, ...(body !== undefined && { body }) });
+    // Whatever it is: the page reads JSON alone.
+    return new Response(await answer.text(), {
+      status: answer.status,
+      headers: { "content-type": "application/json", "x-content-type-options": "nosniff" },
+    });
+  } catch (thrown) {
+    const reason = thrown instanceof Error ? thrown.message : String(thrown);
+    return failure(502, `The operators' API at ${operators.url} does not answer: ${reason}`);
+  }
+}
+
+function failure(status: number, message: string): Response {
+  return Response.json({ error: { code: status, message } }, { status });
+}
+
+/** `own`: the path of the request below the URL of the server. */
+function entryOf(operators: ConsoleOperators, request: Request, own: string): OperatorsEntry {
+  if (!("path" in operators)) {
+    return { path: "./api/operators", url: operators.url, bearer: false, basic: false, apiKeys: [] };
+  }
+  const { origin, pathname } = new URL(request.url);
+  const { securitySchemes = {} } = operators.authenticator ?? {};
+  const schemes = Object.values(securitySchemes);
+  const http = schemes.map(({ httpAuthSecurityScheme: scheme }) => scheme?.scheme.toLowerCase());
+  const isToken = schemes.some(
+    ({ oauth2SecurityScheme, openIdConnectSecurityScheme }) =>
+      oauth2SecurityScheme !== undefined || openIdConnectSecurityScheme !== undefined,
+  );
+  const keys = schemes.flatMap(({ apiKeySecurityScheme: key }) => (key?.location === "header" ? [key.name] : []));
+  const path = pathname.slice(0, -own.length) + operators.path;
+  return {
+    path,
+    url: origin + path,
+    bearer: isToken || http.includes("bearer"),
+    basic: http.includes("basic"),
+    apiKeys: [...new Set(keys)],
+  };
+}

@@ -1,0 +1,59 @@
+import type { RouteMount } from "@parley/server/internal/handler";
+import { webhooks } from "./api.ts";
+import { captured, masked } from "./recording.ts";
+import type { WireLog } from "./wire-log.ts";
+
+/** Maximum bytes of a webhook. A server sends references to larger events. */
+const maxBytes = 1 << 20;
+
+/**
+ * Receives webhooks, and writes them into the log. It accepts them from whoever knows its path, and checks no signature.
+ *
+ * @param path - Hard to guess.
+ */
+export function webhookRoute(log: WireLog, path: string): RouteMount {
+  return {
+    path,
+    access: "anyone",
+    async answer(request, { below }) {
+      if (below !== "" || request.method !== "POST") return undefined;
+      const bytes = await bodyOf(request);
+      const text = new TextDecoder().decode(bytes);
+      const exchange = log.nextExchange();
+      const headers = masked([...request.headers], {});
+      const body = captured(text, bytes?.byteLength ?? 0);
+      // The path is a secret: whoever has it can write into the log.
+      const url = `${new URL(request.url).origin}/webhooks/•••`;
+      log.add({ kind: "request", exchange, agent: webhooks, method: "POST", url, headers, body, operation: "webhook" });
+      const response = bytes === undefined ? new Response(null, { status: 413 }) : answerTo(text);
+      log.add({ kind: "response", exchange, status: response.status, headers: [...response.headers] });
+      log.add({ kind: "end", exchange });
+      return response;
+    },
+  };
+}
+
+/** A server may ask at registration for its challenge (`PushOptions.challenge`). */
+function answerTo(text: string): Response {
+  try {
+    const read: unknown = JSON.parse(text);
+    const asked = typeof read === "object" && read !== null && "challenge" in read ? read.challenge : undefined;
+    if (typeof asked === "string") return Response.json({ challenge: asked });
+  } catch {
+    // It is shown as it is.
+  }
+  return new Response(null, { status: 204 });
+}
+
+/** `undefined`: it is too large. */
+async function bodyOf({ body }: Request): Promise<Uint8Array | undefined> {
+  if (body === null) return new Uint8Array();
+  const pieces: Uint8Array[] = [];
+  let size = 0;
+  for await (const piece of body) {
+    size += piece.byteLength;
+    if (size > maxBytes) return undefined;
+    pieces.push(piece);
+  }
+  return new Uint8Array(await new Blob(pieces.map((piece) => piece.slice())).arrayBuffer());
+}

@@ -1,0 +1,339 @@
+import { once } from "node:events";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import type { Page } from "playwright-core";
+import { describe, expect, onTestFinished, test } from "vitest";
+import { connect } from "@parley/a2a";
+import { bearer } from "@parley/a2a/auth";
+import { defineAgent, memoryStore, serve, type ServeOptions, type Server } from "@parley/node";
+import { fits, flaws, inspecting, loaded, open, shot, show } from "./console-page.ts";
+
+/* What operators see and do in the console, in a real browser: the timeline of a task as its server has stored it, tasks of all owners, acts. */
+
+/** What a stranger may call his steps and artifacts. */
+const payload = `<img src=x onerror="alert(1)"><script>alert(1)</script>`;
+
+interface Served {
+  readonly server: Server;
+  readonly store: ReturnType<typeof memoryStore>;
+  /** Lets the step `hold` end. */
+  release(): void;
+}
+
+/** A planner that delegates to a helper, and works in steps and waits, as the message says. */
+async function serving(options: ServeOptions = {}): Promise<Served> {
+  const store = memoryStore();
+  let release = (): void => {};
+  const held = new Promise<void>((resolve) => (release = resolve));
+  const common = { description: "For tests.", version: "1.0.0", skills: [], resumable: true, mayReplyDirectly: false };
+  const helper = defineAgent({
+    ...common,
+    name: "Helper",
+    async *onMessage(turn) {
+      await turn.step("dig", () => "found");
+      yield turn.completed(`Helper did ${turn.text}`);
+    },
+  });
+  const planner = defineAgent({
+    ...common,
+    name: "Planner",
+    async *onMessage(turn) {
+      const count = Number(/^count to (\d+)$/.exec(turn.text)?.[1] ?? 0);
+      for (let n = 1; n <= count; n++) {
+        const part = [{ text: `${n} ` }];
+        yield n === 1
+          ? turn.artifact({ artifactId: "numbers", parts: part, open: true })
+          : turn.append("numbers", part, { last: n === count });
+      }
+      if (turn.text === "hold") yield turn.working("On it");
+      if (turn.text === "hold") await turn.step("hold", () => held);
+      if (turn.text === "fail") throw new Error("no");
+      if (turn.text === "hostile") {
+        await turn.step(payload, () => 1);
+        yield turn.artifact({ artifactId: payload, parts: [{ text: "x" }] });
+      }
+      if (turn.text === "plan") {
+        await turn.step("look", () => "found");
+        const client = await connect(`${server.url}/helper`);
+        const { text } = yield* turn.delegate(client, "the digging");
+        yield turn.artifact({ artifactId: "plan", parts: [{ text }] });
+        yield* turn.waitFor("paid");
+      }
+      yield turn.completed("It is planned");
+    },
+  });
+  const mounts = [
+    { agent: planner, path: "/planner", id: "planner" },
+    { agent: helper, path: "/helper", id: "helper" },
+  ];
+  const server: Server = await serve(mounts, {
+    port: 0,
+    store,
+    logger: false,
+    signals: false,
+    console: true,
+    operators: true,
+    lease: { ttl: 500 },
+    ...options,
+  });
+  onTestFinished(() => server.close({ grace: 0 }));
+  return { server, store, release };
+}
+
+async function begun({ url }: Server, text: string, path = "/planner"): Promise<string> {
+  const client = await connect(url + path);
+  const message = { messageId: crypto.randomUUID(), role: "ROLE_USER" as const, parts: [{ text }] };
+  const { task } = await client.sendMessage({ message, configuration: { returnImmediately: true } });
+  return task?.id ?? "";
+}
+
+const rows = (page: Page): Promise<readonly string[]> => page.locator(".rows .row .clip").allTextContents();
+
+/** Resolves once the list of the timeline has a row like this. */
+const hasRow = (page: Page, like: RegExp): Promise<void> =>
+  expect.poll(async () => (await rows(page)).join("\n")).toMatch(like);
+
+describe("the timeline of a task", () => {
+  test.each([
+    [1200, "light"],
+    [380, "dark"],
+  ] as const)(
+    "has runs, steps, waits, states, artifacts and delegated tasks as the server has stored them: %i pixels, %s",
+    async (width, theme) => {
+      const { server } = await serving();
+      const taskId = await begun(server, "plan");
+      const { page, noise } = await open(`${server.url}/console/#/timeline/planner/${taskId}`, { width, theme });
+      await page.waitForSelector("text=The task waits for the event");
+      await hasRow(page, /Runs turn 1, attempt 1/);
+      await hasRow(page, /Steps look/);
+      await hasRow(page, /Waits The task waits for the event "paid"/);
+      await hasRow(page, /Status working \(\d+\)/);
+      await hasRow(page, /Artifact plan plan \(\d+\)/);
+      await hasRow(page, /↳ Helper task \S+ of Helper: done/);
+      await hasRow(page, /Steps dig/);
+      await page.locator(".rows .row", { hasText: "Artifact plan" }).click();
+      const entry = JSON.parse((await page.locator(".detail pre").textContent()) ?? "") as object;
+      expect(entry).toMatchObject({ kind: "artifactUpdate", artifactId: "plan", turn: 1, attempt: 1 });
+      expect(await flaws(page)).toEqual([]);
+      expect(await fits(page)).toBe(true);
+      await shot(page, `Timeline of a task-${width}-${theme}`);
+      expect(noise).toEqual([]);
+    },
+  );
+
+  test("shows a crash, and which node took the task over", async () => {
+    const { server, store } = await serving();
+    const ops = (act: string): Promise<Response> =>
+      fetch(`${server.url}/ops/v1/acts/${act}`, {
+        method: "POST",
+        headers: { "content-type": "application/json" },
+        body: JSON.stringify({ agent: "planner" }),
+      });
+    await ops("pause");
+    const taskId = await begun(server, "hello");
+    const owner = (await store.head({ agent: "planner" }, taskId))?.task.owner ?? "";
+    const run = { turn: 1, attempt: 1, input: 1 } as const;
+    const leave = { effect: "feature", op: "delete", feature: "queue", key: "run" } as const;
+    const lease = { effect: "lease", op: "acquire", holder: "node-that-died", now: 1, until: 2 } as const;
+    const task = { agent: "planner", owner, taskId };
+    await store.append([{ task, records: [], effects: [{ effect: "run", run }, leave, lease] }]);
+    await ops("unpause");
+    const { page } = await open(`${server.url}/console/#/timeline/planner/${taskId}`);
+    await hasRow(page, /Takeovers taken over from node-that-died by \S+/);
+    await hasRow(page, /Runs turn 1, attempt 1 on node-that-died: crashed or hung/);
+    await hasRow(page, /Runs turn 1, attempt 2 on \S+/);
+    await hasRow(page, /Status completed/);
+    await shot(page, "Timeline of a takeover");
+  });
+
+  test("draws a log of 100,000 entries with few elements, each pixel once", async () => {
+    const { server } = await serving();
+    const taskId = await begun(server, "count to 100000");
+    const { page } = await open(`${server.url}/console/#/timeline/planner/${taskId}`);
+    await expect.poll(() => page.locator(".tools .quiet").first().textContent(), { timeout: 120_000 }).toMatch(/^100,0\d\d events/);
+    const drawn = await page.evaluate<number>(`new Promise((resolve) => {
+      const fill = CanvasRenderingContext2D.prototype.fillRect;
+      let count = 0;
+      CanvasRenderingContext2D.prototype.fillRect = function (...rest) {
+        if (count++ === 0) queueMicrotask(() => resolve(count));
+        return fill.apply(this, rest);
+      };
+      document.querySelector("canvas").dispatchEvent(new WheelEvent("wheel", { deltaY: -10, bubbles: true, cancelable: true }));
+    })`);
+    expect(drawn).toBeLessThan(6 * 1200);
+    expect(await page.locator("*").count()).toBeLessThan(1_000);
+  });
+
+  test("is text, whatever steps and artifacts are called", async () => {
+    const { server } = await serving();
+    const taskId = await begun(server, "hostile");
+    const { page, noise } = await open(`${server.url}/console/#/timeline/planner/${taskId}`);
+    await hasRow(page, /Steps <img src=x/);
+    await page.goto(`${server.url}/console/#/operate/planner/${taskId}`);
+    await page.waitForSelector("text=Newest entries");
+    expect(await page.evaluate("document.querySelectorAll('main img, body script:not([src])').length")).toBe(0);
+    expect(noise).toEqual([]);
+  });
+});
+
+describe("tasks of all owners", () => {
+  test.each([
+    [1200, "light"],
+    [1200, "dark"],
+    [380, "light"],
+    [380, "dark"],
+  ] as const)(
+    "are listed and filtered, with why they wait and the command that helps: %i pixels, %s",
+    async (width, theme) => {
+      const { server, release } = await serving();
+      onTestFinished(release);
+      const waiting = await begun(server, "plan");
+      const held = await begun(server, "hold");
+      const { page, noise } = await open(`${server.url}/console/`, { width, theme });
+      await show(page, "Operate");
+      await page.waitForSelector(`.list >> text=${held}`);
+      await page.waitForSelector("section[aria-label='Agents and nodes'] >> text=Drain");
+      await loaded(page);
+      expect(await flaws(page)).toEqual([]);
+      expect(await fits(page)).toBe(true);
+      await shot(page, `Operate-${width}-${theme}`);
+      await page.selectOption("select[aria-label=Agent]", "helper");
+      await expect.poll(() => page.locator(".list li").count()).toBe(1);
+      await page.selectOption("select[aria-label=Agent]", "planner");
+      await page.click(`.list >> text=${waiting}`);
+      await page.waitForSelector("text=The task waits for the event");
+      await page.waitForSelector(`.detail pre >> text=parley ops drop-wait ${waiting}`);
+      expect(await flaws(page)).toEqual([]);
+      expect(await fits(page)).toBe(true);
+      await shot(page, `Operated task-${width}-${theme}`);
+      await page.click("button >> text=Drop wait");
+      await page.waitForSelector(`dialog pre >> text=parley ops drop-wait ${waiting}`);
+      await page.fill("dialog input[name=reason]", "it's paid");
+      await page.waitForSelector("dialog pre >> text=--reason 'it'\\''s paid'");
+      expect(await flaws(page)).toEqual([]);
+      await shot(page, `Confirm-${width}-${theme}`);
+      await page.click("dialog button >> text=Confirm");
+      await page.waitForSelector(".detail >> text=The task is over: completed");
+      await page.waitForSelector(".detail >> text=it's paid");
+      expect(noise).toEqual([]);
+    },
+  );
+
+  test("are refused an act where they changed meanwhile, with what they are now", async () => {
+    const { server, release } = await serving();
+    const taskId = await begun(server, "hold");
+    const { page } = await open(`${server.url}/console/#/operate/planner/${taskId}`);
+    await page.waitForSelector(".detail >> text=in step");
+    await page.click(".detail button >> text=Cancel");
+    await page.waitForSelector("dialog >> text=which is working");
+    release();
+    const client = await connect(`${server.url}/planner`);
+    await expect.poll(async () => (await client.getTask(taskId)).status.state).toBe("TASK_STATE_COMPLETED");
+    await page.click("dialog button >> text=Confirm");
+    await page.waitForSelector("dialog [role=alert] >> text=It is completed now");
+    await shot(page, "Refused");
+    await page.click("dialog button >> text=Back");
+    await page.waitForSelector("dialog", { state: "detached" });
+  });
+
+  test("are resumed, their agents paused and nodes drained", async () => {
+    const { server } = await serving();
+    const failed = await begun(server, "fail");
+    const { page } = await open(`${server.url}/console/#/operate/planner/${failed}`);
+    await page.waitForSelector(".detail >> text=The task is over: failed");
+    await page.click(".detail button >> text=Resume");
+    await page.click("dialog button >> text=Confirm");
+    await expect.poll(() => page.locator(".list li").count()).toBe(2);
+    await page.click("text=Agents and nodes");
+    for (const [act, undo] of [
+      ["Pause planner", "Unpause planner"],
+      ["Drain ", "Undrain "],
+    ] as const) {
+      await page.click(`button >> text=${act}`);
+      await page.click("dialog button >> text=Confirm");
+      await page.click(`button >> text=${undo}`);
+      await page.click("dialog button >> text=Confirm");
+      await page.waitForSelector(`button >> text=${act}`);
+    }
+    const acts = (await (await fetch(`${server.url}/ops/v1/acts`)).json()) as {
+      readonly acts: readonly { readonly act: string }[];
+    };
+    expect(acts.acts.map(({ act }) => act)).toEqual(["undrain", "drain", "unpause", "pause", "resume"]);
+  });
+
+  test("need the credentials of an operator, and those of a user are none", async () => {
+    const users = bearer({ "token-of-a-user": { subject: "ada" } });
+    const operators = {
+      authenticator: bearer({ "token-of-an-operator": { subject: "eve" } }),
+      authorize: () => true,
+    };
+    const { server } = await serving({ authenticator: users, operators });
+    const { page } = await open(`${server.url}/console/`, { ready: "form.connect" });
+    await page.fill("input[name=secret]", "token-of-a-user");
+    await page.click("button >> text=Sign in");
+    await page.waitForSelector("nav.screens >> text=Operate");
+    await show(page, "Operate");
+    await page.waitForSelector("text=Sign in as an operator");
+    expect(await flaws(page)).toEqual([]);
+    await shot(page, "Sign in as an operator");
+    await page.fill("form.operator input[name=secret]", "token-of-an-operator");
+    await page.click("form.operator button");
+    await page.waitForSelector("text=No task is like this.");
+    await page.reload();
+    await page.waitForSelector("text=No task is like this.");
+  });
+});
+
+test("parley inspect relays the operators' API, with credentials that the page never has, and shows webhooks", async () => {
+  const secret = "token-of-an-operator";
+  const operators = { authenticator: bearer({ [secret]: { subject: "eve" } }), authorize: () => true };
+  const { server } = await serving({ operators, console: false, push: true });
+  const waiting = await begun(server, "plan");
+  const printed = await inspecting(`${server.url}/planner`, "--operators", `${server.url}/ops`, "--operators-token", secret, "--webhooks");
+  const { page, noise } = await open(printed.url);
+  const seen: string[] = [];
+  page.on("response", (response) => void response.text().then((text) => seen.push(text)).catch(() => {}));
+  await show(page, "Operate");
+  await page.click(`.list >> text=${waiting}`);
+  await page.waitForSelector(".detail >> text=The task waits for the event");
+  await page.click(".detail >> text=Timeline");
+  await hasRow(page, /Steps look/);
+
+  const { webhooks = "" } = printed;
+  const headers = { "content-type": "application/json", authorization: "Bearer s3cret-of-the-sender", "x-note": "shown" };
+  const event = { statusUpdate: { taskId: waiting, status: { state: "TASK_STATE_WORKING" } } };
+  expect((await fetch(webhooks, { method: "POST", headers, body: JSON.stringify(event) })).status).toBe(204);
+  expect((await fetch(webhooks.slice(0, -1), { method: "POST", headers, body: "{}" })).status).toBe(404);
+  const challenge = await fetch(webhooks, { method: "POST", headers, body: `{"challenge":"abc"}` });
+  expect(await challenge.json()).toEqual({ challenge: "abc" });
+  expect((await fetch(webhooks, { method: "POST", headers, body: "x".repeat((1 << 20) + 1) })).status).toBe(413);
+  await hasRow(page, /Webhooks received working/);
+  await show(page, "Wire");
+  await page.selectOption("select[aria-label=Operation]", "webhook");
+  await page.locator(".list li a").last().click();
+  const detail = page.locator(".detail");
+  await expect.poll(() => detail.textContent()).toContain("statusUpdate");
+  const shown = (await detail.textContent()) ?? "";
+  expect(shown).toContain("shown");
+  expect(shown + seen.join("")).not.toMatch(/s3cret-of-the-sender|token-of-an-operator/);
+  await shot(page, "Webhook");
+  expect(noise).toEqual([]);
+});
+
+test("deliveries of webhooks that fail are in the timeline and on the screen of the task", async () => {
+  const receiver = createServer((_request, response) => response.writeHead(500).end());
+  receiver.listen(0, "127.0.0.1");
+  await once(receiver, "listening");
+  onTestFinished(() => void receiver.close());
+  const url = `http://127.0.0.1:${(receiver.address() as AddressInfo).port}/hook`;
+  const { server } = await serving({ push: true });
+  const client = await connect(`${server.url}/planner`);
+  const message = { messageId: crypto.randomUUID(), role: "ROLE_USER" as const, parts: [{ text: "plan" }] };
+  const configuration = { returnImmediately: true, taskPushNotificationConfig: { url, token: "secret" } };
+  const { task } = await client.sendMessage({ message, configuration });
+  const { page } = await open(`${server.url}/console/#/operate/planner/${task?.id ?? ""}`);
+  await page.waitForSelector(`.detail table >> text=${url}`);
+  await page.waitForSelector(".detail table >> text=500");
+  await page.click(".detail >> text=Timeline");
+  await hasRow(page, /Webhook 127.0.0.1:\d+\/hook \d+ attempts failed: .*500.*; next at /);
+});
