@@ -225,7 +225,7 @@ describe("tasks of all owners", () => {
     const { page } = await open(`${server.url}/console/#/operate/planner/${taskId}`);
     await page.waitForSelector(".detail >> text=in step");
     await page.click(".detail button >> text=Cancel");
-    await page.waitForSelector("dialog >> text=which is working");
+    await page.waitForSelector("dialog >> text=is working, entry");
     release();
     const client = await connect(`${server.url}/planner`);
     await expect.poll(async () => (await client.getTask(taskId)).status.state).toBe("TASK_STATE_COMPLETED");

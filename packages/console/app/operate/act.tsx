@@ -2,6 +2,7 @@ import { signal, useSignal } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
 import type { OperatedTask } from "@parley/server/internal/operate/port";
 import { act, operators } from "./api.ts";
+import { stateOf } from "./words.ts";
 
 /** An act that waits for its confirmation. */
 export interface WantedAct {
@@ -34,15 +35,6 @@ export function commandOf({ name, words, task, inputs }: WantedAct, more: readon
 /** A word of a shell (POSIX). */
 function word(text: string): string {
   return /^[\w./:@%+=][\w./:@%+=-]*$|^--\w+$/.test(text) ? text : `'${text.replaceAll("'", String.raw`'\''`)}'`;
-}
-
-/** The state of a task in a word or two. */
-export function stateOf({ state, run }: OperatedTask): string {
-  const word = state
-    .replace(/^TASK_STATE_/, "")
-    .toLowerCase()
-    .replaceAll("_", " ");
-  return run?.suspended === true ? "suspended" : word;
 }
 
 /** Asks for a confirmation, acts, and shows why an act was refused. */

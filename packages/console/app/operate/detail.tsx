@@ -3,9 +3,10 @@ import { useEffect } from "preact/hooks";
 import type { Explanation, ShownTask } from "@parley/server/internal/operate/port";
 import { State } from "../parts/task.tsx";
 import { linkTo } from "../route.ts";
-import { commandOf, stateOf, wanted, type WantedAct } from "./act.tsx";
+import { commandOf, wanted, type WantedAct } from "./act.tsx";
 import { operators, read } from "./api.ts";
 import { polled } from "./list.ts";
+import { nodeWord, stateWord, timeText } from "./words.ts";
 
 /** A task of any owner: why it waits, its steps, webhooks and records, and what can be done. */
 export function Operated({ agent, taskId }: { readonly agent: string; readonly taskId: string }) {
@@ -99,8 +100,8 @@ function Shown({ shown }: { readonly shown: ShownTask }) {
           timeText(time),
           `${turn}`,
           `${attempt}`,
-          from,
-          node,
+          nodeWord(from),
+          nodeWord(node),
         ])}
       />
       <Table
@@ -118,7 +119,7 @@ function Shown({ shown }: { readonly shown: ShownTask }) {
           actor,
           `${turn}`,
           `${attempt}`,
-          state.replace("TASK_STATE_", "").toLowerCase().replaceAll("_", " "),
+          stateWord(state),
           `${bytes}`,
         ])}
       />
@@ -180,7 +181,7 @@ function Acts({ shown }: { readonly shown: ShownTask }) {
   const isPaused = waits.some(({ kind }) => kind === "agentPaused");
   return (
     <div class="tools">
-      {!isOver && <Act label="Cancel" wish={about(shown, "cancel", `Cancel this task, which is ${stateOf(task)}?`)} />}
+      {!isOver && <Act label="Cancel" wish={about(shown, "cancel", "Cancel this task?")} />}
       {mayResume && <Act label="Resume" wish={about(shown, "resume", "Resume this task?")} />}
       {waits.map(
         (one) =>
@@ -252,8 +253,4 @@ export function Table({ title, names, rows }: TableProps) {
       </div>
     </>
   );
-}
-
-export function timeText(time: string | undefined): string {
-  return time === undefined ? "" : new Date(time).toLocaleString();
 }

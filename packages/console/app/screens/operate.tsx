@@ -1,11 +1,12 @@
 import { useSignal } from "@preact/signals";
 import { useEffect, useMemo } from "preact/hooks";
 import type { Counts, OperatedNode, OperatedTask } from "@parley/server/internal/operate/port";
-import { Confirm, stateOf } from "../operate/act.tsx";
+import { Confirm } from "../operate/act.tsx";
 import { refusedBy } from "../operate/api.ts";
 import { Act, Operated as Detail, pause, Table, unpause } from "../operate/detail.tsx";
 import { anything, maxTasks, Operated, type Filter } from "../operate/list.ts";
 import { OperatorSignIn } from "../operate/sign-in.tsx";
+import { ageOf, nodeWord, stateOf, stateWord } from "../operate/words.ts";
 import { linkTo, route } from "../route.ts";
 
 /** Tasks of all owners beside the one that is chosen, agents and nodes, for operators. */
@@ -73,7 +74,7 @@ function Filters({ filter, operated, onFilter }: FiltersProps) {
     {
       label: "Node",
       value: filter.node,
-      options: operated.nodes.value.map(({ name }) => [name, name] as const),
+      options: operated.nodes.value.map(({ name }) => [name, nodeWord(name)] as const),
       to: (node: string) => ({ node }),
     },
   ];
@@ -81,7 +82,7 @@ function Filters({ filter, operated, onFilter }: FiltersProps) {
     <header>
       <input
         type="search"
-        placeholder="Owner, by its stored name"
+        placeholder="Owner"
         aria-label="Owner"
         value={filter.owner}
         onChange={({ currentTarget }) => onFilter({ ...filter, owner: currentTarget.value.trim() })}
@@ -152,19 +153,11 @@ function Row({ task, isChosen }: { readonly task: OperatedTask; readonly isChose
         <span class="clip">{taskId}</span>
         <span class="quiet" dir="auto">
           {agent} · {ageOf(statusTime)}
-          {node !== undefined && ` · on ${node}`} · {owner}
+          {node !== undefined && ` · on ${nodeWord(node)}`} · {owner}
         </span>
       </a>
     </li>
   );
-}
-
-/** How long ago, in the largest unit. */
-function ageOf(time: string): string {
-  const seconds = Math.max(0, Math.round((Date.now() - Date.parse(time)) / 1000));
-  if (seconds < 120) return `${seconds} s`;
-  if (seconds < 7_200) return `${Math.floor(seconds / 60)} min`;
-  return seconds < 172_800 ? `${Math.floor(seconds / 3_600)} h` : `${Math.floor(seconds / 86_400)} d`;
 }
 
 interface OverviewProps {
@@ -181,8 +174,8 @@ function Overview({ counts, nodes }: OverviewProps) {
       </header>
       {queue !== undefined && runs !== undefined && (
         <p>
-          {runs.count} runs, of which {runs.suspended} are suspended and {runs.free} wait for a node. {queue.count} tasks
-          in the queue{queue.count > 0 && `, the first for ${Math.round(queue.oldestMs / 1000)} s`}.
+          Runs: {runs.count}, suspended: {runs.suspended}, waiting for a node: {runs.free}. Tasks in the queue: {queue.count}
+          {queue.count > 0 && `, the first for ${Math.round(queue.oldestMs / 1000)} s`}.
         </p>
       )}
       <Table
@@ -191,7 +184,7 @@ function Overview({ counts, nodes }: OverviewProps) {
         rows={agents.map(({ agent, states: by, paused }) => [
           agent,
           Object.entries(by)
-            .map(([state, count]) => `${count} ${state.replace("TASK_STATE_", "").toLowerCase().replaceAll("_", " ")}`)
+            .map(([state, count]) => `${count} ${stateWord(state)}`)
             .join(", "),
           paused ? "paused" : "works",
           <Act label={`${paused ? "Unpause" : "Pause"} ${agent}`} wish={paused ? unpause(agent) : pause(agent)} />,
@@ -201,15 +194,17 @@ function Overview({ counts, nodes }: OverviewProps) {
         title="Nodes"
         names={["Node", "Runs", "Silent", "State", ""]}
         rows={nodes.map(({ name, runs: own, silentMs, draining, self }) => [
-          `${name}${self ? " (answers)" : ""}`,
+          `${nodeWord(name)}${self ? " (answers)" : ""}`,
           `${own}`,
           silentMs === undefined ? "" : `${silentMs} ms`,
           draining ? "drains" : "works",
           <Act
-            label={`${draining ? "Undrain" : "Drain"} ${name}`}
+            label={`${draining ? "Undrain" : "Drain"} ${nodeWord(name)}`}
             wish={{
               name: draining ? "undrain" : "drain",
-              text: draining ? `Let node ${name} begin turns again?` : `Drain node ${name}? It begins no more turns.`,
+              text: draining
+                ? `Let node ${nodeWord(name)} begin turns again?`
+                : `Drain node ${nodeWord(name)}? It begins no more turns.`,
               words: [name],
               inputs: { node: name },
             }}

@@ -102,6 +102,7 @@ function drawLane(spans: readonly Span[], top: number, { context, width, stretch
     const left = Math.floor(xOf(span.start));
     const right = Math.max(left + 3, Math.ceil(xOf(span.end)));
     if (right <= drawnTo && span !== chosen) continue;
+    const before = drawnTo;
     drawnTo = right;
     context.fillStyle = palette[span.kind];
     // A line between two that touch.
@@ -110,6 +111,10 @@ function drawLane(spans: readonly Span[], top: number, { context, width, stretch
     const next = Math.min(width, xOf(spans[at + 1]?.start ?? Infinity));
     if (right - left > 40) write(span.label, Math.max(left, names) + 4, right - 4);
     else if (next - right > 60) write(span.label, right + 4, next - 4);
+    else if (left - Math.max(before, names) > 60) {
+      const text = fitted(context, span.label, left - Math.max(before, names) - 8);
+      write(text, left - 4 - context.measureText(text).width, left);
+    }
   }
   context.restore();
 }

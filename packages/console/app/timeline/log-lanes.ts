@@ -1,5 +1,6 @@
 import type { LogEntry, ShownTask } from "@parley/server/internal/operate/port";
 import type { LoggedTask } from "../operate/log.ts";
+import { nodeWord, stateWord } from "../operate/words.ts";
 import type { Lane, Span, SpanKind } from "./lanes.ts";
 
 /* The lanes of what the server has stored of a task, with those of the tasks that it has delegated below it. */
@@ -90,15 +91,15 @@ function runLanes(task: LoggedTask): readonly Lane[] {
     const { turn, attempt, start, end, node, records } = one;
     const takenOver = takeovers.find((each) => each.turn === turn && each.attempt === attempt + 1 && each.from !== undefined);
     const isSuspended = run?.suspended === true && run.turn === turn && run.attempt === attempt;
-    const where = node === undefined ? "" : ` on ${node}`;
+    const where = node === undefined ? "" : ` on ${nodeWord(node)}`;
     const what = takenOver !== undefined ? ": crashed or hung" : isSuspended ? `: suspended after ${run.deaths} deaths` : "";
     const kind = what === "" ? "run" : "failed";
     return span(start, end, `turn ${turn}, attempt ${attempt}${where}${what}`, kind, { turn, attempt, node, records, takenOver });
   });
   const marks = takeovers.map((one) =>
     one.from === undefined
-      ? point(one.time, `resumed on ${one.node}`, "run", one)
-      : point(one.time, `taken over from ${one.from} by ${one.node}`, "failed", one),
+      ? point(one.time, `resumed on ${nodeWord(one.node)}`, "run", one)
+      : point(one.time, `taken over from ${nodeWord(one.from)} by ${nodeWord(one.node)}`, "failed", one),
   );
   return [
     { name: "Runs", spans },
@@ -147,8 +148,7 @@ function statusOf(task: LoggedTask): readonly Span[] {
     const next = changes[at + 1]?.time;
     const isOver = /_(?:COMPLETED|FAILED|CANCELED|REJECTED)$/.test(state);
     const end = next === undefined ? (isOver ? timeOf(time) : endOf(task)) : timeOf(next);
-    const label = state.replace("TASK_STATE_", "").toLowerCase().replaceAll("_", " ");
-    return span(timeOf(time), end, `${label} (${seq})`, /FAILED|REJECTED/.test(state) ? "failed" : "status", entry);
+    return span(timeOf(time), end, `${stateWord(state)} (${seq})`, /FAILED|REJECTED/.test(state) ? "failed" : "status", entry);
   });
 }
 

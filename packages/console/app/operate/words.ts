@@ -1,0 +1,42 @@
+import type { OperatedTask } from "@parley/server/internal/operate/port";
+
+/* What the API of operators says, in few words. */
+
+/** `TASK_STATE_INPUT_REQUIRED` is `input required`. */
+export function stateWord(state: string): string {
+  return state
+    .replace(/^TASK_STATE_/, "")
+    .toLowerCase()
+    .replaceAll("_", " ");
+}
+
+/** The state of a task in a word or two. */
+export function stateOf({ state, run }: OperatedTask): string {
+  return run?.suspended === true ? "suspended" : stateWord(state);
+}
+
+/** A node in a few characters. The name that nodes give themselves is a list of machine, process, time of its start and a random id. */
+export function nodeWord(name: string): string {
+  try {
+    const read: unknown = JSON.parse(name);
+    if (Array.isArray(read) && read.length === 4) {
+      const [machine, process, , id] = read.map(String);
+      return `${machine?.replace(/ pid:.*$/, "").slice(0, 11)}…/${process}/${id?.slice(0, 4)}`;
+    }
+  } catch {
+    // It is a name of the option `lease.holder`.
+  }
+  return name;
+}
+
+export function timeText(time: string | undefined): string {
+  return time === undefined ? "" : new Date(time).toLocaleString();
+}
+
+/** How long ago, in the largest unit. */
+export function ageOf(time: string): string {
+  const seconds = Math.max(0, Math.round((Date.now() - Date.parse(time)) / 1000));
+  if (seconds < 120) return `${seconds} s`;
+  if (seconds < 7_200) return `${Math.floor(seconds / 60)} min`;
+  return seconds < 172_800 ? `${Math.floor(seconds / 3_600)} h` : `${Math.floor(seconds / 86_400)} d`;
+}
