@@ -150,7 +150,9 @@ describe("the timeline of a task", () => {
     const { server } = await serving();
     const taskId = await begun(server, "count to 100000");
     const { page } = await open(`${server.url}/console/#/timeline/planner/${taskId}`);
-    await expect.poll(() => page.locator(".tools .quiet").first().textContent(), { timeout: 120_000 }).toMatch(/^100,0\d\d events/);
+    await expect
+      .poll(() => page.locator(".tools .quiet").first().textContent(), { timeout: 120_000 })
+      .toMatch(/^100,0\d\d events/);
     const drawn = await page.evaluate<number>(`new Promise((resolve) => {
       const fill = CanvasRenderingContext2D.prototype.fillRect;
       let count = 0;
@@ -249,11 +251,11 @@ describe("tasks of all owners", () => {
       ["Pause planner", "Unpause planner"],
       ["Drain ", "Undrain "],
     ] as const) {
-      await page.click(`button >> text=${act}`);
+      await page.click(`button[aria-label^="${act}"]`);
       await page.click("dialog button >> text=Confirm");
-      await page.click(`button >> text=${undo}`);
+      await page.click(`button[aria-label^="${undo}"]`);
       await page.click("dialog button >> text=Confirm");
-      await page.waitForSelector(`button >> text=${act}`);
+      await page.waitForSelector(`button[aria-label^="${act}"]`);
     }
     const acts = (await (await fetch(`${server.url}/ops/v1/acts`)).json()) as {
       readonly acts: readonly { readonly act: string }[];
@@ -289,10 +291,24 @@ test("parley inspect relays the operators' API, with credentials that the page n
   const operators = { authenticator: bearer({ [secret]: { subject: "eve" } }), authorize: () => true };
   const { server } = await serving({ operators, console: false, push: true });
   const waiting = await begun(server, "plan");
-  const printed = await inspecting(`${server.url}/planner`, "--operators", `${server.url}/ops`, "--operators-token", secret, "--webhooks");
+  const printed = await inspecting(
+    `${server.url}/planner`,
+    "--operators",
+    `${server.url}/ops`,
+    "--operators-token",
+    secret,
+    "--webhooks",
+  );
   const { page, noise } = await open(printed.url);
   const seen: string[] = [];
-  page.on("response", (response) => void response.text().then((text) => seen.push(text)).catch(() => {}));
+  page.on(
+    "response",
+    (response) =>
+      void response
+        .text()
+        .then((text) => seen.push(text))
+        .catch(() => {}),
+  );
   await show(page, "Operate");
   await page.click(`.list >> text=${waiting}`);
   await page.waitForSelector(".detail >> text=The task waits for the event");
@@ -300,7 +316,11 @@ test("parley inspect relays the operators' API, with credentials that the page n
   await hasRow(page, /Steps look/);
 
   const { webhooks = "" } = printed;
-  const headers = { "content-type": "application/json", authorization: "Bearer s3cret-of-the-sender", "x-note": "shown" };
+  const headers = {
+    "content-type": "application/json",
+    authorization: "Bearer s3cret-of-the-sender",
+    "x-note": "shown",
+  };
   const event = { statusUpdate: { taskId: waiting, status: { state: "TASK_STATE_WORKING" } } };
   expect((await fetch(webhooks, { method: "POST", headers, body: JSON.stringify(event) })).status).toBe(204);
   expect((await fetch(webhooks.slice(0, -1), { method: "POST", headers, body: "{}" })).status).toBe(404);

@@ -94,7 +94,9 @@ export const fits = (page: Page): Promise<boolean> =>
   page.evaluate("document.documentElement.scrollWidth <= document.documentElement.clientWidth");
 
 /** Runs `parley inspect`. Returns what it prints. */
-export async function inspecting(...args: readonly string[]): Promise<{ readonly url: string; readonly webhooks?: string }> {
+export async function inspecting(
+  ...args: readonly string[]
+): Promise<{ readonly url: string; readonly webhooks?: string }> {
   const program = join(import.meta.dirname, "..", "..", "packages", "cli", "dist", "main.js");
   const child = spawn(process.execPath, [program, "inspect", ...args, "--no-open", "--json"], {
     stdio: ["ignore", "pipe", "inherit"],

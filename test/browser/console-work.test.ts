@@ -132,15 +132,17 @@ describe("the keyboard", () => {
     await page.keyboard.type("show wire");
     await page.keyboard.press("Enter");
     await page.waitForSelector(".list li a");
+    await page.waitForSelector("dialog", { state: "detached" });
     await page.keyboard.press("?");
     await page.waitForSelector("dialog >> text=g t");
     expect(await flaws(page)).toEqual([]);
     await shot(page, "Keys");
     await page.keyboard.press("Escape");
-    await page.waitForSelector("dialog", { state: "hidden" });
+    await page.waitForSelector("dialog", { state: "detached" });
     await page.keyboard.press("g");
     await page.keyboard.press("k");
     await page.waitForSelector("nav.screens a[aria-current=page] >> text=Tasks");
+    // Also while the code of the screen is being loaded.
     await page.keyboard.press("/");
     await page.waitForSelector("input[type=search]:focus");
     await page.keyboard.type("no such task");

@@ -7,11 +7,13 @@ import type {
   ActResult,
   Counts,
   Explanation,
+  LogEntry,
   OperatedNode,
   OperatedTask,
   Resumed,
   ShownTask,
   TaskList,
+  TaskLog,
 } from "@parley/server/internal/operate/port";
 import { callHeaders } from "./connection.ts";
 import { CommandError } from "./errors.ts";
@@ -171,7 +173,29 @@ export async function show(io: Io, taskId: string, options: OneOptions): Promise
   });
 }
 
-function shownText({ task, waits, steps, webhooks, log, acts }: ShownTask): string {
+interface LogOptions extends OneOptions {
+  readonly after?: number;
+  readonly limit: number;
+}
+
+/** `parley ops log`. */
+export async function log(io: Io, taskId: string, { agent, after, limit, ...options }: LogOptions): Promise<number> {
+  return asking(io, options, async (ask) => {
+    const page = found(await ask<TaskLog>("readLog", { agent, taskId, after, limit }), agent, taskId);
+    print(io, options, page, () =>
+      table([["ENTRY", "TIME", "ACTOR", "RUN", "KIND", "STATE"], ...page.entries.map(entryRow)]),
+    );
+    if (page.next !== undefined && options.json !== true) io.stderr.write(`More with --after ${page.next}\n`);
+    return 0;
+  });
+}
+
+function entryRow({ seq, kind, time, actor, turn, attempt, state }: LogEntry): readonly string[] {
+  const run = `turn ${turn}, attempt ${attempt}`;
+  return [`${seq}`, time, actor, run, kind, state === undefined ? "" : stateName(state)].map((cell) => line(cell));
+}
+
+function shownText({ task, waits, steps, webhooks, log: entries, acts, takeovers, delegations }: ShownTask): string {
   const { run, node = "-" } = task;
   const facts = [
     ["task", task.taskId],
@@ -192,19 +216,24 @@ function shownText({ task, waits, steps, webhooks, log, acts }: ShownTask): stri
     ),
     section(
       "Webhooks",
-      webhooks.map(({ id, url, state, attempts, problem = "" }) => [id, url, state, `${attempts}`, problem]),
-    ),
-    section(
-      "Log",
-      log.map(({ seq, kind, time, actor, turn, state }) => [
-        `${seq}`,
-        time,
-        actor,
-        `turn ${turn}`,
-        kind,
-        state === undefined ? "" : stateName(state),
+      webhooks.map(({ id, url, state, attempts, next = "", problem = "" }) => [
+        id,
+        url,
+        state,
+        `${attempts}`,
+        next,
+        problem,
       ]),
     ),
+    section(
+      "Takeovers",
+      takeovers.map(({ time, turn, attempt, from = "-", node }) => [time, `turn ${turn}`, `${attempt}`, from, node]),
+    ),
+    section(
+      "Delegations",
+      delegations.map((one) => [one.agent, one.taskId ?? "-", one.state]),
+    ),
+    section("Log", entries.map(entryRow)),
     section("Acts", acts.map(actRow)),
   ];
   return parts.filter((part) => part !== "").join("\n");

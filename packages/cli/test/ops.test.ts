@@ -108,6 +108,13 @@ describe("parley ops at a server", () => {
     const { ops, send } = await served();
     const id = await send("Go");
     await until(async () => (await ops("why", id)).out.includes("waits for the event"));
+    const log = await ops("log", id);
+    expect(log.out).toMatch(/^ENTRY +TIME .*\n1 +\S+ +user +turn 1, attempt 1 +task +(submitted|working)\n/);
+    const first = await ops("log", id, "--limit", "1");
+    expect(first.err).toBe("More with --after 1\n");
+    expect((await ops("log", id, "--after", "1")).out).not.toMatch(/^1 /m);
+    const { entries } = JSON.parse((await ops("log", id, "--json")).out) as { readonly entries: readonly object[] };
+    expect(entries[0]).toMatchObject({ seq: 1, kind: "task" });
     expect((await ops("list", "--state", "working")).out).toMatch(new RegExp(`^TASK +STATE .*\n${id} +working `));
     expect(await ops("list", "--state", "failed")).toMatchObject({ code: 0, out: "", err: "No tasks.\n" });
     expect(JSON.parse((await ops("list", "--json")).out)).toMatchObject({ tasks: [{ taskId: id }] });

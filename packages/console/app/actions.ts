@@ -54,9 +54,13 @@ function showScreen(screen: Screen): void {
   go({ screen, ...(agent !== undefined && { agent: agent.id }) });
 }
 
-/** Puts the focus on an element once it is there. */
-function focusOn(selector: string): void {
-  requestAnimationFrame(() => document.querySelector<HTMLElement>(selector)?.focus());
+/** Puts the focus on an element once it is there: the code of its screen may have to be loaded. */
+function focusOn(selector: string, frames = 300): void {
+  requestAnimationFrame(() => {
+    const found = document.querySelector<HTMLElement>(selector);
+    if (found !== null) found.focus();
+    else if (frames > 0) focusOn(selector, frames - 1);
+  });
 }
 
 /** What can be done now. */

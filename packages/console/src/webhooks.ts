@@ -48,12 +48,19 @@ function answerTo(text: string): Response {
 /** `undefined`: it is too large. */
 async function bodyOf({ body }: Request): Promise<Uint8Array | undefined> {
   if (body === null) return new Uint8Array();
-  const pieces: Uint8Array[] = [];
-  let size = 0;
-  for await (const piece of body) {
-    size += piece.byteLength;
-    if (size > maxBytes) return undefined;
-    pieces.push(piece);
+  const reader: ReadableStreamDefaultReader<Uint8Array> = body.getReader();
+  let bytes = new Uint8Array();
+  for (;;) {
+    const { done, value } = await reader.read();
+    if (done) return bytes;
+    const size = bytes.byteLength + value.byteLength;
+    if (size > maxBytes) {
+      await reader.cancel();
+      return undefined;
+    }
+    const all = new Uint8Array(size);
+    all.set(bytes);
+    all.set(value, bytes.byteLength);
+    bytes = all;
   }
-  return new Uint8Array(await new Blob(pieces.map((piece) => piece.slice())).arrayBuffer());
 }

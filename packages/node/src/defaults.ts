@@ -63,7 +63,10 @@ export async function routesOn({
   const loaded = await optional(consoleName, () => import("@parley/console"));
   if (loaded === undefined) throw new Error(`The option \`console\` needs ${consoleName}: npm install ${consoleName}`);
   const { path: at = "/ops", authenticator } = operators === true ? {} : operators || {};
-  const own = { ...(path !== undefined && { path }), ...(operators !== false && { operators: { path: at, ...(authenticator && { authenticator }) } }) };
+  const own = {
+    ...(path !== undefined && { path }),
+    ...(operators !== false && { operators: { path: at, ...(authenticator && { authenticator }) } }),
+  };
   return { routes: [...(routes ?? []), ...loaded.consoleRoutes(own)] };
 }
 

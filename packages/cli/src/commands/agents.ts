@@ -293,7 +293,11 @@ export const inspect: CommandSpec = {
   options: [
     option("--port <port>", "port of the console; 0 picks a free one", count(0, 65_535)).default(0),
     option("--no-open", "do not open a browser"),
-    option("--operators <url>", "URL of the operators' API of a server, to see and change the tasks of all owners", agentUrl),
+    option(
+      "--operators <url>",
+      "URL of the operators' API of a server, to see and change the tasks of all owners",
+      agentUrl,
+    ),
     option("--operators-token <token>", "bearer token for --operators; default: the environment variable PARLEY_TOKEN"),
     option("--webhooks", "show webhooks that agents on this machine send to a URL of the console"),
     ...callOptions,

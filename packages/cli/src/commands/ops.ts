@@ -89,6 +89,19 @@ export const ops: CommandSpec = {
       load: async () => (await import("../ops.ts")).show,
     },
     {
+      name: "log",
+      summary: "Read the log of a task",
+      description: "Oldest entry first, without content: what happened when, and in which attempt of which turn.",
+      examples: ["parley ops log TASK", "parley ops log TASK --after 1000 --json"],
+      arguments: [task],
+      options: [
+        option("--after <n>", "only entries with a greater number", count(1)),
+        option("--limit <n>", "maximum number of entries", count(1, 5_000)).default(1_000),
+        ...oneTask,
+      ],
+      load: async () => (await import("../ops.ts")).log,
+    },
+    {
       name: "why",
       summary: "Say why a task waits, and which command helps",
       examples: ["parley ops why TASK"],

@@ -71,6 +71,7 @@ function Shown({ shown }: { readonly shown: ShownTask }) {
           state === "done" ? (
             <Act
               label="Retry"
+              on={name}
               wish={{
                 ...about(shown, "retry-step", `Do step ${JSON.stringify(name)} again?`, [name]),
                 inputs: { agent: task.agent, taskId: task.taskId, step: name },
@@ -90,7 +91,9 @@ function Shown({ shown }: { readonly shown: ShownTask }) {
           `${delivered}`,
           `${attempts}`,
           timeText(next),
-          [problem, ...refused.map((one) => `entry ${one.seq}: ${one.problem}`)].filter((text) => text !== "").join("; "),
+          [problem, ...refused.map((one) => `entry ${one.seq}: ${one.problem}`)]
+            .filter((text) => text !== "")
+            .join("; "),
         ])}
       />
       <Table
@@ -190,7 +193,9 @@ function Acts({ shown }: { readonly shown: ShownTask }) {
               key={one.wait}
               label={`Drop wait ${one.wait}`}
               wish={{
-                ...about(shown, "drop-wait", `End the wait ${JSON.stringify(one.wait)} as its timeout does?`, [one.wait]),
+                ...about(shown, "drop-wait", `End the wait ${JSON.stringify(one.wait)} as its timeout does?`, [
+                  one.wait,
+                ]),
                 inputs: { agent, taskId, wait: one.wait },
               }}
             />
@@ -210,9 +215,22 @@ export function unpause(agent: string): WantedAct {
   return { name: "unpause", text: `Let agent ${agent} work again?`, words: [agent], inputs: { agent } };
 }
 
-export function Act({ label, wish }: { readonly label: string; readonly wish: WantedAct }) {
+interface ActProps {
+  readonly label: string;
+  /** What it is about, for those who do not see the row. */
+  readonly on?: string;
+  readonly wish: WantedAct;
+}
+
+export function Act({ label, on, wish }: ActProps) {
   return (
-    <button type="button" class="small" title={commandOf(wish)} onClick={() => (wanted.value = wish)}>
+    <button
+      type="button"
+      class="small"
+      title={commandOf(wish)}
+      aria-label={on === undefined ? undefined : `${label} ${on}`}
+      onClick={() => (wanted.value = wish)}
+    >
       {label}
     </button>
   );
@@ -235,7 +253,15 @@ export function Table({ title, names, rows }: TableProps) {
         <table>
           <thead>
             <tr>
-              {names.map((name) => (name === "" ? <td key="acts" /> : <th key={name} scope="col">{name}</th>))}
+              {names.map((name) =>
+                name === "" ? (
+                  <td key="acts" />
+                ) : (
+                  <th key={name} scope="col">
+                    {name}
+                  </th>
+                ),
+              )}
             </tr>
           </thead>
           <tbody>

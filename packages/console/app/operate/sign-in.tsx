@@ -72,7 +72,9 @@ export function OperatorSignIn() {
 
 function waysOf({ bearer, basic, apiKeys }: OperatorsEntry): readonly Way[] {
   return [
-    ...(bearer ? [{ name: "Bearer token", headers: (_: string, secret: string) => authorization("Bearer", secret) }] : []),
+    ...(bearer
+      ? [{ name: "Bearer token", headers: (_: string, secret: string) => authorization("Bearer", secret) }]
+      : []),
     ...apiKeys.map((name) => ({
       name: `API key (${name})`,
       headers: (_: string, secret: string) => ({ [name]: secret }),

@@ -49,7 +49,16 @@ export function Operate() {
   );
 }
 
-const states = ["submitted", "working", "input_required", "auth_required", "completed", "failed", "canceled", "rejected"];
+const states = [
+  "submitted",
+  "working",
+  "input_required",
+  "auth_required",
+  "completed",
+  "failed",
+  "canceled",
+  "rejected",
+];
 
 interface FiltersProps {
   readonly filter: Filter;
@@ -174,7 +183,8 @@ function Overview({ counts, nodes }: OverviewProps) {
       </header>
       {queue !== undefined && runs !== undefined && (
         <p>
-          Runs: {runs.count}, suspended: {runs.suspended}, waiting for a node: {runs.free}. Tasks in the queue: {queue.count}
+          Runs: {runs.count}, suspended: {runs.suspended}, waiting for a node: {runs.free}. Tasks in the queue:{" "}
+          {queue.count}
           {queue.count > 0 && `, the first for ${Math.round(queue.oldestMs / 1000)} s`}.
         </p>
       )}
@@ -187,7 +197,7 @@ function Overview({ counts, nodes }: OverviewProps) {
             .map(([state, count]) => `${count} ${stateWord(state)}`)
             .join(", "),
           paused ? "paused" : "works",
-          <Act label={`${paused ? "Unpause" : "Pause"} ${agent}`} wish={paused ? unpause(agent) : pause(agent)} />,
+          <Act label={paused ? "Unpause" : "Pause"} on={agent} wish={paused ? unpause(agent) : pause(agent)} />,
         ])}
       />
       <Table
@@ -199,7 +209,8 @@ function Overview({ counts, nodes }: OverviewProps) {
           silentMs === undefined ? "" : `${silentMs} ms`,
           draining ? "drains" : "works",
           <Act
-            label={`${draining ? "Undrain" : "Drain"} ${nodeWord(name)}`}
+            label={draining ? "Undrain" : "Drain"}
+            on={nodeWord(name)}
             wish={{
               name: draining ? "undrain" : "drain",
               text: draining

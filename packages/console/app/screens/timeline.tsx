@@ -68,15 +68,7 @@ function TaskTimeline({ agent, task }: TimelineProps & { readonly task: string }
 /** The lanes of what went over the wire. */
 function useWire(agent: string | undefined, task: string | undefined): readonly Lane[] {
   const all = exchanges.value;
-  return useMemo(
-    () =>
-      lanesOf(
-        all.filter(isOf(agent)),
-        task,
-        Date.now(),
-      ),
-    [all, agent, task],
-  );
+  return useMemo(() => lanesOf(all.filter(isOf(agent)), task, Date.now()), [all, agent, task]);
 }
 
 /** A timeline of any lanes. */
@@ -85,7 +77,10 @@ export function TimelineOf({ lanes }: { readonly lanes: readonly Lane[] }) {
   const stretch = useSignal<Stretch | undefined>(undefined);
   const shown = stretch.value ?? wholeOf(lanes);
   const spans = useMemo(() => lanes.flatMap((lane) => lane.spans).sort((a, b) => a.start - b.start), [lanes]);
-  const nameOf = useMemo(() => new Map(lanes.flatMap(({ name, spans: own }) => own.map((span) => [span, name]))), [lanes]);
+  const nameOf = useMemo(
+    () => new Map(lanes.flatMap(({ name, spans: own }) => own.map((span) => [span, name]))),
+    [lanes],
+  );
   if (spans.length === 0) return <p class="quiet empty">Nothing has happened yet.</p>;
   const begin = spans[0]?.start ?? 0;
   return (
@@ -126,7 +121,11 @@ export function TimelineOf({ lanes }: { readonly lanes: readonly Lane[] }) {
           )}
         />
         <section class="detail" tabIndex={0} aria-label="Bytes">
-          <pre>{chosen.value?.detail() ?? "Choose an event to see its bytes."}</pre>
+          <pre>
+            {chosen.value === undefined
+              ? "Choose an event to see its bytes."
+              : chosen.value.detail() || "It has no bytes."}
+          </pre>
         </section>
       </div>
     </div>

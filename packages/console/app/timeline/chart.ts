@@ -87,11 +87,15 @@ function drawLane(spans: readonly Span[], top: number, { context, width, stretch
   const scale = (width - names) / (stretch.to - stretch.from);
   const xOf = (time: number): number => names + (time - stretch.from) * scale;
   const y = top + (laneHeight - barHeight) / 2;
-  const write = (text: string, from: number, to: number): void => {
-    context.fillStyle = palette.text;
-    context.fillText(fitted(context, text, to - from), from, y + barHeight / 2);
-  };
   let drawnTo = -1;
+  let writtenTo = names;
+  const write = (label: string, from: number, to: number, isLeft = false): void => {
+    const text = fitted(context, label, to - from);
+    const { width: taken } = context.measureText(text);
+    context.fillStyle = palette.text;
+    context.fillText(text, isLeft ? to - taken : from, y + barHeight / 2);
+    writtenTo = isLeft ? to : from + taken;
+  };
   context.save();
   context.beginPath();
   context.rect(names, top, width - names, laneHeight);
@@ -102,19 +106,18 @@ function drawLane(spans: readonly Span[], top: number, { context, width, stretch
     const left = Math.floor(xOf(span.start));
     const right = Math.max(left + 3, Math.ceil(xOf(span.end)));
     if (right <= drawnTo && span !== chosen) continue;
-    const before = drawnTo;
+    const free = Math.max(drawnTo, writtenTo);
     drawnTo = right;
     context.fillStyle = palette[span.kind];
     // A line between two that touch.
     context.fillRect(left, y, right - left - (right - left > 8 ? 1 : 0), barHeight);
     if (span === chosen) context.strokeRect(left - 1.5, y - 1.5, right - left + 3, barHeight + 3);
     const next = Math.min(width, xOf(spans[at + 1]?.start ?? Infinity));
-    if (right - left > 40) write(span.label, Math.max(left, names) + 4, right - 4);
-    else if (next - right > 60) write(span.label, right + 4, next - 4);
-    else if (left - Math.max(before, names) > 60) {
-      const text = fitted(context, span.label, left - Math.max(before, names) - 8);
-      write(text, left - 4 - context.measureText(text).width, left);
-    }
+    const begin = Math.max(left, names, writtenTo);
+    // In the bar, else where there is room beside it.
+    if (Math.min(right, next) - begin > 40) write(span.label, begin + 4, Math.min(right, next) - 4);
+    else if (next - right > 60 && right >= writtenTo) write(span.label, right + 4, next - 4);
+    else if (left - free > 60) write(span.label, free + 4, left - 4, true);
   }
   context.restore();
 }

@@ -16,7 +16,10 @@ export function logLanes(task: LoggedTask, depth = 0): readonly Lane[] {
     ...packed("Steps", stepsOf(task), maxSteps),
     ...packed("Waits", waitsOf(task), maxSteps),
     { name: "Status", spans: statusOf(task) },
-    { name: "Messages", spans: task.entries.filter(({ kind }) => kind === "message" || kind === "task").map(messageOf) },
+    {
+      name: "Messages",
+      spans: task.entries.filter(({ kind }) => kind === "message" || kind === "task").map(messageOf),
+    },
     ...artifactLanes(task),
     ...shown.webhooks.map((webhook) => webhookLane(webhook, task)),
     { name: "Operators", spans: shown.acts.map(actOf) },
@@ -89,12 +92,21 @@ function runLanes(task: LoggedTask): readonly Lane[] {
   const { run } = head;
   const spans = attemptsOf(task).map((one) => {
     const { turn, attempt, start, end, node, records } = one;
-    const takenOver = takeovers.find((each) => each.turn === turn && each.attempt === attempt + 1 && each.from !== undefined);
+    const takenOver = takeovers.find(
+      (each) => each.turn === turn && each.attempt === attempt + 1 && each.from !== undefined,
+    );
     const isSuspended = run?.suspended === true && run.turn === turn && run.attempt === attempt;
     const where = node === undefined ? "" : ` on ${nodeWord(node)}`;
-    const what = takenOver !== undefined ? ": crashed or hung" : isSuspended ? `: suspended after ${run.deaths} deaths` : "";
+    const what =
+      takenOver !== undefined ? ": crashed or hung" : isSuspended ? `: suspended after ${run.deaths} deaths` : "";
     const kind = what === "" ? "run" : "failed";
-    return span(start, end, `turn ${turn}, attempt ${attempt}${where}${what}`, kind, { turn, attempt, node, records, takenOver });
+    return span(start, end, `turn ${turn}, attempt ${attempt}${where}${what}`, kind, {
+      turn,
+      attempt,
+      node,
+      records,
+      takenOver,
+    });
   });
   const marks = takeovers.map((one) =>
     one.from === undefined
@@ -148,7 +160,13 @@ function statusOf(task: LoggedTask): readonly Span[] {
     const next = changes[at + 1]?.time;
     const isOver = /_(?:COMPLETED|FAILED|CANCELED|REJECTED)$/.test(state);
     const end = next === undefined ? (isOver ? timeOf(time) : endOf(task)) : timeOf(next);
-    return span(timeOf(time), end, `${stateWord(state)} (${seq})`, /FAILED|REJECTED/.test(state) ? "failed" : "status", entry);
+    return span(
+      timeOf(time),
+      end,
+      `${stateWord(state)} (${seq})`,
+      /FAILED|REJECTED/.test(state) ? "failed" : "status",
+      entry,
+    );
   });
 }
 
@@ -180,7 +198,9 @@ function webhookLane(webhook: ShownTask["webhooks"][number], task: LoggedTask): 
   }
   if (problemTime !== undefined) {
     const then = next === undefined ? state : `next at ${next}`;
-    spans.push(span(timeOf(problemTime), task.at, `${attempts} attempts failed: ${problem}; ${then}`, "failed", webhook));
+    spans.push(
+      span(timeOf(problemTime), task.at, `${attempts} attempts failed: ${problem}; ${then}`, "failed", webhook),
+    );
   }
   return { name: `Webhook ${host}${pathname}`, spans };
 }

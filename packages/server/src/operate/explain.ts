@@ -122,7 +122,9 @@ function waitOf({ head }: Facts, turn: number, { key, value }: FeatureRow): read
     const text = `The task waits for the event ${JSON.stringify(event)}${to === undefined ? "" : `, until ${to}`}`;
     return [{ kind: "event", text, help, wait, event, ...since, ...(to !== undefined && { until: to }) }];
   }
-  return to === undefined ? [] : [{ kind: "time", text: `The task waits until ${to}`, help, wait, until: to, ...since }];
+  return to === undefined
+    ? []
+    : [{ kind: "time", text: `The task waits until ${to}`, help, wait, until: to, ...since }];
 }
 
 function delegation(head: TaskHead, { agent, taskId }: OpenDelegation): Explanation {

@@ -25,7 +25,17 @@ import {
 } from "../store/index.ts";
 import { cursorOf, positionOf } from "./cursor.ts";
 import { explain, iso, type Facts } from "./explain.ts";
-import type { Counts, LogEntry, LogQuery, OperatedNode, PausedAgent, ShownTask, TaskFilter, TaskList, TaskLog } from "./port.ts";
+import type {
+  Counts,
+  LogEntry,
+  LogQuery,
+  OperatedNode,
+  PausedAgent,
+  ShownTask,
+  TaskFilter,
+  TaskList,
+  TaskLog,
+} from "./port.ts";
 import { endedWaits, stepsOf } from "./steps.ts";
 import { actOf, subjects, viewOf } from "./views.ts";
 
@@ -173,7 +183,11 @@ export async function showTask(deps: ReadDeps, agent: string, taskId: string): P
       ...(begun !== undefined && { begun: iso(begun) }),
       ...(ended !== undefined && { ended: iso(ended) }),
     })),
-    waited: endedWaits(facts.steps, turn).map(({ name, begun, ended }) => ({ name, begun: iso(begun), ended: iso(ended) })),
+    waited: endedWaits(facts.steps, turn).map(({ name, begun, ended }) => ({
+      name,
+      begun: iso(begun),
+      ended: iso(ended),
+    })),
     takeovers: takeovers
       .map(({ value }) => takeoverJson.read(value))
       .sort((a, b) => a.time - b.time)
@@ -188,13 +202,23 @@ export async function showTask(deps: ReadDeps, agent: string, taskId: string): P
   };
 }
 
-function delegationOf(row: OpenDelegation | ClosedDelegation, state: "open" | "done"): ShownTask["delegations"][number] {
+function delegationOf(
+  row: OpenDelegation | ClosedDelegation,
+  state: "open" | "done",
+): ShownTask["delegations"][number] {
   const { number, agent } = row;
   const taskId = "result" in row ? row.result?.task?.id : "taskId" in row ? row.taskId : undefined;
   return { number, agent, state, ...defined({ taskId }) };
 }
 
-function webhookOf({ configId: id, url, state, delivered, cursor, ...entry }: PushEntry): ShownTask["webhooks"][number] {
+function webhookOf({
+  configId: id,
+  url,
+  state,
+  delivered,
+  cursor,
+  ...entry
+}: PushEntry): ShownTask["webhooks"][number] {
   const { attempts, due, problem, refused } = entry;
   return {
     id,

@@ -25,7 +25,14 @@ type Line = readonly [name: string, result?: unknown];
 /** The lines of a scope, by their names. */
 function linesOf(rows: readonly FeatureRow[], scope: string): ReadonlyMap<string, unknown> {
   const lines = resultRows(rows, scope).map(({ text }) => text);
-  return new Map(lines.join("").split("\n").filter(Boolean).map((line) => JSON.parse(line) as Line).map(([name, value]) => [name, value]));
+  return new Map(
+    lines
+      .join("")
+      .split("\n")
+      .filter(Boolean)
+      .map((line) => JSON.parse(line) as Line)
+      .map(([name, value]) => [name, value]),
+  );
 }
 
 /** When what has a line began and ended. */
@@ -39,7 +46,9 @@ export function endedWaits(rows: readonly FeatureRow[], turn: number): readonly 
   const lines = linesOf(rows, `${turn}`);
   return [...lines.keys()].flatMap((line) => {
     const { begun, ended } = timesOf(lines, line);
-    return line.startsWith("w") && begun !== undefined && ended !== undefined ? [{ name: line.slice(1), begun, ended }] : [];
+    return line.startsWith("w") && begun !== undefined && ended !== undefined
+      ? [{ name: line.slice(1), begun, ended }]
+      : [];
   });
 }
 

@@ -10,8 +10,7 @@ const logOf = async ({ ops }: Served, taskId: string, more = ""): Promise<TaskLo
   (await ops<TaskLog>(`/v1/log?agent=%2F&taskId=${taskId}${more}`)).body;
 const shownOf = async ({ ops }: Served, taskId: string): Promise<ShownTask> =>
   (await ops<ShownTask>(`/v1/task?agent=%2F&taskId=${taskId}`)).body;
-const isOver = (on: Served, taskId: string): Promise<void> =>
-  until(async () => (await on.why(taskId)).kind === "done");
+const isOver = (on: Served, taskId: string): Promise<void> => until(async () => (await on.why(taskId)).kind === "done");
 
 describe("the log", () => {
   it("is read in pages, oldest record first, without content", async () => {
@@ -42,7 +41,8 @@ describe("the log", () => {
 
   it("has pages that end after large records", async () => {
     const on = serve(async function* (turn) {
-      for (const name of ["a", "b", "c"]) yield turn.artifact({ artifactId: name, parts: [{ text: "x".repeat(3 << 20) }] });
+      for (const name of ["a", "b", "c"])
+        yield turn.artifact({ artifactId: name, parts: [{ text: "x".repeat(3 << 20) }] });
     });
     const taskId = await on.send("Go");
     await isOver(on, taskId);
