@@ -93,6 +93,25 @@ const rows = (page: Page): Promise<readonly string[]> => page.locator(".rows .ro
 const hasRow = (page: Page, like: RegExp): Promise<void> =>
   expect.poll(async () => (await rows(page)).join("\n")).toMatch(like);
 
+/** Draws a brush with Shift over half of the chart: that is shown then. */
+async function brushed(page: Page): Promise<void> {
+  const view = async (): Promise<number> =>
+    Number(/([\d.]+) s in view/.exec((await page.locator(".timeline .tools").textContent()) ?? "")?.[1]);
+  const { x, y, width } = (await page.locator("canvas").boundingBox()) ?? { x: 0, y: 0, width: 0 };
+  await page.keyboard.down("Shift");
+  await page.mouse.move(x + width * 0.5, y + 10);
+  await page.mouse.down();
+  await page.mouse.move(x + width * 0.6, y + 10);
+  await page.mouse.move(x + width * 0.75, y + 10);
+  await page.waitForSelector(".brush", { state: "attached" });
+  const before = await view();
+  await page.mouse.up();
+  await page.keyboard.up("Shift");
+  await page.waitForSelector(".brush", { state: "detached" });
+  expect(await view()).toBeLessThan(before / 2);
+  await page.click("text=Fit");
+}
+
 describe("the timeline of a task", () => {
   test.each([
     [1200, "light"],
@@ -111,6 +130,7 @@ describe("the timeline of a task", () => {
       await hasRow(page, /Artifact plan plan \(\d+\)/);
       await hasRow(page, /↳ Helper task \S+ of Helper: done/);
       await hasRow(page, /Steps dig/);
+      await brushed(page);
       await page.locator(".rows .row", { hasText: "Artifact plan" }).click();
       const entry = JSON.parse((await page.locator(".detail pre").textContent()) ?? "") as object;
       expect(entry).toMatchObject({ kind: "artifactUpdate", artifactId: "plan", turn: 1, attempt: 1 });
@@ -220,6 +240,29 @@ describe("tasks of all owners", () => {
       expect(noise).toEqual([]);
     },
   );
+
+  test("are found by their ID, also where the page does not list them, and by their owner", async () => {
+    const { server, release } = await serving();
+    onTestFinished(release);
+    const held = await begun(server, "hold");
+    const done = await begun(server, "hello", "/helper");
+    const { page } = await open(`${server.url}/console/#/operate`);
+    await expect.poll(() => page.locator(".list li").count()).toBe(2);
+    await page.fill("input[type=search]", held);
+    await expect.poll(() => page.locator(".list li").count()).toBe(1);
+    await page.selectOption("select[aria-label=State]", "TASK_STATE_WORKING");
+    await page.fill("input[type=search]", done);
+    await page.click("text=Find the task with this ID");
+    await page.waitForSelector(".detail >> text=The task is over: completed");
+    await page.fill("input[type=search]", "no-such-task");
+    await page.click("text=Find the task with this ID");
+    await page.waitForSelector("text=No agent of the server has a task no-such-task");
+    await page.fill("input[type=search]", "");
+    await page.click("text=List only tasks of this owner");
+    await page.waitForSelector('.list header >> text=Owner [null,"anonymous"]');
+    await page.click(".list header >> text=Owner [null");
+    await page.waitForSelector(".list header >> text=Owner [null", { state: "detached" });
+  });
 
   test("are refused an act where they changed meanwhile, with what they are now", async () => {
     const { server, release } = await serving();

@@ -5,7 +5,7 @@ import { State } from "../parts/task.tsx";
 import { linkTo } from "../route.ts";
 import { commandOf, wanted, type WantedAct } from "./act.tsx";
 import { operators, read } from "./api.ts";
-import { polled } from "./list.ts";
+import { filter, polled } from "./list.ts";
 import { nodeWord, stateWord, timeText } from "./words.ts";
 
 /** A task of any owner: why it waits, its steps, webhooks and records, and what can be done. */
@@ -59,6 +59,18 @@ function Shown({ shown }: { readonly shown: ShownTask }) {
       ))}
       <h2>Facts</h2>
       <Facts shown={shown} />
+      <p>
+        <button
+          type="button"
+          class="small"
+          aria-pressed={filter.value.owner === task.owner}
+          onClick={() =>
+            (filter.value = { ...filter.value, owner: filter.value.owner === task.owner ? "" : task.owner })
+          }
+        >
+          List only tasks of this owner
+        </button>
+      </p>
       <Table
         title="Steps"
         names={["Step", "Of", "State", "Began", "Ended", ""]}

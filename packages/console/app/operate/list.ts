@@ -1,10 +1,12 @@
 import { signal, type Signal } from "@preact/signals";
-import type { Counts, OperatedNode, OperatedTask, TaskList } from "@parley/server/internal/operate/port";
+import type { Act, Counts, OperatedNode, OperatedTask, TaskList } from "@parley/server/internal/operate/port";
 import { acted } from "./act.tsx";
 import { read } from "./api.ts";
 
 /** Which tasks are shown. Empty texts exclude none. */
 export interface Filter {
+  /** What the tasks on the page have to have: a part of an id, an owner or an agent. */
+  readonly text: string;
   readonly states: string;
   readonly agent: string;
   readonly owner: string;
@@ -15,6 +17,7 @@ export interface Filter {
 }
 
 export const anything: Filter = {
+  text: "",
   states: "",
   agent: "",
   owner: "",
@@ -23,6 +26,25 @@ export const anything: Filter = {
   order: "newest",
   limit: 50,
 };
+
+/** What is shown. It stays while the page is open. */
+export const filter = signal(anything);
+
+/** Whether a task has the text of a filter. */
+export function holds(text: string): (task: OperatedTask) => boolean {
+  const wanted = text.toLowerCase();
+  return ({ taskId, contextId, owner, agent }) =>
+    [taskId, contextId, owner, agent].some((each) => each.toLowerCase().includes(wanted));
+}
+
+/** The agent of a task anywhere on the server, by the id of its mount. */
+export async function agentOf(taskId: string): Promise<string | undefined> {
+  const { agents = [] } = (await read<Counts>("/v1/counts")) ?? {};
+  for (const { agent } of agents.slice(0, 50)) {
+    if ((await read("/v1/why", { agent, taskId })) !== undefined) return agent;
+  }
+  return undefined;
+}
 
 /** Most tasks of a page. */
 export const maxTasks = 500;
@@ -34,6 +56,8 @@ export class Operated {
   readonly more: Signal<boolean> = signal(false);
   readonly counts: Signal<Counts | undefined> = signal(undefined);
   readonly nodes: Signal<readonly OperatedNode[]> = signal([]);
+  /** The newest acts of operators. */
+  readonly acts: Signal<readonly Act[]> = signal([]);
   readonly problem: Signal<string> = signal("");
 
   /** Reads now, after each act, and every other second. Returns a function that stops it. */
@@ -44,16 +68,18 @@ export class Operated {
         const wanted = Object.fromEntries(
           Object.entries({ states, agent, owner, node }).filter(([, value]) => value !== ""),
         );
-        const [page, counts, nodes] = await Promise.all([
+        const [page, counts, nodes, done] = await Promise.all([
           read<TaskList>("/v1/tasks", { ...wanted, limit, order, ...(suspended && { suspended }) }),
           read<Counts>("/v1/counts"),
           read<{ readonly nodes: readonly OperatedNode[] }>("/v1/nodes"),
+          read<{ readonly acts: readonly Act[] }>("/v1/acts", { limit: 20 }),
         ]);
         if (isStopped()) return;
         this.tasks.value = page?.tasks ?? [];
         this.more.value = page?.next !== undefined;
         this.counts.value = counts;
         this.nodes.value = nodes?.nodes ?? [];
+        this.acts.value = done?.acts ?? [];
         this.problem.value = "";
       } catch (thrown) {
         if (!isStopped()) this.problem.value = thrown instanceof Error ? thrown.message : String(thrown);

@@ -1,18 +1,17 @@
 import { useSignal } from "@preact/signals";
 import { useEffect, useMemo } from "preact/hooks";
-import type { Counts, OperatedNode, OperatedTask } from "@parley/server/internal/operate/port";
+import type { Act as DoneAct, Counts, OperatedNode, OperatedTask } from "@parley/server/internal/operate/port";
 import { Confirm } from "../operate/act.tsx";
 import { refusedBy } from "../operate/api.ts";
 import { Act, Operated as Detail, pause, Table, unpause } from "../operate/detail.tsx";
-import { anything, maxTasks, Operated, type Filter } from "../operate/list.ts";
+import { agentOf, filter, holds, maxTasks, Operated, type Filter } from "../operate/list.ts";
 import { OperatorSignIn } from "../operate/sign-in.tsx";
-import { ageOf, nodeWord, stateOf, stateWord } from "../operate/words.ts";
-import { linkTo, route } from "../route.ts";
+import { ageOf, nodeWord, stateOf, stateWord, timeText } from "../operate/words.ts";
+import { go, linkTo, route } from "../route.ts";
 
 /** Tasks of all owners beside the one that is chosen, agents and nodes, for operators. */
 export function Operate() {
   const { agent, item } = route.value;
-  const filter = useSignal(anything);
   const operated = useMemo(() => new Operated(), []);
   const isRefused = refusedBy.value !== "";
   useEffect(() => (isRefused ? undefined : operated.follow(filter.value)), [operated, filter.value, isRefused]);
@@ -40,7 +39,7 @@ export function Operate() {
         )}
       </section>
       {agent === undefined || item === undefined ? (
-        <Overview counts={operated.counts.value} nodes={operated.nodes.value} />
+        <Overview counts={operated.counts.value} nodes={operated.nodes.value} acts={operated.acts.value} />
       ) : (
         <Detail key={`${agent} ${item}`} agent={agent} taskId={item} />
       )}
@@ -91,10 +90,10 @@ function Filters({ filter, operated, onFilter }: FiltersProps) {
     <header>
       <input
         type="search"
-        placeholder="Owner"
-        aria-label="Owner"
-        value={filter.owner}
-        onChange={({ currentTarget }) => onFilter({ ...filter, owner: currentTarget.value.trim() })}
+        placeholder="Filter, or ID of a task"
+        aria-label="Filter"
+        value={filter.text}
+        onInput={({ currentTarget }) => onFilter({ ...filter, text: currentTarget.value.trim() })}
       />
       {selects.map(({ label, value, options, to }) => (
         <select
@@ -129,15 +128,28 @@ function Filters({ filter, operated, onFilter }: FiltersProps) {
         />
         suspended
       </label>
+      {filter.owner !== "" && (
+        <button type="button" class="small" dir="auto" onClick={() => onFilter({ ...filter, owner: "" })}>
+          Owner {filter.owner} ×
+        </button>
+      )}
       <a href={linkTo({ screen: "operate" })}>Agents and nodes</a>
     </header>
   );
 }
 
 function Tasks({ operated, chosen }: { readonly operated: Operated; readonly chosen: string | undefined }) {
-  const { value: tasks } = operated.tasks;
+  const { text } = filter.value;
+  const tasks = operated.tasks.value?.filter(holds(text));
   if (tasks === undefined) return operated.problem.value === "" ? <p class="quiet empty">Loading …</p> : null;
-  if (tasks.length === 0) return <p class="quiet empty">No task is like this.</p>;
+  if (tasks.length === 0) {
+    return (
+      <div class="empty">
+        <p class="quiet">No task is like this.</p>
+        {text !== "" && <Find taskId={text} />}
+      </div>
+    );
+  }
   return (
     <ol>
       {tasks.map((task) => (
@@ -169,12 +181,40 @@ function Row({ task, isChosen }: { readonly task: OperatedTask; readonly isChose
   );
 }
 
+/** Finds a task that is not on the page. */
+function Find({ taskId }: { readonly taskId: string }) {
+  const problem = useSignal("");
+  const find = async (): Promise<void> => {
+    problem.value = "";
+    try {
+      const agent = await agentOf(taskId);
+      if (agent === undefined) problem.value = `No agent of the server has a task ${taskId}`;
+      else go({ screen: "operate", agent, item: taskId });
+    } catch (thrown) {
+      problem.value = thrown instanceof Error ? thrown.message : String(thrown);
+    }
+  };
+  return (
+    <>
+      <button type="button" class="small" onClick={() => void find()}>
+        Find the task with this ID
+      </button>
+      {problem.value !== "" && (
+        <p class="problem" role="alert">
+          {problem.value}
+        </p>
+      )}
+    </>
+  );
+}
+
 interface OverviewProps {
   readonly counts: Counts | undefined;
   readonly nodes: readonly OperatedNode[];
+  readonly acts: readonly DoneAct[];
 }
 
-function Overview({ counts, nodes }: OverviewProps) {
+function Overview({ counts, nodes, acts }: OverviewProps) {
   const { queue, runs, agents = [] } = counts ?? {};
   return (
     <section class="detail" aria-label="Agents and nodes" tabIndex={0}>
@@ -220,6 +260,18 @@ function Overview({ counts, nodes }: OverviewProps) {
               inputs: { node: name },
             }}
           />,
+        ])}
+      />
+      <Table
+        title="Acts of operators"
+        names={["Time", "Act", "On", "By", "Outcome", "Reason"]}
+        rows={acts.map(({ time, act, agent = "", taskId = "", node, by = "-", outcome, reason = "" }) => [
+          timeText(time),
+          act,
+          node === undefined ? `${agent} ${taskId}` : nodeWord(node),
+          by,
+          outcome,
+          reason,
         ])}
       />
     </section>

@@ -1,6 +1,16 @@
 import { useSignal } from "@preact/signals";
 import { useEffect, useMemo, useRef } from "preact/hooks";
-import { draw, heightOf, moved, spanAt, wholeOf, zoomed, type Palette, type Stretch } from "../timeline/chart.ts";
+import {
+  between,
+  draw,
+  heightOf,
+  moved,
+  spanAt,
+  wholeOf,
+  zoomed,
+  type Palette,
+  type Stretch,
+} from "../timeline/chart.ts";
 import { operators, refusedBy } from "../operate/api.ts";
 import { TaskLogFollower } from "../operate/log.ts";
 import { lanesOf, wireLanes, type Lane, type Span } from "../timeline/lanes.ts";
@@ -147,11 +157,20 @@ interface ChartProps {
   readonly onChoose: (span: Span | undefined) => void;
 }
 
-/** The wheel zooms, a drag moves, and the keys + - and the arrows do the same. */
+/** Where the pointer went down, and whether it draws a brush: the stretch to show. */
+interface Drag {
+  readonly x: number;
+  readonly stretch: Stretch;
+  readonly isBrush: boolean;
+  moved: boolean;
+}
+
+/** The wheel zooms, a drag moves, one with Shift shows what it spans, and the keys + - and the arrows do the same. */
 function Chart({ lanes, stretch, chosen, onStretch, onChoose }: ChartProps) {
   const canvas = useRef<HTMLCanvasElement>(null);
   const width = useSignal(800);
-  const drag = useRef<{ readonly x: number; readonly stretch: Stretch; moved: boolean } | undefined>(undefined);
+  const drag = useRef<Drag | undefined>(undefined);
+  const brush = useSignal<readonly [from: number, to: number] | undefined>(undefined);
   useEffect(() => {
     const box = canvas.current?.parentElement;
     if (!box) return;
@@ -196,7 +215,7 @@ function Chart({ lanes, stretch, chosen, onStretch, onChoose }: ChartProps) {
         }}
         onPointerDown={(event) => {
           event.currentTarget.setPointerCapture(event.pointerId);
-          drag.current = { x: event.offsetX, stretch, moved: false };
+          drag.current = { x: event.offsetX, stretch, isBrush: event.shiftKey, moved: false };
         }}
         onPointerMove={(event) => {
           const { current } = drag;
@@ -206,11 +225,14 @@ function Chart({ lanes, stretch, chosen, onStretch, onChoose }: ChartProps) {
           }
           if (Math.abs(event.offsetX - current.x) < 3) return;
           current.moved = true;
-          onStretch(moved(current.stretch, current.x - event.offsetX, width.value));
+          if (current.isBrush) brush.value = [current.x, event.offsetX];
+          else onStretch(moved(current.stretch, current.x - event.offsetX, width.value));
         }}
         onPointerUp={(event) => {
-          const wasMoved = drag.current?.moved === true;
+          const { moved: wasMoved = false } = drag.current ?? {};
           drag.current = undefined;
+          if (brush.value !== undefined) onStretch(between(stretch, ...brush.value, width.value));
+          brush.value = undefined;
           if (!wasMoved) onChoose(spanAt(lanes, event.offsetX, event.offsetY, width.value, stretch));
         }}
         onKeyDown={(event) => {
@@ -220,6 +242,16 @@ function Chart({ lanes, stretch, chosen, onStretch, onChoose }: ChartProps) {
           onStretch(next());
         }}
       />
+      {brush.value !== undefined && (
+        <div
+          class="brush"
+          style={{
+            left: `${Math.min(...brush.value)}px`,
+            width: `${Math.abs(brush.value[1] - brush.value[0])}px`,
+            height: `${height}px`,
+          }}
+        />
+      )}
     </div>
   );
 }

@@ -49,6 +49,14 @@ export function moved({ from, to }: Stretch, pixels: number, width: number): Str
   return { from: from + by, to: to + by };
 }
 
+/** The stretch between two points of the chart. */
+export function between({ from, to }: Stretch, a: number, b: number, width: number): Stretch {
+  const names = namesOf(width);
+  const at = (x: number): number => from + ((to - from) * Math.max(0, x - names)) / Math.max(1, width - names);
+  const [first, last] = [at(Math.min(a, b)), at(Math.max(a, b))];
+  return { from: first, to: Math.max(last, first + 0.1) };
+}
+
 /** The colours of the page. */
 export interface Palette extends Readonly<Record<SpanKind, string>> {
   readonly text: string;

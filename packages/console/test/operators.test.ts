@@ -1,0 +1,137 @@
+import { describe, expect, test } from "vitest";
+import { answerOperators, type ConsoleOperators, type OperatorsRequest } from "../src/operators.ts";
+import { webhookRoute } from "../src/webhooks.ts";
+import { WireLog } from "../src/wire-log.ts";
+
+/* The API of operators as a console passes it on, and webhooks that it receives. */
+
+const path = "/console/api";
+const url = `http://127.0.0.1:4000/base${path}`;
+
+async function asked(operators: ConsoleOperators | undefined, below: string, init: RequestInit = {}) {
+  const [bare = ""] = below.split("?");
+  const response = await answerOperators(operators, new Request(url + below, init), { below: bare, path });
+  return response && { status: response.status, body: (await response.json()) as object };
+}
+
+function relay(answer: () => Promise<Response>): ConsoleOperators & { readonly asked: OperatorsRequest[] } {
+  const requests: OperatorsRequest[] = [];
+  return {
+    asked: requests,
+    url: "http://127.0.0.1:4001/ops",
+    ask(request) {
+      requests.push(request);
+      return answer();
+    },
+  };
+}
+
+describe("the API of operators", () => {
+  test("is on the server of the console below its URL, with how operators sign in", async () => {
+    expect(await asked(undefined, "/operators")).toEqual({ status: 200, body: { operators: null } });
+    const authenticator = {
+      securitySchemes: {
+        token: { httpAuthSecurityScheme: { scheme: "Bearer" } },
+        key: { apiKeySecurityScheme: { location: "header", name: "x-key" } },
+      },
+    } as const;
+    expect(await asked({ path: "/ops", authenticator }, "/operators")).toEqual({
+      status: 200,
+      body: {
+        operators: {
+          path: "/base/ops",
+          url: "http://127.0.0.1:4000/base/ops",
+          bearer: true,
+          basic: false,
+          apiKeys: ["x-key"],
+        },
+      },
+    });
+    // The browser calls it itself.
+    expect(await asked({ path: "/ops" }, "/operators/v1/nodes")).toBeUndefined();
+  });
+
+  test("is relayed path by path, with what it answers", async () => {
+    const on = relay(() => Promise.resolve(Response.json({ ok: false, message: "changed" }, { status: 409 })));
+    expect(await asked(on, "/operators/v1/task?agent=%2F&taskId=a%26b")).toMatchObject({ status: 409 });
+    const body = JSON.stringify({ agent: "/" });
+    expect(await asked(on, "/operators/v1/acts/pause", { method: "POST", body })).toEqual({
+      status: 409,
+      body: { ok: false, message: "changed" },
+    });
+    expect(on.asked).toEqual([
+      { method: "GET", path: "/v1/task?agent=%2F&taskId=a%26b" },
+      { method: "POST", path: "/v1/acts/pause", body },
+    ]);
+  });
+
+  test.each([
+    ["a path beside it", "/operators/../session", {}],
+    ["another version", "/operators/v2/nodes", {}],
+    ["the way out of its folder", "/operators/v1/%2e%2e/secret", {}],
+    ["another method", "/operators/v1/nodes", { method: "DELETE" }],
+  ])("is not asked for %s", async (_what, below, init) => {
+    const on = relay(() => Promise.resolve(Response.json({})));
+    expect(await asked(on, below, init)).toBeUndefined();
+    expect(on.asked).toEqual([]);
+  });
+
+  test("is not sent a large body, and says that it does not answer", async () => {
+    const on = relay(() => Promise.reject(new Error("connect ECONNREFUSED")));
+    const large = { method: "POST", body: "x".repeat((64 << 10) + 1) };
+    expect(await asked(on, "/operators/v1/acts/pause", large)).toMatchObject({ status: 413 });
+    expect(on.asked).toEqual([]);
+    expect(await asked(on, "/operators/v1/nodes")).toEqual({
+      status: 502,
+      body: {
+        error: {
+          code: 502,
+          message: "The operators' API at http://127.0.0.1:4001/ops does not answer: connect ECONNREFUSED",
+        },
+      },
+    });
+  });
+});
+
+describe("a webhook", () => {
+  const headers = { authorization: "Bearer s3cret", "x-a2a-notification-token": "t0ken", "x-note": "shown" };
+
+  async function received(body: string | undefined, below = "", method = "POST") {
+    const log = new WireLog();
+    const route = webhookRoute(log, "/webhooks/guess");
+    const request = new Request("http://127.0.0.1:1/webhooks/guess", {
+      method,
+      headers,
+      ...(body !== undefined && { body }),
+    });
+    const context = {
+      below,
+      principal: { subject: "anyone" },
+      facts: {},
+      closing: new AbortController().signal,
+      agents: () => Promise.resolve([]),
+      page: () => Promise.reject(new Error("no page")),
+    };
+    const response = await route.answer(request, context);
+    if (response === undefined) return { response, record: "" };
+    const stop = new AbortController();
+    const reader = log.lines(0, stop.signal).getReader();
+    const { value } = await reader.read();
+    stop.abort();
+    await reader.cancel();
+    return { response, record: new TextDecoder().decode(value) };
+  }
+
+  test("is written into the log with secrets masked", async () => {
+    const { response, record } = await received('{"statusUpdate":{}}');
+    expect(response?.status).toBe(204);
+    expect(record).toContain("shown");
+    expect(record).toContain("statusUpdate");
+    expect(record).not.toMatch(/s3cret|t0ken|guess/);
+  });
+
+  test("is nothing else than a POST to its own path", async () => {
+    expect((await received("{}", "/more")).response).toBeUndefined();
+    expect((await received(undefined, "", "GET")).response).toBeUndefined();
+  });
+});
