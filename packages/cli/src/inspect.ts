@@ -2,7 +2,7 @@ import { randomBytes } from "node:crypto";
 import { apiKey } from "@parley/a2a/auth";
 import { defined } from "@parley/a2a/internal/base/defined";
 import { withoutSlashes } from "@parley/a2a/internal/base/index";
-import { consoleRoutes, openInspector, webhookRoute, type RelayedOperators } from "@parley/console";
+import { consoleRoutes, openInspector, type ConsoleOptions } from "@parley/console";
 import { serve, type Server } from "@parley/node";
 import { callHeaders, loginHeaders, openRecorded, type CallOptions } from "./connection.ts";
 import { CommandError } from "./errors.ts";
@@ -41,7 +41,7 @@ export async function inspect(io: Io, url: string | undefined, options: InspectO
     cardReaders: "authenticated",
     routes: [
       ...consoleRoutes({ inspector, ...defined({ operators: relayed(io, options) }) }),
-      ...(options.webhooks === true ? [webhookRoute(inspector.log, webhooks)] : []),
+      ...(options.webhooks === true ? [inspector.webhooks(webhooks)] : []),
     ],
     // No name but those of this machine: a page whose name resolves to it would be let in by its visitor's browser.
     allowedHosts: [],
@@ -72,7 +72,7 @@ export async function inspect(io: Io, url: string | undefined, options: InspectO
 }
 
 /** The operators' API of `--operators`, which gets no credentials of agents. */
-function relayed(io: Io, { operators: url, operatorsToken: token }: InspectOptions): RelayedOperators | undefined {
+function relayed(io: Io, { operators: url, operatorsToken: token }: InspectOptions): ConsoleOptions["operators"] {
   if (url === undefined) return undefined;
   const credentials = callHeaders(defined({ token }), io.env, "--operators-token <token>");
   const headers = { ...credentials, "content-type": "application/json" };

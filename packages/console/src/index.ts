@@ -4,9 +4,7 @@
  */
 
 export { consoleRoutes, type ConsoleOptions } from "./console.ts";
-export type { ConsoleOperators, OperatorsRequest, OwnOperators, RelayedOperators } from "./operators.ts";
 export { openInspector, type Inspector, type InspectorOptions, type OpenOptions } from "./inspector.ts";
-export { webhookRoute } from "./webhooks.ts";
 export type { WireLog } from "./wire-log.ts";
 export type {
   AgentEntry,

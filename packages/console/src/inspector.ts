@@ -1,8 +1,10 @@
 import { A2AError, type Client, type ConnectOptions, type FetchLike } from "@parley/a2a/internal/client/index";
 import type { AgentCard } from "@parley/a2a/internal/model/index";
 import type { HostedService } from "@parley/server";
+import type { RouteMount } from "@parley/server/internal/handler";
 import type { AgentEntry, Binding, ConnectRequest, RawRequest } from "./api.ts";
 import { recordingCalls, recordingFetch, secretsOf } from "./recording.ts";
+import { webhookRoute } from "./webhooks.ts";
 import { WireLog } from "./wire-log.ts";
 
 /** How an inspector reaches agents. */
@@ -45,6 +47,12 @@ export interface Inspector {
   disconnect(id: string): Promise<void>;
   /** Sends a request as it is. Resolves once its answer was read to its end. */
   send(request: RawRequest): Promise<void>;
+  /**
+   * A route that receives webhooks and writes them into the log. It accepts them from whoever knows its path, and checks no signature.
+   *
+   * @param path - Hard to guess.
+   */
+  webhooks(path: string): RouteMount;
 }
 
 /** Maximum agents that are connected at a time. */
@@ -106,6 +114,7 @@ export function openInspector(options: InspectorOptions): Inspector {
 
   return {
     log,
+    webhooks: (path) => webhookRoute(log, path),
     agents: () => [...connected.values()].map(({ entry }) => entry),
     connect,
     async disconnect(id) {

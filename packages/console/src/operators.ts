@@ -8,7 +8,7 @@ import type { OperatorsEntry } from "./api.ts";
 export type ConsoleOperators = OwnOperators | RelayedOperators;
 
 /** It is on the server that serves the console: the browser calls it with credentials that its user types. */
-export interface OwnOperators {
+interface OwnOperators {
   /** Its path below the URL of the server, such as `/ops`. */
   readonly path: string;
   /** How operators sign in. Absent: whoever opens a direct connection from this machine is one. */
@@ -16,7 +16,7 @@ export interface OwnOperators {
 }
 
 /** It is on another server, which the console calls with credentials of its own. */
-export interface RelayedOperators {
+interface RelayedOperators {
   /** Its URL. */
   readonly url: string;
   /** Sends a request to it. */
@@ -25,6 +25,7 @@ export interface RelayedOperators {
 
 /** A request to the API of operators. */
 export interface OperatorsRequest {
+  /** Its method. */
   readonly method: "GET" | "POST";
   /** Below its URL, with the query, such as `/v1/nodes`. */
   readonly path: string;

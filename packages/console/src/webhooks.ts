@@ -6,11 +6,7 @@ import type { WireLog } from "./wire-log.ts";
 /** Maximum bytes of a webhook. A server sends references to larger events. */
 const maxBytes = 1 << 20;
 
-/**
- * Receives webhooks, and writes them into the log. It accepts them from whoever knows its path, and checks no signature.
- *
- * @param path - Hard to guess.
- */
+/** Receives webhooks, as `Inspector.webhooks` says. */
 export function webhookRoute(log: WireLog, path: string): RouteMount {
   return {
     path,
