@@ -1,12 +1,15 @@
+import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
+import { join } from "node:path";
+import { createInterface } from "node:readline";
 import type { Page } from "playwright-core";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { connect } from "@parley/a2a";
 import { bearer } from "@parley/a2a/auth";
 import { defineAgent, memoryStore, serve, type ServeOptions, type Server } from "@parley/node";
-import { fits, flaws, inspecting, loaded, open, shot, show } from "./console-page.ts";
+import { fits, flaws, loaded, open, shot, show } from "./console-page.ts";
 
 /* What operators see and do in the console, in a real browser: the timeline of a task as its server has stored it, tasks of all owners, acts. */
 
@@ -328,6 +331,21 @@ describe("tasks of all owners", () => {
     await page.waitForSelector("text=No task is like this.");
   });
 });
+
+/** Runs `parley inspect`. Returns what it prints. */
+async function inspecting(...args: readonly string[]): Promise<{ readonly url: string; readonly webhooks?: string }> {
+  const program = join(import.meta.dirname, "..", "..", "packages", "cli", "dist", "main.js");
+  const child = spawn(process.execPath, [program, "inspect", ...args, "--no-open", "--json"], {
+    stdio: ["ignore", "pipe", "inherit"],
+    env: { ...process.env, PARLEY_KEYCHAIN: "off" },
+  });
+  onTestFinished(async () => {
+    child.kill();
+    if (child.exitCode === null) await once(child, "exit");
+  });
+  const [line] = (await once(createInterface({ input: child.stdout }), "line")) as [string];
+  return JSON.parse(line) as { readonly url: string; readonly webhooks?: string };
+}
 
 test("parley inspect relays the operators' API, with credentials that the page never has, and shows webhooks", async () => {
   const secret = "token-of-an-operator";

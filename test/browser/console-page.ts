@@ -1,9 +1,6 @@
-import { spawn } from "node:child_process";
-import { once } from "node:events";
 import { existsSync, mkdirSync, readFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { join } from "node:path";
-import { createInterface } from "node:readline";
 import { chromium, type Browser, type Page } from "playwright-core";
 import { afterAll, beforeAll, expect, onTestFinished } from "vitest";
 
@@ -92,20 +89,3 @@ export async function flaws(page: Page): Promise<readonly string[]> {
 
 export const fits = (page: Page): Promise<boolean> =>
   page.evaluate("document.documentElement.scrollWidth <= document.documentElement.clientWidth");
-
-/** Runs `parley inspect`. Returns what it prints. */
-export async function inspecting(
-  ...args: readonly string[]
-): Promise<{ readonly url: string; readonly webhooks?: string }> {
-  const program = join(import.meta.dirname, "..", "..", "packages", "cli", "dist", "main.js");
-  const child = spawn(process.execPath, [program, "inspect", ...args, "--no-open", "--json"], {
-    stdio: ["ignore", "pipe", "inherit"],
-    env: { ...process.env, PARLEY_KEYCHAIN: "off" },
-  });
-  onTestFinished(async () => {
-    child.kill();
-    if (child.exitCode === null) await once(child, "exit");
-  });
-  const [line] = (await once(createInterface({ input: child.stdout }), "line")) as [string];
-  return JSON.parse(line) as { readonly url: string; readonly webhooks?: string };
-}

@@ -1,11 +1,13 @@
+import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
+import { createInterface } from "node:readline";
 import { gzipSync } from "node:zlib";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { defineAgent, memoryStore, serve, text, type AgentDescription, type ServeOptions } from "@parley/node";
 import { bearer } from "@parley/a2a/auth";
-import { fits, flaws, inspecting as inspectingWith, loaded, open, say, shot, show } from "./console-page.ts";
+import { fits, flaws, loaded, open, say, shot, show } from "./console-page.ts";
 
 /* The console as `parley inspect` serves it, in a real browser. Screenshots of every screen are left in the folder that CONSOLE_SHOTS names. */
 
@@ -38,7 +40,19 @@ async function serving(card: Partial<AgentDescription> = {}, options: ServeOptio
 }
 
 /** Runs `parley inspect`. Returns the URL that it prints. */
-const inspecting = async (...args: readonly string[]): Promise<string> => (await inspectingWith(...args)).url;
+async function inspecting(...args: readonly string[]): Promise<string> {
+  const program = join(root, "packages", "cli", "dist", "main.js");
+  const child = spawn(process.execPath, [program, "inspect", ...args, "--no-open", "--json"], {
+    stdio: ["ignore", "pipe", "inherit"],
+    env: { ...process.env, PARLEY_KEYCHAIN: "off" },
+  });
+  onTestFinished(async () => {
+    child.kill();
+    if (child.exitCode === null) await once(child, "exit");
+  });
+  const [line] = (await once(createInterface({ input: child.stdout }), "line")) as [string];
+  return (JSON.parse(line) as { readonly url: string }).url;
+}
 
 describe("every screen", () => {
   test.each([
