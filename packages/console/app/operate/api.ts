@@ -62,8 +62,8 @@ async function send(method: string, path: string, body?: string): Promise<Respon
     return response;
   }
   const reason = await reasonOf(response);
-  // Who may read and not act stays signed in.
-  if (method === "GET") refusedBy.value = reason;
+  // Who may read some tasks, or may not act, stays signed in.
+  if (response.status === 401 || /^\/v1\/(?:tasks|counts)\b/.test(path)) refusedBy.value = reason;
   throw new Error(reason);
 }
 

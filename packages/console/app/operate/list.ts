@@ -62,34 +62,49 @@ export class Operated {
 
   /** Reads now, after each act, and every other second. Returns a function that stops it. */
   follow(filter: Filter): () => void {
-    return polled(async (isStopped) => {
-      try {
-        const { states, agent, owner, node, suspended, order, limit } = filter;
-        const wanted = Object.fromEntries(
-          Object.entries({ states, agent, owner, node }).filter(([, value]) => value !== ""),
-        );
-        const [page, counts, nodes, done] = await Promise.all([
-          read<TaskList>("/v1/tasks", { ...wanted, limit, order, ...(suspended && { suspended }) }),
-          read<Counts>("/v1/counts"),
-          read<{ readonly nodes: readonly OperatedNode[] }>("/v1/nodes"),
-          read<{ readonly acts: readonly Act[] }>("/v1/acts", { limit: 20 }),
-        ]);
-        if (isStopped()) return;
-        this.tasks.value = page?.tasks ?? [];
-        this.more.value = page?.next !== undefined;
-        this.counts.value = counts;
-        this.nodes.value = nodes?.nodes ?? [];
-        this.acts.value = done?.acts ?? [];
-        this.problem.value = "";
-      } catch (thrown) {
-        if (!isStopped()) this.problem.value = thrown instanceof Error ? thrown.message : String(thrown);
-      }
-    });
+    let round = 0;
+    return polled(
+      async (isStopped) => {
+        try {
+          const { states, agent, owner, node, suspended, order, limit } = filter;
+          const wanted = Object.fromEntries(
+            Object.entries({ states, agent, owner, node }).filter(([, value]) => value !== ""),
+          );
+          // To count is more work for the server.
+          const counted = round++ % 5 === 0 ? this.#count(isStopped) : undefined;
+          const page = await read<TaskList>("/v1/tasks", { ...wanted, limit, order, ...(suspended && { suspended }) });
+          await counted;
+          if (isStopped()) return;
+          this.tasks.value = page?.tasks ?? [];
+          this.more.value = page?.next !== undefined;
+          this.problem.value = "";
+        } catch (thrown) {
+          if (!isStopped()) this.problem.value = thrown instanceof Error ? thrown.message : String(thrown);
+        }
+      },
+      () => (round = 0),
+    );
+  }
+
+  async #count(isStopped: () => boolean): Promise<void> {
+    const [counts, nodes, acts] = await Promise.all([
+      read<Counts>("/v1/counts"),
+      read<{ readonly nodes: readonly OperatedNode[] }>("/v1/nodes"),
+      read<{ readonly acts: readonly Act[] }>("/v1/acts", { limit: 20 }),
+    ]);
+    if (isStopped()) return;
+    this.counts.value = counts;
+    this.nodes.value = nodes?.nodes ?? [];
+    this.acts.value = acts?.acts ?? [];
   }
 }
 
-/** Runs something now, after each act, and every other second while the page is visible. Returns a function that stops it. */
-export function polled(work: (isStopped: () => boolean) => Promise<void>): () => void {
+/**
+ * Runs something now, after each act, and every other second while the page is visible. Returns a function that stops it.
+ *
+ * @param onAct - Called before the work that an act causes.
+ */
+export function polled(work: (isStopped: () => boolean) => Promise<void>, onAct: () => unknown = () => {}): () => void {
   let isStopped = false;
   let timer: ReturnType<typeof setTimeout> | undefined;
   let round = 0;
@@ -100,7 +115,10 @@ export function polled(work: (isStopped: () => boolean) => Promise<void>): () =>
     if (!isStopped && own === round) timer = setTimeout(() => void next(), 2_000);
   };
   // It is called at once, too.
-  const leave = acted.subscribe(() => void next());
+  const leave = acted.subscribe(() => {
+    onAct();
+    void next();
+  });
   return () => {
     isStopped = true;
     leave();

@@ -18,7 +18,7 @@ export interface LoggedTask {
 /** Records of a task that the page reads. */
 const maxEntries = 200_000;
 /** Tasks within tasks that are followed. */
-const [maxDepth, maxChildren] = [3, 20];
+const [maxDepth, maxTasks] = [3, 20];
 /** Agents that are asked for a task whose agent is not known. */
 const maxAgents = 50;
 
@@ -27,6 +27,8 @@ export class TaskLogFollower {
   readonly loaded: Signal<LoggedTask | undefined> = signal(undefined);
   readonly problem: Signal<string> = signal("");
   readonly #known = new Map<string, { readonly agent: string; readonly entries: LogEntry[] }>();
+  /** Tasks of delegations in this round. */
+  #followed = 0;
   readonly #agent: string | undefined;
   readonly #taskId: string;
 
@@ -41,6 +43,7 @@ export class TaskLogFollower {
     let isStopped = false;
     const next = async (): Promise<void> => {
       try {
+        this.#followed = 0;
         const found = await this.#read([this.#agent], this.#taskId, 0);
         if (isStopped) return;
         if (found === undefined) this.problem.value = "The server has no log of this task";
@@ -72,8 +75,9 @@ export class TaskLogFollower {
       await readOn(entries, agent, taskId);
       const children = new Map<number, LoggedTask>();
       if (depth < maxDepth) {
-        for (const { number, agent: name, taskId: id } of shown.delegations.slice(0, maxChildren)) {
-          const found = id === undefined ? undefined : await this.#read(idsOf(name), id, depth + 1);
+        for (const { number, agent: name, taskId: id } of shown.delegations) {
+          const found =
+            id === undefined || ++this.#followed > maxTasks ? undefined : await this.#read(idsOf(name), id, depth + 1);
           if (found !== undefined) children.set(number, found);
         }
       }

@@ -5,7 +5,9 @@ import type { AgentEntry } from "../../src/api.ts";
 import { Answer } from "../parts/answer.tsx";
 import { Content } from "../parts/content.tsx";
 import { Results, State } from "../parts/task.tsx";
+import { operators } from "../operate/api.ts";
 import { linkTo, route, type Screen } from "../route.ts";
+import { session } from "../server.ts";
 import { answerTask, TaskList, waiting, watchTask, type ListedTask } from "../tasks.ts";
 
 interface TasksProps {
@@ -129,6 +131,9 @@ function TaskDetail({ agent, id }: { readonly agent: AgentEntry; readonly id: st
       <header>
         <h1>{id}</h1>
         <a href={linkTo({ screen: "timeline", agent: agent.id, item: id })}>Timeline</a>
+        {operators.value !== undefined && session.value?.mode === "server" && (
+          <a href={linkTo({ screen: "operate", agent: agent.id, item: id })}>Operate</a>
+        )}
         {task !== undefined && !ended(task) && (
           <button
             type="button"
