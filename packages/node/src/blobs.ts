@@ -79,8 +79,8 @@ function codeOf(thrown: unknown): string | undefined {
 }
 
 /**
- * Whether a path below the folder passes a symbolic link, which would lead out of the folder. The store makes no links: somebody else put it
- * there.
+ * Returns whether a path below the folder contains a symbolic link, which could lead out of the folder. The store never makes links, so another
+ * program made it.
  */
 async function passesLink(folder: string, path: string): Promise<boolean> {
   for (let at = path; at.length > folder.length; at = dirname(at)) {
@@ -102,7 +102,7 @@ function isMissing(thrown: unknown): boolean {
   return code === "ENOENT" || code === "ENOTDIR" || code === "EISDIR";
 }
 
-/** Written beside, synced, and moved to its place: a reader sees all of it or nothing, also after a crash of the machine. */
+/** Writes to a temporary file, syncs and renames it: readers see all of it or nothing, even after a crash of the machine. */
 async function write(folder: string, path: string, body: AsyncIterable<Uint8Array>): Promise<void> {
   const before = join(folder, unfinished);
   await refuseLinks(folder, before);

@@ -85,7 +85,7 @@ export function defaultLogger({ logger = "info" }: Pick<ServeOptions, "logger">)
 /** Below the working directory. */
 const file = join(".parley", "parley.db");
 
-/** SQLite in a file. It is loaded here, because a server with a store of its own does not need it. */
+/** SQLite in a file. It is loaded here, because a server with another store does not need it. */
 export async function defaultStore(logger: Logger): Promise<Store> {
   const { sqliteStore } = await import("@parley/sql/sqlite");
   const path = resolve(file);

@@ -21,8 +21,8 @@ export interface ExpressRequest extends IncomingMessage {
 /** Options of `expressMount`. `R`: the type of the application's requests. */
 export interface ExpressMountOptions<R extends ExpressRequest = ExpressRequest> extends HttpOptions {
   /**
-   * Who sends a request, for `hostUser()` of `@parley/a2a/auth`: the caller, or something falsy if nobody is logged in. It is called when
-   * it is read, and once for a request. Middleware before the mount has found the user by then. Default: nobody.
+   * Who sends a request, for `hostUser()` of `@parley/a2a/auth`: the caller, or a falsy value if no user is logged in. It is called at most
+   * once per request, when the principal is read, after the middleware before the mount. Default: no user.
    *
    * @example
    * ```ts

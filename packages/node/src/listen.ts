@@ -117,7 +117,7 @@ export function bracketed(host: string): string {
   return isIPv6(host) ? `[${host}]` : host;
 }
 
-/** A binding on a port of its own. It recognizes its requests by their headers, as gRPC does, because it has no paths. */
+/** A binding on its own port. It recognizes its requests by their headers, as gRPC does, because it has no paths. */
 export interface BindingOnPort {
   /** The binding. */
   readonly binding: AnyPathBinding;
@@ -129,7 +129,7 @@ export function hasOwnPort(binding: ServerBinding | BindingOnPort): binding is B
   return "port" in binding;
 }
 
-/** The entries on cards for a binding that is served on a port of its own. */
+/** The entries on cards for a binding that is served on its own port. */
 export function elsewhere(binding: AnyPathBinding, port: number): ServerBinding {
   return {
     name: binding.name,
@@ -177,8 +177,8 @@ const longestAccepting = 1_000;
 const quietRound = 0.1;
 
 /**
- * Stops listening. The kernel resets a connection that it has established and that nobody has accepted when the listener closes, and a TCP
- * balancer cannot repeat it. Node accepts one connection in a round of the event loop, so this waits for a round that accepts none and has
+ * Stops listening. The kernel resets connections that are established but not yet accepted when the listener closes, and a TCP
+ * balancer cannot repeat them. Node accepts one connection in a round of the event loop, so this waits for a round that accepts none and has
  * nothing else to do.
  *
  * @param acceptedCount - How many connections the server has accepted so far.

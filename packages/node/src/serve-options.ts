@@ -162,7 +162,7 @@ export interface Server {
   /**
    * Stops the server. It serves everything for `drainDelay`, closes the port, lets calls and turns finish within `grace`, and then ends the
    * remaining streams, so that their clients continue elsewhere. It always resolves. Further calls return the same promise. With `processes`, it ends
-   * all of them where it is called in the process that started them, and else lets go of the connections of its own process.
+   * all of them if the parent process calls it; in another process it closes only that process's connections.
    */
   close(options?: CloseOptions): Promise<void>;
 }

@@ -116,7 +116,7 @@ async function portsOf({ options, security }: Settings): Promise<Ports> {
   return { main, others, all: [main, ...others.map(({ own }) => own)], bindings };
 }
 
-/** Where tasks are kept. `store` is absent where every agent is a service of its own, and no store was given. */
+/** Where tasks are kept. `store` is absent if every agent is a service and no store was given. */
 interface Storage {
   readonly store: Store | undefined;
   release(): Promise<void>;
@@ -127,7 +127,7 @@ async function storageOf(agents: Served, { options, logger }: Settings): Promise
   return { store: undefined, release: async () => {} };
 }
 
-/** The mounts, where each of them is a service of its own, so that nothing needs a store; else none. */
+/** The mounts if each of them is a service, which needs no store; else none. */
 function servicesIn(agents: Served): readonly HostedService[] {
   const isService = (mount: AgentMount | HostedService): mount is HostedService => "service" in mount;
   return Array.isArray(agents) && agents.every(isService) ? agents : [];

@@ -163,7 +163,7 @@ function settingsOf(options: HandlerOptions): HostSettings {
 
 type Storage = ReturnType<typeof storageOf>;
 
-/** The stage of storage: what is stored beside tasks, and sealed with which keys. */
+/** The stage of storage: data other than tasks, and the keys that seal it. */
 function storageOf(settings: HostSettings, options: HandlerOptions) {
   const { publicUrl, basePath, limits, clock, logger } = settings;
   const push = pushSettingsOf(options.push, publicUrl, logger);

@@ -20,7 +20,7 @@ export type { ContractHost, ContractHostOptions };
 export interface HostContractOptions {
   /**
    * Serves services with `createHost`, `serve` or a host of your own, with JSON-RPC and REST. The options go to it as they are. Each case
-   * has a host of its own, and closes it.
+   * has its own host, and closes it.
    */
   readonly serve: (mounts: readonly HostedService[], options: ContractHostOptions) => Promise<ContractHost>;
 }
@@ -49,9 +49,9 @@ export function mountsContract(runner: Runner, options: HostContractOptions): vo
   declare(runner, "mounts that change while the host serves", mountCases, options);
 }
 
-/** Every rule of routes and pages that an application has beside the agents of a host. */
+/** Every rule of an application's routes and pages on a host of agents. */
 export function routesContract(runner: Runner, options: HostContractOptions): void {
-  declare(runner, "routes beside agents", routeCases, options);
+  declare(runner, "routes of an application", routeCases, options);
 }
 
 function declare(runner: Runner, chapter: string, cases: HostCases, options: HostContractOptions): void {

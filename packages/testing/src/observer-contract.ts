@@ -190,7 +190,7 @@ const cases: Readonly<Record<string, Case>> = {
     if (active === undefined) return;
     for (const [first, second, inStep, last] of [one, two]) {
       expect([first === undefined, second === first, last === first]).toEqual([false, true, true]);
-      // A step may have a context of its own.
+      // A step may have its own context.
       expect(suite.given.observer.step === undefined ? inStep === first : inStep !== undefined).toEqual(true);
     }
     expect(one[0] === two[0]).toEqual(false);

@@ -5,7 +5,7 @@ import { declareCases, until, type Expect, type Runner } from "./runner.ts";
 export interface WakeupContractOptions {
   /** Opens a node of the cluster, which reaches all others. The case closes it. */
   readonly open: () => Promise<Wakeup>;
-  /** Breaks the connections of all nodes, which reconnect automatically. Absent: there are none. */
+  /** Breaks the connections of all nodes, which reconnect automatically. Absent: there are no connections. */
   readonly disconnect?: () => Promise<void>;
 }
 

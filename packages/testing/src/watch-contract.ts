@@ -3,9 +3,9 @@ import { declareCases, until, type Expect, type Runner } from "./runner.ts";
 
 /** A watched task, with its agent and the network in between. */
 export interface WatchUnderTest {
-  /** The task. Nobody has subscribed to it yet. */
+  /** The task, without subscriptions. */
   readonly watched: WatchedTask;
-  /** The agent appends text to an artifact, which it makes if there is none. */
+  /** The agent appends text to an artifact, which it creates if necessary. */
   append(artifactId: string, text: string): void;
   /** The agent completes the task. */
   complete(): void;

@@ -9,10 +9,10 @@ import { vouched } from "./guarded.ts";
 /**
  * Accepts a caller if one of the authenticators does. The card lists their requirements one after the other.
  *
- * Credentials that are wrong are refused even where `anyone()` is among them. If there are none, the answer has the challenges
+ * Invalid credentials are rejected even if `anyone()` is among them. Without credentials, the answer has the challenges
  * of all.
  *
- * Where a skill, or a card with requirements of its own, demands the scheme of another one, its credentials are checked too. They
+ * If a skill, or a card with its own requirements, demands the scheme of another one, its credentials are checked too. They
  * add their scheme to `Principal.schemes` where they are right and show the same subject and organization. They change nothing else.
  *
  * @throws A2AError `InvalidParams` where two schemes have the same name, and where two issuers could give different people the same
@@ -86,8 +86,8 @@ function canAdd(
 }
 
 /**
- * A caller with the demanded schemes that the same caller has also satisfied. Those of anybody else do not count: whoever has a key of
- * one and a token of another could do as the one what only the other may.
+ * A caller with the demanded schemes that the same caller has also satisfied. Those of other callers do not count: a client with
+ * one caller's key and another's token could otherwise combine the rights of both.
  */
 function withSchemes(caller: Principal, other: Principal, { demanded = [] }: AuthenticationPlace): Principal {
   const isSame = caller.subject === other.subject && caller.organization === other.organization;

@@ -175,8 +175,8 @@ function canHide(operation: OperationName, request: unknown): boolean {
 }
 
 /**
- * The owner of what a caller creates, for the option `ownerOf`: its organization. Everybody of an organization then sees its
- * tasks, conversations and webhooks, and nobody else does. A caller without an organization shares them with nobody.
+ * A function for the option `ownerOf`: what a caller creates belongs to its organization. Only callers of that
+ * organization see its tasks, conversations and webhooks. A caller without an organization shares nothing.
  *
  * @example
  * ```ts

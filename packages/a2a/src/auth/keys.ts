@@ -186,7 +186,7 @@ export function bearer(
   });
 }
 
-/** The token of `Authorization: Bearer`; `undefined` if there is none. It may contain anything. */
+/** The token of `Authorization: Bearer`, or `undefined`. It may contain anything. */
 function bearerToken(request: UniversalRequest): string | undefined {
   const header = request.header("authorization");
   return header === undefined ? undefined : /^bearer +(\S.*)$/i.exec(header)?.[1]?.trimEnd();
@@ -199,10 +199,10 @@ const sha256Bytes = 32;
 
 /**
  * The hash of a key, which `apiKey()` and `bearer()` take in place of the key: `sha256:` and its SHA-256 in base64. It needs no
- * salt, because nobody can try all keys of 32 random bytes: passwords need `hashPassword()`.
+ * salt, because keys of 32 random bytes cannot be guessed. Passwords need `hashPassword()`.
  *
  * @param key - The key. It should have at least 128 random bits.
- * @throws A2AError `InvalidParams` if there is none.
+ * @throws A2AError `InvalidParams` for an empty key.
  *
  * @example
  * ```ts
@@ -218,7 +218,7 @@ export async function hashKey(key: string): Promise<string> {
 const unset: ReadonlySet<unknown> = new Set(["", "undefined", "null", undefined, null]);
 
 /**
- * Refuses a secret that everybody can guess, because it was never set.
+ * Rejects a secret that anyone can guess, because it was never set.
  *
  * @throws A2AError `InvalidParams`.
  */

@@ -67,13 +67,13 @@ export interface AuthenticationPlace {
    * agent it is may be known only after authentication.
    */
   readonly resources: readonly string[];
-  /** URL of the metadata of the protected resource (RFC 9728 §3), for challenges. Absent: there is none. */
+  /** URL of the metadata of the protected resource (RFC 9728 §3), for challenges. Absent: no metadata. */
   readonly metadataUrl?: string;
   /** The URL of this request, as its sender sees it: that of the server with the path of the request. For proofs (RFC 9449 §4.3). */
   readonly url: string;
   /**
    * Names of the schemes that are demanded by skills, or by cards with requirements of their own. `anyOf()` checks credentials for these
-   * even if it knows the caller already. Absent: there are none.
+   * even if it knows the caller already. Absent: no challenges.
    */
   readonly demanded?: readonly string[];
 }

@@ -40,7 +40,7 @@ export interface SchemeDefinition<Credentials> {
   ): Promise<Principal | undefined> | Principal | undefined;
   /**
    * The access token in credentials that `verify` has accepted. `tokenExchange()` exchanges it for agents that act for the caller
-   * (RFC 8693). Default: there is none, and an exchange fails.
+   * (RFC 8693). Default: none, and an exchange fails.
    */
   accessToken?(credentials: Credentials): string | undefined;
   /** The challenge for callers without credentials, and for those whose credentials have a problem. */

@@ -9,7 +9,7 @@ export function secretDigest(): (secret: string) => string {
     try {
       return (bytes ??= keyed()).digest(secret);
     } catch {
-      // Characters that are not bytes. Under a key of its own, so that no text of bytes has the same digest.
+      // Characters that are not bytes. A different key ensures that no text of bytes has the same digest.
       return (others ??= keyed()).digest(binary(new TextEncoder().encode(secret)));
     }
   };

@@ -30,8 +30,8 @@ export interface SignCardOptions {
   /**
    * Whether the form that the SDKs of JavaScript and Python read is signed too, where it lacks something of the card: they drop
    * each empty value, and so a security requirement without scopes, such as that of an API key. Without this signature they
-   * refuse such a card. With it somebody else can take these requirements out of the card, and the signature still holds for them: their
-   * clients then send no credentials, and the server refuses them. Clients of this package take no notice of it. Default true.
+   * refuse such a card. With it an attacker can remove these requirements from the card without invalidating the signature: those
+   * clients then send no credentials, and the server rejects them. Clients of this package ignore it. Default true.
    */
   readonly reduced?: boolean;
 }
@@ -67,8 +67,8 @@ export interface CardCheck {
 /** What a client trusts. */
 export interface CardTrust {
   /**
-   * - `require`: a card without a valid signature of a trusted key is refused.
-   * - `prefer`: such a card is used, with a warning in the log, unless it names a trusted key and the signature is wrong.
+   * - `require`: rejects a card without a valid signature of a trusted key.
+   * - `prefer`: uses such a card and logs a warning, unless it names a trusted key and the signature is wrong.
    * - `ignore`: signatures are not looked at.
    *
    * Default `require`.

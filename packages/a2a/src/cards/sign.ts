@@ -96,7 +96,7 @@ const reducedMark = "reduced";
 
 const longest = 8192;
 
-/** Reads a protected header. `undefined` where it is none that can be verified. */
+/** Reads a protected header. `undefined` if it is invalid or unsupported. */
 export function readHeader(value: unknown): SignatureHeader | undefined {
   const bytes = typeof value !== "string" || value.length > longest ? undefined : fromBase64Url(value);
   if (bytes === undefined) return undefined;

@@ -8,7 +8,7 @@ import { KeySources, type FoundKey } from "./key-sources.ts";
 import type { CardTrust, CardVerdict, PublicCardKey, SignatureVerdict, CardCheck } from "./port.ts";
 import { readHeader } from "./sign.ts";
 
-/** What a verification needs beside the card and the trust. */
+/** Options of a verification, in addition to the card and the trust. */
 export interface VerifyCardOptions {
   /** Where the card was asked for, for `TrustedKeys.origins`. Absent: the origins of its interfaces have to be trusted. */
   readonly address?: string;
@@ -68,7 +68,7 @@ function cardVerifier(trust: CardTrust, clock: Clock = systemClock): CardVerifie
       verdicts.push(verdict);
       for (const version of form === undefined ? [] : versionsIn(form, card)) covered.set(version, form?.covered ?? {});
     }
-    // A document of both versions may have been one of a single version, before somebody added the interfaces of the other one.
+    // An attacker may have added the interfaces of another version to a signed card of one version.
     const whole = versionsOf(card).every((version) => covered.has(version));
     if (!whole) return { trusted: false, signatures: verdicts.map(halved) };
     if (!verdicts.some(({ outcome }) => outcome === "valid")) return { trusted: false, signatures: verdicts };
@@ -143,7 +143,7 @@ function originsOf(card: Json, address: string | undefined): readonly string[] {
   return [...new Set(urls.filter((one) => one !== undefined).map(originOf))];
 }
 
-/** An address of gRPC is `host:port`, over TLS. What has no origin is of none that somebody could trust. */
+/** The origin of an address. gRPC uses `host:port`, over TLS. An address without an origin cannot be trusted. */
 function originOf(address: unknown): string {
   if (typeof address !== "string") return "";
   if (URL.canParse(address) && /^https?:/i.test(address)) return new URL(address).origin;

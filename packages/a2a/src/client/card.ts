@@ -156,7 +156,7 @@ export function checkDeclared(card: AgentCard, operation: OperationName): void {
  *
  * Cards are kept by what sends the requests, by their headers and by whether redirects are followed. So no client gets a card that was given to
  * other credentials, or from where it would not have gone. On
- * loopback a card is revalidated at each use: ports are reused within seconds, and whoever develops an agent changes it all the time.
+ * loopback a card is revalidated at each use: ports are reused within seconds, and developers change their agents all the time.
  */
 
 interface Kept extends Pick<CachedCard, "etag" | "lastModified"> {

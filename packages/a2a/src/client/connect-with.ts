@@ -97,7 +97,7 @@ export async function connectWith<E extends string | AnyExtension = string>(
     ...(session !== undefined && { headers: options.headers ?? {} }),
   };
   const refused: CardHooks["refused"] = (error, named, source) => {
-    // Where cards have to be signed, a refusal that nobody signed makes a client send no credentials, unless its user named the origin twice.
+    // If cards must be signed, an unsigned refusal must not cause the client to send credentials, unless its user named the origin twice.
     const isTwice = options.credentialOrigins?.some((url) => toUrl(url).origin === named.origin) === true;
     if ((trust && !isTwice) || !hasCode(error, "Unauthenticated") || !session?.refusedCard(error, named)) return false;
     // What these credentials get is kept for no other client.
@@ -130,7 +130,7 @@ export async function connectWith<E extends string | AnyExtension = string>(
 
 /**
  * The trust of one client: it checks every card before it is used (A2A 1.0 §8.4.3), that of the agent, one out of the cache, and the
- * extended one. Signatures cover documents, so these are kept beside the cards that were read from them. The client uses the card that
+ * extended one. Signatures cover documents, so these are kept with the cards that were read from them. The client uses the card that
  * is read from what the signatures cover, and nothing else of the document.
  */
 class ClientTrust {
@@ -165,7 +165,7 @@ class ClientTrust {
     return this.#refusedCached;
   }
 
-  /** The cache. A card without its document, which somebody else has put there, is asked for again. */
+  /** The cache. A card without its document, which other code has put there, is fetched again. */
   cache(inner: CardCache): CardCache {
     this.#isCached = false;
     return {
@@ -193,7 +193,7 @@ class ClientTrust {
     return used;
   }
 
-  /** The service, whose extended card is checked before anybody gets it. */
+  /** The service. It returns the extended card only after checking it. */
   wrap(service: AgentService): AgentService {
     const approve = (card: AgentCard): Promise<AgentCard> => this.#approve(card);
     return {

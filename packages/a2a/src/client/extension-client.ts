@@ -154,7 +154,7 @@ function onceEach(uri: string, logger: Logger): (field: string, mistake?: TypeEr
   };
 }
 
-const description = "must be a URI, or an extension with a URI of its own, such as defineExtension() makes";
+const description = "must be a URI, or an extension with a URI, such as defineExtension() makes";
 
 /**
  * Says which extensions an agent requires where it has refused a call for them (A2A 1.0 §4.6.1). The server decides: the card may be out

@@ -262,7 +262,7 @@ export class ClientExtensions {
     const reads = reader.event(event);
     if (onEvent === undefined) return reads;
     try {
-      // A copy: an extension reads events, and what it does to them is nobody else's.
+      // A copy, so that an extension's changes to an event affect only itself.
       const read = onEvent.call(extension, copyFor(event), reads);
       // Who does not call `ext()` does not wait for it, and its rejection would end the process.
       if (isPromise(read)) read.then(undefined, (thrown: unknown) => this.#log(extension, "onEvent", thrown));

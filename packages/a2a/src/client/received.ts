@@ -89,7 +89,7 @@ export function activatedIn(active: readonly ExtensionReader[], read: (reader: E
   return readWhenAsked(active, read, found);
 }
 
-/** The same, where nobody has to see what is not asked for. */
+/** The same, but reads only on access. */
 export function readWhenAsked(
   active: readonly ExtensionReader[],
   read: (reader: ExtensionReader) => unknown,
@@ -109,7 +109,7 @@ type ReadArtifact = (task: Task, artifact: Artifact) => Ext;
 /**
  * The value with `ext`, and so its task, its message and its artifacts. A frozen value is copied: an interceptor may have made it of text.
  *
- * @param ofArtifact - Of an artifact of a task. That of an artifact update is the event's own.
+ * @param ofArtifact - Reads an artifact of a task. An artifact update has its own.
  */
 export function give<T extends object>(value: T, ext: Ext, ofArtifact: ReadArtifact): T {
   const { task, message, artifactUpdate } = value as Partial<StreamResponse>;

@@ -15,7 +15,7 @@ export interface CallOptions extends Outgoing {
   readonly signal?: AbortSignal | undefined;
   /** Longest call, with its retries and the whole of a stream, in milliseconds. `false`: no limit. */
   readonly timeout?: number | false;
-  /** URIs of extensions to ask for, beside those of the client (A2A 1.0 §4.6). */
+  /** URIs of extensions to request, in addition to the client's (A2A 1.0 §4.6). */
   readonly extensions?: readonly string[];
   /** W3C `traceparent` to send. */
   readonly trace?: string;

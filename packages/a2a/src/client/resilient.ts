@@ -200,7 +200,7 @@ class ResilientStream<Name extends StreamName> {
     // A stream may be reconnected after a timeout too: it is one of the connection here, not of the whole call.
     if (!isTransient(error) && !hasCode(error, "Timeout")) return this.#insteadOf(error);
     if (this.#openSince === undefined || this.#taskId === undefined || this.#state !== undefined) return undefined;
-    // The stream closed without an event. That of a finished task does so too, when the reader has all of its events. A
+    // The stream closed without an event. The stream of a finished task does so too, if the reader has all of its events. A
     // server that cannot replay may break off instead.
     const closed = error.cause === undefined || !this.#options.canReplay;
     return closed ? this.#calls.finishedTask(this.#taskId, this.#context) : undefined;
@@ -217,7 +217,7 @@ class ResilientStream<Name extends StreamName> {
     throw error;
   }
 
-  /** Waits before the next connection. Throws the error if there is none. */
+  /** Waits before the next connection. Throws the error if no attempts are left. */
   async #wait(error: A2AError): Promise<void> {
     const { clock, streams, canResend } = this.#options;
     const since = this.#openSince;

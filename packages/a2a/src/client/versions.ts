@@ -94,7 +94,7 @@ function withCardElsewhere(service: AgentService, url: string, codec: Codec, hos
   };
 }
 
-/** The extended card of a server of 0.2: beside the agent's address, below it, or at the root of its host. */
+/** Where servers of 0.2 serve the extended card: next to the agent's address, below it, or at the root of its host. */
 async function cardElsewhere(
   address: string,
   path: string,
@@ -157,8 +157,8 @@ function listed(requirements: unknown): unknown {
 }
 
 /**
- * A scheme of the SDK for JavaScript (1.3) has its unions as they are in memory: `{ scheme: { $case: "…", value: … } }`. Beside another
- * member it is none of them: a signature over that member does not cover it.
+ * The SDK for JavaScript (1.3) serializes the unions of schemes as it holds them in memory: `{ scheme: { $case: "…", value: … } }`. With
+ * another member it is not a union: a signature over that member does not cover it.
  */
 function withoutCases(value: unknown, depth = 0): unknown {
   if (!isObject(value) || depth > 4) return value;
@@ -196,8 +196,8 @@ function withSchemesOf(card: AgentCard, others: readonly AgentCard[]): AgentCard
 }
 
 /**
- * The documents that extended cards were read from, as received: a signature covers the document. REST of 0.3 has a form of cards of its
- * own, which nobody signs: such a card is written again as JSON-RPC of 0.3 writes it.
+ * The documents that extended cards were read from, as received: a signature covers the document. REST of 0.3 has its own
+ * form of cards, which is never signed: such a card is rewritten in the form of JSON-RPC 0.3.
  */
 export type CardDocuments = WeakMap<AgentCard, object>;
 

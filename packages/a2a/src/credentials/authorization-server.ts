@@ -134,7 +134,7 @@ function fromFlow(flows: OAuthFlows, fetch: GuardedFetch): FoundServer | undefin
 
 /**
  * The first authorization server that the metadata of an agent names (RFC 9728). `challenge` of its 401 says where the metadata is.
- * `undefined` if there is none.
+ * `undefined`: not found.
  */
 export async function advertisedServer(
   challenge: string | undefined,

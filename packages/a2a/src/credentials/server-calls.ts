@@ -22,7 +22,7 @@ export interface GrantCall {
   readonly resource?: string | undefined;
   /** The key that tokens are bound to. Absent: they are bound to none. */
   readonly key?: ProofKey | undefined;
-  /** Aborted when nobody waits for the tokens any more. */
+  /** Aborted when no call waits for the tokens any more. */
   readonly signal: AbortSignal;
   readonly clock: Clock;
 }

@@ -60,7 +60,7 @@ export class CredentialSession implements RequestCredentialing {
   #choose(card: AgentCard): void {
     this.#card = card;
     const chosen = chooseSchemes(card, this.#resource, this.#providers);
-    // Whoever gets an extended card has authenticated. Some servers leave out of it what they ask for.
+    // Only authenticated clients get an extended card. On some servers it lacks the security requirements.
     this.#chosen = chosen?.length === 0 ? (this.#chosen ?? chosen) : (chosen ?? this.#chosen);
   }
 
@@ -109,7 +109,7 @@ export class CredentialSession implements RequestCredentialing {
     for (const one of this.#chosen ?? []) one.provider.answered?.(this.#requestOf(one, undefined), headers);
   }
 
-  /** The same service. A call that is refused for its credentials is repeated with others, if there are others. */
+  /** The same service. It retries a call that was rejected for its credentials, if it can get others. */
   wrap(service: AgentService): AgentService {
     return {
       call: async <Name extends UnaryName>(
@@ -144,7 +144,7 @@ export class CredentialSession implements RequestCredentialing {
     }
   }
 
-  /** Whether there are other credentials now than those of `version`. Calls that are refused at the same time ask once. */
+  /** Whether the credentials have changed since `version`. Calls that are rejected at the same time ask once. */
   async #replaced(refusal: A2AError, version: number, signal: AbortSignal | undefined): Promise<boolean> {
     if (this.#version !== version) return true;
     this.#replacing ??= this.#replace(refusal).finally(() => (this.#replacing = undefined));

@@ -44,7 +44,7 @@ interface Grant {
   obtain(call: GrantCall): Promise<TokenEndpointResponse>;
   /** Is told which user has logged in. */
   readonly onUser?: ((user: LoggedInUser) => void) | undefined;
-  /** A digest of whom the tokens are for, where each subject has tokens of its own. */
+  /** A digest of the subject, if each subject has its own tokens. */
   subject?(): Promise<string>;
 }
 
@@ -264,7 +264,7 @@ export class TokenProvider implements CredentialProvider {
     }
   }
 
-  /** The first tokens. Where somebody wants to know the user, the server is asked to tell. */
+  /** Gets the first tokens. Requests the user's data if `onUser` is set. */
   async #obtain(call: GrantCall): Promise<TokenEndpointResponse> {
     const { obtain, onUser } = this.#grant;
     const telling = onUser === undefined ? [] : userScopes(call.server.metadata);

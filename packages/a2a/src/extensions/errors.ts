@@ -42,7 +42,7 @@ export interface ExtensionError {
 const errorInfo = "type.googleapis.com/google.rpc.ErrorInfo";
 
 /**
- * Defines an error of an extension, with a code of its own on each binding (A2A 1.0 §4.6.2, §9.5, §11.6). Its hooks and methods throw it, and
+ * Defines an error of an extension, with its own code on each binding (A2A 1.0 §4.6.2, §9.5, §11.6). Its hooks and methods throw it, and
  * clients recognize it.
  *
  * @param uri - The URI of the extension.

@@ -48,7 +48,7 @@ export function atOnce<T>(returned: T, what: string): T {
   throw new TypeError(`It returned a promise in place of ${what}`);
 }
 
-/** A copy for a hook, whose changes to it nobody else sees. */
+/** A copy for a hook, so that its changes affect only itself. */
 export function copyFor<T extends object>(value: T): T {
   try {
     return structuredClone(value);

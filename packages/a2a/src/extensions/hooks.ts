@@ -107,7 +107,7 @@ export class ExtensionHooks {
     }
   }
 
-  /** Applies `onAppend`, and checks what comes of it. `rows`: absent for a direct reply. `bare`: without those of the kind `data`. `logger`: adds the task to each line. */
+  /** Applies `onAppend` and checks the result. `rows`: absent for a direct reply. `bare`: skips extensions of kind `data`. `logger`: adds the task to each line. */
   append(
     event: AgentEvent,
     turn: Omit<AppendingTurn, "rows" | "started">,

@@ -53,7 +53,7 @@ type Issues = readonly SchemaIssue[];
  *
  * @param field - Which value it is, for the error.
  *
- * @throws TypeError for a schema that answers by a promise. That is a mistake of who wrote the extension.
+ * @throws TypeError for an asynchronous schema, which is a mistake of the extension's author.
  */
 export function fit(schema: StandardSchema, value: unknown, field?: string): Fit {
   let result: unknown;

@@ -130,7 +130,7 @@ export class ExtensionsOfTurn {
     }
   }
 
-  /** A promise that a hook gave where nobody waits for it: its rejection is a line in the log, and would end the process without a handler. */
+  /** Logs the rejection of a promise that a hook returned and no code awaits: without a handler it would end the process. */
   #watch(extension: AnyExtension, hook: string, returned: unknown): void {
     if (isPromise(returned)) returned.then(undefined, (thrown: unknown) => this.#warn(extension, hook, thrown));
   }

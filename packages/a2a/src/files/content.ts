@@ -233,7 +233,7 @@ export function safeFileName(name: string, otherwise = "file"): string {
   return reserved.test(short) ? `_${short}` : short;
 }
 
-/** The extension of a file name with its dot; `""` if there is none. */
+/** The extension of a file name with its dot, or `""`. */
 function extensionIn(name: string): string {
   const dot = name.lastIndexOf(".");
   return dot <= 0 || dot === name.length - 1 ? "" : name.slice(dot);

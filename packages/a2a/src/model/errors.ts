@@ -285,7 +285,7 @@ export interface SentAs {
   readonly grpc?: string;
 }
 
-/** What an error may say beside its code and message. */
+/** Fields of an error, in addition to its code and message. */
 export interface A2AErrorOptions {
   /** Which fields of the request are wrong, and how (`google.rpc.BadRequest`). */
   readonly fields?: readonly FieldViolation[];
@@ -341,7 +341,7 @@ export class A2AError extends Error {
       options.cause === undefined ? undefined : { cause: options.cause },
     );
     this.code = code;
-    // Node prints every own member of an error that nobody caught, so a member without a value stays on the prototype.
+    // Node prints every own member of an uncaught error, so a member without a value stays on the prototype.
     // Callers pass objects that have more: only these are taken.
     for (const name of members) {
       const value = options[name];

@@ -4,7 +4,7 @@ import { invalidParams } from "./errors.ts";
 export type OptionNames<Options> = Readonly<Record<keyof Options, 1>>;
 
 /**
- * Refuses options that there are not: from JavaScript a misspelt one would do nothing, and nobody would say so.
+ * Rejects unknown options. Without types, a misspelt option would silently do nothing.
  *
  * @param of - What the options are of: `serve()`.
  * @param hint - What the error adds, by the wrong name and the names that there are. Default: these.

@@ -30,7 +30,7 @@ export type FoldProblem =
   /** `append` to an artifact after its `lastChunk`. */
   | "closedArtifact";
 
-/** What the fold needs beside the event. */
+/** Arguments of the fold, in addition to the event. */
 export interface ApplyOptions {
   /** Whether a progress message enters the history (`NewRecord.keep`). */
   readonly keep?: boolean;

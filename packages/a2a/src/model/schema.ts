@@ -164,7 +164,7 @@ export function number(min: number = Number.NEGATIVE_INFINITY): Schema<number> {
     typeof value === "number" && Number.isFinite(value) && value >= min ? value : fail(state, description);
 }
 
-/** What fits the schema and passes a test of its own. `description` says what it must be. */
+/** A schema with a further test. `description` says what the value must be: `must be a URI`. */
 export function satisfying<T>(schema: Schema<T>, description: string, test: (value: T) => boolean): Schema<T> {
   return (value, state) => {
     const before = state.violations.length;

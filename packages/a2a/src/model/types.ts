@@ -51,7 +51,7 @@ export interface RawPart extends PartFields {
 
 /** A part that says where the bytes of a file are (A2A 1.0 §4.1.6). */
 export interface UrlPart extends PartFields {
-  /** Address of the file. Check whom it belongs to before you fetch it: it was chosen by whoever sent the message. */
+  /** Address of the file, chosen by the sender of the message. Check the host before you fetch it. */
   readonly url: string;
   readonly text?: never;
   readonly raw?: never;
@@ -76,7 +76,7 @@ export interface Message {
   readonly messageId: string;
   /** The conversation that it belongs to. Absent in a client's first message: the server makes one. */
   readonly contextId?: string;
-  /** The task that it belongs to. Absent where it begins a task, or if there is none. */
+  /** The task that it belongs to. Absent if it starts a task or has none. */
   readonly taskId?: string;
   /** Who sent it. */
   readonly role: Role;

@@ -47,9 +47,9 @@ export class RemoteDocument<T> {
   }
 
   /**
-   * The document now. The last one where it cannot be read, unless that is too old.
+   * The current document. If it cannot be read now, the last reading, unless it is too old.
    *
-   * @throws A2AError `Unavailable` if there is none.
+   * @throws A2AError `Unavailable` if neither is usable.
    */
   async current(): Promise<T> {
     const fresh = this.fresh;
@@ -65,7 +65,7 @@ export class RemoteDocument<T> {
   }
 
   /**
-   * A new reading, where the last one lacks something. `undefined` where the last request is so recent that there is none.
+   * Reads the document again, because the last reading lacks something. `undefined`: the last request was too recent.
    *
    * @throws A2AError `Unavailable` where it cannot be read.
    */

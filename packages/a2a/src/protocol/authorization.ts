@@ -15,7 +15,7 @@ interface AnyAuthorizationInit {
   readonly lifetime?: number;
   /**
    * Whether the credential may come in a message to the task, where every agent in between can read it (A2A 1.0 §7.6.3). Default false:
-   * such a message is refused.
+   * the server rejects such a message.
    */
   readonly inMessage?: boolean;
   /** Name of the request, unique in its task. Default: one that a resumed turn makes again. */
@@ -146,9 +146,9 @@ export interface OpenAuthorization<Form extends keyof Credentials = keyof Creden
 export interface AuthorizationRequest {
   /** Names the request in its task. */
   readonly id: string;
-  /** What is asked for. Another agent may have forms of its own. */
+  /** The kind of authorization. Other agents may have further kinds. */
   readonly form: string;
-  /** The link that a person opens. Absent: there is none. */
+  /** The link that a person opens. Absent: no link. */
   readonly url?: string;
   /** When the request ends (ISO 8601, UTC). */
   readonly expiresAt?: string;
@@ -163,7 +163,7 @@ export type AuthorizationAnswer =
       readonly credential: JsonValue;
     }
   | {
-      /** It is refused. */
+      /** The person rejected the request. */
       readonly denied: true;
     };
 

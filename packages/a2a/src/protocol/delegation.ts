@@ -26,7 +26,7 @@ export interface DelegateCallOptions {
   readonly timeout?: number | false;
   /** W3C `traceparent` to send. */
   readonly trace?: string;
-  /** URIs of extensions to ask for, beside those of the client (A2A 1.0 §4.6). */
+  /** URIs of extensions to request, in addition to the client's (A2A 1.0 §4.6). */
   readonly extensions?: readonly string[];
   /** For a subscription: continue after the event of this number, where the agent's card promises it. */
   readonly after?: number;
@@ -75,7 +75,7 @@ export interface DelegatingCall {
 
 /** Is told of a delegation. */
 export interface DelegationWatch {
-  /** URIs of extensions to ask for in its calls, beside those of the client. */
+  /** URIs of extensions to request in its calls, in addition to the client's. */
   readonly extensions?: readonly string[];
   /** The other agent has said something. The delegation continues when a promise that it gives has settled, such as a change of rows. */
   onEvent?(event: StreamResponse): void | Promise<void>;
@@ -209,7 +209,7 @@ export interface Delegations {
   readonly had: Set<string>;
   /** Settles when no other delegation of this turn looks for its row. */
   identified: Promise<unknown>;
-  /** Stores an open delegation, and makes the task if there is none. Resolves once it is stored, with all that was yielded before. */
+  /** Stores an open delegation, and creates the task if necessary. Resolves once it and all earlier events are stored. */
   store(key: string, row: OpenDelegation): Promise<void>;
   /** Keeps the answer of this turn with the delegation that asked for it, where it is not sent yet. Resolves once it is stored. */
   keepAnswer(): Promise<void>;

@@ -93,7 +93,7 @@ export interface RequestingCall<Name extends CoreName = CoreName> {
   readonly operation: Name;
   /** The card of the agent. */
   readonly card: AgentCard;
-  /** `params` of the extension on that card, checked; `undefined` where they do not fit, or there are none. */
+  /** `params` of the extension on that card, checked; `undefined` if they are absent or invalid. */
   readonly params: unknown;
   /** Time. */
   readonly clock: Clock;
@@ -207,7 +207,7 @@ export interface ExtensionRow {
   readonly key: string;
   /** JSON text. */
   readonly value: string;
-  /** When somebody has to look at it, in milliseconds since the Unix epoch. */
+  /** When it is due, in milliseconds since the Unix epoch. */
   readonly due?: number;
 }
 
@@ -220,7 +220,7 @@ export type RowChange =
       readonly key: string;
       /** JSON text. */
       readonly value: string;
-      /** When somebody has to look at it, in whole milliseconds since the Unix epoch. */
+      /** When it is due, in whole milliseconds since the Unix epoch. */
       readonly due?: number;
     }
   | { readonly op: "delete"; readonly key: string };
@@ -235,7 +235,7 @@ export interface TurnRows {
    */
   store(changes: readonly RowChange[]): Promise<void>;
   /**
-   * Takes a name for this turn among all tasks of the agent, whoever owns them, such as a nonce. A resumed run still has it, so the task is
+   * Claims a name for this turn among all tasks of the agent and all owners, such as a nonce. A resumed run still has it, so the task is
    * created first. `name`: at most 512 bytes. `until`: when it becomes free, in milliseconds since the Unix epoch. `family`: a URI;
    * extensions with the same one share names. Default: that of the extension. `false`: another turn has it.
    */

@@ -52,7 +52,7 @@ export interface Extension<Types extends ExtensionTypes = ExtensionTypes> extend
   readonly wakeRows?: boolean;
   /** Whether its methods search the texts of tasks, which needs a store with full text search. Default false: no index. */
   readonly searchesTasks?: boolean;
-  /** A call has asked for the extension. `false` leaves it inactive; the call is refused if it is required. */
+  /** A call has requested the extension. `false` leaves it inactive, and fails the call if the extension is required. */
   onActivate?(call: ActivatingCall): boolean;
   /**
    * A new message comes in (retries do not come here). What it returns is stored and given to the agent, so it can remove secrets. Ids and

@@ -13,7 +13,7 @@ export type ByteSource =
   | Uint8Array
   | ArrayBuffer;
 
-/** What `turn.file()` takes beside the bytes. */
+/** Options of `turn.file()`. */
 export interface FileInit {
   /** Name of the file, such as `report.pdf`. It is the name of the artifact too. */
   readonly name: string;
@@ -113,7 +113,7 @@ export interface WatchedSender {
 
 /** The large files of one request, while it is read and answered. */
 export interface IncomingFiles {
-  /** From now on a sender that is slow for the room it has is refused where other messages wait for room. */
+  /** From now on, rejects the sender if it is too slow for the room that it takes while other messages wait for room. */
   watch(sender: WatchedSender): void;
   /** Reports bytes of the body. Throws `RequestTooLarge` or `Unavailable` if there is no room for more. */
   came(bytes: number): Promise<void> | void;

@@ -85,7 +85,7 @@ export interface UniversalResponse {
 /** Answers requests. Unknown routes get a 404 whose body is an error of the protocol. */
 export type UniversalHandler = (request: UniversalRequest) => Promise<UniversalResponse> | UniversalResponse;
 
-/** What a host knows of the sender of a request, for authenticators. Facts are looked up lazily: those that nobody reads cost nothing. */
+/** What a host knows of the sender of a request, for authenticators. Facts are looked up when they are read. */
 export interface RequestFacts {
   /** IP address of the client. Behind a proxy that the host does not trust by name it is that of the proxy. */
   readonly remoteAddress?: string | undefined;
@@ -99,7 +99,7 @@ export interface RequestFacts {
   readonly principal?: HostPrincipal | Promise<HostPrincipal>;
 }
 
-/** The caller as the host's framework knows it. What is falsy says that there is none: `request.user && { subject: request.user.id }`. */
+/** The caller as the host's framework knows it. A falsy value means no caller: `request.user && { subject: request.user.id }`. */
 export type HostPrincipal = Principal | false | null | undefined | "" | 0;
 
 /** A client's certificate of TLS (RFC 5280). */
@@ -126,7 +126,7 @@ export interface PeerCertificate {
 export interface BodyReader {
   /** Called when there is room: read on. */
   resume(): void;
-  /** Called when the body is refused: stop reading and answer with `error`. */
+  /** Called when the server rejects the body: stop reading and answer with `error`. */
   refuse(error: A2AError): void;
 }
 

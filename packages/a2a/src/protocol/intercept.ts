@@ -238,7 +238,7 @@ function isObject(value: unknown): value is Readonly<Record<string | symbol, unk
   return typeof value === "object" && value !== null;
 }
 
-/** Whether somebody forgot to wait. Nobody will, so a rejection must not end the process. */
+/** Detects a missing `await`. The promise stays without a handler, so its rejection must not end the process. */
 function isPromise(value: unknown): boolean {
   if (!(value instanceof Promise)) return false;
   value.catch(() => {});

@@ -110,7 +110,7 @@ export interface Observer {
   gauges?(gauges: Gauges): (() => void) | undefined | void;
 }
 
-/** Values of a server that are read when somebody asks for them. */
+/** Values of a server, read on demand. */
 export interface Gauges {
   /** What this process does now. It is cheap. */
   process(): ProcessGauges;

@@ -107,7 +107,7 @@ export interface Principal {
 /** The caller if there is no authenticator. */
 export const anonymous: Principal = { subject: "anonymous" };
 
-/** What belongs to a call beside its request. */
+/** The context of a call, in addition to its request. */
 export interface CallContext {
   /** Who calls. */
   readonly principal: Principal;

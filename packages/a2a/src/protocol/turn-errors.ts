@@ -89,8 +89,8 @@ export class MessageRefused extends A2AError {
 }
 
 /**
- * Another agent did not do what it was asked for. `turn.delegate()` throws it. Nobody has to catch it: the task then fails with a
- * sentence that names the other agent.
+ * Another agent failed at its task. `turn.delegate()` throws it. If it is not caught, the task fails with a
+ * message that names the other agent.
  *
  * @example
  * ```ts

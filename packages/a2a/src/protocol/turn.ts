@@ -42,7 +42,7 @@ export interface TurnBase extends TurnFacts, TurnStorage {
   readonly resumable: boolean;
   /** Adds to a number of this turn, and returns it. A resumed run continues from the numbers of its checkpoint. */
   count(of: string, more: number): number;
-  /** Files that are outside of the task. Absent: there are none. */
+  /** Files that are stored outside the task. Absent: none. */
   readonly outside?: TurnFiles | undefined;
 }
 
@@ -181,8 +181,8 @@ export interface Turn<Types = object> extends TurnFacts, TurnStorage<Types>, Tur
   ): AsyncGenerator<AgentYield, { -readonly [K in keyof T]: Settled<ReturnOf<T[K]>> }, void>;
   /**
    * The data of the message with the type of a schema (zod, valibot, ArkType or any library of Standard Schema): the first value that fits,
-   * of data parts, and of texts and files in JSON. Throws `MessageRefused`, which need not be caught: a message without a task is refused
-   * as `InvalidParams`, with paths such as `message.parts[0].data.amount`; with `ask`, and in a task, the client is asked again.
+   * of data parts, and of texts and files in JSON. Throws `MessageRefused`, which need not be caught: a message without a task fails
+   * with `InvalidParams`, with paths such as `message.parts[0].data.amount`; with `ask`, and in a task, the client is asked again.
    *
    * The question also has the JSON Schema of the data (`application/schema+json`) if the library provides it (zod 4.2, ArkType 2.1.28,
    * valibot by `toStandardJsonSchema()`) and the client reads JSON; a text that is a JSON object then counts as data.

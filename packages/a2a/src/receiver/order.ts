@@ -111,8 +111,8 @@ export interface WebhookMemoryOptions {
 }
 
 /**
- * Remembers deliveries in this process. What was remembered first is forgotten first. Only deliveries of trusted senders are
- * remembered, so nobody else can make it forget.
+ * Remembers deliveries in this process, and forgets the oldest first. It remembers only deliveries of trusted senders,
+ * so others cannot make it forget.
  */
 export function webhookMemory({ bytes = 16 << 20 }: WebhookMemoryOptions = {}): WebhookMemory {
   const seen = new BoundedMap<true>({ bytes: bytes / 2, bytesOf: (key) => memoryOf(key) });

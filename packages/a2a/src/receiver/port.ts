@@ -14,8 +14,8 @@ import type { FetchHandler } from "../transport/server/fetch.ts";
 /* The receiver of webhooks: its options, what it gives to your code, and the port of its memory (docs/decisions/webhooks.md). */
 
 /**
- * One way to know that a delivery comes from a sender that you trust. Each delivery needs one that holds. All of them but
- * `tokenOnly` prove who sent the body, and that nobody changed it.
+ * A way to verify that a delivery comes from a trusted sender. Each delivery must pass one. All except
+ * `tokenOnly` authenticate the sender and the unchanged body.
  */
 export type WebhookTrust = TrustKeySet | TrustPublicKey | TrustSecret | TrustJwt | TrustToken;
 
@@ -51,8 +51,8 @@ export interface TrustJwt {
 }
 
 /**
- * No signature: whoever knows the token is believed. Other SDKs send so. Nothing protects the body, and a delivery that was
- * recorded can be sent again. Use it over HTTPS only.
+ * No signature: anyone who knows the token is trusted. Other SDKs use this. The body is not protected, and recorded
+ * deliveries can be replayed. Use it over HTTPS only.
  */
 export interface TrustToken {
   /** Says that you want this. The receiver then needs `token`, or a subscription. */
@@ -69,7 +69,7 @@ export interface WebhookReceiverOptions {
   readonly path?: string;
   /** Who is trusted. Each delivery needs one of these. `config()` asks the sender for the first. */
   readonly accept: WebhookTrust | readonly WebhookTrust[];
-  /** A secret that each delivery must have as its token, beside what `accept` says. Default: none. Subscriptions have their own. */
+  /** A secret that each delivery must carry as its token, in addition to `accept`. Default: none. Subscriptions have their own. */
   readonly token?: string;
   /**
    * Called with each event, one at a time for each task, in their order. When it resolves the sender gets its 204. When it throws
@@ -84,7 +84,7 @@ export interface WebhookReceiverOptions {
   readonly client?: TaskReader;
   /** Remembers what was handled. Default: in memory, at most 16 MiB. */
   readonly memory?: WebhookMemory;
-  /** Which tasks are expected. Other deliveries are refused with 404. Default: all tasks of trusted senders. */
+  /** Which tasks are expected. Other deliveries get 404. Default: all tasks of trusted senders. */
   readonly expects?: (taskId: string) => boolean | Promise<boolean>;
   /** Largest difference between a delivery's time and the clock of this process, in milliseconds. Default 5 minutes. */
   readonly tolerance?: number;
@@ -94,7 +94,7 @@ export interface WebhookReceiverOptions {
   readonly pendingBytes?: number;
   /** Fetches key sets. Default: the `fetch` of the runtime, without redirects, 10 s and 64 KiB at most. */
   readonly fetch?: GuardedFetch;
-  /** Logs what is refused, and errors of your code. Default: nothing is logged. */
+  /** Logs rejected deliveries, and errors of your code. Default: no log. */
   readonly logger?: Logger;
   /** Time. Default: that of the runtime. */
   readonly clock?: Clock;
@@ -103,7 +103,7 @@ export interface WebhookReceiverOptions {
 /** Your code. `event` is a status, an artifact, the whole task, or a message. */
 export type WebhookListener = (event: StreamResponse, delivery: WebhookDelivery) => void | Promise<void>;
 
-/** What is known of a delivery beside its event. */
+/** Facts about a delivery, in addition to its event. */
 export interface WebhookDelivery {
   /** Its id, the same whenever it is sent. Absent: the sender gives none, as other SDKs do. */
   readonly id?: string;
@@ -192,7 +192,7 @@ export interface WebhookReceiver {
   /** What to register at the agent, alone or with a message, so that its deliveries are accepted here. */
   config(init?: WebhookConfigInit): TaskPushNotificationConfig;
   /**
-   * Makes a token of its own, whose deliveries go to `listener` and not to `onEvent`. It lasts until it is closed, at most as long as
+   * Makes a separate token, whose deliveries go to `listener` and not to `onEvent`. It lasts until it is closed, at most as long as
    * this process. Senders that deliver afterwards get a 410, which ends their config.
    */
   subscribe(listener: WebhookListener, client?: TaskReader): WebhookSubscription;

@@ -228,7 +228,7 @@ class RemoteKeySet {
       const { wait } = this.#document;
       const again = this.#document.again();
       if (again !== undefined) return check(await again);
-      // The key may be new. The sender tries again, and is not told for good that its signature is wrong.
+      // The key may be new. A temporary error makes the sender retry.
       throw new A2AError("Unavailable", refusal instanceof Error ? refusal.message : undefined, {
         cause: refusal,
         retryAfter: wait / 1000,

@@ -250,7 +250,7 @@ export function routeOfMethod({ name, rest: { method, path } }: MethodRoute): Re
 export interface RestWire extends OwnShapes {
   /** The routes of the operations. */
   readonly routes: readonly RestRoute[];
-  /** Routes that are served beside the base and at the root of the host too, unless the path would belong to two agents. */
+  /** Routes that are also served next to the base and at the root of the host, unless the path would belong to two agents. */
   readonly elsewhere?: readonly RestRoute[];
   /** Media type of a successful response. */
   readonly mediaType: string;
@@ -287,7 +287,7 @@ export interface GrpcWire extends OwnShapes {
   readonly statuses?: Readonly<Partial<Record<WireErrorCode, string>>>;
 }
 
-/** A version that has rules of its own for gRPC. Any other version is spoken in its general shapes. */
+/** A version with its own rules for gRPC. Other versions use their general shapes. */
 export interface GrpcCodec extends Codec {
   readonly bindings: Codec["bindings"] & { readonly GRPC: GrpcWire };
 }

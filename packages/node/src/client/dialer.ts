@@ -18,7 +18,7 @@ export interface DialerOptions {
   readonly resolve?: Dialer["resolve"];
   /** Certificates to trust, the client certificate with its key, and further TLS options of `node:https`. */
   readonly tls?: Pick<RequestOptions, "ca" | "cert" | "key" | "passphrase" | "minVersion">;
-  /** How long a connection waits for another request, in milliseconds. 0: each request has a connection of its own. Default 4 s. */
+  /** How long a connection waits for another request, in milliseconds. 0: each request has its own connection. Default 4 s. */
   readonly idleTimeout?: number;
 }
 
@@ -168,14 +168,14 @@ interface Pinned {
 
 /**
  * What must be the same for a connection to be used again: the origin, and the set of addresses that were checked. The TLS
- * options are those of the dialer, which has connections of its own.
+ * options are those of the dialer, which has its own connections.
  */
 function connectionKey(url: URL, addresses: readonly ResolvedAddress[]): string {
   return [url.origin, ...addresses.map(({ address }) => address).sort()].join(" ");
 }
 
 /**
- * Connections of a dialer that are kept open for another request. One that nobody uses ends soon, a second before the server
+ * Connections of a dialer that are kept open for another request. An idle one ends soon, a second before the server
  * ends it where the server says when. None of them keeps the process alive.
  */
 class KeptConnections {
@@ -195,7 +195,7 @@ class KeptConnections {
     this.#agents = { "http:": this.#own(new HttpAgent(options)), "https:": this.#own(new HttpsAgent(options)) };
   }
 
-  /** The agent for requests of a protocol. `false`: each request has a connection of its own. */
+  /** The agent for requests of a protocol. `false`: each request has its own connection. */
   agent(protocol: string): HttpAgent | false {
     return this.#agents?.[protocol] ?? false;
   }

@@ -40,8 +40,8 @@ export type NodeRequest = IncomingMessage | Http2ServerRequest;
 /** Options of `nodeListener`. `Incoming`: the request of the server. */
 export interface NodeListenerOptions<Incoming extends NodeRequest = NodeRequest> extends HttpOptions {
   /**
-   * Who sends a request, for `hostUser()` of `@parley/a2a/auth`: the caller, or something falsy if nobody is logged in. It is called when
-   * it is read, and once for a request.
+   * Who sends a request, for `hostUser()` of `@parley/a2a/auth`: the caller, or a falsy value if no user is logged in. It is called at most
+   * once per request, when the principal is read.
    */
   readonly principal?: (incoming: Incoming) => HostPrincipal | Promise<HostPrincipal>;
 }
@@ -84,7 +84,7 @@ export function exchangeOf(
   url: string | undefined = incoming.url,
 ): Exchange {
   if (!(response instanceof Http2ServerResponse)) return new Http1Exchange(incoming as IncomingMessage, response, url);
-  // Node's compatibility API of HTTP/2 would send empty trailers of its own.
+  // Node's compatibility API of HTTP/2 would add empty trailers.
   response.stream.removeAllListeners("wantTrailers");
   return new Http2Exchange(response.stream, incoming.headers, url);
 }

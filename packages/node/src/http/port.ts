@@ -60,7 +60,7 @@ const http2Options = {
     // Four times the default of the protocol, so that a message with a file does not wait for a round trip every 64 KiB.
     initialWindowSize: 256 * 1024,
   },
-  // In MiB. Answers that wait for their readers count. While the limit is reached, further requests are refused.
+  // In MiB. Answers that wait for their readers count. At the limit, the server rejects further requests.
   maxSessionMemory: 128,
 };
 
@@ -148,7 +148,7 @@ export class Port {
     if (this.#front instanceof TlsServer) this.#front.setSecureContext(tls);
   }
 
-  /** Accepts the connections that wait, then stops listening, so that new ones are refused and another process can listen. */
+  /** Accepts the connections that wait, then stops listening, so that new ones fail and another process can listen. */
   leave(): Promise<void> {
     return stopListening(this.#front, () => this.connections.acceptedCount);
   }

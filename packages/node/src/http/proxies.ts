@@ -27,7 +27,7 @@ export type TrustProxy = readonly string[] | TrustProxyOptions;
 
 /** The client of a proxy, as the proxy tells. */
 export interface Client {
-  /** Its IP address. That of the last proxy which tells one, where no client is told. */
+  /** The client's IP address, or else that of the last proxy that names one. */
   readonly address: string | undefined;
   /** Whether its connection is encrypted. `undefined`: the proxy does not tell. */
   readonly secure: boolean | undefined;
@@ -76,7 +76,7 @@ export class Proxies {
     };
   }
 
-  /** Follows the headers from the nearest proxy to the first sender that is none. What is before that, the sender may have written. */
+  /** Follows the headers from the nearest proxy back to the first sender that is not a proxy. That sender may have forged the earlier entries. */
   #senderOf(peer: string, header: HeaderOf): Pick<Client, "address" | "secure"> {
     let address = peer;
     let secure: boolean | undefined;
@@ -238,7 +238,7 @@ export class AddressSet {
   /**
    * @param entries - Addresses (`192.0.2.1`), ranges (`10.0.0.0/8`), or `loopback`, `linklocal` and `uniquelocal`.
    * @param option - The option that they come from, for errors.
-   * @throws Error for an entry that is none of these, and for a range of all addresses.
+   * @throws Error for any other entry, and for a range of all addresses.
    */
   constructor(entries: readonly string[], option: string) {
     for (const entry of entries) {

@@ -89,7 +89,7 @@ export function plainRule(proxies: Proxies, logger: Logger): PlainRule {
     const now = performance.now();
     if (peer !== undefined && now >= quietUntil) {
       quietUntil = now + logInterval;
-      logger.warn("A request over plain HTTP was refused: its sender is none of the proxies in `trustProxy`", {
+      logger.warn("A request over plain HTTP was refused: its sender is not among the proxies in `trustProxy`", {
         address: peer,
       });
     }
@@ -98,8 +98,8 @@ export function plainRule(proxies: Proxies, logger: Logger): PlainRule {
 }
 
 /**
- * Answers through `handle` what the rule allows, and probes: an orchestrator sends them past the proxies, and they tell nothing that
- * somebody on the way could use. `undefined`: everything.
+ * Passes requests that the rule allows to `handle`. Probes always pass: an orchestrator sends them past the proxies, and their answers
+ * contain nothing secret. `undefined`: everything passes.
  */
 export function underRule(
   handle: UniversalHandler,

@@ -206,7 +206,7 @@ class Exports {
     return text === "" ? undefined : text;
   }
 
-  /** Nobody reads the rest. */
+  /** The reader stopped early. */
   end(id: number): void {
     const pieces = this.#open.get(id);
     this.#open.delete(id);

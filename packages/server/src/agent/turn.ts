@@ -316,7 +316,7 @@ export class AuthorTurn extends FactsOfTurn implements Turn {
 
   step(name: string, run: (call: StepCall) => unknown, options?: StepOptions): Promise<never> {
     const done = import("./steps.ts").then(({ step }) => step(this.base, name, run, options) as Promise<never>);
-    // If nobody awaits it, it must not end the process when its turn is over.
+    // Without an `await` in the agent, its rejection must not end the process.
     done.catch(() => {});
     return done;
   }

@@ -117,7 +117,7 @@ export class Collector {
   readonly #deps: BlobDeps;
   /** Wall time minus monotonic time. */
   #offset: number;
-  /** Nothing is deleted before; monotonic time. */
+  /** The earliest time to delete anything; monotonic time. */
   #notBefore = -Infinity;
 
   constructor(settings: BlobSettings, deps: BlobDeps) {

@@ -153,7 +153,7 @@ export class Receiving implements IncomingFiles {
   async #delete(): Promise<void> {
     const left = [...this.#byPlaceholder.values()].filter(({ taken }) => !taken);
     const keys = left.map(({ key }) => key);
-    // Nobody can adopt them any more.
+    // They cannot be adopted any more.
     for (const file of left) file.taken = true;
     if (keys.length > 0) await this.#settings.store.delete(keys).catch(() => {});
   }

@@ -137,7 +137,7 @@ function textOf(part: string): string | undefined {
   return bytes && new TextDecoder().decode(bytes);
 }
 
-/** Owners can be long, and secret to whoever may list a bucket. */
+/** Owners can be long, and must stay secret from users who can list the bucket. */
 async function ownerSegment(owner: string): Promise<string> {
   return toBase64Url((await sha256(owner)).subarray(0, 24));
 }

@@ -54,7 +54,7 @@ const partSize = 5 << 20;
 const atOnce = 16;
 
 /**
- * Keeps blobs in a bucket of S3, or of a compatible service. Give the client a bucket of its own: unknown files in it are deleted after a day. A
+ * Keeps blobs in a bucket of S3, or of a compatible service. Give the client a dedicated bucket: unknown files in it are deleted after a day. A
  * rule of the bucket should end incomplete multipart uploads.
  *
  * @example
@@ -198,7 +198,7 @@ function exactly(bytes: number, body: AsyncIterable<Bytes>): AsyncIterable<Bytes
   };
 }
 
-/** Nothing is there from `start` on: the blob is shorter, or empty. */
+/** The blob has no bytes from `start` on: it is shorter, or empty. */
 async function emptyAt(client: S3Like, name: string, start: number): Promise<BlobContent | undefined> {
   if (start === 0) return { size: 0, body: bodyOf(null, 0, unavailable) };
   try {

@@ -160,7 +160,7 @@ interface Services {
   readonly index: TaskIndex;
   readonly hostings: ReadonlyMap<string, Hosting>;
   readonly offer: (hosted: CheckedAgent) => Hosting;
-  /** Whether new calls are refused. */
+  /** Whether new calls are rejected. */
   readonly door: { isClosed: boolean };
 }
 

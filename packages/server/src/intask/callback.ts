@@ -265,7 +265,7 @@ function page(status: number, title: string, content: string): UniversalResponse
   };
 }
 
-/** The page of an open request: what is asked, by which agent, for whom, and how to answer. */
+/** The page of an open request: the request, its agent and principal, and how to answer. */
 function askingPage(request: StoredRequest): UniversalResponse {
   const { agent, asker, reason, form, label = "Secret", target } = request;
   const who = `<p>The agent <b>${html(agent)}</b> asks, in a task of <b>${html(asker)}</b>:</p>`;

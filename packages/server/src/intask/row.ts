@@ -60,7 +60,7 @@ export async function findRequest(
   return row && { row, request: requestJson.read(row.value) };
 }
 
-/** Whether the request takes an answer: there is none, and no message that goes to the turn instead. */
+/** Returns whether the request is still open: not answered, not expired, and not replaced by a message to the turn. */
 export function isOpen({ row, request }: FoundRequest, now: number): boolean {
   return request.state === "open" && row.due === undefined && now < request.expires;
 }

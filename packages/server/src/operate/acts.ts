@@ -24,7 +24,7 @@ import { factsOf, pausedAgent, turnOf, type ReadDeps } from "./read.ts";
 import { copiedSteps, forgetStep, stepsOf } from "./steps.ts";
 import { inWords, subjects, viewOf, type ActAbout, type ActText } from "./views.ts";
 
-/* What an operator does. Each act is stored in the audit, with the change or, where it is refused, alone. */
+/* The acts of operators. Each act is stored in the audit: together with its change, or alone if it is rejected. */
 
 export interface ActDeps extends ReadDeps {
   readonly ids: Ids;

@@ -18,7 +18,7 @@ export interface OperatorInit {
 }
 
 /**
- * What operators do on a store. It checks nobody.
+ * What operators can do on a store. It checks no permissions.
  *
  * @throws A2AError `UnsupportedOperation` where the store has no `operators`.
  */

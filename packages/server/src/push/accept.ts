@@ -115,7 +115,7 @@ function unfit(text: string | undefined): string | undefined {
   return fits ? undefined : "must be visible ASCII characters, without spaces at the ends";
 }
 
-/** HTTP schemes whose credentials depend on the single request, so nobody can register them. */
+/** HTTP schemes whose credentials depend on each request, so they cannot be registered. */
 const perRequest =
   "concealed digest dpop gnap hoba mutual negotiate privatetoken scram-sha-1 scram-sha-256 vapid".split(" ");
 
@@ -146,8 +146,8 @@ function credentialsProblem(scheme: string, credentials: string | undefined): st
 export type Challenge = (url: string, scheme: string | undefined) => Promise<boolean>;
 
 /**
- * Sends `{"challenge":"…"}` by POST; a receiver answers with the same. So nobody can register the address of somebody else (A2A 1.0 §13.2).
- * The request has no secrets, because it may reach that somebody.
+ * Sends `{"challenge":"…"}` by POST; a receiver echoes it. This prevents registering another owner's address (A2A 1.0 §13.2).
+ * The request has no secrets, because it may reach that owner.
  */
 export function challenges(fetchFor: FetchFor, maxRequests: number): Challenge {
   let running = 0;

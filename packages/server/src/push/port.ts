@@ -191,7 +191,7 @@ export interface PushProblem {
   readonly status?: number;
 }
 
-/** An event that its receiver refused for good. */
+/** An event that its receiver rejected permanently. */
 export interface RefusedDelivery extends PushProblem {
   /** The `seq` of the event in the log of its task. */
   readonly seq: number;

@@ -162,7 +162,7 @@ export function cardGates(
   };
 }
 
-/** What is behind the checks of callers where nothing is called: everybody who comes so far is accepted. */
+/** The service behind the checks of callers if only the caller is checked: it accepts every call. */
 export const accepting: AgentService = {
   call: async () => ({ payload: new Payload({} as never) }),
   stream: () => Promise.reject(new A2AError("UnsupportedOperation")),

@@ -24,7 +24,7 @@ import type { Authorizations, InTaskOptions, InTaskSettings } from "../intask/in
 import type { Outbox, OutboxHost, PushOptions, PushSettings } from "../push/index.ts";
 import { sealKeyring, type SealKeyring } from "../seal/index.ts";
 
-/* The options `push`, `authorization` and `blobs` of a handler, which share keys: their defaults, and what is refused at start. */
+/* The options `push`, `authorization` and `blobs` of a handler, which share keys: their defaults and checks. */
 
 const second = 1000;
 const minute = 60 * second;
@@ -314,7 +314,7 @@ function settingsOf(options: BlobOptions, { publicUrl, pushKeys }: BlobHost): Bl
   };
 }
 
-/** The default of `limits.unfinishedBytes`, where files that are being stored take a part of it; `undefined` if there are none. */
+/** The default of `limits.unfinishedBytes` if incoming files take a part of it; `undefined` without files. */
 export function unfinishedBytesOf(options: BlobOptions | undefined, bodyBytes: number): number | undefined {
   const buffer = options?.store.uploadBytes ?? mebi;
   return options && Math.max(64 * mebi, 4 * bodyBytes, 16 * buffer);

@@ -54,7 +54,7 @@ export interface HostParts extends Pick<MountsInit, "mounted"> {
   readonly callers: Callers;
   readonly services: Services;
   readonly readiness: ReadinessCheck;
-  /** Runs an agent. Absent: every agent is a service of its own. */
+  /** Runs an agent. Absent: every agent is a service. */
   run?(agent: MountedAgent, mount: AgentMount): Backing;
   readonly methods?: readonly MethodRoute[];
   /** Memory of bodies that are being received. Default: that of the option. */
@@ -205,7 +205,7 @@ class LiveAgents {
     this.#admit = allowedHosts && admission([...hosts], originsOf(cors));
   }
 
-  /** Checks the host that a request names, and its origin. What is refused is logged. */
+  /** Checks the host that a request names, and its origin. Logs rejected requests. */
   readonly admit: Admission = (request) => {
     try {
       this.#admit?.(request);

@@ -60,7 +60,7 @@ export interface MountAddress {
 export interface AgentMount extends MountAddress {
   /** The agent. */
   readonly agent: Agent;
-  /** Makes the card for authenticated callers from the public card (A2A 1.0 §3.1.11). Needs an authenticator. Default: there is none. */
+  /** Makes the card for authenticated callers from the public card (A2A 1.0 §3.1.11). Needs an authenticator. Default: no extended card. */
   readonly extendedCard?: (card: AgentCard, principal: Principal) => AgentCard | Promise<AgentCard>;
 }
 
@@ -85,7 +85,7 @@ export interface HostLimits {
   /**
    * Memory of all request bodies that are being received, in bytes. Default 64 MiB, or four times `bodyBytes` where that is more.
    * A large file that is stored while it comes takes a part of it: 1.5 MiB with a folder, 25.5 MiB with S3, where the default is 400 MiB.
-   * At least twice `bodyBytes`. When it is full, large bodies wait for room for up to 10 seconds, or are refused (`Unavailable`).
+   * At least twice `bodyBytes`. When it is full, large bodies wait for room for up to 10 seconds, then fail (`Unavailable`).
    * A quarter is reserved for bodies of up to 64 KiB.
    */
   readonly unfinishedBytes?: number;
@@ -93,12 +93,12 @@ export interface HostLimits {
    * Memory of all large answers until their readers have taken them, in bytes. An answer counts twice its JSON, and four times
    * where it is converted, as for 0.3 and gRPC. Tasks and pages of up to 256 KiB are not counted. Default 128 MiB. A caller gets
    * half of it at most, and a single answer always fits. When it is full, up to a hundred answers wait for 10 seconds; any other
-   * is refused (`Unavailable`).
+   * fails (`Unavailable`).
    */
   readonly answerBytes?: number;
   /** Deepest nesting of a request. Default 64. */
   readonly depth?: number;
-  /** Most streams that one caller has open at a time. Further ones are refused (`TooManyRequests`). Default: no limit. */
+  /** Maximum open streams of one caller. Further ones fail (`TooManyRequests`). Default: no limit. */
   readonly streamsPerCaller?: number;
   /** How many requests a caller may send in how much time. Default: no limit. */
   readonly rate?: RateLimits;
@@ -131,8 +131,8 @@ export interface CardReader {
 /**
  * Who may read the public cards.
  * - `anyone`: all who reach the server.
- * - `authenticated`: callers whom the authenticator accepts for the agent. Others get 401.
- * - a function: of these callers, those for whom it returns true. Others get 403, and strangers 401.
+ * - `authenticated`: callers that the authenticator accepts for the agent. Others get 401.
+ * - a function: of these callers, those for which it returns true. Others get 403; unauthenticated ones get 401.
  */
 export type CardReaders = "anyone" | "authenticated" | ((reader: CardReader) => boolean | Promise<boolean>);
 
@@ -144,7 +144,7 @@ export interface RouteMount {
   /** Their path below `publicUrl`, such as `/console`, with everything below it. It must not be an address of an agent. */
   readonly path: string;
   /**
-   * Who may call: callers whom the authenticator of the host accepts, or anyone. Default `"authenticated"`. Without an authenticator
+   * Who may call: callers that the authenticator of the host accepts, or anyone. Default `"authenticated"`. Without an authenticator
    * everyone is anonymous.
    */
   readonly access?: "anyone" | "authenticated";
@@ -166,7 +166,7 @@ export interface PageLink {
   readonly href: string;
 }
 
-/** What a route gets beside its request. */
+/** What a route gets in addition to its request. */
 export interface RouteContext {
   /** Path of the request below that of the mount: `""`, or a slash and more. */
   readonly below: string;
@@ -204,7 +204,7 @@ export interface HostOptions<Version extends string = string> extends Pick<
   /** Finds the caller of a request. Absent: everyone is the same anonymous caller. */
   readonly authenticator?: Authenticator;
   /**
-   * Finds the skill that a message is for. Callers who do not satisfy the `securityRequirements` of that skill are refused. Default:
+   * Finds the skill that a message is for. The server rejects callers that do not satisfy the `securityRequirements` of that skill. Default:
    * `metadata.skillId` of the message.
    */
   readonly skillOf?: SkillOf;
@@ -212,7 +212,7 @@ export interface HostOptions<Version extends string = string> extends Pick<
   readonly authorizer?: Authorizer;
   /**
    * Host names that requests may use (`agents.internal`; ports are not compared), in addition to loopback names and the host of
-   * `publicUrl`. Requests to other hosts are refused with 403, and so are requests of pages from other hosts unless `cors` allows
+   * `publicUrl`. Requests to other hosts get 403, and so do requests of pages from other hosts unless `cors` allows
    * them. An element `"*"` allows any host. Default: any.
    */
   readonly allowedHosts?: readonly string[];
@@ -223,8 +223,8 @@ export interface HostOptions<Version extends string = string> extends Pick<
   /** Versions of the protocol to speak, the preferred one first. Default: all. */
   readonly versions?: readonly Version[];
   /**
-   * Whether a request that names no version has the version 0.3 (A2A 1.0 §3.6.2), and is refused where the server does not speak
-   * 0.3. Default: its method or its path tells the version.
+   * Treats a request without a version as version 0.3 (A2A 1.0 §3.6.2), and rejects it if the server does not speak
+   * 0.3. Default: its method or path determines the version.
    */
   readonly strictVersion?: boolean;
   /** Interceptors around every service. The first one is the outermost. Default: none. */
@@ -254,7 +254,7 @@ export interface HostOptions<Version extends string = string> extends Pick<
    */
   readonly page?: boolean;
   /**
-   * What the application answers beside the agents: routes at paths of their own, behind the authenticator, or a function that is asked
+   * Routes and pages of the application: routes at their own paths, behind the authenticator, or a function that is asked
    * about each path that belongs to nothing else. The function authenticates its callers itself. Default: nothing.
    */
   readonly routes?: Routes | readonly RouteMount[];
@@ -278,8 +278,8 @@ export interface OperatorOptions {
   /** Its path below `publicUrl`. Default `/ops`. */
   readonly path?: string;
   /**
-   * Finds the operator of a request, apart from the callers of the agents. Default: whoever can open a direct connection from this machine is
-   * an operator, which is refused unless `publicUrl` is a loopback address.
+   * Authenticates operators, independently of the agents' callers. Default: anyone who opens a direct connection from this machine is
+   * an operator. The server rejects this default unless `publicUrl` is a loopback address.
    */
   readonly authenticator?: Authenticator;
   /** Decides what an operator may do. Anything but `true` refuses. Required with `authenticator`. Default: everything is allowed. */
@@ -311,8 +311,8 @@ export interface HandlerOptions<Version extends string = string>
    */
   readonly blobs?: BlobOptions;
   /**
-   * A REST API for those who run the server: they see the tasks of all owners, and act on them (docs/operate.md). `true`: for processes of this
-   * machine alone, which is refused unless `publicUrl` is a loopback address. Default false.
+   * A REST API for those who run the server: they see the tasks of all owners, and act on them (docs/operate.md). `true`: only for processes of this
+   * machine; the server rejects this unless `publicUrl` is a loopback address. Default false.
    */
   readonly operators?: boolean | OperatorOptions;
   /** Limits in bytes and counts. */

@@ -18,10 +18,10 @@ import { accepting } from "./cards.ts";
 import type { Callers } from "./services.ts";
 import { originsOf, type HostSettings } from "./settings.ts";
 
-/* The option `routes` of a host: what the application answers beside the agents. */
+/* The option `routes` of a host: routes and pages of the application. */
 
 /**
- * The routes of a host, by their paths. `undefined`: there are none.
+ * The routes of a host, by their paths. `undefined`: no routes.
  *
  * @param agentsFor - The agents whose cards the sender of a request may read.
  */
@@ -94,7 +94,7 @@ async function pageOf(title: string, content: string): Promise<Response> {
   return new Response(frame(title, `<main>${content}</main>`), { headers: await pageHeaders() });
 }
 
-/** The headers of an answer that has none of its own: no framing, no type guessing, no shared caching. */
+/** Default headers of an answer: no framing, no type guessing, no shared caching. */
 function secured(headers: UniversalResponse["headers"], isOpen: boolean): Record<string, string> {
   const isPage = String(headers["content-type"] ?? "").startsWith("text/html");
   return {
@@ -109,7 +109,7 @@ function secured(headers: UniversalResponse["headers"], isOpen: boolean): Record
   };
 }
 
-/** What a handler knows of what it serves, for the routes beside it. */
+/** What a handler tells the routes about what it serves. */
 interface Around {
   answers(url: string): boolean;
   claims(request: UniversalRequest): boolean;
@@ -199,7 +199,7 @@ class Body {
         },
         cancel: () => flow?.pause(),
       },
-      // Without a buffer of its own: each piece waits until it is read.
+      // Without a buffer: each piece waits until it is read.
       { highWaterMark: 0 },
     );
   }
@@ -234,7 +234,7 @@ const ofConnection: ReadonlySet<string> = new Set([
 ]);
 
 function answerOf(response: Response): UniversalResponse {
-  // JavaScript callers can return anything. A framework may have a class of its own.
+  // JavaScript callers can return anything. A framework may have its own class.
   if (typeof response?.status !== "number" || typeof response.headers?.getSetCookie !== "function") {
     throw new TypeError("The option `routes` must return a Response, or undefined where it has no answer");
   }

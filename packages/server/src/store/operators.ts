@@ -63,7 +63,7 @@ export interface StoredAct extends AuditedAct {
   readonly number: number;
 }
 
-/** What an operator changes beside tasks. Everything is stored in one transaction, or nothing. */
+/** What an operator changes other than tasks. Stored in one transaction. */
 export interface OperatorChange {
   /** An order to set. `value: null` withdraws it. `if` is the value that it must have before; `null`: there must be none. */
   readonly order?: {

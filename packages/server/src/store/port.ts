@@ -209,7 +209,7 @@ export interface StoreNotes {
 
 /** A note under a key. */
 export interface StoreNote {
-  /** At most 128 characters of printable ASCII. It identifies nobody: names of persons are hashed. */
+  /** At most 128 characters of printable ASCII. It identifies no person: names are hashed. */
   readonly key: string;
   /** At most 1,024 characters of printable ASCII. */
   readonly value: string;
@@ -226,8 +226,8 @@ export interface StoreRates {
    * Counts what was used of budgets, and takes more of them. One answer each, in the same order. An unused budget is whole. It need not survive
    * a crash of the store: then it is whole again.
    *
-   * What was used counts even if it was not left. Such a debt is paid back by what comes back, and never exceeds the budget, so nobody waits
-   * for longer than twice `per`.
+   * Usage counts even if it exceeds what is left. The debt is repaid as the budget refills, and never exceeds one budget, so a caller waits
+   * at most twice `per`.
    *
    * @param uses - At most 1,000, of different budgets.
    */
@@ -348,7 +348,7 @@ export interface Upkeep {
   ): Promise<readonly KnownReply[]>;
 
   /**
-   * Deletes what an owner has beside tasks: conversations with their states and messages, keys, and at last its name. While it has tasks,
+   * Deletes an owner's data other than tasks: conversations with their states and messages, keys, and finally its name. While it has tasks,
    * nothing is deleted, and there is `more`. Deletes at most `limit` rows of a kind.
    */
   forget(owner: Owner, limit: number): Promise<Removed>;

@@ -18,7 +18,7 @@ import type {
 
 /* The rules for items of `append`, the same in every store: what an item may contain, and how it changes the head of its task. */
 
-/** Why an item is refused. */
+/** Why an item fails. */
 export type Refusal = Extract<AppendOutcome, { readonly ok: false }>["reason"];
 
 /** A record with what a store needs to know about it, so that its JSON is read once. */
@@ -157,7 +157,7 @@ function readRecord(record: NewRecord): ReadRecord {
   }
 }
 
-/** The head of a task after an item, or why the item is refused. The store checks idempotency keys before, and features after it. */
+/** The head of a task after an item, or why the item fails. The store checks idempotency keys before this, and features after it. */
 export function decide({ item, records }: ReadItem, head: TaskHead | undefined): TaskHead | Refusal {
   if (item.create !== undefined) {
     if (head !== undefined) return "exists";
@@ -227,7 +227,7 @@ function textOfRun(run: StoredRun | null | undefined): string {
 /** A task before its first record. */
 function newHead({ task: { agent, owner, taskId }, create }: TaskAppend): TaskHead {
   return {
-    // Not a spread: on Node 20 each frozen copy by spread gets a hidden class of its own, 180 bytes. Row `task-memory`.
+    // Not a spread: on Node 20 each frozen copy by spread gets its own hidden class, 180 bytes. Row `task-memory`.
     task: Object.freeze({ agent, owner, taskId }),
     contextId: create?.contextId ?? "",
     state: "TASK_STATE_SUBMITTED",
@@ -266,7 +266,7 @@ export const delegatedFeature = "delegation.over";
 
 /** Results of steps and waits, and the names of steps that have begun. */
 export const stepFeature = "step";
-/** Open waits, and events that nobody has taken. What may let a task continue is due. */
+/** Open waits, and events that no wait has consumed. Rows that may let a task continue are due. */
 export const waitFeature = "wait";
 
 /** Tasks that wait for a process with capacity for their run: a row each, whose `due` is their position in the queue. */
@@ -349,7 +349,7 @@ function checkText(what: string, text: string, most: number): void {
   if (bytes === 0 || bytes > most) throw new TypeError(`${what} must take 1 to ${most} bytes; got ${bytes}`);
 }
 
-/** Why the effects of an item are refused. `undefined`: they are not. */
+/** Why the effects of an item fail, or `undefined`. */
 export function refuseFeatures(effects: readonly FeatureEffect[], rows: FeatureLookup): "changed" | "full" | undefined {
   /** Whether a row exists after the effects so far. */
   const present = new Map<string, boolean>();

@@ -17,7 +17,7 @@ export interface PoolClientLike {
   off(event: "end", listener: () => void): unknown;
   /** Returns the client. `destroy`: closes its connection. */
   release(destroy?: boolean): void;
-  /** Whether statements are pipelined. Otherwise they wait for one another. */
+  /** Pipelines statements. Otherwise each waits for the previous one. */
   readonly pipeline?: boolean;
   /** Its socket if the driver exposes it: statements sent together are then one write. */
   readonly connection?: { readonly stream?: { destroy(): unknown; cork?(): void; uncork?(): void } };
@@ -202,7 +202,7 @@ const maxTexts = 500;
 
 /**
  * Names of prepared statements: the server parses and plans each once per connection, which takes longer than to run most of them
- * (docs/decisions/wakeups.md). Behind a pooler there are none: the next transaction may be in another session.
+ * (docs/decisions/wakeups.md). Behind a pooler it gets none: the next transaction may be in another session.
  */
 export class StatementNames {
   readonly #texts = new Map<string, { runs: number; name?: string }>();

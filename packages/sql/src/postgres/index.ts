@@ -35,8 +35,8 @@ export interface PostgresStoreOptions extends PostgresConnectOptions {
    */
   readonly migrate?: boolean;
   /**
-   * How nodes wake one another's readers, such as over NATS. It stays open when the store is closed. `false`: each node polls. Default:
-   * LISTEN and NOTIFY, on a connection of their own.
+   * How nodes wake each other's readers, such as over NATS. It stays open when the store is closed. `false`: each node polls. Default:
+   * LISTEN and NOTIFY, on a separate connection.
    */
   readonly wakeup?: Wakeup | false;
   /**
@@ -48,7 +48,7 @@ export interface PostgresStoreOptions extends PostgresConnectOptions {
 
 /** A store in PostgreSQL. */
 export interface PostgresStore extends Store {
-  /** How nodes wake one another's readers. `isConnected` says whether that works now. */
+  /** How nodes wake each other's readers. `isConnected` reports whether this works now. */
   readonly wakeup: Wakeup;
 }
 
@@ -102,7 +102,7 @@ export async function postgresStore(options: PostgresStoreOptions): Promise<Post
   });
 }
 
-/** How nodes wake one another's readers. */
+/** How nodes wake each other's readers. */
 async function wakeupOf(options: PostgresStoreOptions, database: Database, schema: Schema): Promise<Wakeup> {
   if (options.wakeup === false) return noWakeup;
   if (options.wakeup !== undefined) return options.wakeup;
@@ -123,7 +123,7 @@ function logging({ logger }: PostgresStoreOptions): { readonly logger?: NonNulla
 
 /** The tables of a database. */
 export interface PostgresVersion {
-  /** The version of the tables. 0: there are none. */
+  /** The version of the tables. 0: no tables. */
   readonly found: number;
   /** The version of this release. */
   readonly newest: number;

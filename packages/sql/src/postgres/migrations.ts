@@ -7,7 +7,7 @@ import type { Schema } from "./schema.ts";
 /**
  * The tables by version. A published version never changes: append a new one (`shared/versions.ts`).
  *
- * - `scopes`: agents and their owners. `counts`: their tasks by state, in several rows, so that nodes do not wait for one another.
+ * - `scopes`: agents and their owners. `counts`: their tasks by state, in several rows, so that nodes do not block each other.
  * `contexts`: contexts of owners, with their counts.
  * - `tasks`: the head of a task, a small row that each append rewrites. Large values are in other tables. `runs`: claimed runs, apart,
  * so that a lease renewal changes no index of tasks.
@@ -325,7 +325,7 @@ export async function checkVersion(queries: Queries, schema: Schema): Promise<nu
   return found;
 }
 
-/** The version of the tables; 0 if there are none. */
+/** The version of the tables; 0 without tables. */
 export async function versionOf(queries: Queries, schema: Schema): Promise<number> {
   const sql = schema.over(queries);
   const table = `${quoted(schema.name)}.migrations`;

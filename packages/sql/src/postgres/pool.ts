@@ -24,7 +24,7 @@ export interface PoolDriverOptions {
   readonly silence: number;
   /** Whether `close()` ends the pool. */
   readonly owned: boolean;
-  /** Milliseconds to lend a connection, if the pool has no limit of its own. Default: none. */
+  /** Milliseconds to lend a connection, if the pool has no limit itself. Default: none. */
   readonly connectTimeout?: number;
   /** Called for idle connections that ended. */
   readonly onIdleError?: (error: Error) => void;

@@ -149,7 +149,7 @@ export async function readOnce(sql: Sql, owner: Owner, key: string, now: number)
 /** How many expired notes a statement deletes at most: more than it stores. */
 const maxTidied = 2_000;
 
-/** Notes are locked in the order of their keys, and expired ones only where nobody else has them, so that nodes never deadlock. */
+/** Locks notes in the order of their keys, and expired ones only if they are unlocked, so that nodes never deadlock. */
 const writeExpiring = `WITH gone AS (
     DELETE FROM parley.notes WHERE key IN (
       SELECT key FROM parley.notes WHERE until <= $4 AND key <> ALL($1::text[]) ORDER BY until LIMIT ${maxTidied}
@@ -229,7 +229,7 @@ async function placesIn(sql: Sql, lists: Lists, scope: Scope, query: ListQuery):
   const { level, ids, states: wanted } = lists;
   const { after, since = Number.MIN_SAFE_INTEGER, limit } = query;
   const before = after?.statusTime ?? Number.MAX_SAFE_INTEGER;
-  // That of a task that was deleted is before all others of its time.
+  // The position of a deleted task is before all others of its time.
   const known = after && (await run(sql, first(selectTask(dialect, scope, after.taskId, { columns: "t.number" }))));
   const number = known === undefined ? Number.MAX_SAFE_INTEGER : int(known, 0);
   const rows = await sql(

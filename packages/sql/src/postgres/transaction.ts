@@ -107,7 +107,7 @@ async function sessionOf(queries: Queries): Promise<unknown> {
 
 /**
  * Rows that prove commits: if the connection is lost during a commit, the row tells its outcome, also after a crash or a failover that
- * lost the commit. Transaction ids cannot, since a server reuses those of lost commits. Each open transaction has a row of its own, so
+ * lost the commit. Transaction ids cannot, since a server reuses those of lost commits. Each open transaction has its own row, so
  * none waits for another.
  */
 export class Witnesses {

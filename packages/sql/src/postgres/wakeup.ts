@@ -4,7 +4,7 @@ import type { Listening, PostgresDriver, Queries } from "./driver.ts";
 import { keepsSession } from "./transaction.ts";
 
 export interface NotifyWakeupOptions {
-  /** The channel of NOTIFY. Nodes with the same database and channel wake one another. Default `parley`. */
+  /** The channel of NOTIFY. Nodes with the same database and channel wake each other. Default `parley`. */
   readonly channel?: string;
   /** The minimum number of milliseconds between two NOTIFY of this node. Default 2. */
   readonly interval?: number;
@@ -17,7 +17,7 @@ export interface NotifyWakeupOptions {
 }
 
 /**
- * Wake-ups by LISTEN and NOTIFY. Commits with a notification wait for one another, so notifications follow the append: many in one
+ * Wake-ups by LISTEN and NOTIFY. Commits with a notification block each other, so notifications follow the append: many in one
  * statement, without waiting for the disk (docs/decisions/wakeups.md).
  *
  * Resolves when it hears itself, or has found that it cannot (`isConnected`). It keeps trying, rarely behind a pooler. A node that
@@ -94,7 +94,7 @@ export class NotifyWakeup implements Wakeup {
     return this.#isConnected;
   }
 
-  /** The listening connection, for other short statements. `undefined` while there is none. */
+  /** The listening connection, for other short statements. `undefined` while disconnected. */
   get listening(): Queries | undefined {
     return this.#isConnected ? this.#listening : undefined;
   }

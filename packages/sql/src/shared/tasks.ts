@@ -220,7 +220,7 @@ export function* readPieces(
   return { head, ...pieces };
 }
 
-/** At least the bytes of what is asked for. Nothing large is read for it. */
+/** An upper bound of the requested bytes. Computed without reading large values. */
 function* sizeOf(
   dialect: Dialect,
   { number, statusSeq, hasMetadata }: PiecesOf,

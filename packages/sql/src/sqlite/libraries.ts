@@ -69,7 +69,7 @@ function connectionOf(open: OpenDriver, { path, synchronous, maxPages }: Connect
 function withoutLibsql(asked: DriverName | undefined): string {
   const install = `npm install libsql@${libsqlVersion}`;
   return asked === undefined
-    ? `${runtime()} has no SQLite of its own. Install a driver with \`${install}\`, or use Node 22.16 or newer`
+    ? `${runtime()} has no built-in SQLite. Install a driver with \`${install}\`, or use Node 22.16 or newer`
     : `The driver libsql is not installed: \`${install}\``;
 }
 

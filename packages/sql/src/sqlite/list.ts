@@ -74,7 +74,7 @@ function listScopes(
 
 type Position = Pick<Place, "statusTime" | "number">;
 
-/** The position of a task in lists. That of a deleted task is before all others of its time. */
+/** The position of a task in lists. A deleted task is before all others of its time. */
 function positionOf(driver: Driver, scope: Scope, { statusTime, taskId }: ListPosition): Position {
   const row = run(driver, first(selectTask(dialect, scope, taskId, { columns: "t.number" })));
   return { statusTime, number: row === undefined ? Number.MAX_SAFE_INTEGER : int(row, 0) };

@@ -127,7 +127,7 @@ function sentenceOf(code: string): string {
   return isReadOnly ? "The file of the database is read-only" : "The store cannot be reached now";
 }
 
-/** Retries calls while the file is busy, and rejects in the words of the port. */
+/** Retries calls while the file is busy, and rejects with the errors of the port. */
 export class Calls extends OpenCalls {
   readonly #reader: Driver;
   readonly #busyTimeout: number;
@@ -160,7 +160,7 @@ export class Calls extends OpenCalls {
     return this.#isFull ? fullDisk : undefined;
   }
 
-  /** Reads with one statement, which needs no transaction, or begins transactions of its own. */
+  /** Reads with one statement, which needs no transaction, or begins its own transactions. */
   read<T>(body: (most: number) => T, room?: Room): Promise<T> {
     return this.run((most) => {
       this.#files?.check();

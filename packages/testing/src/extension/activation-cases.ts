@@ -104,7 +104,7 @@ const dependencies: ExtensionCases = {
 function methodCases(methods: readonly string[]): ExtensionCases {
   return Object.fromEntries(
     methods.map((name) => [
-      `answers ${name} where it is active, and only there`,
+      `answers ${name} only if active`,
       async (suite, expect) => {
         const server = await suite.serve();
         expect(typeof (await suite.method(await suite.extended(server), name))).toEqual("object");

@@ -81,7 +81,7 @@ export class ServedHost {
     return message?.parts[0]?.text ?? answer.status;
   }
 
-  /** The name on the card at a path; the status if there is none. */
+  /** The name on the card at a path, or the status without a card. */
   async card(path: string): Promise<string | number> {
     const answer = await this.fetch(`${path}/.well-known/agent-card.json`);
     const { name } = (await answer.json()) as { name?: string };

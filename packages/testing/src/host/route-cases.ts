@@ -12,7 +12,7 @@ const mirror: RouteMount["answer"] = async (request, { principal }) => {
 
 const open: RouteMount = { path: "/console", access: "anyone", answer: mirror };
 
-/** What holds for routes and pages of an application beside the agents. */
+/** Rules of an application's routes and pages. */
 export const routeCases: HostCases = {
   "a route gets its path and all paths below it, with any method": async ({ serve, expect }) => {
     const host = await serve([mountOf(talker("A"))], { routes: [open] });

@@ -112,7 +112,7 @@ export function textOfRun(run: StoredRun | null | undefined): string {
     : "none";
 }
 
-/** The rows after the effects of an item, or why it is refused. */
+/** The rows after the effects of an item, or why it fails. */
 export function afterFeatures(
   before: readonly RefFeature[],
   effects: readonly TaskEffect[],

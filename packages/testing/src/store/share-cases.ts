@@ -268,7 +268,7 @@ export const sharesRates: Case = sharing(async ({ store, other, expect }) => {
     expect(await take(one, "a", { used: 3 })).toEqual([0, 3]);
     expect(await take(two, "a", { wanted: 5 })).toEqual([5, 8]);
     expect(await take(one, "a", { wanted: 5 })).toEqual([2, 10]);
-    // At once, each over many budgets in an order of its own: nobody gets too much, and nobody waits for ever.
+    // Concurrent calls over many budgets in different orders: none gets too much, and none waits forever.
     const names = Array.from({ length: 50 }, (_, at) => `n${at}`);
     const calls = Array.from({ length: 12 }, (_, at) => {
       const order = at % 2 === 0 ? names : names.toReversed();

@@ -86,8 +86,8 @@ export function oauth2(options: OAuth2Options): Authenticator {
 }
 
 /**
- * Authenticates callers by access tokens of an OpenID provider, whose discovery document the card names. The tokens are checked as by
- * `jwt()`. An ID token is not an access token, and is refused.
+ * Authenticates callers by access tokens of an OpenID provider, whose discovery document the card names. Checks tokens like
+ * `jwt()`. Rejects ID tokens, which are not access tokens.
  *
  * @throws A2AError `InvalidParams` where an option is not valid.
  *

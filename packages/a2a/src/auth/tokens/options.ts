@@ -45,10 +45,10 @@ export interface TokenOptions {
   readonly audience?: string | readonly string[];
   /**
    * Makes the caller from verified claims; `undefined` refuses it. It is called when a token is verified, not for each message: see
-   * `remember`. `usual` is the caller without this option: `sub` as the subject (`client_id` if there is none), `scope` or `scp` as the
+   * `remember`. `usual` is the caller without this option: `sub` as the subject (or else `client_id`), `scope` or `scp` as the
    * scopes, no organization.
    *
-   * A subject is unique for one issuer alone. Where a server takes tokens of several, let each have an organization of its own:
+   * A subject is unique only within its issuer. If a server accepts tokens of several issuers, give each its own organization:
    * `anyOf()` refuses them otherwise.
    *
    * @example

@@ -37,7 +37,7 @@ interface Holder {
   readonly confirmation: Confirmation | undefined;
 }
 
-/** Makes an authenticator for tokens: it finds them, remembers those that are valid, and checks whom they are for. */
+/** Makes an authenticator for tokens. It reads them from requests, caches valid ones, and checks their audience. */
 export function tokenAuthenticator({ schemes, options, host, issuer, check }: TokenScheme): Authenticator {
   const { realm, scopes = [], audience, dpop, bound, remember = 5 * 60_000 } = options;
   const names = Object.keys(schemes);
@@ -131,7 +131,7 @@ async function holderOf(
     principal: {
       ...principal,
       schemes: Object.fromEntries(names.map((name) => [name, principal.scopes ?? []])),
-      // Checked once more when the agent is known. Whoever names audiences takes the tokens for all agents.
+      // Checked again when the agent is known. With the option `audience`, a token is valid for all agents.
       ...(options.audience === undefined && { audience }),
     },
     audience,

@@ -17,7 +17,7 @@ export interface PresentedToken {
 /** What a verified token says. */
 export interface CheckedToken {
   readonly claims: TokenClaims;
-  /** When it expires, in milliseconds since the Unix epoch. `Infinity`: nobody said. */
+  /** When it expires, in milliseconds since the Unix epoch. `Infinity`: unknown. */
   readonly expires: number;
 }
 

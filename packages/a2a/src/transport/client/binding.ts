@@ -10,7 +10,7 @@ export interface ClientBinding {
   readonly name: string;
   /** Versions that it speaks, as `Major.Minor`. The preferred version is the first. */
   readonly versions: readonly string[];
-  /** Says why the URL of an interface cannot be used: "is not …". Default: all but absolute HTTP URLs are refused. */
+  /** Says why the URL of an interface cannot be used: "is not …". Default: only absolute HTTP URLs are accepted. */
   unusable?(url: string): string | undefined;
   /** The origin that gets the requests, where the URL of the interface is not an HTTP URL. */
   origin?(url: string, card: AgentCard): string | undefined;
@@ -28,7 +28,7 @@ export interface ClientHost {
   readonly clock: Clock;
   /** The limits. */
   readonly limits: ClientLimits;
-  /** Adds credentials to requests. Absent: there are none. */
+  /** Adds credentials to requests. Absent: no credentials. */
   readonly credentials?: RequestCredentialing | undefined;
 }
 

@@ -27,7 +27,7 @@ export interface ClientResponse {
   readonly status: number;
   /** A header by its lower-case name; `undefined` where it is absent. */
   header(name: string): string | undefined;
-  /** Media type in lower case, without parameters; `""` when there is none. */
+  /** Media type in lower case, without parameters, or `""`. */
   readonly mediaType: string;
   /** The body as it arrives. */
   bytes(): AsyncGenerator<Uint8Array, void, void>;

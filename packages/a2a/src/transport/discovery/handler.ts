@@ -222,7 +222,7 @@ export function refuseToWrite({ method }: UniversalRequest, codec: Codec, what: 
   return errorResponse(codec, new A2AError("MethodNotAllowed", `${what} takes ${allow}`) as WireError, allow);
 }
 
-/** What a server publishes beside its cards, at a single path of its own. */
+/** A document that a server publishes at a single path, in addition to its cards. */
 export interface PublicDocument {
   /** The path, after the path that is before everything. */
   readonly path: string;

@@ -13,7 +13,7 @@ import {
   type ServerBinding,
 } from "../server/binding.ts";
 
-/* Which binding or card has which address of a server. Two claims for one address are refused when the server is created. */
+/* Which binding or card has which address of a server. A server with two claims for one address is not created. */
 
 /** Paths of bindings below the base of an agent, by name: `{ JSONRPC: "/jsonrpc" }`. Default `""`, the base itself. */
 export type InterfacePaths = Readonly<Record<string, string>>;
@@ -287,13 +287,13 @@ export function checkMounts(mounts: readonly ServiceMount[]): void {
     if (tenant !== undefined && noTenant.includes(tenant)) {
       throw cannotServe(
         "tenant",
-        `cannot be ${JSON.stringify(tenant)}, which has a meaning of its own in a URL. Choose another tenant`,
+        `cannot be ${JSON.stringify(tenant)}, which has a special meaning in a URL. Choose another tenant`,
       );
     }
     const key = JSON.stringify([path, tenant]);
     if (taken.has(key)) {
       const name = tenant === undefined ? "" : ` and the tenant ${JSON.stringify(tenant)}`;
-      const sentence = `two agents have the path ${shown(path)}${name}. Give each agent a path or a tenant of its own`;
+      const sentence = `two agents have the path ${shown(path)}${name}. Give each agent its own path or tenant`;
       throw cannotServe("path", sentence, sentence);
     }
     taken.add(key);

@@ -34,7 +34,7 @@ import { withCors } from "../server/origins.ts";
 import { errorResponse, failureOf } from "../server/response.ts";
 import type { Codec } from "../../wire/codec.ts";
 
-/** What a router takes beside its mounts. */
+/** Options of a router. */
 export interface RouterOptions extends Omit<ServerHost, "services">, DocumentOptions {
   readonly bindings: readonly ServerBinding[];
   /** What else the server answers itself. Default: nothing. */
@@ -45,7 +45,7 @@ export interface RouterOptions extends Omit<ServerHost, "services">, DocumentOpt
   readonly pages?: Pages;
 }
 
-/** What a server answers at a single path of its own, by any HTTP method. */
+/** An endpoint at a single path, for every HTTP method. */
 export interface PublicEndpoint {
   /** The path, after the path that is before everything. */
   readonly path: string;

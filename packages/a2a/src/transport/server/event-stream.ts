@@ -107,7 +107,7 @@ async function writeLarge(
 /** Writing an event has failed after its beginning. */
 class BrokenEvent extends Error {}
 
-/** Closes a stream that nobody reads. */
+/** Closes a stream without a reader. */
 export async function discard(batches: StreamReply["batches"]): Promise<void> {
   await close(batches[Symbol.asyncIterator]());
 }

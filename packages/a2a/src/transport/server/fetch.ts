@@ -32,7 +32,7 @@ export type FetchFacts = (request: Request, ...platform: readonly unknown[]) => 
 /** Answers a `Request`. Further arguments of the runtime go to `FetchFacts` only. */
 export type FetchHandler = (this: void, request: Request, ...platform: readonly unknown[]) => Promise<Response>;
 
-/** Called for each request with what the runtime passes beside it. `ended` resolves when the answer is written, or its reader gone. */
+/** Called for each request with the runtime's further arguments. `ended` resolves when the answer is written or the client has disconnected. */
 export type Attend = (ended: Promise<void>, platform: readonly unknown[]) => void;
 
 /**
@@ -134,7 +134,7 @@ class FetchRequest implements UniversalRequest {
     this.#leaving?.abort();
   }
 
-  /** The body, `null` if there is none. Throws where somebody has read it. */
+  /** The body, or `null`. Throws if other code has read it. */
   get #body(): ReadableStream<Uint8Array> | null {
     const { body } = this.#request;
     if (body === null || !(this.#request.bodyUsed || body.locked)) return body;
@@ -307,7 +307,7 @@ export class PieceFlow implements ByteFlow {
     if (!this.#reading && !this.#over) void this.#read();
   }
 
-  /** A runtime would continue receiving what nobody reads. */
+  /** Otherwise the runtime would continue to receive an unread body. */
   close(): void {
     this.#over = true;
     this.#source?.close();

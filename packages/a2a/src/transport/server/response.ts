@@ -101,7 +101,7 @@ export function withExtensions(
   return { ...base, [extensionsHeader(request)]: extensions.join(", ") };
 }
 
-/** Characters of one write. A host holds one such piece of a large body beside its text. */
+/** Characters of one write. For a large body, a host holds one such piece in addition to the text. */
 const pieceLength = 1 << 16;
 
 /** The body of an answer: its text where it is small, otherwise a writer that waits for its reader after each piece. */

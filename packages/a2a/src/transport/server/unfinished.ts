@@ -9,10 +9,10 @@ const interval = 1_000;
 /** A body that receives fewer bytes in an interval is slow. */
 const slowBytes = 8 * 1024;
 
-/** A body that is slow for this many intervals in a row is refused where others need its room. */
+/** A body that is slow for this many intervals in a row is rejected if others need its room. */
 const slowIntervals = 3;
 
-/** A body that has waited for room for this many intervals is refused. */
+/** A body that has waited for room for this many intervals is rejected. */
 const waitIntervals = 10;
 
 /** Least memory of a body, in bytes: its request and its buffers exist before its content. */
@@ -56,7 +56,7 @@ class Pool {
  *
  * A quarter is reserved for small bodies, so that they never wait for large ones. A large body gets room for its whole size before
  * more of it is read, so that two half-read bodies never wait for each other. Until then it is queued, and the smallest body in
- * the queue is next. While bodies wait, slow senders are refused.
+ * the queue is next. While bodies wait, slow senders are rejected.
  */
 export class Unfinished implements BodyBudget {
   /** Room for small bodies. */

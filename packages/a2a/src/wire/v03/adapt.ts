@@ -88,7 +88,7 @@ function refuseCard(thrown: unknown): never {
   throw new A2AError("ExtendedAgentCardNotConfigured", thrown.message, { cause: thrown });
 }
 
-/** A subscription to a finished task gets the task and ends. In 1.0 it is refused (A2A 1.0 §3.1.6). */
+/** A subscription to a finished task gets the task and ends. In 1.0 it is an error (A2A 1.0 §3.1.6). */
 async function finishedTask(
   service: AgentService,
   id: string,

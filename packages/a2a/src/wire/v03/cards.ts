@@ -102,7 +102,7 @@ const scheme: Schema<SecurityScheme> = converted((value, state) => {
   return scheme03(type === undefined ? value : { ...(value[member] as object), type }, state);
 }, toScheme);
 
-/** A scheme of an unknown type stays in the card as an empty scheme, which nobody can satisfy. */
+/** A scheme of an unknown type stays in the card as an empty scheme, which no credentials satisfy. */
 function toScheme({ type, description, ...given }: Scheme03): SecurityScheme {
   const more = description !== undefined && { description };
   switch (type) {

@@ -124,7 +124,7 @@ class TaskEvents {
     return this.#over;
   }
 
-  /** The next events, or none if there are none yet. A promise only where something has to be read: chunks need none. */
+  /** The next events; empty if none are available yet. A promise only if the store must be read, which chunks never need. */
   poll(): readonly StreamItem[] | Promise<readonly StreamItem[]> {
     if (this.#over) return [];
     const records = this.#reader.poll();

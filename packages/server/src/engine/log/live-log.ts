@@ -99,7 +99,7 @@ export class LiveLog {
   }
 
   /**
-   * The next records after `seq`: at least one, and no more than `bytes` together otherwise. Empty when there are none;
+   * The next records after `seq`: at least one, and no more than `bytes` together otherwise. Empty if there are no newer ones;
    * `undefined` when they are not in memory, so that the store has to be read.
    */
   after(seq: number, bytes: number): readonly LogRecord[] | undefined {
@@ -198,7 +198,7 @@ export class LiveLogs {
     this.#limits = limits;
   }
 
-  /** The live log of a task, made when there is none. Each call needs one call of `release`. */
+  /** The live log of a task, created on demand. Each call needs one call of `release`. */
   acquire(task: TaskKey, contextId: string): LiveLog {
     let log = this.#logs.get(task.taskId);
     if (log === undefined) {

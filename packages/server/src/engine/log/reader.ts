@@ -23,7 +23,7 @@ import { callJson } from "./records.ts";
 
 /** Records of one page. Many readers may hold a page without reading it, so it is small. */
 export const pageSize = 256;
-/** The same in bytes of JSON. A larger record is a page of its own, and is counted (`Position.room`). */
+/** The same in bytes of JSON. A larger record gets a page to itself, and is counted (`Position.room`). */
 const pageBytes = roomless;
 
 export interface Position {
@@ -71,7 +71,7 @@ export class LogReader {
     return undefined;
   }
 
-  /** The next records, or none if there are none yet. A promise only where the store is read. */
+  /** The next records; empty if none are available yet. A promise only if the store is read. */
   poll(): readonly LogRecord[] | Promise<readonly LogRecord[]> {
     if (this.#closed) return [];
     this.#seen = this.#live.notifications;
@@ -134,7 +134,7 @@ async function readPage(
 
 /**
  * Whether a record answers the message at `input`, so that a send which waits for the answer returns (A2A 1.0 §3.2.2). A
- * terminal state answers every message. An interrupted one answers the message of its own turn: an earlier turn may ask its
+ * terminal state answers every message. An interrupted one answers the message of the same turn: an earlier turn may ask its
  * user something while the message waits.
  */
 export async function answers(
@@ -149,7 +149,7 @@ export async function answers(
   // Without a run, every message has had its turn.
   if (run === undefined) return true;
   if (run.turn === record.turn) return run.input >= input;
-  // A later message has its turn by now: whoever reads late still gets the answer to this one.
+  // A later message already has its turn. A late reader still gets the answer to this one.
   return run.input > input && record.turn >= run.turn - (await turnsAfter(store, scope, task, input, run.input));
 }
 

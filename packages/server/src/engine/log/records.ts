@@ -194,7 +194,7 @@ const maxBytes = 256 << 10;
 
 const suffix = "-mirror";
 
-/** Whether a message repeats what artifacts of its task say: in the conversation it is said once. */
+/** Returns whether a message repeats the text of its task's artifacts. The conversation then contains it once. */
 export function isMirror({ messageId, taskId, role }: Partial<Message>): boolean {
   return (
     role === "ROLE_AGENT" &&
@@ -204,7 +204,7 @@ export function isMirror({ messageId, taskId, role }: Partial<Message>): boolean
   );
 }
 
-/** Whether an event ends the task without a word of its own. */
+/** Whether an event ends the task without a message. */
 export function endsSilently(event: AgentEvent | undefined): event is StatusEvent {
   return event?.kind === "status" && event.state === "TASK_STATE_COMPLETED" && event.message === undefined;
 }

@@ -260,7 +260,7 @@ export class LogWriter implements Submission {
     if (run === null) this.#pending.state = state;
     const ended = run === null;
     if (!isNew) return { kind: ended ? "ended" : "open" };
-    // A turn that let go of its process while it waits has ended here, and its message has no answer yet.
+    // A turn that released its process to wait has ended here, but its message has no answer yet.
     const isAnswered = ended && (isTerminal(state) || isInterrupted(state));
     return { kind: "created", ended, log: isAnswered ? records : undefined };
   }

@@ -24,7 +24,7 @@ export function isProgress(records: readonly NewRecord[], effects: readonly Task
   );
 }
 
-/** The most that stores keep. Nobody comes that far without a record. */
+/** The maximum that stores keep. No run reaches it without storing a record. */
 const maxOutlived = 10_000;
 
 interface SuspectedRun {

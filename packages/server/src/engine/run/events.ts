@@ -92,8 +92,8 @@ const waitAdvice =
 const artifactAdvice = "A stream of the message has ended with the question: yield results before it.";
 
 /**
- * The question that a turn has asked its user. It stays open until the answer comes. A later status of the same turn would take
- * it back before anyone could answer, so such a status is refused, unless it ends the task for a reason.
+ * The question that a turn has asked its user. It stays open until the answer arrives. A later status of the same turn would
+ * withdraw it before the user could answer, so such a status is an error, unless it ends the task for a reason.
  */
 export class Question {
   readonly #logger: Logger;

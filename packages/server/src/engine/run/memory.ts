@@ -185,8 +185,8 @@ export class RunMemory implements TurnMemory {
   }
 
   /**
-   * The turn lets go of the process, and waits for these. Others are of an earlier attempt, and nobody waits for them any more: a row that is
-   * over would wake the task again and again.
+   * The turn releases the process and waits for these. Other waits are of an earlier attempt and are removed: a settled row
+   * would wake the task again and again.
    */
   keepOnly(keys: readonly string[]): void {
     const others = [...this.#waits.keys()].filter((key) => !keys.includes(key));
@@ -326,7 +326,7 @@ class Remembered {
     return this.#write(this.#text + line);
   }
 
-  /** What deletes results. Nothing, while these are few: the others are written anew. */
+  /** The effects that delete results. Empty while they are few: the others are rewritten. */
   forget(isOver: (name: string) => boolean): readonly FeatureEffect[] {
     const over = [...this.#lines].filter(([name]) => isOver(name));
     const freed = over.reduce((sum, [, line]) => sum + utf8Length(line), 0);

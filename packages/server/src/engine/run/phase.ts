@@ -78,7 +78,7 @@ export interface PhaseHost {
   readonly outside: RunFiles | undefined;
   readonly inStep: boolean;
   hold(bytes: number): void;
-  /** Nothing more will be written. `loss`: why not, where the turn has not ended. `storeError`: the agent gets it thrown at its `yield`. */
+  /** No more writes will follow. `loss`: why, if the turn has not ended. `storeError`: is thrown at the agent's `yield`. */
   end(loss?: Loss, storeError?: A2AError): void;
 }
 
@@ -110,7 +110,7 @@ export const safeSentences = {
   stopped: "The server was stopped while it worked on this task.",
   denied: "The authorization was refused.",
   expired: "The authorization was not given in time.",
-  unanswered: "Nobody answered in time, and the task was canceled.",
+  unanswered: "The task was canceled because no answer arrived in time.",
 } as const;
 
 /** The operator's log about a turn without any event. */

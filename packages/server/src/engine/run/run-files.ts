@@ -53,7 +53,7 @@ export class RunFiles implements TurnFiles {
     async function* bytes(): AsyncGenerator<Uint8Array, void, void> {
       const blobs = await load();
       const owned = await blobs.owned(url, task);
-      if (owned === undefined) throw agentMistake("the URL names a file of somebody else");
+      if (owned === undefined) throw agentMistake("the URL names a file of another owner");
       yield* blobs.read(owned);
     }
     return { size: ref.size, bytes };

@@ -37,7 +37,7 @@ export function isBegun(key: string): boolean {
 
 export const waitJson: StoredJson<OpenWait> = storedJson();
 
-/** The row of a wait. `turn`: the turn that the function sees. `due`: when somebody has to look at it, while the task waits. */
+/** The row of a wait. `turn`: the turn that the function sees. `due`: when the waiting task must be checked. */
 export function waitRow(turn: number, key: string, wait: OpenWait, due?: number): FeatureEffect {
   const value = waitJson.write(wait);
   const row = { effect: "feature", op: "set", feature: waitFeature, key: waitKey(turn, key), value } as const;
@@ -166,7 +166,7 @@ export function turnRows(feature: string, { store, clock, task, turn, phase }: T
       const key = `${family} ${name}`;
       const held = await store.once(context, key, now);
       if (held !== undefined) return held.hash === hash;
-      // After a crash only a turn of a stored task continues. The name of another one would be taken, and used by nobody.
+      // After a crash only a turn of a stored task continues. Otherwise the name would stay taken and unused.
       if (phase().fence === undefined) {
         phase().makeTask();
         await phase().flush();

@@ -164,7 +164,7 @@ export class TaskRun implements Phase {
     return this.flush();
   }
 
-  /** A step beside what waits is work. */
+  /** A step counts as work, even while the turn waits. */
   get resting(): boolean {
     return this.#resting && !this.#host.inStep;
   }
@@ -340,7 +340,7 @@ export class TaskRun implements Phase {
     this.#close("shutdown");
   }
 
-  /** Nothing more will be written: the turn has ended (`undefined`), or the run is lost. */
+  /** No more writes will follow: the turn has ended (`undefined`), or the run is lost. */
   #close(loss: Loss | undefined, cause?: unknown): void {
     if (this.#writer.closed) return;
     const error = loss === "store" ? runIsGivenUp(cause) : undefined;

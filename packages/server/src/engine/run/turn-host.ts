@@ -38,7 +38,7 @@ export interface HostedRun {
   holdResults(bytes: number): void;
 }
 
-/** What the turns of a run may use beside their events: the state of the task, its files, and what they keep with it. */
+/** What the turns of a run may use in addition to their events: the task's state, its files and its rows. */
 export class RunHost {
   readonly abort: RunAbort = new RunAbort();
   readonly #settings: RunSettings;

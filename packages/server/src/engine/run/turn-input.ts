@@ -71,7 +71,7 @@ export interface NextTurn {
   readonly task: Task | undefined;
 }
 
-/** What a turn waits for that has let go of its process. */
+/** What a turn waits for after it released its process. */
 export interface Waiting {
   /** When the first of its waits is over, in milliseconds since the Unix epoch. `Infinity`: never. */
   readonly until: number;

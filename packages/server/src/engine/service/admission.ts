@@ -228,7 +228,7 @@ export class Retries {
     if (this.#underWay.get(name) === attempt) this.#underWay.delete(name);
     // A reply that is in the store is found there, by its key.
     if (reply === undefined || this.#settings.conversations === "store") return;
-    // A whole number needs no object of its own.
+    // Small integers need no allocation.
     const until = Math.ceil(this.#settings.clock.elapsed() + replyWindow(this.#settings));
     this.#replies.set(name, { hash: once.hash, until, json: reply });
   }

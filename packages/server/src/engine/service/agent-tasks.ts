@@ -78,7 +78,7 @@ export class AgentTasks {
     };
   }
 
-  /** A position in the log of a task, after a `seq`. `context`: of the caller to whom the records are sent. */
+  /** A position in the log of a task, after a `seq`. `context`: of the caller that receives the records. */
   position({ task, contextId }: Pick<TaskHead, "task" | "contextId">, after: number, context?: CallContext): Position {
     const { store } = this.settings;
     const position = { store, liveLogs: this.#liveLogs, scope: task, task, contextId, after };

@@ -152,7 +152,7 @@ export class FollowUps {
     const record = messageRecord(originOf(head, turn, send), message, answers, settings.clock.now());
     const item: TaskAppend = {
       task: head.task,
-      // Only while that run has the task. If the run ended before this append, nobody would read the message.
+      // Only while that run has the task. If the run had ended before this append, the message would never be read.
       fence: head.fence,
       ...(unchanged && { expect: head.seq }),
       records: [record],

@@ -23,8 +23,8 @@ export class MessageFiles {
   }
 
   /**
-   * The message with its large files outside. One that is refused stays as it is: its task is over, is none of the caller's, or is not
-   * as the caller expects it.
+   * The message with its large files stored outside. A message stays unchanged if it will be rejected: its task is terminal, belongs to
+   * another owner, or does not match what the caller expects.
    */
   async store(send: Send): Promise<Send> {
     const { owner, request, again } = send;

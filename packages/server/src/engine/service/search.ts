@@ -63,7 +63,7 @@ export class TaskIndex {
     }
   }
 
-  /** The same after somebody else has switched it off. */
+  /** The same, after another process has switched it off. */
   again(): Promise<TaskSearch> {
     this.#switched = undefined;
     return this.ready();
@@ -105,7 +105,7 @@ export async function searchTasks(
     ]);
   }
   const filters = defined({ contextId, status });
-  // Whoever may not list these tasks may not search them, and to whom they are hidden nothing is found.
+  // A caller who may not list these tasks may not search them. If they are hidden from the caller, the search finds none.
   const { payload } = await guarded.call("ListTasks", { ...filters, pageSize: 1 }, context);
   if (payload.value.totalSize === 0) return { tasks: [], total: 0 };
   const owner = tasks.ownerOf(context);

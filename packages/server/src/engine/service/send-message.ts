@@ -51,8 +51,8 @@ export class Sends {
   }
 
   /**
-   * Throws or rejects when the message is refused. `extensions`: the URIs of those that are active in this call. A message that has to
-   * wait for nothing gets no promise: each is a hundredth of the CPU of a message (`test/budgets`).
+   * Throws or rejects if the message is invalid. `extensions`: the URIs that are active in this call. Returns a promise only if it must
+   * wait: each promise costs a hundredth of the CPU of a message (`test/budgets`).
    */
   accept(
     hosted: CheckedAgent,

@@ -104,7 +104,7 @@ function checked(name: unknown, data: unknown, id: unknown): string {
   try {
     json = JSON.stringify(data);
   } catch {
-    // It is refused below.
+    // Rejected below.
   }
   if (json === undefined) throw invalidParams([{ field: "data", description: "must be JSON" }]);
   const bytes = utf8Length(json);

@@ -13,9 +13,9 @@ export interface HostedAgent {
   readonly id: string;
   /** The agent. */
   readonly agent: Agent;
-  /** The card as it is served. Operations that it does not declare are refused (A2A 1.0 §3.3.4). */
+  /** The card as it is served. Operations that it does not declare fail (A2A 1.0 §3.3.4). */
   readonly card: AgentCard;
-  /** Puts the service behind the checks of callers, for methods of extensions. Default: none, which checks nobody. */
+  /** Authorizes callers before the methods of extensions. Default: no checks. */
   readonly guard?: Interceptor;
   /** Returns the card for authenticated callers (§3.1.11). Absent: none is configured. */
   readonly extendedCard?: (principal: Principal) => AgentCard | Promise<AgentCard>;
@@ -26,7 +26,7 @@ export interface DedupeOptions {
   /** How long a messageId is remembered, in milliseconds. Default: as long as its task, and 10 minutes for direct replies. */
   readonly window?: number;
   /**
-   * Other content under a used messageId is refused, or accepted as a new message, for clients that number their messages
+   * Rejects other content with a used messageId, or accepts it as a new message, for clients that number their messages
    * from 1. Default `accept`.
    */
   readonly onConflict?: "refuse" | "accept";
@@ -111,7 +111,7 @@ export interface EngineLimits {
   /** Largest checkpoint, and largest state of a task and of a context, in bytes of JSON. Default 4 MiB. */
   readonly stateBytes?: number;
   /**
-   * Largest task: its messages, artifacts and statuses together, in bytes of JSON. A message beyond it is refused. An
+   * Largest task: its messages, artifacts and statuses together, in bytes of JSON. A message beyond it is rejected. An
    * event beyond it fails the task. Default 32 MiB.
    */
   readonly taskBytes?: number;
@@ -122,18 +122,18 @@ export interface EngineLimits {
    * Default 256 MiB.
    */
   readonly totalBytes?: number;
-  /** Largest page of a list, in bytes of JSON. A task that is larger gets a page of its own. Default 8 MiB. */
+  /** Largest page of a list, in bytes of JSON. A larger task gets a page to itself. Default 8 MiB. */
   readonly pageBytes?: number;
-  /** Maximum parts of a message. A message with more is refused. Default 10,000. */
+  /** Maximum parts of a message. A message with more is rejected. Default 10,000. */
   readonly messageParts?: number;
   /**
    * Largest metadata of a request with a message, those of the message and its parts among them: their names and texts, and 16 bytes
-   * for each value. A message with more is refused. Default 1 MiB.
+   * for each value. A message with more is rejected. Default 1 MiB.
    */
   readonly metadataBytes?: number;
   /**
-   * Most tasks of one owner that agents work on at a time in this process, and messages that are not a task yet. A message that would
-   * begin another one is refused (`TooManyRequests`). A task that waits for its caller does not count. Default: no limit.
+   * Maximum tasks of one owner that agents work on at a time in this process, including messages that are not a task yet. A message that would
+   * start another one fails (`TooManyRequests`). A task that waits for its caller does not count. Default: no limit.
    */
   readonly tasksPerCaller?: number;
   /**
@@ -143,8 +143,8 @@ export interface EngineLimits {
    */
   readonly runs?: number;
   /**
-   * Most tasks of one owner that are submitted and wait for a process with room, in all processes that share the store. A message that would
-   * make another one is refused (`TooManyRequests`). Default 10,000.
+   * Maximum submitted tasks of one owner that wait for a process with room, in all processes that share the store. A message that would
+   * create another one fails (`TooManyRequests`). Default 10,000.
    */
   readonly queuedPerCaller?: number;
   /**
@@ -158,13 +158,13 @@ export interface EngineLimits {
 export interface EngineOptions {
   /** Where tasks and conversations are stored. */
   readonly store: Store;
-  /** Extensions of the protocol that all agents of this server have, beside their own. Default: none. */
+  /** Protocol extensions that all agents of this server have in addition to their own. Default: none. */
   readonly extensions?: readonly AnyExtension[];
   /** The agents. */
   readonly agents: readonly HostedAgent[];
   /** Is told what happens, for metrics and traces. Default: none. */
   readonly observer?: Observer;
-  /** Is told what an operator may have to look up later. `auditLog(logger)` writes it to a log. Default: nobody is told. */
+  /** Receives what an operator may have to look up later. `auditLog(logger)` writes it to a log. Default: no audit. */
   readonly audit?: Audit;
   /** Gets the log lines, those of refused requests included: one a minute at most, with counts. Default: none is written. */
   readonly logger?: Logger;
@@ -210,7 +210,7 @@ export interface EngineOptions {
   readonly files?: (rooms: BlobDeps) => LazyBlobs;
   /**
    * Whether adjacent text parts of an artifact are one part where a task is read: those of the same media type that have no file name and no
-   * metadata. Many clients show each part on a line of its own, and a stream of a model is a part for each token. Events of a stream
+   * metadata. Many clients show each part on a separate line, and a model's stream has a part per token. Events of a stream
    * always have the parts as the agent yielded them. Default true.
    */
   readonly mergeTextParts?: boolean;

@@ -204,7 +204,7 @@ function checkRetention(retention: RetentionOptions = {}, store: Store): void {
   }
 }
 
-/** What a run uses of the store beside its writer. Rejects with `StoreUnavailable` during an outage. */
+/** What a run uses of the store, in addition to its writer. Rejects with `StoreUnavailable` during an outage. */
 export type RunStore = Pick<Store, "head" | "features" | "read" | "load" | "conversation" | "once" | "append">;
 
 export type RunSettings = Omit<EngineSettings, "store"> & { readonly store: RunStore };

@@ -136,7 +136,7 @@ export class LeaseWatch {
   /** Whether its holder has been gone for so long that a task which cannot be resumed is given up. */
   isLongExpired({ holder }: TaskHead): boolean {
     if (this.#nodes === undefined || holder === undefined || this.#isSurelyGone(holder)) return true;
-    // This process has no such run, and nobody else will take it while this one lives.
+    // This process has no such run, and no other process takes it while this one lives.
     if (holder === this.#self()) return true;
     return (this.#nodes.silence(holder) ?? Infinity) >= patience * this.#ttl;
   }
@@ -157,7 +157,7 @@ export class LeaseWatch {
     const isOwn = holder === this.#self();
     const silence = isOwn ? undefined : nodes.silence(holder);
     if (silence !== undefined) return silence >= this.#ttl;
-    // Nobody knows the process, or this one has lost sight of its task, as after a commit whose answer was lost.
+    // The holder is unknown, or this process has lost track of the task, as after a commit whose answer was lost.
     const { leaseUntil: until = -Infinity, fence, task } = head;
     const key = `${task.agent}\0${task.taskId}`;
     const known = this.#seen.get(key);

@@ -149,7 +149,7 @@ export class Maintenance {
     } while (this.#recoverAgain && !this.#stopped);
   }
 
-  /** Beside the other work: a large bucket is listed for minutes, and leases are renewed meanwhile. */
+  /** Runs concurrently with the other work: listing a large bucket takes minutes, while leases must be renewed. */
   #collect(now: number): void {
     const { blobs } = this.#deps.settings;
     if (blobs === undefined || this.#collecting !== undefined) return;

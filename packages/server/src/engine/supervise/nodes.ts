@@ -165,7 +165,7 @@ export class Nodes {
       const known = this.#seen.get(name);
       if (known === undefined || (wasAway && (known.beats !== count || !this.#isLate)))
         seen.set(name, { beats: count, since: arrived });
-      // While all answers are late, each that shows the same counts for as much as one that is not: else nobody would ever be dead.
+      // While all answers are late, an unchanged count still proves silence. Otherwise no node would ever be declared dead.
       else if (wasAway) seen.set(name, { beats: count, since: known.since + gap - this.#patience });
       else if (known.beats === count) seen.set(name, known);
       // It was after the read before this one. The clock of the store may have been set meanwhile.

@@ -12,7 +12,7 @@ const stableTime = 5_000;
 const checkTimeout = 5_000;
 /** How many runs that were given up are remembered. The leases of others expire. */
 const maxLeft = 10_000;
-/** For so long the function of a run may ignore its signal, where its agent has no `idleTimeout` of its own, in milliseconds. */
+/** How long the function of a run may ignore its signal if its agent has no `idleTimeout`, in milliseconds. */
 const defaultIdleTimeout = 5 * 60_000;
 
 interface Left {
@@ -28,7 +28,7 @@ interface Left {
 /**
  * A database that is unavailable: away, or full. Runs whose events it cannot store are given up. They are counted, and logged together.
  * Until it works again nothing is begun that would fail. Then this process takes up at once what it has given up, without waiting for
- * its own leases to expire: it knows that nobody works on them once their functions have returned.
+ * its own leases to expire: it knows that they are idle once their functions have returned.
  */
 export class Outage {
   /** The database may work again: what was given up may be taken over, and what could not begin may begin. */

@@ -128,7 +128,7 @@ export class Queue {
     const row = { effect: "feature", feature: queueFeature, key } as const;
     const leave: FeatureEffect = { ...row, op: "delete", if: { value, due } };
     if (head.run !== undefined || isTerminal(head.state)) {
-      // Whoever has begun it may put it back meanwhile, into the same place: that row stays.
+      // The process that started it may meanwhile have queued it again at the same place: that row stays.
       return (await committer.append({ task, fence: head.fence, expect: head.seq, records: [], effects: [leave] })).ok;
     }
     const run = queuedJson.read(value);

@@ -144,7 +144,7 @@ export class Recovery {
     if (option !== undefined) await this.#backoff.guard(head, () => this.#deps.takeover.suspend(head, option), again);
     else {
       const { count } = crashesOf(head, settings.lease);
-      // Beside a task on trial, it could be what crashes.
+      // During a trial of another task, this one could be what crashes.
       if (count > 0 || suspects.busy) return suspects.add(head, count);
       const run = await this.#resume(head, again);
       if (run !== undefined) this.#resumed.push(run);

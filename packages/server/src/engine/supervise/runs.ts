@@ -188,7 +188,7 @@ export class Runs {
   /** Lets turns end for `grace` milliseconds, then stops those that have not. */
   async stop(grace: number): Promise<void> {
     this.#stopping = true;
-    // Whoever runs the server may kill it before the grace is over.
+    // The operator may kill the process before the grace period ends.
     for (const { phase } of this.#running.values()) phase.excuse();
     this.#deps.budget.close(serverIsStopping());
     const waiting = [...this.#running.values()].filter(({ phase }) => phase.resting);

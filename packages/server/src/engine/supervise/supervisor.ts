@@ -208,7 +208,7 @@ export class Supervisor {
 }
 
 /**
- * Aborts the runs that another process may have taken over. A task that nobody can resume continues: it has no second copy, and fails only
+ * Aborts the runs that another process may have taken over. A task that cannot be resumed continues: it has no second copy, and fails only
  * if this process stays away.
  */
 function loseResumable(runs: Iterable<Run>, outage: Outage): void {
@@ -287,7 +287,7 @@ class RemoteChanges {
     if (taskId === queuedRuns) return queue.changedElsewhere();
     liveLogs.notifyRemote(taskId);
     if (taskId !== undefined) return void this.#ask(taskId);
-    // Somebody may have left a run, put a task into the queue, or taken one away.
+    // Another process may have released a run, queued a task or claimed one.
     queue.changedElsewhere();
     void this.#compare();
   }

@@ -41,7 +41,7 @@ export class Suspects {
   #busy = false;
   /** The task that is tried alone. Absent: none is. */
   #alone: Promise<Run | undefined> | undefined;
-  /** Others have begun beside it. Resolves once that is stored. */
+  /** Other tasks have started during its trial. Resolves once this is stored. */
   #joined: Promise<void> | undefined;
 
   constructor(clock: Clock) {
@@ -69,7 +69,7 @@ export class Suspects {
     return isFirst;
   }
 
-  /** `crashes`: how many are on record that it did not outlive. A task without any is started between two trials, and not beside one. */
+  /** `crashes`: recorded crashes that it did not outlive. A task without crashes starts between two trials, never during one. */
   add(head: TaskHead, crashes: number): void {
     if (this.#queue.size < maxSuspects) this.#queue.set(head.task.taskId, { head, crashes });
   }

@@ -59,7 +59,7 @@ export type SuspendingOption = "lease.maxDeaths" | "lease.maxAttempts";
 /** Takes over one lost task: takes its lease, reads what its run needs, and starts it. */
 export class Takeover {
   readonly #deps: TakeoverDeps;
-  /** A run that is taken over or woken belongs to nobody who calls: an event may come from anywhere. */
+  /** Runs that are taken over or woken start outside the context of any call: an event may come from anywhere. */
   readonly #apart = new Apart();
 
   constructor(deps: TakeoverDeps) {

@@ -30,7 +30,7 @@ const maxAtOnce = 32;
 const whileItWorks = 60_000;
 /** When a task is tried again that failed, in milliseconds. */
 const afterFailure = 30_000;
-/** After so many owners without room in one poll, there is most likely none for anybody. */
+/** After this many owners without room in one poll, the poll stops: most likely no owner has room. */
 const maxWithoutRoom = 16;
 /** How many pages one poll passes that it can do nothing with. The next one continues there. */
 const maxPages = 50;
@@ -49,8 +49,8 @@ interface WakerDeps {
 type Settled = "changed" | "same" | "failed" | "noRoom";
 
 /**
- * Wakes tasks that wait for a time or an event. They have no run and take no memory: their waits are rows, which are due when their time is
- * over, and so are events that nobody has taken. Each process looks for rows that are due, and one of them gets the lease of the task.
+ * Wakes tasks that wait for a time or an event. They have no run and take no memory: their waits are rows, which become due when their time is
+ * over. Events that no wait has consumed are due rows, too. Each process polls for due rows, and one of them gets the lease of the task.
  */
 export class Waker {
   readonly #deps: WakerDeps;
@@ -84,7 +84,7 @@ export class Waker {
     if (this.#deps.runs.stopping) return;
     if (waits !== undefined) {
       const left = waits.until - this.#deps.settings.clock.now();
-      // An event may have come just before the run let go of the task, and either may have been put off while it worked.
+      // An event may have arrived just before the run released the task, and either may have been deferred while it worked.
       if (waits.events || left <= 0) void this.#settled(task, true);
       if (waits.until !== Infinity) this.#poller.after(left);
     }
@@ -99,7 +99,7 @@ export class Waker {
     await this.#settled(task);
   }
 
-  /** `surely`: tries twice, as a row that was put off would be looked at a minute later. */
+  /** `surely`: tries twice, because a deferred row would be polled a minute later. */
   async #settled(task: TaskKey, surely = false): Promise<Settled> {
     const { settings, runs } = this.#deps;
     if (runs.stopping) return "same";
@@ -227,7 +227,7 @@ export class Waker {
     const over = rows.some((row) => isWait(row) && isOver(row, now, rows));
     const due = rows.filter(isDueBy(now));
     const parked = due.map((row) => changed(row, "park"));
-    // What is due and ends no wait is for a later one: whoever comes to that reads it.
+    // A due event that ends no wait is for a later one, which reads it.
     if (!over) return this.#change(head, parked);
     const run = await takeover.wake(hosted, head, waiting, parked);
     if (run === "noRoom") return run;

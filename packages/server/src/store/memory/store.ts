@@ -167,7 +167,7 @@ class MemoryStore implements Store {
   async sweep(options: SweepOptions): Promise<SweepReport> {
     const { deleteBefore = -Infinity, compactBefore = -Infinity, rules = [], now, limit } = options;
     const { ending, terminal, idle, loose } = this.#tables;
-    /** Nothing younger is deleted. */
+    /** Younger items are kept. */
     const latest = Math.max(deleteBefore, ...rules.map((rule) => rule.deleteBefore));
     const keys = drain(ending, limit, {
       isDue: ({ until }) => until <= now,
