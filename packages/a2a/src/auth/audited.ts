@@ -85,7 +85,7 @@ function outcomeOf(code: A2AErrorCode): AuditRecord["outcome"] {
   return events[code] === undefined ? "failed" : "refused";
 }
 
-/** What is recorded of a call that was refused. */
+/** The record of a rejected call. */
 export function refusedCall(
   agent: string,
   operation: OperationName,

@@ -30,7 +30,7 @@ interface ErasureDeps {
 
 /** How long canceled runs may take to end, in milliseconds. Later appends fail because the task is gone. */
 const endTimeout = 2_000;
-/** How often is begun again for an owner whose messages keep coming. */
+/** Maximum rounds for an owner that keeps sending messages. */
 const maxRounds = 20;
 
 export async function deleteOwner(
@@ -57,7 +57,7 @@ export async function deleteOwner(
     if (left.length === 0) break;
     await endsWithin(settings.clock, endTimeout, Promise.all(left));
   }
-  // Last: where they are kept may be out of reach, and the rest is gone by then.
+  // Files last: their store may be unavailable, and the rest is then already deleted.
   const files = await blobs?.load();
   for (const agent of agents) await files?.deleteOf({ agent, owner: name });
   if (scrub) await upkeep.scrub();
@@ -68,7 +68,7 @@ function runsOf({ runs }: ErasureDeps, name: string) {
   return [...runs.all()].filter(({ key }) => key.owner === name);
 }
 
-/** Ends the runs of messages that have no task: nothing in the store could be canceled, and what they yield would make one. */
+/** Ends the runs of messages without a task. The store has nothing to cancel, but their next event would create a task. */
 async function endMessages(deps: ErasureDeps, name: string): Promise<void> {
   const own = runsOf(deps, name).filter(({ phase }) => phase.fence === undefined);
   for (const { phase } of own) phase.lose("canceled");

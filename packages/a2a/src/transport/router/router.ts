@@ -47,7 +47,7 @@ export interface RouterOptions extends Omit<ServerHost, "services">, DocumentOpt
 
 /** An endpoint at a single path, for every HTTP method. */
 export interface PublicEndpoint {
-  /** The path, after the path that is before everything. */
+  /** The path, relative to the path of `publicUrl`. */
   readonly path: string;
   /** What it is, as the beginning of a sentence. */
   readonly name: string;
