@@ -12,7 +12,7 @@ import { codecV03, codecV1 } from "./wires.ts";
  * Receives the webhooks of agents: verifies them, tells repetitions, and hands their events to your code in order. It takes
  * bodies of 1.0 and of 0.3, also those of other SDKs.
  *
- * @throws A2AError `InvalidParams` where an option is missing or wrong.
+ * @throws A2AError `InvalidParams` if an option is missing or wrong.
  *
  * @example
  * ```ts

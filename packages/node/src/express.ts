@@ -12,7 +12,7 @@ import { Proxies } from "./http/proxies.ts";
 export interface ExpressRequest extends IncomingMessage {
   /** The URL before routers removed their prefixes. */
   readonly originalUrl?: string;
-  /** The parsed body, where a parser has read it. */
+  /** The parsed body, if a parser has read it. */
   readonly body?: unknown;
   /** The user that authentication middleware before the mount has found. */
   readonly user?: unknown;

@@ -48,7 +48,7 @@ function hasColours(stream: LogStream): boolean {
 /**
  * A logger that writes to standard error: text for people on a terminal, otherwise lines of JSON with `time`, `level`, `message`,
  * the fields, and `cause` with its stack. Content of requests cannot control a terminal or look like another record. Long values
- * are cut, and a record has about 32,000 characters at most. The logger never throws, also where its stream is closed.
+ * are cut, and a record has about 32,000 characters at most. The logger never throws, even if its stream is closed.
  */
 export function standardLogger(options: StandardLoggerOptions = {}): Logger {
   const { level = "info", stream = process.stderr } = options;

@@ -79,7 +79,7 @@ export interface ServeOptions
    */
   readonly tls?: TlsOptions | TlsFiles;
   /**
-   * The header `Strict-Transport-Security` of answers over TLS (RFC 6797), also where `trustProxy` says that the client's connection
+   * The header `Strict-Transport-Security` of answers over TLS (RFC 6797), even if `trustProxy` says that the client's connection
    * is encrypted. Browsers then use only HTTPS for the host. `false`: none. Default `max-age=31536000`, and none where `publicUrl` is an
    * address of this machine.
    */
@@ -98,7 +98,7 @@ export interface ServeOptions
   readonly insecure?: boolean;
   /**
    * Whether webhooks may use a key of the file `.parley/development-key` below the working directory, which is made when it is missing, so that
-   * they survive a restart. Only where nothing else has keys, only this machine reaches the server, and its store is durable; never where
+   * they survive a restart. Only if nothing else has keys, only this machine reaches the server, and its store is durable; never where
    * `NODE_ENV` is `production`. `false`: the key ends with the process. Default true.
    */
   readonly developmentKey?: boolean;

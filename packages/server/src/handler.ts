@@ -80,7 +80,7 @@ const spoken: Spoken = { bindings: [jsonRpcBinding(), restBinding()], wires, dra
  * Serves services of your own over all bindings, without an engine and a store: for gateways and proxies. It has the cards, callers, limits,
  * probes and routes of `createHandler`.
  *
- * @throws A2AError `InvalidParams` where an option is missing or wrong, or where two agents or two bindings have one address or one
+ * @throws A2AError `InvalidParams` if an option is missing or wrong, or if two agents or two bindings have one address or one
  * name.
  *
  * @example
@@ -112,7 +112,7 @@ export type HandlerOptions = Options<ProtocolVersion>;
 /**
  * Serves agents over all bindings, and runs them: settings, then storage, runs and services, then the host.
  *
- * @throws A2AError `InvalidParams` where an option is missing or wrong, or where two agents or two bindings have one address or one
+ * @throws A2AError `InvalidParams` if an option is missing or wrong, or if two agents or two bindings have one address or one
  * name.
  */
 export function createHandler(

@@ -27,7 +27,7 @@ export interface BasicOptions {
   readonly scopes?: readonly string[];
 }
 
-/** Returns a user, or `undefined` where the name or the password is wrong. */
+/** Returns a user, or `undefined` if the name or the password is wrong. */
 export type VerifyPassword = (
   name: string,
   password: string,
@@ -39,7 +39,7 @@ export type VerifyPassword = (
  * cannot use it.
  *
  * @param users - The users by their names, with the hashes of their passwords; or a function that checks a password.
- * @throws A2AError `InvalidParams` where a hash is not a hash, or a name cannot be sent.
+ * @throws A2AError `InvalidParams` if a hash is not a hash, or a name cannot be sent.
  *
  * @example
  * ```ts

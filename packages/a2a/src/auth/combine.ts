@@ -15,7 +15,7 @@ import { vouched } from "./guarded.ts";
  * If a skill, or a card with its own requirements, demands the scheme of another one, its credentials are checked too. They
  * add their scheme to `Principal.schemes` where they are right and show the same subject and organization. They change nothing else.
  *
- * @throws A2AError `InvalidParams` where two schemes have the same name, and where two issuers could give different people the same
+ * @throws A2AError `InvalidParams` if two schemes have the same name, or if two issuers could give different people the same
  * subject: their option `principal` has to tell them apart.
  *
  * @example
@@ -121,7 +121,7 @@ function merged(refusals: readonly A2AError[]): A2AError {
  * Accepts a caller only if every authenticator does. The first one names the caller; scopes and claims are joined. The card combines
  * each requirement of one with each of the others.
  *
- * @throws A2AError `InvalidParams` where two schemes have the same name.
+ * @throws A2AError `InvalidParams` if two schemes have the same name.
  *
  * @example
  * ```ts
@@ -221,7 +221,7 @@ function joined(members: readonly Authenticator[]): Joined {
     securitySchemes,
     ...(resource !== undefined && { resource }),
     ...(members.some(({ needsMount }) => needsMount === true) && { needsMount: true }),
-    // Where one member cannot tell, they cannot tell together.
+    // If one member cannot tell, they cannot tell together.
     ...(members.every((member) => member.hasCredentials !== undefined) && {
       hasCredentials: (request: UniversalRequest) => members.some((member) => member.hasCredentials?.(request)),
     }),

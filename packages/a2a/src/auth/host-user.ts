@@ -39,7 +39,7 @@ export interface HostUserOptions {
  * A browser sends a cookie with the requests of any page. A user without a header that shows the scheme is therefore refused where the
  * browser says that the page is of another origin. `serve()` has no framework around it, and refuses this authenticator.
  *
- * @throws A2AError `InvalidParams` where the scheme is not given.
+ * @throws A2AError `InvalidParams` if the scheme is not given.
  *
  * @example
  * ```ts

@@ -24,7 +24,7 @@ export interface ApiKeyOptions {
   readonly scopes?: readonly string[];
 }
 
-/** Returns the owner of a key, or `undefined` where the key is not valid. It may throw an `A2AError` such as `PermissionDenied`. */
+/** Returns the owner of a key, or `undefined` if the key is not valid. It may throw an `A2AError` such as `PermissionDenied`. */
 export type VerifyKey = (
   key: string,
   request: UniversalRequest,
@@ -41,7 +41,7 @@ const tokenPattern = /^[\w!#$%&'*+\-.^`|~]+$/;
  *
  * @param keys - The owners by the hashes of their keys, as `hashKey()` and `parley key` make them, or by the keys themselves; or
  * a function that finds the owner of a key.
- * @throws A2AError `InvalidParams` where a key contains characters that cannot be sent, a hash is not a hash, or an option is wrong.
+ * @throws A2AError `InvalidParams` if a key contains characters that cannot be sent, a hash is not a hash, or an option is wrong.
  *
  * @example
  * ```ts
@@ -139,7 +139,7 @@ export interface BearerOptions {
   readonly scopes?: readonly string[];
 }
 
-/** Returns the owner of a token, or `undefined` where the token is not valid. It may throw an `A2AError` such as `PermissionDenied`. */
+/** Returns the owner of a token, or `undefined` if the token is not valid. It may throw an `A2AError` such as `PermissionDenied`. */
 export type VerifyToken = (
   token: string,
   request: UniversalRequest,
@@ -153,7 +153,7 @@ const bearerPattern = /^[A-Za-z0-9\-._~+/]+=*$/;
  *
  * @param tokens - The owners by their tokens, or by the hashes of these, as `hashKey()` and `parley key` make them; or a function
  * that finds the owner of a token.
- * @throws A2AError `InvalidParams` where a token contains characters that cannot be sent, or a hash is not a hash.
+ * @throws A2AError `InvalidParams` if a token contains characters that cannot be sent, or a hash is not a hash.
  *
  * @example
  * ```ts
@@ -236,7 +236,7 @@ type SecretLookup<T> = (secret: string) => Promise<T | undefined>;
  * @param owners - By secrets, or by their hashes as `hashKey()` returns them.
  * @param canBeSent - Whether a secret can be in a request.
  * @param what - The secrets in an error, which never has one of them: `a bearer token is made of …`.
- * @throws A2AError `InvalidParams` where a hash is not a hash, a secret cannot be sent or was never set, or an owner has no subject.
+ * @throws A2AError `InvalidParams` if a hash is not a hash, a secret cannot be sent or was never set, or an owner has no subject.
  */
 function secretLookup<T extends Principal>(
   owners: Readonly<Record<string, T>>,

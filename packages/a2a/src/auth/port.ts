@@ -21,7 +21,7 @@ export interface Authenticator {
    * Returns the caller of a request. Do not read the body here.
    *
    * @param place - URLs of what is called, for the audience of tokens and for challenges.
-   * @throws A2AError `Unauthenticated` with a `challenge` where the caller is not known, `PermissionDenied` where a known
+   * @throws A2AError `Unauthenticated` with a `challenge` where the caller is not known, `PermissionDenied` if a known
    * caller may not call.
    */
   authenticate(request: UniversalRequest, place: AuthenticationPlace): Promise<Principal> | Principal;
@@ -91,8 +91,8 @@ export interface ProtectedResource {
 }
 
 /**
- * Finds the skill that a message is for; `undefined` where it names none. The protocol has no field for it. Must be quick, and must not
- * throw. What it returns counts only where it is the id of a skill on the card.
+ * Finds the skill that a message is for; `undefined` if it names none. The protocol has no field for it. Must be quick, and must not
+ * throw. What it returns counts only if it is the id of a skill on the card.
  */
 export type SkillOf = (request: Operations["SendMessage"]["request"], context: CallContext) => string | undefined;
 

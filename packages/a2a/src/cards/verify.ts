@@ -27,7 +27,7 @@ const maxSignatures = 16;
  * Use `card` of the verdict, which has what the signatures cover, in place of the document.
  *
  * @param card - The card as received, parsed from JSON. Members that its version does not define must be signed too.
- * @throws A2AError `InvalidParams` where `trust` is not valid.
+ * @throws A2AError `InvalidParams` if `trust` is not valid.
  *
  * @example
  * ```ts
@@ -47,7 +47,7 @@ export async function verifyCard(
  * Makes a function that verifies cards. Key sets are read when they are first needed, again after ten minutes, and when a signature
  * names a key that is not in them.
  *
- * @throws A2AError `InvalidParams` where `trust` is not valid.
+ * @throws A2AError `InvalidParams` if `trust` is not valid.
  */
 function cardVerifier(trust: CardTrust, clock: Clock = systemClock): CardVerifier {
   const sources = new KeySources(trust, clock);
@@ -204,7 +204,7 @@ async function tried(
     : { outcome: "unknown-key", reason: "its key is not trusted for this card" };
 }
 
-/** The first form that a signature is over; `undefined` where it is over none, or where the key does not fit. */
+/** The first form that a signature is over; `undefined` if it is over none, or if the key does not fit. */
 async function formOf(
   jws: { readonly protected: string; readonly signature: string },
   key: PublicCardKey,
@@ -232,7 +232,7 @@ async function formOf(
 /**
  * Makes the option `trust` of `connect()`. It may be shared by many clients: it keeps the key sets that it has read.
  *
- * @throws A2AError `InvalidParams` where `trust` is not valid.
+ * @throws A2AError `InvalidParams` if `trust` is not valid.
  *
  * @example
  * ```ts

@@ -56,7 +56,7 @@ export interface CardSource {
 /** Paths of the card. Servers of version 0.2 have it at the second one. */
 const wellKnown = ["/.well-known/agent-card.json", "/.well-known/agent.json"] as const;
 
-/** Parses a URL. Throws `InvalidParams` where it is not valid. */
+/** Parses a URL. Throws `InvalidParams` if it is not valid. */
 export function toUrl(given: string): URL {
   if (URL.canParse(given)) return new URL(given);
   throw new A2AError("InvalidParams", `${JSON.stringify(given)} is not an absolute URL`);

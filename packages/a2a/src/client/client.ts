@@ -45,7 +45,7 @@ import type { WatchedTask } from "./watch.ts";
 
 /**
  * Talks to one agent. Every method throws an `A2AError`, with the same codes over every binding. Calls that are safe to
- * repeat are repeated when the network fails. A send is repeated only where the card says that it may be, or where the
+ * repeat are repeated when the network fails. A send is repeated only if the card says that it may be, or where the
  * server certainly never saw it.
  */
 export class Client<E extends AnyExtension = never> {
@@ -103,7 +103,7 @@ export class Client<E extends AnyExtension = never> {
    * Sends a message and follows its task (A2A 1.0 §3.1.2).
    *
    * @param observe - Called with each event just before the reader gets it.
-   * @throws A2AError `UnsupportedOperation` at the first read, where the card does not declare streaming.
+   * @throws A2AError `UnsupportedOperation` at the first read, if the card does not declare streaming.
    *
    * @example
    * ```ts
@@ -149,7 +149,7 @@ export class Client<E extends AnyExtension = never> {
   /**
    * Cancels a task (A2A 1.0 §3.1.5).
    *
-   * @throws A2AError `TaskNotFound`, `TaskNotCancelable` where it is terminal.
+   * @throws A2AError `TaskNotFound`, `TaskNotCancelable` if it is terminal.
    */
   cancelTask(task: string | CancelTaskRequest, options?: CallOptions): Promise<ReceivedTask<E>> {
     return this.#call("CancelTask", byId(task), options);
@@ -198,7 +198,7 @@ export class Client<E extends AnyExtension = never> {
   /**
    * Reads the card for authenticated callers, which replaces `card` (A2A 1.0 §3.1.11).
    *
-   * @throws A2AError `UnsupportedOperation` where the card does not declare it (A2A 1.0 §3.3.4), `ExtendedAgentCardNotConfigured`.
+   * @throws A2AError `UnsupportedOperation` if the card does not declare it (A2A 1.0 §3.3.4), `ExtendedAgentCardNotConfigured`.
    */
   async getExtendedAgentCard(options?: CallOptions): Promise<AgentCard> {
     return ((this as { card: AgentCard }).card = await this.#call("GetExtendedAgentCard", {}, options));
@@ -231,7 +231,7 @@ export class Client<E extends AnyExtension = never> {
   }
 
   /**
-   * Watches a task for a user interface: a snapshot, and a subscription to its changes. Where the agent does not stream, it polls. A `Task`
+   * Watches a task for a user interface: a snapshot, and a subscription to its changes. If the agent does not stream, it polls. A `Task`
    * is the first snapshot.
    *
    * Clients of `connectJsonRpc` throw here.

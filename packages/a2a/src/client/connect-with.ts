@@ -183,7 +183,7 @@ class ClientTrust {
   /**
    * Checks the card of the agent. Returns the card to use.
    *
-   * @throws A2AError `InvalidResponse` where it is not trusted, `Unavailable` where keys cannot be read now.
+   * @throws A2AError `InvalidResponse` if it is not trusted, `Unavailable` if keys cannot be read now.
    */
   async check(card: AgentCard, named: URL | undefined): Promise<AgentCard> {
     this.#address = named?.href;

@@ -109,7 +109,7 @@ export interface ClientKit {
   /**
    * Reads a card.
    *
-   * @throws A2AError `InvalidResponse` where it is not a card.
+   * @throws A2AError `InvalidResponse` if it is not a card.
    */
   decodeCard(value: unknown): AgentCard;
   /** The card as each version writes it, for signatures of extended cards. Default: the card itself. */
@@ -239,7 +239,7 @@ function hostOf(options: ConnectOptions, credentials: RequestCredentialing | und
   };
 }
 
-/** A card in the shape of 1.0. Every failure becomes an `A2AError`, also where a card nests deeper than the stack allows. */
+/** A card in the shape of 1.0. Every failure becomes an `A2AError`, even if a card nests deeper than the stack allows. */
 export function decoded(kit: ClientKit, value: unknown): AgentCard {
   try {
     return kit.decodeCard(structuredClone(value));

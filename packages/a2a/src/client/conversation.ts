@@ -63,7 +63,7 @@ export class Conversation<E extends AnyExtension = never> {
     return this.#contextId;
   }
 
-  /** The task that the next message belongs to; `undefined` where it begins one. */
+  /** The task that the next message belongs to; `undefined` if it begins one. */
   get taskId(): string | undefined {
     return this.#taskId;
   }
@@ -142,7 +142,7 @@ export interface WebhookInbox {
   ): Promise<Task>;
 }
 
-/** Called with the events of tasks, one at a time for each task. Where it throws, the agent sends the event again. */
+/** Called with the events of tasks, one at a time for each task. If it throws, the agent sends the event again. */
 export type UpdateListener = (event: StreamResponse) => void | Promise<void>;
 
 /** Webhooks of a conversation. */

@@ -61,8 +61,8 @@ export interface DownloadClient {
  * the task still runs, and it is never in memory as a whole. A connection that breaks is opened again, and no byte is lost or repeated.
  * Read a file before you ask for the next one: what was not read of it is skipped. Text is one file, and so is each data part, as JSON.
  *
- * @throws A2AError while it is read: `InvalidParams` where the task has no such artifact, `InvalidResponse` where the task fails before
- * the file is complete, where the agent replaces what has been read, and beyond `maxBytes`, `TaskNotFound`, and what any call throws.
+ * @throws A2AError while it is read: `InvalidParams` if the task has no such artifact, `InvalidResponse` if the task fails before
+ * the file is complete, if the agent replaces what has been read, and beyond `maxBytes`, `TaskNotFound`, and what any call throws.
  *
  * @example
  * ```ts

@@ -22,7 +22,7 @@ interface Candidate {
   readonly target: AgentInterface;
   readonly service: AgentService;
   /**
-   * The origin of this interface, where it gets no credentials. They belong to the origin that the user named, and a card
+   * The origin of this interface, if it gets no credentials. They belong to the origin that the user named, and a card
    * may name any other.
    */
   readonly withheldFrom: string | false;

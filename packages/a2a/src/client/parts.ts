@@ -86,7 +86,7 @@ export interface ExtensionClient<Types extends ExtensionTypes> extends Omit<Exte
    * Calls a method of the extension.
    *
    * @throws A2AError `InvalidParams` for a request that does not fit, which is not sent, `InvalidResponse` for an answer that does not,
-   * `MethodNotFound` where the agent does not have the extension, and what the agent answers.
+   * `MethodNotFound` if the agent does not have the extension, and what the agent answers.
    */
   call<Name extends keyof Types["methods"] & string>(
     method: Name,

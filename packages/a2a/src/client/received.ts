@@ -25,7 +25,7 @@ export interface WithExtensions<E extends AnyExtension> {
   /**
    * What an extension has put into it: what `onEvent` of the extension returned, or by default its values.
    *
-   * @returns `undefined` where the server did not activate the extension in the call that this came with. A server that does not say what
+   * @returns `undefined` if the server did not activate the extension in the call that this came with. A server that does not say what
    * it has activated is believed to have activated those of kind `data`.
    */
   ext<X extends E>(extension: X): EventOf<X> | undefined;
@@ -126,7 +126,7 @@ function artifactsOf(value: object): readonly Artifact[] | undefined {
   return "status" in value ? (value as Task).artifacts : undefined;
 }
 
-/** The value with these members: itself, where they are the same. */
+/** The value with these members: itself, if they are the same. */
 function withMembers<T extends object>(value: T, members: object): T {
   const own = value as Readonly<Record<string, unknown>>;
   const changed = Object.entries(members).filter(
@@ -145,7 +145,7 @@ function defined<T extends object>(value: T, ext: Ext): T {
 }
 
 /**
- * The batches of a stream, with each event read. Where reading one fails, the reader gets the events before it, then the error, and the
+ * The batches of a stream, with each event read. If reading one fails, the reader gets the events before it, then the error, and the
  * stream is closed.
  */
 export function readingBatches(

@@ -23,7 +23,7 @@ export interface CallOptions extends Outgoing {
 
 /** Options of a subscription. */
 export interface SubscribeOptions extends CallOptions {
-  /** Continue after the event of this number (`EventStream.seq`). It has an effect only where the agent's card promises it. */
+  /** Continue after the event of this number (`EventStream.seq`). It has an effect only if the agent's card promises it. */
   readonly after?: number;
 }
 

@@ -22,7 +22,7 @@ import { Backoff, Calls, isTransient, neverProcessed, refusesFinished, type Resi
  * Wraps a service so that it survives network failures. Calls that are safe to repeat are repeated. A stream that breaks
  * is reconnected, and its reader gets every event once and in order.
  *
- * Where the server can replay, the new connection continues after the last event. Elsewhere it begins with the current
+ * If the server can replay, the new connection continues after the last event. Elsewhere it begins with the current
  * task: a `task` event, which replaces what the reader had. A task that ended in the meantime is one `task` event.
  */
 export function resilient(next: AgentService, options: ResilientOptions): AgentService {
@@ -79,7 +79,7 @@ class ResilientStream<Name extends StreamName> {
   readonly #context: CallContext;
   #taskId: string | undefined;
   #state: TaskState | undefined;
-  /** Number of the last event, where the server can replay. */
+  /** Number of the last event, if the server can replay. */
   #cursor: number | undefined;
   /** Connections in a row that brought no new event. */
   readonly #backoff: Backoff;
@@ -195,7 +195,7 @@ class ResilientStream<Name extends StreamName> {
     );
   }
 
-  /** The last batch where the task is finished; `undefined` where a new connection may help. Throws the error where none can. */
+  /** The last batch where the task is finished; `undefined` if a new connection may help. Throws the error where none can. */
   async #lastBatch(error: unknown): Promise<Batch | undefined> {
     // A stream may be reconnected after a timeout too: it is one of the connection here, not of the whole call.
     if (!isTransient(error) && !hasCode(error, "Timeout")) return this.#insteadOf(error);

@@ -69,7 +69,7 @@ export class EventStream<E extends AnyExtension = never>
   }
 
   /**
-   * Number of the latest event in the log of its task; `undefined` where the agent's card does not promise such numbers.
+   * Number of the latest event in the log of its task; `undefined` if the agent's card does not promise such numbers.
    * Pass it to `subscribeToTask()` as `after` to continue later.
    */
   get seq(): number | undefined {
@@ -91,7 +91,7 @@ export class EventStream<E extends AnyExtension = never>
    * a status that ends or interrupts the task, such as a question. Progress, data and files are left out.
    *
    * An agent may replace an artifact, for example when it was killed and its model answers again. What repeats the text before is not
-   * yielded again. Where the new text differs, a piece with `reset` has the whole text of the artifact so far.
+   * yielded again. If the new text differs, a piece with `reset` has the whole text of the artifact so far.
    *
    * Clients of `connectJsonRpc` throw here: call `readText(stream)`.
    *
@@ -237,7 +237,7 @@ export class TaskView {
 /**
  * Reads a stream to its end and returns the task, or the message of an agent that made no task.
  *
- * @throws A2AError `InvalidResponse` where the stream has no event, and whatever the stream throws.
+ * @throws A2AError `InvalidResponse` if the stream has no event, and whatever the stream throws.
  *
  * @example
  * ```ts

@@ -11,7 +11,7 @@ import { callerToken, type Principal } from "../protocol/index.ts";
  * Tokens for a program that acts for itself: OAuth 2.0 client credentials (RFC 6749 §4.4). The client authenticates by its secret, by
  * a signature of its key (`private_key_jwt`), or by its certificate.
  *
- * @throws A2AError `InvalidParams` where the client has none of them.
+ * @throws A2AError `InvalidParams` if the client has none of them.
  *
  * @example
  * ```ts

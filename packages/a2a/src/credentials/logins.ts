@@ -135,7 +135,7 @@ async function pageOf(call: GrantCall, asked: Readonly<Record<string, string>>):
   return page;
 }
 
-/** Where a card names endpoints and no issuer, there is nothing to compare the `iss` of an answer with (RFC 9207 §2.4). */
+/** If a card names endpoints and no issuer, there is nothing to compare the `iss` of an answer with (RFC 9207 §2.4). */
 function withoutUnknownIssuer({ server }: GrantCall, back: URL): URL {
   if (server.identified) return back;
   const url = new URL(back);

@@ -27,7 +27,7 @@ export interface SchemeRequest {
   readonly scheme: SecurityScheme;
   /** The scopes that the card's requirement names, with those that the server asked for since (RFC 6750 §3.1). */
   readonly scopes: readonly string[];
-  /** The card. Where a server gives its card to known callers alone, an empty one for the request for the card. */
+  /** The card. If a server gives its card to known callers alone, an empty one for the request for the card. */
   readonly card: AgentCard;
   /** URL of the agent: the resource that tokens are for (RFC 8707). */
   readonly resource: string;

@@ -51,7 +51,7 @@ export async function authenticationOf({ oauth, options, server }: GrantCall): P
     const { alg = "ES256", kid } = clientKey;
     const key = await importJWK(clientKey, typeof alg === "string" ? alg : undefined);
     if (!("type" in key)) throw new A2AError("InvalidParams", "clientKey is not a private key");
-    // The audience is the issuer (RFC 7523 §3). Where a card names the endpoint alone, it is the endpoint.
+    // The audience is the issuer (RFC 7523 §3). If a card names the endpoint alone, it is the endpoint.
     const audience = server.identified ? server.metadata.issuer : server.metadata.token_endpoint;
     return oauth.PrivateKeyJwt(typeof kid === "string" ? { key, kid } : key, {
       [oauth.modifyAssertion]: (_header, payload) => void (payload["aud"] = audience as string),
@@ -102,7 +102,7 @@ function throughGuard(fetch: GuardedFetch) {
 }
 
 /**
- * Sends a request for tokens and reads the answer. Where the server wants a nonce in the proof, the request is sent again with it
+ * Sends a request for tokens and reads the answer. If the server wants a nonce in the proof, the request is sent again with it
  * (RFC 9449 §8).
  */
 export async function requestTokens(
@@ -239,7 +239,7 @@ export function userScopes({ scopes_supported: known }: ServerMetadata): readonl
 const longestName = 200;
 
 /**
- * The user of an ID token; `undefined` where it is not for this client, or its issuer is not known. The token endpoint itself has sent it,
+ * The user of an ID token; `undefined` if it is not for this client, or its issuer is not known. The token endpoint itself has sent it,
  * over TLS or from this machine, which takes the place of its signature (OpenID Connect Core §3.1.3.7, 6).
  */
 export async function userOf(idToken: unknown, call: GrantCall): Promise<LoggedInUser | undefined> {

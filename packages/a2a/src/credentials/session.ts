@@ -100,7 +100,7 @@ export class CredentialSession implements RequestCredentialing {
     return merged(request, url, all);
   }
 
-  /** The names of the schemes that were chosen; `undefined` where none of those on the card can be satisfied. */
+  /** The names of the schemes that were chosen; `undefined` if none of those on the card can be satisfied. */
   get schemes(): readonly string[] | undefined {
     return this.#chosen?.map(({ name }) => name);
   }
@@ -294,7 +294,7 @@ export interface SignInOptions {
  * @param card - The card of the agent, such as `client.card`.
  * @param url - The URL of the agent, as it is passed to `connect()`.
  * @returns The names of the schemes that are satisfied. Empty: the card asks for none.
- * @throws A2AError `Unauthenticated` where the credentials satisfy nothing that the card asks for, or where the login fails.
+ * @throws A2AError `Unauthenticated` if the credentials satisfy nothing that the card asks for, or if the login fails.
  */
 export async function signIn(
   card: AgentCard,

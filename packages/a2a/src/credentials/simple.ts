@@ -38,7 +38,7 @@ export function apiKeyCredential(key: Secret, options: SimpleOptions = {}): Cred
 /**
  * A user name and a password, as `Authorization: Basic` (RFC 7617), in UTF-8.
  *
- * @throws A2AError `InvalidParams` where the user name has a colon, which cannot be sent.
+ * @throws A2AError `InvalidParams` if the user name has a colon, which cannot be sent.
  *
  * @example
  * ```ts

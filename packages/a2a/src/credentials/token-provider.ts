@@ -311,7 +311,7 @@ function covers({ scopes: has }: StoredTokens, scopes: readonly string[]): boole
   return scopes.every((scope) => has.includes(scope));
 }
 
-/** Tokens for a refresh token (RFC 6749 §6); `undefined` where it is of no use any more. */
+/** Tokens for a refresh token (RFC 6749 §6); `undefined` if it is of no use any more. */
 async function refresh(call: GrantCall, token: string): Promise<TokenEndpointResponse | undefined> {
   const { oauth, server, resource } = call;
   const at = server.refreshUrl ? { ...serverOf(call), token_endpoint: server.refreshUrl } : serverOf(call);

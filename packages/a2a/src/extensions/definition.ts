@@ -171,7 +171,7 @@ class Checker {
     ];
   }
 
-  /** What is wrong with the members of an object, and, where that is checked, which of them are unknown. */
+  /** What is wrong with the members of an object, and, if that is checked, which of them are unknown. */
   #members(value: Json, path: string, table: Members): Problems {
     const names = Object.keys(table);
     const unknown = this.#strict ? Object.keys(value).filter((name) => !names.includes(name)) : [];
@@ -335,7 +335,7 @@ export function checkServed(extensions: readonly AnyExtension[]): void {
 /**
  * The extensions that a card declares.
  *
- * @throws A2AError `InvalidParams` where the card lacks what one of them requires.
+ * @throws A2AError `InvalidParams` if the card lacks what one of them requires.
  */
 export function checkOnCard(
   extensions: readonly AnyExtension[],
@@ -383,7 +383,7 @@ const maxUriBytes = 2048;
 /** An absolute URI (RFC 3986), in a form that fits into a list of URIs in a header: without commas and spaces. */
 const absoluteUri = /^[a-z][a-z\d+.-]*:(?:[\w\-.~:/?#[\]@!$&'()*+;=]|%[\da-f]{2})+$/i;
 
-/** Why a text cannot be the URI of an extension; `undefined` where it can. */
+/** Why a text cannot be the URI of an extension; `undefined` if it can. */
 export function uriProblem(uri: unknown): string | undefined {
   if (typeof uri !== "string" || uri === "") return "must be a URI";
   if (utf8Length(uri) > maxUriBytes) return `must not take more than ${maxUriBytes} bytes`;

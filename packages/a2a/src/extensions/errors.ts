@@ -21,7 +21,7 @@ export interface ExtensionErrorDefinition {
   readonly http?: number;
   /** Its status over gRPC, such as `NOT_FOUND`. Default: that of `code`. */
   readonly grpc?: string;
-  /** A sentence that the client may read, where the one who throws it has no better one. */
+  /** A sentence that the client may read, if the one who throws it has no better one. */
   readonly message: string;
 }
 
@@ -35,7 +35,7 @@ export interface ExtensionError {
   (message?: string, options?: Pick<A2AErrorOptions, "cause" | "fields" | "metadata" | "retryAfter">): A2AError;
   /** What defines it. */
   readonly definition: ExtensionErrorDefinition;
-  /** Whether a thrown value is this error, also where it came over the wire, of any binding and version. */
+  /** Whether a thrown value is this error, even if it came over the wire, of any binding and version. */
   is(thrown: unknown): thrown is A2AError;
 }
 

@@ -37,7 +37,7 @@ class PartFile extends ReadableFile {
   readonly #parts: readonly Part[];
   readonly #options: FilesOptions;
   readonly #signal: (() => AbortSignal) | undefined;
-  /** Absent where the file is in its parts, or elsewhere. */
+  /** Absent if the file is in its parts, or elsewhere. */
   readonly #outside: ReturnType<TurnFiles["open"]>;
 
   constructor(

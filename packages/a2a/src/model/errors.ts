@@ -321,11 +321,11 @@ export class A2AError extends Error {
   override readonly name = "A2AError";
   /** What went wrong. */
   declare readonly code: A2AErrorCode;
-  /** Which fields of the request are wrong. Empty where no single field is. */
+  /** Which fields of the request are wrong. Empty if no single field is. */
   declare readonly fields: readonly FieldViolation[];
   /** Short strings that go with the error. */
   declare readonly metadata: Readonly<Record<string, string>>;
-  /** After how many seconds to try again, where the error says so. */
+  /** After how many seconds to try again, if the error says so. */
   declare readonly retryAfter: number | undefined;
   /** The value of the `WWW-Authenticate` header, if there is one. */
   declare readonly challenge: string | undefined;

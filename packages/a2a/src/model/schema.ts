@@ -319,7 +319,7 @@ export function jsonName(protoName: string): string {
   return protoName.replace(/_([a-z\d])/g, (_, letter: string) => letter.toUpperCase());
 }
 
-/** A copy of the object with JSON names in place of proto names. Where both are there, the value under the JSON name wins. */
+/** A copy of the object with JSON names in place of proto names. If both are there, the value under the JSON name wins. */
 function withJsonNames(value: object, table: ReadonlyMap<string, unknown>): Record<string, unknown> {
   const named = Object.entries(value).sort(([one], [other]) => Number(table.has(one)) - Number(table.has(other)));
   return Object.fromEntries(named.map(([name, member]) => [table.has(jsonName(name)) ? jsonName(name) : name, member]));
@@ -343,7 +343,7 @@ function addMissing(
   }
 }
 
-/** An array. `nonEmpty` is the violation of an empty one, where that is wrong. */
+/** An array. `nonEmpty` is the violation of an empty one, if that is wrong. */
 export function list<T>(items: Schema<T>, nonEmpty?: string): Schema<readonly T[]> {
   return (value, state) => {
     if (!Array.isArray(value)) return fail(state, "must be an array");

@@ -201,11 +201,11 @@ export interface AuthenticationInfo {
 
 /** A webhook that a task's events are posted to (A2A 1.0 §4.3.1). */
 export interface TaskPushNotificationConfig {
-  /** The `tenant` of the interface that is called, where it has one. */
+  /** The `tenant` of the interface that is called, if it has one. */
   readonly tenant?: string;
   /** Identifier of the configuration. Absent in a request: the server makes one. */
   readonly id?: string;
-  /** The task. Absent where the configuration goes with a message: it is then the task of that message. */
+  /** The task. Absent if the configuration goes with a message: it is then the task of that message. */
   readonly taskId?: string;
   /** Address that events are posted to. */
   readonly url: string;
@@ -254,7 +254,7 @@ export interface SendMessageRequest extends TenantRequest {
 
 /** A request that may be for one of several agents at an address. */
 export interface TenantRequest {
-  /** The `tenant` of the interface that is called, where it has one. */
+  /** The `tenant` of the interface that is called, if it has one. */
   readonly tenant?: string;
 }
 

@@ -67,7 +67,7 @@ export class RemoteDocument<T> {
   /**
    * Reads the document again, because the last reading lacks something. `undefined`: the last request was too recent.
    *
-   * @throws A2AError `Unavailable` where it cannot be read.
+   * @throws A2AError `Unavailable` if it cannot be read.
    */
   again(): Promise<T> | undefined {
     return this.#reading ?? (this.wait > 0 ? undefined : this.#read());
@@ -109,7 +109,7 @@ export class RemoteDocument<T> {
   }
 }
 
-/** The JSON at an address. Throws where the answer is not 200. */
+/** The JSON at an address. Throws if the answer is not 200. */
 export async function readJson(fetch: GuardedFetch, url: string): Promise<unknown> {
   const response = await fetch(url, { headers: { accept: "application/json" } });
   if (response.status === 200) return response.json();

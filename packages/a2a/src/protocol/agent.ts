@@ -39,7 +39,7 @@ export interface AgentDescription {
   readonly securityRequirements?: readonly SecurityRequirement[];
 }
 
-/** What an agent may declare (A2A 1.0 §4.4.3). The server declares webhooks, where it delivers them. */
+/** What an agent may declare (A2A 1.0 §4.4.3). The server declares webhooks, if it delivers them. */
 export interface OwnCapabilities extends Omit<AgentCapabilities, "pushNotifications"> {
   /** Set to false where this agent has no webhooks, on a server that delivers them. */
   readonly pushNotifications?: false;

@@ -33,7 +33,7 @@ export interface AuditRecord {
   readonly subject?: string;
   /** The organization of the principal. */
   readonly organization?: string;
-  /** The IP address of the caller, where the host knows it. */
+  /** The IP address of the caller, if the host knows it. */
   readonly address?: string;
   /** The id of the agent. */
   readonly agent?: string;

@@ -89,7 +89,7 @@ export interface OAuthTokens {
   readonly refreshToken?: string;
   /** What was granted. Absent: what was asked for. */
   readonly scope?: string;
-  /** The verified claims of the ID token, where the server sent one (OpenID Connect Core §2). */
+  /** The verified claims of the ID token, if the server sent one (OpenID Connect Core §2). */
   readonly claims?: JsonObject;
 }
 

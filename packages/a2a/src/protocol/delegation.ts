@@ -28,11 +28,11 @@ export interface DelegateCallOptions {
   readonly trace?: string;
   /** URIs of extensions to request, in addition to the client's (A2A 1.0 §4.6). */
   readonly extensions?: readonly string[];
-  /** For a subscription: continue after the event of this number, where the agent's card promises it. */
+  /** For a subscription: continue after the event of this number, if the agent's card promises it. */
   readonly after?: number;
 }
 
-/** Events of a task. `seq`: number of the latest event, where the agent's card promises numbers. */
+/** Events of a task. `seq`: number of the latest event, if the agent's card promises numbers. */
 export interface DelegateEvents extends AsyncIterable<StreamResponse> {
   /** Number of the latest event in the log of its task. */
   readonly seq?: number | undefined;
@@ -129,7 +129,7 @@ export interface DelegateOptions {
 export interface Delegated {
   /** The task of the other agent, without its artifacts and history. `undefined` for a direct reply. */
   readonly task: Task | undefined;
-  /** The direct reply. `undefined` where the agent made a task. */
+  /** The direct reply. `undefined` if the agent made a task. */
   readonly message: Message | undefined;
   /** The artifacts of the task, unchanged; empty for a direct reply. Throws `UnsupportedOperation` if they exceed `resultBytes`. */
   readonly artifacts: readonly Artifact[];
@@ -165,15 +165,15 @@ export interface ClosedDelegation {
   readonly addresses?: readonly string[];
   /** As when it was open. */
   readonly hash: string;
-  /** The result. Absent where it failed. */
+  /** The result. Absent if it failed. */
   readonly result?: {
     /** The direct reply. */
     readonly message?: Message;
     /** The task, without artifacts and history. */
     readonly task?: Task;
-    /** Its artifacts, where they are small. */
+    /** Its artifacts, if they are small. */
     readonly artifacts?: readonly Artifact[];
-    /** Size of its artifacts in bytes of JSON, where they are not here. */
+    /** Size of its artifacts in bytes of JSON, if they are not here. */
     readonly bytes?: number;
   };
   /** Why it failed. */
@@ -195,7 +195,7 @@ export interface Delegations {
   readonly open: ReadonlyMap<string, OpenDelegation>;
   /** Those that are over, by key. */
   readonly closed: ReadonlyMap<string, ClosedDelegation>;
-  /** `seq` of the message that answers the question of a delegation; `undefined` where this turn has none. */
+  /** `seq` of the message that answers the question of a delegation; `undefined` if this turn has none. */
   readonly answer: number | undefined;
   /** A message of the user, by its `seq` in the log of the task. */
   message(seq: number): Promise<Message | undefined>;
@@ -211,7 +211,7 @@ export interface Delegations {
   identified: Promise<unknown>;
   /** Stores an open delegation, and creates the task if necessary. Resolves once it and all earlier events are stored. */
   store(key: string, row: OpenDelegation): Promise<void>;
-  /** Keeps the answer of this turn with the delegation that asked for it, where it is not sent yet. Resolves once it is stored. */
+  /** Keeps the answer of this turn with the delegation that asked for it, if it is not sent yet. Resolves once it is stored. */
   keepAnswer(): Promise<void>;
   /** Closes a delegation. Resolves once it is stored, with all that was yielded before. */
   close(key: string, row: ClosedDelegation): Promise<void>;

@@ -183,7 +183,7 @@ type ValueOf<Field> =
       ? Value
       : never;
 
-/** The values of some fields, each absent where it is missing or does not fit. */
+/** The values of some fields, each absent if it is missing or does not fit. */
 export type ValuesOf<Fields> = { readonly [Name in keyof Fields]?: ValueOf<Fields[Name]> };
 
 /** The values of the data parts of a message or an artifact, in their order. */
@@ -249,6 +249,6 @@ export interface EventReads<Types extends ExtensionTypes> {
   readonly artifactUpdate: ValuesAt<Types, "artifactUpdate">;
   /** Of the data parts of the message or the artifact; of a task: of its artifacts. */
   readonly data: DataOf<Types["data"]>;
-  /** The sub-state, where the state has one. */
+  /** The sub-state, if the state has one. */
   readonly subState: Types["subStates"] | undefined;
 }

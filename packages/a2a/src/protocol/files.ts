@@ -50,9 +50,9 @@ export interface FileContent {
    * own.
    */
   readonly name: string;
-  /** Media type, such as `text/csv`. `undefined` where the sender gave none. */
+  /** Media type, such as `text/csv`. `undefined` if the sender gave none. */
   readonly mediaType: string | undefined;
-  /** Size in bytes. `undefined` where it is not known before the file is read. */
+  /** Size in bytes. `undefined` if it is not known before the file is read. */
   readonly size: number | undefined;
   /** The address of a file that is elsewhere. `undefined`: the bytes are in the message or artifact. */
   readonly url: string | undefined;

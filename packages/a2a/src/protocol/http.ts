@@ -60,7 +60,7 @@ export interface Sink {
   ready(): Promise<void>;
   /** Whether the client is gone. Writes then do nothing. */
   readonly closed: boolean;
-  /** Calls `run` once when the client is gone, or at once where it is gone already. */
+  /** Calls `run` once when the client is gone, or at once if it is gone already. */
   onClose(run: () => void): void;
 }
 
@@ -78,7 +78,7 @@ export interface UniversalResponse {
    * HEAD requests get the headers alone.
    */
   readonly body?: string | Uint8Array | BodyWriter;
-  /** Headers after the body, by their lower-case names. Called when the body is written. Only where the request `takesTrailers`. */
+  /** Headers after the body, by their lower-case names. Called when the body is written. Only if the request `takesTrailers`. */
   readonly trailers?: () => Readonly<Record<string, string>>;
 }
 
@@ -91,7 +91,7 @@ export interface RequestFacts {
   readonly remoteAddress?: string | undefined;
   /** Whether the client's connection is encrypted: with this server, or with a proxy that the host trusts. */
   readonly secure?: boolean | undefined;
-  /** The certificate that the client has shown, where the server asked for one (mutual TLS). */
+  /** The certificate that the client has shown, if the server asked for one (mutual TLS). */
   readonly certificate?: PeerCertificate | undefined;
   /** The user that the host's framework has found, such as `request.user` of Express and Fastify. Its shape is the framework's. */
   readonly user?: unknown;
@@ -104,9 +104,9 @@ export type HostPrincipal = Principal | false | null | undefined | "" | 0;
 
 /** A client's certificate of TLS (RFC 5280). */
 export interface PeerCertificate {
-  /** Whether the host has checked it against its authorities. Where this is false, it proves its key and no name. */
+  /** Whether the host has checked it against its authorities. If this is false, it proves its key and no name. */
   readonly authorized: boolean;
-  /** The certificate itself, in DER. Absent where a proxy told the rest and not the certificate. */
+  /** The certificate itself, in DER. Absent if a proxy told the rest and not the certificate. */
   readonly der?: Uint8Array;
   /** SHA-256 of the DER, as lower-case hexadecimal digits. */
   readonly fingerprint: string;
@@ -199,7 +199,7 @@ export class BodyBytes {
     return this.#place.hold(held, Math.max(held, this.#announced ?? (this.#size > smallBody ? this.#limit : 0)));
   }
 
-  /** Returns the memory that is held now, where that has changed. */
+  /** Returns the memory that is held now, if that has changed. */
   #keep(piece: Uint8Array): number | undefined {
     if (this.#size === piece.length && piece.buffer.byteLength <= 4 * piece.length) {
       this.#only = piece;
@@ -249,7 +249,7 @@ export class GrowingBytes {
   #bytes: Uint8Array = none;
   #length = 0;
 
-  /** `most`: how many bytes are expected. The buffer grows larger only where more of them come. */
+  /** `most`: how many bytes are expected. The buffer grows larger only if more of them come. */
   constructor(most: number) {
     this.#most = most;
   }

@@ -25,7 +25,7 @@ export type ObservedAgent = Pick<AgentCard, "name" | "description" | "version">;
 export interface ObservedAnswer {
   /** How many events of a stream. 1 for a response. */
   readonly events: number;
-  /** The task that it is about. Absent where it says none, and for chunks of artifacts. */
+  /** The task that it is about. Absent if it says none, and for chunks of artifacts. */
   readonly taskId?: string;
   /** Its conversation. */
   readonly contextId?: string;

@@ -164,9 +164,9 @@ export interface ObservedCall extends CallFacts {
   readonly version: string;
   /** W3C `traceparent` of the caller. */
   readonly trace: string | undefined;
-  /** The agent, as its card says. Absent where the service has no card. */
+  /** The agent, as its card says. Absent if the service has no card. */
   readonly card?: ObservedAgent | undefined;
-  /** IP address of the caller, where the host knows it. */
+  /** IP address of the caller, if the host knows it. */
   readonly address?: string | undefined;
   /** Reads a header of the request. Absent for callers in the process. */
   readonly headers?: HeaderReader | undefined;
@@ -220,7 +220,7 @@ export interface ObservedRequest extends CallFacts {
   readonly version: string;
   /** W3C `traceparent` that goes with it. */
   readonly trace: string | undefined;
-  /** The agent, as its card says. Absent where the client has none. */
+  /** The agent, as its card says. Absent if the client has none. */
   readonly card?: ObservedAgent | undefined;
   /** The address of the chosen interface. */
   readonly url?: string | undefined;

@@ -20,7 +20,7 @@ import { finishing, type CallContext, type HeaderReader, type Principal, type St
 /**
  * The same observer, with its errors logged, also those of promises that it returns. Absent members stay absent.
  *
- * @throws A2AError `InvalidParams` where it is not an object.
+ * @throws A2AError `InvalidParams` if it is not an object.
  */
 export function safeObserver(observer: Observer, logger: Logger): Observer {
   if (typeof observer !== "object")

@@ -152,7 +152,7 @@ export const operations: Readonly<Record<CoreName, OperationInfo>> = {
   GetExtendedAgentCard: safe,
 };
 
-/** The state in an event; `undefined` where the event has none. */
+/** The state in an event; `undefined` if the event has none. */
 export function stateOf(event: StreamResponse): TaskState | undefined {
   return event.statusUpdate?.status.state ?? event.task?.status.state;
 }

@@ -31,7 +31,7 @@ export class Payload<T> {
     return JSON.stringify(this.#value);
   }
 
-  /** The JSON text in pieces, where it is large and came in pieces: a writer need not join them. */
+  /** The JSON text in pieces, if it is large and came in pieces: a writer need not join them. */
   get pieces(): readonly string[] | undefined {
     return undefined;
   }
@@ -71,7 +71,7 @@ export class TextPayload<T> extends Payload<T> {
     return typeof text === "string" ? text : text.join("");
   }
 
-  /** The pieces; `undefined` where the payload was made of one text. */
+  /** The pieces; `undefined` if the payload was made of one text. */
   override get pieces(): readonly string[] | undefined {
     return typeof this.#text === "string" ? undefined : this.#text;
   }
@@ -115,7 +115,7 @@ export interface CallContext {
   readonly version: string;
   /** URIs of the extensions that the caller asked for (A2A 1.0 §4.6). */
   readonly extensions: readonly string[];
-  /** Aborted when the caller is gone. It is made when it is first read, so read it only where something waits. */
+  /** Aborted when the caller is gone. It is made when it is first read, so read it only if something waits. */
   readonly signal?: AbortSignal | undefined;
   /** For subscriptions: the caller has every event up to this `seq` (the `Last-Event-ID` header). */
   readonly after?: number | undefined;
@@ -128,7 +128,7 @@ export interface CallContext {
   readonly trace?: string | undefined;
   /** At a server: reads a header of the request. */
   readonly headers?: HeaderReader;
-  /** At a server: IP address of the caller, where the host knows it. */
+  /** At a server: IP address of the caller, if the host knows it. */
   readonly address?: string | undefined;
   /** At a server: the authorizer hides the task and the context, which are answered as if they did not exist. Interceptors must keep it. */
   readonly hidden?: true;
@@ -140,7 +140,7 @@ export interface CallContext {
   readonly outgoing?: Outgoing;
 }
 
-/** How one request of a client is sent. Where a limit is absent, that of the client applies. */
+/** How one request of a client is sent. If a limit is absent, that of the client applies. */
 export interface Outgoing {
   /** For a method of an extension: where it is on the wire. The client of an extension sets it. */
   readonly method?: MethodRoute;
@@ -178,7 +178,7 @@ export interface InlineFiles {
   pieces(text: string): AsyncIterable<string> | undefined;
 }
 
-/** Returns a header of a request by its lower-case name; `undefined` where it is absent. */
+/** Returns a header of a request by its lower-case name; `undefined` if it is absent. */
 export type HeaderReader = (name: string) => string | undefined;
 
 /** The answer of an operation with one response. It is plain data, so an interceptor can spread it. */
@@ -270,7 +270,7 @@ export const resumeExtension = "urn:parley:extension:stream-resume:v1";
 export const idempotentSendExtension = "urn:parley:extension:idempotent-send:v1";
 
 /**
- * URI of the extension for files in answers: requests with it get large files as bytes, not as links, where the binding can stream them
+ * URI of the extension for files in answers: requests with it get large files as bytes, not as links, if the binding can stream them
  * (JSON-RPC and REST).
  */
 export const inlineFilesExtension = "urn:parley:extension:inline-files:v1";

@@ -164,7 +164,7 @@ export interface TurnMemory {
   readonly had: Set<string>;
   /** Whether the turn has released the process, or is about to: what its function does from now on is not stored. */
   readonly leaving: boolean;
-  /** The result of a step as JSON text, empty where it has none; `undefined`: it has not been done. */
+  /** The result of a step as JSON text, empty if it has none; `undefined`: it has not been done. */
   find(scope: "turn" | "task", name: string): string | undefined;
   /** How many bytes the result of a step may take. */
   room(name: string): number;

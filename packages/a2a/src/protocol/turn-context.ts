@@ -19,7 +19,7 @@ export interface TurnFacts {
   readonly taskId: string;
   /** Identifier of the conversation. */
   readonly contextId: string;
-  /** The task at the start of this turn. `undefined` where this message begins it. */
+  /** The task at the start of this turn. `undefined` if this message begins it. */
   readonly task: Task | undefined;
   /** Which turn of its task this is, from 1. */
   readonly number: number;
@@ -179,6 +179,6 @@ export interface HistoryEntry {
   readonly description?: string;
   /** `metadata` of the message or the artifact. */
   readonly metadata?: JsonObject;
-  /** Set where the limits have cut off the beginning of this artifact. */
+  /** Set if the limits have cut off the beginning of this artifact. */
   readonly cut?: true;
 }

@@ -110,7 +110,7 @@ export class DelegationFailed extends A2AError {
    * - `loop`: the message has come through too many agents.
    */
   readonly kind: "failed" | "rejected" | "canceled" | "refused" | "uncertain" | "loop";
-  /** The task of the other agent, where it made one. */
+  /** The task of the other agent, if it made one. */
   readonly task: Task | undefined;
   /**
    * Whether the other agent certainly did no work: unreachable, an error before any work, or rejected at once. Asking another agent is then

@@ -30,7 +30,7 @@ import type { Given, Storable, TurnStorage, TurnFacts } from "./turn-context.ts"
 
 /** One call of an executor: a message, and what is needed to answer it. `Turn` adds the builders of events. */
 export interface TurnBase extends TurnFacts, TurnStorage {
-  /** What `Turn.ext()` gives, by the URI of the extension. `undefined` where it is not active. */
+  /** What `Turn.ext()` gives, by the URI of the extension. `undefined` if it is not active. */
   extension(uri: string): unknown;
   /** What an extension keeps with the task, by its URI: `ExtensionTurn.rows`. */
   extensionRows(uri: string): TurnRows;

@@ -65,7 +65,7 @@ export interface TrustToken {
 export interface WebhookReceiverOptions {
   /** The address that senders call, as they see it. Requests to other paths are not answered. */
   readonly url: string;
-  /** The path that the host sees, where a proxy or a framework changes it. Default: the path of `url`. */
+  /** The path that the host sees, if a proxy or a framework changes it. Default: the path of `url`. */
   readonly path?: string;
   /** Who is trusted. Each delivery needs one of these. `config()` asks the sender for the first. */
   readonly accept: WebhookTrust | readonly WebhookTrust[];
@@ -111,7 +111,7 @@ export interface WebhookDelivery {
   readonly taskId: string;
   /** What proved the sender. */
   readonly trust: WebhookTrust;
-  /** Its number among the deliveries of its config, from 1. Only where a signature protects it. */
+  /** Its number among the deliveries of its config, from 1. Only if a signature protects it. */
   readonly sequence?: number;
   /** The generation of the task at the event, as the sender says. */
   readonly generation?: number;
@@ -123,7 +123,7 @@ export interface WebhookDelivery {
    */
   readonly extensions?: readonly string[];
   /**
-   * Set where events before this one did not come: how many. With a client the event is then the task as it is now, which may hold
+   * Set if events before this one did not come: how many. With a client the event is then the task as it is now, which may hold
    * what the next deliveries say. A memory that was emptied counts from 0.
    */
   readonly missed?: number;
@@ -241,7 +241,7 @@ export interface HandledDelivery {
   readonly sender: string;
   /** The id of the delivery, as its sender chose it. */
   readonly id: string;
-  /** The config, where the sender numbers its deliveries: the part of the id before the number. */
+  /** The config, if the sender numbers its deliveries: the part of the id before the number. */
   readonly stream?: string;
   /** The number of the delivery in `stream`. */
   readonly sequence?: number;

@@ -36,7 +36,7 @@ export function readEvent(value: unknown, { streamResponse, kind }: BodyForms): 
 /**
  * The task of an event.
  *
- * @throws A2AError `InvalidParams` where a message names none: it belongs to no webhook.
+ * @throws A2AError `InvalidParams` if a message names none: it belongs to no webhook.
  */
 export function taskOf({ task, message, statusUpdate, artifactUpdate }: StreamResponse): string {
   const id = task?.id ?? (statusUpdate ?? artifactUpdate ?? message)?.taskId ?? "";

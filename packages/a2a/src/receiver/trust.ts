@@ -31,9 +31,9 @@ export interface Proof {
   readonly sender: string;
   /** Its id. Absent: the sender gives none. */
   readonly id?: string;
-  /** The config and the number, where a signature protects them. */
+  /** The config and the number, if a signature protects them. */
   readonly place?: { readonly stream: string; readonly sequence: number };
-  /** The task that the signature is for, where it names one. */
+  /** The task that the signature is for, if it names one. */
   readonly taskId?: string;
 }
 
@@ -55,7 +55,7 @@ interface TrustHost {
 /**
  * Checks deliveries by `accept`. The first that holds counts.
  *
- * @throws A2AError `InvalidParams` where a member of `accept` is not valid.
+ * @throws A2AError `InvalidParams` if a member of `accept` is not valid.
  */
 export function trusting(accept: readonly WebhookTrust[], host: TrustHost): (webhook: Delivered) => Promise<Proof> {
   if (accept.length === 0) throw wrongOption("accept", "must name who is trusted");
@@ -217,7 +217,7 @@ class RemoteKeySet {
    * Checks with the keys that are known, and where that fails, once more with those of a new reading. What is thrown is thrown on
    * where it is certain that the server has no such key.
    *
-   * @throws A2AError `Unavailable` where the keys cannot be read now, and what `check` throws.
+   * @throws A2AError `Unavailable` if the keys cannot be read now, and what `check` throws.
    */
   async verify<T>(check: (keys: ReadKeySet) => Promise<T>): Promise<T> {
     const known = this.#document.fresh;

@@ -151,7 +151,7 @@ export async function waitByWebhook(
     stopPolling();
     signal?.removeEventListener("abort", abort);
     subscription.close();
-    // Where that fails, the next delivery gets a 410, which removes it too.
+    // If that fails, the next delivery gets a 410, which removes it too.
     if (id !== undefined) client.deleteTaskPushNotificationConfig({ taskId, id }).catch(() => undefined);
   }
 }

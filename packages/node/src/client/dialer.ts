@@ -132,7 +132,7 @@ const reason = /^[\t\x20-\x7e\x80-\xff]*$/;
 /** Bytes that wait for their reader before reading stops. Node's default is 16,384 pieces of any size. */
 const waiting = new ByteLengthQueuingStrategy({ highWaterMark: 64 * 1024 });
 
-/** The answer as a `Response`. Throws where that is not possible. */
+/** The answer as a `Response`. Throws if that is not possible. */
 function toResponse(incoming: IncomingMessage, method: string): Response {
   const { statusCode: status = 0, statusMessage = "", rawHeaders } = incoming;
   if (status < 200 || status > 599) throw new Error(`The server answered with the invalid status ${status}`);

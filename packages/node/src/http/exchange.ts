@@ -22,7 +22,7 @@ export interface Exchange extends UniversalRequest {
   readonly facts: ConnectionFacts;
   /** The headers of the request as they came, each with its name. */
   fields(): Iterable<readonly [name: string, value: string]>;
-  /** Set where a parser of a framework has read the body. */
+  /** Set if a parser of a framework has read the body. */
   rewritten?: boolean;
   /**
    * Sends a whole answer.
@@ -33,7 +33,7 @@ export interface Exchange extends UniversalRequest {
   send(head: Head, body: WholeBody, last: boolean, stallTimeout: number): void;
   /** Begins a streamed answer, and returns the sink for its body. `last` and `stallTimeout` are the same as for `send`. */
   open(head: Head, last: boolean, stallTimeout: number): Sink;
-  /** Sends the head of a streamed answer, where it waits for the first bytes of the body. */
+  /** Sends the head of a streamed answer, if it waits for the first bytes of the body. */
   flush(): void;
   /** Ends a streamed answer. */
   end(): void;

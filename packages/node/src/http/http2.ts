@@ -38,7 +38,7 @@ export class Http2Exchange implements Exchange {
   #reading = false;
 
   /**
-   * @param url - The original URL, where a framework has removed a prefix.
+   * @param url - The original URL, if a framework has removed a prefix.
    * @param timeout - Longest time to receive the request, in milliseconds.
    */
   constructor(

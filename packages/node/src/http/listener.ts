@@ -53,7 +53,7 @@ export type NodeListener<Incoming extends NodeRequest = NodeRequest> = (
 ) => void;
 
 /**
- * A listener for servers of Node that answers every request through `handle`. Never throws. Where `trustProxy` is not valid, the
+ * A listener for servers of Node that answers every request through `handle`. Never throws. If `trustProxy` is not valid, the
  * log says so at once, and every request is an error.
  */
 export function nodeListener<Incoming extends NodeRequest = NodeRequest>(
@@ -77,7 +77,7 @@ function proxiesOf({ trustProxy, logger = silentLogger }: HttpOptions): Promise<
   return proxies;
 }
 
-/** The exchange for a request and a response of Node. `url`: the original URL, where a framework has removed a prefix. */
+/** The exchange for a request and a response of Node. `url`: the original URL, if a framework has removed a prefix. */
 export function exchangeOf(
   incoming: IncomingMessage | Http2ServerRequest,
   response: ServerResponse | Http2ServerResponse,
@@ -210,7 +210,7 @@ const internalErrorBody = '{"error":{"code":500,"status":"INTERNAL","message":"I
 /** The members of a handler that a mount needs. */
 export type MountedHandler = Pick<Handler, "handle" | "answers">;
 
-/** The same exchange. Where a parser of the framework has read the body, its text is made from `body`, the parser's result. */
+/** The same exchange. If a parser of the framework has read the body, its text is made from `body`, the parser's result. */
 export function withParsedBody(exchange: Exchange, incoming: Readable, body: unknown): Exchange {
   if (!incoming.readableDidRead) return exchange;
   exchange.rewritten = typeof body !== "string" && !Buffer.isBuffer(body);

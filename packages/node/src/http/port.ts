@@ -240,7 +240,7 @@ export class Port {
 }
 
 /**
- * Bytes that were put back are parsed before the socket emits `resume`. Where a body was paused by then, Node's server would take
+ * Bytes that were put back are parsed before the socket emits `resume`. If a body was paused by then, Node's server would take
  * that event as permission to read on, and would read the whole body into memory.
  */
 function stayPaused(this: Socket): void {

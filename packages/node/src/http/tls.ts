@@ -35,7 +35,7 @@ export interface TransportSecurity {
 }
 
 /**
- * The transport security of a server that listens on `address`. Rejects where an option is not valid, or a certificate cannot be
+ * The transport security of a server that listens on `address`. Rejects if an option is not valid, or a certificate cannot be
  * read.
  */
 export async function transportSecurity(
@@ -151,7 +151,7 @@ export interface LoadedTls {
 const old: ReadonlySet<unknown> = new Set(["TLSv1", "TLSv1.1"]);
 
 /**
- * Reads the certificates of a server. Rejects where a file cannot be read or used, and where a version before TLS 1.2 is allowed.
+ * Reads the certificates of a server. Rejects if a file cannot be read or used, and where a version before TLS 1.2 is allowed.
  *
  * @param asksClients - Whether clients are asked for certificates. They may have none: authenticators decide.
  */
@@ -221,7 +221,7 @@ function isFiles(tls: TlsOptions | TlsFiles): tls is TlsFiles {
 
 const isCertificate = /^-----BEGIN (?:X509 |TRUSTED )?CERTIFICATE-----/;
 
-/** Throws where the files cannot be used together, as while they are being replaced. */
+/** Throws if the files cannot be used together, as while they are being replaced. */
 function check(options: TlsOptions, caFile: string | undefined): void {
   createSecureContext(options);
   if (caFile === undefined) return;
@@ -240,7 +240,7 @@ async function contents(files: Files): Promise<Record<string, Buffer>> {
   return Object.fromEntries(await Promise.all(read));
 }
 
-/** Changes whenever one of the files does, also where a link leads to another file. */
+/** Changes whenever one of the files does, even if a link leads to another file. */
 async function stateOf(files: Files): Promise<string> {
   const states = Object.values(files).map(async (path) => {
     try {

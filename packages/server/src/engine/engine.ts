@@ -140,7 +140,7 @@ function createOutbox(make: EngineOptions["outbox"], { settings, agents, storage
     holders: {
       own: () => lease.holder,
       isLost: (holder) => liveness.leaseWatch.isLost(holder),
-      // Where processes are counted, one that stands still for longer than this counts as gone a little later.
+      // If processes are counted, one that stands still for longer than this counts as gone a little later.
       fresh: store.nodes === undefined ? Infinity : lease.ttl / 4,
     },
     async extensionsOf(agent, registered) {
@@ -350,7 +350,7 @@ class AgentEngine implements Engine {
     const queued = await first(queueFeature);
     const dues = [webhook, wait].flatMap((row) => row?.due ?? []);
     if (queued !== undefined && supervisor.runs.room > 0) dues.push(clock.now());
-    // Where processes are counted, a lease lasts as long as its process, which may be gone by then.
+    // If processes are counted, a lease lasts as long as its process, which may be gone by then.
     const latest = store.nodes === undefined ? Infinity : clock.now() + lease.ttl;
     if (run !== undefined) dues.push(Math.min(latest, run.leaseUntil ?? clock.now()));
     return dues.length === 0 ? undefined : Math.min(...dues);

@@ -137,7 +137,7 @@ async function postedJson(
   return json(200, { status: "received" });
 }
 
-/** Empty where the body is no JSON object. */
+/** Empty if the body is no JSON object. */
 function readJson(body: string): Partial<Readonly<Record<"credential" | "denied", JsonValue>>> {
   try {
     const value = valueJson.read(body);

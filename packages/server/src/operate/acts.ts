@@ -34,7 +34,7 @@ export interface ActDeps extends ReadDeps {
 /** The row of a failed task that names the task by which it was continued. */
 const continuedFeature = "continued";
 
-/** How often an act without `seq` is tried, where the task changes meanwhile. */
+/** How often an act without `seq` is tried, if the task changes meanwhile. */
 const maxTries = 5;
 
 interface Refused {
@@ -268,7 +268,7 @@ export class Acts {
     return undefined;
   }
 
-  /** Changes a task that is as it was read. Where it changes meanwhile, and its `seq` does not matter, it is read again. */
+  /** Changes a task that is as it was read. If it changes meanwhile, and its `seq` does not matter, it is read again. */
   async #act(
     about: ActAbout,
     target: TaskTarget,

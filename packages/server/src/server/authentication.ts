@@ -172,7 +172,7 @@ function metadataUrlAt(resource: string, { publicUrl, basePath }: HostPlace): st
   return publicUrl + metadataUrlOf(origin + resource.slice(publicUrl.length)).slice(origin.length);
 }
 
-/** The metadata of each agent, and of the server. They repeat what the cards say only where these are public. */
+/** The metadata of each agent, and of the server. They repeat what the cards say only if these are public. */
 function documentsOf(
   { resource }: Authenticator,
   host: HostPlace,

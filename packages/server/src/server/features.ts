@@ -54,7 +54,7 @@ const longestTimeout = 20 * second;
 /** A config is a row of its task, and extensions need rows too (`featureBounds.rows`). */
 const maxConfigs = 200;
 
-/** The settings of webhooks; `undefined` where they are off. `publicUrl`: that of the server, without a slash at its end. */
+/** The settings of webhooks; `undefined` if they are off. `publicUrl`: that of the server, without a slash at its end. */
 export function pushSettingsOf(
   option: boolean | PushOptions | undefined,
   publicUrl: string,
@@ -203,7 +203,7 @@ interface InTaskHost {
   /** The public URL, without a slash at its end. */
   readonly publicUrl: string;
   readonly logger: Logger;
-  /** The keys of webhooks, where they are on. */
+  /** The keys of webhooks, if they are on. */
   readonly pushKeys: readonly [Bytes, ...Bytes[]] | undefined;
   readonly authenticator: Authenticator | undefined;
   authenticate(request: UniversalRequest): Principal | Promise<Principal>;
@@ -264,7 +264,7 @@ type BlobHost = Pick<InTaskHost, "publicUrl" | "pushKeys">;
 /**
  * Keeps large files outside of the store. `undefined`: disabled.
  *
- * @throws A2AError `InvalidParams` where an option is wrong.
+ * @throws A2AError `InvalidParams` if an option is wrong.
  */
 export function blobsOf(
   options: BlobOptions | undefined,

@@ -9,10 +9,10 @@ import { endsWithin } from "@parley/a2a/internal/base/async";
 
 /** Where probes ask whether a server works. */
 export interface HealthOptions {
-  /** Path of the probe of liveness: the process answers. Where it does not, restart it. `false`: none. Default `/healthz`. */
+  /** Path of the probe of liveness: the process answers. If it does not, restart it. `false`: none. Default `/healthz`. */
   readonly live?: string | false;
   /**
-   * Path of the probe of readiness: the store can be read and written, and the server does not close. Where it fails (503), send requests to
+   * Path of the probe of readiness: the store can be read and written, and the server does not close. If it fails (503), send requests to
    * another process. `false`: none. Default `/readyz`.
    */
   readonly ready?: string | false;
@@ -24,7 +24,7 @@ type StoreHearing = NonNullable<StoreCondition["changes"]>;
 /** Whether a server can take requests, as probes are told. */
 export type Readiness = "ready" | "closing" | "unavailable";
 
-/** What a probe of readiness is told. `changes`: how the server hears of what others append, where it is ready. */
+/** What a probe of readiness is told. `changes`: how the server hears of what others append, if it is ready. */
 interface ReadinessReport {
   readonly status: Readiness;
   readonly changes?: StoreHearing;

@@ -33,7 +33,7 @@ interface OperatorsInit {
 /**
  * The endpoints of the API. None where the option is off.
  *
- * @throws A2AError `InvalidParams` where the option is wrong, and where anyone could reach the API.
+ * @throws A2AError `InvalidParams` if the option is wrong, or if anyone could reach the API.
  */
 export function operatorEndpoints(init: OperatorsInit): readonly PublicEndpoint[] {
   const { settings, options } = init;

@@ -27,7 +27,7 @@ export interface ServedAgent {
   readonly id: string;
   /** URL of its base. Unless `AgentMount.interfaces` says otherwise, JSON-RPC is posted here, and the paths of REST begin here. */
   readonly url: string;
-  /** Its tenant, where agents have the same path. */
+  /** Its tenant, if agents have the same path. */
   readonly tenant?: string;
   /** URL of its card. */
   readonly cardUrl: string;
@@ -149,7 +149,7 @@ export interface RouteMount {
    */
   readonly access?: "anyone" | "authenticated";
   /**
-   * Answers a request. Its URL has the origin of `publicUrl`. `undefined` is 404. Where it throws, the answer is 500 and the log has the cause.
+   * Answers a request. Its URL has the origin of `publicUrl`. `undefined` is 404. If it throws, the answer is 500 and the log has the cause.
    */
   readonly answer: (request: Request, context: RouteContext) => Response | undefined | Promise<Response | undefined>;
   /**
@@ -197,7 +197,7 @@ export interface HostOptions<Version extends string = string> extends Pick<
    * request, because anyone can write its headers. The path of this URL is before every path that the handler answers.
    */
   readonly publicUrl: string;
-  /** The path before every path that the handler answers, where a proxy removes or adds a path. Default: that of `publicUrl`. */
+  /** The path before every path that the handler answers, if a proxy removes or adds a path. Default: that of `publicUrl`. */
   readonly basePath?: string;
   /** The bindings, in the order of the cards. Default: `[jsonRpcBinding(), restBinding()]`. */
   readonly bindings?: readonly ServerBinding[];

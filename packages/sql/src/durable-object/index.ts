@@ -53,7 +53,7 @@ const bounds = { text: 32 << 20, compaction: 1 << 20, join: 1 << 20 };
  * A durable store in the SQLite of a Durable Object of Cloudflare. Make one for each object, in the constructor of its class.
  *
  * @param storage - `ctx.storage` of a class in `new_sqlite_classes`.
- * @throws A2AError `Unavailable` where the object has other data, or data of a newer release.
+ * @throws A2AError `Unavailable` if the object has other data, or data of a newer release.
  *
  * @example
  * ```ts

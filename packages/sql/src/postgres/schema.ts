@@ -48,7 +48,7 @@ export class Schema {
   }
 }
 
-/** A row with its columns, where a statement returns at most one. */
+/** A row with its columns, if a statement returns at most one. */
 export async function one(rows: Promise<readonly Row[]>): Promise<Row | undefined> {
   return (await rows)[0];
 }

@@ -92,7 +92,7 @@ export class TaskWriter {
     }
   }
 
-  /** Resolves to `false` where another transaction has created one of the tasks meanwhile. */
+  /** Resolves to `false` if another transaction has created one of the tasks meanwhile. */
   async write(sql: Sql): Promise<boolean> {
     const [made] = await together([
       write(sql, insertTasks, this.#new, insertColumns.length),

@@ -21,7 +21,7 @@ import {
   type Given,
 } from "./given.ts";
 
-/** What operators read of all tasks, what they order, and the audit of their acts, where a store has it. */
+/** What operators read of all tasks, what they order, and the audit of their acts, if a store has it. */
 
 /** A case for stores with `operators`. The others have nothing to prove. */
 function operating(body: (given: Given & { readonly operators: StoreOperators }) => Promise<void>): Case {

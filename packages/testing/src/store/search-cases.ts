@@ -20,7 +20,7 @@ import {
   type Given,
 } from "./given.ts";
 
-/** Full text search, where a store has it. */
+/** Full text search, if a store has it. */
 
 /** A case for stores with full text search. The others have nothing to prove. */
 export function searching(body: (given: Given & { readonly search: TaskSearch }) => Promise<void>, isOn = true): Case {

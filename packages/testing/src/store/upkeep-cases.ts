@@ -18,7 +18,7 @@ import {
   type Given,
 } from "./given.ts";
 
-/** Retention by agent and state, and what operators delete and export, where a store has it. */
+/** Retention by agent and state, and what operators delete and export, if a store has it. */
 
 /** A case for stores with `upkeep`. The others have nothing to prove. */
 function keeping(body: (given: Given & { readonly upkeep: Upkeep }) => Promise<void>): Case {

@@ -35,7 +35,7 @@ export interface IntrospectionOptions extends Omit<TokenOptions, "audience">, In
  * Authenticates callers by tokens of any kind: the authorization server is asked about each new one (RFC 7662). What it says is
  * remembered for 30 s, or as `remember` says.
  *
- * @throws A2AError `InvalidParams` where an option is not valid.
+ * @throws A2AError `InvalidParams` if an option is not valid.
  *
  * @example
  * ```ts

@@ -55,7 +55,7 @@ export function endpointOf(metadata: IssuerMetadata, name: string): string {
 }
 
 interface KeySource {
-  /** The keys now. Throws an `A2AError` `Unavailable` where they cannot be had. */
+  /** The keys now. Throws an `A2AError` `Unavailable` if they cannot be had. */
   current(): Promise<JWTVerifyGetKey>;
   /** Keys that were read later than those, or `undefined`. */
   again(): Promise<JWTVerifyGetKey> | undefined;

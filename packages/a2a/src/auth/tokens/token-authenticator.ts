@@ -147,7 +147,7 @@ interface Caller {
   readonly checkBinding: CheckBinding;
 }
 
-/** The caller of a request. Throws a `WrongToken` where its token is not good here and now. */
+/** The caller of a request. Throws a `WrongToken` if its token is not good here and now. */
 async function callerOf(
   presented: PresentedToken,
   request: UniversalRequest,

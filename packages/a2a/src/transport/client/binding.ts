@@ -12,7 +12,7 @@ export interface ClientBinding {
   readonly versions: readonly string[];
   /** Says why the URL of an interface cannot be used: "is not …". Default: only absolute HTTP URLs are accepted. */
   unusable?(url: string): string | undefined;
-  /** The origin that gets the requests, where the URL of the interface is not an HTTP URL. */
+  /** The origin that gets the requests, if the URL of the interface is not an HTTP URL. */
   origin?(url: string, card: AgentCard): string | undefined;
   /** Makes the service of an interface, which connects with the first call. `version` is one of `versions`; `card` lists the interface. */
   open(target: AgentInterface, version: string, host: ClientHost, card: AgentCard): AgentService;

@@ -25,7 +25,7 @@ export interface ClientRequest {
 export interface ClientResponse {
   /** HTTP status. */
   readonly status: number;
-  /** A header by its lower-case name; `undefined` where it is absent. */
+  /** A header by its lower-case name; `undefined` if it is absent. */
   header(name: string): string | undefined;
   /** Media type in lower case, without parameters, or `""`. */
   readonly mediaType: string;
@@ -65,7 +65,7 @@ export async function requestHeaders(
  * Sends a request and waits for the headers of the response.
  *
  * @throws A2AError `ConnectionFailed`, `Timeout` or `Aborted`. Reading the body throws `ConnectionLost` as well, and
- * `InvalidResponse` where it is too large.
+ * `InvalidResponse` if it is too large.
  */
 export async function sendRequest(
   host: ClientHost,
@@ -121,7 +121,7 @@ class Connection {
     this.#release = onAbort(signal, (error) => this.#abort(error));
   }
 
-  /** Sends the request. Throws `ConnectionFailed` where no response comes. */
+  /** Sends the request. Throws `ConnectionFailed` if no response comes. */
   async open(fetch: ClientHost["fetch"], request: ClientRequest, timeout: number | false): Promise<Response> {
     const { signal } = this.#controller;
     const what = `No answer from ${this.#url}`;
@@ -146,7 +146,7 @@ class Connection {
     }
   }
 
-  /** The body, up to `limit` bytes. Throws `ConnectionLost` where it breaks off. */
+  /** The body, up to `limit` bytes. Throws `ConnectionLost` if it breaks off. */
   async *bytes(
     limit: number,
     idleTimeout: number | false,

@@ -277,7 +277,7 @@ function errorResponse(wire: JsonRpcWire, id: JsonRpcId, error: WireError): Univ
 /** The id of a request, which its answer repeats (JSON-RPC 2.0 §5). */
 export type JsonRpcId = string | number | null;
 
-/** The id for the answer; `null` where the request has no valid one. */
+/** The id for the answer; `null` if the request has no valid one. */
 export function idOf(value: unknown): JsonRpcId {
   const id = isObject(value) ? value["id"] : undefined;
   return typeof id === "string" || Number.isSafeInteger(id) ? (id as JsonRpcId) : null;

@@ -93,7 +93,7 @@ function claim({ path, tenants, methods }: BaseAddress, codecs: readonly RestCod
     owns(at) {
       const below = pathBelow(at, path);
       if (below === undefined) return false;
-      // The protocol reads `/api/tasks` as a path of the tenant `api`. It is one here only where that tenant exists.
+      // The protocol reads `/api/tasks` as a path of the tenant `api`. It is one here only if that tenant exists.
       return tables.some((table) => {
         const match = matchRoute(table, "GET", below);
         return match !== undefined && (match.tenant === undefined || named.has(match.tenant));
@@ -232,7 +232,7 @@ class RestServerCall implements ServerCall<string, UniversalResponse>, EventForm
     let otherMethod: RestVersion | undefined;
     for (const version of versions) {
       const match = this.#take(version);
-      // This version may read the first segment of another version's path as a tenant. It is one only where that tenant exists.
+      // This version may read the first segment of another version's path as a tenant. It is one only if that tenant exists.
       if (match === undefined || (match.tenant !== undefined && !isTenant(this.#host, match.tenant))) continue;
       if (match.route !== undefined) return;
       otherMethod ??= version;

@@ -143,7 +143,7 @@ function readQuery(route: RestRoute, query: string): Record<string, unknown> {
   const fields: Record<string, unknown> = {};
   if (query === "") return fields;
   const takesAll = route.query === "texts";
-  // Every request may name a tenant (A2A 1.0 §8.3.2): in the query, where the path has no segment for it.
+  // Every request may name a tenant (A2A 1.0 §8.3.2): in the query, if the path has no segment for it.
   const types: Readonly<Record<string, "string" | "integer" | "boolean">> = {
     ...(route.query !== "texts" && route.query),
     tenant: "string",

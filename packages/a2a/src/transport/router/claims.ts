@@ -29,7 +29,7 @@ export interface ServiceMount {
   readonly cardPaths?: readonly string[];
   readonly service: AgentService;
   readonly card: AgentCard;
-  /** The card as it is served, where that is signed. Default: `card`. */
+  /** The card as it is served, if that is signed. Default: `card`. */
   readonly signedCard?: () => Promise<AgentCard>;
   /** Decides who reads the card and its page. Default: anyone does. */
   readonly gate?: CardGate;

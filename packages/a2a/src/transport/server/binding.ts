@@ -254,7 +254,7 @@ export function hasFunction(value: object, name: string): boolean {
  *
  * @param isValid - Called with anything, because a binding may be written in JavaScript.
  * @param wanted - What the function must return.
- * @throws A2AError `InvalidParams` that names the binding, where the function throws or returns anything else. An `A2AError` of the
+ * @throws A2AError `InvalidParams` that names the binding, if the function throws or returns anything else. An `A2AError` of the
  * function itself is passed on.
  */
 export function returned<T>(

@@ -214,7 +214,7 @@ const card03 = object<Card03>({
 
 const readCard = told(card03, "agent card");
 
-/** Reads a card. Throws `InvalidResponse` where it is not a card of these versions. */
+/** Reads a card. Throws `InvalidResponse` if it is not a card of these versions. */
 export function decodeCard(value: unknown): AgentCard {
   const card = readCard(value);
   const extended = card.supportsAuthenticatedExtendedCard ?? card.supportsExtendedAgentCard;

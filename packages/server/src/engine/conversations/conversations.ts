@@ -24,7 +24,7 @@ import { defined } from "@parley/a2a/internal/base/defined";
 export class DirectReply extends Payload<{ readonly message: Message }> {
   readonly text: string;
 
-  /** Throws `InvalidAgentResponse` where the message is not JSON. */
+  /** Throws `InvalidAgentResponse` if the message is not JSON. */
   constructor(message: Message) {
     super({ message });
     this.text = jsonOf(message, "turn.reply()", null);
@@ -49,7 +49,7 @@ export interface Exchange {
   readonly answer: string;
 }
 
-/** Keeps direct replies in memory with the messages that they answer, where the store does not keep them. */
+/** Keeps direct replies in memory with the messages that they answer, if the store does not keep them. */
 export class RememberedReplies {
   readonly #conversations = new BoundedMap<readonly Exchange[]>({
     bytes: maxBytes,
@@ -128,7 +128,7 @@ export class Conversations {
 
   /**
    * Keeps a message and the JSON text of its direct reply, together with the state that the turn has set and, where answers
-   * are durable, the idempotency key. `undefined` where all of it is kept in memory.
+   * are durable, the idempotency key. `undefined` if all of it is kept in memory.
    */
   keepReply(
     view: ContextView,

@@ -104,7 +104,7 @@ function rowBytes(effect: FeatureEffect): number {
 
 /**
  * Cuts a batch that is too large for its task. `before` is the task that refused it. `kept` has the records that fit, `lost` is
- * the first that does not. Where all of them fit, the rows were too many: `lost` is then the last record that sets one, and `rows`
+ * the first that does not. If all of them fit, the rows were too many: `lost` is then the last record that sets one, and `rows`
  * is true. Whether the others fit is known when they are appended. Some effects are dropped as well: a checkpoint, which would
  * cover lost records, the end of the lease, which belongs to a lost terminal status, and the rows of features that go with lost
  * records.
@@ -129,8 +129,8 @@ export function cutToFit(
 }
 
 /**
- * How many bytes of records a task of `before` bytes has room for, where it refused this batch. `Infinity` where the records are
- * within the limit: their rows were refused then, also where a status that ends the task is beyond `taskBytes`.
+ * How many bytes of records a task of `before` bytes has room for if it refused this batch. `Infinity` if the records are
+ * within the limit: their rows were refused then, even if a status that ends the task is beyond `taskBytes`.
  */
 function roomFor(batch: Batch, taskBytes: number, before: number): number {
   const { maxBytes = Infinity } = boundOf(batch, taskBytes);
@@ -220,7 +220,7 @@ export type Kept = readonly (readonly FeatureEffect[])[];
 export type AppendResult =
   /** It is stored, and the turn continues. Or a message was first: the batch is appended again, without the end of the turn. */
   | { readonly kind: "open" }
-  /** The task was created. `ended`: its turn has ended too. `log`: all of its records, where its message is answered by that. */
+  /** The task was created. `ended`: its turn has ended too. `log`: all of its records, if its message is answered by that. */
   | { readonly kind: "created"; readonly ended: boolean; readonly log: readonly NewRecord[] | undefined }
   /** The turn has ended: the task is over, or waits for its user. */
   | { readonly kind: "ended" }
@@ -279,7 +279,7 @@ export class Additions {
     }
   }
 
-  /** The batch without additions; `undefined` where it has none. */
+  /** The batch without additions; `undefined` if it has none. */
   withoutAny(batch: Batch): Batch | undefined {
     const found = batch.records.map((record) => this.#bare(record));
     if (found.every((each) => each === undefined)) return undefined;
@@ -302,7 +302,7 @@ export class Additions {
     return { bare, rows: rows.filter(({ feature }) => by.includes(feature)) };
   }
 
-  /** The record without its addition. `undefined` where it has none, or another extension fails without it: then the record stays as it is. */
+  /** The record without its addition. `undefined` if it has none, or another extension fails without it: then the record stays as it is. */
   bareOf(record: NewRecord): NewRecord | undefined {
     try {
       return this.#of.get(record)?.bare();

@@ -8,7 +8,7 @@ import { answers, LogReader, pageSize, type Position } from "./reader.ts";
 export interface StreamPosition extends Position {
   /** For the stream of a send: `seq` of its message. */
   readonly input: number;
-  /** The generation of the task at `after`, where the version of the protocol has generations. */
+  /** The generation of the task at `after`, if the version of the protocol has generations. */
   readonly generation?: number;
 }
 
@@ -109,7 +109,7 @@ class TaskEvents {
   readonly #operation: StreamName;
   readonly #from: StreamPosition;
   readonly #reader: LogReader;
-  /** Of the last event, where the version has generations. */
+  /** Of the last event, if the version has generations. */
   #generation: number | undefined;
   #over = false;
 

@@ -34,7 +34,7 @@ export interface Position {
   readonly contextId: string;
   /** `seq` of the record before the first one to read. */
   readonly after: number;
-  /** Asked before a record is returned that is larger than a page, where the server counts what its readers hold. */
+  /** Asked before a record is returned that is larger than a page, if the server counts what its readers hold. */
   readonly room?: Room;
 }
 
@@ -277,7 +277,7 @@ const page = { limit: 256, bytes: 256 << 10 };
 
 /**
  * The timeline of a task (1.1 draft, §3.2.8), and the generations in which its artifacts began and ended, as its log has them up to the
- * head. `undefined` where the log no longer begins at its first record, or where the entries would take more than `bytes`: a part of a timeline
+ * head. `undefined` if the log no longer begins at its first record, or if the entries would take more than `bytes`: a part of a timeline
  * would be read as the whole.
  *
  * @param room - Asked before a large page is read.

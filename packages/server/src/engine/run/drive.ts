@@ -105,7 +105,7 @@ const longestQuestion = 4096;
 /** Asks for a message that the agent can use: what the agent asks, and what is wrong with this one. */
 function questionOf({ ask, fields }: MessageRefused): AgentEvent {
   const missing = fields.every(({ field }) => field === "message.parts");
-  // Where there was nothing to check, the agent's own question says all.
+  // If there was nothing to check, the agent's own question says all.
   if (ask !== undefined && missing) return asking(ask);
   const lines: string[] = [];
   let left = longestQuestion;

@@ -122,7 +122,7 @@ export class RunMemory implements TurnMemory {
     // No earlier attempt came to this step, so none of their crashes was caused by what comes from here on.
     if (!before) this.#run.phase().clearCrashSuspicion();
     const effect = this.#begunRow(scope);
-    // Also where it is stored already: a run that has lost its lease finds out before it does anything.
+    // Even if it is stored already: a run that has lost its lease finds out before it does anything.
     await this.#keep([...this.#forgetting(), effect]);
     return before;
   }
@@ -261,7 +261,7 @@ export class RunMemory implements TurnMemory {
     return phase().keep(effects);
   }
 
-  /** It is stored with what the turn stores next. Where that fails, the turn is over, and says so elsewhere. */
+  /** It is stored with what the turn stores next. If that fails, the turn is over, and says so elsewhere. */
   #later(effects: readonly FeatureEffect[]): void {
     this.#keep(effects).catch(() => {});
   }

@@ -36,7 +36,7 @@ export interface Phase {
   accept(events: readonly AgentEvent[], context: ContextView): boolean | Promise<boolean>;
   /** Resolves once everything accepted so far is stored; rejects when it cannot be. */
   flush(): Promise<void>;
-  /** Stores rows with the task, which has to exist. Rejects where they cannot be stored. */
+  /** Stores rows with the task, which has to exist. Rejects if they cannot be stored. */
   keep(effects: readonly FeatureEffect[]): Promise<void>;
   /**
    * Whether the turn does nothing but wait, for an authorization or another agent: a server that stops leaves it to another process.

@@ -27,7 +27,7 @@ import { activeIn, attemptOf, type StoredCheckpoint, type TurnInput, type Waitin
 
 export interface Recorded {
   readonly records: readonly NewRecord[];
-  /** What extensions keep with each of the records; absent where the turn has no extensions. */
+  /** What extensions keep with each of the records; absent if the turn has no extensions. */
   readonly kept: readonly (readonly FeatureEffect[])[] | undefined;
   readonly effects: readonly TaskEffect[];
   /** The agent yielded a status after its own question, which ends the turn: the status and all after it are not stored. */
@@ -152,7 +152,7 @@ export class Recorder {
 
   /**
    * Records events that the agent yielded together. `state`: of the task before them. Throws or rejects with
-   * `InvalidAgentResponse`. A promise only where the log has to be read: row `fan-in` of the benchmarks has no time for more.
+   * `InvalidAgentResponse`. A promise only if the log has to be read: row `fan-in` of the benchmarks has no time for more.
    */
   take(events: readonly AgentEvent[], state: TaskState): Recorded | Promise<Recorded> {
     if (events.length === 1 && events[0]?.kind === "delegated") return this.#takeDelegated(events[0], state);

@@ -13,7 +13,7 @@ interface EarlierEvents {
   readonly store: Pick<Store, "read">;
   readonly task: TaskKey;
   readonly turn: number;
-  /** The turn of the run, where that resumes an earlier one. */
+  /** The turn of the run, if that resumes an earlier one. */
   readonly last: number;
   /** `seq` of the turn's message. */
   readonly after: number;
@@ -95,7 +95,7 @@ export class Replay {
     return passed;
   }
 
-  /** `additions`: what extensions have added to the records. Where the task had no room for an addition, the record is stored without it. */
+  /** `additions`: what extensions have added to the records. If the task had no room for an addition, the record is stored without it. */
   async compare(records: readonly NewRecord[], additions: Additions | undefined): Promise<Compared> {
     for (const [at, given] of records.entries()) {
       const stored = await this.#next();

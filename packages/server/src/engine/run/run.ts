@@ -105,7 +105,7 @@ export class Run implements HostedRun, PhaseHost, Driven {
     return this.#phase;
   }
 
-  /** What cancels the tasks of other agents, where the task waits for the answer to a question of one of them. */
+  /** What cancels the tasks of other agents, if the task waits for the answer to a question of one of them. */
   get cancels(): readonly (() => void)[] {
     return this.#phase.suspends ? this.#host.cancels : none;
   }
@@ -221,7 +221,7 @@ export class Run implements HostedRun, PhaseHost, Driven {
     return this.#deps.pace.rest();
   }
 
-  /** For `drive()`: why nothing more can be stored, where the store has failed. */
+  /** For `drive()`: why nothing more can be stored, if the store has failed. */
   get storeError(): A2AError | undefined {
     return this.#storeError;
   }

@@ -27,9 +27,9 @@ interface AnyRunInit {
   readonly contextId: string;
   readonly message: Message;
   readonly call: StoredCall;
-  /** The caller with all of its claims; absent where only the stored part is known. */
+  /** The caller with all of its claims; absent if only the stored part is known. */
   readonly principal?: Principal;
-  /** The declared headers of the request; absent where only those that are stored are known. */
+  /** The declared headers of the request; absent if only those that are stored are known. */
   readonly headers?: Readonly<Record<string, string>> | undefined;
   readonly bytes: number;
 }
@@ -61,7 +61,7 @@ export type RunInit = FirstMessageInit | TaskRunInit;
 /** The first result of a message: a direct reply, a task, or the answer of an earlier send of the same message. */
 export type FirstResult =
   | { readonly kind: "message"; readonly reply: DirectReply }
-  /** `log`: all records of the task, where its message is answered by the commit that created it. */
+  /** `log`: all records of the task, if its message is answered by the commit that created it. */
   | { readonly kind: "task"; readonly log: readonly NewRecord[] | undefined }
   | { readonly kind: "duplicate"; readonly once: OnceRecord };
 
@@ -200,8 +200,8 @@ export async function hasAskedForOther(
 }
 
 /**
- * The turn that a message resumes, where the task waited for the answer to the question of a delegation. `checkpoint`: of the task,
- * as JSON text. Rejects where the log does not have the message of that turn.
+ * The turn that a message resumes, if the task waited for the answer to the question of a delegation. `checkpoint`: of the task,
+ * as JSON text. Rejects if the log does not have the message of that turn.
  */
 export async function readResumed(
   store: Pick<Store, "read">,

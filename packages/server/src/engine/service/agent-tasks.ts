@@ -86,7 +86,7 @@ export class AgentTasks {
   }
 
   /**
-   * The beginning of the stream of a task, `undefined` where nothing more can come. The stream continues after a cursor that
+   * The beginning of the stream of a task, `undefined` if nothing more can come. The stream continues after a cursor that
    * is in the log. Without one, or where compaction removed its records, it begins with the Task (A2A 1.0 §3.1.6).
    */
   async stream(
@@ -113,9 +113,9 @@ export function hasRoom(context: CallContext): context is CallContext & Room {
   return context.reserve !== undefined;
 }
 
-/* Answers are made of text as the store has it. Tasks are parsed only where their value is read. */
+/* Answers are made of text as the store has it. Tasks are parsed only if their value is read. */
 
-/** A reply with the generations of its tasks by id, where the version of the call has them (1.1 draft, §3.2.7). */
+/** A reply with the generations of its tasks by id, if the version of the call has them (1.1 draft, §3.2.7). */
 export function counted<T>(
   reply: Reply<T>,
   context: CallContext,

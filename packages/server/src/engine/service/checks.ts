@@ -60,7 +60,7 @@ export function checkedAgent(
 }
 
 /**
- * Throws where a call must be refused before any work. Returns the URIs of the extensions that are active in it.
+ * Throws if a call must be refused before any work. Returns the URIs of the extensions that are active in it.
  *
  * @param request - A request of this operation.
  */
@@ -222,7 +222,7 @@ function refuseHeaders(description: string, { name }: HostedAgent["card"]): neve
 const headerBytes = 8 << 10;
 
 /**
- * The declared headers that a request has; `undefined` where the agent declares none.
+ * The declared headers that a request has; `undefined` if the agent declares none.
  *
  * @throws A2AError `RequestTooLarge`.
  */

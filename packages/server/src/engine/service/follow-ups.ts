@@ -242,7 +242,7 @@ export class FollowUps {
     const about = taskFields({ ...head.task, contextId: head.contextId, trace: send.call.trace });
     if (!this.#deps.runs.stopping)
       settings.logger.error("Failed to begin a turn; its task is queued", { ...about, cause });
-    // Where that fails too, the task is found as one that was left.
+    // If that fails too, the task is found as one that was left.
     await places.putBack(head, run, fence).catch(() => {});
     liveLogs.notifyRemote(taskId);
   }
@@ -255,7 +255,7 @@ export class FollowUps {
     const { send, head, message, bytes } = followUp;
     const { settings, runs } = this.#deps;
     const { checkpoint } = head;
-    // A task that waits for an answer has a checkpoint only where the question was one of a delegation.
+    // A task that waits for an answer has a checkpoint only if the question was one of a delegation.
     const resumes = checkpoint === undefined ? undefined : await readResumed(settings.store, head.task, checkpoint);
     const snapshot =
       resumes?.turn === 1 ? undefined : await settings.store.load(head.task, head.task.taskId, { artifacts: true });

@@ -23,7 +23,7 @@ export class TaskIndex {
   readonly #isWanted: boolean;
   #switched: Promise<TaskSearch> | undefined;
 
-  /** @throws A2AError `InvalidParams` where an extension needs what the store does not have. */
+  /** @throws A2AError `InvalidParams` if an extension needs what the store does not have. */
   constructor(settings: Pick<EngineSettings, "clock" | "logger" | "store">, extensions: readonly AnyExtension[]) {
     const needs = extensions.find(({ searchesTasks }) => searchesTasks === true);
     const { search } = settings.store;
@@ -48,7 +48,7 @@ export class TaskIndex {
     });
   }
 
-  /** The search, once its index has everything. Rejects as `Unavailable` where that takes long. */
+  /** The search, once its index has everything. Rejects as `Unavailable` if that takes long. */
   async ready(): Promise<TaskSearch> {
     const { clock } = this.#settings;
     let stop = (): void => {};

@@ -38,7 +38,7 @@ export async function signalTask(
   for (let tries = 0; tries < maxTries; tries += 1) {
     const head = await find(store, agents, taskId);
     const { task, state } = head;
-    // It came before: also where the task is over by now.
+    // It came before: even if the task is over by now.
     if (id !== undefined && (await store.once(task, onceKey(task, id), now)) !== undefined) return;
     if (isTerminal(state)) {
       throw new A2AError("UnsupportedOperation", "This task is over and takes no more events", {

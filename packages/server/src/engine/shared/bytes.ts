@@ -1,7 +1,7 @@
 import { utf8Length } from "@parley/a2a/internal/base/index";
 import type { JsonValue, Message } from "@parley/a2a/internal/model/index";
 
-/** Whether a text takes more than so many bytes. They are counted only where its length cannot tell. */
+/** Whether a text takes more than so many bytes. They are counted only if its length cannot tell. */
 export function exceeds(text: string, bytes: number): boolean {
   return text.length * 3 > bytes && utf8Length(text) > bytes;
 }

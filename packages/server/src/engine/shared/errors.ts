@@ -66,7 +66,7 @@ class StoreUnavailable extends A2AError {
 /** How many causes of an error are looked at. */
 const maxCauses = 8;
 
-/** Whether an error is that of the store, also where an agent has thrown another one for it. */
+/** Whether an error is that of the store, even if an agent has thrown another one for it. */
 export function isOfStore(error: unknown): boolean {
   let each = error;
   for (let depth = 0; depth < maxCauses && each instanceof Error; depth += 1) {

@@ -13,7 +13,7 @@ export interface OperatingHost {
   nudge(): Promise<void>;
   /** Whether this process runs an agent. */
   serves(agent: string): boolean;
-  /** The processes on the store, where it counts them: how long each has been silent, in milliseconds. */
+  /** The processes on the store, if it counts them: how long each has been silent, in milliseconds. */
   nodes(): ReadonlyMap<string, number>;
   /** A process that has been silent for so many milliseconds is dead. */
   readonly silence: number;

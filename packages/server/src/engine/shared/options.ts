@@ -73,7 +73,7 @@ export type TaskTimes = NonNullable<RetentionOptions["agents"]>[string];
 export interface LeaseOptions {
   /**
    * How long a process may give no sign of life before others take its tasks over, in milliseconds. It must be the same for all processes
-   * that share a store. A task whose agent cannot resume it fails after four times that, where the store counts processes. Default 2.6 s
+   * that share a store. A task whose agent cannot resume it fails after four times that, if the store counts processes. Default 2.6 s
    * where it does, as on PostgreSQL, and 30 s where each lease is renewed.
    */
   readonly ttl?: number;
@@ -174,7 +174,7 @@ export interface EngineOptions {
   readonly ids?: Ids;
   /**
    * Returns the owner of what a caller creates: who sees its tasks, contexts and webhooks. `byOrganization` shares them within an
-   * organization. Where it returns no text, or an empty one, the call fails. Default: organization and subject together.
+   * organization. If it returns no text, or an empty one, the call fails. Default: organization and subject together.
    */
   readonly ownerOf?: (principal: Principal) => string;
   /** How repeated messages are recognized. `false`: not at all. */
@@ -214,6 +214,6 @@ export interface EngineOptions {
    * always have the parts as the agent yielded them. Default true.
    */
   readonly mergeTextParts?: boolean;
-  /** How often readers look for records of other processes, where the store cannot be watched. Milliseconds, default 1 s. */
+  /** How often readers look for records of other processes, if the store cannot be watched. Milliseconds, default 1 s. */
   readonly pollInterval?: number;
 }

@@ -9,7 +9,7 @@ import type { Runs } from "./runs.ts";
 
 /*
  * The end of a lease is wall time, because two processes share no other clock. A wall clock can be set. So leases are renewed
- * when it was, and `LeaseWatch` relies on it only where it can.
+ * when it was, and `LeaseWatch` relies on it only if it can.
  */
 
 /** How long a task of an unknown process is watched, in milliseconds. */
@@ -27,11 +27,11 @@ interface Seen {
 }
 
 /**
- * Decides whether a lease has expired, so that its holder counts as dead. Where the wall clock cannot be relied on, a lease
+ * Decides whether a lease has expired, so that its holder counts as dead. If the wall clock cannot be relied on, a lease
  * has expired once it has not changed for `ttl` on the monotonic clock of this process: a live holder renews it three times
  * in that time.
  *
- * Where the store counts its processes, a lease lasts as long as its process, and that one is asked for.
+ * If the store counts its processes, a lease lasts as long as its process, and that one is asked for.
  *
  * The wall clock is not relied on for `ttl` after it was set, for a lease that ends later than any lease can, and for a lease
  * that has long expired although the previous scan did not find it.
@@ -55,7 +55,7 @@ export class LeaseWatch {
   #before = -Infinity;
 
   /**
-   * `nodes`: those that are known to be alive or dead, where the store counts them. `mayResume`: whether a task that this process has given
+   * `nodes`: those that are known to be alive or dead, if the store counts them. `mayResume`: whether a task that this process has given
    * up may be taken over; `undefined` for others.
    */
   constructor(
@@ -147,12 +147,12 @@ export class LeaseWatch {
     return this.#isSurelyGone(holder) || (this.#nodes?.silence(holder) ?? 0) >= this.#ttl;
   }
 
-  /** Where processes are counted, one that still beats is not gone: two machines may have the same name. */
+  /** If processes are counted, one that still beats is not gone: two machines may have the same name. */
   #isSurelyGone(holder: string): boolean {
     return this.#isGone(holder) && (this.#nodes === undefined || this.#nodes.isSilent(holder));
   }
 
-  /** Whether a task is left, where its lease lasts as long as its process. */
+  /** Whether a task is left, if its lease lasts as long as its process. */
   #isLeft(nodes: Pick<Nodes, "silence">, holder: string, head: TaskHead): boolean {
     const isOwn = holder === this.#self();
     const silence = isOwn ? undefined : nodes.silence(holder);

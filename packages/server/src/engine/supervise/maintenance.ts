@@ -91,7 +91,7 @@ export class Maintenance {
     if (!this.#stopped) void this.#guard("Scan for lost tasks", () => this.#recover());
   }
 
-  /** Where nothing is due, all is done when this returns, and the next timer is set. */
+  /** If nothing is due, all is done when this returns, and the next timer is set. */
   async #tick(): Promise<void> {
     this.#isWorking = true;
     const { settings, runs, leases, nodes, workLeft } = this.#deps;
@@ -103,7 +103,7 @@ export class Maintenance {
       this.#leasesDue = now + this.#heartbeat;
       if (store.nodes === undefined) await this.#guard("Lease renewal", () => leases.renew());
       await this.#guard("Scan for lost tasks", () => this.#recover());
-      // Where processes are counted, it is known when one is gone: all that is claimed need not be read each time.
+      // If processes are counted, it is known when one is gone: all that is claimed need not be read each time.
       if (store.nodes === undefined || nodes.dead.length > 0) workLeft.emit();
     }
     if (now >= this.#sweepDue) {

@@ -31,7 +31,7 @@ interface Seen {
 }
 
 /**
- * Who is alive, where the store counts its processes. A process is dead once its heartbeats have stopped for `lease.ttl`, while this one
+ * Who is alive, if the store counts its processes. A process is dead once its heartbeats have stopped for `lease.ttl`, while this one
  * read them all the time: no wall clock is asked. If this process was stopped, or the store could not be reached, it begins to count anew,
  * since the others could not be seen, or could not say anything, either.
  */

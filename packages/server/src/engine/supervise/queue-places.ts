@@ -62,7 +62,7 @@ export class QueuePlaces {
    * Puts a task at the end of the queue. `store` stores the row with the message that the task waits for.
    *
    * @param max - How many tasks of its owner may wait. Default: any number.
-   * @throws A2AError `TooManyRequests` where so many do.
+   * @throws A2AError `TooManyRequests` if so many do.
    */
   async enter(
     task: TaskKey,

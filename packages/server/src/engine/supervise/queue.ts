@@ -91,7 +91,7 @@ export class Queue {
       if (!runs.stopping && !(await outage.failed(cause)))
         settings.logger.error("Queue poll failed; retrying", { cause });
     }
-    // Where only this process can have queued anything, it knows.
+    // If only this process can have queued anything, it knows.
     if (places.mayWait || settings.store.exclusive !== true) this.#poller.after(settings.pollInterval);
   }
 

@@ -17,7 +17,7 @@ import type { Standing } from "./standing.ts";
 import { crashesOf, maxAtOnce, type Starter, type Suspects } from "./suspects.ts";
 import { giveUp, type SuspendingOption, type Takeover } from "./takeover.ts";
 
-/** How many lost tasks are read at a time: more, where those of many processes are. */
+/** How many lost tasks are read at a time: more, if those of many processes are. */
 const [pageSize, largePage] = [100, 500];
 /** How many agents that are not hosted here are named in the log. */
 const maxNamed = 20;

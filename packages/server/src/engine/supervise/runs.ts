@@ -111,10 +111,10 @@ export class Runs {
   }
 
   /**
-   * Counts a run that is about to begin. Where it does not begin, `leave` has to be called.
+   * Counts a run that is about to begin. If it does not begin, `leave` has to be called.
    *
    * @param max - How many its owner may have.
-   * @throws A2AError `TooManyRequests` where the owner has as many as it may.
+   * @throws A2AError `TooManyRequests` if the owner has as many as it may.
    */
   enter(owner: string, max: number = this.#deps.settings.limits.tasksPerCaller): void {
     if (this.#owners === undefined) return;

@@ -88,7 +88,7 @@ export class Takeover {
     return this.#within(head, () => this.#start(hosted, head, { turn, input, attempt: attempt + 1 }, effects));
   }
 
-  /** Begins the turn of a task in the queue. `leave`: takes it out of the queue, where it has the place `due`. As `resume`. */
+  /** Begins the turn of a task in the queue. `leave`: takes it out of the queue, if it has the place `due`. As `resume`. */
   async begin(
     hosted: HostedAgent,
     head: TaskHead,
@@ -114,8 +114,8 @@ export class Takeover {
   }
 
   /**
-   * Ends the turn of a lost run that had asked its question: the answer is the next turn. Where that has come already, it begins.
-   * `undefined` where it has not, or it cannot begin now.
+   * Ends the turn of a lost run that had asked its question: the answer is the next turn. If that has come already, it begins.
+   * `undefined` if it has not, or it cannot begin now.
    */
   async endAsked(hosted: HostedAgent, head: TaskHead): Promise<Run | undefined> {
     const { committer, settings } = this.#deps;
@@ -233,7 +233,7 @@ export class Takeover {
     });
   }
 
-  /** Gives up a task whose log cannot be read. Where the store fails, leaves the task and throws the error. */
+  /** Gives up a task whose log cannot be read. If the store fails, leaves the task and throws the error. */
   async #read(
     hosted: HostedAgent,
     head: TaskHead,

@@ -130,7 +130,7 @@ export class Waker {
     const { suspects, outage, runs } = this.#deps;
     if (suspects.isTrial || runs.stopping || outage.isAway) return;
     try {
-      // One query, where nothing is due.
+      // One query, if nothing is due.
       const [next] = await this.#due({ now: Number.MAX_SAFE_INTEGER, limit: 1 });
       if (next === undefined) return;
       if (next.due > clock.now()) return this.#poller.after(next.due - clock.now());
