@@ -254,7 +254,7 @@ export interface Addition {
 export class Additions {
   readonly #logger: Logger;
   readonly #of = new WeakMap<NewRecord, Addition>();
-  /** Extensions whose dropped additions have been logged. */
+  /** Dropped additions that have been logged. */
   readonly #told = new Set<string>();
 
   constructor(logger: Logger) {

@@ -6,8 +6,8 @@ import type { Run } from "../run/index.ts";
 import { endsWithin } from "@parley/a2a/internal/base/async";
 
 /*
- * A death counts against a task only if nothing else explains it. It does not count if the server was stopping, if its process was killed from
- * outside, if the attempt got further than the one before, or if another run began while the task was tried alone.
+ * The death of a process counts against a task only if nothing else explains it. It does not count if the server was stopping, if its process
+ * was killed from outside, if the attempt got further than the previous one, or if another run began during the task's solo trial.
  */
 
 /** How long a task is on trial, in milliseconds. After this it counts as harmless, even if it has stored nothing new. */
@@ -18,7 +18,7 @@ export const maxAtOnce = 25;
 
 export interface Starter {
   readonly runs: { readonly stopping: boolean; readonly room: number };
-  /** Takes a task over; `undefined` when that cannot be done now. `alone`: no other one is started with it. */
+  /** Takes over a task; `undefined` if this is not possible now. `alone`: no other task is started with it. */
   readonly resume: (head: TaskHead, alone: boolean) => Promise<Run | undefined>;
 }
 
