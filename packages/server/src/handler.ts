@@ -142,7 +142,7 @@ export function createHandler(
     ...engineParts(engine, settings, storage, options),
     close: (closing) => engine.close(closing),
   });
-  // Last: where an option is wrong, nothing runs after the error.
+  // Last, so that nothing runs if an option is invalid.
   if (options.waitUntil === undefined) engine.start();
   return Object.assign(host, {
     signal: (...event: Parameters<Handler["signal"]>) => engine.signal(...event),
@@ -153,7 +153,7 @@ export function createHandler(
   });
 }
 
-/** The first stage: the options, checked, with their defaults. No body is larger than what the store takes. */
+/** The first stage: checked options with defaults. Limits bodies to the store's limit. */
 function settingsOf(options: HandlerOptions): HostSettings {
   checkStore(options.store);
   const settings = hostSettings(options, spoken);
@@ -201,7 +201,7 @@ interface RunsInit {
   readonly options: HandlerOptions;
 }
 
-/** What runs the agents of a handler. */
+/** The engine of a handler. */
 interface Runs {
   readonly engine: Engine;
   readonly methods: ReturnType<typeof methodRoutes>;
@@ -247,7 +247,7 @@ function runsOf(served: readonly MountedAgent[], init: RunsInit): Runs {
   };
 }
 
-/** The agent for the engine. `guard`: puts its service behind the checks of callers. */
+/** The agent for the engine. `guard`: authorizes callers before its service. */
 function engineAgent(
   { id, card }: MountedAgent,
   { agent, extendedCard }: AgentMount,
@@ -267,7 +267,7 @@ function engineAgent(
   };
 }
 
-/** What operators do. It is loaded with the first request of one. */
+/** The operators' service, loaded with the first request. */
 async function operatorOf(engine: Engine, { clock, audit }: HostSettings, { store, ids }: HandlerOptions) {
   const { createOperator } = await import("./operate/operator.ts");
   return createOperator({ store, clock, host: engine.operating(), audit, ...(ids !== undefined && { ids }) });

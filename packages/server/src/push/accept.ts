@@ -70,12 +70,12 @@ function refuse(path: string, violations: readonly FieldViolation[]): void {
   throw invalidParams(violations.map(({ field, description }) => ({ field: path + field, description })));
 }
 
-/** Protobuf does not tell absent from empty. */
+/** Protobuf does not distinguish absent from empty. */
 function present(text: string | undefined): string | undefined {
   return text === "" ? undefined : text;
 }
 
-/** Together with what the outbox adds, and after sealing, they fit into a row. */
+/** Limits with which a sealed config and the outbox's data fit into a row. */
 const maxBytes = { id: featureBounds.key, url: 2048, token: 1024, scheme: 64, credentials: 4096, extensions: 8192 };
 
 function violationsOf(
@@ -108,7 +108,7 @@ function tooLong(text: string | undefined, bytes: number): string | undefined {
   return utf8Length(text ?? "") <= bytes ? undefined : `must not take more than ${bytes} bytes`;
 }
 
-/** HTTP implementations trim spaces, and a line break would begin another header. */
+/** Why a text cannot be a header: HTTP implementations trim spaces, and a line break would start another header. */
 function unfit(text: string | undefined): string | undefined {
   if (text === undefined || text === "") return undefined;
   const fits = /^[\x20-\x7e]+$/.test(text) && !text.startsWith(" ") && !text.endsWith(" ");
@@ -129,7 +129,7 @@ function schemeProblem(scheme: string, url: string, { mutualTls }: PushSettings)
   return /^https:/i.test(url) ? undefined : "needs a url with https";
 }
 
-/** `Bearer` without credentials asks for a JWT of the server. */
+/** `Bearer` without credentials requests a JWT of the server. */
 function credentialsProblem(scheme: string, credentials: string | undefined): string | undefined {
   const isMutualTls = isScheme(scheme, mutualTlsScheme);
   if (credentials === undefined) {

@@ -117,8 +117,8 @@ interface Around {
 }
 
 /**
- * Asks the function of the option about what belongs to nothing else. The rules for hosts and pages hold for it, too, and the limit of
- * bodies.
+ * Passes requests for unknown paths to the application's function. The checks of host and origin, and the limit of bodies, apply to it,
+ * too.
  */
 export function besideRoutes(handle: UniversalHandler, settings: HostSettings, around: Around): UniversalHandler {
   const { options, publicUrl, limits } = settings;
@@ -147,7 +147,7 @@ const tooLarge: UniversalResponse = {
   body: '{"error":{"code":413,"status":"INVALID_ARGUMENT","message":"Request body too large"}}',
 };
 
-/** Asks the application. `undefined`: it has no answer, or the method is one that no `Request` can have, such as TRACE. */
+/** Calls the application. `undefined`: it has no answer, or a `Request` cannot have the method, such as TRACE. */
 async function answerBy(
   request: UniversalRequest,
   publicUrl: string,
@@ -177,7 +177,7 @@ function requestOf(request: UniversalRequest, origin: string, body: Body): Reque
   return new Request(origin + url, init);
 }
 
-/** The body of a request. Nothing of it is read before the application reads. */
+/** The body of a request. It is received only when the application reads it. */
 class Body {
   isTooLarge = false;
   readonly #request: UniversalRequest;
@@ -247,7 +247,7 @@ function answerOf(response: Response): UniversalResponse {
   const headers: Record<string, string> = {};
   for (const [name, value] of response.headers) if (!ofConnection.has(name)) headers[name] = value;
   const cookies = response.headers.getSetCookie();
-  // Node writes a list as several headers, which cookies have to be (RFC 6265 §3).
+  // Node writes a list as several headers, as cookies require (RFC 6265 §3).
   if (cookies.length > 1) Object.assign(headers, { "set-cookie": cookies });
   return { status, headers, ...(body !== null && status !== 204 && status !== 304 && { body: writerOf(body) }) };
 }

@@ -22,9 +22,9 @@ export function mistakeOf(event: AgentEvent, place: string, error: unknown): unk
 }
 
 /**
- * A value of an agent as JSON text. `name`: the call that the agent gave it to.
+ * Serializes an agent's value. `name`: the call that got it.
  *
- * @param own - What of it the agent has made and is not checked yet. Default: all of it.
+ * @param own - The part that the agent has made and that is not checked yet. Default: all of it.
  */
 export function jsonOf(value: unknown, name: string, own: unknown = value): string {
   try {
