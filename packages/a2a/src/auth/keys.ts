@@ -10,7 +10,7 @@ import { isObject } from "../model/schema.ts";
 
 /** Where an API key is sent, and how it is declared. At most one of `header`, `query` and `cookie`. */
 export interface ApiKeyOptions {
-  /** Name of the header that has the key. Over gRPC it is metadata. Default `x-api-key`. */
+  /** Name of the header with the key. Over gRPC it is metadata. Default `x-api-key`. */
   readonly header?: string;
   /** Name of the parameter of the query that has the key. Proxies write addresses to their logs, and gRPC has no query. */
   readonly query?: string;
@@ -133,7 +133,7 @@ export interface BearerOptions {
   readonly realm?: string;
   /** Description of the scheme on the card. Default: none. */
   readonly description?: string;
-  /** What the tokens are, such as `JWT`, on the card (A2A 1.0 §4.5.3). Default: none. */
+  /** Format of the tokens for the card, such as `JWT` (A2A 1.0 §4.5.3). Default: none. */
   readonly bearerFormat?: string;
   /** The scopes that every caller needs: `Principal.scopes` must have them. Default: none. */
   readonly scopes?: readonly string[];
@@ -151,8 +151,8 @@ const bearerPattern = /^[A-Za-z0-9\-._~+/]+=*$/;
 /**
  * Authenticates callers by `Authorization: Bearer` (RFC 6750).
  *
- * @param tokens - The owners by their tokens, or by the hashes of these, as `hashKey()` and `parley key` make them; or a function
- * that finds the owner of a token.
+ * @param tokens - The owners by token, or by the token's hash from `hashKey()` or `parley key`; or a function that finds the owner
+ * of a token.
  * @throws A2AError `InvalidParams` if a token contains characters that cannot be sent, or a hash is not a hash.
  *
  * @example
@@ -198,7 +198,7 @@ const prefix = "sha256:";
 const sha256Bytes = 32;
 
 /**
- * The hash of a key, which `apiKey()` and `bearer()` take in place of the key: `sha256:` and its SHA-256 in base64. It needs no
+ * The hash of a key, which `apiKey()` and `bearer()` accept instead of the key: `sha256:` and its SHA-256 in base64. It needs no
  * salt, because keys of 32 random bytes cannot be guessed. Passwords need `hashPassword()`.
  *
  * @param key - The key. It should have at least 128 random bits.
@@ -214,7 +214,7 @@ export async function hashKey(key: string): Promise<string> {
   return prefix + toBase64(await sha256(key));
 }
 
-/** What an unset variable becomes when JavaScript turns it into a string or a key. */
+/** Strings and keys that JavaScript makes of an unset variable. */
 const unset: ReadonlySet<unknown> = new Set(["", "undefined", "null", undefined, null]);
 
 /**
@@ -235,7 +235,7 @@ type SecretLookup<T> = (secret: string) => Promise<T | undefined>;
  *
  * @param owners - By secrets, or by their hashes as `hashKey()` returns them.
  * @param canBeSent - Whether a secret can be in a request.
- * @param what - The secrets in an error, which never has one of them: `a bearer token is made of …`.
+ * @param what - Describes the secrets in errors, which never contain one: `a bearer token is made of …`.
  * @throws A2AError `InvalidParams` if a hash is not a hash, a secret cannot be sent or was never set, or an owner has no subject.
  */
 function secretLookup<T extends Principal>(
@@ -259,7 +259,7 @@ function secretLookup<T extends Principal>(
     checkIsSet("secret", secret);
     checkOwner(owner);
   }
-  // The look-up is by a digest under a random key, so that its time does not tell how much of a hash is right.
+  // Looks up a digest under a random key, so that timing reveals nothing about the hash.
   const digest = secretDigest();
   const found = (hash: Uint8Array): string => digest(String.fromCharCode(...hash));
   const prepare = async (): Promise<ReadonlyMap<string, T>> => {

@@ -24,12 +24,12 @@ import { readJson, RemoteDocument } from "../net/remote-document.ts";
 
 /* Who sent a delivery: the checks of `accept`. */
 
-/** A delivery that one of `accept` has proved. */
+/** The proof of a delivery by one member of `accept`. */
 export interface Proof {
   readonly trust: WebhookTrust;
   /** Names who sent it, see `HandledDelivery`. */
   readonly sender: string;
-  /** Its id. Absent: the sender gives none. */
+  /** Its id. Absent: the sender sends none. */
   readonly id?: string;
   /** The config and the number, if a signature protects them. */
   readonly place?: { readonly stream: string; readonly sequence: number };
@@ -41,7 +41,7 @@ interface Delivered extends ReceivedWebhook {
   readonly token: Addressee;
 }
 
-/** Checks one of `accept`. Throws what to answer. */
+/** Checks a member of `accept`. Throws the error to answer. */
 type Check = (webhook: Delivered) => Promise<Omit<Proof, "trust">>;
 
 interface TrustHost {
@@ -74,7 +74,7 @@ export function trusting(accept: readonly WebhookTrust[], host: TrustHost): (web
         return { trust, ...(await check(webhook)) };
       } catch (thrown) {
         if (!(thrown instanceof A2AError)) throw thrown;
-        // What cannot be judged now is asked for again.
+        // A temporary error takes precedence, so that the sender retries.
         if (refusal === undefined || thrown.code === "Unavailable") refusal = thrown;
       }
     }
@@ -113,7 +113,7 @@ const publicKey = /^whpk_[A-Za-z\d+/]{43}=$/;
 function signedBy(text: string, nameOf: () => string | Promise<string>, host: TrustHost): Check {
   const key = webhookKey(text);
   let name: string | Promise<string> | undefined;
-  // It is told with the first delivery: some runtimes refuse bytes that are no point of the curve.
+  // Reported at the first delivery: some runtimes reject bytes that are not a point of the curve.
   key.catch(() => undefined);
   return async (webhook) => signed([await key], webhook, await (name ??= nameOf()), host);
 }
@@ -167,7 +167,7 @@ function tokenCheck({ authentication }: TrustToken, field: string, { hasToken }:
     const id = header(webhookHeaders.id);
     const proof = (sender: string) =>
       id === undefined || id === "" || id.length > maxId ? { sender } : { sender, id };
-    // The config of a subscription asks for its token alone.
+    // The config of a subscription only requires its token.
     if (token.kind === "subscription") return proof(`subscription ${token.name}`);
     if ((token.kind === "unknown" || token.kind === "closed") && hasToken)
       throw new A2AError("Unauthenticated", "The token of the webhook is not valid");
@@ -204,7 +204,7 @@ interface ReadKeySet {
 
 const maxKeys = 32;
 
-/** The key set of a server, read when it is first needed, and again when a signature is by no key that is known. */
+/** The key set of a server, read on first use, and again for a signature by an unknown key. */
 class RemoteKeySet {
   readonly #document: RemoteDocument<ReadKeySet>;
 
@@ -214,8 +214,8 @@ class RemoteKeySet {
   }
 
   /**
-   * Checks with the keys that are known, and where that fails, once more with those of a new reading. What is thrown is thrown on
-   * where it is certain that the server has no such key.
+   * Checks with the known keys, and if this fails, once more after reading the keys again. Rethrows the error only if the server
+   * certainly has no such key.
    *
    * @throws A2AError `Unavailable` if the keys cannot be read now, and what `check` throws.
    */
