@@ -80,7 +80,7 @@ async function serveHere(agents: Served, options: ServeOptions, member?: Member)
   }
 }
 
-/** Agents, alone or at their addresses. */
+/** One agent, or agents and services at their addresses. */
 type Served = Agent | readonly (AgentMount | HostedService)[];
 
 type Settings = Awaited<ReturnType<typeof settingsOf>>;
@@ -299,7 +299,7 @@ async function securityOf(
   return transportSecurity(options, address, logger);
 }
 
-/** What a running server consists of. */
+/** The parts of a running server. */
 interface Parts {
   readonly ports: readonly Port[];
   readonly responders: readonly Responder[];

@@ -9,7 +9,7 @@ import { BoundedMap, memoryOf } from "../base/bounded-map.ts";
 import { writtenValue } from "../base/json-text.ts";
 import { isObject } from "../model/schema.ts";
 
-/** A card that was fetched, and how long it may be used without asking again (RFC 9111, A2A 1.0 §8.6.2). */
+/** A fetched card, and how long it is fresh (RFC 9111, A2A 1.0 §8.6.2). */
 export interface CachedCard {
   /** The card. */
   readonly card: AgentCard;
@@ -49,7 +49,7 @@ export interface CardSource {
   decode(value: unknown): AgentCard;
   /** Sees each request for a card. */
   readonly observer: Observer | undefined;
-  /** The URL that was asked last. After the search it is the URL of the card. */
+  /** The last requested URL. After the search it is the URL of the card. */
   address: string;
 }
 
@@ -81,12 +81,12 @@ export async function findCard(given: URL, source: CardSource, signal: AbortSign
     source.address = url;
     try {
       const card = await fetchCard(url, source, signal);
-      // The card at the root may be of another agent. It counts where it names the address that was asked for.
+      // The card at the root may belong to another agent. It only counts if it names the requested address.
       const named = (one: string): boolean => one === base || one.startsWith(`${base}/`);
       if (named(url) || card.supportedInterfaces.some((one) => named(one.url))) return card;
     } catch (thrown) {
       missing ??= thrown;
-      // The error of the first URL is kept, because it says most about the address that the caller gave.
+      // Keep the error of the first URL, which is the most relevant for the caller's address.
       if (!(missing instanceof A2AError) || missing.metadata["httpStatus"] !== "404") throw missing;
     }
   }
@@ -97,7 +97,7 @@ async function fetchCard(url: string, source: CardSource, signal: AbortSignal | 
   const { host, version } = source;
   const headers = await requestHeaders(host, { url, operation: "AgentCard" }, { version, extensions: [] });
   headers["accept"] = "application/json";
-  // A redirect is followed only without headers of the caller: credentials belong to the origin that the caller named.
+  // Follow redirects only without headers of the caller: credentials belong to the origin that the caller named.
   const redirect = host.headers === noHeaders ? "follow" : "manual";
   const key = (await source.keyOf?.(url, headers, redirect)) ?? url;
   const known = source.cache.get(key);
@@ -121,7 +121,7 @@ async function fetchCard(url: string, source: CardSource, signal: AbortSignal | 
   });
 }
 
-/** Stands for: the caller gave no headers. */
+/** Marks that the caller passed no headers. */
 export const noHeaders: Readonly<Record<string, string>> = Object.freeze({});
 
 function keep(
@@ -154,8 +154,8 @@ export function checkDeclared(card: AgentCard, operation: OperationName): void {
 /*
  * The cache of cards that clients share unless their options say otherwise (A2A 1.0 §8.6.2).
  *
- * Cards are kept by what sends the requests, by their headers and by whether redirects are followed. So no client gets a card that was given to
- * other credentials, or from where it would not have gone. On
+ * Cards are cached by the function that sends requests, by headers and by the redirect mode. So no client gets a card that was served to
+ * other credentials, or from a URL that it would not have followed. On
  * loopback a card is revalidated at each use: ports are reused within seconds, and developers change their agents all the time.
  */
 
@@ -165,13 +165,13 @@ interface Kept extends Pick<CachedCard, "etag" | "lastModified"> {
   readonly staleAt: number;
 }
 
-/** Maximum time for which a card is used without a request, whatever its server allows. */
+/** Maximum time for which a card is used without a request, even if its server allows more. */
 const maxFreshMs = 86_400_000;
 
 /** By the function that sends requests, then by the clock. Weak, so that user functions can be collected. */
 const caches = new WeakMap<object, WeakMap<Clock, BoundedMap<Kept>>>();
 
-/** The cache of all clients that send requests with a function. `decode` reads a card for one of them. */
+/** The cache of all clients with the same fetch function. `decode` reads a card for one of them. */
 export function sharedCards(
   fetch: FetchLike | typeof globalThis.fetch,
   clock: Clock,
@@ -179,7 +179,7 @@ export function sharedCards(
 ): CardCache {
   const byClock = caches.get(fetch) ?? new WeakMap<Clock, BoundedMap<Kept>>();
   caches.set(fetch, byClock);
-  // All cards in bytes, and how many of the newest are kept at least.
+  // Maximum bytes of all cards, and the minimum number of newest cards that are kept.
   const bounds = { bytes: 16 << 20, entries: 200, bytesOf: (key: string, { json }: Kept) => memoryOf(key, json) };
   const cards = byClock.get(clock) ?? new BoundedMap<Kept>(bounds);
   byClock.set(clock, cards);
@@ -201,7 +201,7 @@ export function sharedCards(
   };
 }
 
-/** The key of a card: its URL, and a digest of how it was asked for. The headers may have credentials. */
+/** The key of a card: its URL, and a digest of the request's headers, which may contain credentials. */
 export const cardKey: CardKey = async (url, headers, redirect) => {
   const text = JSON.stringify([redirect, ...Object.entries(headers).sort(([one], [other]) => (one < other ? -1 : 1))]);
   return `${url} ${toHex(await sha256(text))}`;

@@ -199,7 +199,7 @@ export type ValuesAt<Types extends ExtensionTypes, Place extends MetadataPlace> 
 /** Writes an extension's values into metadata and parts. */
 export interface ExtensionWrites<Types extends ExtensionTypes> {
   /**
-   * The metadata of these values, to be spread into the metadata of that object.
+   * The metadata of these values, to spread into the metadata of that object.
    *
    * @throws TypeError if a value does not match its schema.
    *

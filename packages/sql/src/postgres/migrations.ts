@@ -14,8 +14,8 @@ import type { Schema } from "./schema.ts";
  * - `log`: one row per record, partitioned by the number of the task, which begins with its day of creation.
  * - `features`: rows that server features keep with tasks, with a partial index of due ones.
  * - `search_texts`: searched texts with their words. `search_tasks`: how far a log is indexed.
- * - `nodes`: processes that use the store. `rates`: budgets of callers. `notes`: what nodes tell each other.
- * - `orders`: what operators have ordered. `acts`: the audit of what they did.
+ * - `nodes`: processes that use the store. `rates`: budgets of callers. `notes`: notes between nodes.
+ * - `orders`: standing orders of operators. `acts`: the audit of operators.
  * - `witnesses`: a row per open transaction, which proves its commit.
  *
  * Reasons: `docs/decisions/postgres.md`.
@@ -229,7 +229,7 @@ export const versions: readonly string[] = [
   `,
   // Finds the tasks that a process holds.
   `CREATE INDEX tasks_holder ON parley.tasks (holder) WHERE holder IS NOT NULL;`,
-  // What nodes tell each other.
+  // Notes between nodes.
   `
   CREATE UNLOGGED TABLE parley.notes (
     key text COLLATE "C" PRIMARY KEY,
@@ -239,7 +239,7 @@ export const versions: readonly string[] = [
   CREATE INDEX notes_until ON parley.notes (until);
   ${grantAs("tasks", "notes")}
   `,
-  // What operators have ordered, and the audit of their acts. `whole` is the whole of an indexed name.
+  // Orders of operators, and the audit of their acts. `whole` is the full text of an indexed name.
   `
   CREATE TABLE parley.orders (name text COLLATE "C" PRIMARY KEY, whole text NOT NULL, value text NOT NULL);
   CREATE TABLE parley.acts (
@@ -255,7 +255,7 @@ export const versions: readonly string[] = [
   `,
 ];
 
-/** Grants what was granted on one table on another one, to the same users. */
+/** Copies the grants of one table to another. */
 function grantAs(like: string, table: string): string {
   return `DO $migration$ BEGIN
     EXECUTE coalesce((
@@ -280,7 +280,7 @@ const lockClass = 0x70_61_72_6c;
 
 /**
  * Upgrades the tables in the transaction of `queries`. Nodes that start together wait for the first one, by a lock of the transaction:
- * one of the session would be lost behind a pooler. Rejects with `lockNotAvailable` if a table is in use for long.
+ * a lock of the session would be lost behind a pooler. Rejects with `lockNotAvailable` if a table is in use for long.
  */
 export async function migrate(
   queries: Queries,
