@@ -23,7 +23,7 @@ export interface CachedCard {
   readonly document?: object;
 }
 
-/** Keeps cards by their URL: a `Map` will do. Share it only among clients that use the same credentials. */
+/** Caches cards by URL: a `Map` suffices. Share it only among clients with the same credentials. */
 export interface CardCache {
   /** The card of a URL. */
   get(url: string): CachedCard | undefined;
@@ -31,7 +31,7 @@ export interface CardCache {
   set(url: string, entry: CachedCard): unknown;
 }
 
-/** Makes the key of a card in a cache that clients with other credentials share: a client that follows no redirect uses no card of one that does. */
+/** Makes the key of a card in a shared cache. It includes credentials and the redirect mode, so that clients that differ in these do not share cards. */
 export type CardKey = (
   url: string,
   headers: Readonly<Record<string, string>>,
@@ -139,7 +139,7 @@ function keep(
   return entry.card;
 }
 
-/** Refuses an operation that the card does not declare, with the error of an agent (A2A 1.0 §3.3.4). */
+/** Rejects an operation that the card does not declare, with the same error as an agent (A2A 1.0 §3.3.4). */
 export function checkDeclared(card: AgentCard, operation: OperationName): void {
   const push = operation.includes("PushNotification");
   const extended = operation === "GetExtendedAgentCard" && "extendedAgentCard";

@@ -142,7 +142,7 @@ function credentialsProblem(scheme: string, credentials: string | undefined): st
   return undefined;
 }
 
-/** Whether the receiver at an address answers its challenge. Rejects with `Unavailable` if too many challenges are under way. */
+/** Whether the receiver at an address answers its challenge. Rejects with `Unavailable` if too many challenges are running. */
 export type Challenge = (url: string, scheme: string | undefined) => Promise<boolean>;
 
 /**
@@ -158,7 +158,7 @@ export function challenges(fetchFor: FetchFor, maxRequests: number): Challenge {
       headers: { "content-type": "application/json", accept: "application/json" },
       body: JSON.stringify({ challenge }),
     });
-    // Always read: that releases the connection.
+    // Always read the body, which releases the connection.
     const text = await response.text();
     const answer: unknown = response.ok ? JSON.parse(text) : undefined;
     return typeof answer === "object" && answer !== null && "challenge" in answer && answer.challenge === challenge;

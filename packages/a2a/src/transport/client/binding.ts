@@ -2,7 +2,7 @@ import type { Bytes, Clock } from "../../base/index.ts";
 import type { AgentCard, AgentInterface } from "../../model/index.ts";
 import type { AgentService, OperationName } from "../../protocol/index.ts";
 
-/** The port of a client's binding, and what a client gives to it. */
+/** The port of a client's binding, and its dependencies. */
 
 /** A binding of a client. It opens interfaces that a card lists under the binding's name. */
 export interface ClientBinding {
@@ -18,7 +18,7 @@ export interface ClientBinding {
   open(target: AgentInterface, version: string, host: ClientHost, card: AgentCard): AgentService;
 }
 
-/** What the bindings of a client are given. */
+/** The dependencies of a client's bindings. */
 export interface ClientHost {
   /** Sends the requests. */
   readonly fetch: FetchLike;
@@ -48,7 +48,7 @@ export interface AnswerHeaders {
   get(name: string): string | null | undefined;
 }
 
-/** Adds credentials to the requests of a client. `sendRequest()` calls it; a binding that sends its requests in another way does so itself. */
+/** Adds credentials to the requests of a client. `sendRequest()` calls it; a binding that does not use it must call this itself. */
 export interface RequestCredentialing {
   /**
    * The request with credentials: headers, and a query for an API key that is sent there. Called for each attempt. Requests to other

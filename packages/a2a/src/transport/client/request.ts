@@ -75,7 +75,7 @@ export async function sendRequest(
   if (signal?.aborted) throw abortError(signal);
   const { clock, limits, credentials } = host;
   const sent = (await credentials?.add(request, signal)) ?? request;
-  // Messages of errors name the URL as it was before: a key may be in the query.
+  // Errors name the URL without credentials, because a key may be in the query.
   const connection = new Connection(request.url, clock, signal);
   const timeout = request.timeout ?? outgoing?.connectTimeout ?? limits.connectTimeout;
   const { status, headers } = await connection.open(host.fetch, sent, timeout);
@@ -209,8 +209,8 @@ class Connection {
 }
 
 /**
- * Browsers report a CORS failure as a bare `TypeError`, like a server that is down, and so it is retried. A `no-cors` probe could not tell
- * them apart: a proxy that answers 502 without CORS headers can be reached too.
+ * Browsers report a CORS failure as a bare `TypeError`, like a server that is down, and so it is retried. A `no-cors` probe could not distinguish
+ * them, because a proxy that answers 502 without CORS headers is reachable, too.
  */
 function corsHint(url: string, thrown: unknown): string {
   const page = (globalThis as { location?: { origin?: string } }).location?.origin;

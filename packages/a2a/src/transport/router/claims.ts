@@ -29,7 +29,7 @@ export interface ServiceMount {
   readonly cardPaths?: readonly string[];
   readonly service: AgentService;
   readonly card: AgentCard;
-  /** The card as it is served, if that is signed. Default: `card`. */
+  /** The served card, if it is signed. Default: `card`. */
   readonly signedCard?: () => Promise<AgentCard>;
   /** Decides who reads the card and its page. Default: anyone does. */
   readonly gate?: CardGate;
@@ -165,7 +165,7 @@ export function owns({ below, owns: found }: Pick<HttpClaim, "below" | "owns">, 
   return below !== undefined && pathBelow(at, below) !== undefined && (found === undefined || found(at));
 }
 
-/** Refuses two claims for everything below one path, and a claim below another one that has something there. */
+/** Rejects two claims for all paths below one path, and claims that overlap below another one. */
 function checkBelow(base: string, { by, below }: Claim, claims: readonly Claim[]): void {
   if (below === undefined) return;
   for (const other of claims) {
@@ -225,7 +225,7 @@ export function checkDocuments(
 }
 
 /**
- * Refuses routes of the application at or above an address of an agent or of the server, at each other's paths, and at `/.well-known`.
+ * Rejects routes of the application at or above an address of an agent or the server, at each other's paths, and at `/.well-known`.
  *
  * @param routes - Paths of the routes on the host. Each has everything below it.
  * @param documents - Paths of what the server publishes.

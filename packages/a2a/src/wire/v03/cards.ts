@@ -50,7 +50,7 @@ interface OAuthFlow03 {
   readonly scopes?: Readonly<Record<string, string>>;
 }
 
-/** The members of all kinds of schemes. `type` tells which kind it is. */
+/** The members of all kinds of schemes. `type` is the kind. */
 interface Scheme03 {
   readonly type?: string;
   readonly description?: string;
@@ -87,7 +87,7 @@ const scheme03 = object<Scheme03>({
   openIdConnectUrl: optional(string),
 });
 
-/** In ProtoJSON, and in 1.0, a scheme has one member. Its name tells the type. */
+/** In ProtoJSON and in 1.0, a scheme has one member, whose name is the type. */
 const memberOfType: Readonly<Record<string, string>> = {
   apiKey: "apiKeySecurityScheme",
   http: "httpAuthSecurityScheme",
@@ -326,7 +326,7 @@ function fromScheme(given: SecurityScheme): Scheme03 {
   return { type: "mutualTLS", ...given.mtlsSecurityScheme };
 }
 
-/** 0.3 has no flow for device codes. Then `flows` is empty, which still says that the scheme is OAuth. */
+/** 0.3 has no flow for device codes. `flows` is then empty, but still shows that the scheme is OAuth. */
 function fromFlows({ deviceCode: _, authorizationCode, ...others }: OAuthFlows): Scheme03["flows"] & object {
   if (authorizationCode === undefined) return others;
   const { pkceRequired: __, ...flow } = authorizationCode;
