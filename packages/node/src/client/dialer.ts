@@ -44,7 +44,7 @@ async function resolveBySystem(hostname: string): Promise<readonly ResolvedAddre
 /** Most interim answers before an answer. HTTP has no limit (RFC 9110 §15.2). */
 const maxInformation = 16;
 
-/** A request, and what it needs to be sent. */
+/** A request with its options. */
 interface Call {
   readonly url: URL;
   readonly addresses: readonly ResolvedAddress[];
@@ -53,7 +53,7 @@ interface Call {
   readonly kept: KeptConnections;
 }
 
-/** Sends a request, and once more where a connection that was kept turns out to be closed and nothing can have happened twice. */
+/** Sends a request. Retries once if a kept connection turns out to be closed and the request is safe to repeat. */
 async function dial(call: Call): Promise<Response> {
   const { url, init, kept } = call;
   try {
@@ -126,7 +126,7 @@ function pinned(addresses: readonly ResolvedAddress[]): LookupFunction {
   };
 }
 
-/** Reason phrases that `Response` accepts. Others are left out: they have no meaning to a client (RFC 9110 §15). */
+/** Reason phrases that `Response` accepts. Others are omitted: they have no meaning for clients (RFC 9110 §15). */
 const reason = /^[\t\x20-\x7e\x80-\xff]*$/;
 
 /** Bytes that wait for their reader before reading stops. Node's default is 16,384 pieces of any size. */
@@ -157,17 +157,17 @@ function toResponse(incoming: IncomingMessage, method: string): Response {
 
 /** Most connections that wait for another request. */
 const maxIdle = 256;
-/** Most of them to one origin at the same addresses. */
+/** Maximum idle connections to one origin at the same addresses. */
 const maxIdleOfOne = 16;
 
-/** What a request says to the agent of its connection. */
+/** Options of a request for its connection's agent. */
 interface Pinned {
   /** See `connectionKey`. */
   readonly connectionKey?: string;
 }
 
 /**
- * What must be the same for a connection to be used again: the origin, and the set of addresses that were checked. The TLS
+ * The key for reusing a connection: the origin, and the set of checked addresses. The TLS
  * options are those of the dialer, which has its own connections.
  */
 function connectionKey(url: URL, addresses: readonly ResolvedAddress[]): string {
@@ -176,7 +176,7 @@ function connectionKey(url: URL, addresses: readonly ResolvedAddress[]): string 
 
 /**
  * Connections of a dialer that are kept open for another request. An idle one ends soon, a second before the server
- * ends it where the server says when. None of them keeps the process alive.
+ * ends it if the server announces this. None of them keeps the process alive.
  */
 class KeptConnections {
   readonly #agents: Readonly<Record<string, HttpAgent>> | undefined;

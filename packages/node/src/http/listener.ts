@@ -20,16 +20,16 @@ import type { Upgrades } from "./upgrade.ts";
 
 /** How answers are sent. */
 export interface HttpOptions {
-  /** Where errors below the protocol are logged. Default: nowhere. */
+  /** Logs errors below the protocol. Default: no log. */
   readonly logger?: Logger;
   /**
-   * Closes the connection of a client that takes nothing for this many milliseconds while data of an answer waits for it. A
+   * Closes the connection of a client that reads nothing for this many milliseconds while data of an answer waits for it. A
    * large write that makes progress restarts the time. Default 30 s.
    */
   readonly stallTimeout?: number;
   /**
-   * The proxies in front of this server. The headers in which they say who their client is count for the facts of a request, and so for
-   * authenticators and limits. Default: none, so that such headers change nothing. They never change what a card says.
+   * The trusted proxies in front of this server. Their forwarding headers determine the facts of a request, and so affect
+   * authenticators and limits. Default: none, so such headers have no effect. They never affect cards.
    */
   readonly trustProxy?: TrustProxy;
 }
@@ -53,8 +53,8 @@ export type NodeListener<Incoming extends NodeRequest = NodeRequest> = (
 ) => void;
 
 /**
- * A listener for servers of Node that answers every request through `handle`. Never throws. If `trustProxy` is not valid, the
- * log says so at once, and every request is an error.
+ * A listener for servers of Node that answers every request through `handle`. Never throws. If `trustProxy` is invalid, this
+ * is logged immediately, and every request fails.
  */
 export function nodeListener<Incoming extends NodeRequest = NodeRequest>(
   handle: UniversalHandler,
@@ -107,7 +107,7 @@ export class Responder {
   #unansweredCount = 0;
 
   /**
-   * @param proxies - Those of `options.trustProxy`.
+   * @param proxies - The proxies of `options.trustProxy`.
    * @param isLast - Whether connections of HTTP/1.1 close after their next answer.
    */
   constructor(
@@ -123,7 +123,7 @@ export class Responder {
     this.#isLast = isLast;
   }
 
-  /** How many requests have no answer yet. One whose answer is a stream has one as soon as that begins. */
+  /** How many requests have no answer yet. A streamed answer counts once it begins. */
   get unansweredCount(): number {
     return this.#unansweredCount;
   }

@@ -42,7 +42,7 @@ import {
 } from "./schema.ts";
 import { findContexts, findPlace, findScope, namedAgents, tallyOf } from "./scopes.ts";
 
-// What the engine looks for: runs to claim, features that are due, conversations, idempotency keys, notes of other nodes.
+// Queries of the engine: claimable runs, due features, conversations, idempotency keys, notes of other nodes.
 
 /** The tasks of one page of runs, in its order. */
 const selectRuns = (page: string): string => `SELECT ${taskColumns}
@@ -56,7 +56,7 @@ const selectClaimable = selectRuns(`
       WHERE agent = v.id AND free_at <= $2 AND (free_at, task) > ($3, $4) ORDER BY free_at, task LIMIT $5
     ) r ORDER BY r.until, r.task LIMIT $5`);
 
-/** Those of some processes are found by their names: nothing of the others is read. */
+/** Finds the runs of some processes by index, without reading those of others. */
 const selectHeld = selectRuns(`
     SELECT r.task, r.free_at AS until FROM parley.tasks h JOIN parley.runs r ON r.task = h.number
     WHERE h.holder = ANY($6::text[]) AND r.agent IN (${namedAgents}) AND r.free_at <= $2 AND (r.free_at, r.task) > ($3, $4)

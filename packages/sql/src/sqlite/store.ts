@@ -36,7 +36,7 @@ export interface DriverStoreOptions {
   readonly busyTimeout: number;
   /** Milliseconds between two checks for changes by other processes. */
   readonly watchInterval: number;
-  /** Default: what the library can return without ending the process. */
+  /** Default: the sizes that the library can return without crashing the process. */
   readonly bounds?: Bounds;
   /** The files of a database on a disk. */
   readonly files?: FileWatch;
@@ -88,7 +88,7 @@ export function driverStore(reader: Driver, writer: Writer, options: DriverStore
     stranded: (query) => calls.readTogether(() => readStranded(reader, scopes, query)),
     load: (scope, taskId, loading) =>
       calls.read((most) => {
-        // A task that is kept costs one statement and no transaction.
+        // A cached task costs one statement and no transaction.
         const { task, snapshot } = run(reader, readKept(reads, scope, taskId, loading, most));
         if (task === undefined) return snapshot;
         return reader.transaction("read", () => run(reader, readTask(reads, scope, taskId, loading, most)));
