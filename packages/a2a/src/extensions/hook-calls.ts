@@ -45,7 +45,7 @@ export function unhandled(returned: unknown): void {
 export function atOnce<T>(returned: T, what: string): T {
   if (!isPromise(returned)) return returned;
   unhandled(returned);
-  throw new TypeError(`It returned a promise instead of ${what}`);
+  throw new TypeError(`It returned a promise in place of ${what}`);
 }
 
 /** A copy for a hook, so that its changes affect only itself. */
