@@ -522,7 +522,9 @@ describe("an extension that the card requires, and the client lacks (A2A 1.0 §4
     for (const refused of [client.sendMessage("Go"), client.sendStreamingMessage("Go").next()]) {
       expect(await errorOf(refused)).toMatchObject({
         code: "ExtensionSupportRequired",
-        message: expect.stringMatching(/^Not without it\. The card requires .*stamp\/v1: request them with connect\(url, /),
+        message: expect.stringMatching(
+          /^Not without it\. The card requires .*stamp\/v1: request them with connect\(url, /,
+        ),
       });
     }
     const asking = await agent([{ uri, required: true }], [stamp], script);
