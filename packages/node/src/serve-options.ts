@@ -53,7 +53,8 @@ export interface ServeOptions
   readonly processes?: number | "cores";
   /**
    * Logs errors, with their stacks, and events for operators: a logger, or the level of `standardLogger`, which
-   * writes to standard error: text on a terminal, otherwise lines of JSON. `false`: no log. Default `"info"`.
+   * writes to standard error: text on a terminal, otherwise lines of JSON. `false`: no log. With a level, on a terminal, the log also has
+   * the records of `audit`, such as the states of tasks, unless `audit` is set or `NODE_ENV` is `production`. Default `"info"`.
    */
   readonly logger?: Logger | LogLevel | false;
   /**
