@@ -3,6 +3,7 @@ import { apiKey } from "@parley/a2a/auth";
 import { defined } from "@parley/a2a/internal/base/defined";
 import { consoleRoutes, openInspector } from "@parley/console";
 import { serve, type Server } from "@parley/node";
+import { loginsFor } from "./inspect-logins.ts";
 import { callHeaders, loginHeaders, openRecorded, type CallOptions } from "./connection.ts";
 import { CommandError } from "./errors.ts";
 import type { Io } from "./io.ts";
@@ -27,7 +28,12 @@ export async function inspect(io: Io, url: string | undefined, options: InspectO
       const given = callHeaders(options, io.env);
       return given["authorization"] === undefined ? { ...(await loginHeaders(io, at, options)), ...given } : given;
     },
-    mounts: { add: (service) => mounts().add(service), remove: (path) => mounts().remove(path) },
+    ...defined({ logins: loginsFor(io, options) }),
+    mounts: {
+      add: (service) => mounts().add(service),
+      replace: (service) => mounts().replace(service),
+      remove: (path) => mounts().remove(path),
+    },
   });
   const server = await serve([], {
     port: options.port,

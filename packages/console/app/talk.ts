@@ -1,5 +1,6 @@
 import { signal, type Signal } from "@preact/signals";
 import {
+  A2AError,
   connectJsonRpc,
   TaskView,
   type Client,
@@ -38,6 +39,8 @@ export interface ReplyEntry {
 export interface FailedEntry {
   readonly kind: "failed";
   readonly message: string;
+  /** The code of the error, such as `Unauthenticated`. */
+  readonly code?: string;
 }
 
 const clients = new Map<string, Promise<Client>>();
@@ -88,7 +91,7 @@ export class Chat {
       this.#stop = new AbortController();
       await this.#follow(this.#conversation.stream({ message }, { signal: this.#stop.signal }));
     } catch (thrown) {
-      if (this.#stop?.signal.aborted !== true) this.#add({ kind: "failed", message: messageOf(thrown) });
+      if (this.#stop?.signal.aborted !== true) this.#add(failed(thrown));
     } finally {
       this.busy.value = false;
     }
@@ -121,7 +124,7 @@ export class Chat {
       const { answerTask } = await import("./tasks.ts");
       await answerTask(this.agent, task, parts);
     } catch (thrown) {
-      this.#add({ kind: "failed", message: messageOf(thrown) });
+      this.#add(failed(thrown));
     }
   }
 
@@ -132,7 +135,7 @@ export class Chat {
     try {
       await (await clientOf(this.agent)).cancelTask(taskId);
     } catch (thrown) {
-      this.#add({ kind: "failed", message: messageOf(thrown) });
+      this.#add(failed(thrown));
     }
   }
 
@@ -180,6 +183,7 @@ class Frame {
   }
 }
 
-function messageOf(thrown: unknown): string {
-  return thrown instanceof Error ? thrown.message : String(thrown);
+function failed(thrown: unknown): FailedEntry {
+  const message = thrown instanceof Error ? thrown.message : String(thrown);
+  return { kind: "failed", message, ...(thrown instanceof A2AError && { code: thrown.code }) };
 }

@@ -1,7 +1,8 @@
 import { A2AError, type Client, type ConnectOptions, type FetchLike } from "@parley/a2a/internal/client/index";
 import type { AgentCard } from "@parley/a2a/internal/model/index";
 import type { HostedService } from "@parley/server";
-import type { AgentEntry, Binding, ConnectRequest, RawRequest } from "./api.ts";
+import type { AgentEntry, Binding, ConnectRequest, RawRequest, SchemeLogin } from "./api.ts";
+import type { InspectorLogins, LoginPage } from "./logins.ts";
 import { recordingCalls, recordingFetch, secretsOf } from "./recording.ts";
 import { WireLog } from "./wire-log.ts";
 
@@ -18,9 +19,13 @@ export interface InspectorOptions {
    * URL alone. Default: only those of `ConnectRequest.headers`.
    */
   credentials?(url: string): Promise<Readonly<Record<string, string>>>;
+  /** Stores logins for agents. Default: the user cannot sign in from here. */
+  readonly logins?: InspectorLogins;
   /** Serves an agent on the console's own origin, so that the application in the browser can call it. */
   readonly mounts: {
     add(service: HostedService): void;
+    /** Serves it in place of the one with the same path. */
+    replace(service: HostedService): void;
     remove(path: string): Promise<void>;
   };
 }
@@ -43,6 +48,12 @@ export interface Inspector {
   connect(request: ConnectRequest): Promise<AgentEntry>;
   /** Forgets an agent. */
   disconnect(id: string): Promise<void>;
+  /** Connects again, with the logins that are stored now. */
+  reconnect(id: string): Promise<AgentEntry>;
+  /** Logs in to an agent and connects again. Another login for the same agent aborts this one. */
+  logIn(id: string, schemes: readonly SchemeLogin[], page: LoginPage, signal: AbortSignal): Promise<void>;
+  /** Deletes the logins for an agent, and connects again. */
+  logOut(id: string): Promise<AgentEntry>;
   /** Sends a request as it is. Resolves once its answer was read to its end. */
   send(request: RawRequest): Promise<void>;
 }
@@ -53,8 +64,9 @@ const maxAgents = 64;
 interface Connected {
   readonly entry: AgentEntry;
   /** What the user typed. */
-  readonly headers: Readonly<Record<string, string>>;
+  readonly request: ConnectRequest;
   readonly fetch: FetchLike;
+  readonly hosted: HostedService;
 }
 
 /** Makes an inspector, which is connected to nothing. */
@@ -62,6 +74,8 @@ export function openInspector(options: InspectorOptions): Inspector {
   const { mounts, fetch = (url, init) => globalThis.fetch(url, init) } = options;
   const log = new WireLog();
   const connected = new Map<string, Connected>();
+  /** The logins that have not ended, by agent. */
+  const pending = new Map<string, AbortController>();
   let last = 0;
   let opening = 0;
 
@@ -70,14 +84,17 @@ export function openInspector(options: InspectorOptions): Inspector {
       throw new A2AError("TooManyRequests", `${maxAgents} agents are connected; disconnect one first`);
     opening++;
     try {
-      return await opened(request);
+      const one = await opened(`a${++last}`, request);
+      mounts.add(one.hosted);
+      connected.set(one.entry.id, one);
+      return one.entry;
     } finally {
       opening--;
     }
   }
 
-  async function opened({ url, binding, headers = {} }: ConnectRequest): Promise<AgentEntry> {
-    const id = `a${++last}`;
+  async function opened(id: string, request: ConnectRequest): Promise<Connected> {
+    const { url, binding, headers = {} } = request;
     let secrets = secretsOf(headers);
     let chosen = { url };
     const recording = recordingFetch(log, id, fetch, () => secrets);
@@ -90,17 +107,49 @@ export function openInspector(options: InspectorOptions): Inspector {
     const { card, service } = client;
     secrets = secretsOf(headers, card);
     chosen = client.chosen;
-    const { protocolBinding, protocolVersion } = client.chosen;
+    const { protocolBinding, protocolVersion, tenant } = client.chosen;
     const path = `/agents/${id}`;
-    mounts.add({ service, card: hostedCard(card), path });
-    const entry: AgentEntry = { id, url, path, binding: protocolBinding, version: protocolVersion, card };
-    connected.set(id, { entry, headers, fetch: recording });
-    return entry;
+    const isTyped = Object.keys(headers).some((name) => name.toLowerCase() === "authorization");
+    const signIn = isTyped ? undefined : await options.logins?.of(url, card);
+    const entry: AgentEntry = {
+      id,
+      url,
+      path,
+      binding: protocolBinding,
+      version: protocolVersion,
+      card,
+      ...(tenant !== undefined && tenant !== "" && { tenant }),
+      ...(signIn !== undefined && { signIn }),
+    };
+    return { entry, request, fetch: recording, hosted: { service, card: hostedCard(card), path } };
+  }
+
+  function found(id: string): Connected {
+    const one = connected.get(id);
+    if (one === undefined) throw new A2AError("InvalidParams", `No agent ${JSON.stringify(id)} is connected`);
+    return one;
+  }
+
+  async function reconnect(id: string): Promise<AgentEntry> {
+    const next = await opened(id, found(id).request);
+    // It may have been disconnected meanwhile.
+    found(id);
+    mounts.replace(next.hosted);
+    connected.set(id, next);
+    return next.entry;
+  }
+
+  /** What signs in to an agent. */
+  function loginsOf(id: string): readonly [logins: InspectorLogins, url: string] {
+    const { url, signIn } = found(id).entry;
+    if (options.logins === undefined || signIn === undefined)
+      throw new A2AError("UnsupportedOperation", "The credentials for this agent came with the connection");
+    return [options.logins, url];
   }
 
   /** By lower-case names, so that a header of the request replaces one of them. */
-  async function credentialsOf({ entry, headers }: Connected): Promise<Readonly<Record<string, string>>> {
-    const all = { ...(await options.credentials?.(entry.url)), ...headers };
+  async function credentialsOf({ entry, request }: Connected): Promise<Readonly<Record<string, string>>> {
+    const all = { ...(await options.credentials?.(entry.url)), ...request.headers };
     return Object.fromEntries(Object.entries(all).map(([name, value]) => [name.toLowerCase(), value]));
   }
 
@@ -108,18 +157,36 @@ export function openInspector(options: InspectorOptions): Inspector {
     log,
     agents: () => [...connected.values()].map(({ entry }) => entry),
     connect,
+    reconnect,
     async disconnect(id) {
-      const found = connected.get(id);
+      const one = connected.get(id);
       connected.delete(id);
-      if (found !== undefined) await mounts.remove(found.entry.path);
+      pending.get(id)?.abort();
+      if (one !== undefined) await mounts.remove(one.entry.path);
+    },
+    async logIn(id, schemes, page, signal) {
+      const [logins, url] = loginsOf(id);
+      const own = new AbortController();
+      pending.get(id)?.abort(new A2AError("Aborted", "Another login for this agent began"));
+      pending.set(id, own);
+      try {
+        await logins.logIn(url, schemes, page, AbortSignal.any([own.signal, signal]));
+      } finally {
+        if (pending.get(id) === own) pending.delete(id);
+      }
+      await reconnect(id);
+    },
+    async logOut(id) {
+      const [logins, url] = loginsOf(id);
+      await logins.logOut(url);
+      return reconnect(id);
     },
     async send({ agent, method, url, headers, body }) {
-      const found = connected.get(agent);
-      if (found === undefined) throw new A2AError("InvalidParams", `No agent ${JSON.stringify(agent)} is connected`);
-      const own = new URL(url).origin === new URL(found.entry.url).origin ? await credentialsOf(found) : {};
+      const one = found(agent);
+      const own = new URL(url).origin === new URL(one.entry.url).origin ? await credentialsOf(one) : {};
       const signal = AbortSignal.timeout(60_000);
       const init = { method, headers: { ...own, ...headers }, signal, redirect: "manual" as const };
-      const response = await found.fetch(url, { ...init, ...(body !== undefined && { body }) });
+      const response = await one.fetch(url, { ...init, ...(body !== undefined && { body }) });
       await discarded(response);
     },
   };
