@@ -4,7 +4,7 @@ import { authorizationMember, memberOf } from "@parley/a2a/internal/protocol/aut
 import type { AgentEntry } from "../src/api.ts";
 import { agentOf } from "./server.ts";
 
-/* What became of requests for an authorization, for as long as the page is open: agents do not tell who answered. */
+/* How requests for an authorization ended, for as long as the page is open: agents do not tell who answered. */
 
 /** A request that was shown, and how it ended. */
 export interface Decision {

@@ -66,6 +66,7 @@ export interface SignInScheme {
 /** The OAuth flows of a login, by their names in `parley login --flow`. */
 export const loginFlows = ["browser", "device", "client"] as const;
 
+/** One of them. */
 export type LoginFlow = (typeof loginFlows)[number];
 
 /** A login as it is stored, without its secrets. */

@@ -5,22 +5,17 @@
 
 export { consoleRoutes, type ConsoleOptions } from "./console.ts";
 export { openInspector, type Inspector, type InspectorOptions, type OpenOptions } from "./inspector.ts";
-export type { InspectorLogins, LoginPage } from "./logins.ts";
+export type { InspectorLogins } from "./logins.ts";
 export type { WireLog } from "./wire-log.ts";
 export type {
   AgentEntry,
-  AgentSignIn,
   CapturedBody,
   ConnectRequest,
   EndRecord,
   HeaderList,
-  LoginFlow,
   PieceRecord,
   RawRequest,
   RequestRecord,
   ResponseRecord,
-  SchemeLogin,
-  SignInScheme,
-  StoredLogin,
   WireRecord,
 } from "./api.ts";

@@ -71,37 +71,94 @@ interface Connected {
 
 /** Makes an inspector, which is connected to nothing. */
 export function openInspector(options: InspectorOptions): Inspector {
-  const { mounts, fetch = (url, init) => globalThis.fetch(url, init) } = options;
-  const log = new WireLog();
-  const connected = new Map<string, Connected>();
-  /** The logins that have not ended, by agent. */
-  const pending = new Map<string, AbortController>();
-  let last = 0;
-  let opening = 0;
+  return new OpenInspector(options);
+}
 
-  async function connect(request: ConnectRequest): Promise<AgentEntry> {
-    if (connected.size + opening >= maxAgents)
+class OpenInspector implements Inspector {
+  readonly log: WireLog = new WireLog();
+  readonly #options: InspectorOptions;
+  readonly #connected = new Map<string, Connected>();
+  /** The logins that have not ended, by agent. */
+  readonly #pending = new Map<string, AbortController>();
+  #last = 0;
+  #opening = 0;
+
+  constructor(options: InspectorOptions) {
+    this.#options = options;
+  }
+
+  agents(): readonly AgentEntry[] {
+    return [...this.#connected.values()].map(({ entry }) => entry);
+  }
+
+  async connect(request: ConnectRequest): Promise<AgentEntry> {
+    if (this.#connected.size + this.#opening >= maxAgents)
       throw new A2AError("TooManyRequests", `${maxAgents} agents are connected; disconnect one first`);
-    opening++;
+    this.#opening++;
     try {
-      const one = await opened(`a${++last}`, request);
-      mounts.add(one.hosted);
-      connected.set(one.entry.id, one);
+      const one = await this.#opened(`a${++this.#last}`, request);
+      this.#options.mounts.add(one.hosted);
+      this.#connected.set(one.entry.id, one);
       return one.entry;
     } finally {
-      opening--;
+      this.#opening--;
     }
   }
 
-  async function opened(id: string, request: ConnectRequest): Promise<Connected> {
+  async reconnect(id: string): Promise<AgentEntry> {
+    const next = await this.#opened(id, this.#found(id).request);
+    // It may have been disconnected meanwhile.
+    this.#found(id);
+    this.#options.mounts.replace(next.hosted);
+    this.#connected.set(id, next);
+    return next.entry;
+  }
+
+  async disconnect(id: string): Promise<void> {
+    const one = this.#connected.get(id);
+    this.#connected.delete(id);
+    this.#pending.get(id)?.abort();
+    if (one !== undefined) await this.#options.mounts.remove(one.entry.path);
+  }
+
+  async logIn(id: string, schemes: readonly SchemeLogin[], page: LoginPage, signal: AbortSignal): Promise<void> {
+    const [logins, url] = this.#loginsOf(id);
+    const own = new AbortController();
+    this.#pending.get(id)?.abort(new A2AError("Aborted", "Another login for this agent began"));
+    this.#pending.set(id, own);
+    try {
+      await logins.logIn(url, schemes, page, AbortSignal.any([own.signal, signal]));
+    } finally {
+      if (this.#pending.get(id) === own) this.#pending.delete(id);
+    }
+    await this.reconnect(id);
+  }
+
+  async logOut(id: string): Promise<AgentEntry> {
+    const [logins, url] = this.#loginsOf(id);
+    await logins.logOut(url);
+    return this.reconnect(id);
+  }
+
+  async send({ agent, method, url, headers, body }: RawRequest): Promise<void> {
+    const one = this.#found(agent);
+    const own = new URL(url).origin === new URL(one.entry.url).origin ? await this.#credentialsOf(one) : {};
+    const signal = AbortSignal.timeout(60_000);
+    const init = { method, headers: { ...own, ...headers }, signal, redirect: "manual" as const };
+    const response = await one.fetch(url, { ...init, ...(body !== undefined && { body }) });
+    await discarded(response);
+  }
+
+  async #opened(id: string, request: ConnectRequest): Promise<Connected> {
+    const { open, logins, fetch = (url, init) => globalThis.fetch(url, init) } = this.#options;
     const { url, binding, headers = {} } = request;
     let secrets = secretsOf(headers);
     let chosen = { url };
-    const recording = recordingFetch(log, id, fetch, () => secrets);
-    const client = await options.open(url, {
+    const recording = recordingFetch(this.log, id, fetch, () => secrets);
+    const client = await open(url, {
       fetch: recording,
       headers,
-      interceptors: binding === "GRPC" ? [recordingCalls(log, id, () => chosen)] : [],
+      interceptors: binding === "GRPC" ? [recordingCalls(this.log, id, () => chosen)] : [],
       ...(binding !== undefined && { binding }),
     });
     const { card, service } = client;
@@ -110,7 +167,7 @@ export function openInspector(options: InspectorOptions): Inspector {
     const { protocolBinding, protocolVersion, tenant } = client.chosen;
     const path = `/agents/${id}`;
     const isTyped = Object.keys(headers).some((name) => name.toLowerCase() === "authorization");
-    const signIn = isTyped ? undefined : await options.logins?.of(url, card);
+    const signIn = isTyped ? undefined : await logins?.of(url, card);
     const entry: AgentEntry = {
       id,
       url,
@@ -124,72 +181,26 @@ export function openInspector(options: InspectorOptions): Inspector {
     return { entry, request, fetch: recording, hosted: { service, card: hostedCard(card), path } };
   }
 
-  function found(id: string): Connected {
-    const one = connected.get(id);
+  #found(id: string): Connected {
+    const one = this.#connected.get(id);
     if (one === undefined) throw new A2AError("InvalidParams", `No agent ${JSON.stringify(id)} is connected`);
     return one;
   }
 
-  async function reconnect(id: string): Promise<AgentEntry> {
-    const next = await opened(id, found(id).request);
-    // It may have been disconnected meanwhile.
-    found(id);
-    mounts.replace(next.hosted);
-    connected.set(id, next);
-    return next.entry;
-  }
-
   /** What signs in to an agent. */
-  function loginsOf(id: string): readonly [logins: InspectorLogins, url: string] {
-    const { url, signIn } = found(id).entry;
-    if (options.logins === undefined || signIn === undefined)
+  #loginsOf(id: string): readonly [logins: InspectorLogins, url: string] {
+    const { url, signIn } = this.#found(id).entry;
+    const { logins } = this.#options;
+    if (logins === undefined || signIn === undefined)
       throw new A2AError("UnsupportedOperation", "The credentials for this agent came with the connection");
-    return [options.logins, url];
+    return [logins, url];
   }
 
   /** By lower-case names, so that a header of the request replaces one of them. */
-  async function credentialsOf({ entry, request }: Connected): Promise<Readonly<Record<string, string>>> {
-    const all = { ...(await options.credentials?.(entry.url)), ...request.headers };
+  async #credentialsOf({ entry, request }: Connected): Promise<Readonly<Record<string, string>>> {
+    const all = { ...(await this.#options.credentials?.(entry.url)), ...request.headers };
     return Object.fromEntries(Object.entries(all).map(([name, value]) => [name.toLowerCase(), value]));
   }
-
-  return {
-    log,
-    agents: () => [...connected.values()].map(({ entry }) => entry),
-    connect,
-    reconnect,
-    async disconnect(id) {
-      const one = connected.get(id);
-      connected.delete(id);
-      pending.get(id)?.abort();
-      if (one !== undefined) await mounts.remove(one.entry.path);
-    },
-    async logIn(id, schemes, page, signal) {
-      const [logins, url] = loginsOf(id);
-      const own = new AbortController();
-      pending.get(id)?.abort(new A2AError("Aborted", "Another login for this agent began"));
-      pending.set(id, own);
-      try {
-        await logins.logIn(url, schemes, page, AbortSignal.any([own.signal, signal]));
-      } finally {
-        if (pending.get(id) === own) pending.delete(id);
-      }
-      await reconnect(id);
-    },
-    async logOut(id) {
-      const [logins, url] = loginsOf(id);
-      await logins.logOut(url);
-      return reconnect(id);
-    },
-    async send({ agent, method, url, headers, body }) {
-      const one = found(agent);
-      const own = new URL(url).origin === new URL(one.entry.url).origin ? await credentialsOf(one) : {};
-      const signal = AbortSignal.timeout(60_000);
-      const init = { method, headers: { ...own, ...headers }, signal, redirect: "manual" as const };
-      const response = await one.fetch(url, { ...init, ...(body !== undefined && { body }) });
-      await discarded(response);
-    },
-  };
 }
 
 /** Maximum bytes of an answer that is read for the log alone. */
