@@ -281,7 +281,7 @@ describe("a login that fails stores nothing, and says why:", () => {
       expect((await post(body)).status).toBe(400);
     for (const body of [[{ name: "other" }], [{ name: "oauth" }, { name: "oauth" }], [{ name: "__proto__" }]])
       expect(await (await post(body)).text()).toContain("no requirement of the card has exactly the schemes");
-    expect(await (await post([{ name: "oauth" }])).text()).toContain("needs a client ID");
+    expect(await (await post([{ name: "oauth" }])).text()).toContain("needs a client ID or user name");
   });
 });
 

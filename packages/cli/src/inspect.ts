@@ -6,15 +6,10 @@ import { serve, type Server } from "@parley/node";
 import { callHeaders, loginHeaders, openRecorded, type CallOptions } from "./connection.ts";
 import { CommandError } from "./errors.ts";
 import type { Io } from "./io.ts";
-import type { LoginUser } from "./login-oauth.ts";
 import { complete, enter, loginsOf, loginTarget } from "./login.ts";
 import { Logins } from "./logins/logins.ts";
-import { alternatives, flowsOf, kindOf, type EnteredLogin, type NamedScheme } from "./logins/providers.ts";
+import { alternatives, flowsOf, kindOf, type EnteredLogin } from "./logins/providers.ts";
 import { print } from "./output/text.ts";
-
-type SchemeLogin = Parameters<InspectorLogins["logIn"]>[1][number];
-type LoginPage = Parameters<InspectorLogins["logIn"]>[2];
-type SignInScheme = Awaited<ReturnType<InspectorLogins["of"]>>["ways"][number][number];
 
 export interface InspectOptions extends CallOptions {
   readonly port: number;
@@ -72,71 +67,30 @@ export async function inspect(io: Io, url: string | undefined, options: InspectO
 function loginsFor(io: Io, options: CallOptions): InspectorLogins | undefined {
   if (callHeaders(options, io.env)["authorization"] !== undefined || Logins.of(io) === undefined) return undefined;
   return {
-    async of(url, card) {
-      const stored = await loginsOf(io).for(url);
-      const { securityRequirements: required = [] } = card;
-      return {
-        ways: alternatives(card).map((schemes) => schemes.map(described)),
-        isRequired: required.length > 0 && required.every(({ schemes = {} }) => Object.keys(schemes).length > 0),
-        logins: stored.map(({ scheme, account, since, secretsIn }) => ({
-          scheme,
-          since,
-          secretsIn,
-          ...defined({ account }),
-        })),
-      };
-    },
-    async logIn(url, given, page, signal) {
+    of: async (url, card) => ({
+      ways: alternatives(card).map((schemes) =>
+        schemes.map(({ name, scheme, scopes }) => {
+          const isTls = scheme.mtlsSecurityScheme !== undefined;
+          const kind = kindOf(scheme) ?? (isTls ? "mutualTls" : "unsupported");
+          return { name, kind, scopes, flows: kind === "oauth2" ? flowsOf(scheme) : [] };
+        }),
+      ),
+      logins: await loginsOf(io).for(url),
+    }),
+    async logIn(url, given, signal) {
       const target = await loginTarget(io, url, options);
-      const schemes = schemesNamed(alternatives(target.card), given);
+      const schemes = alternatives(target.card).flat();
       const entered: EnteredLogin[] = [];
-      for (const [at, one] of given.entries()) {
-        const { flow, clientId, issuer, username, scopes = "", secret = "" } = one;
-        const scope = scopes.split(/\s+/).filter((text) => text !== "");
-        const own = {
-          scope,
-          withSecret: secret !== "",
-          ...defined({ flow, clientId, issuer, username }),
-        };
-        const scheme = schemes[at];
-        if (scheme !== undefined)
-          entered.push(await enter(onPage(page, one), target.url, scheme, { ...options, ...own }));
+      for (const { name, user, options: own } of given) {
+        const scheme = schemes.find((one) => one.name === name);
+        if (scheme !== undefined) entered.push(await enter(user, target.url, scheme, { ...options, ...own }));
       }
       await complete(io, target, options, entered, signal);
       signal.throwIfAborted();
       for (const one of entered) await target.logins.save(one.login(), one.secrets());
     },
     async logOut(url) {
-      const logins = loginsOf(io);
-      for (const one of await logins.for(url)) await logins.remove(one);
+      for (const one of await loginsOf(io).for(url)) await loginsOf(io).remove(one);
     },
-  };
-}
-
-function described({ name, scheme, scopes }: NamedScheme): SignInScheme {
-  const kind = scheme.mtlsSecurityScheme === undefined ? (kindOf(scheme) ?? "unsupported") : "mutualTls";
-  return { name, kind, scopes, flows: kind === "oauth2" ? flowsOf(scheme) : [] };
-}
-
-/** The combination of the card with exactly the schemes of a login, in its order. */
-function schemesNamed(all: readonly (readonly NamedScheme[])[], given: readonly SchemeLogin[]): readonly NamedScheme[] {
-  for (const schemes of all) {
-    const found = given.flatMap(({ name }) => schemes.find((scheme) => scheme.name === name) ?? []);
-    if (found.length === schemes.length && new Set(found).size === given.length) return found;
-  }
-  const names = given.map(({ name }) => JSON.stringify(name)).join(" and ");
-  throw new CommandError(`no requirement of the card has exactly the schemes ${names}; reload the page`);
-}
-
-/** A user who has filled in the form of the console. */
-function onPage({ openPage, showCode }: LoginPage, { name, secret = "" }: SchemeLogin): LoginUser {
-  return {
-    isRemote: false,
-    async answer(_question, hidden) {
-      if (hidden && secret !== "") return secret;
-      throw new CommandError(`scheme ${JSON.stringify(name)} needs a ${hidden ? "secret" : "client ID or user name"}`);
-    },
-    openPage: async (url) => openPage(url),
-    showCode,
   };
 }

@@ -60,15 +60,9 @@ export async function login(io: Io, at: string, options: LoginOptions): Promise<
   return 0;
 }
 
-/** An agent to log in to. */
-interface LoginTarget {
-  readonly at: string;
-  /** URL of the login. */
-  readonly url: string;
-  readonly logins: Logins;
-  readonly card: AgentCard;
-}
+type LoginTarget = Readonly<Record<"at" | "url", string> & { logins: Logins; card: AgentCard }>;
 
+/** The agent to log in to, and the URL of the login. */
 export async function loginTarget(io: Io, at: string, options: CallOptions): Promise<LoginTarget> {
   const url = loginUrl(at);
   if (!url.startsWith("https:") && !isLoopback(new URL(url).hostname)) {

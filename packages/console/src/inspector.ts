@@ -2,7 +2,7 @@ import { A2AError, type Client, type ConnectOptions, type FetchLike } from "@par
 import type { AgentCard } from "@parley/a2a/internal/model/index";
 import type { HostedService } from "@parley/server";
 import type { AgentEntry, Binding, ConnectRequest, RawRequest, SchemeLogin } from "./api.ts";
-import type { InspectorLogins, LoginPage } from "./logins.ts";
+import { enteredBy, signInOf, type InspectorLogins, type LoginPage } from "./logins.ts";
 import { recordingCalls, recordingFetch, secretsOf } from "./recording.ts";
 import { WireLog } from "./wire-log.ts";
 
@@ -122,12 +122,13 @@ class OpenInspector implements Inspector {
   }
 
   async logIn(id: string, schemes: readonly SchemeLogin[], page: LoginPage, signal: AbortSignal): Promise<void> {
-    const [logins, url] = this.#loginsOf(id);
+    const { logins, url, signIn } = this.#loginsOf(id);
+    const entered = enteredBy(signIn, schemes, page);
     const own = new AbortController();
     this.#pending.get(id)?.abort(new A2AError("Aborted", "Another login for this agent began"));
     this.#pending.set(id, own);
     try {
-      await logins.logIn(url, schemes, page, AbortSignal.any([own.signal, signal]));
+      await logins.logIn(url, entered, AbortSignal.any([own.signal, signal]));
     } finally {
       if (this.#pending.get(id) === own) this.#pending.delete(id);
     }
@@ -135,7 +136,7 @@ class OpenInspector implements Inspector {
   }
 
   async logOut(id: string): Promise<AgentEntry> {
-    const [logins, url] = this.#loginsOf(id);
+    const { logins, url } = this.#loginsOf(id);
     await logins.logOut(url);
     return this.reconnect(id);
   }
@@ -167,7 +168,7 @@ class OpenInspector implements Inspector {
     const { protocolBinding, protocolVersion, tenant } = client.chosen;
     const path = `/agents/${id}`;
     const isTyped = Object.keys(headers).some((name) => name.toLowerCase() === "authorization");
-    const signIn = isTyped ? undefined : await logins?.of(url, card);
+    const stored = isTyped ? undefined : await logins?.of(url, card);
     const entry: AgentEntry = {
       id,
       url,
@@ -176,7 +177,7 @@ class OpenInspector implements Inspector {
       version: protocolVersion,
       card,
       ...(tenant !== undefined && tenant !== "" && { tenant }),
-      ...(signIn !== undefined && { signIn }),
+      ...(stored !== undefined && { signIn: signInOf(stored, card) }),
     };
     return { entry, request, fetch: recording, hosted: { service, card: hostedCard(card), path } };
   }
@@ -188,12 +189,12 @@ class OpenInspector implements Inspector {
   }
 
   /** What signs in to an agent. */
-  #loginsOf(id: string): readonly [logins: InspectorLogins, url: string] {
+  #loginsOf(id: string) {
     const { url, signIn } = this.#found(id).entry;
     const { logins } = this.#options;
     if (logins === undefined || signIn === undefined)
       throw new A2AError("UnsupportedOperation", "The credentials for this agent came with the connection");
-    return [logins, url];
+    return { logins, url, signIn };
   }
 
   /** By lower-case names, so that a header of the request replaces one of them. */

@@ -52,16 +52,17 @@ describe("an inspector", () => {
 describe("a login", () => {
   const card = { name: "Toy", description: "", version: "1", skills: [], capabilities: {}, supportedInterfaces: [] };
   const chosen = { protocolBinding: "JSONRPC", protocolVersion: "1.0" };
-  const page = { openPage: () => {}, showCode: () => {} };
-  const signIn = { ways: [], isRequired: true, logins: [] };
+  const page = { openPage: async () => {}, showCode: () => {} };
+  const way = { name: "oauth", kind: "oauth2", scopes: [], flows: ["browser"] } as const;
+  const entered = [{ name: "oauth", clientId: "native" }];
 
   function inspecting() {
     const begun: AbortSignal[] = [];
-    const logIn: InspectorLogins["logIn"] = (_url, _schemes, _page, signal) => {
+    const logIn: InspectorLogins["logIn"] = (_url, _entered, signal) => {
       begun.push(signal);
       return new Promise((_, reject) => signal.addEventListener("abort", () => reject(new Error("aborted"))));
     };
-    const logins = { of: async () => signIn, logIn, logOut: async () => {} };
+    const logins = { of: async () => ({ ways: [[way]], logins: [] }), logIn, logOut: async () => {} };
     const open = async () => Object.create({ card, service: {}, chosen }) as Client;
     return { inspector: openInspector({ open, mounts, logins }), begun };
   }
@@ -70,8 +71,8 @@ describe("a login", () => {
     const { inspector, begun } = inspecting();
     const { id } = await inspector.connect({ url: "https://toy.example" });
     const gone = new AbortController();
-    const first = inspector.logIn(id, [], page, gone.signal).catch((thrown: unknown) => thrown);
-    const later = by === "another login" ? inspector.logIn(id, [], page, gone.signal) : undefined;
+    const first = inspector.logIn(id, entered, page, gone.signal).catch((thrown: unknown) => thrown);
+    const later = by === "another login" ? inspector.logIn(id, entered, page, gone.signal) : undefined;
     later?.catch(() => {});
     if (by === "its page") gone.abort();
     if (by === "the end of the agent") await inspector.disconnect(id);
@@ -86,7 +87,7 @@ describe("a login", () => {
       headers: { Authorization: "x" },
     });
     expect(none).toBeUndefined();
-    await expect(inspector.logIn(id, [], page, new AbortController().signal)).rejects.toThrow("came with");
+    await expect(inspector.logIn(id, entered, page, new AbortController().signal)).rejects.toThrow("came with");
     await expect(inspector.logOut(id)).rejects.toThrow("came with");
     expect(begun).toEqual([]);
   });
