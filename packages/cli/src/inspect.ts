@@ -2,11 +2,14 @@ import { randomBytes } from "node:crypto";
 import { apiKey } from "@parley/a2a/auth";
 import { defined } from "@parley/a2a/internal/base/defined";
 import { withoutSlashes } from "@parley/a2a/internal/base/index";
-import { consoleRoutes, openInspector, type ConsoleOptions } from "@parley/console";
+import { consoleRoutes, openInspector, type ConsoleOptions, type InspectorLogins } from "@parley/console";
 import { serve, type Server } from "@parley/node";
 import { callHeaders, loginHeaders, openRecorded, type CallOptions } from "./connection.ts";
 import { CommandError } from "./errors.ts";
 import type { Io } from "./io.ts";
+import { complete, enter, loginsOf, loginTarget } from "./login.ts";
+import { Logins } from "./logins/logins.ts";
+import { alternatives, flowsOf, kindOf, type EnteredLogin } from "./logins/providers.ts";
 import { print } from "./output/text.ts";
 
 export interface InspectOptions extends CallOptions {
@@ -32,7 +35,12 @@ export async function inspect(io: Io, url: string | undefined, options: InspectO
       const given = callHeaders(options, io.env);
       return given["authorization"] === undefined ? { ...(await loginHeaders(io, at, options)), ...given } : given;
     },
-    mounts: { add: (service) => mounts().add(service), remove: (path) => mounts().remove(path) },
+    ...defined({ logins: loginsFor(io, options) }),
+    mounts: {
+      add: (service) => mounts().add(service),
+      replace: (service) => mounts().replace(service),
+      remove: (path) => mounts().remove(path),
+    },
   });
   const server = await serve([], {
     port: options.port,
@@ -86,5 +94,37 @@ function relayed(io: Io, { operators: url, operatorsToken: token }: InspectOptio
         signal: AbortSignal.timeout(30_000),
         ...defined({ body }),
       }),
+  };
+}
+
+/** The logins of `parley login`, for the console. `undefined` if the options have credentials, or no login can be stored. */
+function loginsFor(io: Io, options: CallOptions): InspectorLogins | undefined {
+  if (callHeaders(options, io.env)["authorization"] !== undefined || Logins.of(io) === undefined) return undefined;
+  return {
+    of: async (url, card) => ({
+      ways: alternatives(card).map((schemes) =>
+        schemes.map(({ name, scheme, scopes }) => {
+          const isTls = scheme.mtlsSecurityScheme !== undefined;
+          const kind = kindOf(scheme) ?? (isTls ? "mutualTls" : "unsupported");
+          return { name, kind, scopes, flows: kind === "oauth2" ? flowsOf(scheme) : [] };
+        }),
+      ),
+      logins: await loginsOf(io).for(url),
+    }),
+    async logIn(url, given, signal) {
+      const target = await loginTarget(io, url, options);
+      const schemes = alternatives(target.card).flat();
+      const entered: EnteredLogin[] = [];
+      for (const { name, user, options: own } of given) {
+        const scheme = schemes.find((one) => one.name === name);
+        if (scheme !== undefined) entered.push(await enter(user, target.url, scheme, { ...options, ...own }));
+      }
+      await complete(io, target, options, entered, signal);
+      signal.throwIfAborted();
+      for (const one of entered) await target.logins.save(one.login(), one.secrets());
+    },
+    async logOut(url) {
+      for (const one of await loginsOf(io).for(url)) await loginsOf(io).remove(one);
+    },
   };
 }

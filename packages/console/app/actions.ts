@@ -23,9 +23,10 @@ export const screenNames: Readonly<Record<Screen, string>> = {
   wire: "Wire",
   card: "Card",
   operate: "Operate",
+  "sign-in": "Sign in",
 };
 
-const screenKeys: Readonly<Record<Screen, string>> = {
+const screenKeys: Readonly<Record<(typeof screens)[number], string>> = {
   talk: "g t",
   tasks: "g k",
   inbox: "g i",
@@ -51,15 +52,16 @@ export function agentShown(): AgentEntry | undefined {
 
 function showScreen(screen: Screen): void {
   const agent = agentShown();
-  go({ screen, ...(agent !== undefined && { agent: agent.id }) });
+  const { beside } = route.value;
+  go({ screen, ...(agent !== undefined && { agent: agent.id }), ...(beside !== undefined && { beside }) });
 }
 
-/** Puts the focus on an element once it is there: the code of its screen may have to be loaded. */
-function focusOn(selector: string, frames = 300): void {
+/** Puts the focus on an element once it is there: the code of its screen may have to be loaded. `at`: which of those that the selector matches. */
+function focusOn(selector: string, at: number = 0, frames: number = 300): void {
   requestAnimationFrame(() => {
-    const found = document.querySelector<HTMLElement>(selector);
-    if (found !== null) found.focus();
-    else if (frames > 0) focusOn(selector, frames - 1);
+    const found = [...document.querySelectorAll<HTMLElement>(selector)].at(at);
+    if (found !== undefined) found.focus();
+    else if (frames > 0) focusOn(selector, at, frames - 1);
   });
 }
 
@@ -97,10 +99,19 @@ function agentActions(agent: AgentEntry): readonly Action[] {
       run: () => {
         newChat(agent);
         showScreen("talk");
-        focusOn(".pane:last-child textarea[aria-label=Message]");
+        focusOn(`.pane[data-agent="${CSS.escape(agent.id)}"] textarea[aria-label=Message]`, -1);
       },
     },
     { name: "Cancel the task", keys: "x", run: () => chatOf(agent)?.cancel() },
+    ...(agent.signIn === undefined
+      ? []
+      : [{ name: `Sign in to ${agent.card.name}`, keys: "g s", run: () => showScreen("sign-in") }]),
+    ...agents.value
+      .filter(({ id }) => id !== agent.id)
+      .map(({ id, card }) => ({
+        name: `Talk to ${card.name} beside ${agent.card.name}`,
+        run: () => go({ screen: "talk", agent: agent.id, beside: id }),
+      })),
   ];
 }
 
