@@ -13,5 +13,18 @@ export default defineConfig({
     modulePreload: { polyfill: false },
     // An address with `data:` is not allowed by the policy of the page.
     assetsInlineLimit: 0,
+    rolldownOptions: {
+      output: {
+        // What every screen needs is compressed together, which is smaller than file by file.
+        codeSplitting: {
+          groups: [
+            {
+              name: "base",
+              test: /[\\/](?:preact|@preact)[\\/]|app[\\/](?:\w+\.ts|lazy\.tsx)$|parts[\\/](?:content|task)\.tsx$/,
+            },
+          ],
+        },
+      },
+    },
   },
 });
