@@ -16,7 +16,7 @@ export interface Filter {
   readonly limit: number;
 }
 
-export const anything: Filter = {
+const anything: Filter = {
   text: "",
   states: "",
   agent: "",
