@@ -24,6 +24,26 @@ export const long: readonly string[] = [
   "packages/conform/test/special.test.ts",
 ];
 
+/** Files of `long` that take a third of the time of all tests: `npm test` runs them only if they are named. */
+export const slow: readonly string[] = [
+  "packages/a2a/test/cards/changes.test.ts",
+  "packages/conform/test/hostile.test.ts",
+  "packages/conform/test/mutants.test.ts",
+  "packages/conform/test/official.test.ts",
+  "packages/conform/test/own.test.ts",
+  "packages/conform/test/special.test.ts",
+  "packages/sql/test/sqlite/huge.test.ts",
+  "test/crash/client-restart.test.ts",
+  "test/crash/delegated.test.ts",
+  "test/crash/members.test.ts",
+  "test/crash/steps.test.ts",
+  "test/crash/suspects.test.ts",
+  "test/crash/webhooks.test.ts",
+  "test/fuzz/fuzz.test.ts",
+  "test/fuzz/grpc.test.ts",
+  "test/fuzz/older.test.ts",
+];
+
 /**
  * Tests that need a process of their own: they measure its memory, or change its working directory, its modules or its module loader.
  * All other files of `npm test` share processes with each other, see test/shared-process.ts.
