@@ -53,6 +53,8 @@ async function main() {
     const vitest = join(root, "node_modules", "vitest", "vitest.mjs");
     const run = [vitest, "run", "--project=unit", "--project=alone", "--project=long"];
     const paths = isNamed ? [] : wanted(version);
+    // Without the slow tests, unless they are named: see test/projects.ts.
+    if (!isNamed) process.env["PARLEY_TESTS"] = "short";
     const { status } = spawnSync(program, [...run, ...paths, ...args], { cwd: root, stdio: "inherit" });
     if (status !== 0) process.exitCode = status ?? 1;
   }
