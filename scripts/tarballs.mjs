@@ -31,7 +31,7 @@ export function publishedPackages() {
 }
 
 /** Packs every package as it is published. @param {string} into A folder. @returns {Promise<readonly Tarball[]>} */
-export async function pack(into) {
+async function pack(into) {
   const packages = publishedPackages();
   const workspaces = packages.flatMap(({ manifest }) => ["--workspace", manifest.name]);
   const args = ["pack", "--json", "--loglevel=error", "--pack-destination", into, ...workspaces];
