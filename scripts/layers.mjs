@@ -28,7 +28,7 @@ export const packages = {
 /**
  * Rooms: folders of a package's `src`, each with the rooms that it may import, of its own package and of those that its package may
  * import. No two rooms have the same name. A file belongs to the room with the longest path that fits. Every room may import `base`.
- * Files directly in `src` put rooms together and do nothing else: they may import every room, and one another.
+ * Files directly in `src` put rooms together and do nothing else: they may import every room, and each other.
  */
 export const rooms = Object.fromEntries(
   Object.entries({
