@@ -23,11 +23,11 @@ export async function open(
   io: Io,
   url: string,
   options: CallOptions,
-  { headers: typed, ...given }: Pick<Given, "fetch" | "retry" | "headers" | "interceptors"> = {},
+  given: Pick<Given, "fetch" | "retry" | "interceptors"> & { readonly headers?: Readonly<Record<string, string>> } = {},
 ): Promise<Client> {
-  const headers: Readonly<Record<string, string>> = { ...callHeaders(options, io.env), ...typed };
+  const headers: Readonly<Record<string, string>> = { ...callHeaders(options, io.env), ...given.headers };
   const login = headers["authorization"] === undefined ? await loginFor(io, url) : undefined;
-  return connectWith(io, url, options, { headers, ...login, ...given });
+  return connectWith(io, url, options, { ...given, headers, ...login });
 }
 
 /** The credentials of a stored login for an agent, and their origins. */
