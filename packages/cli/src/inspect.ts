@@ -4,7 +4,7 @@ import { defined } from "@parley/a2a/internal/base/defined";
 import { withoutSlashes } from "@parley/a2a/internal/base/index";
 import { consoleRoutes, openInspector, type ConsoleOptions, type InspectorLogins } from "@parley/console";
 import { serve, type Server } from "@parley/node";
-import { callHeaders, loginHeaders, openRecorded, type CallOptions } from "./connection.ts";
+import { callHeaders, loginHeaders, open, type CallOptions } from "./connection.ts";
 import { CommandError } from "./errors.ts";
 import type { Io } from "./io.ts";
 import { complete, enter, loginsOf, loginTarget } from "./login.ts";
@@ -25,21 +25,16 @@ export async function inspect(io: Io, url: string | undefined, options: InspectO
   const token = randomBytes(24).toString("base64url");
   const webhooks = `/webhooks/${randomBytes(24).toString("base64url")}`;
   const held: { mounts?: Server["mounts"] } = {};
-  const mounts = (): Server["mounts"] => {
-    if (held.mounts === undefined) throw new CommandError("the console is not ready");
-    return held.mounts;
-  };
   const inspector = openInspector({
-    open: (at, given) => openRecorded(io, at, { ...options, ...given }, given),
+    open: (at, given) => open(io, at, { ...options, ...given }, given),
     credentials: async (at) => {
       const given = callHeaders(options, io.env);
       return given["authorization"] === undefined ? { ...(await loginHeaders(io, at, options)), ...given } : given;
     },
     ...defined({ logins: loginsFor(io, options) }),
-    mounts: {
-      add: (service) => mounts().add(service),
-      replace: (service) => mounts().replace(service),
-      remove: (path) => mounts().remove(path),
+    get mounts() {
+      if (held.mounts === undefined) throw new CommandError("the console is not ready");
+      return held.mounts;
     },
   });
   const server = await serve([], {

@@ -82,12 +82,13 @@ export async function enterOAuth(
   let known: LoggedInUser | undefined;
   return {
     provider: providerFor(user, flow, oauth, (told) => (known = told)),
-    login: () => ({
-      ...login,
+    login() {
+      const who = flow === "client" ? clientId : nameOf(known);
+      const { resource, issuer } = tokens.key ?? {};
       // Later commands may call a path below the agent with a token for this resource.
-      settings: { ...login.settings, ...defined({ resource: tokens.key?.resource }) },
-      account: accountOf(flow === "client" ? clientId : nameOf(known), tokens.key?.issuer),
-    }),
+      const settings = { ...login.settings, ...defined({ resource }) };
+      return { ...login, settings, account: issuer === undefined ? who : `${who} at ${issuer}` };
+    },
     secrets: () => tokens.secrets,
   };
 }
@@ -97,10 +98,6 @@ function nameOf(user: LoggedInUser | undefined): string {
   if (user === undefined) return "unknown user";
   const { subject, name, email } = user;
   return name !== undefined && email !== undefined ? `${name} <${email}>` : (name ?? email ?? subject);
-}
-
-function accountOf(who: string, issuer: string | undefined): string {
-  return issuer === undefined ? who : `${who} at ${issuer}`;
 }
 
 function providerFor(

@@ -1,6 +1,6 @@
 import type { AgentCard } from "@parley/a2a/internal/model/index";
 import type { Client } from "@parley/a2a/internal/client/index";
-import { signIn, type CredentialProvider } from "@parley/a2a/credentials";
+import { signIn } from "@parley/a2a/credentials";
 import { line } from "@parley/a2a/internal/base/display";
 import { hasCode } from "@parley/a2a/model";
 import { isLoopback } from "@parley/a2a/internal/base/index";
@@ -82,7 +82,12 @@ export async function complete(
   signal: AbortSignal,
 ): Promise<void> {
   const credentials = entered.map(({ provider }) => provider);
-  await obtain(card, at, credentials, signal);
+  try {
+    await signIn(card, at, credentials, { signal });
+  } catch (error) {
+    if (hasCode(error, "Unauthenticated")) throw new CommandError(`login failed: ${error.message}`, { cause: error });
+    throw error;
+  }
   await tryOut(await connectWith(io, at, options, { headers: callHeaders(options, io.env), credentials }), signal);
 }
 
@@ -101,21 +106,6 @@ function onTerminal(io: Io): LoginUser {
       await io.openPage(url).catch(() => undefined);
     },
   };
-}
-
-/** Lets the user log in, if the scheme needs it. */
-async function obtain(
-  card: AgentCard,
-  at: string,
-  credentials: readonly CredentialProvider[],
-  signal: AbortSignal,
-): Promise<void> {
-  try {
-    await signIn(card, at, credentials, { signal });
-  } catch (error) {
-    if (hasCode(error, "Unauthenticated")) throw new CommandError(`login failed: ${error.message}`, { cause: error });
-    throw error;
-  }
 }
 
 async function keep(io: Io, logins: Logins, entered: EnteredLogin): Promise<void> {
