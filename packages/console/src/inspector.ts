@@ -59,7 +59,7 @@ export interface Inspector {
   /** Sends a request as it is. Resolves once its answer was read to its end. */
   send(request: RawRequest): Promise<void>;
   /**
-   * A route that receives webhooks and writes them into the log. It accepts them from whoever knows its path, and checks no signature.
+   * A route that receives webhooks and writes them into the log. It accepts them from anyone who knows its path, and checks no signature.
    *
    * @param path - Hard to guess.
    */

@@ -11,7 +11,7 @@ export type ConsoleOperators = OwnOperators | RelayedOperators;
 interface OwnOperators {
   /** Its path below the URL of the server, such as `/ops`. */
   readonly path: string;
-  /** How operators sign in. Absent: whoever opens a direct connection from this machine is one. */
+  /** How operators sign in. Absent: anyone who connects directly from this machine is one. */
   readonly authenticator?: { readonly securitySchemes: Readonly<Record<string, SecurityScheme>> };
 }
 

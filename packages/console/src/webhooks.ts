@@ -18,7 +18,7 @@ export function webhookRoute(log: WireLog, path: string): RouteMount {
       const exchange = log.nextExchange();
       const headers = masked([...request.headers], {});
       const body = captured(text, bytes?.byteLength ?? 0);
-      // The path is a secret: whoever has it can write into the log.
+      // The path is a secret: anyone who has it can write into the log.
       const url = `${new URL(request.url).origin}/webhooks/•••`;
       log.add({ kind: "request", exchange, agent: webhooks, method: "POST", url, headers, body, operation: "webhook" });
       const response = bytes === undefined ? new Response(null, { status: 413 }) : answerTo(text);

@@ -142,7 +142,7 @@ export interface ShownTask {
   }[];
   /** Waits of its turn that are over, by their names. */
   readonly waited: readonly { readonly name: string; readonly begun: string; readonly ended: string }[];
-  /** Which process took a lost run over, the newest 16. `from`: the one that died or hung. Absent: it has let go of the run. */
+  /** Which process took a lost run over, the newest 16. `from`: the one that died or hung. Absent: it has released the run. */
   readonly takeovers: readonly {
     readonly turn: number;
     readonly attempt: number;
