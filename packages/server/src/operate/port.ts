@@ -316,10 +316,13 @@ export interface Operator {
   retryStep(target: TaskTarget & { readonly step: string }, context: ActContext): Promise<ActResult<Resumed>>;
   /** Ends a wait for a time or an event as its timeout does. */
   dropWait(target: TaskTarget & { readonly wait: string }, context: ActContext): Promise<ActResult>;
-  /** No process begins or resumes a turn of the agent until `unpause`. Messages are accepted, and wait in the queue. */
+  /**
+   * No process begins or resumes a turn of the agent until `unpause`. Turns that run end. Messages are accepted, and wait in the queue, also
+   * those that come to a task while its turn runs.
+   */
   pause(agent: string, context: ActContext): Promise<ActResult<{ readonly paused: PausedAgent }>>;
   unpause(agent: string, context: ActContext): Promise<ActResult<{ readonly agent: string }>>;
-  /** A node begins and resumes no turn until `undrain`, and its probe of readiness fails. Turns that run continue. */
+  /** A node begins and resumes no turn until `undrain`, and its probe of readiness fails. Turns that run end there; the next ones run elsewhere. */
   drain(node: string, context: ActContext): Promise<ActResult<{ readonly node: string }>>;
   undrain(node: string, context: ActContext): Promise<ActResult<{ readonly node: string }>>;
 }

@@ -6,6 +6,7 @@ import type { Conversations, ContextView } from "../conversations/conversations.
 import type { Committer, LiveLogs, Loss, WriterInit } from "../log/index.ts";
 import type { RunSettings } from "../shared/settings.ts";
 import type { RunFiles } from "./run-files.ts";
+import type { QueuedRun } from "./task-rows.ts";
 import type { NextTurn, TurnInput, Waiting } from "./turn-input.ts";
 
 /** Engine dependencies of a run. */
@@ -17,6 +18,12 @@ export interface RunDeps {
   readonly budget: ByteBudget;
   /** Called when a run does nothing but wait, and others may continue. */
   readonly onRest?: () => void;
+  /** Queues the next turn of a task whose agent is paused, or whose node drains. `undefined`: the turn may begin here. */
+  readonly queue?: (
+    task: TaskKey,
+    run: QueuedRun,
+    store: (row: FeatureEffect) => Promise<void>,
+  ) => Promise<void> | undefined;
 }
 
 /** What a run works on: a message that has no task yet (`FirstMessage`), or a task (`TaskRun`). */

@@ -64,12 +64,12 @@ export class QueuePlaces {
    * @param max - How many tasks of its owner may wait. Default: any number.
    * @throws A2AError `TooManyRequests` where so many do.
    */
-  async enter(
+  async enter<Result>(
     task: TaskKey,
     run: QueuedRun,
-    store: (row: FeatureEffect) => Promise<AppendOutcome>,
+    store: (row: FeatureEffect) => Promise<Result>,
     max?: number,
-  ): Promise<AppendOutcome> {
+  ): Promise<Result> {
     this.mayWait = true;
     try {
       return await this.#at(task, (place) => store(queueRow(run, place)), max);
