@@ -203,7 +203,7 @@ export interface TaskFilter {
   readonly before?: number;
   /** Default `newest`. Of runs (`node`, `suspended`) there is one order: the oldest lease first. */
   readonly order?: "oldest" | "newest";
-  /** 1 to 500. Default 50. A page of runs may have fewer tasks although there are more. */
+  /** 1 to 500. Default 50. A page has fewer tasks only where it is the last one. */
   readonly limit?: number;
   /** The `next` of the page before, of the same filter. */
   readonly cursor?: string;

@@ -20,7 +20,7 @@ import {
 } from "../store/index.ts";
 import { cursorOf, positionOf } from "./cursor.ts";
 import { explain, iso, type Facts } from "./explain.ts";
-import type { Counts, OperatedNode, PausedAgent, ShownTask, TaskFilter, TaskList } from "./port.ts";
+import type { Counts, OperatedNode, OperatedTask, PausedAgent, ShownTask, TaskFilter, TaskList } from "./port.ts";
 import { stepsOf } from "./steps.ts";
 import { actOf, subjects, viewOf } from "./views.ts";
 
@@ -36,7 +36,7 @@ export interface ReadDeps {
 
 /** Tasks of a page: by default, and at most. */
 const [defaultLimit, maxLimit] = [50, 500];
-/** Agents that are counted, and runs that one page of `node` or `suspended` looks at. */
+/** Agents that are counted, and runs that are read at a time. */
 const [maxAgents, runsPerPage] = [1_000, 500];
 /** How many runs and rows of the queue are counted. */
 const maxCounted = 10_000;
@@ -77,29 +77,39 @@ interface RunsPage {
   readonly limit: number;
 }
 
-/** Runs are few, and in an index of their own. A page of them looks at so many, and may find fewer that fit. */
+/** Runs are few, and in an index of their own. They are read until enough fit. */
 async function listRuns(deps: ReadDeps, filter: TaskFilter, { key, position, limit }: RunsPage): Promise<TaskList> {
   const { node, suspended, agent, owner, states, since = -Infinity, before = Infinity } = filter;
   const agents = agent === undefined ? await agentsOf(deps) : [agent];
   const [leaseUntil, number] = position ?? [];
-  const after: ClaimPosition | undefined =
+  let after: ClaimPosition | undefined =
     typeof number === "number" ? { number, ...(typeof leaseUntil === "number" && { leaseUntil }) } : undefined;
-  const page = await deps.store.claimable({
-    now: ever,
-    agents,
-    limit: Math.min(limit, runsPerPage),
-    ...(node !== undefined && { holders: [node] }),
-    ...(after !== undefined && { after }),
-  });
+  const read = (most: number) =>
+    deps.store.claimable({
+      now: ever,
+      agents,
+      limit: most,
+      ...(node !== undefined && { holders: [node] }),
+      ...(after !== undefined && { after }),
+    });
   const fits = ({ task, state, statusTime, run }: TaskHead): boolean =>
     (owner === undefined || owner === task.owner) &&
     (states === undefined || states.includes(state)) &&
     (suspended !== true || run?.suspended === true) &&
     statusTime >= since &&
     statusTime < before;
-  const tasks = page.heads.filter(fits).map(viewOf);
-  const { next } = page;
-  return next === undefined ? { tasks } : { tasks, next: cursorOf(key, [next.leaseUntil ?? null, next.number]) };
+  const tasks: OperatedTask[] = [];
+  for (;;) {
+    let page = await read(runsPerPage);
+    const places = page.heads.flatMap((head, at) => (fits(head) ? [at + 1] : []));
+    const last = places[limit - tasks.length - 1];
+    // The position after a task is known where it is the last one of a page.
+    if (last !== undefined && last < page.heads.length) page = await read(last);
+    tasks.push(...page.heads.filter(fits).map(viewOf));
+    after = page.next;
+    if (after === undefined) return { tasks };
+    if (tasks.length >= limit) return { tasks, next: cursorOf(key, [after.leaseUntil ?? null, after.number]) };
+  }
 }
 
 async function agentsOf({ operators }: ReadDeps): Promise<readonly string[]> {
@@ -257,7 +267,7 @@ export async function nodesOf(deps: ReadDeps): Promise<readonly OperatedNode[]> 
     return {
       name,
       self: name === host.node,
-      ...(silentMs !== undefined && { silentMs: Math.round(silentMs) }),
+      ...(silentMs !== undefined && { silentMs: Math.max(0, Math.round(silentMs)) }),
       draining: drained.has(orderNames.drain(name)),
       runs: held.get(name) ?? 0,
     };

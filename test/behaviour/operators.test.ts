@@ -1,8 +1,11 @@
 import { describe, expect, it, onTestFinished } from "vitest";
 import { gate, serve, until, type Served } from "../../packages/server/test/operate/support.ts";
+import type { TaskList } from "../../packages/server/src/operate/port.ts";
 import { placeOfTest, stores } from "./stores.ts";
 
-/* A paused agent, or a node that drains: messages are accepted and wait, also those that come while a turn of their task runs. */
+/*
+ * Operators on each store: pages of runs, and a paused agent, or a node that drains: messages are accepted and wait, also those that come while a turn of their task runs.
+ */
 
 const agent = "/";
 
@@ -76,6 +79,70 @@ describe.each(stores)("a turn that runs, on %s", (name) => {
     expect([begun, await on.stateOf(taskId)]).toEqual([["first"], "TASK_STATE_CANCELED"]);
   });
 });
+
+describe.each(stores)("runs of a node, and suspended ones, on %s", (name) => {
+  it("are listed in pages that are full, unless it is the last one", async () => {
+    const store = await (await placeOfTest(name)).open();
+    onTestFinished(() => store.close());
+    const on = serve(
+      async function* (turn) {
+        yield turn.completed("Done");
+      },
+      { store },
+    );
+    await on.ops("/v1/acts/pause", { agent });
+    // Every tenth one is suspended, and every third one is held by the node: more than one reading looks at.
+    const runs = 600;
+    const state = "TASK_STATE_WORKING";
+    for (let from = 0; from < runs; from += 100) {
+      await store.append(
+        Array.from({ length: 100 }, (_, n) => {
+          const at = from + n;
+          const json = JSON.stringify({ id: `t${at}`, contextId: "c", status: { state }, history: [] });
+          const suspended = at % 10 === 0 ? ({ suspended: true } as const) : {};
+          const lease = { effect: "lease", op: "acquire", holder: at % 3 === 0 ? "n" : "m", now: 1, until: 2 } as const;
+          return {
+            task: { agent, owner: at % 2 === 0 ? "even" : "odd", taskId: `t${at}` },
+            create: { contextId: "c" },
+            records: [{ kind: "task", state, json, time: 1, actor: "user", turn: 1, attempt: 1 }],
+            effects: [lease, { effect: "run", run: { turn: 1, attempt: 1, input: 1, ...suspended } }],
+          };
+        }),
+      );
+    }
+    const all = Array.from({ length: runs }, (_, at) => at);
+    const wanted: readonly (readonly [query: string, fits: (at: number) => boolean])[] = [
+      ["node=n", (at) => at % 3 === 0],
+      ["suspended=true", (at) => at % 10 === 0],
+      ["node=n&suspended=true", (at) => at % 30 === 0],
+      ["node=m&owner=odd", (at) => at % 3 !== 0 && at % 2 === 1],
+      ["suspended=true&owner=odd", () => false],
+    ];
+    for (const [query, fits] of wanted) {
+      for (const limit of [7, 60, 500]) {
+        const pages = await pagesOf(on, `${query}&limit=${limit}`);
+        const found = pages.flat();
+        expect([query, found.toSorted(), new Set(found).size]).toEqual([
+          query,
+          all.filter(fits).map((at) => `t${at}`).toSorted(),
+          found.length,
+        ]);
+        for (const page of pages.slice(0, -1)) expect(page).toHaveLength(limit);
+      }
+    }
+  });
+});
+
+/** The ids of the tasks of each page. */
+async function pagesOf({ ops }: Served, query: string): Promise<readonly (readonly string[])[]> {
+  const pages: (readonly string[])[] = [];
+  for (let next = ""; ;) {
+    const { body } = await ops<TaskList>(`/v1/tasks?${query}${next && `&cursor=${next}`}`);
+    pages.push(body.tasks.map(({ taskId }) => taskId));
+    if (body.next === undefined) return pages;
+    next = body.next;
+  }
+}
 
 async function nodeOf({ ops }: Served): Promise<string> {
   const { body } = await ops<{ readonly nodes: readonly { readonly name: string; readonly self: boolean }[] }>(
