@@ -22,7 +22,7 @@ import { explain, short } from "./explain.ts";
 import type { ActContext, ActResult, PausedAgent, Resumed, TaskTarget } from "./port.ts";
 import { factsOf, pausedAgent, turnOf, type ReadDeps } from "./read.ts";
 import { copiedSteps, forgetStep, stepsOf } from "./steps.ts";
-import { inWords, subjects, viewOf, type ActAbout, type ActText } from "./views.ts";
+import { clipped, inWords, subjects, viewOf, type ActAbout, type ActText } from "./views.ts";
 
 /* What an operator does. Each act is stored in the audit, with the change or, where it is refused, alone. */
 
@@ -232,7 +232,7 @@ export class Acts {
     const by = principal?.subject;
     return {
       time: this.#deps.clock.now(),
-      ...(by !== undefined && { by }),
+      ...(by !== undefined && { by: clipped(by) }),
       ...(reason !== undefined && { reason }),
     };
   }
@@ -339,15 +339,18 @@ export class Acts {
     change: Pick<ActText, "before" | "after">,
     outcome: ActText["outcome"] = "done",
   ): AuditedAct {
-    const { agent = "", taskId, node } = about;
+    const { agent = "", taskId, node, name } = about;
     const { subject: by, organization } = principal ?? {};
+    const { before, after } = change;
     const text: ActText = {
       ...about,
+      ...(name !== undefined && { name: clipped(name) }),
       outcome,
-      ...(by !== undefined && { by }),
-      ...(organization !== undefined && { organization }),
+      ...(by !== undefined && { by: clipped(by) }),
+      ...(organization !== undefined && { organization: clipped(organization) }),
       ...(reason !== undefined && { reason }),
-      ...change,
+      ...(before !== undefined && { before }),
+      ...(after !== undefined && { after: clipped(after) }),
     };
     const subject =
       node !== undefined

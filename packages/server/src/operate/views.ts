@@ -1,4 +1,6 @@
-import type { StoredAct, TaskHead } from "../store/index.ts";
+import { utf8Length } from "@parley/a2a/internal/base/index";
+import { jsonHash } from "@parley/a2a/internal/model/index";
+import { operatorBounds, type StoredAct, type TaskHead } from "../store/index.ts";
 import { iso, short } from "./explain.ts";
 import type { Act, ActName, OperatedTask } from "./port.ts";
 
@@ -38,10 +40,20 @@ export const subjects: {
   readonly agent: (agent: string) => string;
   readonly node: (node: string) => string;
 } = {
-  task: (agent, taskId) => `task ${JSON.stringify([agent, taskId])}`,
-  agent: (agent) => `agent ${agent}`,
-  node: (node) => `node ${node}`,
+  task: (agent, taskId) => bounded("task", JSON.stringify([agent, taskId])),
+  agent: (agent) => bounded("agent", agent),
+  node: (node) => bounded("node", node),
 };
+
+function bounded(kind: string, name: string): string {
+  const subject = `${kind} ${name}`;
+  if (utf8Length(subject) <= operatorBounds.name) return subject;
+  return `${kind} ${jsonHash(name)}`;
+}
+
+/** Texts that an act stores are cut, so that it has room: names of steps have no limit. */
+export const clipped = (text: string): string => (text.length > maxClipped ? `${text.slice(0, maxClipped)}…` : text);
+const maxClipped = 500;
 
 /** An act as it is stored. */
 export type ActText = Omit<Act, "number" | "time">;
