@@ -275,13 +275,14 @@ export async function nodes(io: Io, options: OpsOptions): Promise<number> {
 export function nodesText(all: readonly OperatedNode[]): string {
   const rows = all
     .filter(({ name }) => name !== "")
-    .map(({ name, self, silentMs, draining, runs }) => [
+    .map(({ name, self, silentMs, draining, gone, agents, runs }) => [
       line(name),
       `${runs}`,
       silentMs === undefined ? "-" : `${silentMs} ms`,
-      [draining ? "drains" : "", self ? "answers" : ""].filter(Boolean).join(", "),
+      line(agents?.join(" ") ?? "-"),
+      [gone ? "gone" : "", draining ? "drains" : "", self ? "answers" : ""].filter(Boolean).join(", "),
     ]);
-  return table([["NODE", "RUNS", "SILENT", ""], ...rows]);
+  return table([["NODE", "RUNS", "SILENT", "AGENTS", ""], ...rows]);
 }
 
 interface AuditOptions extends OpsOptions {
@@ -300,21 +301,8 @@ export async function audit(io: Io, options: AuditOptions): Promise<number> {
   });
 }
 
-function actRow({
-  number,
-  time,
-  act,
-  outcome,
-  by = "-",
-  agent,
-  taskId,
-  node,
-  name,
-  reason,
-  after,
-}: Act): readonly string[] {
-  const subject = node ?? taskId ?? agent ?? "";
-  return [`${number}`, time, by, act, outcome, subject, name ?? "", after ?? "", reason ?? ""];
+function actRow({ number, time, act, outcome, by = "-", name = "", after = "", reason = "", ...of }: Act): string[] {
+  return [`${number}`, time, by, act, outcome, of.node ?? of.taskId ?? of.agent ?? "", name, after, reason];
 }
 
 type TaskCommand = (io: Io, taskId: string, options: ActOptions, more?: Inputs) => Promise<number>;

@@ -1,3 +1,4 @@
+import { defined } from "@parley/a2a/internal/base/defined";
 import { isTerminal } from "@parley/a2a/internal/model/index";
 import type { OpenDelegation, OpenWait } from "@parley/a2a/internal/protocol/index";
 import type { OperatingHost } from "../engine/shared/operating.ts";
@@ -26,7 +27,9 @@ export interface Facts {
   readonly more: boolean;
   /** The pause of its agent. */
   readonly pause: OrderText | undefined;
-  readonly host: Pick<OperatingHost, "nodes" | "serves" | "silence">;
+  /** Whether a node runs its agent. `undefined`: it is not known. */
+  readonly served: boolean | undefined;
+  readonly host: Pick<OperatingHost, "nodes" | "silence">;
   /** In milliseconds since the Unix epoch. */
   readonly now: number;
 }
@@ -87,18 +90,20 @@ function explainRun(facts: Facts, run: StoredRun): readonly [Explanation, ...Exp
 }
 
 /** Why nobody begins what is due. */
-function heldBack({ head, pause, host }: Facts): Explanation | undefined {
+function heldBack({ head, pause, served }: Facts): Explanation | undefined {
   const { agent } = head.task;
   if (pause !== undefined) {
     const { by, reason } = pause;
     const why = reason === undefined ? "" : `: ${reason}`;
     const text = `Agent ${agent} is paused${by === undefined ? "" : ` by ${by}`}${why}`;
     const help = `parley ops unpause ${quoted(agent)}`;
-    const more = { ...(by !== undefined && { by }), ...(reason !== undefined && { reason }) };
-    return { kind: "agentPaused", text, help, agent, since: iso(pause.time), ...more };
+    return { kind: "agentPaused", text, help, agent, since: iso(pause.time), ...defined({ by, reason }) };
   }
-  if (host.serves(agent)) return undefined;
-  const text = `This server does not run agent ${agent}; another node has to`;
+  if (served === true) return undefined;
+  const text =
+    served === false
+      ? `No node serves agent ${agent}: start a server that does`
+      : `This server does not serve agent ${agent}; another node has to`;
   return { kind: "agentNotServed", text, help: "parley ops nodes", agent };
 }
 
@@ -119,7 +124,7 @@ function waitOf({ head }: Facts, turn: number, { key, value }: FeatureRow): read
   const to = until === undefined ? undefined : iso(until);
   if (event !== undefined) {
     const text = `The task waits for the event ${JSON.stringify(event)}${to === undefined ? "" : `, until ${to}`}`;
-    return [{ kind: "event", text, help, wait, event, ...(to !== undefined && { until: to }) }];
+    return [{ kind: "event", text, help, wait, event, ...defined({ until: to }) }];
   }
   return to === undefined ? [] : [{ kind: "time", text: `The task waits until ${to}`, help, wait, until: to }];
 }
@@ -127,13 +132,7 @@ function waitOf({ head }: Facts, turn: number, { key, value }: FeatureRow): read
 function delegation(head: TaskHead, { agent, taskId }: OpenDelegation): Explanation {
   const which = taskId === undefined ? "an answer" : `task ${taskId}`;
   const text = `The task waits for ${which} of agent ${agent}`;
-  return {
-    kind: "delegation",
-    text,
-    help: commandFor("cancel", head),
-    agent,
-    ...(taskId !== undefined && { taskId }),
-  };
+  return { kind: "delegation", text, help: commandFor("cancel", head), agent, ...defined({ taskId }) };
 }
 
 function authorization({ head, requests }: Facts): Explanation {

@@ -76,7 +76,7 @@ export type Explanation = { readonly text: string; readonly help?: string } & (
       readonly reason?: string;
     }
   | {
-      /** It is due, and this server does not run its agent. */
+      /** It is due, and no node runs its agent, or none is known that does. */
       readonly kind: "agentNotServed";
       readonly agent: string;
     }
@@ -246,6 +246,10 @@ export interface OperatedNode {
   /** How long it has been silent, in milliseconds. Absent: the store does not count nodes. */
   readonly silentMs?: number;
   readonly draining: boolean;
+  /** It has been silent for longer than a lease, and holds no run: it has most likely stopped. `undrain` withdraws an order to it. */
+  readonly gone?: true;
+  /** The agents that it runs. Absent: they are not known. */
+  readonly agents?: readonly string[];
   /** How many runs it holds. */
   readonly runs: number;
 }

@@ -1,4 +1,4 @@
-import { A2AError, invalidParams, type TaskState } from "@parley/a2a/internal/model/index";
+import { invalidParams, type TaskState } from "@parley/a2a/internal/model/index";
 import type { Principal } from "@parley/a2a/internal/protocol/index";
 import type { ActContext, ActName, ActResult, Operator, TaskFilter } from "./port.ts";
 import { actNames, ref, state, type JsonSchema } from "./schemas.ts";
@@ -49,12 +49,7 @@ export interface OperatorRoute {
 
 /** Most characters of a text, and of a name that the store keeps with an order or an act: at most three bytes each. */
 const [maxText, maxName] = [4_096, 680];
-const agent: Input = {
-  type: "string",
-  description: "Agent, by the id of its mount",
-  required: true,
-  maximum: maxName,
-};
+const agent: Input = { type: "string", description: "Agent, by the id of its mount", required: true, maximum: maxName };
 const onlyAgent: Input = { type: "string", description: "Only tasks of this agent" };
 const taskId: Input = { type: "string", description: "ID of the task", required: true, maximum: maxName };
 const node: Input = { type: "string", description: "Name of the node", required: true, maximum: maxName };
@@ -97,6 +92,17 @@ function actRoute(
   return { method: "POST", path: `/v1/acts/${act}`, id, summary, act, inputs, answer, run };
 }
 
+function reading(
+  path: string,
+  id: string,
+  summary: string,
+  answer: string,
+  inputs: Inputs,
+  run: OperatorRoute["run"],
+): OperatorRoute {
+  return { method: "GET", path, id, summary, act: "read", inputs, answer, run };
+}
+
 export const operatorRoutes: readonly OperatorRoute[] = [
   {
     method: "GET",
@@ -119,16 +125,14 @@ export const operatorRoutes: readonly OperatorRoute[] = [
     answer: "TaskList",
     run: (operator, given) => operator.list(filterOf(given)),
   },
-  {
-    method: "GET",
-    path: "/v1/task",
-    id: "showTask",
-    summary: "Shows a task: why it waits, its steps, webhooks, newest records and acts",
-    act: "read",
-    inputs: { agent, taskId },
-    answer: "ShownTask",
-    run: (operator, given) => operator.show(textOf(given, "agent"), textOf(given, "taskId")),
-  },
+  reading(
+    "/v1/task",
+    "showTask",
+    "Shows a task: why it waits, its steps, webhooks, newest records and acts",
+    "ShownTask",
+    { agent, taskId },
+    (operator, given) => operator.show(textOf(given, "agent"), textOf(given, "taskId")),
+  ),
   {
     method: "GET",
     path: "/v1/why",
@@ -142,36 +146,20 @@ export const operatorRoutes: readonly OperatorRoute[] = [
       return shown && { task: shown.task, why: shown.why, waits: shown.waits };
     },
   },
-  {
-    method: "GET",
-    path: "/v1/counts",
-    id: "countTasks",
-    summary: "Counts tasks by agent and state, the queue, and runs",
-    act: "read",
-    inputs: {},
-    answer: "Counts",
-    run: (operator) => operator.counts(),
-  },
-  {
-    method: "GET",
-    path: "/v1/nodes",
-    id: "listNodes",
-    summary: "Lists the nodes, and how many runs each holds",
-    act: "read",
-    inputs: {},
-    answer: "Nodes",
-    run: async (operator) => ({ nodes: await operator.nodes() }),
-  },
-  {
-    method: "GET",
-    path: "/v1/paused",
-    id: "listPaused",
-    summary: "Lists paused agents",
-    act: "read",
-    inputs: {},
-    answer: "Paused",
-    run: async (operator) => ({ agents: await operator.paused() }),
-  },
+  reading(
+    "/v1/counts",
+    "countTasks",
+    "Counts tasks by agent and state, the queue, and runs",
+    "Counts",
+    {},
+    (operator) => operator.counts(),
+  ),
+  reading("/v1/nodes", "listNodes", "Lists the nodes, and how many runs each holds", "Nodes", {}, async (operator) => ({
+    nodes: await operator.nodes(),
+  })),
+  reading("/v1/paused", "listPaused", "Lists paused agents", "Paused", {}, async (operator) => ({
+    agents: await operator.paused(),
+  })),
   {
     method: "GET",
     path: "/v1/acts",
@@ -322,9 +310,4 @@ function readJson(input: Input, value: unknown): Read {
 export function requestOf(route: OperatorRoute, given: Given, principal: Principal): OperatorRequest {
   const named = (name: "agent" | "taskId" | "node") => (typeof given[name] === "string" ? { [name]: given[name] } : {});
   return { principal, act: route.act, ...named("agent"), ...named("taskId"), ...named("node") };
-}
-
-/** Throws the error for a path that has no such method. */
-export function methodNotAllowed(): A2AError {
-  return new A2AError("InvalidRequest", "This method is not allowed here");
 }

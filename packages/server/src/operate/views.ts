@@ -1,3 +1,4 @@
+import { defined } from "@parley/a2a/internal/base/defined";
 import { utf8Length } from "@parley/a2a/internal/base/index";
 import { jsonHash } from "@parley/a2a/internal/model/index";
 import { operatorBounds, type StoredAct, type TaskHead } from "../store/index.ts";
@@ -6,26 +7,20 @@ import type { Act, ActName, OperatedTask } from "./port.ts";
 
 /* What is stored, as operators see it. */
 
-export function viewOf({ task, contextId, state, statusTime, seq, bytes, holder, run }: TaskHead): OperatedTask {
-  return {
-    agent: task.agent,
-    owner: task.owner,
-    taskId: task.taskId,
-    contextId,
-    state,
-    statusTime: iso(statusTime),
-    seq,
-    bytes,
-    ...(holder !== undefined && { node: holder }),
-    ...(run !== undefined && {
-      run: {
-        turn: run.turn,
-        attempt: run.attempt,
-        deaths: run.deaths ?? 0,
-        suspended: run.suspended === true,
-      },
-    }),
-  };
+export function viewOf({
+  task,
+  contextId,
+  state,
+  statusTime,
+  seq,
+  bytes,
+  holder: node,
+  run: held,
+}: TaskHead): OperatedTask {
+  const { agent, owner, taskId } = task;
+  const { turn = 1, attempt = 1, deaths = 0, suspended = false } = held ?? {};
+  const run = held && { turn, attempt, deaths, suspended };
+  return { agent, owner, taskId, contextId, state, statusTime: iso(statusTime), seq, bytes, ...defined({ node, run }) };
 }
 
 /** A task in a few words, for the audit. */
@@ -52,7 +47,8 @@ function bounded(kind: string, name: string): string {
 }
 
 /** Texts that an act stores are cut, so that it has room: names of steps have no limit. */
-export const clipped = (text: string): string => (text.length > maxClipped ? `${text.slice(0, maxClipped)}…` : text);
+export const clipped = (text: string | undefined): string | undefined =>
+  text === undefined || text.length <= maxClipped ? text : `${text.slice(0, maxClipped)}…`;
 const maxClipped = 500;
 
 /** An act as it is stored. */

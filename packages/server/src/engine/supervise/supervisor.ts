@@ -64,7 +64,7 @@ export function createSupervisor({ liveness, runSettings, ...deps }: SupervisorD
   const { settings, agents, committer, budget, liveLogs } = deps;
   const { outage, nodes, leaseWatch, workLeft } = liveness;
   const suspects = new Suspects(settings.clock);
-  const standing = new Standing({ settings, outage });
+  const standing = new Standing({ settings, outage, agents });
   const places = new QueuePlaces({ settings, committer, agents });
   const queueNext: RunDeps["queue"] = (task, run, store) =>
     standing.isDraining || standing.isPaused(task.agent) ? places.enter(task, run, store) : undefined;
