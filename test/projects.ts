@@ -33,6 +33,7 @@ export const alone: readonly string[] = [
   "packages/a2a/test/client/sse.test.ts",
   "packages/cli/test/conform.test.ts",
   "packages/cli/test/db.test.ts",
+  "packages/cli/test/logs.test.ts",
   "packages/cli/test/serve.test.ts",
   "packages/grpc/test/hostile.test.ts",
   "packages/node/test/bodies.test.ts",

@@ -3,6 +3,7 @@ import { dirname, join, resolve } from "node:path";
 import process from "node:process";
 import { getHeapStatistics } from "node:v8";
 import { silentLogger, isLoopback, type Logger } from "@parley/a2a/internal/base/index";
+import { auditLog } from "@parley/a2a/internal/protocol/index";
 import { jsonRpcBinding, restBinding, type ServerBinding, type HandlerOptions } from "@parley/server/internal/handler";
 import type { Store } from "@parley/server/internal/store/index";
 import { nodeDialer } from "./client/dialer.ts";
@@ -80,6 +81,12 @@ function consoleServing(wanted: unknown): ConsoleServing {
 export function defaultLogger({ logger = "info" }: Pick<ServeOptions, "logger">): Logger {
   if (logger === false) return silentLogger;
   return typeof logger === "string" ? standardLogger({ level: logger }) : logger;
+}
+
+/** The option `audit`. In development the default logger shows on a terminal what happens to tasks: each event of the audit as a line. */
+export function auditOn({ audit, logger }: Pick<ServeOptions, "audit" | "logger">, to: Logger): ServeOptions["audit"] {
+  const isOther = typeof logger === "object" || logger === false || process.env["NODE_ENV"] === "production";
+  return audit ?? (process.stderr.isTTY && !isOther ? auditLog(to) : undefined);
 }
 
 /** Below the working directory. */

@@ -53,7 +53,8 @@ export interface ServeOptions
   readonly processes?: number | "cores";
   /**
    * Where the server logs errors, with their stacks, and what an operator should know: a logger, or the level of `standardLogger`, which
-   * writes to standard error: text on a terminal, otherwise lines of JSON. `false`: no log. Default `"info"`.
+   * writes to standard error: text on a terminal, otherwise lines of JSON. `false`: no log. With a level, on a terminal, the log also has
+   * what `audit` is told, such as the states of tasks, unless `audit` is set or `NODE_ENV` is `production`. Default `"info"`.
    */
   readonly logger?: Logger | LogLevel | false;
   /**

@@ -15,6 +15,7 @@ import type { Store } from "@parley/server/internal/store/index";
 import { beforeRouter } from "@parley/a2a/internal/transport/router/router";
 import type { AnyPathEndpoint } from "@parley/a2a/internal/transport/server/binding";
 import {
+  auditOn,
   authorizationOn,
   bindingsOf,
   blobsOn,
@@ -180,7 +181,9 @@ async function handlerOf(agents: Served, { settings, ports, storage, numbers }: 
   const bindings = ports.bindings.map((each) =>
     hasOwnPort(each) ? elsewhere(each.binding, bound[each.binding.name] ?? 0) : each,
   );
-  const known = { ...hostOptions(options, host, address), ...settings.routes, bindings, logger, publicUrl };
+  const audit = auditOn(options, logger);
+  const given = { ...hostOptions(options, host, address), ...settings.routes, bindings, logger, publicUrl };
+  const known = { ...given, ...(audit !== undefined && { audit }) };
   const { store } = storage;
   if (store === undefined) return withoutEngine(createHost(servicesIn(agents), known));
   const push = await withDevelopmentKey(settings.push, options, { isLocal: isLoopback(address), store, logger });
