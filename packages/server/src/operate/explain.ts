@@ -39,7 +39,12 @@ export function explain(facts: Facts): readonly [Explanation, ...Explanation[]] 
   const { head } = facts;
   const { state, run } = head;
   const since = iso(head.statusTime);
-  if (isTerminal(state)) return [{ kind: "done", text: `The task is over: ${short(state)}`, state, since }];
+  if (isTerminal(state)) {
+    const text = `The task is over: ${short(state)}`;
+    if (state !== "TASK_STATE_FAILED") return [{ kind: "done", text, state, since }];
+    const why = `${text}. The log of its server says why; a new task can continue it`;
+    return [{ kind: "done", text: why, help: commandFor("resume", head), state, since }];
+  }
   if (run !== undefined) return explainRun(facts, run);
   const held = heldBack(facts);
   if (isQueued(head)) return [held ?? queued(facts)];
@@ -54,7 +59,7 @@ export function explain(facts: Facts): readonly [Explanation, ...Explanation[]] 
   }
   if (state === "TASK_STATE_AUTH_REQUIRED") return [authorization(facts)];
   if (state === "TASK_STATE_INPUT_REQUIRED") {
-    const help = `parley send --task ${quoted(head.task.taskId)} TEXT (as its owner)`;
+    const help = `parley send URL TEXT --task ${quoted(head.task.taskId)} (as its owner)`;
     return [{ kind: "input", text: "The task waits for a message of its user", help, since }];
   }
   return [held ?? lost(head)];
@@ -112,8 +117,9 @@ function lost(head: TaskHead): Explanation {
 }
 
 function queued({ head, ahead, more }: Facts): Explanation {
-  const count = more ? `more than ${ahead}` : `${ahead}`;
-  const text = `The task is in the queue for a node with room (limits.runs), behind ${count} tasks of its agent`;
+  const count =
+    ahead === 0 ? "It is the first" : `${more ? "More than " : ""}${ahead} ${ahead === 1 ? "is" : "are"} before it`;
+  const text = `The task is in the queue of its agent for a node with room (limits.runs). ${count}`;
   return { kind: "queued", text, help: "parley ops nodes", since: iso(head.statusTime), ahead, more };
 }
 
@@ -123,7 +129,8 @@ function waitOf({ head }: Facts, turn: number, { key, value }: FeatureRow): read
   const help = commandFor("drop-wait", head, wait);
   const to = until === undefined ? undefined : iso(until);
   if (event !== undefined) {
-    const text = `The task waits for the event ${JSON.stringify(event)}${to === undefined ? "" : `, until ${to}`}`;
+    const end = to === undefined ? "" : `, until ${to}`;
+    const text = `The task waits for the event ${JSON.stringify(event)}, which the application signals${end}`;
     return [{ kind: "event", text, help, wait, event, ...defined({ until: to }) }];
   }
   return to === undefined ? [] : [{ kind: "time", text: `The task waits until ${to}`, help, wait, until: to }];
