@@ -124,7 +124,10 @@ describe.each(stores)("runs of a node, and suspended ones, on %s", (name) => {
         const found = pages.flat();
         expect([query, found.toSorted(), new Set(found).size]).toEqual([
           query,
-          all.filter(fits).map((at) => `t${at}`).toSorted(),
+          all
+            .filter(fits)
+            .map((at) => `t${at}`)
+            .toSorted(),
           found.length,
         ]);
         for (const page of pages.slice(0, -1)) expect(page).toHaveLength(limit);

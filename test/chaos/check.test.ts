@@ -266,13 +266,7 @@ describe("the judge", () => {
     expect(broken([...right, metered])).toEqual([]);
     // A killed process takes its last counts along.
     expect(broken([...right, { ...metered, allRecords: 0, allDelivered: 0 }])).toEqual([]);
-    for (const more of [
-      { records: 2 },
-      { turns: 0 },
-      { allRecords: 5 },
-      { allTakeovers: 1 },
-      { allDelivered: 7 },
-    ])
+    for (const more of [{ records: 2 }, { turns: 0 }, { allRecords: 5 }, { allTakeovers: 1 }, { allDelivered: 7 }])
       expect(broken([...right, { ...metered, ...more }])).toEqual([operators]);
   });
 

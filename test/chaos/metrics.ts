@@ -28,7 +28,7 @@ const timeout = 1_500;
 /** Values by series: a name with its labels. */
 export type Samples = ReadonlyMap<string, number>;
 
-export function samplesOf(text: string): Samples {
+function samplesOf(text: string): Samples {
   const lines = text.split("\n").filter((line) => line !== "" && !line.startsWith("#"));
   return new Map(
     lines.map((line) => {

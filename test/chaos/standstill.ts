@@ -33,8 +33,7 @@ export async function standstill({ watched, crowd, note, patience }: StandstillO
   const { node: last = first } = others.at(-1) ?? {};
   await ops(first, "/v1/acts/pause", { agent: "/plain", reason: "chaos" });
   const held: HeldTask[] = [];
-  const hold = async (way: HeldWay): Promise<void> =>
-    void held.push(await crowd.hold(way, held.length));
+  const hold = async (way: HeldWay): Promise<void> => void held.push(await crowd.hold(way, held.length));
   for (const way of ["plain", "ask", "wait"] as const) for (let at = 0; at < count; at += 1) await hold(way);
   for (const until = performance.now() + patience; ; await pause(200)) {
     const why = await Promise.all(held.map((task) => whyOf(first, task)));
