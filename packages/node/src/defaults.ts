@@ -13,7 +13,7 @@ import type { ConsoleServing, GrpcServing, ServeOptions } from "./serve-options.
 
 /* What a server uses where an option is absent. */
 
-/** Loads an optional package; `undefined` where it is not installed. Throws where it is installed and cannot be loaded. */
+/** Loads an optional package; `undefined` if it is not installed. Throws if it is installed and cannot be loaded. */
 export async function optional<Module>(name: string, load: () => Promise<Module>): Promise<Module | undefined> {
   try {
     return await load();
@@ -27,7 +27,7 @@ export async function optional<Module>(name: string, load: () => Promise<Module>
 /** The package with the binding of gRPC. */
 export const grpcName = "@parley/grpc";
 
-/** The bindings of a server: those of its options, or JSON-RPC, REST and, where it is asked for, gRPC. */
+/** The bindings of a server: those of its options, or JSON-RPC, REST and, if requested, gRPC. */
 export async function bindingsOf({
   bindings,
   grpc = false,
@@ -51,7 +51,7 @@ function grpcServing(grpc: unknown): GrpcServing {
 
 const consoleName = "@parley/console";
 
-/** The routes of a server: those of its options and, where it is asked for, those of the console. */
+/** The routes of a server: those of its options and, if requested, those of the console. */
 export async function routesOn({
   routes,
   console: wanted = false,
@@ -92,7 +92,7 @@ export function auditOn({ audit, logger }: Pick<ServeOptions, "audit" | "logger"
 /** Below the working directory. */
 const file = join(".parley", "parley.db");
 
-/** SQLite in a file. It is loaded here, because a server with a store of its own does not need it. */
+/** SQLite in a file. It is loaded here, because a server with another store does not need it. */
 export async function defaultStore(logger: Logger): Promise<Store> {
   const { sqliteStore } = await import("@parley/sql/sqlite");
   const path = resolve(file);

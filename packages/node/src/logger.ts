@@ -49,9 +49,9 @@ function hasColours(stream: LogStream): boolean {
 /**
  * A logger that writes to standard error: text for people on a terminal, otherwise lines of JSON with `time`, `level`, `message`,
  * the fields, and `cause` with its stack. Content of requests cannot control a terminal or look like another record. Long values
- * are cut, and a record has about 32,000 characters at most. The logger never throws, also where its stream is closed.
+ * are cut, and a record has about 32,000 characters at most. The logger never throws, even if its stream is closed.
  *
- * Text has the agent and the end of the task's id before the message. Full ids follow where a task is created, on warnings, and on
+ * Text has the agent and the end of the task's id before the message. Full ids follow when a task is created, on warnings, and on
  * errors. `parley logs` shows lines of JSON in the same way.
  */
 export function standardLogger(options: StandardLoggerOptions = {}): Logger {

@@ -18,7 +18,7 @@ export interface LogRecord {
 
 const labels = { debug: "dim", info: "cyan", warn: "yellow", error: "red" } as const;
 
-/** Fields that tell where a record belongs. They are long, so a line has them only if somebody may have to copy them. */
+/** Ids of a record. They are long, so a line only has them if users may need to copy them. */
 const places = ["taskId", "contextId", "traceId", "trace_id", "span_id", "trace_flags"];
 
 /**

@@ -61,7 +61,7 @@ class Splitter {
 
 /** Where lines come from. */
 export interface Source {
-  /** The next line. `undefined`: there is none now. */
+  /** The next line; `undefined` if none is available yet. */
   next(): Promise<Line | undefined>;
   close(): Promise<void>;
 }

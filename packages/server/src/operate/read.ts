@@ -25,9 +25,9 @@ import type { Counts, OperatedNode, OperatedTask, PausedAgent, ShownTask, TaskFi
 import { stepsOf } from "./steps.ts";
 import { actOf, subjects, viewOf } from "./views.ts";
 
-/* What an operator reads. */
+/* Queries of operators. */
 
-/** What reading needs. */
+/** Dependencies of the queries. */
 export interface ReadDeps {
   readonly store: Store;
   readonly operators: StoreOperators;
@@ -37,11 +37,11 @@ export interface ReadDeps {
 
 /** Tasks of a page: by default, and at most. */
 const [defaultLimit, maxLimit] = [50, 500];
-/** Agents that are counted, and runs that are read at a time. */
+/** Maximum agents that are counted, and runs that are read at a time. */
 const [maxAgents, runsPerPage] = [1_000, 500];
 /** How many runs and rows of the queue are counted. */
 const maxCounted = 10_000;
-/** How many tasks before another one in the queue are counted. */
+/** Maximum counted tasks ahead of another in the queue. */
 const maxAhead = 1_000;
 const ever = Number.MAX_SAFE_INTEGER;
 const shownRecords = 50;
@@ -69,7 +69,7 @@ interface RunsPage {
   readonly limit: number;
 }
 
-/** Runs are few, and in an index of their own. They are read until enough fit. */
+/** Lists runs, which are few and have their own index. Reads them until a page is full. */
 async function listRuns(deps: ReadDeps, filter: TaskFilter, { key, position, limit }: RunsPage): Promise<TaskList> {
   const { node, suspended, agent, owner, states, since = -Infinity, before = Infinity } = filter;
   const agents = agent === undefined ? await agentsOf(deps) : [agent];
