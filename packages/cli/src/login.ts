@@ -205,9 +205,7 @@ async function tryOut(client: Client, signal: AbortSignal): Promise<void> {
   } catch (error) {
     // The error of a withheld token says what to do.
     if (hasCode(error, "Unauthenticated") && error.metadata["withheldFrom"] === undefined) {
-      throw new CommandError(`the agent rejected the credentials: ${error.message}`, {
-        cause: error,
-      });
+      throw new CommandError(`the agent rejected the credentials: ${error.message}`, { cause: error });
     }
     // Any other error means that the agent accepted the credentials.
     if (hasCode(error, "Unauthenticated", "ConnectionFailed", "Timeout", "InvalidResponse")) throw error;

@@ -242,12 +242,13 @@ function Overview({ counts, nodes, acts }: OverviewProps) {
       />
       <Table
         title="Nodes"
-        names={["Node", "Runs", "Silent", "State", ""]}
-        rows={nodes.map(({ name, runs: own, silentMs, draining, self }) => [
+        names={["Node", "Runs", "Silent", "State", "Agents", ""]}
+        rows={nodes.map(({ name, runs: own, silentMs, draining, self, gone, agents: served }) => [
           `${nodeWord(name)}${self ? " (answers)" : ""}`,
           `${own}`,
           silentMs === undefined ? "" : `${silentMs} ms`,
-          draining ? "drains" : "works",
+          [gone === true ? "gone" : "", draining ? "drains" : "works"].filter((word) => word !== "").join(", "),
+          served?.join(", ") ?? "",
           <Act
             label={draining ? "Undrain" : "Drain"}
             on={nodeWord(name)}

@@ -140,7 +140,17 @@ export const schemas: Readonly<Record<string, JsonSchema>> = {
     runs: object({ count: number, more: flag, suspended: number, free: number }),
   }),
   Nodes: object({
-    nodes: listOf(object({ name: text, self: flag, "silentMs?": number, draining: flag, runs: number })),
+    nodes: listOf(
+      object({
+        name: text,
+        self: flag,
+        "silentMs?": number,
+        draining: flag,
+        "gone?": { const: true },
+        "agents?": listOf(text),
+        runs: number,
+      }),
+    ),
   }),
   PausedAgent: object({ agent: text, since: time, "by?": text, "reason?": text }),
   Paused: object({ agents: listOf(ref("PausedAgent")) }),
@@ -171,11 +181,6 @@ export const schemas: Readonly<Record<string, JsonSchema>> = {
     "task?": ref("OperatedTask"),
   }),
   Error: object({
-    error: object({
-      code: number,
-      status: text,
-      message: text,
-      "details?": listOf({ type: "object" }),
-    }),
+    error: object({ code: number, status: text, message: text, "details?": listOf({ type: "object" }) }),
   }),
 };
