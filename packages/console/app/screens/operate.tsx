@@ -247,7 +247,7 @@ function Overview({ counts, nodes, acts }: OverviewProps) {
           `${nodeWord(name)}${self ? " (answers)" : ""}`,
           `${own}`,
           silentMs === undefined ? "" : `${silentMs} ms`,
-          [gone === true ? "gone" : "", draining ? "drains" : "works"].filter((word) => word !== "").join(", "),
+          [gone === true && "gone", draining && "drains"].filter(Boolean).join(", ") || "works",
           served?.join(", ") ?? "",
           <Act
             label={draining ? "Undrain" : "Drain"}
