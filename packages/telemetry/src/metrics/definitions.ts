@@ -128,10 +128,13 @@ export const all: readonly Metric[] = Object.values(metrics).flatMap((each: Metr
   "name" in each ? [each] : [each.duration, each.first, each.events],
 );
 
+/** Adds to a counter, or records a value of a histogram. */
+export type Recorder = (value: number) => void;
+
 /** Where metrics go. */
 export interface Instruments {
-  /** Adds to a counter, or records a value of a histogram. */
-  record(metric: Metric, value: number, labels: Labels): void;
+  /** What records values with these labels. Keep it where values are frequent: finding it takes longer than a value. */
+  recorder(metric: Metric, labels: Labels): Recorder;
   /** Calls `reading` when somebody asks for the metrics of `read`. The returned function ends it. */
   collect(reading: Reading): () => void;
 }

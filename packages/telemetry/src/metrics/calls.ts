@@ -1,0 +1,94 @@
+import type { A2AError } from "@parley/a2a/internal/model/index";
+import type { Ended, Observation, ObservedAnswer, OperationName } from "@parley/a2a/internal/protocol/index";
+import { attribute } from "../names.ts";
+import type { CallMetrics, Instruments, Labels, Recorder } from "./definitions.ts";
+import { failing, kept, secondsSince } from "./recorders.ts";
+
+/* Calls of a server, and requests of a client. */
+
+/** The recorders of one kind of call. They are made with their first values: the SDK of a meter may be started later. */
+class CallSeries {
+  readonly #instruments: Instruments;
+  readonly #metrics: CallMetrics;
+  readonly #labels: Labels;
+  #duration: Recorder | undefined;
+  #first: Recorder | undefined;
+  #events: Recorder | undefined;
+
+  constructor(instruments: Instruments, to: CallMetrics, labels: Labels) {
+    this.#instruments = instruments;
+    this.#metrics = to;
+    this.#labels = labels;
+  }
+
+  get duration(): Recorder {
+    return (this.#duration ??= this.#instruments.recorder(this.#metrics.duration, this.#labels));
+  }
+
+  get first(): Recorder {
+    return (this.#first ??= this.#instruments.recorder(this.#metrics.first, this.#labels));
+  }
+
+  get events(): Recorder {
+    return (this.#events ??= this.#instruments.recorder(this.#metrics.events, this.#labels));
+  }
+
+  /** The same calls, as far as they fail. */
+  failing(error: A2AError): CallSeries {
+    return new CallSeries(this.#instruments, this.#metrics, failing(this.#labels, error));
+  }
+}
+
+/** Measures the calls of one side. */
+export class CallRecorders {
+  readonly #instruments: Instruments;
+  readonly #metrics: CallMetrics;
+  readonly #kept = kept<CallSeries>();
+
+  constructor(instruments: Instruments, to: CallMetrics) {
+    this.#instruments = instruments;
+    this.#metrics = to;
+  }
+
+  measured(operation: OperationName, version: string, agent: string | undefined): Ended | MeasuredStream {
+    const series = this.#seriesOf(operation, version, agent);
+    if (operation === "SendStreamingMessage" || operation === "SubscribeToTask") return new MeasuredStream(series);
+    const since = performance.now();
+    return (error) => (error === undefined ? series : series.failing(error)).duration(secondsSince(since));
+  }
+
+  #seriesOf(operation: OperationName, version: string, agent: string | undefined): CallSeries {
+    const key = agent === undefined ? `${operation} ${version}` : `${operation} ${version} ${agent}`;
+    const known = this.#kept.get(key);
+    if (known !== undefined) return known;
+    const series = new CallSeries(this.#instruments, this.#metrics, {
+      [attribute.method]: operation,
+      [attribute.version]: version,
+      ...(agent !== undefined && { [attribute.agentName]: agent }),
+    });
+    this.#kept.set(key, series);
+    return series;
+  }
+}
+
+/** A call that is answered by a stream. */
+class MeasuredStream implements Observation {
+  readonly #series: CallSeries;
+  readonly #since = performance.now();
+  #events = 0;
+
+  constructor(series: CallSeries) {
+    this.#series = series;
+  }
+
+  answered({ events }: ObservedAnswer): void {
+    if (this.#events === 0) this.#series.first(secondsSince(this.#since));
+    this.#events += events;
+  }
+
+  end(error?: A2AError): void {
+    const series = error === undefined ? this.#series : this.#series.failing(error);
+    series.duration(secondsSince(this.#since));
+    series.events(this.#events);
+  }
+}
