@@ -1,5 +1,6 @@
 import type { A2AError } from "@parley/a2a/internal/model/index";
 import type { Ended, Observation, ObservedAnswer, OperationName } from "@parley/a2a/internal/protocol/index";
+import { ByOperation } from "../by-operation.ts";
 import { attribute } from "../names.ts";
 import type { CallMetrics, Instruments, Labels, Recorder } from "./definitions.ts";
 import { failing, kept, secondsSince } from "./recorders.ts";
@@ -43,7 +44,8 @@ class CallSeries {
 export class CallRecorders {
   readonly #instruments: Instruments;
   readonly #metrics: CallMetrics;
-  readonly #kept = kept<CallSeries>();
+  readonly #ofAgents = kept<ByOperation<CallSeries>>();
+  readonly #ofNone = this.#seriesOf(undefined);
 
   constructor(instruments: Instruments, to: CallMetrics) {
     this.#instruments = instruments;
@@ -51,23 +53,23 @@ export class CallRecorders {
   }
 
   measured(operation: OperationName, version: string, agent: string | undefined): Ended | MeasuredStream {
-    const series = this.#seriesOf(operation, version, agent);
+    let all = agent === undefined ? this.#ofNone : this.#ofAgents.get(agent);
+    if (all === undefined) this.#ofAgents.set(agent ?? "", (all = this.#seriesOf(agent)));
+    const series = all.of(operation, version);
     if (operation === "SendStreamingMessage" || operation === "SubscribeToTask") return new MeasuredStream(series);
     const since = performance.now();
     return (error) => (error === undefined ? series : series.failing(error)).duration(secondsSince(since));
   }
 
-  #seriesOf(operation: OperationName, version: string, agent: string | undefined): CallSeries {
-    const key = agent === undefined ? `${operation} ${version}` : `${operation} ${version} ${agent}`;
-    const known = this.#kept.get(key);
-    if (known !== undefined) return known;
-    const series = new CallSeries(this.#instruments, this.#metrics, {
-      [attribute.method]: operation,
-      [attribute.version]: version,
-      ...(agent !== undefined && { [attribute.agentName]: agent }),
+  #seriesOf(agent: string | undefined): ByOperation<CallSeries> {
+    return new ByOperation((operation, version) => {
+      const labels = {
+        [attribute.method]: operation,
+        [attribute.version]: version,
+        ...(agent !== undefined && { [attribute.agentName]: agent }),
+      };
+      return new CallSeries(this.#instruments, this.#metrics, labels);
     });
-    this.#kept.set(key, series);
-    return series;
   }
 }
 

@@ -8,6 +8,7 @@ import type {
   ObservedDelegation,
   OperationName,
 } from "@parley/a2a/internal/protocol/index";
+import { ByOperation } from "../by-operation.ts";
 import { attribute, bounded } from "../names.ts";
 import type { Content } from "./content.ts";
 
@@ -22,8 +23,8 @@ type Beginning = Readonly<Pick<SpanOptions, "attributes" | "kind">>;
 /** How spans of one kind of call begin. */
 export class CallBeginnings {
   readonly #kind: SpanKind;
-  readonly #ofCards = new WeakMap<ObservedAgent, BoundedMap<Beginning>>();
-  readonly #ofNone = keptBeginnings();
+  readonly #ofCards = new WeakMap<ObservedAgent, BoundedMap<ByOperation<Beginning>>>();
+  readonly #ofNone = keptByUrl();
 
   constructor(kind: SpanKind) {
     this.#kind = kind;
@@ -31,32 +32,34 @@ export class CallBeginnings {
 
   /** `url`: what is called, of a client. */
   of(operation: OperationName, version: string, card: ObservedAgent | undefined, url = ""): Beginning {
-    const kept = card === undefined ? this.#ofNone : this.#keptOf(card);
-    const key = `${operation} ${version} ${url}`;
-    const known = kept.get(key);
-    if (known !== undefined) return known;
-    const attributes: Attributes = {
-      [attribute.method]: operation,
-      [attribute.version]: version,
-      ...(card !== undefined && { [attribute.agentName]: bounded(card.name) }),
-      ...addressAttributes(url),
-    };
-    const beginning = { kind: this.#kind, attributes };
-    kept.set(key, beginning);
-    return beginning;
+    const byUrl = card === undefined ? this.#ofNone : this.#keptOf(card);
+    let beginnings = byUrl.get(url);
+    if (beginnings === undefined) byUrl.set(url, (beginnings = this.#beginningsOf(card, url)));
+    return beginnings.of(operation, version);
   }
 
-  #keptOf(card: ObservedAgent): BoundedMap<Beginning> {
+  #keptOf(card: ObservedAgent): BoundedMap<ByOperation<Beginning>> {
     const known = this.#ofCards.get(card);
     if (known !== undefined) return known;
-    const kept = keptBeginnings();
+    const kept = keptByUrl();
     this.#ofCards.set(card, kept);
     return kept;
   }
+
+  #beginningsOf(card: ObservedAgent | undefined, url: string): ByOperation<Beginning> {
+    const agent = {
+      ...(card !== undefined && { [attribute.agentName]: bounded(card.name) }),
+      ...addressAttributes(url),
+    };
+    return new ByOperation((operation, version) => ({
+      kind: this.#kind,
+      attributes: { [attribute.method]: operation, [attribute.version]: version, ...agent },
+    }));
+  }
 }
 
-function keptBeginnings(): BoundedMap<Beginning> {
-  return new BoundedMap<Beginning>({ bytes: 1 << 16, entries: 100, bytesOf: (key) => memoryOf(key) });
+function keptByUrl(): BoundedMap<ByOperation<Beginning>> {
+  return new BoundedMap({ bytes: 1 << 16, entries: 20, bytesOf: (url) => memoryOf(url) });
 }
 
 /** How spans of turns begin. */
