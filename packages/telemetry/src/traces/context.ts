@@ -120,7 +120,7 @@ export function isGrpc(span: Span): boolean {
 /** How much is remembered of tasks, in bytes. */
 const bytes = 1 << 20;
 
-/** The spans in which tasks of this process began, for links. Those of older tasks are forgotten. */
+/** The spans in which tasks began that this process was called for or runs, for links. Those of older tasks are forgotten. */
 export class Origins {
   readonly #known = new BoundedMap<SpanContext>({ bytes, bytesOf: (key) => 2 * key.length + 400 });
 
@@ -129,9 +129,10 @@ export class Origins {
     return taskId === undefined ? undefined : this.#known.get(taskId);
   }
 
-  /** Remembers the span of a task, unless there is one. */
-  note(taskId: string, span: Span): void {
-    if (this.#known.get(taskId) === undefined) this.#known.set(taskId, span.spanContext());
+  /** Remembers the span of a task, unless there is one. What was not sampled cannot be looked at. */
+  note(taskId: string, span: SpanContext): void {
+    if ((span.traceFlags & TraceFlags.SAMPLED) === 0 || this.#known.get(taskId) !== undefined) return;
+    this.#known.set(taskId, span);
   }
 }
 

@@ -199,6 +199,8 @@ export class Tracing implements Observer {
     if (isWithin && turn === 1) return { parent: active, links: noLinks };
     const called = parsed(trace);
     const first = turn > 1 || attempt > 1 ? this.#origins.of(taskId) : undefined;
+    // A task that began on another node: whoever follows it here finds its call.
+    if (called !== undefined) this.#origins.note(taskId, called);
     const relationship = attempt > 1 ? "resume_origin" : "origin";
     const links = [
       ...(isWithin ? [] : linkTo(called, relationship)),

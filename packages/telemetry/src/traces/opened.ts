@@ -73,7 +73,7 @@ export class Called extends Passed {
 
   answered(answer: ObservedAnswer): void {
     if (answer.contextId !== undefined) this.#last = this.#last === undefined ? answer : { ...this.#last, ...answer };
-    if (answer.taskId !== undefined) this.#origins.note(answer.taskId, this.#span);
+    if (answer.taskId !== undefined) this.#origins.note(answer.taskId, this.#span.spanContext());
   }
 
   end(error?: A2AError): void {
