@@ -36,6 +36,10 @@ describe("/metrics", () => {
       'a2a_method_name="GetTask",a2a_protocol_version="1.0",gen_ai_agent_name="Toy",error_type="TaskNotFound"';
     expect(found.get(`a2a_server_operation_duration_seconds_count{${failed}}`)).toBe(1);
     expect(found.get("parley_queue_length")).toBe(0);
+    const state = (name: string) => `parley_store_connections{parley_store_connection_state="${name}"}`;
+    expect([found.get(state("used")), found.get(state("idle")), found.get("parley_store_connection_waits")]).toEqual([
+      3, 2, 1,
+    ]);
     expect(found.get("process_memory_usage_bytes")).toBeGreaterThan(1e6);
     expect(found.get('process_cpu_time_seconds_total{cpu_mode="user"}')).toBeGreaterThan(0);
   });

@@ -126,6 +126,18 @@ export interface ProcessGauges {
   readonly restingRuns: number;
   /** Bytes of JSON of the tasks that run and the messages that they answer: `limits.totalBytes` limits them. */
   readonly usedBytes: number;
+  /** The pool of the store's connections. Absent: the store has none. */
+  readonly connections?: PoolGauges;
+}
+
+/** Connections to a database. */
+export interface PoolGauges {
+  /** How many are open. */
+  readonly total: number;
+  /** How many of them do nothing. */
+  readonly idle: number;
+  /** How many statements wait for one. */
+  readonly waiting: number;
 }
 
 /** What waits in a store. Of each kind at most 1,000 are counted, 10,000 of `queuedTasks`: these numbers stand for any larger one. */

@@ -27,6 +27,16 @@ export * from "./operators.ts";
 export * from "./queries.ts";
 export type { SearchHit, SearchPage, SearchQuery, SearchSnippet, SearchTerm, TaskSearch } from "./search.ts";
 
+/** What a pool of connections to a database does. */
+export interface StoreConnections {
+  /** How many are open. */
+  readonly total: number;
+  /** How many of them are idle. */
+  readonly idle: number;
+  /** How many callers wait for one. */
+  readonly waiting: number;
+}
+
 /**
  * Stores tasks and conversations. A task is an append-only log of records. Every change goes through `append`: a batch in
  * one transaction, with one outcome for each item. What has to be stored together with an event is an effect of its item.
@@ -52,6 +62,9 @@ export interface Store {
    * effect. A clock in the options of a server takes precedence. Absent: the clock of the process.
    */
   readonly clock?: Clock;
+
+  /** What its pool of connections does, for metrics. Absent: it has none. */
+  connections?(): StoreConnections;
 
   /**
    * Applies the items in order, in one transaction. An item whose conditions do not hold changes nothing, and only this item fails. If several

@@ -1,3 +1,4 @@
+import type { StoreConnections } from "@parley/server/internal/store/index";
 import { connectionOver, Liveness, StatementNames, type PoolClientLike } from "./connection.ts";
 import { sqlState, type ChannelListener, type Connection, type Listening, type PostgresDriver } from "./driver.ts";
 import { isDisconnection } from "./errors.ts";
@@ -15,6 +16,12 @@ export interface PoolLike {
   off(event: "error", listener: (error: Error) => void): unknown;
   /** Closes the pool. */
   end(): Promise<void>;
+  /** How many connections are open. Absent: what the pool does is unknown. */
+  readonly totalCount?: number;
+  /** How many of them are idle. */
+  readonly idleCount?: number;
+  /** How many callers wait for one. */
+  readonly waitingCount?: number;
   /** `max`: the maximum number of connections. `connectionTimeoutMillis`: how long lending one may take; 0 or absent: no limit. */
   readonly options?: { readonly max?: number | undefined; readonly connectionTimeoutMillis?: number | undefined };
 }
@@ -83,6 +90,7 @@ export function poolDriver(pool: PoolLike, options: PoolDriverOptions): Postgres
     // A subscription keeps its connection, and the statements need another one.
     ...(pool.options?.max === 1 ? {} : { listen }),
     ...(pool.options?.max !== undefined && { connections: pool.options.max }),
+    ...(pool.totalCount !== undefined && { use: () => useOf(pool) }),
     keepsSessions: () => names.use(),
     async close() {
       await Promise.all([...listening].map((subscription) => subscription.close()));
@@ -92,6 +100,10 @@ export function poolDriver(pool: PoolLike, options: PoolDriverOptions): Postgres
       else pool.off("error", onError);
     },
   };
+}
+
+function useOf({ totalCount = 0, idleCount = 0, waitingCount = 0 }: PoolLike): StoreConnections {
+  return { total: totalCount, idle: idleCount, waiting: waitingCount };
 }
 
 /** Running statements reject as well. */

@@ -80,10 +80,16 @@ function readGauges(instruments: Instruments, gauges: Gauges): () => void {
     return (stored = gauges.store());
   };
   const end = instruments.collect(async (set) => {
-    const { activeRuns, restingRuns, usedBytes } = gauges.process();
+    const { activeRuns, restingRuns, usedBytes, connections } = gauges.process();
     set(metrics.activeRuns, activeRuns);
     set(metrics.restingRuns, restingRuns);
     set(metrics.heldBytes, usedBytes);
+    if (connections !== undefined) {
+      const { total, idle, waiting } = connections;
+      set(metrics.connections, total - idle, { [attribute.connectionState]: "used" });
+      set(metrics.connections, idle, { [attribute.connectionState]: "idle" });
+      set(metrics.connectionWaits, waiting);
+    }
     usage.read(set);
     try {
       const values = await store();
