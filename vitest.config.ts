@@ -1,7 +1,7 @@
 import { availableParallelism } from "node:os";
 import { defineConfig } from "vitest/config";
 import { LongFirst } from "./test/long-first.ts";
-import { alone, long } from "./test/projects.ts";
+import { alone, long, slow } from "./test/projects.ts";
 import { useFastFolder } from "./test/temporary.ts";
 
 // Tests run the sources: the packages' exports carry a condition of ours for that, so no build comes first.
@@ -102,6 +102,7 @@ export default defineConfig({
         test: {
           name: "long",
           include: [...long],
+          exclude: ["**/node_modules/**", ...(process.env["PARLEY_TESTS"] === "short" ? slow : [])],
           globalSetup: "test/built.ts",
           setupFiles: "test/quiet-about-secrets.ts",
           // 200 kills take some minutes on two quiet cores, and several times that on busy ones.

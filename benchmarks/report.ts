@@ -140,7 +140,7 @@ function reachedBy(target: Target, run: Run, { case: { name } }: Result): string
   return same === undefined || target.acrossNodes === true ? "–" : reached(target, same);
 }
 
-/** The rows of all versions, those of one server below one another. */
+/** The rows of all versions, grouped by server. */
 function besideOneAnother(runs: readonly Run[], seen: readonly (Result | undefined)[]): string[][] {
   const all = seen.map((result) => new Map(result === undefined ? [] : rowsOf(result)));
   const names = new Set(all.flatMap((rows) => [...rows.keys()]));

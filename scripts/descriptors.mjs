@@ -2,7 +2,7 @@
 
 import { execFileSync } from "node:child_process";
 import { writeFileSync } from "node:fs";
-import { join } from "node:path";
+import { basename, join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { fromBinary, toBinary } from "@bufbuild/protobuf";
 import {
@@ -30,29 +30,23 @@ const files = {
 };
 
 /** Files of google.protobuf, in the version of @bufbuild/protobuf. */
-const imported = {
-  descriptor: file_google_protobuf_descriptor,
-  any: file_google_protobuf_any,
-  duration: file_google_protobuf_duration,
-  empty: file_google_protobuf_empty,
-  struct: file_google_protobuf_struct,
-  timestamp: file_google_protobuf_timestamp,
-};
+const imported = [
+  file_google_protobuf_descriptor,
+  file_google_protobuf_any,
+  file_google_protobuf_duration,
+  file_google_protobuf_empty,
+  file_google_protobuf_struct,
+  file_google_protobuf_timestamp,
+];
 
 /** The text of the generated file. @returns {string} */
 export function generate() {
   const buf = join(root, "node_modules/@bufbuild/buf/bin/buf");
-  const args = [
-    "build",
-    join(root, "packages/grpc/proto"),
-    "--as-file-descriptor-set",
-    "--exclude-source-info",
-    "-o",
-    "-",
-  ];
-  const { file: built } = fromBinary(FileDescriptorSetSchema, execFileSync(process.execPath, [buf, ...args]));
+  const options = ["--as-file-descriptor-set", "--exclude-source-info", "--output=-"];
+  const output = execFileSync(process.execPath, [buf, "build", join(root, "packages/grpc/proto"), ...options]);
+  const { file: built } = fromBinary(FileDescriptorSetSchema, output);
   const ours = Object.entries(files).map(([path, name]) => ({ name, file: built.find((file) => file.name === path) }));
-  const theirs = Object.entries(imported).map(([name, { proto }]) => ({ name, file: proto }));
+  const theirs = imported.map(({ proto }) => ({ name: basename(proto.name, ".proto"), file: proto }));
   return [
     "// Written by `npm run descriptors` from the files of proto/: each a google.protobuf.FileDescriptorProto, base64.\n",
     ...[...ours, ...theirs].map(({ name, file }) => {

@@ -1,26 +1,22 @@
-// npm run docs: builds the documentation site in site/dist, and checks its links. The exit code is 1 where something is wrong.
-// npm run docs -- --dev: serves the pages while they are written.
-// npm run docs -- --index: only writes docs/README.md and what docs/configuration.md and docs/errors.md take from the code, as every form does.
-// npm run docs -- --record: records the crash that README.md shows, from the programs of docs/start.md.
-// npm run docs -- --base /parley/: builds for a host that serves the site below a path.
+// npm run docs: the documentation site.
 
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
-import { parseArgs } from "node:util";
 import { index } from "../site/pages.mjs";
+import { script } from "./exec.mjs";
 import { install, installed, root } from "./ready.mjs";
 
+const usage = `npm run docs -- [--dev | --index | --record] [--base PATH]
+
+Builds the site in site/dist, and checks its links. Exits with 1 if something is wrong.
+
+  --dev      serve the pages while they are written
+  --index    only write what docs/README.md, configuration.md and errors.md take from the code, as every form does
+  --record   record the crash that README.md shows, from the programs of docs/start.md
+  --base     build for a host that serves the site below a path, such as /parley/`;
+
 const folder = join(root, "site");
-const { values } = parseArgs({
-  options: {
-    dev: { type: "boolean" },
-    index: { type: "boolean" },
-    record: { type: "boolean" },
-    base: { type: "string" },
-  },
-});
-if (values.base !== undefined) process.env["DOCS_BASE"] = values.base;
 
 /** Writes a page that changed: tests read it meanwhile. @param {string} file @param {string} text */
 function write(file, text) {
@@ -42,24 +38,24 @@ async function writeGenerated() {
   }
 }
 
-async function main() {
+const options = /** @type {const} */ ({
+  dev: { type: "boolean" },
+  index: { type: "boolean" },
+  record: { type: "boolean" },
+  base: { type: "string" },
+});
+await script(usage, options, async (values) => {
+  if (typeof values["base"] === "string") process.env["DOCS_BASE"] = values["base"];
   await installed();
-  if (values.record === true) return (await import("../site/record.mjs")).writeRecording();
+  if (values["record"] === true) return (await import("../site/record.mjs")).writeRecording();
   write(join(root, "docs", "README.md"), index());
   await writeGenerated();
-  if (values.index === true) return;
+  if (values["index"] === true) return;
   // Apart from the workspace: 150 MB that only this command needs.
   await install(folder, ["--ignore-scripts"]);
   const site = /** @type {{ buildSite(): Promise<boolean>, develop(): Promise<void> }} */ (
     await import(pathToFileURL(join(folder, "build.mjs")).href)
   );
-  if (values.dev === true) await site.develop();
+  if (values["dev"] === true) await site.develop();
   else if (!(await site.buildSite())) process.exitCode = 1;
-}
-
-try {
-  await main();
-} catch (error) {
-  console.error(error instanceof Error ? error.message : error);
-  process.exitCode = 1;
-}
+});

@@ -1,7 +1,8 @@
-// Runs programs, and keeps what they print.
+// Runs programs, and keeps what they print; runs scripts to their exit codes.
 
 import { execFile } from "node:child_process";
 import { join } from "node:path";
+import { parseArgs } from "node:util";
 import { root } from "./ready.mjs";
 
 /** @typedef {{ ok: boolean, output: string }} Result */
@@ -29,4 +30,22 @@ export function tool(name, args, cwd) {
 export async function must(failure, running) {
   const { ok, output } = await running;
   if (!ok) throw new Error(`${failure}:\n${output.trimEnd()}`);
+}
+
+/**
+ * Runs a script, and prints why it fails. Exit codes: 0 done, 1 failed, 2 bad usage.
+ * @param {string} usage @param {import("node:util").ParseArgsConfig["options"]} options Apart from --help.
+ * @param {(values: Readonly<Record<string, unknown>>) => Promise<unknown>} run
+ */
+export async function script(usage, options, run) {
+  try {
+    const { values } = parseArgs({ options: { ...options, help: { type: "boolean", short: "h" } } });
+    if (values["help"] === true) console.log(usage);
+    else await run(values);
+  } catch (error) {
+    const isUsage = error instanceof TypeError && "code" in error && String(error.code).startsWith("ERR_PARSE_ARGS");
+    const message = error instanceof Error ? error.message : String(error);
+    console.error(isUsage ? `${message}\n\n${usage}` : message);
+    process.exitCode = isUsage ? 2 : 1;
+  }
 }

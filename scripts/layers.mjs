@@ -4,9 +4,7 @@
 import { readFileSync } from "node:fs";
 import { isBuiltin } from "node:module";
 import { dirname, join, relative, resolve, sep } from "node:path";
-import { fileURLToPath } from "node:url";
-
-const root = dirname(dirname(fileURLToPath(import.meta.url)));
+import { root } from "./ready.mjs";
 
 /**
  * Packages, each with the packages that it may import. Every other import must be a dependency in its own manifest.
@@ -30,7 +28,7 @@ export const packages = {
 /**
  * Rooms: folders of a package's `src`, each with the rooms that it may import, of its own package and of those that its package may
  * import. No two rooms have the same name. A file belongs to the room with the longest path that fits. Every room may import `base`.
- * Files directly in `src` put rooms together and do nothing else: they may import every room, and one another.
+ * Files directly in `src` put rooms together and do nothing else: they may import every room, and each other.
  */
 export const rooms = Object.fromEntries(
   Object.entries({
@@ -96,27 +94,14 @@ export const rooms = Object.fromEntries(
       x402: "shared extensions net protocol model",
       shared: "extensions model",
     },
-  }).map(([name, rows]) => {
-    /** @type {readonly (readonly [string, string])[]} */
-    const entries = Object.entries(rows);
-    return [name, Object.fromEntries(entries.map(([room, names]) => [room, names.split(" ").filter(Boolean)]))];
-  }),
+  }).map(([name, rows]) => [
+    name,
+    Object.fromEntries(Object.entries(rows).map(([room, names]) => [room, names.split(" ").filter(Boolean)])),
+  ]),
 );
 
-/**
- * Rooms that only rooms with such a row import: each version of the wire, which `wires.ts` alone names besides, and the inside of the engine.
- */
-const byNameOnly = [
-  "wire/v1",
-  "wire/v11",
-  "wire/v03",
-  "engine/service",
-  "engine/supervise",
-  "engine/run",
-  "engine/conversations",
-  "engine/log",
-  "engine/shared",
-];
+/** Rooms that composition may not import: each version of the wire, except in `wires.ts`, and the inside of the engine. */
+const isInside = /^(wire\/v|engine\/)/;
 
 /** Whether a file puts rooms together. `client/index.ts` does it for clients. @param {string} path */
 const isComposition = (path) => !path.includes("/") || path === "client/index.ts";
@@ -129,22 +114,10 @@ function roomOf(name, path) {
     .sort((a, b) => b.length - a.length)[0];
 }
 
-/**
- * A file of a package by its path below `src`.
- * @typedef {object} Place
- * @property {string} name The folder of the package.
- * @property {string} path
- */
+/** @typedef {{ name: string, path: string }} Place A file: the folder of its package, and its path below `src`. */
 
 /** Whether every file of a package is in a room, or directly in `src`, where it puts rooms together. @param {string} name */
 const hasRooms = (name) => Object.hasOwn(rooms, name);
-
-/** @typedef {{ dependencies?: Record<string, string>, peerDependencies?: Record<string, string>, optionalDependencies?: Record<string, string> }} Manifest */
-
-/** @param {string} name @returns {Manifest} */
-function manifestOf(name) {
-  return /** @type {Manifest} */ (JSON.parse(readFileSync(join(root, "packages", name, "package.json"), "utf8")));
-}
 
 /** @param {Place} from @param {Place} to A file of the same package, or one that is imported by `internal/`. */
 function betweenRooms(from, to) {
@@ -157,7 +130,7 @@ function betweenRooms(from, to) {
   if (from.name === to.name && here === there) return undefined;
   const isOwn = here !== undefined && ["base", ...(rooms[from.name]?.[here] ?? [])].includes(there);
   const isPart =
-    here === undefined && (!byNameOnly.includes(there) || (from.path === "wires.ts" && there.startsWith("wire/")));
+    here === undefined && (!isInside.test(there) || (from.path === "wires.ts" && there.startsWith("wire/")));
   if (isOwn || isPart) return undefined;
   return `${here ?? (hasRooms(from.name) ? from.path : `packages/${from.name}`)} may not import ${there}`;
 }
@@ -197,7 +170,9 @@ export function violation(file, specifier) {
       if (problem !== undefined) return problem;
     } else if (hasRooms(name)) return `rooms import rooms: @parley/${parley}/internal/ and a file`;
   }
-  const { dependencies, peerDependencies, optionalDependencies } = manifestOf(name);
+  const manifest = readFileSync(join(root, "packages", name, "package.json"), "utf8");
+  const { dependencies, peerDependencies, optionalDependencies } =
+    /** @type {Readonly<Record<string, object | undefined>>} */ (JSON.parse(manifest));
   const wanted = specifier.split("/", specifier.startsWith("@") ? 2 : 1).join("/");
   if (!Object.hasOwn({ ...dependencies, ...peerDependencies, ...optionalDependencies }, wanted)) {
     return `${wanted} is not a dependency of packages/${name}`;

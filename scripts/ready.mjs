@@ -19,15 +19,15 @@ function checkNode() {
     giveUp(`Parley needs Node 20.19 or newer; this is ${process.version}.`);
 }
 
-/** Runs a program to its end, in this terminal. Returns its exit code. @param {string} file @param {readonly string[]} args */
-function run(file, args) {
+/** Runs a program in this terminal, and gives up if it fails. @param {string} what @param {string} file @param {readonly string[]} args */
+function run(what, file, args) {
   const { status, error } = spawnSync(file, args, {
     cwd: root,
     stdio: ["ignore", 2, 2],
     shell: file === "npm" && process.platform === "win32",
   });
   if (error !== undefined) throw error;
-  return status ?? 1;
+  if (status !== 0) giveUp(`${what} failed (exit code ${status ?? 1}); its output is above.`);
 }
 
 /** npm writes its hidden lockfile last. If this file is missing or too old, no install was completed. @param {string} folder */
@@ -50,8 +50,8 @@ export async function install(folder, options = []) {
   const npm = process.env["npm_execpath"];
   // Development dependencies are needed to build and test, whatever NODE_ENV says.
   const args = ["ci", "--prefix", folder, "--include=dev", "--no-audit", "--no-fund", "--loglevel=error", ...options];
-  const code = npm?.endsWith("js") ? run(process.execPath, [npm, ...args]) : run("npm", args);
-  if (code !== 0) giveUp(`npm ci failed (exit code ${code}); its output is above.`);
+  if (npm?.endsWith("js")) run("npm ci", process.execPath, [npm, ...args]);
+  else run("npm ci", "npm", args);
 }
 
 /** Ends this process when its shell is gone: npm runs a script in a shell, and most shells end at a signal without passing it on. */
@@ -79,22 +79,15 @@ function buildConsole() {
   const sources = readdirSync(folder, { recursive: true, encoding: "utf8" });
   const changed = sources.map((name) => statSync(join(folder, name)).mtimeMs);
   if (existsSync(built) && statSync(built).mtimeMs > Math.max(...changed)) return;
-  const code = run(process.execPath, [
-    join(root, "node_modules/vite/bin/vite.js"),
-    "build",
-    folder,
-    "--logLevel",
-    "warn",
-  ]);
-  if (code !== 0) giveUp(`The build of the console failed (vite build, exit code ${code}); its output is above.`);
+  const vite = join(root, "node_modules/vite/bin/vite.js");
+  run("The build of the console", process.execPath, [vite, "build", folder, "--logLevel=warn"]);
 }
 
 /** Installs and builds what is missing. Incremental: a build without changes takes a fraction of a second. */
 export async function ready() {
   await installed();
   if (!existsSync(join(root, "packages", "a2a", "dist"))) process.stderr.write("Building the packages (tsc -b) …\n");
-  const code = run(process.execPath, [join(root, "node_modules/typescript/bin/tsc"), "-b", "tsconfig.build.json"]);
-  if (code !== 0) giveUp(`The build failed (tsc -b, exit code ${code}); its output is above.`);
+  run("tsc -b", process.execPath, [join(root, "node_modules/typescript/bin/tsc"), "-b", "tsconfig.build.json"]);
   buildConsole();
 }
 

@@ -1,12 +1,10 @@
 // npm run release: publishes the packages. npm run release -- --dry-run: only checks them. CONTRIBUTING.md says when.
 
-import { mkdtempSync, readdirSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { readdirSync } from "node:fs";
 import { join } from "node:path";
-import { parseArgs } from "node:util";
-import { exec, must, tool } from "./exec.mjs";
+import { exec, must, script, tool } from "./exec.mjs";
 import { root } from "./ready.mjs";
-import { pack, problemsOf, publishedPackages } from "./tarballs.mjs";
+import { checkTarballs, publishedPackages } from "./tarballs.mjs";
 
 const usage = `npm run release -- [--dry-run]
 
@@ -47,17 +45,10 @@ async function release(dryRun) {
   if (problems.length > 0 && !dryRun) throw new Error(`Release refused:\n- ${problems.join("\n- ")}`);
 
   await must("Build failed", exec("npm", ["run", "--silent", "build"]));
-  const folder = mkdtempSync(join(tmpdir(), "parley-release-"));
-  try {
-    for (const one of await pack(folder)) {
-      const { name, version } = one.of.manifest;
-      const problems = await problemsOf(one);
-      if (problems.length > 0) throw new Error(`${name} is not fit to publish:\n${problems.join("\n")}`);
-      console.log(`${name} ${version}: ${(one.size / 1000).toFixed(1)} kB, ${one.files.length} files`);
-    }
-  } finally {
-    rmSync(folder, { recursive: true, force: true });
-  }
+  await checkTarballs(({ of: { manifest }, size, files }, problems) => {
+    if (problems.length > 0) throw new Error(`${manifest.name} is not fit to publish:\n${problems.join("\n")}`);
+    console.log(`${manifest.name} ${manifest.version}: ${(size / 1000).toFixed(1)} kB, ${files.length} files`);
+  });
   for (const problem of problems) console.log(`A release would be refused: ${problem}`);
   if (dryRun) return;
   // Publishes every version that the registry does not have.
@@ -66,13 +57,4 @@ async function release(dryRun) {
   console.log(`Published and tagged ${tag}. Push it: git push origin ${tag}`);
 }
 
-try {
-  const { values } = parseArgs({ options: { "dry-run": { type: "boolean" }, help: { type: "boolean", short: "h" } } });
-  if (values.help) console.log(usage);
-  else await release(values["dry-run"] === true);
-} catch (error) {
-  const isUsage = error instanceof TypeError && "code" in error && String(error.code).startsWith("ERR_PARSE_ARGS");
-  const message = error instanceof Error ? error.message : String(error);
-  console.error(isUsage ? `${message}\n\n${usage}` : message);
-  process.exitCode = isUsage ? 2 : 1;
-}
+await script(usage, { "dry-run": { type: "boolean" } }, (values) => release(values["dry-run"] === true));

@@ -12,6 +12,7 @@ import { root } from "./ready.mjs";
  * @typedef {{ fullName: string, status: string, failureMessages?: readonly string[] }} Assertion
  * @typedef {{ name: string, assertionResults: readonly Assertion[] }} File
  * @typedef {Record<"numTotalTests" | "numPassedTests" | "numFailedTests" | "numPendingTests" | "numTodoTests", number>} Counts
+ * @typedef {Counts & { testResults: readonly File[] }} Report
  */
 
 const [folder = "", ...suites] = process.argv.slice(2);
@@ -30,27 +31,21 @@ const failures = [];
 const ran = new Set();
 
 for (const suite of new Set([...suites, ...tested])) {
-  const file = join(folder, `${suite}.json`);
-  const report = existsSync(file)
-    ? /** @type {Counts & { testResults: readonly File[] }} */ (JSON.parse(readFileSync(file, "utf8")))
-    : undefined;
-  if (report !== undefined) {
-    passed += report.numPassedTests;
-    failed += report.numFailedTests;
-    for (const { name, assertionResults } of report.testResults) {
-      const file = relative(root, name).replaceAll("\\", "/");
-      ran.add(file);
-      for (const { fullName, status, failureMessages = [] } of assertionResults) {
-        if (status === "failed") failures.push([`${suite}: ${file}: ${fullName}`, ...failureMessages].join("\n"));
-      }
-    }
+  const report = /** @type {Report | undefined} */ (JSON.parse(contentOf(`${suite}.json`) || "null") ?? undefined);
+  passed += report?.numPassedTests ?? 0;
+  failed += report?.numFailedTests ?? 0;
+  for (const { name, assertionResults } of report?.testResults ?? []) {
+    const file = relative(root, name).replaceAll("\\", "/");
+    ran.add(file);
+    for (const { fullName, status, failureMessages = [] } of assertionResults)
+      if (status === "failed") failures.push([`FAILED ${suite}: ${file}: ${fullName}`, ...failureMessages].join("\n"));
   }
   const status = contentOf(`${suite}.status`);
   const left = (report?.numPendingTests ?? 0) + (report?.numTodoTests ?? 0);
   if (report === undefined && tested.includes(suite)) problems.push(`${suite}: did not run`);
   else if (report?.numTotalTests === left) problems.push(`${suite}: no test ran`);
   else if (left > 0) problems.push(`${suite}: ${left} tests were skipped`);
-  else if (status !== "0" && !report?.numFailedTests) problems.push(`${suite}: exit code ${status}${endOf(suite)}`);
+  else if (status !== "0" && !report?.numFailedTests) problems.push(`${suite}: exit code ${status}`);
 }
 
 /** @param {string} name */
@@ -58,24 +53,13 @@ function contentOf(name) {
   return existsSync(join(folder, name)) ? readFileSync(join(folder, name), "utf8") : "";
 }
 
-/** The end of what a suite printed that ran beside others. @param {string} suite */
-function endOf(suite) {
-  const lines = contentOf(`${suite}.log`).trimEnd().split("\n").slice(-40);
-  return lines.length > 1 ? `\n${lines.join("\n")}\n` : "";
-}
-
 // A test file that no suite includes would never run, and so never fail.
 const everySuiteRan = tested.every((suite) => existsSync(join(folder, `${suite}.json`)));
 // The templates of `parley init` are tested in the projects that it writes.
-const files = execFileSync("git", ["ls-files", "*.test.ts", ":!packages/cli/templates"], {
-  cwd: root,
-  encoding: "utf8",
-}).split("\n");
-for (const file of files) {
-  if (everySuiteRan && file !== "" && !ran.has(file)) problems.push(`${file}: did not run`);
-}
+const files = execFileSync("git", ["ls-files", "*.test.ts", ":!packages/cli/templates"], { cwd: root }).toString();
+for (const file of files.trim().split("\n")) if (everySuiteRan && !ran.has(file)) problems.push(`${file}: did not run`);
 
-for (const failure of failures) console.log(`FAILED ${failure}\n`);
+for (const failure of failures) console.log(`${failure}\n`);
 for (const problem of problems) console.log(problem);
 failed += problems.length;
 console.log(`${passed} passed, ${failed} failed`);

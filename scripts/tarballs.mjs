@@ -1,7 +1,8 @@
 // The packages that are published: their tarballs, and what is checked of a tarball.
 
-import { existsSync, readFileSync, readdirSync } from "node:fs";
-import { join } from "node:path";
+import { existsSync, mkdtempSync, readFileSync, readdirSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
 import { checkPackage, createPackageFromTarballData } from "@arethetypeswrong/core";
 import { problemKindInfo } from "@arethetypeswrong/core/problems";
 import { publint } from "publint";
@@ -11,38 +12,26 @@ import { exec } from "./exec.mjs";
 import { root } from "./ready.mjs";
 
 /**
- * @typedef {object} Manifest
- * @property {string} name
- * @property {string} version
- * @property {boolean} [private]
- * @property {Readonly<Record<string, unknown>>} [exports]
- * @property {Readonly<Record<string, string>>} [peerDependencies]
- *
+ * @typedef {Readonly<Record<string, string>>} Texts
+ * @typedef {{ name: string, version: string, private?: boolean, exports?: Readonly<Record<string, unknown>>, peerDependencies?: Texts }} Manifest
  * @typedef {{ folder: string, manifest: Manifest }} Package `folder` is absolute.
- *
- * @typedef {object} Tarball
- * @property {Package} of
- * @property {string} file Absolute path.
- * @property {number} size Bytes.
- * @property {readonly string[]} files Paths of what is in it.
+ * @typedef {{ of: Package, file: string, size: number, files: readonly string[] }} Tarball Its absolute path, its bytes, and the paths in it.
  */
-
-/** @param {string} file @returns {Manifest} */
-function readManifest(file) {
-  return /** @type {Manifest} */ (JSON.parse(readFileSync(file, "utf8")));
-}
 
 /** The packages below `packages/` that are not private. @returns {Package[]} */
 export function publishedPackages() {
   return readdirSync(join(root, "packages"))
-    .map((name) => join(root, "packages", name))
-    .filter((folder) => existsSync(join(folder, "package.json")))
-    .map((folder) => ({ folder, manifest: readManifest(join(folder, "package.json")) }))
+    .map((name) => join(root, "packages", name, "package.json"))
+    .filter((file) => existsSync(file))
+    .map((file) => ({
+      folder: dirname(file),
+      manifest: /** @type {Manifest} */ (JSON.parse(readFileSync(file, "utf8"))),
+    }))
     .filter(({ manifest }) => manifest.private !== true);
 }
 
 /** Packs every package as it is published. @param {string} into A folder. @returns {Promise<readonly Tarball[]>} */
-export async function pack(into) {
+async function pack(into) {
   const packages = publishedPackages();
   const workspaces = packages.flatMap(({ manifest }) => ["--workspace", manifest.name]);
   const args = ["pack", "--json", "--loglevel=error", "--pack-destination", into, ...workspaces];
@@ -51,40 +40,26 @@ export async function pack(into) {
   const packed = /** @type {{ name: string, filename: string, size: number, files: { path: string }[] }[]} */ (
     JSON.parse(output)
   );
-  return packages.flatMap((of) =>
-    packed
-      .filter(({ name }) => name === of.manifest.name)
-      .map(({ filename, size, files }) => ({
-        of,
-        file: join(into, filename),
-        size,
-        files: files.map(({ path }) => path),
-      })),
-  );
+  return packages.flatMap((of) => {
+    const own = packed.filter(({ name }) => name === of.manifest.name);
+    return own.map(({ filename, size, files }) => ({
+      of,
+      file: join(into, filename),
+      size,
+      files: files.map(({ path }) => path),
+    }));
+  });
 }
 
-/**
- * Built files whose source is gone: `tsc -b` leaves them where they are.
- * @param {Tarball} tarball @returns {readonly string[]}
- */
-function staleFiles({ of, files }) {
-  if (!existsSync(join(of.folder, "src"))) return [];
-  return (
-    files
-      // Vite makes what is below `app`, and empties it first.
-      .filter((file) => /^dist\/(?!app\/).*(?<!\.d)\.js$/.test(file))
-      .filter((file) => !existsSync(join(of.folder, file.replace(/^dist\/(.*)\.js$/, "src/$1.ts"))))
-      .map((file) => `${file} has no source; delete dist and build again`)
-  );
-}
-
-/**
- * A package with a web application contains it built.
- * @param {Tarball} tarball @returns {readonly string[]}
- */
-function missingApp({ of, files }) {
-  if (!existsSync(join(of.folder, "app")) || files.includes("dist/app/index.html")) return [];
-  return ["dist/app/index.html is missing: build the application with npm run build"];
+/** What is wrong with the built files: `tsc -b` leaves those whose source is gone. @param {Tarball} tarball @returns {string[]} */
+function buildProblems({ of, files }) {
+  // Vite makes what is below `app`, and empties it first.
+  const stale = files
+    .filter((file) => existsSync(join(of.folder, "src")) && /^dist\/(?!app\/).*\.js$/.test(file))
+    .filter((file) => !existsSync(join(of.folder, file.replace(/^dist\/(.*)\.js$/, "src/$1.ts"))))
+    .map((file) => `${file} has no source; delete dist and build again`);
+  if (!existsSync(join(of.folder, "app")) || files.includes("dist/app/index.html")) return stale;
+  return [...stale, "dist/app/index.html is missing: build the application with npm run build"];
 }
 
 /**
@@ -116,9 +91,15 @@ async function typeProblems(tarball, { folder, manifest }) {
     .map((problem) => `${problemKindInfo[problem.kind].title}: ${JSON.stringify(problem)}`);
 }
 
-/** What is wrong with a tarball. @param {Tarball} tarball @returns {Promise<readonly string[]>} */
-export async function problemsOf(tarball) {
-  const bytes = new Uint8Array(readFileSync(tarball.file));
-  const problems = [...(await lint(bytes.buffer)), ...(await typeProblems(bytes, tarball.of))];
-  return [...problems, ...staleFiles(tarball), ...missingApp(tarball)];
+/** Packs every package, and says what is wrong with its tarball. @param {(one: Tarball, problems: string[]) => void} report */
+export async function checkTarballs(report) {
+  const folder = mkdtempSync(join(tmpdir(), "parley-pack-"));
+  try {
+    for (const one of await pack(folder)) {
+      const bytes = new Uint8Array(readFileSync(one.file));
+      report(one, [...(await lint(bytes.buffer)), ...(await typeProblems(bytes, one.of)), ...buildProblems(one)]);
+    }
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
 }

@@ -2,7 +2,7 @@
 
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { exec, must, tool } from "./exec.mjs";
+import { exec, must, script, tool } from "./exec.mjs";
 import { publishedPackages } from "./tarballs.mjs";
 
 /** Sets the range of each peer that is a package of this repository. @param {(name: string) => string} range */
@@ -19,7 +19,7 @@ function setPeers(range) {
   }
 }
 
-try {
+await script("npm run version", {}, async () => {
   // Changesets takes a peer that leaves its range for a breaking change; these have one version with their peers.
   setPeers(() => "*");
   await must("Setting the versions failed", tool("changeset", ["version"]));
@@ -27,7 +27,4 @@ try {
   setPeers((name) => versions.get(name) ?? "*");
   await must("Writing the lockfile failed", exec("npm", ["install", "--package-lock-only", "--no-audit", "--no-fund"]));
   console.log("Read the changelogs of the packages, then commit.");
-} catch (error) {
-  console.error(error instanceof Error ? error.message : error);
-  process.exitCode = 1;
-}
+});

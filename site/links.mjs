@@ -42,7 +42,7 @@ export function onSite(href, page) {
 }
 
 /**
- * A link between pages of the site; `undefined` where the file is none of them.
+ * A link between pages of the site; `undefined` if the file is not a page.
  * @param {string} file In the repository. @param {string} page The page that links. @param {string} anchor
  */
 function toPage(file, page, anchor) {

@@ -49,7 +49,7 @@ export function fileOfPage(page) {
 }
 
 /**
- * The page of the site that a file of the repository is; `undefined` where it is none.
+ * The page of the site that a file of the repository becomes; `undefined` if it is not a page.
  * @param {string} file A file, or the folder of a page: `packages/extensions/src/x402`. @returns {string | undefined}
  */
 export function pageOfFile(file) {

@@ -46,7 +46,7 @@ async function prepared() {
 }
 
 /**
- * Leaves out what fills a page and helps nobody: where each member stands, and of which type it was inherited.
+ * Omits details that only fill a page: the source of each member, and the type that it is inherited from.
  * @param {any} reflection
  */
 function shorten(reflection) {

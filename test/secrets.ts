@@ -43,7 +43,7 @@ const encoded = ["", "x", "xx"].map((before) => btoa(`${before}secret-of-`).slic
 const patterns: readonly RegExp[] = [
   /secret-of-[\w-]*0123456789/,
   ...encoded.map((part) => new RegExp(part)),
-  // A signed token (RFC 7519): whoever reads it could use it.
+  // A signed token (RFC 7519): any reader could use it.
   /eyJ[\w-]{8,}\.eyJ[\w-]{8,}\.[\w-]{16,}/,
 ];
 

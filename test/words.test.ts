@@ -18,10 +18,6 @@ const everywhere: Readonly<Record<string, string>> = {
   "is let in": "is accepted, is authenticated",
   "stood still": "was paused",
   "what became of": "the outcome of, the result of",
-};
-
-/** Further ones for tests and pages. A phrase moves up when the sources have none of it left. */
-const outsideOfSources: Readonly<Record<string, string>> = {
   "for good": "permanently",
   "in the words of": "as, in the terms of",
   "in vain": "without success",
@@ -30,6 +26,20 @@ const outsideOfSources: Readonly<Record<string, string>> = {
   "let go of": "release",
   "lets go of": "releases",
   "what comes of": "the result of",
+  whoever: "anyone who, or name the actor",
+};
+
+/** Further ones for sources. A phrase moves up when tests and pages have none of it left. */
+const inSources: Readonly<Record<string, string>> = {
+  "is none": "is not a …, is invalid; or `undefined` without an explanation",
+  "there is none": "is absent, does not exist",
+  "is refused": "the server rejects …, … fails with …",
+  "one another": "each other",
+  somebody: "a caller, a user, another process",
+  anybody: "anyone",
+  everybody: "everyone, anyone",
+  hence: "so",
+  whom: "name the caller, the owner, the audience",
 };
 
 const root = join(import.meta.dirname, "..");
@@ -54,6 +64,7 @@ test.each(Object.entries(everywhere))("nothing says “%s”: write %s", (phrase
   expect(places(phrase, [...sources, ...texts])).toEqual([]);
 });
 
-test.each(Object.entries(outsideOfSources))("no test and no page says “%s”: write %s", (phrase) => {
-  expect(places(phrase, [...texts, ":!packages/conform", ":!packages/*/src/**"])).toEqual([]);
+test.each(Object.entries(inSources))("no source says “%s”: write %s", (phrase) => {
+  // The console and telemetry still have some.
+  expect(places(phrase, [...sources, ":!packages/console", ":!packages/telemetry"])).toEqual([]);
 });

@@ -3,7 +3,7 @@ import { existsSync, readFileSync, readdirSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { describe, expect, test } from "vitest";
-import { alone, long } from "./projects.ts";
+import { alone, long, slow, slowest } from "./projects.ts";
 
 const root = fileURLToPath(new URL("..", import.meta.url));
 
@@ -130,7 +130,7 @@ describe("the workspace", () => {
     expect(optional.filter((name) => !named.has(`node_modules/${name}`))).toEqual([]);
   });
 
-  test.each(alone)("has %s, which is listed to run alone", (file) => {
+  test.each([...new Set([...alone, ...slow, ...slowest])])("has %s, which test/projects.ts lists", (file) => {
     expect(existsSync(join(root, file))).toBe(true);
   });
 

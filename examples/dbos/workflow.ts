@@ -13,7 +13,7 @@ export interface Shop {
   /** Both are called with the key of the order, and do a thing once for one key. */
   reserve(key: string, item: string): Promise<{ readonly price: number }>;
   charge(key: string, price: number): Promise<{ readonly receipt: string }>;
-  /** Notifies whoever waits for this order. The same number again is the same report. */
+  /** Notifies those who wait for this order. The same number again is the same report. */
   report(order: string, number: number, report: Report): Promise<void>;
 }
 

@@ -2,7 +2,7 @@ import { defineAgent, type Agent } from "@parley/server";
 import { a2ui, noSurfaces, reduceSurfaces, type A2ui, type A2uiVersion } from "@parley/extensions/a2ui";
 import { extensionContract } from "@parley/testing";
 import { describe, expect, test } from "vitest";
-import { everyBinding } from "../extension-bindings.ts";
+import { everyBinding } from "./extension-bindings.ts";
 
 /** A2UI over real sockets: JSON-RPC, REST and gRPC, in A2A 1.0 and 0.3. */
 

@@ -439,12 +439,12 @@ describe("a method of an extension", () => {
     [
       "a service in what is a service of another",
       { "other/find": method({ grpc: "/example.notes.v1.Notes.Others/Find" }) },
-      "no name is a service and a package",
+      "a name cannot be both a service and a package",
     ],
     [
       "a service that is the package of another",
       { "other/find": method({ grpc: "/example.notes/Find" }) },
-      "no name is a service and a package",
+      "a name cannot be both a service and a package",
     ],
   ])("is rejected when the server is created, if it has %s", (_what, methods, why) => {
     const make = () =>

@@ -4,7 +4,7 @@ import { specifiedTimestamp } from "@parley/extensions/timestamp";
 import { traceability, traceStep } from "@parley/extensions/traceability";
 import { extensionContract, type Runner } from "@parley/testing";
 import { describe, expect, test } from "vitest";
-import { everyBinding } from "../extension-bindings.ts";
+import { everyBinding } from "./extension-bindings.ts";
 
 /** The contract of extensions for packaged ones, over real sockets: JSON-RPC, REST and gRPC, in 1.0 and 0.3 (A2A 1.0 §4.6). */
 

@@ -10,7 +10,7 @@ import type { AgentCard } from "@parley/a2a/model";
 import { extensionContract, type Runner } from "@parley/testing";
 import { sqliteStore } from "@parley/sql/sqlite";
 import { describe, expect, onTestFinished, test } from "vitest";
-import { everyBinding } from "../extension-bindings.ts";
+import { everyBinding } from "./extension-bindings.ts";
 
 /** x402 and OID4VP keep the contract of extensions over every binding, in 1.0 and 0.3 (A2A 1.0 §4.6). */
 

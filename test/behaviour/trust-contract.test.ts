@@ -9,7 +9,7 @@ import {
 } from "@parley/extensions/secure-passport";
 import { extensionContract, type Runner } from "@parley/testing";
 import { describe, expect, test } from "vitest";
-import { everyBinding } from "../extension-bindings.ts";
+import { everyBinding } from "./extension-bindings.ts";
 
 /** Secure Passport and AGP keep the contract of extensions over every binding, in 1.0 and 0.3 (A2A 1.0 §4.6). */
 

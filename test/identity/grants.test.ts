@@ -152,7 +152,7 @@ describe("loopbackRedirect() (RFC 8252 §7.3)", () => {
       authorizationCode({ issuer, clientId: "native", redirect }),
     ];
     const patient = await connect(url, { credentials: with_(loopbackRedirect({ open: () => undefined, timeout: 1 })) });
-    await expect(patient.sendMessage("Hi")).rejects.toThrow(/Nobody has logged in/);
+    await expect(patient.sendMessage("Hi")).rejects.toThrow(/Login timed out/);
     const leaving = new AbortController();
     const open = () => leaving.abort();
     const left = await connect(url, { credentials: with_(loopbackRedirect({ open })) });

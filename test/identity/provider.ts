@@ -58,7 +58,7 @@ export interface TestProvider {
 }
 
 /**
- * Starts a provider. Whoever starts it closes it.
+ * Starts a provider. The caller closes it.
  *
  * @example
  * ```ts

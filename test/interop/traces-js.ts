@@ -42,7 +42,14 @@ class Executor implements AgentExecutor {
     const status = (state: TaskState) => ({ state, message: undefined, timestamp: new Date().toISOString() });
     const submitted = status(TaskState.TASK_STATE_SUBMITTED);
     bus.publish(
-      AgentEvent.task({ id: taskId, contextId, status: submitted, artifacts: [], history: [userMessage], metadata: {} }),
+      AgentEvent.task({
+        id: taskId,
+        contextId,
+        status: submitted,
+        artifacts: [],
+        history: [userMessage],
+        metadata: {},
+      }),
     );
     const client = await new ClientFactory().createFromUrl(this.#behind);
     await client.sendMessage({
@@ -68,7 +75,9 @@ class Executor implements AgentExecutor {
       extensions: [],
       metadata: {},
     };
-    bus.publish(AgentEvent.artifactUpdate({ taskId, contextId, artifact, lastChunk: true, append: false, metadata: {} }));
+    bus.publish(
+      AgentEvent.artifactUpdate({ taskId, contextId, artifact, lastChunk: true, append: false, metadata: {} }),
+    );
     const completed = status(TaskState.TASK_STATE_COMPLETED);
     bus.publish(AgentEvent.statusUpdate({ taskId, contextId, status: completed, metadata: {} }));
     bus.finished();
@@ -105,11 +114,7 @@ export async function startJsServer(behind: string): Promise<RunningServer> {
     defaultInputModes: ["text/plain"],
     defaultOutputModes: ["text/plain"],
     capabilities: { streaming: true, extendedAgentCard: false, pushNotifications: false, extensions: [] },
-    supportedInterfaces: [
-      at("JSONRPC", `${url}/rpc`),
-      at("HTTP+JSON", `${url}/rest`),
-      at("GRPC", `127.0.0.1:${port}`),
-    ],
+    supportedInterfaces: [at("JSONRPC", `${url}/rpc`), at("HTTP+JSON", `${url}/rest`), at("GRPC", `127.0.0.1:${port}`)],
     skills: [],
     securitySchemes: {},
     securityRequirements: [],

@@ -1,4 +1,3 @@
-import type { ReadableSpan } from "@opentelemetry/sdk-trace-base";
 import { connect, defineAgent, memoryStore, serve, type Client } from "@parley/node";
 import { observeRequests } from "@parley/a2a/protocol";
 import { telemetry } from "@parley/telemetry";
@@ -33,6 +32,8 @@ const golden = [
   "        CLIENT SendStreamingMessage",
 ];
 const goldenBehind = ["SERVER SendMessage", "  INTERNAL invoke_agent Behind"];
+
+type ReadableSpan = Spans["finished"][number];
 
 const kinds = ["INTERNAL", "SERVER", "CLIENT"];
 
@@ -111,9 +112,16 @@ describePeer(python, () =>
 
     test.each(bindings)("over %s each of the three receives the traceparent of its request", async (binding) => {
       spans.exporter.reset();
-      const received = await traced(running.slice(1).map(({ url }) => url), binding, spans);
+      const received = await traced(
+        running.slice(1).map(({ url }) => url),
+        binding,
+        spans,
+      );
       await vi.waitFor(() => expect(spans.finished).toHaveLength(golden.length + goldenBehind.length));
-      const [root] = spans.finished.filter(({ kind, name, parentSpanContext }) => kinds[kind] === "CLIENT" && name === "SendMessage" && parentSpanContext === undefined);
+      const [root] = spans.finished.filter(
+        ({ kind, name, parentSpanContext }) =>
+          kinds[kind] === "CLIENT" && name === "SendMessage" && parentSpanContext === undefined,
+      );
       const trace = root === undefined ? "" : traceOf(root);
       const within = spans.finished.filter((span) => traceOf(span) === trace);
       const others = spans.finished.filter((span) => traceOf(span) !== trace);

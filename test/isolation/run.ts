@@ -256,7 +256,7 @@ class Runner {
     return this.#got.get(of)?.token ?? `1700000000000.${of}.0123456789abcdef`;
   }
 
-  /** The call that a reference means: it is in the program, whoever makes it. */
+  /** The call that a reference means: a call of the program, by any caller. */
   #before(ref: Ref): Ref {
     return ref % this.#program.length;
   }

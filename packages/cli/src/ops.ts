@@ -148,7 +148,7 @@ export async function list(io: Io, options: ListOptions): Promise<number> {
     }
     if (tasks.length === 0) io.stderr.write("No tasks.\n");
     else io.stdout.write(table([["TASK", "STATE", "SINCE", "AGENT", "NODE", "OWNER"], ...tasks.map(rowOf)]));
-    if (next !== undefined) io.stderr.write(`More with --page ${next}\n`);
+    if (next !== undefined) io.stderr.write(`More with --page ${line(next)}\n`);
     return 0;
   });
 }
@@ -258,8 +258,8 @@ export function countsText({ agents, queue, runs }: Counts): string {
   const held = runs.count - runs.free - runs.suspended;
   return (
     table([["AGENT", "STATE", "TASKS", ""], ...rows.map((row) => row.map((cell) => line(cell)))]) +
-    `queue: ${queue.count}${more(queue.more)}, oldest ${Math.round(queue.oldestMs / 1000)} s\n` +
-    `runs: ${held}${more(runs.more)} held, ${runs.free} free, ${runs.suspended} suspended\n`
+    `${line(`queue: ${queue.count}${more(queue.more)}, oldest ${Math.round(queue.oldestMs / 1000)} s`)}\n` +
+    `${line(`runs: ${held}${more(runs.more)} held, ${runs.free} free, ${runs.suspended} suspended`)}\n`
   );
 }
 
@@ -276,12 +276,12 @@ export function nodesText(all: readonly OperatedNode[]): string {
   const rows = all
     .filter(({ name }) => name !== "")
     .map(({ name, self, silentMs, draining, runs }) => [
-      line(name),
+      name,
       `${runs}`,
       silentMs === undefined ? "-" : `${silentMs} ms`,
       [draining ? "drains" : "", self ? "answers" : ""].filter(Boolean).join(", "),
     ]);
-  return table([["NODE", "RUNS", "SILENT", ""], ...rows]);
+  return table([["NODE", "RUNS", "SILENT", ""], ...rows.map((row) => row.map((cell) => line(cell)))]);
 }
 
 interface AuditOptions extends OpsOptions {

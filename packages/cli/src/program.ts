@@ -15,7 +15,7 @@ import {
   whoami,
 } from "./commands/agents.ts";
 import { db, push } from "./commands/operators.ts";
-import { ops, top } from "./commands/ops.ts";
+import { logs, ops, top } from "./commands/ops.ts";
 import { dev, init, key, serve } from "./commands/servers.ts";
 import { explain, UsageError } from "./errors.ts";
 import { version } from "./invocation.ts";
@@ -40,6 +40,7 @@ const commands: readonly CommandSpec[] = [
   key,
   ops,
   top,
+  logs,
   push,
   db,
   doctor,

@@ -113,6 +113,8 @@ export async function serve(io: Io, file: string, options: ServeOptions, around?
   const format = options.logFormat ?? (io.stderr.terminal ? "text" : "json");
   const level = options.logLevel ?? (options.verbose === true ? "debug" : "info");
   const logger = level === "off" ? silentLogger : await logTo(io, level, format);
+  // People see what happens to tasks; programs get it with --audit.
+  const isAudited = options.audit ?? (io.stderr.terminal && format === "text");
   const agents = await loadAgents(file, io.cwd);
   const withConsole = options.console ?? hasConsole(agents, options, authenticator === undefined);
   const { processes } = options;
@@ -136,7 +138,7 @@ export async function serve(io: Io, file: string, options: ServeOptions, around?
           processes,
           publicUrl: options.publicUrl,
           authenticator,
-          audit: options.audit === true ? auditLog(logger) : undefined,
+          audit: isAudited ? auditLog(logger) : undefined,
           cors: options.cors && { origins: options.cors.includes("*") ? ("*" as const) : options.cors },
           grpc: options.grpc,
           push: options.push,

@@ -22,7 +22,7 @@ export async function openFile(name: string, open: (module: typeof sqlite) => Pr
   }
 }
 
-/** Opens the existing file of a server. `hint`: what to pass if there is none. */
+/** Opens the existing file of a server. `hint`: what to pass if the file does not exist. */
 export async function openServed(io: Io, name: string, hint: string): Promise<Store> {
   if (name === "memory") throw new UsageError("--store must be a file; only its server can read a store in memory");
   const path = resolve(io.cwd, name);

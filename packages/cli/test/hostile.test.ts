@@ -135,8 +135,72 @@ const calls: Readonly<Record<string, readonly string[]>> = {
   conform: ["conform", "URL", "--behaviors", "none", "--filter", "CARD-*"],
 };
 
-/** Commands that show nothing of an agent in the terminal. */
-const ofOurOwn = ["serve", "dev", "key", "push", "db", "init", "logout", "whoami", "inspect", "ops", "top"];
+/** Commands for operators: they show names, reasons and texts of other people. */
+const operators: Readonly<Record<string, readonly string[]>> = {
+  "ops list": ["ops", "list"],
+  "ops show": ["ops", "show", "task"],
+  "ops why": ["ops", "why", "task"],
+  "ops counts": ["ops", "counts"],
+  "ops nodes": ["ops", "nodes"],
+  "ops audit": ["ops", "audit"],
+  "ops cancel": ["ops", "cancel", "task"],
+  "ops resume": ["ops", "resume", "task"],
+  "ops retry-step": ["ops", "retry-step", "task", "step"],
+  "ops drop-wait": ["ops", "drop-wait", "task", "wait"],
+  "ops pause": ["ops", "pause", evil],
+  "ops unpause": ["ops", "unpause", evil],
+  "ops drain": ["ops", "drain", evil],
+  "ops undrain": ["ops", "undrain", evil],
+  top: ["top", "--once"],
+};
+
+/** Commands that show nothing of an agent in the terminal. The lines that `logs` reads are hostile in logs.test.ts. */
+const ofOurOwn = ["serve", "dev", "key", "push", "db", "init", "logout", "whoami", "inspect", "logs"];
+
+/** A server whose operators' API has the text wherever its answers have a text, and in place of numbers too. */
+async function hostileOperators(answer: Answer | "refusal", text: string): Promise<string> {
+  const task = {
+    agent: text,
+    owner: text,
+    taskId: text,
+    contextId: text,
+    state: `TASK_STATE_${text}`,
+    statusTime: text,
+    seq: text,
+    bytes: text,
+    node: text,
+    run: { turn: text, attempt: text, deaths: text, suspended: false },
+  };
+  const wait = { kind: "event", text, help: text, wait: text, event: text, until: text };
+  const act = { number: text, act: text, time: text, by: text, organization: text, reason: text, outcome: text };
+  const named = { agent: text, taskId: text, node: text, name: text, before: text, after: text };
+  const everything = {
+    tasks: [task],
+    next: text,
+    task,
+    why: wait,
+    waits: [wait],
+    steps: [{ name: text, scope: text, state: text }],
+    webhooks: [{ id: text, url: text, state: text, delivered: text, attempts: text, problem: text }],
+    log: [{ seq: text, kind: text, time: text, actor: text, turn: text, attempt: text, state: `TASK_STATE_${text}` }],
+    acts: [{ ...act, ...named }],
+    states: { [text]: text },
+    agents: [{ agent: text, states: { [`TASK_STATE_${text}`]: text }, paused: true }],
+    queue: { count: text, more: true, oldestMs: text },
+    runs: { count: text, more: true, suspended: text, free: text },
+    nodes: [{ name: text, self: true, silentMs: text, draining: true, runs: text }],
+  };
+  const bodies = {
+    task: { ok: true, ...everything, continues: text },
+    refusal: { ok: false, reason: text, message: text, task },
+    error: { error: { code: text, message: text } },
+  };
+  return serving((_request, response) =>
+    response
+      .writeHead(answer === "error" ? 500 : 200, { "content-type": "application/json" })
+      .end(JSON.stringify(bodies[answer])),
+  );
+}
 
 async function shown(words: readonly string[], url: string, ...more: string[]): Promise<string> {
   const { io, both, interrupt } = recordedIo({
@@ -160,8 +224,25 @@ async function shown(words: readonly string[], url: string, ...more: string[]): 
 
 test("every command that calls an agent is tested", () => {
   const all = createProgram(recordedIo().io, () => {}).commands.map((command) => command.name());
-  const tried = new Set([...Object.values(calls).map(([name = ""]) => name), ...ofOurOwn]);
+  const tried = new Set([...Object.values({ ...calls, ...operators }).map(([name = ""]) => name), ...ofOurOwn]);
   expect(tried).toEqual(new Set(all));
+  const ops = createProgram(recordedIo().io, () => {}).commands.find((command) => command.name() === "ops");
+  const parts = ops?.commands.map((command) => `ops ${command.name()}`);
+  expect(new Set([...(parts ?? []), "top"])).toEqual(new Set(Object.keys(operators)));
+});
+
+describe.each(Object.entries(operators))("parley %s", (_, words) => {
+  test.each(["task", "refusal", "error"] as const)(
+    "shows a hostile %s of the operators' API, without effect",
+    async (answer) => {
+      const url = `${await hostileOperators(answer, evil)}/ops`;
+      for (const more of [[], ["--json"], ["--verbose"]]) {
+        const text = await shown(words, url, "--url", url, ...more);
+        expect(text).not.toMatch(acting);
+        expect(text.length).toBeGreaterThan(5);
+      }
+    },
+  );
 });
 
 describe.each(Object.entries(calls))("parley %s", (_, words) => {
@@ -178,6 +259,14 @@ describe.each(Object.entries(calls))("parley %s", (_, words) => {
     const url = await hostileAgent("error", { text: "x".repeat(3000), entries: 15 });
     expect((await shown(words, url)).length).toBeLessThan(60_000);
   });
+});
+
+test("parley top draws hostile names without effect", async () => {
+  const { io, both } = recordedIo({ terminal: true });
+  const url = `${await hostileOperators("task", evil)}/ops`;
+  expect(await run(["top", "--once", "--url", url], io)).toBe(0);
+  expect(both()).toContain("owned");
+  expect(both()).not.toMatch(acting);
 });
 
 test("the name of a hostile card is stored and shown without effect", async () => {

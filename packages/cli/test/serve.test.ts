@@ -57,8 +57,13 @@ interface ServingHere {
 }
 
 /** The same in this process. */
-async function servingHere(args: readonly string[], env: Record<string, string> = {}): Promise<ServingHere> {
-  const recorded = recordedIo({ env: { XDG_CONFIG_HOME: "/nowhere", PARLEY_KEYCHAIN: "off", ...env }, cwd: folder });
+async function servingHere(
+  args: readonly string[],
+  env: Record<string, string> = {},
+  terminal = false,
+): Promise<ServingHere> {
+  const environment = { XDG_CONFIG_HOME: "/nowhere", PARLEY_KEYCHAIN: "off", ...env };
+  const recorded = recordedIo({ env: environment, cwd: folder, terminal });
   let ended: number | undefined;
   const done = run(["serve", ...args, "--port", "0"], recorded.io).then((code) => (ended = code));
   await expect.poll(() => ended !== undefined || / is ready at .*\n$/.test(recorded.out()), { interval: 5 }).toBe(true);
@@ -140,7 +145,7 @@ describe("parley serve", () => {
       { level: "info" },
     ]);
     expect(text).toMatch(
-      /^\d\d:\d\d:\d\d error A task failed .*\n {2}Error: secret of the database\n {6}at .*fixtures\/agent\.ts/,
+      /^\d\d:\d\d:\d\d error \/ \S{8} A task failed .*\n {2}Error: secret of the database\n {6}at .*fixtures\/agent\.ts/,
     );
     expect(text).toMatch(/\nStopping; press Ctrl-C again to stop at once\.\n$/);
     expect(off).toBe("Stopping; press Ctrl-C again to stop at once.\n");
@@ -229,6 +234,22 @@ describe("parley serve", () => {
     } finally {
       await provider.close();
     }
+  });
+
+  test("logs what happens to a task on a terminal, and elsewhere with --audit", async () => {
+    const args = [fixture("agent.ts"), "--store", "memory"];
+    const states = async (isTerminal: boolean, ...more: string[]): Promise<string> => {
+      const { urls, recorded, stop } = await servingHere([...args, ...more], { NO_COLOR: "1" }, isTerminal);
+      expect(await parleyHere(["send", urls[0] ?? "", "stream"])).toMatchObject({ code: 0 });
+      await stop();
+      return recorded.err();
+    };
+    expect(await states(true)).toMatch(
+      /^\S+ info {2}\/ (\S{8}) Task created taskId=\S+\1 contextId=\S+\n.* \1 Task working\n.* \1 Task completed\nStopping/,
+    );
+    expect(await states(true, "--log-format", "json")).not.toContain("task-created");
+    expect(await states(false)).not.toContain("task-created");
+    expect(await states(false, "--audit")).toMatch(/"event":"task-created".*\n.*"state":"TASK_STATE_WORKING"/);
   });
 
   test("signs its cards with --card-key", async () => {

@@ -35,7 +35,7 @@ export interface Answered {
   readonly error: Json;
 }
 
-/** A server's mistake, made by whoever stands between it and the runner. */
+/** A server's mistake, injected between the server and the runner. */
 export interface Damage {
   readonly ask?: (asked: Asked) => void | Answered;
   readonly answer?: (answered: Answered, asked: Asked) => void;

@@ -15,7 +15,7 @@ import {
 } from "../src/index.ts";
 
 /**
- * Servers that mean harm to whoever tests them: answers without end, no answers, JSON that is none. A run against them ends,
+ * Servers that attack the runner: endless answers, no answers, invalid JSON. A run against them ends,
  * with a report, and reads no more than it was told to.
  */
 

@@ -1,8 +1,8 @@
-/** Headers that gRPC defines, and what a server reads of a request before it loads anything else. */
+/** Headers that gRPC defines, and what a server reads from a request before it loads the rest. */
 
 import type { UniversalRequest } from "@parley/a2a/internal/protocol/index";
 
-/** Longest timer, in milliseconds. A longer timeout counts as none. */
+/** Longest timer, in milliseconds. A longer timeout counts as no timeout. */
 const longestTimer = 0x7fff_ffff;
 
 const units: Readonly<Record<string, number>> = {

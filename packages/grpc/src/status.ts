@@ -46,7 +46,7 @@ function codeOf(name: string): number {
 export class StatusError extends Error {
   override readonly name = "StatusError";
   readonly status: StatusName;
-  /** Trailers beside the status. */
+  /** Trailers other than the status. */
   readonly metadata: Readonly<Record<string, string>>;
 
   constructor(status: StatusName, message: string, metadata: Readonly<Record<string, string>> = {}) {

@@ -50,7 +50,7 @@ export interface NatsWakeupOptions {
   readonly servers?: string | readonly string[];
   /** An open connection, which is not closed with the wake-ups, or options such as credentials and TLS. Default: without credentials. */
   readonly connection?: NatsConnection | NatsConnectOptions;
-  /** The subject. Nodes with the same subject wake one another. Default `parley.wakeup`. */
+  /** The subject. Nodes with the same subject wake each other. Default `parley.wakeup`. */
   readonly subject?: string;
   /** Minimum milliseconds between two messages of this node. Default 2. */
   readonly interval?: number;

@@ -19,7 +19,7 @@ import {
 
 /** Bytes of one read. */
 const pieceBytes = 64 << 10;
-/** What an upload that died left behind is deleted after a day. */
+/** When the remains of a crashed upload are deleted, in milliseconds. */
 const leftAfter = 24 * 60 * 60 * 1000;
 /** Files that are being written. Not a valid segment of a key, so no key leads to it. */
 const unfinished = ".unfinished";
@@ -28,7 +28,7 @@ const segment = /^[\w~-]+$/;
 
 /**
  * Keeps blobs as files below a folder. Processes of one machine can share it; processes of several machines need a file system that they
- * share, or `s3Blobs()` of `@parley/server/store`. Files and folders can be read by their user alone. The folder itself may be a symbolic link;
+ * share, or `s3Blobs()` of `@parley/server/store`. Only their user can read files and folders. The folder itself may be a symbolic link;
  * links inside it are never followed.
  *
  * @example
@@ -59,7 +59,7 @@ export function fileBlobs(given: string): BlobStore {
   };
 }
 
-/** Errors of the file system as errors of the store. What the body throws stays as it is. */
+/** Converts errors of the file system to errors of the store. Errors of the body stay unchanged. */
 async function stored<T>(work: () => Promise<T>): Promise<T> {
   try {
     return await work();
@@ -68,7 +68,7 @@ async function stored<T>(work: () => Promise<T>): Promise<T> {
   }
 }
 
-/** The code alone: a message of the file system has a path. */
+/** Contains only the error's code: a file system's message would reveal a path. */
 function unavailable(thrown: unknown): A2AError {
   return new A2AError("Unavailable", `Blob store request failed: ${codeOf(thrown) ?? "unknown"}`);
 }
@@ -79,8 +79,8 @@ function codeOf(thrown: unknown): string | undefined {
 }
 
 /**
- * Whether a path below the folder passes a symbolic link, which would lead out of the folder. The store makes no links: somebody else put it
- * there.
+ * Returns whether a path below the folder contains a symbolic link, which could lead out of the folder. The store never makes links, so another
+ * program made it.
  */
 async function passesLink(folder: string, path: string): Promise<boolean> {
   for (let at = path; at.length > folder.length; at = dirname(at)) {
@@ -102,7 +102,7 @@ function isMissing(thrown: unknown): boolean {
   return code === "ENOENT" || code === "ENOTDIR" || code === "EISDIR";
 }
 
-/** Written beside, synced, and moved to its place: a reader sees all of it or nothing, also after a crash of the machine. */
+/** Writes to a temporary file, syncs and renames it: readers see all of it or nothing, even after a crash of the machine. */
 async function write(folder: string, path: string, body: AsyncIterable<Uint8Array>): Promise<void> {
   const before = join(folder, unfinished);
   await refuseLinks(folder, before);
@@ -138,7 +138,7 @@ async function moveBlob(folder: string, from: string, to: string): Promise<void>
   });
 }
 
-/** A deletion of the last blob of a task may remove its folder at the same time. */
+/** Moves a file. Retries, because deleting the last blob of a task may remove its folder at the same time. */
 async function moved(from: string, to: string): Promise<void> {
   for (let tries = 0; ; tries += 1) {
     await mkdir(dirname(to), { recursive: true, mode: 0o700 });
@@ -151,7 +151,7 @@ async function moved(from: string, to: string): Promise<void> {
   }
 }
 
-/** The entries of new folders, and of the file, are durable too. */
+/** Syncs the folders above a file, so that their new entries are durable, too. */
 async function syncFolders(folder: string, path: string): Promise<void> {
   for (let at = dirname(path); at.length >= folder.length; at = dirname(at)) {
     const opened = await open(at, "r");
@@ -175,7 +175,7 @@ async function read(folder: string, path: string, start: number, end = Infinity)
     if (isMissing(error)) return undefined;
     throw error;
   }
-  // Opened when it is read, so that unread parts stay closed.
+  // The file is opened on the first read, so an unread body holds no file open.
   return { size, body: pieces(path, start, Math.min(size, end + 1)) };
 }
 
@@ -187,7 +187,7 @@ async function* pieces(path: string, start: number, end: number): AsyncGenerator
       for (let at = start; at < end;) {
         const buffer = new Uint8Array(Math.min(pieceBytes, end - at));
         const { bytesRead } = await file.read(buffer, 0, buffer.length, at);
-        if (bytesRead === 0) throw new A2AError("Unavailable", "A blob is shorter than it was");
+        if (bytesRead === 0) throw new A2AError("Unavailable", "The blob was truncated while it was read");
         at += bytesRead;
         yield buffer.subarray(0, bytesRead);
       }
@@ -200,14 +200,14 @@ async function* pieces(path: string, start: number, end: number): AsyncGenerator
 }
 
 async function remove(folder: string, path: string): Promise<void> {
-  // A link in the place of a file is removed like a file; its target stays.
+  // A link in place of a file is removed like a file; its target stays.
   if (await passesLink(folder, dirname(path))) return;
   try {
     await rm(path);
   } catch (error) {
     if (!isMissing(error)) throw error;
   }
-  // Folders without blobs go too. One that another process has just put a blob into is not empty, and stays.
+  // Remove empty folders, too. A folder that another process has just used is not empty, and stays.
   for (let at = dirname(path); at.length > folder.length; at = dirname(at)) {
     const removed = await rmdir(at).then(
       () => true,
@@ -242,10 +242,10 @@ async function* keysBelow(
   const onPath = last.length > 0 && at.every((segment, index) => last[index] === segment);
   const border = onPath ? last[depth] : undefined;
   for (const entry of entries) {
-    // Uploads, and what others keep in the folder, such as a file system its `lost+found`.
+    // Skip uploads and foreign entries, such as the file system's `lost+found`.
     if (!segment.test(entry.name)) continue;
     if (border !== undefined && (entry.name < border || (entry.name === border && depth === last.length - 1))) continue;
-    // A symbolic link is neither.
+    // Skips symbolic links.
     if (entry.isDirectory()) yield* keysBelow(folder, [...at, entry.name], last);
     else if (entry.isFile()) yield [...at, entry.name].join("/");
   }
@@ -260,7 +260,7 @@ async function entriesOf(path: string): Promise<Dirent[]> {
   }
 }
 
-/** Deletes what uploads have left that died with their process. */
+/** Deletes the remains of uploads whose process crashed. */
 async function removeLeft(path: string): Promise<void> {
   try {
     if ((await lstat(path)).isSymbolicLink()) return;

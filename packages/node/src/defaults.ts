@@ -3,6 +3,7 @@ import { dirname, join, resolve } from "node:path";
 import process from "node:process";
 import { getHeapStatistics } from "node:v8";
 import { silentLogger, isLoopback, type Logger } from "@parley/a2a/internal/base/index";
+import { auditLog } from "@parley/a2a/internal/protocol/index";
 import { jsonRpcBinding, restBinding, type ServerBinding, type HandlerOptions } from "@parley/server/internal/handler";
 import type { Store } from "@parley/server/internal/store/index";
 import { nodeDialer } from "./client/dialer.ts";
@@ -12,7 +13,7 @@ import type { ConsoleServing, GrpcServing, ServeOptions } from "./serve-options.
 
 /* What a server uses where an option is absent. */
 
-/** Loads an optional package; `undefined` where it is not installed. Throws where it is installed and cannot be loaded. */
+/** Loads an optional package; `undefined` if it is not installed. Throws if it is installed and cannot be loaded. */
 export async function optional<Module>(name: string, load: () => Promise<Module>): Promise<Module | undefined> {
   try {
     return await load();
@@ -26,7 +27,7 @@ export async function optional<Module>(name: string, load: () => Promise<Module>
 /** The package with the binding of gRPC. */
 export const grpcName = "@parley/grpc";
 
-/** The bindings of a server: those of its options, or JSON-RPC, REST and, where it is asked for, gRPC. */
+/** The bindings of a server: those of its options, or JSON-RPC, REST and, if requested, gRPC. */
 export async function bindingsOf({
   bindings,
   grpc = false,
@@ -50,7 +51,7 @@ function grpcServing(grpc: unknown): GrpcServing {
 
 const consoleName = "@parley/console";
 
-/** The routes of a server: those of its options and, where it is asked for, those of the console. */
+/** The routes of a server: those of its options and, if requested, those of the console. */
 export async function routesOn({
   routes,
   console: wanted = false,
@@ -82,10 +83,16 @@ export function defaultLogger({ logger = "info" }: Pick<ServeOptions, "logger">)
   return typeof logger === "string" ? standardLogger({ level: logger }) : logger;
 }
 
+/** The option `audit`. In development the default logger shows on a terminal what happens to tasks: each event of the audit as a line. */
+export function auditOn({ audit, logger }: Pick<ServeOptions, "audit" | "logger">, to: Logger): ServeOptions["audit"] {
+  const isOther = typeof logger === "object" || logger === false || process.env["NODE_ENV"] === "production";
+  return audit ?? (process.stderr.isTTY && !isOther ? auditLog(to) : undefined);
+}
+
 /** Below the working directory. */
 const file = join(".parley", "parley.db");
 
-/** SQLite in a file. It is loaded here, because a server with a store of its own does not need it. */
+/** SQLite in a file. It is loaded here, because a server with another store does not need it. */
 export async function defaultStore(logger: Logger): Promise<Store> {
   const { sqliteStore } = await import("@parley/sql/sqlite");
   const path = resolve(file);

@@ -5,8 +5,8 @@ import { join } from "node:path";
 import process from "node:process";
 
 /*
- * A key for development: a file that only its user can read, so that webhooks survive a restart. Nobody needs to set anything for it, so it
- * is refused wherever somebody else may know it or may have put it there.
+ * A key for development: a file that only its user can read, so that webhooks survive a restart. It needs no settings, so it
+ * is rejected if another user may have read or written it.
  */
 
 const name = "development-key";

@@ -12,7 +12,7 @@ import { Proxies } from "./http/proxies.ts";
 export interface ExpressRequest extends IncomingMessage {
   /** The URL before routers removed their prefixes. */
   readonly originalUrl?: string;
-  /** The parsed body, where a parser has read it. */
+  /** The parsed body, if a parser has read it. */
   readonly body?: unknown;
   /** The user that authentication middleware before the mount has found. */
   readonly user?: unknown;
@@ -21,8 +21,8 @@ export interface ExpressRequest extends IncomingMessage {
 /** Options of `expressMount`. `R`: the type of the application's requests. */
 export interface ExpressMountOptions<R extends ExpressRequest = ExpressRequest> extends HttpOptions {
   /**
-   * Who sends a request, for `hostUser()` of `@parley/a2a/auth`: the caller, or something falsy if nobody is logged in. It is called when
-   * it is read, and once for a request. Middleware before the mount has found the user by then. Default: nobody.
+   * Who sends a request, for `hostUser()` of `@parley/a2a/auth`: the caller, or a falsy value if no user is logged in. It is called at most
+   * once per request, when the principal is read, after the middleware before the mount. Default: no user.
    *
    * @example
    * ```ts

@@ -20,8 +20,8 @@ export interface FastifyRequestLike {
 /** Options of `fastifyMount`. `R`: the type of the application's requests. */
 export interface FastifyMountOptions<R extends FastifyRequestLike = FastifyRequestLike> extends HttpOptions {
   /**
-   * Who sends a request, for `hostUser()` of `@parley/a2a/auth`: the caller, or something falsy if nobody is logged in. It is called when
-   * it is read, and once for a request. Hooks before the mount have found the user by then. Default: nobody.
+   * Who sends a request, for `hostUser()` of `@parley/a2a/auth`: the caller, or a falsy value if no user is logged in. It is called at most
+   * once per request, when the principal is read, after the hooks before the mount. Default: no user.
    *
    * @example
    * ```ts

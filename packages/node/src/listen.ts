@@ -8,9 +8,9 @@ import type { AnyPathBinding } from "@parley/a2a/internal/transport/server/bindi
 import type { ServerBinding } from "@parley/server/internal/handler";
 import type { TrustProxy } from "./http/proxies.ts";
 
-/* Where a server listens, and what it needs before other machines may reach it. */
+/* Listening, and the options that are required before other machines may reach a server. */
 
-/** The options that say who may reach a server, and how. */
+/** The options that determine who may reach a server, and how. */
 export interface Exposure {
   readonly authenticator?: Authenticator;
   readonly console?: boolean | object;
@@ -21,7 +21,7 @@ export interface Exposure {
 }
 
 /**
- * Refuses to serve other machines without an authenticator, without a `publicUrl`, and without encryption.
+ * Throws if other machines could reach the server without an authenticator, a `publicUrl` or encryption.
  *
  * @param address - The IP address of `host`.
  */
@@ -49,11 +49,11 @@ export function refuseOpenDoor(host: string, address: string, options: Exposure)
   }
 }
 
-/** Refuses to show the console to other machines without an authenticator. `insecure` does not allow it: the console lists all tasks. */
+/** Throws if other machines could reach the console without an authenticator. `insecure` does not allow it: the console lists all tasks. */
 export function refuseOpenConsole(host: string, address: string, options: Exposure): void {
   const { authenticator, console: wanted = false, publicUrl, trustProxy } = options;
   if (wanted === false || authenticator !== undefined) return;
-  // Behind a proxy of this machine a server is one for others.
+  // A proxy on this machine makes the server reachable from others.
   const isLocalUrl = publicUrl === undefined || (URL.canParse(publicUrl) && isLoopback(new URL(publicUrl).hostname));
   if (isLoopback(address) && isLocalUrl && trustProxy === undefined) return;
   const where = isLoopback(address) ? (isLocalUrl ? "its proxy" : publicUrl) : host;
@@ -67,12 +67,12 @@ export function refuseOpenConsole(host: string, address: string, options: Exposu
 export function refuseHostUser({ authenticator }: Pick<Exposure, "authenticator">): void {
   if (authenticator?.needsMount !== true) return;
   throw new Error(
-    "hostUser() asks the framework around the agents for its users, and serve() has none. Mount the agents in the framework by " +
+    "hostUser() reads the user from a web framework, and serve() has none. Mount the agents in the framework with " +
       "`expressMount`, `fastifyMount`, `fetchMount` or `nodeListener` with the option `principal`, or set another `authenticator`",
   );
 }
 
-/** Whether clients are asked for certificates: for mutual TLS (A2A 1.0 §4.5.6), or for tokens that are bound to one (RFC 8705). */
+/** Whether to request client certificates: for mutual TLS (A2A 1.0 §4.5.6), or for certificate-bound tokens (RFC 8705). */
 export function asksForCertificates(
   authenticator: Pick<Authenticator, "securitySchemes" | "resource"> | undefined,
 ): boolean {
@@ -83,12 +83,12 @@ export function asksForCertificates(
   );
 }
 
-/** Says so where no certificate of a client can reach the authenticator that wants one. */
+/** Warns if the authenticator needs client certificates but none can reach it. */
 export function warnOfMutualTls(options: Exposure, logger: Logger): void {
   const { tls, trustProxy } = options;
   const isTold = typeof trustProxy === "object" && "certificate" in trustProxy;
   if (tls !== undefined || isTold || !asksForCertificates(options.authenticator)) return;
-  logger.warn("The authenticator wants certificates of clients, but none can reach this server", {
+  logger.warn("The authenticator needs client certificates, but none can reach this server", {
     set: "tls, or trustProxy.certificate",
   });
 }
@@ -112,12 +112,12 @@ export function urlOf(host: string, port: number, tls: boolean): string {
   return `${tls ? "https" : "http"}://${bracketed(host)}:${port}`;
 }
 
-/** A host as URLs have it: addresses of IPv6 are in brackets. */
+/** A host as in URLs: IPv6 addresses get brackets. */
 export function bracketed(host: string): string {
   return isIPv6(host) ? `[${host}]` : host;
 }
 
-/** A binding on a port of its own. It recognizes its requests by their headers, as gRPC does, because it has no paths. */
+/** A binding on its own port. It recognizes its requests by their headers, as gRPC does, because it has no paths. */
 export interface BindingOnPort {
   /** The binding. */
   readonly binding: AnyPathBinding;
@@ -129,7 +129,7 @@ export function hasOwnPort(binding: ServerBinding | BindingOnPort): binding is B
   return "port" in binding;
 }
 
-/** The entries on cards for a binding that is served on a port of its own. */
+/** The entries on cards for a binding that is served on its own port. */
 export function elsewhere(binding: AnyPathBinding, port: number): ServerBinding {
   return {
     name: binding.name,
@@ -147,7 +147,7 @@ function withPort(text: string, port: number): string {
 export const nothingElse: UniversalHandler = () => ({
   status: 404,
   headers: { "content-type": "application/json" },
-  body: '{"error":{"code":404,"status":"NOT_FOUND","message":"Nothing of this kind is answered on this port"}}',
+  body: '{"error":{"code":404,"status":"NOT_FOUND","message":"This port does not serve this protocol"}}',
 });
 
 /** Listens. Resolves with the port number. Rejects with an error that says why the port cannot be used. */
@@ -171,14 +171,14 @@ export function portOf(server: NetServer): number {
   return typeof address === "object" && address !== null ? address.port : 0;
 }
 
-/** How long connections that wait are accepted before a server stops listening, in milliseconds. */
+/** How long pending connections are still accepted before a server stops listening, in milliseconds. */
 const longestAccepting = 1_000;
-/** A round of the event loop in less than this found no work, in milliseconds. */
+/** A round of the event loop that takes less than this had no work, in milliseconds. */
 const quietRound = 0.1;
 
 /**
- * Stops listening. The kernel resets a connection that it has established and that nobody has accepted when the listener closes, and a TCP
- * balancer cannot repeat it. Node accepts one connection in a round of the event loop, so this waits for a round that accepts none and has
+ * Stops listening. The kernel resets connections that are established but not yet accepted when the listener closes, and a TCP
+ * balancer cannot repeat them. Node accepts one connection in a round of the event loop, so this waits for a round that accepts none and has
  * nothing else to do.
  *
  * @param acceptedCount - How many connections the server has accepted so far.

@@ -17,7 +17,7 @@ export interface Siblings {
 
 /**
  * The lease holder of this process. The next process on the same machine can tell from its name whether this process still
- * runs, so that the tasks of a dead process need not wait until their leases expire. Where that is not known, they wait.
+ * runs, so that the tasks of a dead process need not wait until their leases expire. If that is not known, they wait.
  *
  * A process that ended is gone for its siblings once they are told how it ended, which is a moment later: before that, its tasks would be
  * taken for the cause.

@@ -16,7 +16,7 @@ import type { LogLevel } from "./logger.ts";
 
 /** How `serve` speaks gRPC. */
 export interface GrpcServing {
-  /** A port for gRPC alone; 0 takes any free port, which `server.ports` names. Default: the port of the server. */
+  /** A separate port for gRPC; 0 takes any free port, which `server.ports` names. Default: the port of the server. */
   readonly port?: number;
   /** The address of gRPC on cards: `grpc.example.com:443`. Default: host and port of the agent's own URL. */
   readonly url?: string;
@@ -36,24 +36,25 @@ export interface ServeOptions
   /** Host name or address to listen on. Default `127.0.0.1`, which only this machine can reach. */
   readonly host?: string;
   /**
-   * The URL of this server for clients, which cards contain. Required where the server listens on another address than a
-   * loopback address, because clients cannot use `0.0.0.0`. Default: the address that it listens on.
+   * The URL of this server for clients, which cards contain. Required unless the server listens on a loopback address,
+   * because clients cannot use `0.0.0.0`. Default: the address that it listens on.
    */
   readonly publicUrl?: string;
   /**
-   * Where tasks are kept, or a function that opens it in each process that serves. Default: SQLite in `.parley/parley.db` below the working
-   * directory. A store that you pass stays open when the server closes; what a function has opened is closed.
+   * The store, or a function that opens it in each process that serves. Default: SQLite in `.parley/parley.db` below the working
+   * directory. A store that you pass stays open when the server closes; a store from a function is closed.
    */
   readonly store?: Store | (() => Store | Promise<Store>);
   /**
-   * How many processes serve, on one port. They share the store, which has to be durable, and any of them takes any request. The program
-   * runs in each of them, and in the process that starts them, which only passes connections on: `cluster.isPrimary` of `node:cluster` tells
-   * it apart. `"cores"`: as many as the machine runs at once. Default 1: this process serves.
+   * How many processes serve, on one port. They share the store, which must be durable, and any of them answers any request. The program
+   * runs in each of them, and in the parent process, which only distributes connections: there, `cluster.isPrimary` of `node:cluster` is
+   * true. `"cores"`: one per core. Default 1: this process serves.
    */
   readonly processes?: number | "cores";
   /**
-   * Where the server logs errors, with their stacks, and what an operator should know: a logger, or the level of `standardLogger`, which
-   * writes to standard error: text on a terminal, otherwise lines of JSON. `false`: no log. Default `"info"`.
+   * Logs errors, with their stacks, and events for operators: a logger, or the level of `standardLogger`, which
+   * writes to standard error: text on a terminal, otherwise lines of JSON. `false`: no log. With a level, on a terminal, the log also has
+   * the records of `audit`, such as the states of tasks, unless `audit` is set or `NODE_ENV` is `production`. Default `"info"`.
    */
   readonly logger?: Logger | LogLevel | false;
   /**
@@ -62,32 +63,32 @@ export interface ServeOptions
    */
   readonly bindings?: readonly (ServerBinding | BindingOnPort)[];
   /**
-   * Whether the server also speaks gRPC and gRPC-Web, and cards list them. It needs `@parley/grpc`. Some clients refuse a card that lists
-   * gRPC: ADK for Python from 2.13 on. It adds to the default of `bindings`, and goes with no other. Default false.
+   * Also serves gRPC and gRPC-Web, and lists them on cards. Needs `@parley/grpc`. Some clients reject a card that lists
+   * gRPC: ADK for Python from 2.13 on. It extends the default of `bindings`, and cannot be combined with other values. Default false.
    */
   readonly grpc?: boolean | GrpcServing;
   /**
-   * Whether browsers get the console at `/console`: a web application to talk to the agents and to see their tasks. It needs
-   * `@parley/console`. Anyone may load the application; its data and the agents are behind `authenticator`. Without an authenticator only
-   * this machine may reach the server, whatever `insecure` is. Default false.
+   * Serves the console at `/console`: a web application to talk to the agents and to see their tasks. Needs
+   * `@parley/console`. Anyone may load the application; its data and the agents are behind `authenticator`. Without an authenticator, only
+   * this machine may reach the server, even with `insecure`. Default false.
    */
   readonly console?: boolean | ConsoleServing;
   /**
    * Certificate and key, as for `node:https`, or the names of their files: `{ certFile, keyFile }`. Files are read again when they
-   * change. The server then speaks HTTPS (TLS 1.2 or newer), and HTTP/2 with clients that support it. Where the authenticator has a
-   * scheme of mutual TLS, clients are asked for certificates, and may have none.
+   * change. The server then speaks HTTPS (TLS 1.2 or newer), and HTTP/2 with clients that support it. If the authenticator has a
+   * scheme of mutual TLS, the server requests client certificates, but does not require them.
    */
   readonly tls?: TlsOptions | TlsFiles;
   /**
-   * The header `Strict-Transport-Security` of answers over TLS (RFC 6797), also where `trustProxy` says that the client's connection
-   * is encrypted. Browsers then use only HTTPS for the host. `false`: none. Default `max-age=31536000`, and none where `publicUrl` is an
+   * The header `Strict-Transport-Security` of answers over TLS (RFC 6797), even if `trustProxy` says that the client's connection
+   * is encrypted. Browsers then use only HTTPS for the host. `false`: none. Default `max-age=31536000`, or none if `publicUrl` is an
    * address of this machine.
    */
   readonly hsts?: string | false;
   /**
    * Host names that requests may use, in addition to loopback names and the host of `publicUrl`. `["*"]` allows any name.
-   * Default: no further names where the server listens on a loopback address without an authenticator, because a page in a
-   * browser on this machine could let its own name resolve to this machine and use the agents (DNS rebinding). Otherwise any
+   * Default: no further names if the server listens on a loopback address without an authenticator, because a page in a
+   * browser on this machine could resolve its own name to this machine and use the agents (DNS rebinding). Otherwise any
    * name.
    */
   readonly allowedHosts?: readonly string[];
@@ -97,16 +98,16 @@ export interface ServeOptions
    */
   readonly insecure?: boolean;
   /**
-   * Whether webhooks may use a key of the file `.parley/development-key` below the working directory, which is made when it is missing, so that
-   * they survive a restart. Only where nothing else has keys, only this machine reaches the server, and its store is durable; never where
-   * `NODE_ENV` is `production`. `false`: the key ends with the process. Default true.
+   * Stores a key for webhooks in the file `.parley/development-key` below the working directory, so that they survive a restart.
+   * Only used without other keys, if only this machine reaches the server and its store is durable; never if
+   * `NODE_ENV` is `production`. `false`: a temporary key. Default true.
    */
   readonly developmentKey?: boolean;
-  /** Whether the server closes at SIGTERM and SIGINT before the process ends. A second signal ends the process at once. Default true. */
+  /** Whether SIGTERM and SIGINT close the server before the process ends. A second signal ends the process immediately. Default true. */
   readonly signals?: boolean;
   /**
-   * How long the server still accepts and serves everything after a stop signal or `close()`, in milliseconds, while `/readyz` is 503 already.
-   * Set it to what your load balancer needs to notice that, such as 5 s. Then the port closes, and the grace begins. Default 0.
+   * How long the server still serves everything after a stop signal or `close()`, in milliseconds, while `/readyz` already answers 503.
+   * Set it to the time that your load balancer needs to notice, such as 5 s. Then the port closes, and the grace period begins. Default 0.
    */
   readonly drainDelay?: number;
   /** How long running turns may continue after the port has closed, in milliseconds, for `close()` and stop signals. Default 10 s. */
@@ -126,7 +127,7 @@ export interface CloseOptions {
 
 /** A running server. */
 export interface Server {
-  /** The URL that it listens on: `http://127.0.0.1:4000`. The same in each of its processes. */
+  /** The URL that it listens on: `http://127.0.0.1:4000`. Equal in all of its processes. */
   readonly url: string;
   /** The port that it listens on. */
   readonly port: number;
@@ -155,21 +156,21 @@ export interface Server {
    * ```
    */
   readonly signal: Handler["signal"];
-  /** Deletes all that a caller has, as `deleteOwner` of the handler: with several processes, in each of them. */
+  /** Deletes all data of a caller, like `deleteOwner` of the handler; with several processes, in each of them. */
   readonly deleteOwner: Handler["deleteOwner"];
-  /** All that a caller has, as JSON Lines: `exportOwner` of the handler: with several processes, read by one of them. */
+  /** Exports all data of a caller as JSON Lines, like `exportOwner` of the handler. */
   readonly exportOwner: Handler["exportOwner"];
   /**
    * Stops the server. It serves everything for `drainDelay`, closes the port, lets calls and turns finish within `grace`, and then ends the
    * remaining streams, so that their clients continue elsewhere. It always resolves. Further calls return the same promise. With `processes`, it ends
-   * all of them where it is called in the process that started them, and else lets go of the connections of its own process.
+   * all of them if the parent process calls it; in another process it closes only that process's connections.
    */
   close(options?: CloseOptions): Promise<void>;
 }
 
 /* The names of the options of `serve`, for callers without types. */
 
-/** Those that the handler does not have. */
+/** The options that the handler does not have. */
 type Own = Exclude<keyof ServeOptions, keyof HandlerOptions>;
 
 const own: Readonly<Record<Own, 1>> = {

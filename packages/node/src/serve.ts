@@ -15,6 +15,7 @@ import type { Store } from "@parley/server/internal/store/index";
 import { beforeRouter } from "@parley/a2a/internal/transport/router/router";
 import type { AnyPathEndpoint } from "@parley/a2a/internal/transport/server/binding";
 import {
+  auditOn,
   authorizationOn,
   bindingsOf,
   blobsOn,
@@ -46,15 +47,15 @@ import type { Member } from "./processes/member.ts";
 import type { TransportSecurity } from "./http/tls.ts";
 import { Upgrades } from "./http/upgrade.ts";
 
-/** Time beyond the grace for the handler to stop, and for the last answers to reach their readers, in milliseconds. */
+/** Time after the grace period for the handler to stop, and for the last answers to reach their readers, in milliseconds. */
 const closeTimeout = 1_000;
 
-/** How long requests that are on the way when the port closes are waited for, in milliseconds: they are answered, not refused. */
+/** How long to wait for requests in transit when the port closes, in milliseconds, so that they still get an answer. */
 const settleTimeout = 1_000;
 
 /**
- * Serves one agent at the root, or several agents, and services of your own, by path and by tenant. Everything is on one port, over HTTP/1.1 and HTTP/2:
- * JSON-RPC, REST and, with the option `grpc`, gRPC. Rejects where an option is missing or wrong, and where the server cannot listen.
+ * Serves one agent at the root, or several agents and your own services by path and tenant. Everything is on one port, over HTTP/1.1 and HTTP/2:
+ * JSON-RPC, REST and, with the option `grpc`, gRPC. Rejects if an option is missing or invalid, or the server cannot listen.
  */
 export async function serve(agents: Served, options: ServeOptions = {}): Promise<Server> {
   checkServeOptions(options);
@@ -63,7 +64,7 @@ export async function serve(agents: Served, options: ServeOptions = {}): Promise
   return serveProcesses(options, (own, member) => serveHere(agents, own, member));
 }
 
-/** Serves in this process: settings, then storage, ports, the handler, and what answers. `member`: it is one of several. */
+/** Serves in this process: settings, then storage, ports, the handler, and the responders. `member`: one of several processes. */
 async function serveHere(agents: Served, options: ServeOptions, member?: Member): Promise<Server> {
   const settings = await settingsOf(options, member);
   const ports = await portsOf(settings);
@@ -71,7 +72,7 @@ async function serveHere(agents: Served, options: ServeOptions, member?: Member)
   try {
     const numbers = await listen(ports, settings);
     const handler = await handlerOf(agents, { settings, ports, storage, numbers });
-    // No `await` between here and the end: a request that came before would have no handler.
+    // No `await` from here on: a request that arrives meanwhile would have no handler.
     return running({ settings, ports, storage, numbers, handler });
   } catch (error) {
     for (const port of ports.all) port.drain();
@@ -80,7 +81,7 @@ async function serveHere(agents: Served, options: ServeOptions, member?: Member)
   }
 }
 
-/** Agents, alone or at their addresses. */
+/** One agent, or agents and services at their addresses. */
 type Served = Agent | readonly (AgentMount | HostedService)[];
 
 type Settings = Awaited<ReturnType<typeof settingsOf>>;
@@ -100,7 +101,7 @@ async function settingsOf(options: ServeOptions, member: Member | undefined) {
   return { options, member, logger, host, address, security, push, routes };
 }
 
-/** The ports: the main one, and those of bindings that have one of their own. */
+/** The ports: the main one, and those of bindings with their own port. */
 interface Ports {
   readonly main: Port;
   readonly others: readonly (BindingOnPort & { readonly own: Port })[];
@@ -116,7 +117,7 @@ async function portsOf({ options, security }: Settings): Promise<Ports> {
   return { main, others, all: [main, ...others.map(({ own }) => own)], bindings };
 }
 
-/** Where tasks are kept. `store` is absent where every agent is a service of its own, and no store was given. */
+/** Where tasks are kept. `store` is absent if every agent is a service and no store was given. */
 interface Storage {
   readonly store: Store | undefined;
   release(): Promise<void>;
@@ -127,13 +128,13 @@ async function storageOf(agents: Served, { options, logger }: Settings): Promise
   return { store: undefined, release: async () => {} };
 }
 
-/** The mounts, where each of them is a service of its own, so that nothing needs a store; else none. */
+/** The mounts if each of them is a service, which needs no store; else none. */
 function servicesIn(agents: Served): readonly HostedService[] {
   const isService = (mount: AgentMount | HostedService): mount is HostedService => "service" in mount;
   return Array.isArray(agents) && agents.every(isService) ? agents : [];
 }
 
-/** A host as a handler, which refuses what an engine does. */
+/** A host without an engine as a handler. The engine's methods reject. */
 function withoutEngine(host: Host): Handler {
   const refuse = (): Promise<never> =>
     Promise.reject(new A2AError("UnsupportedOperation", "This server runs no agents: it has no engine"));
@@ -148,7 +149,7 @@ function withoutEngine(host: Host): Handler {
 /** The numbers of the ports, and the URLs that follow from them. */
 interface Numbers {
   readonly port: number;
-  /** Of bindings that have a port of their own, by their names. */
+  /** Of bindings with their own port, by their names. */
   readonly bound: Readonly<Record<string, number>>;
   /** The URL that the server listens on. */
   readonly url: string;
@@ -173,14 +174,16 @@ interface HandlerParts {
   readonly numbers: Numbers;
 }
 
-/** The handler of the server: with an engine where it has a store. */
+/** The handler of the server: with an engine if it has a store. */
 async function handlerOf(agents: Served, { settings, ports, storage, numbers }: HandlerParts): Promise<Handler> {
   const { options, member, logger, host, address } = settings;
   const { publicUrl, bound } = numbers;
   const bindings = ports.bindings.map((each) =>
     hasOwnPort(each) ? elsewhere(each.binding, bound[each.binding.name] ?? 0) : each,
   );
-  const known = { ...hostOptions(options, host, address), ...settings.routes, bindings, logger, publicUrl };
+  const audit = auditOn(options, logger);
+  const given = { ...hostOptions(options, host, address), ...settings.routes, bindings, logger, publicUrl };
+  const known = { ...given, ...(audit !== undefined && { audit }) };
   const { store } = storage;
   if (store === undefined) return withoutEngine(createHost(servicesIn(agents), known));
   const push = await withDevelopmentKey(settings.push, options, { isLocal: isLoopback(address), store, logger });
@@ -241,7 +244,7 @@ function running({ settings, ports, storage, numbers, handler }: RunningParts): 
   };
   const close = closeOnce(options, ({ drainDelay, grace }) => {
     forgetCertificates?.();
-    // One of several processes that stops alone need not wait: the others have taken over its connections already.
+    // If only one of several processes stops, it need not wait: the others already accept the connections.
     return closeAll(parts, { drainDelay: member === undefined ? drainDelay : 0, grace });
   });
   const { url, port, bound } = numbers;
@@ -273,12 +276,12 @@ async function bindAll(
   return found;
 }
 
-/** The store of the options. `release` closes it where this server has opened it. */
+/** The store of the options. `release` closes it if this server has opened it. */
 async function openStore(options: ServeOptions, logger: Logger): Promise<{ store: Store; release(): Promise<void> }> {
   const given = options.store;
   if (typeof given === "object") return { store: given, release: async () => {} };
   if (given !== undefined && typeof given !== "function") {
-    // A URL, in JavaScript. It may have a password, and is not repeated.
+    // JavaScript callers may pass a URL. It may contain a password, so the error does not repeat it.
     throw new TypeError(
       "The option `store` must be a store, or a function that opens one: () => postgresStore({ database: url })",
     );
@@ -287,7 +290,7 @@ async function openStore(options: ServeOptions, logger: Logger): Promise<{ store
   return { store, release: () => store.close() };
 }
 
-/** TLS and the trust in proxies. A server without options for them loads nothing of it. */
+/** TLS and trusted proxies. Their code is loaded only if the options need it. */
 async function securityOf(
   options: ServeOptions,
   address: string,
@@ -299,7 +302,7 @@ async function securityOf(
   return transportSecurity(options, address, logger);
 }
 
-/** What a running server consists of. */
+/** The parts of a running server. */
 interface Parts {
   readonly ports: readonly Port[];
   readonly responders: readonly Responder[];
@@ -308,9 +311,9 @@ interface Parts {
   readonly upgrades: Upgrades;
   readonly logger: Logger;
   readonly clock: Clock;
-  /** Where other processes have the port, too: resolves when no more connections come to this one. */
+  /** If other processes share the port: resolves when this one gets no more connections. */
   leave(): Promise<void>;
-  /** Closes the store, where this server has opened it. */
+  /** Closes the store if this server has opened it. */
   release(): Promise<void>;
 }
 
@@ -342,14 +345,14 @@ async function settled({ ports, responders }: Parts, timeout: number): Promise<v
   while (performance.now() - since < timeout && isExpected()) await pause(10);
 }
 
-/** How often an address may fail to authenticate where other machines reach the server. */
+/** How often an address may fail to authenticate if other machines can reach the server. */
 const usualFailures = { requests: 100, per: 60_000 };
 
 /** The options of the handler that do not depend on the port. */
 function hostOptions({ bindings: _, logger: __, store: ___, ...options }: ServeOptions, host: string, address: string) {
   const { allowedHosts, authenticator } = options;
   const isOpen = allowedHosts === undefined && (!isLoopback(address) || authenticator !== undefined);
-  // On loopback all clients of a proxy that is not named have one address.
+  // On loopback, all clients behind an undeclared proxy share one address.
   const limitsGuesses = authenticator !== undefined && (!isLoopback(address) || options.trustProxy !== undefined);
   const rate = { ...(limitsGuesses && { failures: usualFailures }), ...options.limits?.rate };
   return {

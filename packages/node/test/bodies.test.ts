@@ -1,27 +1,21 @@
 import { once } from "node:events";
 import type { Socket } from "node:net";
-import { setFlagsFromString } from "node:v8";
-import { runInNewContext } from "node:vm";
 import { createHandler, memoryStore, type HandlerLimits } from "@parley/server";
 import { fakeClock } from "@parley/testing";
 import { expect, it, vi } from "vitest";
 import { echoAgent } from "./support/agents.ts";
 import { deferred, RawClient } from "./support/host.ts";
 import { answerOf, Http2Client } from "./support/http2.ts";
+import { liveMemory } from "../../../test/heap.ts";
 import { openPort } from "./support/port.ts";
 
 /** The memory of request bodies before they are complete, and before their senders are authenticated. */
 
 const mib = 1024 * 1024;
 
-setFlagsFromString("--expose-gc");
-const collect = runInNewContext("gc") as () => void;
-setFlagsFromString("--no-expose-gc");
-
 /** Bytes in memory, on the heap and outside of it. */
 function held(): number {
-  collect();
-  const { heapUsed, arrayBuffers } = process.memoryUsage();
+  const { heapUsed, arrayBuffers } = liveMemory();
   return heapUsed + arrayBuffers;
 }
 

@@ -54,7 +54,7 @@ describe("the standard logger", () => {
       logger.error("It broke", { taskId: "t1", words: "two words" });
       return lines().join("\n");
     };
-    expect(stripVTControlCharacters(said())).toMatch(/^\d\d:\d\d:\d\d error It broke taskId=t1 words="two words"$/);
+    expect(stripVTControlCharacters(said())).toMatch(/^\d\d:\d\d:\d\d error t1 It broke taskId=t1 words="two words"$/);
     expect(said()).toContain("\u001b[31merror");
     vi.stubEnv("NO_COLOR", "1");
     expect(said()).not.toContain("\u001b");
@@ -257,6 +257,38 @@ describe("serve()", () => {
     expect(client).not.toContain("append");
     const { cause } = JSON.parse(stderr) as { cause: { message: string } };
     expect(cause.message).toMatch(/turn\.append\("x"\).*artifact "x" is closed: open it with/);
+  });
+
+  /** The same with a standard error that is a terminal. */
+  async function saidOnTerminal(words: string, options?: ServeOptions): Promise<string> {
+    const before = Object.getOwnPropertyDescriptor(process.stderr, "isTTY");
+    Object.defineProperty(process.stderr, "isTTY", { value: true, configurable: true });
+    try {
+      return stripVTControlCharacters((await said(words, options)).stderr);
+    } finally {
+      if (before === undefined) Reflect.deleteProperty(process.stderr, "isTTY");
+      else Object.defineProperty(process.stderr, "isTTY", before);
+    }
+  }
+
+  it("shows on a terminal in development what happens to a task, a line each", async () => {
+    const lines = (await saidOnTerminal("throw")).split("\n").filter((line) => /^\d/.test(line));
+    const short = /taskId=\S*(\S{8}) /.exec(lines[0] ?? "")?.[1];
+    expect(lines.map((line) => line.slice(9).replace(/ taskId=.*/, ""))).toEqual([
+      `error / ${short} A task failed`,
+      `info  / ${short} Task created`,
+      `info  / ${short} Task failed`,
+    ]);
+  });
+
+  it("shows only what fails in production, with another audit, and with another logger", async () => {
+    const audited: string[] = [];
+    const failed = /^\S+ error \S+ \S+ A task failed .*\n(?: .*\n)*$/;
+    expect(await saidOnTerminal("throw", { audit: ({ event }) => void audited.push(event) })).toMatch(failed);
+    expect(audited).toContain("task-created");
+    expect(await saidOnTerminal("throw", { logger: standardLogger({ format: "text" }) })).toMatch(failed);
+    vi.stubEnv("NODE_ENV", "production");
+    expect(await saidOnTerminal("throw")).toMatch(failed);
   });
 
   it("logs by level, nothing with logger: false, and everything to a custom logger", async () => {

@@ -209,7 +209,7 @@ describe("plain HTTP for other machines", () => {
       expect(await status(peer), peer).toBe(403);
     }
     // Once a minute, or callers could fill the log.
-    expect(lines).toEqual([expect.stringContaining("none of the proxies in `trustProxy` 192.0.2.1")]);
+    expect(lines).toEqual([expect.stringContaining("not among the proxies in `trustProxy` 192.0.2.1")]);
   });
 
   it("is answered to a proxy by a server that listens everywhere", async () => {

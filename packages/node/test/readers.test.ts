@@ -1,23 +1,17 @@
 import { connect as connectHttp2 } from "node:http2";
-import { setFlagsFromString } from "node:v8";
-import { runInNewContext } from "node:vm";
 import { defineAgent, memoryStore } from "@parley/server";
 import { connect } from "@parley/a2a";
 import { frameOf } from "../../grpc/src/frames.ts";
 import { encode } from "../../grpc/src/protobuf/encode.ts";
 import { serviceV1 } from "../../grpc/src/services.ts";
 import { expect, it, vi } from "vitest";
+import { liveMemory } from "../../../test/heap.ts";
 import { serve } from "../src/index.ts";
 
 /** Stalled readers of a long log hold one page each, for records of any size. */
 
-setFlagsFromString("--expose-gc");
-const collect = runInNewContext("gc") as () => void;
-setFlagsFromString("--no-expose-gc");
-
 function held(): number {
-  collect();
-  const { heapUsed, arrayBuffers } = process.memoryUsage();
+  const { heapUsed, arrayBuffers } = liveMemory();
   return heapUsed + arrayBuffers;
 }
 

@@ -258,7 +258,7 @@ describe("certificates of clients (mutual TLS)", () => {
     const quiet = (): void => {};
     const warn = (message: string): void => void warnings.push(message);
     await start({ authenticator: byCertificate, logger: { debug: quiet, info: quiet, warn, error: quiet } });
-    expect(warnings.join()).toContain("wants certificates of clients");
+    expect(warnings.join()).toContain("needs client certificates");
   });
 });
 

@@ -80,7 +80,7 @@ const spoken: Spoken = { bindings: [jsonRpcBinding(), restBinding()], wires, dra
  * Serves services of your own over all bindings, without an engine and a store: for gateways and proxies. It has the cards, callers, limits,
  * probes and routes of `createHandler`.
  *
- * @throws A2AError `InvalidParams` where an option is missing or wrong, or where two agents or two bindings have one address or one
+ * @throws A2AError `InvalidParams` if an option is missing or wrong, or if two agents or two bindings have one address or one
  * name.
  *
  * @example
@@ -112,7 +112,7 @@ export type HandlerOptions = Options<ProtocolVersion>;
 /**
  * Serves agents over all bindings, and runs them: settings, then storage, runs and services, then the host.
  *
- * @throws A2AError `InvalidParams` where an option is missing or wrong, or where two agents or two bindings have one address or one
+ * @throws A2AError `InvalidParams` if an option is missing or wrong, or if two agents or two bindings have one address or one
  * name.
  */
 export function createHandler(
@@ -142,7 +142,7 @@ export function createHandler(
     ...engineParts(engine, settings, storage, options),
     close: (closing) => engine.close(closing),
   });
-  // Last: where an option is wrong, nothing runs after the error.
+  // Last, so that nothing runs if an option is invalid.
   if (options.waitUntil === undefined) engine.start();
   return Object.assign(host, {
     signal: (...event: Parameters<Handler["signal"]>) => engine.signal(...event),
@@ -153,7 +153,7 @@ export function createHandler(
   });
 }
 
-/** The first stage: the options, checked, with their defaults. No body is larger than what the store takes. */
+/** The first stage: checked options with defaults. Limits bodies to the store's limit. */
 function settingsOf(options: HandlerOptions): HostSettings {
   checkStore(options.store);
   const settings = hostSettings(options, spoken);
@@ -163,7 +163,7 @@ function settingsOf(options: HandlerOptions): HostSettings {
 
 type Storage = ReturnType<typeof storageOf>;
 
-/** The stage of storage: what is stored beside tasks, and sealed with which keys. */
+/** The stage of storage: data other than tasks, and the keys that seal it. */
 function storageOf(settings: HostSettings, options: HandlerOptions) {
   const { publicUrl, basePath, limits, clock, logger } = settings;
   const push = pushSettingsOf(options.push, publicUrl, logger);
@@ -201,7 +201,7 @@ interface RunsInit {
   readonly options: HandlerOptions;
 }
 
-/** What runs the agents of a handler. */
+/** The engine of a handler. */
 interface Runs {
   readonly engine: Engine;
   readonly methods: ReturnType<typeof methodRoutes>;
@@ -247,7 +247,7 @@ function runsOf(served: readonly MountedAgent[], init: RunsInit): Runs {
   };
 }
 
-/** The agent for the engine. `guard`: puts its service behind the checks of callers. */
+/** The agent for the engine. `guard`: authorizes callers before its service. */
 function engineAgent(
   { id, card }: MountedAgent,
   { agent, extendedCard }: AgentMount,
@@ -267,7 +267,7 @@ function engineAgent(
   };
 }
 
-/** What operators do. It is loaded with the first request of one. */
+/** The operators' service, loaded with the first request. */
 async function operatorOf(engine: Engine, { clock, audit }: HostSettings, { store, ids }: HandlerOptions) {
   const { createOperator } = await import("./operate/operator.ts");
   return createOperator({ store, clock, host: engine.operating(), audit, ...(ids !== undefined && { ids }) });

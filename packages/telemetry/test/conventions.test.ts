@@ -70,7 +70,11 @@ test("every attribute has the name, the type and the values of the conventions, 
 
 test("Phoenix shows turns and delegations as agents, steps as tools, and all of a conversation as a session", async () => {
   for (const span of await everySpan()) {
-    const kind = span.name.startsWith("invoke_agent") ? "AGENT" : span.name.startsWith("execute_tool") ? "TOOL" : undefined;
+    const kind = span.name.startsWith("invoke_agent")
+      ? "AGENT"
+      : span.name.startsWith("execute_tool")
+        ? "TOOL"
+        : undefined;
     expect(line(span, phoenixKindOf(span))).toBe(line(span, kind));
     if (kind !== undefined) expect(phoenixSessionOf(span)).toEqual(expect.any(String));
   }

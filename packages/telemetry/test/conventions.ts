@@ -24,7 +24,16 @@ const operations = [
   "DeleteTaskPushNotificationConfig",
   "GetExtendedAgentCard",
 ];
-const states = ["SUBMITTED", "WORKING", "INPUT_REQUIRED", "COMPLETED", "CANCELED", "FAILED", "REJECTED", "AUTH_REQUIRED"];
+const states = [
+  "SUBMITTED",
+  "WORKING",
+  "INPUT_REQUIRED",
+  "COMPLETED",
+  "CANCELED",
+  "FAILED",
+  "REJECTED",
+  "AUTH_REQUIRED",
+];
 
 interface Rule {
   readonly type: Type;
@@ -63,7 +72,10 @@ const invokeAgent = {
   "error.type": text,
 } satisfies Record<string, Rule>;
 /** `session.id`, `user.id` of the general registry, and OpenInference's `openinference.span.kind` (spec/semantic_conventions.md). */
-const session = { "session.id": text, "openinference.span.kind": { type: "string", values: ["AGENT", "TOOL"] } } as const;
+const session = {
+  "session.id": text,
+  "openinference.span.kind": { type: "string", values: ["AGENT", "TOOL"] },
+} as const;
 /** Ours, and the task, which no convention has on these spans. */
 const own = { "a2a.task.id": text, "parley.turn": number, "parley.attempt": number };
 
@@ -140,7 +152,9 @@ export function problemsOf(span: ReadableSpan): readonly string[] {
       const known = rule.attributes[key];
       if (known === undefined) return [`${name}: ${key} is not its attribute`];
       if (known.type !== typeOf(value)) return [`${name}: ${key} is ${typeOf(value)}`];
-      return known.values === undefined || known.values.includes(String(value)) ? [] : [`${name}: ${key} is ${String(value)}`];
+      return known.values === undefined || known.values.includes(String(value))
+        ? []
+        : [`${name}: ${key} is ${String(value)}`];
     }),
   ];
 }

@@ -123,16 +123,18 @@ async function serving(mode) {
     const answer = await response.text();
     if (!answer.includes("forty-two")) throw new Error(answer);
   };
-  process.on("message", async (text) => {
+  /** @param {string} text */
+  const measure = async (text) => {
     const before = process.cpuUsage();
     let left = messages;
     const worker = async () => {
-      while (left-- > 0) await send(String(text));
+      while (left-- > 0) await send(text);
     };
     await Promise.all(Array.from({ length: width }, worker));
     const { user, system } = process.cpuUsage(before);
     process.send?.((user + system) / messages);
-  });
+  };
+  process.on("message", (text) => void measure(String(text)));
   process.on("disconnect", () => process.exit());
   process.send?.("ready");
 }

@@ -7,6 +7,7 @@ import {
   SimpleSpanProcessor,
   type SpanExporter,
 } from "@opentelemetry/sdk-trace-base";
+import { NodeTracerProvider } from "@opentelemetry/sdk-trace-node";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { connect } from "@parley/a2a/internal/client/index";
 import { safeObserver } from "@parley/a2a/internal/protocol/index";
@@ -83,12 +84,15 @@ describe("an agent is unharmed by", () => {
     diag.setLogger(diagLogger(told), DiagLogLevel.WARN);
     onTestFinished(() => diag.disable());
     const exporter = new OTLPTraceExporter({ url: `http://127.0.0.1:${port}/v1/traces`, timeoutMillis: 50 });
-    const provider = new BasicTracerProvider({ spanProcessors: [new SimpleSpanProcessor(exporter)] });
+    const provider = new NodeTracerProvider({ spanProcessors: [new SimpleSpanProcessor(exporter)] });
     expect(await logOf(provider)).toEqual([]);
     await expect(provider.forceFlush()).rejects.toBeDefined();
     // Forty exports have failed.
     expect(told.lines.map(({ message, fields }) => [message, String(fields?.["cause"])])).toEqual([
-      ["OpenTelemetry reported a problem; further ones like it are not logged", expect.stringContaining("ECONNREFUSED")],
+      [
+        "OpenTelemetry reported a problem; further ones like it are not logged",
+        expect.stringContaining("ECONNREFUSED"),
+      ],
     ]);
   });
 });

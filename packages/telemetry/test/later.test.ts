@@ -104,7 +104,7 @@ describe("a node that takes over a run", () => {
     const resumed = second.subscribeToTask(id);
     await resumed.next();
     released();
-    for await (const _ of resumed) continue;
+    for await (const { message } of resumed) expect(message).toBeUndefined();
     const relations = (name: string) =>
       spans.finished
         .filter((span) => span.name === name)

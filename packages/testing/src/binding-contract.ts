@@ -78,7 +78,7 @@ function chaptersOf(
     streams: streamCases,
     ...(!without.includes("resume") && { resume: resumeCases }),
     errors: errorCases,
-    ...(!without.includes("details") && { "details of errors": detailCases }),
+    ...(!without.includes("details") && { "error details": detailCases }),
     callers: callerCases,
     // Before 1.0 the tenant is part of the address.
     ...(version >= "1" && { tenants: tenantCases }),

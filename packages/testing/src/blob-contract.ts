@@ -35,7 +35,7 @@ export function blobStoreContract(runner: Runner, options: BlobStoreContractOpti
 }
 
 const cases: Readonly<Record<string, (given: Given) => Promise<void>>> = {
-  "returns the bytes that were put, whatever their pieces": async ({ store, expect, own }) => {
+  "returns the bytes that were put, in chunks of any size": async ({ store, expect, own }) => {
     for (const sizes of [[0], [1], [3, 0, 5], [mebi, 7], Array.from({ length: 300 }, () => 11)]) {
       const key = `${own}/${sizes.length}-${sizes[0]}`;
       const wanted = joined(sizes.map((size, at) => filled(size, at)));
@@ -46,7 +46,11 @@ const cases: Readonly<Record<string, (given: Given) => Promise<void>>> = {
     }
   },
 
-  "stores what is larger than a part of an upload, and holds a part of it at most": async ({ store, expect, own }) => {
+  "stores blobs larger than one part of an upload, and keeps at most one part in memory": async ({
+    store,
+    expect,
+    own,
+  }) => {
     const size = 40;
     let most = 0;
     let given = 0;
@@ -71,7 +75,7 @@ const cases: Readonly<Record<string, (given: Given) => Promise<void>>> = {
     expect(most <= 8 * mebi).toEqual(true);
   },
 
-  "has nothing under a key whose body threw, and passes the error on": async ({ store, expect, own }) => {
+  "stores nothing if the body throws, and rejects with its error": async ({ store, expect, own }) => {
     const failure = new Error("the source broke");
     for (const pieces of [0, 1, 12]) {
       async function* broken(): AsyncGenerator<Bytes, void, void> {
@@ -88,7 +92,7 @@ const cases: Readonly<Record<string, (given: Given) => Promise<void>>> = {
     expect((await store.list({ prefix: `${own}/`, limit: 10 })).blobs).toEqual([]);
   },
 
-  "gives a blob another key, where it can": async ({ store, expect, own }) => {
+  "moves a blob to another key, if it supports that": async ({ store, expect, own }) => {
     if (store.move === undefined) return;
     await store.put(`${own}/before/a`, piecesOf([10]));
     await store.move(`${own}/before/a`, `${own}/after/b`);
@@ -117,7 +121,7 @@ const cases: Readonly<Record<string, (given: Given) => Promise<void>>> = {
     expect(await range(0)).toEqual("10: 0,1,2,3,4,5,6,7,8,9");
   },
 
-  "knows no other keys, and reads none that leads elsewhere": async ({ store, expect, own }) => {
+  "finds no unknown keys, and no keys that point outside the store": async ({ store, expect, own }) => {
     await store.put(`${own}/a/b`, piecesOf([1]));
     for (const key of [`${own}/a`, `${own}/a/b/c`, `${own}/A/b`, `${own}/none`]) {
       expect(await store.get(key)).toEqual(undefined);
@@ -142,7 +146,7 @@ const cases: Readonly<Record<string, (given: Given) => Promise<void>>> = {
     }
   },
 
-  "releases what nobody reads to its end": async ({ store, expect, own }) => {
+  "releases a body that is not read to its end": async ({ store, expect, own }) => {
     await store.put(`${own}/left`, piecesOf([4 * mebi]));
     for (let times = 0; times < 20; times += 1) {
       const found = await store.get(`${own}/left`);
@@ -153,7 +157,7 @@ const cases: Readonly<Record<string, (given: Given) => Promise<void>>> = {
     expect((await bytesOf(store, `${own}/left`)).length).toEqual(4 * mebi);
   },
 
-  "deletes, also what is gone already": async ({ store, expect, own }) => {
+  "deletes blobs, and ignores blobs that are already deleted": async ({ store, expect, own }) => {
     await store.put(`${own}/x/1`, piecesOf([1]));
     await store.put(`${own}/x/2`, piecesOf([2]));
     await store.delete([]);
@@ -165,7 +169,7 @@ const cases: Readonly<Record<string, (given: Given) => Promise<void>>> = {
     expect((await store.get(`${own}/x/2`))?.size).toEqual(3);
   },
 
-  "lists each blob once, by pages and by prefix": async ({ store, expect, own }) => {
+  "lists each blob once, in pages and by prefix": async ({ store, expect, own }) => {
     const keys = ["a/1", "a/2", "a-b/1", "a_b/1/2", "b/1", "~c/1"].map((key) => `${own}/${key}`);
     const since = Date.now() - 120_000;
     for (const [at, key] of keys.entries()) await store.put(key, piecesOf([at]));
@@ -189,7 +193,7 @@ const cases: Readonly<Record<string, (given: Given) => Promise<void>>> = {
     expect(await store.list({ prefix: `${own}/none/`, limit: 10 })).toEqual({ blobs: [] });
   },
 
-  "gives links that anyone can read, where it gives any": async ({ store, expect, own }) => {
+  "makes links that work without credentials, if it supports links": async ({ store, expect, own }) => {
     if (store.link === undefined) return;
     await store.put(`${own}/shown`, piecesOf([100]));
     const about = { expires: 60, filename: "ä b.txt", mediaType: "text/plain" };

@@ -6,7 +6,7 @@ export interface FakeClock extends Clock {
   advance(ms: number): void;
   /** Changes the wall clock by `ms` milliseconds. No time passes, so no timer fires. */
   jump(ms: number): void;
-  /** When the next timer is due, on `elapsed()`; `undefined` if there is none. */
+  /** When the next timer is due, on `elapsed()`, or `undefined`. */
   next(): number | undefined;
 }
 

@@ -20,7 +20,7 @@ export type { ContractHost, ContractHostOptions };
 export interface HostContractOptions {
   /**
    * Serves services with `createHost`, `serve` or a host of your own, with JSON-RPC and REST. The options go to it as they are. Each case
-   * has a host of its own, and closes it.
+   * has its own host, and closes it.
    */
   readonly serve: (mounts: readonly HostedService[], options: ContractHostOptions) => Promise<ContractHost>;
 }
@@ -46,12 +46,12 @@ export function serviceHostContract(runner: Runner, options: HostContractOptions
 
 /** Every rule of agents that are added, replaced and removed while a host serves. */
 export function mountsContract(runner: Runner, options: HostContractOptions): void {
-  declare(runner, "mounts that change", mountCases, options);
+  declare(runner, "mounts that change while the host serves", mountCases, options);
 }
 
-/** Every rule of routes and pages that an application has beside the agents of a host. */
+/** Every rule of an application's routes and pages on a host of agents. */
 export function routesContract(runner: Runner, options: HostContractOptions): void {
-  declare(runner, "routes beside agents", routeCases, options);
+  declare(runner, "routes of an application", routeCases, options);
 }
 
 function declare(runner: Runner, chapter: string, cases: HostCases, options: HostContractOptions): void {
@@ -68,7 +68,7 @@ function declare(runner: Runner, chapter: string, cases: HostCases, options: Hos
 
 /** What holds for services that no engine runs. */
 const serviceCases: HostCases = {
-  "the card has what the mount says, the addresses of the host and its credentials, and promises nothing more": async ({
+  "the card has the mount's data, the host's addresses and credentials, and no other capabilities": async ({
     serve,
     expect,
   }) => {
@@ -83,7 +83,7 @@ const serviceCases: HostCases = {
     expect(securityRequirements.length).toEqual(1);
   },
 
-  "calls reach the service with their caller, over JSON-RPC and REST": async ({ serve, expect }) => {
+  "the service gets each call with its caller, over JSON-RPC and REST": async ({ serve, expect }) => {
     const host = await serve([mountOf(talker("A", { path: "/a" }))], { authenticator: onlyAda() });
     expect(await host.reply("/a", "hello", known)).toEqual("A: hello (ada)");
     const message = { messageId: "m-1", role: "ROLE_USER", parts: [{ text: "over JSON-RPC" }] };
@@ -95,13 +95,13 @@ const serviceCases: HostCases = {
     expect((await answer.text()).includes("A: over JSON-RPC (ada)")).toEqual(true);
   },
 
-  "callers without credentials are refused before the service is called": async ({ serve, expect }) => {
+  "callers without credentials are rejected before the service is called": async ({ serve, expect }) => {
     const host = await serve([mountOf(talker("A"))], { authenticator: onlyAda() });
     expect(await host.reply("")).toEqual(401);
     expect(await host.reply("", "hello", { "x-key": "another" })).toEqual(401);
   },
 
-  "a stream passes events on as they come, and ends with that of the service": async ({ serve, expect }) => {
+  "a stream forwards events immediately, and ends with the service's stream": async ({ serve, expect }) => {
     const a = talker("A");
     const host = await serve([mountOf(a)]);
     const stream = await host.stream("");
@@ -109,7 +109,7 @@ const serviceCases: HostCases = {
     expect((await stream.end()).includes("last of A")).toEqual(true);
   },
 
-  "a client that leaves a stream leaves that of the service": async ({ serve, expect }) => {
+  "the service's stream is closed when the client leaves": async ({ serve, expect }) => {
     const a = talker("A");
     const host = await serve([mountOf(a)]);
     const stream = await host.stream("");
@@ -118,14 +118,14 @@ const serviceCases: HostCases = {
     expect(await host.reply("")).toEqual("A: hello (anonymous)");
   },
 
-  "errors of the service are errors of the protocol, and tell nothing else": async ({ serve, expect }) => {
+  "errors of the service become errors of the protocol and reveal nothing else": async ({ serve, expect }) => {
     const host = await serve([mountOf(talker("A"))]);
     expect((await host.fetch("/tasks/unknown", { headers: { "a2a-version": "1.0" } })).status).toEqual(404);
     const failed = await host.say("", "fail");
     expect([failed.status, (await failed.text()).includes("MARK")]).toEqual([500, false]);
   },
 
-  "limits, hosts and pages are checked as by any host": async ({ serve, expect }) => {
+  "body size, host and origin are checked": async ({ serve, expect }) => {
     const host = await serve([mountOf(talker("A"))], { limits: { bodyBytes: 1000 }, allowedHosts: [] });
     expect((await host.say("", "x".repeat(2000))).status).toEqual(413);
     expect(await host.reply("", "hello", { origin: "https://evil.example" })).toEqual(403);
@@ -138,7 +138,7 @@ const serviceCases: HostCases = {
     expect(await host.get("/readyz")).toEqual([200, '{"status":"ready"}']);
   },
 
-  "a host that closes lets calls end within its grace, and then ends the streams": async ({ serve, expect }) => {
+  "close() lets calls finish within the grace period, then ends streams": async ({ serve, expect }) => {
     const a = talker("A");
     const host = await serve([mountOf(a)]);
     const waiting = host.reply("", "wait");

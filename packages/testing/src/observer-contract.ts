@@ -152,7 +152,7 @@ class ObserverSuite {
 type Case = (suite: ObserverSuite, expect: Expect) => Promise<void>;
 
 const cases: Readonly<Record<string, Case>> = {
-  "changes no answer, no error and no stream": async (suite, expect) => {
+  "does not change answers, errors or streams": async (suite, expect) => {
     const client = await suite.serve(async function* (turn) {
       if (turn.text === "hello") return turn.reply("Hello");
       if (turn.text === "throw") throw new Error("It is broken");
@@ -169,7 +169,7 @@ const cases: Readonly<Record<string, Case>> = {
     expect(await client.getTask("unknown").catch((error: { code?: string }) => error.code)).toEqual("TaskNotFound");
   },
 
-  "has its context around an agent, its steps and its calls, one for each turn": async (suite, expect) => {
+  "has one context for each turn, active in the agent, its steps and its calls": async (suite, expect) => {
     const { active } = suite.given;
     const seen = new Map<string, unknown[]>();
     const client = await suite.serve(async function* (turn) {
@@ -190,14 +190,14 @@ const cases: Readonly<Record<string, Case>> = {
     if (active === undefined) return;
     for (const [first, second, inStep, last] of [one, two]) {
       expect([first === undefined, second === first, last === first]).toEqual([false, true, true]);
-      // A step may have a context of its own.
+      // A step may have its own context.
       expect(suite.given.observer.step === undefined ? inStep === first : inStep !== undefined).toEqual(true);
     }
     expect(one[0] === two[0]).toEqual(false);
     expect(active()).toEqual(undefined);
   },
 
-  "continues the trace of the caller, and hands its own to the agents that are called": async (suite, expect) => {
+  "continues the caller's trace and propagates it to called agents": async (suite, expect) => {
     const traces: (string | undefined)[] = [];
     const inner = await suite.serve(async function* (turn) {
       traces.push(turn.call.trace);
@@ -221,7 +221,7 @@ const cases: Readonly<Record<string, Case>> = {
     ]);
   },
 
-  "is told of a call, what it names, and its result": async (suite, expect) => {
+  "receives each call with the ids that it names and its result": async (suite, expect) => {
     const client = await suite.serve(async function* (turn) {
       yield turn.artifact({ artifactId: "a", parts: [{ text: "0" }], open: true });
       for (let at = 1; at < 5; at += 1) yield turn.append("a", [{ text: String(at) }]);
@@ -240,7 +240,7 @@ const cases: Readonly<Record<string, Case>> = {
     expect(suite.calls[2]?.facts).toEqual({ taskId: task?.id });
   },
 
-  "is told of a step once, also where the turn is tried again": async (suite, expect) => {
+  "receives each step once": async (suite, expect) => {
     const client = await suite.serve(async function* (turn) {
       await turn.step("book", async () => undefined);
       await turn
@@ -255,7 +255,7 @@ const cases: Readonly<Record<string, Case>> = {
     expect(steps).toEqual(["step book", "step ends", "step pay", "step InternalError"]);
   },
 
-  "reads the gauges of a server, until that closes": async (suite, expect) => {
+  "reads the gauges of a server until it closes": async (suite, expect) => {
     const client = await suite.serve((turn) => turn.reply("Hello"));
     await client.sendMessage("hello");
     expect(suite.gauges.length).toEqual(1);

@@ -54,7 +54,7 @@ const chapters: Readonly<Record<string, Cases>> = {
   conversations: conversationCases,
   list: listCases,
   "full text search": searchCases,
-  "order of full text search": searchRankCases,
+  "ranking of full text search": searchRankCases,
   bounds: boundsCases,
   sweep: retentionCases,
   upkeep: upkeepCases,
@@ -65,21 +65,21 @@ const chapters: Readonly<Record<string, Cases>> = {
 };
 
 const durabilityCases: Cases = {
-  "all data is there after closing and opening again": everythingStays,
-  "texts are found after closing and opening again": searchStays,
-  "orders and acts of operators are there after closing and opening again": ordersStay,
-  "closing waits for running calls, and keeps what they store": closingLosesNothing,
+  "all data survives closing and reopening": everythingStays,
+  "search finds texts after closing and reopening": searchStays,
+  "operators' orders and acts survive closing and reopening": ordersStay,
+  "close waits for running calls and keeps their data": closingLosesNothing,
 };
 
 const sharingCases: Cases = {
-  "a task that was read before is read as another process left it": sharesTasks,
-  "rows of features are seen by every process, and claimed by one": sharesFeatures,
-  "texts that any process stores are found, and any process switches the search": sharesSearch,
-  "processes that use the store are counted": countsProcesses,
-  "a note of one process is read by the others": sharesNotes,
-  "an order of one process is read by the others, and changed by one of them": sharesOrders,
-  "processes take from the same budgets": sharesRates,
-  "an owner that another process deleted is not mixed up with those after it": sharesDeletedOwners,
+  "a process sees another process's changes to a task that it has read before": sharesTasks,
+  "every process sees the rows of features, and only one claims each": sharesFeatures,
+  "search finds texts of every process, and any process can switch it": sharesSearch,
+  "the store counts the processes that use it": countsProcesses,
+  "other processes read a process's notes": sharesNotes,
+  "other processes read an order, and only one of concurrent changes succeeds": sharesOrders,
+  "all processes share the same budgets": sharesRates,
+  "an owner that another process deleted is not confused with later owners": sharesDeletedOwners,
   "totals by time are exact while another process writes": totalsByTime,
 };
 
@@ -106,7 +106,7 @@ export function storeContract(runner: Runner, options: StoreContractOptions): vo
   if (reopen !== undefined) declareCases(runner, "durability", durabilityCases, opening({ reopen }));
   if (share !== undefined) declareCases(runner, "sharing", sharingCases, opening({ share }));
   runner.describe("random histories", () => {
-    runner.it("the store behaves like the reference, through appends, sweeps, reads and crashes", () =>
+    runner.it("the store behaves like the reference through appends, sweeps, reads and crashes", () =>
       storeHistories(options, expectOf(runner)),
     );
   });

@@ -223,7 +223,7 @@ class Server {
 /** Header that names a test caller. Only the server under test knows it. */
 const callerHeader = "x-test-caller";
 
-/** Test callers, beside those that the server's own authenticator finds. */
+/** Test callers, in addition to those that the server's own authenticator finds. */
 class Callers {
   readonly #principals = new Map<string, Principal>();
   readonly #agent: Agent;

@@ -5,7 +5,7 @@ import { declareCases, until, type Expect, type Runner } from "./runner.ts";
 export interface WakeupContractOptions {
   /** Opens a node of the cluster, which reaches all others. The case closes it. */
   readonly open: () => Promise<Wakeup>;
-  /** Breaks the connections of all nodes, which reconnect automatically. Absent: there are none. */
+  /** Breaks the connections of all nodes, which reconnect automatically. Absent: there are no connections. */
   readonly disconnect?: () => Promise<void>;
 }
 
@@ -49,7 +49,7 @@ export function wakeupContract(runner: Runner, options: WakeupContractOptions): 
 
 function reconnecting(disconnect: () => Promise<void>): typeof cases {
   return {
-    "come back after a lost connection, and tell that any task may have changed": async ({ open }) => {
+    "reconnect after a lost connection, and report that any task may have changed": async ({ open }) => {
       const [one, other] = [await open(), await open()];
       await disconnect();
       await until("the loss is told", () => one.told.includes(undefined) && other.told.includes(undefined));
@@ -61,7 +61,7 @@ function reconnecting(disconnect: () => Promise<void>): typeof cases {
 }
 
 const cases: Readonly<Record<string, (given: Given) => Promise<void>>> = {
-  "reach every other node, and each listener there": async ({ open, expect }) => {
+  "reach every other node and each of its listeners": async ({ open, expect }) => {
     const [one, two, three] = [await open(), await open(), await open()];
     const more: (string | undefined)[] = [];
     two.wakeup.subscribe((taskId) => more.push(taskId));
@@ -80,7 +80,7 @@ const cases: Readonly<Record<string, (given: Given) => Promise<void>>> = {
     expect(one.told.includes("mine")).toEqual(false);
   },
 
-  "tell of every task, however many change at once": async ({ open, expect }) => {
+  "report every task, even if thousands change at once": async ({ open, expect }) => {
     const [one, other] = [await open(), await open()];
     const ids = Array.from({ length: 5000 }, (_, at) => `task-${at}-${"x".repeat(24)}`);
     one.wakeup.publish(ids);
@@ -95,7 +95,7 @@ const cases: Readonly<Record<string, (given: Given) => Promise<void>>> = {
     );
   },
 
-  "tell of tasks whose ids are odd": async ({ open }) => {
+  "report tasks with unusual ids": async ({ open }) => {
     const [one, other] = [await open(), await open()];
     for (const id of ["'; --", '"\\', "\u0000\n", "漢字🎉", "$1", "*", "x".repeat(20_000), "\ud800", " "]) {
       one.wakeup.publish([id]);
@@ -104,7 +104,7 @@ const cases: Readonly<Record<string, (given: Given) => Promise<void>>> = {
     }
   },
 
-  "are fewer than the changes, where a task changes often": async ({ open, expect }) => {
+  "are coalesced if a task changes often": async ({ open, expect }) => {
     const [one, other] = [await open(), await open()];
     for (let change = 0; change < 1000; change += 1) one.wakeup.publish(["busy"]);
     one.wakeup.publish(["last"]);
@@ -113,7 +113,7 @@ const cases: Readonly<Record<string, (given: Given) => Promise<void>>> = {
     expect(covers(other.told, ["busy"]) && times < 100).toEqual(true);
   },
 
-  "end with the subscription": async ({ open, expect }) => {
+  "stop when the subscription ends": async ({ open, expect }) => {
     const [one, other] = [await open(), await open()];
     const told: (string | undefined)[] = [];
     const listener = (taskId: string | undefined): void => void told.push(taskId);
@@ -128,7 +128,7 @@ const cases: Readonly<Record<string, (given: Given) => Promise<void>>> = {
     expect(told.includes("second")).toEqual(false);
   },
 
-  "are sent before the node is closed, and not after that": async ({ open, expect }) => {
+  "are sent before the node closes and not after": async ({ open, expect }) => {
     const [one, other] = [await open(), await open()];
     one.wakeup.publish(["begin"]);
     one.wakeup.publish(["end"]);

@@ -3,9 +3,9 @@ import { declareCases, until, type Expect, type Runner } from "./runner.ts";
 
 /** A watched task, with its agent and the network in between. */
 export interface WatchUnderTest {
-  /** The task. Nobody has subscribed to it yet. */
+  /** The task, without subscriptions. */
   readonly watched: WatchedTask;
-  /** The agent appends text to an artifact, which it makes if there is none. */
+  /** The agent appends text to an artifact, which it creates if necessary. */
   append(artifactId: string, text: string): void;
   /** The agent completes the task. */
   complete(): void;
@@ -47,7 +47,7 @@ export function watchContract(runner: Runner, { open }: WatchContractOptions): v
 type Case = (run: WatchUnderTest, expect: Expect) => Promise<void>;
 
 const cases: Readonly<Record<string, Case>> = {
-  "has one snapshot until something changes, and a new one after each change": async (run, expect) => {
+  "returns the same snapshot until something changes, and a new one after each change": async (run, expect) => {
     // Frameworks call the functions without their object.
     const { getSnapshot, subscribe } = run.watched;
     const before = getSnapshot();
@@ -61,14 +61,14 @@ const cases: Readonly<Record<string, Case>> = {
     unsubscribe();
   },
 
-  "reads nothing before somebody subscribes": async (run, expect) => {
+  "opens no stream before the first subscription": async (run, expect) => {
     run.append("a", "one");
     await soon();
     expect(run.openStreams()).toEqual(0);
     expect(textOf(run.watched.getSnapshot(), "a")).toEqual("");
   },
 
-  "ends with the task": async (run, expect) => {
+  "ends when the task ends": async (run, expect) => {
     const { getSnapshot, subscribe } = run.watched;
     let calls = 0;
     subscribe(() => (calls += 1));
@@ -85,7 +85,7 @@ const cases: Readonly<Record<string, Case>> = {
     expect([run.openStreams(), calls]).toEqual([0, before]);
   },
 
-  "keeps the identity of what did not change": async (run, expect) => {
+  "keeps the identity of unchanged objects": async (run, expect) => {
     const { getSnapshot, subscribe } = run.watched;
     subscribe(() => {});
     run.append("a", "stays");
@@ -104,7 +104,7 @@ const cases: Readonly<Record<string, Case>> = {
     ]);
   },
 
-  "loses and repeats nothing when connections break": async (run, expect) => {
+  "neither loses nor repeats data when connections break": async (run, expect) => {
     const { getSnapshot, subscribe } = run.watched;
     subscribe(() => {});
     const words = Array.from({ length: 12 }, (_, at) => `${at} `);
@@ -118,7 +118,7 @@ const cases: Readonly<Record<string, Case>> = {
     expect([textOf(getSnapshot(), "a"), getSnapshot().error]).toEqual([words.join(""), undefined]);
   },
 
-  "continues for the next subscriber after the last one has left": async (run, expect) => {
+  "continues for the next subscriber after the last one left": async (run, expect) => {
     const { getSnapshot, subscribe } = run.watched;
     const unsubscribe = subscribe(() => {});
     run.append("a", "one ");
@@ -133,7 +133,7 @@ const cases: Readonly<Record<string, Case>> = {
     await until("all is there", () => textOf(getSnapshot(), "a") === "one two three");
   },
 
-  "calls each subscription, until it ends": async (run, expect) => {
+  "calls each listener until it unsubscribes": async (run, expect) => {
     const { getSnapshot, subscribe } = run.watched;
     const calls = { left: 0, stayed: 0, twice: 0 };
     const leave = subscribe(() => (calls.left += 1));
@@ -149,7 +149,7 @@ const cases: Readonly<Record<string, Case>> = {
     expect([calls.left, calls.stayed > 0, calls.twice === calls.stayed, run.openStreams()]).toEqual([0, true, true, 1]);
   },
 
-  "opens one stream for subscriptions that come and go at once": async (run, expect) => {
+  "opens one stream for subscriptions that start and end at once": async (run, expect) => {
     const { getSnapshot, subscribe } = run.watched;
     for (let at = 0; at < 5; at += 1) subscribe(() => {})();
     subscribe(() => {});
@@ -158,7 +158,7 @@ const cases: Readonly<Record<string, Case>> = {
     expect(run.openStreams()).toEqual(1);
   },
 
-  "reports why following failed, keeps the task, and tries again for the next subscriber": async (run, expect) => {
+  "reports an error if the stream fails, keeps the task, and retries for the next subscriber": async (run, expect) => {
     const { getSnapshot, subscribe } = run.watched;
     const unsubscribe = subscribe(() => {});
     run.append("a", "one ");

@@ -24,9 +24,9 @@ describe("violations of the contract are found", () => {
   const seen: string[] = [];
 
   test.each<[what: string, options: ExtensionContractOptions<AnyExtension>, failed: RegExp]>([
-    ["a URI that is none", { extension: { uri: "broken" } }, /^is declared by the card/],
+    ["an invalid URI", { extension: { uri: "broken" } }, /^is declared in the card/],
     [
-      "an agent that uses it where it is not active",
+      "an agent that uses it while inactive",
       {
         extension: { uri, metadata },
         agent: () =>
@@ -41,9 +41,9 @@ describe("violations of the contract are found", () => {
       /^is off unless/,
     ],
     [
-      "a hook that answers another message",
+      "a hook that returns another message",
       { extension: { uri, onRequest: () => ({ message: { messageId: "1", role: "ROLE_USER", parts: [] } }) } },
-      /^is active where/,
+      /^is active if requested/,
     ],
     [
       "a check that fails",
@@ -53,15 +53,11 @@ describe("violations of the contract are found", () => {
           throw new Error("nothing there");
         },
       },
-      /^is active where/,
+      /^is active if requested/,
     ],
+    ["a required extension that is missing", { extension: { uri, requires: ["urn:other"] } }, /^is active /],
     [
-      "an extension that it requires, which is not given",
-      { extension: { uri, requires: ["urn:other"] } },
-      /^is active /,
-    ],
-    [
-      "a method that answers what does not fit",
+      "a method that returns an invalid response",
       {
         extension: defineExtension({
           uri,
@@ -80,7 +76,7 @@ describe("violations of the contract are found", () => {
       /^answers a\/b/,
     ],
     [
-      "a method that tells everybody of the tasks of all",
+      "a method that reveals all callers' tasks",
       {
         extension: defineExtension({
           uri,
@@ -97,10 +93,10 @@ describe("violations of the contract are found", () => {
         }),
         requests: { "a/b": {} },
       },
-      /^a\/b tells a caller nothing of another one/,
+      /^a\/b reveals nothing of other callers/,
     ],
     [
-      "a hook that fails a task, at its last event",
+      "a hook that fails a task at its last event",
       {
         extension: {
           uri,
@@ -108,10 +104,10 @@ describe("violations of the contract are found", () => {
           onAppend: (event) => (event.kind === "artifact" ? ({ ...event, mood: "calm" } as never) : event),
         },
       },
-      /^is active where/,
+      /^is active if requested/,
     ],
     [
-      "data that its own schema refuses",
+      "data that violates its own schema",
       {
         extension: {
           uri,
@@ -121,15 +117,15 @@ describe("violations of the contract are found", () => {
             event.kind === "artifact" ? { ...event, artifact: { ...event.artifact, metadata: { [at]: 5 } } } : event,
         },
       },
-      /^is active where/,
+      /^is active if requested/,
     ],
     [
-      "a schema that answers by a promise",
+      "a schema that returns a promise",
       { extension: { uri, metadata: { message: { at: later() } } } },
-      /^checks what comes/,
+      /^checks input to an agent/,
     ],
     [
-      "an `onEvent` that trusts what comes",
+      "an `onEvent` that trusts its input",
       {
         extension: defineExtension({
           uri,
@@ -137,10 +133,10 @@ describe("violations of the contract are found", () => {
           metadata: { task: { at: z.string() } },
         }),
       },
-      /^bears what an agent may say/,
+      /^tolerates anything that an agent may send/,
     ],
     [
-      "the same of kind data",
+      "an `onEvent` of kind data that trusts its input",
       {
         extension: defineExtension({
           uri,
@@ -149,7 +145,7 @@ describe("violations of the contract are found", () => {
           metadata: { task: { at: z.string() } },
         }),
       },
-      /^bears what an agent may say/,
+      /^tolerates anything that an agent may send/,
     ],
     [
       "an `onRequest` that trusts params",
@@ -161,7 +157,7 @@ describe("violations of the contract are found", () => {
           onRequest: (request, { params }) => ((params as { key: string }).key === "" ? request : request),
         }),
       },
-      /^bears params/,
+      /^tolerates unexpected params/,
     ],
     [
       "an `onDeliver` that counts",
@@ -174,7 +170,7 @@ describe("violations of the contract are found", () => {
       /^`onDeliver` depends/,
     ],
     [
-      "one call at a time",
+      "a hook that allows only one call at a time",
       {
         extension: {
           uri,

@@ -46,7 +46,7 @@ function changed(store: Store, change: (store: Store) => Partial<Store>): Store 
   });
 }
 
-const random = "the store behaves like the reference, through appends, sweeps, reads and crashes";
+const random = "the store behaves like the reference through appends, sweeps, reads and crashes";
 
 it("passes a store that keeps every rule", async () => {
   expect(await failuresOf(() => memoryStore())).toEqual([]);

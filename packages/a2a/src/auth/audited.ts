@@ -15,7 +15,7 @@ import {
 
 type Authenticate = (request: UniversalRequest) => Principal | Promise<Principal>;
 
-/** Finds callers within limits, and records those who are refused. `within`: may refuse a caller whom it knows by then. */
+/** Authenticates callers within limits, and records rejections. `within`: may reject a caller after authentication. */
 export function auditedAuthentication(
   authenticate: Authenticate,
   within: (authenticate: Authenticate) => Authenticate,
@@ -37,7 +37,7 @@ export function auditedAuthentication(
   return async (request) => {
     try {
       const principal = await limited(request);
-      // Somebody who is known may guess the credentials of another.
+      // An authenticated caller may guess the credentials of another.
       if (hasWrongCredentials(request)) record(request, "Unauthenticated");
       return principal;
     } catch (thrown) {
@@ -47,7 +47,7 @@ export function auditedAuthentication(
   };
 }
 
-/** A service that records the calls that are refused because of who calls. `agent`: the id of the agent behind it. */
+/** A service that records calls rejected because of their caller. `agent`: the id of the agent behind it. */
 export function auditedService(service: AgentService, agent: string, audit: Audit, clock: Clock): AgentService {
   function record(operation: OperationName, request: unknown, context: CallContext, thrown: unknown): void {
     const { code } = toA2AError(thrown);
@@ -85,7 +85,7 @@ function outcomeOf(code: A2AErrorCode): AuditRecord["outcome"] {
   return events[code] === undefined ? "failed" : "refused";
 }
 
-/** What is recorded of a call that was refused. */
+/** The record of a rejected call. */
 export function refusedCall(
   agent: string,
   operation: OperationName,

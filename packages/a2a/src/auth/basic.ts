@@ -27,7 +27,7 @@ export interface BasicOptions {
   readonly scopes?: readonly string[];
 }
 
-/** Returns a user, or `undefined` where the name or the password is wrong. */
+/** Returns a user, or `undefined` if the name or the password is wrong. */
 export type VerifyPassword = (
   name: string,
   password: string,
@@ -39,7 +39,7 @@ export type VerifyPassword = (
  * cannot use it.
  *
  * @param users - The users by their names, with the hashes of their passwords; or a function that checks a password.
- * @throws A2AError `InvalidParams` where a hash is not a hash, or a name cannot be sent.
+ * @throws A2AError `InvalidParams` if a hash is not a hash, or a name cannot be sent.
  *
  * @example
  * ```ts
@@ -85,7 +85,7 @@ function decode(text: string): { readonly name: string; readonly password: strin
   }
 }
 
-/** Derivations at a time. Each keeps a thread busy, of which Node has four for files and names as well. */
+/** Concurrent derivations. Each occupies one of Node's four threads, which also read files and resolve names. */
 const atOnce = 2;
 const waiting = 100;
 
@@ -101,7 +101,7 @@ function knownUsers(users: Readonly<Record<string, BasicUser>>): VerifyPassword 
   const known = new Map(Object.entries(users).map(([name, user]) => [name, knownUser(name, user)]));
   const iterations = [...known.values()].map(({ hash }) => hash.iterations);
   const nobody = nobodysHash(Math.max(...iterations, 1));
-  // Hashes may have different iterations, as after their default was raised. The time must not tell which user exists, or which is old.
+  // Hashes may have different iterations, such as after the default was raised. Timing must not reveal which users exist or have old hashes.
   const isPassword = passwordCheck(iterations);
   const digest = secretDigest();
   const turns = new Turns(
@@ -142,7 +142,7 @@ function knownUser(name: string, user: BasicUser): KnownUser {
 
 /** How a password is hashed. */
 export interface PasswordHashOptions {
-  /** How often the function is applied. More takes longer, for the server as for those who guess. Default 600,000. */
+  /** Number of iterations. More cost more time, for the server and for attackers. Default 600,000. */
   readonly iterations?: number;
 }
 
@@ -190,8 +190,8 @@ function parsePasswordHash(text: unknown): PasswordHash | undefined {
 }
 
 /**
- * Makes a function that tells whether a password has a hash, and does the same work for every hash: as many derivations, with as many
- * iterations in all.
+ * Makes a function that checks a password against a hash with constant work: the number of derivations and the sum of their iterations
+ * are equal for every hash.
  *
  * @param all - The iterations of all hashes that are checked.
  */
@@ -202,7 +202,7 @@ function passwordCheck(all: readonly number[]): (password: string, hash: Passwor
     const derived = new Uint8Array(await derive(password, salt, iterations));
     // What this hash needs less than the slowest one. One iteration at least, so that there are always two derivations.
     if (!areEqual) await derive(password, salt, highest - iterations + 1);
-    // All bytes are compared, so that the time does not tell how many are right.
+    // Compares all bytes, so that timing does not reveal how many match.
     return derived.reduce((difference, byte, at) => difference | (byte ^ (hash[at] ?? 0)), 0) === 0;
   };
 }

@@ -4,18 +4,18 @@ import { unauthenticated } from "./challenge.ts";
 import type { AuthenticationPlace, Authenticator, ProtectedResource } from "./port.ts";
 import { vouched } from "./guarded.ts";
 
-/* How authenticators combine: `securityRequirements` of a card is a list of alternatives, each of them schemes that go together. */
+/* Combines authenticators. The `securityRequirements` of a card are alternatives, and each is a set of schemes. */
 
 /**
- * Accepts a caller if one of the authenticators does. The card lists their requirements one after the other.
+ * Accepts a caller if one of the authenticators does. The card lists their requirements as alternatives.
  *
- * Credentials that are wrong are refused even where `anyone()` is among them. If there are none, the answer has the challenges
+ * Invalid credentials are rejected even if `anyone()` is among them. Without credentials, the answer has the challenges
  * of all.
  *
- * Where a skill, or a card with requirements of its own, demands the scheme of another one, its credentials are checked too. They
- * add their scheme to `Principal.schemes` where they are right and show the same subject and organization. They change nothing else.
+ * If a skill, or a card with its own requirements, demands the scheme of another one, its credentials are checked too. They
+ * add their scheme to `Principal.schemes` if they are valid for the same subject and organization. They change nothing else.
  *
- * @throws A2AError `InvalidParams` where two schemes have the same name, and where two issuers could give different people the same
+ * @throws A2AError `InvalidParams` if two schemes have the same name, or if two issuers could give different people the same
  * subject: their option `principal` has to tell them apart.
  *
  * @example
@@ -46,8 +46,8 @@ function issuerOf(members: readonly Authenticator[]): string | undefined {
 }
 
 /**
- * The first member that lets the caller in names the caller. Those after it are asked only for schemes that a skill or a card demands.
- * Callers who lack scopes are let in last: the requirement of the card refuses them.
+ * The first member that accepts the caller names the caller. Later members are only used for schemes that a skill or a card demands.
+ * Callers that lack scopes are accepted last: the card's requirement then rejects them.
  */
 async function first(
   members: readonly Authenticator[],
@@ -71,7 +71,7 @@ async function first(
   if (caller !== undefined) return others.reduce((one, other) => withSchemes(one, other, place), caller);
   const [lacking] = others;
   if (lacking !== undefined) return lacking;
-  // Credentials that could not be checked may be right, and a caller who is known has no use for another login.
+  // A temporary error takes precedence over a challenge, because the credentials may be valid.
   const firm = refusals.find((error) => !hasCode(error, "Unauthenticated", "PermissionDenied"));
   throw firm ?? refusals.find((error) => hasCode(error, "PermissionDenied")) ?? merged(refusals);
 }
@@ -86,8 +86,8 @@ function canAdd(
 }
 
 /**
- * A caller with the demanded schemes that the same caller has also satisfied. Those of anybody else do not count: whoever has a key of
- * one and a token of another could do as the one what only the other may.
+ * A caller with the demanded schemes that the same caller has also satisfied. Those of other callers do not count: a client with
+ * one caller's key and another's token could otherwise combine the rights of both.
  */
 function withSchemes(caller: Principal, other: Principal, { demanded = [] }: AuthenticationPlace): Principal {
   const isSame = caller.subject === other.subject && caller.organization === other.organization;
@@ -121,7 +121,7 @@ function merged(refusals: readonly A2AError[]): A2AError {
  * Accepts a caller only if every authenticator does. The first one names the caller; scopes and claims are joined. The card combines
  * each requirement of one with each of the others.
  *
- * @throws A2AError `InvalidParams` where two schemes have the same name.
+ * @throws A2AError `InvalidParams` if two schemes have the same name.
  *
  * @example
  * ```ts
@@ -144,7 +144,7 @@ export function allOf(...members: readonly Authenticator[]): Authenticator {
         try {
           found.push(vouched(member, await member.authenticate(request, place)));
         } catch (thrown) {
-          // What is wrong beats what is absent.
+          // Invalid credentials take precedence over missing ones.
           if (!hasCode(thrown, "Unauthenticated") || member.hasCredentials?.(request) === true) throw thrown;
           absent.push(thrown);
         }
@@ -176,7 +176,7 @@ function together(one: Principal, other: Principal): Principal {
   return carryVerifiedToken(made, one, other);
 }
 
-/** Where the credentials of two both count. `undefined`: everywhere. */
+/** The audience that two principals have in common. `undefined`: everywhere. */
 function audienceOf({ audience }: Principal, { audience: other }: Principal): readonly string[] | undefined {
   return audience && other ? other.filter((url) => audience.includes(url)) : (audience ?? other);
 }
@@ -221,7 +221,7 @@ function joined(members: readonly Authenticator[]): Joined {
     securitySchemes,
     ...(resource !== undefined && { resource }),
     ...(members.some(({ needsMount }) => needsMount === true) && { needsMount: true }),
-    // Where one member cannot tell, they cannot tell together.
+    // Only available if every member has it.
     ...(members.every((member) => member.hasCredentials !== undefined) && {
       hasCredentials: (request: UniversalRequest) => members.some((member) => member.hasCredentials?.(request)),
     }),

@@ -86,7 +86,7 @@ export function isFor(audience: readonly string[], resources: readonly string[])
 }
 
 /**
- * A caller with its schemes. An authenticator that names no schemes vouches for its requirement, where it has a single one: it would
+ * A caller with its schemes. An authenticator that names no schemes vouches for its requirement, if it has a single one: it would
  * have refused the caller otherwise.
  */
 export function vouched({ securityRequirements }: Authenticator, principal: Principal): Principal {
@@ -134,7 +134,7 @@ export interface Authorization {
 /** A service that asks an authorizer before each call. */
 export function authorized(service: AgentService, authorization: Authorization): AgentService {
   const { authorizer, agent, onHidden } = authorization;
-  /** The context to continue with. Rejects where the call is denied. */
+  /** The context to continue with. Rejects if the call is denied. */
   async function check(operation: OperationName, request: unknown, context: CallContext): Promise<CallContext> {
     const { principal } = context;
     const skill = skillFor(authorization, operation, request, context);
@@ -155,7 +155,7 @@ export function authorized(service: AgentService, authorization: Authorization):
   };
 }
 
-/** The skill that a message is for, where the card has it. */
+/** The skill that a message is for, if the card has it. */
 function skillFor(
   { skills, skillOf }: Authorization,
   operation: OperationName,
@@ -175,8 +175,8 @@ function canHide(operation: OperationName, request: unknown): boolean {
 }
 
 /**
- * The owner of what a caller creates, for the option `ownerOf`: its organization. Everybody of an organization then sees its
- * tasks, conversations and webhooks, and nobody else does. A caller without an organization shares them with nobody.
+ * A function for the option `ownerOf`: what a caller creates belongs to its organization. Only callers of that
+ * organization see its tasks, conversations and webhooks. A caller without an organization shares nothing.
  *
  * @example
  * ```ts

@@ -33,13 +33,13 @@ export interface HostUserOptions {
 
 /**
  * Lets in the callers that the framework around the agents knows: a user of Passport, of a session, of a token that middleware has
- * checked. The option `principal` of `expressMount`, `fastifyMount`, `fetchMount` and `nodeListener` says who the caller of a request
- * is. No header of a request does. Where it finds nobody, the answer is 401; where it throws, 500.
+ * checked. The option `principal` of `expressMount`, `fastifyMount`, `fetchMount` and `nodeListener` returns the caller of a
+ * request; headers have no influence. If it returns no caller, the answer is 401; if it throws, 500.
  *
  * A browser sends a cookie with the requests of any page. A user without a header that shows the scheme is therefore refused where the
  * browser says that the page is of another origin. `serve()` has no framework around it, and refuses this authenticator.
  *
- * @throws A2AError `InvalidParams` where the scheme is not given.
+ * @throws A2AError `InvalidParams` if the scheme is not given.
  *
  * @example
  * ```ts

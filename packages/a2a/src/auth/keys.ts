@@ -10,7 +10,7 @@ import { isObject } from "../model/schema.ts";
 
 /** Where an API key is sent, and how it is declared. At most one of `header`, `query` and `cookie`. */
 export interface ApiKeyOptions {
-  /** Name of the header that has the key. Over gRPC it is metadata. Default `x-api-key`. */
+  /** Name of the header with the key. Over gRPC it is metadata. Default `x-api-key`. */
   readonly header?: string;
   /** Name of the parameter of the query that has the key. Proxies write addresses to their logs, and gRPC has no query. */
   readonly query?: string;
@@ -24,7 +24,7 @@ export interface ApiKeyOptions {
   readonly scopes?: readonly string[];
 }
 
-/** Returns the owner of a key, or `undefined` where the key is not valid. It may throw an `A2AError` such as `PermissionDenied`. */
+/** Returns the owner of a key, or `undefined` if the key is not valid. It may throw an `A2AError` such as `PermissionDenied`. */
 export type VerifyKey = (
   key: string,
   request: UniversalRequest,
@@ -41,7 +41,7 @@ const tokenPattern = /^[\w!#$%&'*+\-.^`|~]+$/;
  *
  * @param keys - The owners by the hashes of their keys, as `hashKey()` and `parley key` make them, or by the keys themselves; or
  * a function that finds the owner of a key.
- * @throws A2AError `InvalidParams` where a key contains characters that cannot be sent, a hash is not a hash, or an option is wrong.
+ * @throws A2AError `InvalidParams` if a key contains characters that cannot be sent, a hash is not a hash, or an option is wrong.
  *
  * @example
  * ```ts
@@ -133,13 +133,13 @@ export interface BearerOptions {
   readonly realm?: string;
   /** Description of the scheme on the card. Default: none. */
   readonly description?: string;
-  /** What the tokens are, such as `JWT`, on the card (A2A 1.0 §4.5.3). Default: none. */
+  /** Format of the tokens for the card, such as `JWT` (A2A 1.0 §4.5.3). Default: none. */
   readonly bearerFormat?: string;
   /** The scopes that every caller needs: `Principal.scopes` must have them. Default: none. */
   readonly scopes?: readonly string[];
 }
 
-/** Returns the owner of a token, or `undefined` where the token is not valid. It may throw an `A2AError` such as `PermissionDenied`. */
+/** Returns the owner of a token, or `undefined` if the token is not valid. It may throw an `A2AError` such as `PermissionDenied`. */
 export type VerifyToken = (
   token: string,
   request: UniversalRequest,
@@ -151,9 +151,9 @@ const bearerPattern = /^[A-Za-z0-9\-._~+/]+=*$/;
 /**
  * Authenticates callers by `Authorization: Bearer` (RFC 6750).
  *
- * @param tokens - The owners by their tokens, or by the hashes of these, as `hashKey()` and `parley key` make them; or a function
- * that finds the owner of a token.
- * @throws A2AError `InvalidParams` where a token contains characters that cannot be sent, or a hash is not a hash.
+ * @param tokens - The owners by token, or by the token's hash from `hashKey()` or `parley key`; or a function that finds the owner
+ * of a token.
+ * @throws A2AError `InvalidParams` if a token contains characters that cannot be sent, or a hash is not a hash.
  *
  * @example
  * ```ts
@@ -186,7 +186,7 @@ export function bearer(
   });
 }
 
-/** The token of `Authorization: Bearer`; `undefined` if there is none. It may contain anything. */
+/** The token of `Authorization: Bearer`, or `undefined`. It may contain anything. */
 function bearerToken(request: UniversalRequest): string | undefined {
   const header = request.header("authorization");
   return header === undefined ? undefined : /^bearer +(\S.*)$/i.exec(header)?.[1]?.trimEnd();
@@ -198,11 +198,11 @@ const prefix = "sha256:";
 const sha256Bytes = 32;
 
 /**
- * The hash of a key, which `apiKey()` and `bearer()` take in place of the key: `sha256:` and its SHA-256 in base64. It needs no
- * salt, because nobody can try all keys of 32 random bytes: passwords need `hashPassword()`.
+ * The hash of a key, which `apiKey()` and `bearer()` accept instead of the key: `sha256:` and its SHA-256 in base64. It needs no
+ * salt, because keys of 32 random bytes cannot be guessed. Passwords need `hashPassword()`.
  *
  * @param key - The key. It should have at least 128 random bits.
- * @throws A2AError `InvalidParams` if there is none.
+ * @throws A2AError `InvalidParams` for an empty key.
  *
  * @example
  * ```ts
@@ -214,11 +214,11 @@ export async function hashKey(key: string): Promise<string> {
   return prefix + toBase64(await sha256(key));
 }
 
-/** What an unset variable becomes when JavaScript turns it into a string or a key. */
+/** Strings and keys that JavaScript makes of an unset variable. */
 const unset: ReadonlySet<unknown> = new Set(["", "undefined", "null", undefined, null]);
 
 /**
- * Refuses a secret that everybody can guess, because it was never set.
+ * Rejects a secret that anyone can guess, because it was never set.
  *
  * @throws A2AError `InvalidParams`.
  */
@@ -235,8 +235,8 @@ type SecretLookup<T> = (secret: string) => Promise<T | undefined>;
  *
  * @param owners - By secrets, or by their hashes as `hashKey()` returns them.
  * @param canBeSent - Whether a secret can be in a request.
- * @param what - The secrets in an error, which never has one of them: `a bearer token is made of …`.
- * @throws A2AError `InvalidParams` where a hash is not a hash, a secret cannot be sent or was never set, or an owner has no subject.
+ * @param what - Describes the secrets in errors, which never contain one: `a bearer token is made of …`.
+ * @throws A2AError `InvalidParams` if a hash is not a hash, a secret cannot be sent or was never set, or an owner has no subject.
  */
 function secretLookup<T extends Principal>(
   owners: Readonly<Record<string, T>>,
@@ -259,7 +259,7 @@ function secretLookup<T extends Principal>(
     checkIsSet("secret", secret);
     checkOwner(owner);
   }
-  // The look-up is by a digest under a random key, so that its time does not tell how much of a hash is right.
+  // Looks up a digest under a random key, so that timing reveals nothing about the hash.
   const digest = secretDigest();
   const found = (hash: Uint8Array): string => digest(String.fromCharCode(...hash));
   const prepare = async (): Promise<ReadonlyMap<string, T>> => {

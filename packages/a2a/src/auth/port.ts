@@ -21,7 +21,7 @@ export interface Authenticator {
    * Returns the caller of a request. Do not read the body here.
    *
    * @param place - URLs of what is called, for the audience of tokens and for challenges.
-   * @throws A2AError `Unauthenticated` with a `challenge` where the caller is not known, `PermissionDenied` where a known
+   * @throws A2AError `Unauthenticated` with a `challenge` where the caller is not known, `PermissionDenied` if a known
    * caller may not call.
    */
   authenticate(request: UniversalRequest, place: AuthenticationPlace): Promise<Principal> | Principal;
@@ -67,13 +67,13 @@ export interface AuthenticationPlace {
    * agent it is may be known only after authentication.
    */
   readonly resources: readonly string[];
-  /** URL of the metadata of the protected resource (RFC 9728 §3), for challenges. Absent: there is none. */
+  /** URL of the metadata of the protected resource (RFC 9728 §3), for challenges. Absent: no metadata. */
   readonly metadataUrl?: string;
   /** The URL of this request, as its sender sees it: that of the server with the path of the request. For proofs (RFC 9449 §4.3). */
   readonly url: string;
   /**
    * Names of the schemes that are demanded by skills, or by cards with requirements of their own. `anyOf()` checks credentials for these
-   * even if it knows the caller already. Absent: there are none.
+   * even if it knows the caller already. Absent: no challenges.
    */
   readonly demanded?: readonly string[];
 }
@@ -91,8 +91,8 @@ export interface ProtectedResource {
 }
 
 /**
- * Finds the skill that a message is for; `undefined` where it names none. The protocol has no field for it. Must be quick, and must not
- * throw. What it returns counts only where it is the id of a skill on the card.
+ * Finds the skill that a message is for; `undefined` if it names none. The protocol has no field for it. Must be quick, and must not
+ * throw. What it returns counts only if it is the id of a skill on the card.
  */
 export type SkillOf = (request: Operations["SendMessage"]["request"], context: CallContext) => string | undefined;
 

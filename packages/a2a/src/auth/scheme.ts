@@ -25,13 +25,13 @@ export interface SchemeDefinition<Credentials> {
    * pages of other origins are then refused (CSRF). Default false.
    */
   readonly isAmbient?: boolean;
-  /** The credentials of a request, not checked; `undefined` where it has none. */
+  /** The credentials of a request, not checked; `undefined` if it has none. */
   credentials(request: UniversalRequest): Credentials | undefined;
   /**
-   * The caller; `undefined` where the credentials are wrong. `Principal.schemes` need not be set: it is the name of this scheme, with
+   * The caller; `undefined` if the credentials are wrong. `Principal.schemes` need not be set: it is the name of this scheme, with
    * the `scopes` of the principal.
    *
-   * @throws A2AError `Unauthenticated` to say more about what is wrong, `Unavailable` where the credentials cannot be checked now.
+   * @throws A2AError `Unauthenticated` to say more about what is wrong, `Unavailable` if the credentials cannot be checked now.
    */
   verify(
     credentials: Credentials,
@@ -40,7 +40,7 @@ export interface SchemeDefinition<Credentials> {
   ): Promise<Principal | undefined> | Principal | undefined;
   /**
    * The access token in credentials that `verify` has accepted. `tokenExchange()` exchanges it for agents that act for the caller
-   * (RFC 8693). Default: there is none, and an exchange fails.
+   * (RFC 8693). Default: none, and an exchange fails.
    */
   accessToken?(credentials: Credentials): string | undefined;
   /** The challenge for callers without credentials, and for those whose credentials have a problem. */

@@ -30,7 +30,7 @@ export class BoundedMap<Value> {
     this.#bytesOf = bytesOf;
   }
 
-  /** The value of a key. `undefined` if there is none, or where it was dropped. */
+  /** The value of a key. `undefined` if it was never set or was dropped. */
   get(key: string): Value | undefined {
     return this.#young.get(key) ?? this.#old.get(key);
   }
@@ -73,7 +73,7 @@ export class BoundedMap<Value> {
   }
 }
 
-/** About how many bytes an entry takes beside its text: its place in a map, and the objects around it. */
+/** Approximate overhead of an entry in bytes, in addition to its text. */
 const aroundEntry = 200;
 
 /** Bytes of memory that an entry made of texts takes at most: two for each character. */

@@ -1,5 +1,5 @@
 /*
- * Takes well-formed JSON text apart without parsing it, at a cost that depends on the structure, not the content. The benchmark rows
+ * Splits well-formed JSON text without parsing it, at a cost that depends on the structure, not the content. The benchmark rows
  * `task-memory`, `get-task` and `list` need it (docs/decisions/hot-path.md).
  */
 
@@ -97,12 +97,12 @@ export function nestsDeeper(text: string, limit: number): boolean {
   return false;
 }
 
-/** Maximum nesting of what agents and extensions give. Clients read 512 levels, and a task has a few more than its events. */
+/** Maximum nesting of values from agents and extensions. Clients read 512 levels, and a task adds a few around its events. */
 const deepestJson = 500;
 
 /**
- * A value of a program as JSON text. Throws TypeError or RangeError if it is not JSON or nests too deep. Each engine has a limit of its
- * own for that, so this one is below them all.
+ * Serializes a value. Throws TypeError or RangeError if it is not JSON or nests too deeply. JavaScript engines have different limits;
+ * this one is below all of them.
  */
 export function jsonTextOf(value: unknown): string {
   const text: string | undefined = JSON.stringify(value);

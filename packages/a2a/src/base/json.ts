@@ -1,6 +1,6 @@
 /* JSON values of programs. */
 
-/** Deepest nesting that is looked into. A value that nests deeper is refused when its text is made. */
+/** Maximum depth that is inspected. Serialization rejects values that nest deeper. */
 const deepest = 500;
 
 /** What is wrong, after the path of the place: `[".order.at", " is a Date"]`. */

@@ -9,7 +9,7 @@ export function secretDigest(): (secret: string) => string {
     try {
       return (bytes ??= keyed()).digest(secret);
     } catch {
-      // Characters that are not bytes. Under a key of its own, so that no text of bytes has the same digest.
+      // Characters that are not bytes. A different key ensures that no text of bytes has the same digest.
       return (others ??= keyed()).digest(binary(new TextEncoder().encode(secret)));
     }
   };
@@ -45,7 +45,7 @@ export class Sha256 {
     compress(this.#state, this.#words);
   }
 
-  /** The digest of the prefix and a text, as 16 characters of 16 bits. Throws where the text has characters beyond U+00FF. */
+  /** The digest of the prefix and a text, as 16 characters of 16 bits. Throws if the text has characters beyond U+00FF. */
   digest(text: string): string {
     const state = this.#scratch;
     state.set(this.#state);

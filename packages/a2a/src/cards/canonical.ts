@@ -175,8 +175,8 @@ function withoutDefaults(card: unknown, drops: (scheme: Json) => boolean): unkno
 }
 
 /**
- * Whether a card has the members whose default values are left out. A card without its version is read as one of 0.2.5, and a scheme
- * without its type as one that nobody knows, so the reduced form would mean something else.
+ * Whether a card has the members whose default values are left out. A card without a version is read as 0.2.5, and a scheme
+ * without a type as unknown, so the reduced form would mean something else.
  */
 function hasDefaulted({ protocolVersion, securitySchemes }: Json): boolean {
   const schemes = isObject(securitySchemes) ? Object.values(securitySchemes) : [];

@@ -104,7 +104,7 @@ export const cardV1: Members = {
 const setList = (of: Members) => list(of, "optional");
 const flowV03 = one({ authorizationUrl: any, tokenUrl: any, refreshUrl: any, scopes: any });
 
-/** A card of 0.3. Beside the required members the others are there or not. */
+/** A card of 0.3. Members other than the required ones are optional. */
 export const cardV03: Members = {
   protocolVersion: any,
   name: requiredText,

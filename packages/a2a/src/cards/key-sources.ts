@@ -39,7 +39,7 @@ export class KeySources {
   readonly #clock: Clock;
   readonly #named = new Map<string, RemoteDocument<CardKeySet>>();
 
-  /** @throws A2AError `InvalidParams` where the trust is not valid. */
+  /** @throws A2AError `InvalidParams` if the trust is not valid. */
   constructor({ keys = [], jku = [], net = {}, dialer }: CardTrust, clock: Clock) {
     this.#net = net;
     this.#dialer = dialer;
@@ -49,10 +49,10 @@ export class KeySources {
   }
 
   /**
-   * The trusted keys that a signature may be by, for a card of these origins: first those that are known, then, where the name is not
+   * The trusted keys that a signature may be by, for a card of these origins: first those that are known, then, if the name is not
    * among them, those of a new reading.
    *
-   * @throws A2AError `Unavailable` where a key set cannot be read, and no other has the key.
+   * @throws A2AError `Unavailable` if a key set cannot be read, and no other has the key.
    */
   async *keys(hints: Hints, origins: readonly string[]): AsyncGenerator<FoundKey, void, void> {
     let unreadable: Error | undefined;

@@ -9,7 +9,7 @@ import { isLoopback } from "../base/index.ts";
 import { addressKind } from "../net/index.ts";
 import { readHeader } from "./sign.ts";
 
-/** Maximum number of findings. A card that somebody else wrote must not fill a screen. */
+/** Maximum number of findings, so that a hostile card cannot fill the screen. */
 const maxFindings = 100;
 
 /**
@@ -115,7 +115,7 @@ function readingFindings(card: Readonly<Record<string, unknown>>): CardFinding[]
   return [{ level: "warning", field: "", message }];
 }
 
-/* The rules of `lintCard`, beside those of the schema. */
+/* The rules of `lintCard`, in addition to those of the schema. */
 
 type Rule = (view: CardView) => readonly CardFinding[];
 
@@ -137,7 +137,7 @@ function urlFindings({ field, value }: Found<string>, isGrpc = false): readonly 
   if (url === undefined) return [error(field, `${quoted(value)} is not an absolute URL`)];
   if (!/^https?:$/.test(url.protocol)) return [error(field, `${quoted(value)} is neither an https: nor an http: URL`)];
   if (url.username !== "" || url.password !== "")
-    return [error(field, "The URL has a user name or a password, which everybody can read")];
+    return [error(field, "The URL contains a user name or password, which anyone can read")];
   const host = url.hostname.replace(/^\[|\]$/g, "");
   const kind = addressKind(host);
   if (isLoopback(url.hostname))
@@ -156,12 +156,7 @@ const interfaces: Rule = ({ interfaces: all }) => [
       ...urlFindings({ field: at, value: url }, !["JSONRPC", "HTTP+JSON"].includes(binding)),
       ...(known || binding === "" || URL.canParse(binding)
         ? []
-        : [
-            warning(
-              field,
-              `${quoted(binding)} is none of the core bindings: name a custom one by a URI (A2A 1.0 §5.8)`,
-            ),
-          ]),
+        : [warning(field, `${quoted(binding)} is not a core binding: name a custom one by a URI (A2A 1.0 §5.8)`)]),
       ...(/^\d+\.\d+(?:\.\d+)?$/.test(version) || version === ""
         ? []
         : [error(field, `${quoted(version)} is not a version, such as "1.0" (A2A 1.0 §3.6)`)]),
@@ -187,7 +182,7 @@ const mediaTypes: Rule = (view) =>
     .filter(({ value }) => !/^[\w!#$&^.+*-]+\/[\w!#$&^.+*-]+(?:\s*;.*)?$/.test(value))
     .map(({ field, value }) => warning(field, `${quoted(value)} is not a media type, such as "text/plain"`));
 
-/** The members of a flow's scopes, wherever the version has them; `undefined` for schemes that name none. */
+/** The scopes of a scheme, in the place that the version defines; `undefined` for schemes that name none. */
 function scopesOf(scheme: Readonly<Record<string, unknown>>): ReadonlySet<string> | undefined {
   const oauth = isObject(scheme["oauth2SecurityScheme"]) ? scheme["oauth2SecurityScheme"] : scheme;
   if (!isObject(oauth["flows"])) return undefined;
@@ -200,7 +195,9 @@ const requirements: Rule = ({ requirements: all, schemes }) =>
     ...Object.entries(value).flatMap(([name, scopes]) => {
       const scheme = schemes.get(name);
       if (scheme === undefined)
-        return [error(field, `There is no security scheme ${quoted(name)}: nobody can satisfy this`)];
+        return [
+          error(field, `The card declares no security scheme ${quoted(name)}: no caller can satisfy this requirement`),
+        ];
       const known = scopesOf(scheme.value);
       const unknown = scopes.filter(
         (scope): scope is string => typeof scope === "string" && known?.has(scope) === false,

@@ -28,10 +28,10 @@ export interface SignCardOptions {
    */
   readonly jku?: string;
   /**
-   * Whether the form that the SDKs of JavaScript and Python read is signed too, where it lacks something of the card: they drop
+   * Whether the form that the SDKs of JavaScript and Python read is signed too, if it lacks something of the card: they drop
    * each empty value, and so a security requirement without scopes, such as that of an API key. Without this signature they
-   * refuse such a card. With it somebody else can take these requirements out of the card, and the signature still holds for them: their
-   * clients then send no credentials, and the server refuses them. Clients of this package take no notice of it. Default true.
+   * refuse such a card. With it an attacker can remove these requirements from the card without invalidating the signature: those
+   * clients then send no credentials, and the server rejects them. Clients of this package ignore it. Default true.
    */
   readonly reduced?: boolean;
 }
@@ -42,7 +42,7 @@ export interface TrustedKeys {
   readonly keySet: CardKeySet | string;
   /**
    * The origins of the agents whose cards the keys may sign, such as `https://agents.example.com`: that of the address that the card was
-   * asked for at, or, where the card itself was given, those of all its interfaces. Default: any.
+   * asked for at, or, if the card itself was given, those of all its interfaces. Default: any.
    */
   readonly origins?: readonly string[];
 }
@@ -55,7 +55,7 @@ export interface CardCheck {
    * @param documents - The same card in each form in which it may have been signed.
    * @param address - Where it was asked for. `undefined`: the card itself was given.
    * @param logger - Logs a card that is used without a valid signature.
-   * @throws A2AError `InvalidResponse` where the card is not trusted, `Unavailable` where the keys for it cannot be read now.
+   * @throws A2AError `InvalidResponse` if the card is not trusted, `Unavailable` if the keys for it cannot be read now.
    */
   check(
     documents: readonly [object, ...(readonly object[])],
@@ -67,8 +67,8 @@ export interface CardCheck {
 /** What a client trusts. */
 export interface CardTrust {
   /**
-   * - `require`: a card without a valid signature of a trusted key is refused.
-   * - `prefer`: such a card is used, with a warning in the log, unless it names a trusted key and the signature is wrong.
+   * - `require`: rejects a card without a valid signature of a trusted key.
+   * - `prefer`: uses such a card and logs a warning, unless it names a trusted key and the signature is wrong.
    * - `ignore`: signatures are not looked at.
    *
    * Default `require`.
@@ -91,7 +91,7 @@ export interface CardTrust {
  * Which bytes a signature is over.
  * - `exact`: the card as it came, without its signatures.
  * - `specification`: the form of A2A 1.0 §8.4.1; for a card of 0.3 its known members.
- * - `reduced`: the same without empty values, as the SDKs of JavaScript and Python write it. It counts only where nothing that
+ * - `reduced`: the same without empty values, as the SDKs of JavaScript and Python write it. It counts only if nothing that
  *   means something is left out.
  */
 export type CardReading = "exact" | "specification" | "reduced";
@@ -113,7 +113,7 @@ export interface SignatureVerdict {
   readonly alg?: string;
   /** `jku` of its header. */
   readonly jku?: string;
-  /** What it is over. Only where it is `valid`. */
+  /** What it is over. Only if it is `valid`. */
   readonly reading?: CardReading;
   /** What is wrong, for people. */
   readonly reason?: string;
@@ -123,7 +123,7 @@ export interface SignatureVerdict {
 export interface CardVerdict {
   /** Whether signatures of trusted keys cover the card. */
   readonly trusted: boolean;
-  /** What these signatures cover. Use it in place of the document. Only where the card is trusted. */
+  /** What these signatures cover. Use it in place of the document. Only if the card is trusted. */
   readonly card?: object;
   /** One for each signature of the card, in its order. Only the first 16 are looked at. */
   readonly signatures: readonly SignatureVerdict[];

@@ -18,7 +18,7 @@ interface Signable {
  * readings differ, both are signed. See also `SignCardOptions.reduced`.
  *
  * @param card - The card as it will be sent.
- * @throws A2AError `InvalidParams` where a key cannot sign cards, or where this is not a card.
+ * @throws A2AError `InvalidParams` if a key cannot sign cards, or if this is not a card.
  *
  * @example
  * ```ts
@@ -89,14 +89,14 @@ interface SignatureHeader {
 }
 
 /**
- * The member that marks a signature over the reduced form, where that form lacks something of the card. A client of this package takes
+ * The member that marks a signature over the reduced form, if that form lacks something of the card. A client of this package takes
  * no notice of such a signature: it would hold for a card without what is lacking.
  */
 const reducedMark = "reduced";
 
 const longest = 8192;
 
-/** Reads a protected header. `undefined` where it is none that can be verified. */
+/** Reads a protected header. `undefined` if it is invalid or unsupported. */
 export function readHeader(value: unknown): SignatureHeader | undefined {
   const bytes = typeof value !== "string" || value.length > longest ? undefined : fromBase64Url(value);
   if (bytes === undefined) return undefined;
@@ -134,7 +134,7 @@ function checkSigningKey(value: unknown, field: string): PrivateCardKey {
 /**
  * The key set to publish for keys that sign cards: their public parts alone.
  *
- * @throws A2AError `InvalidParams` where one of them is not a private key for cards.
+ * @throws A2AError `InvalidParams` if one of them is not a private key for cards.
  */
 export async function cardKeySet(keys: readonly PrivateCardKey[]): Promise<CardKeySet> {
   return { keys: await Promise.all(keys.map((key, at) => publicJwk(checkSigningKey(key, `keys[${at}]`)))) };

@@ -8,7 +8,7 @@ import { KeySources, type FoundKey } from "./key-sources.ts";
 import type { CardTrust, CardVerdict, PublicCardKey, SignatureVerdict, CardCheck } from "./port.ts";
 import { readHeader } from "./sign.ts";
 
-/** What a verification needs beside the card and the trust. */
+/** Options of a verification, in addition to the card and the trust. */
 export interface VerifyCardOptions {
   /** Where the card was asked for, for `TrustedKeys.origins`. Absent: the origins of its interfaces have to be trusted. */
   readonly address?: string;
@@ -27,7 +27,7 @@ const maxSignatures = 16;
  * Use `card` of the verdict, which has what the signatures cover, in place of the document.
  *
  * @param card - The card as received, parsed from JSON. Members that its version does not define must be signed too.
- * @throws A2AError `InvalidParams` where `trust` is not valid.
+ * @throws A2AError `InvalidParams` if `trust` is not valid.
  *
  * @example
  * ```ts
@@ -47,7 +47,7 @@ export async function verifyCard(
  * Makes a function that verifies cards. Key sets are read when they are first needed, again after ten minutes, and when a signature
  * names a key that is not in them.
  *
- * @throws A2AError `InvalidParams` where `trust` is not valid.
+ * @throws A2AError `InvalidParams` if `trust` is not valid.
  */
 function cardVerifier(trust: CardTrust, clock: Clock = systemClock): CardVerifier {
   const sources = new KeySources(trust, clock);
@@ -68,7 +68,7 @@ function cardVerifier(trust: CardTrust, clock: Clock = systemClock): CardVerifie
       verdicts.push(verdict);
       for (const version of form === undefined ? [] : versionsIn(form, card)) covered.set(version, form?.covered ?? {});
     }
-    // A document of both versions may have been one of a single version, before somebody added the interfaces of the other one.
+    // An attacker may have added the interfaces of another version to a signed card of one version.
     const whole = versionsOf(card).every((version) => covered.has(version));
     if (!whole) return { trusted: false, signatures: verdicts.map(halved) };
     if (!verdicts.some(({ outcome }) => outcome === "valid")) return { trusted: false, signatures: verdicts };
@@ -143,7 +143,7 @@ function originsOf(card: Json, address: string | undefined): readonly string[] {
   return [...new Set(urls.filter((one) => one !== undefined).map(originOf))];
 }
 
-/** An address of gRPC is `host:port`, over TLS. What has no origin is of none that somebody could trust. */
+/** The origin of an address. gRPC uses `host:port`, over TLS. An address without an origin cannot be trusted. */
 function originOf(address: unknown): string {
   if (typeof address !== "string") return "";
   if (URL.canParse(address) && /^https?:/i.test(address)) return new URL(address).origin;
@@ -204,7 +204,7 @@ async function tried(
     : { outcome: "unknown-key", reason: "its key is not trusted for this card" };
 }
 
-/** The first form that a signature is over; `undefined` where it is over none, or where the key does not fit. */
+/** The first form that a signature is over; `undefined` if it is over none, or if the key does not fit. */
 async function formOf(
   jws: { readonly protected: string; readonly signature: string },
   key: PublicCardKey,
@@ -232,7 +232,7 @@ async function formOf(
 /**
  * Makes the option `trust` of `connect()`. It may be shared by many clients: it keeps the key sets that it has read.
  *
- * @throws A2AError `InvalidParams` where `trust` is not valid.
+ * @throws A2AError `InvalidParams` if `trust` is not valid.
  *
  * @example
  * ```ts

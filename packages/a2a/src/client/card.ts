@@ -9,7 +9,7 @@ import { BoundedMap, memoryOf } from "../base/bounded-map.ts";
 import { writtenValue } from "../base/json-text.ts";
 import { isObject } from "../model/schema.ts";
 
-/** A card that was fetched, and how long it may be used without asking again (RFC 9111, A2A 1.0 §8.6.2). */
+/** A fetched card, and how long it is fresh (RFC 9111, A2A 1.0 §8.6.2). */
 export interface CachedCard {
   /** The card. */
   readonly card: AgentCard;
@@ -23,7 +23,7 @@ export interface CachedCard {
   readonly document?: object;
 }
 
-/** Keeps cards by their URL: a `Map` will do. Share it only among clients that use the same credentials. */
+/** Caches cards by URL: a `Map` suffices. Share it only among clients with the same credentials. */
 export interface CardCache {
   /** The card of a URL. */
   get(url: string): CachedCard | undefined;
@@ -31,7 +31,7 @@ export interface CardCache {
   set(url: string, entry: CachedCard): unknown;
 }
 
-/** Makes the key of a card in a cache that clients with other credentials share: a client that follows no redirect uses no card of one that does. */
+/** Makes the key of a card in a shared cache. It includes credentials and the redirect mode, so that clients that differ in these do not share cards. */
 export type CardKey = (
   url: string,
   headers: Readonly<Record<string, string>>,
@@ -49,14 +49,14 @@ export interface CardSource {
   decode(value: unknown): AgentCard;
   /** Sees each request for a card. */
   readonly observer: Observer | undefined;
-  /** The URL that was asked last. After the search it is the URL of the card. */
+  /** The last requested URL. After the search it is the URL of the card. */
   address: string;
 }
 
 /** Paths of the card. Servers of version 0.2 have it at the second one. */
 const wellKnown = ["/.well-known/agent-card.json", "/.well-known/agent.json"] as const;
 
-/** Parses a URL. Throws `InvalidParams` where it is not valid. */
+/** Parses a URL. Throws `InvalidParams` if it is not valid. */
 export function toUrl(given: string): URL {
   if (URL.canParse(given)) return new URL(given);
   throw new A2AError("InvalidParams", `${JSON.stringify(given)} is not an absolute URL`);
@@ -81,12 +81,12 @@ export async function findCard(given: URL, source: CardSource, signal: AbortSign
     source.address = url;
     try {
       const card = await fetchCard(url, source, signal);
-      // The card at the root may be of another agent. It counts where it names the address that was asked for.
+      // The card at the root may belong to another agent. It only counts if it names the requested address.
       const named = (one: string): boolean => one === base || one.startsWith(`${base}/`);
       if (named(url) || card.supportedInterfaces.some((one) => named(one.url))) return card;
     } catch (thrown) {
       missing ??= thrown;
-      // The error of the first URL is kept, because it says most about the address that the caller gave.
+      // Keep the error of the first URL, which is the most relevant for the caller's address.
       if (!(missing instanceof A2AError) || missing.metadata["httpStatus"] !== "404") throw missing;
     }
   }
@@ -97,7 +97,7 @@ async function fetchCard(url: string, source: CardSource, signal: AbortSignal | 
   const { host, version } = source;
   const headers = await requestHeaders(host, { url, operation: "AgentCard" }, { version, extensions: [] });
   headers["accept"] = "application/json";
-  // A redirect is followed only without headers of the caller: credentials belong to the origin that the caller named.
+  // Follow redirects only without headers of the caller: credentials belong to the origin that the caller named.
   const redirect = host.headers === noHeaders ? "follow" : "manual";
   const key = (await source.keyOf?.(url, headers, redirect)) ?? url;
   const known = source.cache.get(key);
@@ -121,7 +121,7 @@ async function fetchCard(url: string, source: CardSource, signal: AbortSignal | 
   });
 }
 
-/** Stands for: the caller gave no headers. */
+/** Marks that the caller passed no headers. */
 export const noHeaders: Readonly<Record<string, string>> = Object.freeze({});
 
 function keep(
@@ -139,7 +139,7 @@ function keep(
   return entry.card;
 }
 
-/** Refuses an operation that the card does not declare, with the error of an agent (A2A 1.0 §3.3.4). */
+/** Rejects an operation that the card does not declare, with the same error as an agent (A2A 1.0 §3.3.4). */
 export function checkDeclared(card: AgentCard, operation: OperationName): void {
   const push = operation.includes("PushNotification");
   const extended = operation === "GetExtendedAgentCard" && "extendedAgentCard";
@@ -154,9 +154,9 @@ export function checkDeclared(card: AgentCard, operation: OperationName): void {
 /*
  * The cache of cards that clients share unless their options say otherwise (A2A 1.0 §8.6.2).
  *
- * Cards are kept by what sends the requests, by their headers and by whether redirects are followed. So no client gets a card that was given to
- * other credentials, or from where it would not have gone. On
- * loopback a card is revalidated at each use: ports are reused within seconds, and whoever develops an agent changes it all the time.
+ * Cards are cached by the function that sends requests, by headers and by the redirect mode. So no client gets a card that was served to
+ * other credentials, or from a URL that it would not have followed. On
+ * loopback a card is revalidated at each use: ports are reused within seconds, and developers change their agents all the time.
  */
 
 interface Kept extends Pick<CachedCard, "etag" | "lastModified"> {
@@ -165,13 +165,13 @@ interface Kept extends Pick<CachedCard, "etag" | "lastModified"> {
   readonly staleAt: number;
 }
 
-/** Maximum time for which a card is used without a request, whatever its server allows. */
+/** Maximum time for which a card is used without a request, even if its server allows more. */
 const maxFreshMs = 86_400_000;
 
 /** By the function that sends requests, then by the clock. Weak, so that user functions can be collected. */
 const caches = new WeakMap<object, WeakMap<Clock, BoundedMap<Kept>>>();
 
-/** The cache of all clients that send requests with a function. `decode` reads a card for one of them. */
+/** The cache of all clients with the same fetch function. `decode` reads a card for one of them. */
 export function sharedCards(
   fetch: FetchLike | typeof globalThis.fetch,
   clock: Clock,
@@ -179,7 +179,7 @@ export function sharedCards(
 ): CardCache {
   const byClock = caches.get(fetch) ?? new WeakMap<Clock, BoundedMap<Kept>>();
   caches.set(fetch, byClock);
-  // All cards in bytes, and how many of the newest are kept at least.
+  // Maximum bytes of all cards, and the minimum number of newest cards that are kept.
   const bounds = { bytes: 16 << 20, entries: 200, bytesOf: (key: string, { json }: Kept) => memoryOf(key, json) };
   const cards = byClock.get(clock) ?? new BoundedMap<Kept>(bounds);
   byClock.set(clock, cards);
@@ -201,7 +201,7 @@ export function sharedCards(
   };
 }
 
-/** The key of a card: its URL, and a digest of how it was asked for. The headers may have credentials. */
+/** The key of a card: its URL, and a digest of the request's headers, which may contain credentials. */
 export const cardKey: CardKey = async (url, headers, redirect) => {
   const text = JSON.stringify([redirect, ...Object.entries(headers).sort(([one], [other]) => (one < other ? -1 : 1))]);
   return `${url} ${toHex(await sha256(text))}`;

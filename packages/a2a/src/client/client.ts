@@ -44,9 +44,9 @@ import { leftOut, EventStream, waitForTask } from "./stream.ts";
 import type { WatchedTask } from "./watch.ts";
 
 /**
- * Talks to one agent. Every method throws an `A2AError`, with the same codes over every binding. Calls that are safe to
- * repeat are repeated when the network fails. A send is repeated only where the card says that it may be, or where the
- * server certainly never saw it.
+ * Talks to one agent. Every method throws an `A2AError`, with the same codes over every binding. The client retries calls that
+ * are safe to repeat if the network fails. It retries a send only if the card allows it, or the server certainly never
+ * received it.
  */
 export class Client<E extends AnyExtension = never> {
   /** The card of the agent: after `getExtendedAgentCard()` that one. */
@@ -56,7 +56,7 @@ export class Client<E extends AnyExtension = never> {
   /** Makes the ids of messages. */
   readonly ids: Ids;
   /**
-   * One of the extensions of the client, as it is with this agent: its `params`, its methods, and what it has put into what was kept.
+   * One of the client's extensions, with this agent: its `params`, its methods, and its values in stored messages, tasks and events.
    *
    * @example
    * ```ts
@@ -103,7 +103,7 @@ export class Client<E extends AnyExtension = never> {
    * Sends a message and follows its task (A2A 1.0 §3.1.2).
    *
    * @param observe - Called with each event just before the reader gets it.
-   * @throws A2AError `UnsupportedOperation` at the first read, where the card does not declare streaming.
+   * @throws A2AError `UnsupportedOperation` at the first read, if the card does not declare streaming.
    *
    * @example
    * ```ts
@@ -149,7 +149,7 @@ export class Client<E extends AnyExtension = never> {
   /**
    * Cancels a task (A2A 1.0 §3.1.5).
    *
-   * @throws A2AError `TaskNotFound`, `TaskNotCancelable` where it is terminal.
+   * @throws A2AError `TaskNotFound`, `TaskNotCancelable` if it is terminal.
    */
   cancelTask(task: string | CancelTaskRequest, options?: CallOptions): Promise<ReceivedTask<E>> {
     return this.#call("CancelTask", byId(task), options);
@@ -198,7 +198,7 @@ export class Client<E extends AnyExtension = never> {
   /**
    * Reads the card for authenticated callers, which replaces `card` (A2A 1.0 §3.1.11).
    *
-   * @throws A2AError `UnsupportedOperation` where the card does not declare it (A2A 1.0 §3.3.4), `ExtendedAgentCardNotConfigured`.
+   * @throws A2AError `UnsupportedOperation` if the card does not declare it (A2A 1.0 §3.3.4), `ExtendedAgentCardNotConfigured`.
    */
   async getExtendedAgentCard(options?: CallOptions): Promise<AgentCard> {
     return ((this as { card: AgentCard }).card = await this.#call("GetExtendedAgentCard", {}, options));
@@ -206,8 +206,8 @@ export class Client<E extends AnyExtension = never> {
 
   /**
    * Waits until a task is terminal or interrupted, or until `options.until` returns true, and returns the task. It follows
-   * the stream of the task where the agent streams, and else polls. With `options.webhook` it waits for webhooks instead, and polls
-   * slowly while none comes.
+   * the stream of the task if the agent streams, and polls otherwise. With `options.webhook` it waits for webhooks instead, and polls
+   * slowly until one arrives.
    *
    * @throws A2AError `UnsupportedOperation` when the task ends before `until` returns true.
    *
@@ -231,7 +231,7 @@ export class Client<E extends AnyExtension = never> {
   }
 
   /**
-   * Watches a task for a user interface: a snapshot, and a subscription to its changes. Where the agent does not stream, it polls. A `Task`
+   * Watches a task for a user interface: a snapshot, and a subscription to its changes. If the agent does not stream, it polls. A `Task`
    * is the first snapshot.
    *
    * Clients of `connectJsonRpc` throw here.
@@ -247,7 +247,7 @@ export class Client<E extends AnyExtension = never> {
   }
 
   /**
-   * The files of an artifact or a task, also while it runs: `download()` says more, and takes clients of `connectJsonRpc`, which throw here.
+   * The files of an artifact or a task, even while it runs. See `download()`, which also accepts clients of `connectJsonRpc`; they throw here.
    *
    * @example
    * ```ts
@@ -261,8 +261,8 @@ export class Client<E extends AnyExtension = never> {
   }
 
   /**
-   * A fetch for files that the agent gives as a URL. It reads those at the agent's own origin, without credentials: the origin of the URL that
-   * `connect()` got, and `credentialOrigins`. `other` reads all others. `download()` uses it.
+   * A fetch for files that the agent sends as a URL. It reads files at the agent's own origin, without credentials: the origin of the URL
+   * passed to `connect()`, and `credentialOrigins`. `other` reads all other files. `download()` uses it.
    */
   fileFetch(other?: FileFetch): FileFetch | undefined {
     const { fileFetch } = this.#parts;
@@ -270,7 +270,7 @@ export class Client<E extends AnyExtension = never> {
   }
 
   /**
-   * Begins a conversation, or continues one: it keeps context and task from message to message.
+   * Starts or continues a conversation, which keeps context and task across messages.
    *
    * @example
    * ```ts
@@ -316,7 +316,7 @@ export class Client<E extends AnyExtension = never> {
     return new EventStream(open, observe, readText, "message" in request && !!request.message.taskId);
   }
 
-  /** The context of a call. Call `release` when the call is over. */
+  /** The context of a call. Call `release` when the call ends. */
   #begin(operation: OperationName, options: SubscribeOptions): { readonly context: CallContext; release(): void } {
     checkOptions("a call", options, callNames);
     checkDeclared(this.card, operation);

@@ -35,7 +35,7 @@ import { watchTask } from "./watch.ts";
 import type { OlderCard } from "./versions.ts";
 import type { CardCheck } from "../cards/port.ts";
 
-/** Rejects what a policy had instead of its budget: JavaScript would ignore it. */
+/** Rejects former members of a policy, which JavaScript would ignore. */
 function checkPolicies({ retry, reconnect }: Pick<ConnectOptions, "retry" | "reconnect">): void {
   const wrong = Object.entries({ retry, reconnect }).flatMap(([name, policy]) =>
     ["attempts", "maxRetryAfter"]
@@ -93,14 +93,14 @@ export async function connectWith<E extends string | AnyExtension = string>(
   const settings = {
     ...guarded,
     extensions: uris,
-    // Headers that are given, and none: then errors say which origin gets no credentials.
+    // Set even without headers, so that errors say which origin gets no credentials.
     ...(session !== undefined && { headers: options.headers ?? {} }),
   };
   const refused: CardHooks["refused"] = (error, named, source) => {
-    // Where cards have to be signed, a refusal that nobody signed makes a client send no credentials, unless its user named the origin twice.
+    // If cards must be signed, an unsigned refusal must not cause the client to send credentials, unless its user named the origin twice.
     const isTwice = options.credentialOrigins?.some((url) => toUrl(url).origin === named.origin) === true;
     if ((trust && !isTwice) || !hasCode(error, "Unauthenticated") || !session?.refusedCard(error, named)) return false;
-    // What these credentials get is kept for no other client.
+    // Cards that were fetched with these credentials are not shared with other clients.
     if (isShared) source.cache = new Map();
     return true;
   };
@@ -116,7 +116,7 @@ export async function connectWith<E extends string | AnyExtension = string>(
   };
   const parts = await begin(cache).catch((thrown: unknown) => {
     if (!isShared || trust?.refusedCached !== true) throw thrown;
-    // Another client has kept a card that is not trusted. The server may have another one.
+    // The cached card is not trusted. The server may have another one.
     return begin({ get: () => undefined, set: (...entry) => cache.set(...entry) });
   });
   const fileFetch = fileFetching(
@@ -129,9 +129,9 @@ export async function connectWith<E extends string | AnyExtension = string>(
 }
 
 /**
- * The trust of one client: it checks every card before it is used (A2A 1.0 §8.4.3), that of the agent, one out of the cache, and the
- * extended one. Signatures cover documents, so these are kept beside the cards that were read from them. The client uses the card that
- * is read from what the signatures cover, and nothing else of the document.
+ * The trust of one client. Checks every card before it is used (A2A 1.0 §8.4.3): public, cached and extended cards. Signatures cover
+ * documents, so these are kept with the cards that were read from them. The client only uses the part of the document that the
+ * signatures cover.
  */
 class ClientTrust {
   readonly #kit: ClientKit;
@@ -160,12 +160,12 @@ class ClientTrust {
     };
   }
 
-  /** Whether the card that was refused last is one out of the cache. */
+  /** Whether the last rejected card came from the cache. */
   get refusedCached(): boolean {
     return this.#refusedCached;
   }
 
-  /** The cache. A card without its document, which somebody else has put there, is asked for again. */
+  /** The cache. A card without its document, which other code has put there, is fetched again. */
   cache(inner: CardCache): CardCache {
     this.#isCached = false;
     return {
@@ -183,7 +183,7 @@ class ClientTrust {
   /**
    * Checks the card of the agent. Returns the card to use.
    *
-   * @throws A2AError `InvalidResponse` where it is not trusted, `Unavailable` where keys cannot be read now.
+   * @throws A2AError `InvalidResponse` if it is not trusted, `Unavailable` if keys cannot be read now.
    */
   async check(card: AgentCard, named: URL | undefined): Promise<AgentCard> {
     this.#address = named?.href;
@@ -193,7 +193,7 @@ class ClientTrust {
     return used;
   }
 
-  /** The service, whose extended card is checked before anybody gets it. */
+  /** The service. It returns the extended card only after checking it. */
   wrap(service: AgentService): AgentService {
     const approve = (card: AgentCard): Promise<AgentCard> => this.#approve(card);
     return {
@@ -214,7 +214,7 @@ class ClientTrust {
 
   async #approve(card: AgentCard): Promise<AgentCard> {
     const document = this.#documents.get(card) ?? this.#kit.documentOf?.(card);
-    // A binding without JSON gives only the card, so it is written again, as each version writes it.
+    // A binding without JSON has no document, so the card is written again, in the form of each version.
     const [first = card, ...others] = document === undefined ? (this.#kit.encodeCard?.(card) ?? [card]) : [document];
     const used = await this.#trust.check([first, ...others], this.#address, this.#logger);
     return decoded(this.#kit, used);

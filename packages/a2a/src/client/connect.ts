@@ -28,45 +28,45 @@ import type { OlderCard } from "./versions.ts";
 
 /** Options of `connect()`. */
 export interface ConnectOptions<E extends string | AnyExtension = string> extends InterfaceChoice {
-  /** Further bindings, such as `grpcBinding()` of `@parley/grpc/client`. Default: JSON-RPC and REST alone. */
+  /** Further bindings, such as `grpcBinding()` of `@parley/grpc/client`. Default: JSON-RPC and REST. */
   readonly bindings?: readonly ClientBinding[];
   /**
-   * Headers of every request, also of the one for the card: an object, or a function that is called for each request. These
-   * headers, those of single calls and those of interceptors are sent to the origin of the agent's URL alone, whatever
-   * addresses its card names. Default: none.
+   * Headers of every request, including the one for the card: an object, or a function that is called for each request. These
+   * headers, those of single calls and those of interceptors are only sent to the origin of the agent's URL, even if its card
+   * names other addresses. Default: none.
    */
   readonly headers?: HeadersSource;
   /**
-   * Further origins that get the headers, such as `https://api.example.com`. Default: none. Where the agent is given as its
-   * card there is no origin of a URL: then these alone get them, and by default those of its interfaces. With `trust`, list the origin of
-   * the agent's URL too where its server gives the card to known callers alone: `credentials` then go with the request for the card.
+   * Further origins that get the headers, such as `https://api.example.com`. Default: none. If you pass a card instead of a URL,
+   * only these origins get them; the default is then the origins of its interfaces. With `trust`, also list the origin of
+   * the agent's URL if its server requires credentials for the card: `credentials` are then sent with the request for the card.
    */
   readonly credentialOrigins?: readonly string[];
   /**
    * Credentials for the security schemes of the card (A2A 1.0 §7.3), such as `clientCredentials()` of `@parley/a2a/credentials`. The
-   * first requirement of the card that they can satisfy is used. They are sent over TLS alone, except on loopback, and to the same
+   * first requirement of the card that they can satisfy is used. They are only sent over TLS or on loopback, and to the same
    * origins as `headers`. Default: none.
    */
   readonly credentials?: readonly CredentialProvider[];
   /**
    * Checks the signatures of the agent's card and of its extended card (A2A 1.0 §8.4.3): `trustCards()` of `@parley/a2a/cards`. Default:
-   * signatures are not looked at.
+   * signatures are ignored.
    */
   readonly trust?: CardCheck;
   /** Sends the requests. Default: the `fetch` of the runtime. */
   readonly fetch?: FetchLike;
   /**
-   * Extensions that every call asks for (A2A 1.0 §4.6). One that is a value, as `defineExtension()` makes it, is asked for where the card
-   * declares it and what it requires: its hooks run, its data is checked, and events have its values: `event.ext(extension)`. A URI is asked
-   * for in any case. Default: none.
+   * Extensions that every call requests (A2A 1.0 §4.6). A value from `defineExtension()` is requested if the card declares it and the
+   * extensions that it requires: its hooks run, its data is checked, and events have its values: `event.ext(extension)`. A URI is always
+   * requested. Default: none.
    */
   readonly extensions?: readonly E[];
-  /** Wrap every request that is sent, also those of retries and reconnections. The first is the outermost. Default: none. */
+  /** Wrap every request, including retries and reconnections. The first is the outermost. Default: none. */
   readonly interceptors?: readonly Interceptor[];
   /**
-   * Keeps cards for other clients: a `Map` will do. `false`: this client asks for its card. Default: clients that send the same headers by
-   * the same `fetch` share a cache in memory, of at most 400 cards and 16 MiB, for as long as the server allows (A2A 1.0 §8.6.2).
-   * On loopback a card is revalidated at each use, elsewhere after a day at the latest.
+   * Caches cards across clients: a `Map` suffices. `false`: no cache. Default: clients with the same headers and `fetch` share a cache in
+   * memory, of at most 400 cards and 16 MiB, for as long as the server allows (A2A 1.0 §8.6.2).
+   * On loopback a card is revalidated on each use, elsewhere after at most a day.
    */
   readonly cardCache?: CardCache | false;
   /**
@@ -94,27 +94,27 @@ export interface ConnectOptions<E extends string | AnyExtension = string> extend
   readonly retry?: Partial<RetryPolicy> | false;
   /** How a broken stream is reconnected. `false`: never. Default: for 2 minutes without a new event, with delays from 0.25 s to 10 s. */
   readonly reconnect?: Partial<RetryPolicy> | false;
-  /** Logs retries, reconnections, and interfaces that do not answer. Default: nothing is logged. */
+  /** Logs retries, reconnections, and interfaces that do not answer. Default: no log. */
   readonly logger?: Logger;
-  /** Time. Default: that of the runtime. */
+  /** The clock. Default: the runtime's. */
   readonly clock?: Clock;
   /** Makes the ids of messages. Default: random UUIDs. */
   readonly ids?: Ids;
 }
 
-/** What `connectWith()` builds a client from. */
+/** The parts from which `connectWith()` builds a client. */
 export interface ClientKit {
   /** The bindings that the client speaks. */
   readonly bindings: readonly ClientBinding[];
   /**
    * Reads a card.
    *
-   * @throws A2AError `InvalidResponse` where it is not a card.
+   * @throws A2AError `InvalidResponse` if it is not a card.
    */
   decodeCard(value: unknown): AgentCard;
   /** The card as each version writes it, for signatures of extended cards. Default: the card itself. */
   encodeCard?(card: AgentCard): readonly object[];
-  /** The document that a binding read an extended card from, as received. Default: `encodeCard` writes the card again. */
+  /** The document of an extended card, as received. Default: `encodeCard` writes the card again. */
   documentOf?(card: AgentCard): object | undefined;
 }
 
@@ -123,7 +123,7 @@ export const waitingClock: Clock = {
   now: () => Date.now(),
   elapsed: () => performance.now(),
   after(ms, run) {
-    // A longer delay would overflow, and the timer would fire at once.
+    // A longer delay would overflow, and the timer would fire immediately.
     const timer = setTimeout(run, Math.min(ms, 2 ** 31 - 1));
     return () => clearTimeout(timer);
   },
@@ -135,18 +135,18 @@ function policy(own: RetryPolicy, given: Partial<RetryPolicy> | false = {}): Ret
   return given === false ? { ...own, budget: 0 } : { ...own, ...given };
 }
 
-/** What clients of `connect()` add to the search for a card. Clients without it stay small. */
+/** Hooks for finding a card, used by `connect()`. Clients without them stay small. */
 export interface CardHooks {
   /** Adds credentials to requests. */
   readonly credentials?: RequestCredentialing | undefined;
-  /** A request for the card failed. Returns whether to repeat it, now with credentials. `named` is the URL that the user gave. */
+  /** A request for the card failed. Returns whether to retry it with credentials. `named`: the user's URL. */
   readonly refused?: (error: unknown, named: URL, source: CardSource) => boolean;
-  /** Checks a card before anything of it is used. Returns the card to use. */
+  /** Checks a card before it is used. Returns the card to use. */
   readonly approve?: ((card: AgentCard, named: URL | undefined) => Promise<AgentCard>) | undefined;
   readonly keyOf?: CardKey | undefined;
 }
 
-/** Puts interceptors around the service of a client. `named` is the URL that the user gave, `trusted` are the origins that get credentials. */
+/** Wraps a client's service in interceptors. `named`: the user's URL. `trusted`: the origins that get credentials. */
 export type Intercept = (
   service: AgentService,
   interceptors: readonly Interceptor[],
@@ -155,7 +155,7 @@ export type Intercept = (
   trusted: readonly (string | undefined)[] | undefined,
 ) => AgentService;
 
-/** Refuses what is not a binding of a client, such as a server's binding of the same name. */
+/** Rejects values that are not client bindings, such as a server's binding of the same name. */
 export function checkBindings(bindings: readonly (Partial<ClientBinding> | null | undefined)[]): void {
   for (const binding of bindings) {
     if (typeof binding?.name === "string" && Array.isArray(binding.versions) && binding.open !== undefined) continue;
@@ -239,7 +239,7 @@ function hostOf(options: ConnectOptions, credentials: RequestCredentialing | und
   };
 }
 
-/** A card in the shape of 1.0. Every failure becomes an `A2AError`, also where a card nests deeper than the stack allows. */
+/** A card in the shape of 1.0. Every failure becomes an `A2AError`, even if a card nests deeper than the stack allows. */
 export function decoded(kit: ClientKit, value: unknown): AgentCard {
   try {
     return kit.decodeCard(structuredClone(value));

@@ -63,7 +63,7 @@ export class Conversation<E extends AnyExtension = never> {
     return this.#contextId;
   }
 
-  /** The task that the next message belongs to; `undefined` where it begins one. */
+  /** The task that the next message belongs to; `undefined` if it begins one. */
   get taskId(): string | undefined {
     return this.#taskId;
   }
@@ -82,7 +82,7 @@ export class Conversation<E extends AnyExtension = never> {
 
   /**
    * Reports the tasks of the conversation by webhook, in place of a stream. Each task that a later message begins or continues gets a
-   * webhook with that message, unless the message has one of its own. Send with `returnImmediately`, and `listener` gets the
+   * webhook with that message, unless the message has its own. Send with `returnImmediately`, and `listener` gets the
    * events as they come.
    *
    * @param webhook - A `webhookReceiver()` of `@parley/a2a/webhooks`.
@@ -131,7 +131,7 @@ export interface WebhookInbox {
     listener: UpdateListener,
     note: (event: StreamResponse) => void,
   ): ConversationClient & Updates;
-  /** Waits for a task with a webhook of its own. */
+  /** Waits for a task with a dedicated webhook. */
   waitFor(
     client: PushClient,
     taskId: string,
@@ -142,12 +142,12 @@ export interface WebhookInbox {
   ): Promise<Task>;
 }
 
-/** Called with the events of tasks, one at a time for each task. Where it throws, the agent sends the event again. */
+/** Called with the events of tasks, one at a time for each task. If it throws, the agent sends the event again. */
 export type UpdateListener = (event: StreamResponse) => void | Promise<void>;
 
 /** Webhooks of a conversation. */
 export interface Updates {
-  /** Ends them: later messages get none, and later events are refused. */
+  /** Ends them: later messages get no updates, and later deliveries are rejected. */
   close(this: void): void;
 }
 

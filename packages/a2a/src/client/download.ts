@@ -17,19 +17,19 @@ import { filesOf, Splitter, stepsOf, type Step } from "./downloaded-file.ts";
 import type { CallOptions, SubscribeOptions } from "./requests.ts";
 import type { EventStream } from "./stream.ts";
 
-/** What is downloaded: an artifact that is there, one of a task or of events, or every artifact of either. */
+/** What to download: a received artifact, or one or all artifacts of a task or of a stream. */
 export type Downloadable =
   | Artifact
   | {
       /** The task. */
       readonly taskId: string;
-      /** The artifact. Absent: all artifacts of the task, one after the other. */
+      /** The artifact. Absent: all artifacts of the task, sequentially. */
       readonly artifactId?: string;
     }
   | {
-      /** The events of a task from their beginning, such as `client.sendStreamingMessage("Report")`. */
+      /** All events of a task, such as `client.sendStreamingMessage("Report")`. */
       readonly events: AsyncIterable<StreamResponse>;
-      /** The artifact. Absent: all artifacts. They must not grow at the same time, because events come once. */
+      /** The artifact. Absent: all artifacts. They must not grow concurrently, because events can only be read once. */
       readonly artifactId?: string;
     };
 
@@ -38,31 +38,31 @@ export interface DownloadOptions extends Omit<CallOptions, "timeout"> {
   /** Most bytes of all files together. More ends the download with `InvalidResponse`. Default: no limit. */
   readonly maxBytes?: number;
   /**
-   * Reads files that the artifact gives as a URL at another origin than the agent's own. The agent chose the address: pass `guardedFetch()` of
-   * `@parley/a2a/protocol`, which refuses addresses of internal networks. Default: such a file is listed, and reading it throws.
+   * Reads files whose URL has another origin than the agent. The address is untrusted: pass `guardedFetch()` of
+   * `@parley/a2a/protocol`, which rejects addresses of internal networks. Default: such files are listed, and reading them throws.
    */
   readonly fetch?: FileFetch;
   /** The extension of a media type, without its dot, for files that have no name. Default: `txt`, `json` and `bin`, and `md`. */
   readonly extensionOf?: (mediaType: string) => string | undefined;
 }
 
-/** What `download()` needs of a client. A `Client` has it. */
+/** The part of a client that `download()` needs. A `Client` has it. */
 export interface DownloadClient {
   /** Follows a task. */
   subscribeToTask(taskId: string, options?: SubscribeOptions): EventStream;
   /** Waits for a task of an agent that does not stream. */
   waitFor(taskId: string, options?: CallOptions): Promise<Task>;
-  /** A fetch that reads files at the agent's own origin, and others with the one that is given. */
+  /** A fetch for files at the agent's own origin. `other` reads all other files. */
   fileFetch?(other?: FileFetch): FileFetch | undefined;
 }
 
 /**
- * The files of an artifact, or of all artifacts of a task. Chunks are joined: a file is a stream that has the bytes as they come, while
- * the task still runs, and it is never in memory as a whole. A connection that breaks is opened again, and no byte is lost or repeated.
- * Read a file before you ask for the next one: what was not read of it is skipped. Text is one file, and so is each data part, as JSON.
+ * The files of an artifact, or of all artifacts of a task. Chunks are joined: a file is a stream of bytes as they arrive, even while
+ * the task still runs, and is never in memory as a whole. Broken connections are reopened, and no byte is lost or repeated.
+ * Read a file before you request the next one: unread bytes are skipped. Text is one file, and so is each data part, as JSON.
  *
- * @throws A2AError while it is read: `InvalidParams` where the task has no such artifact, `InvalidResponse` where the task fails before
- * the file is complete, where the agent replaces what has been read, and beyond `maxBytes`, `TaskNotFound`, and what any call throws.
+ * @throws A2AError while it is read: `InvalidParams` if the task has no such artifact, `InvalidResponse` if the task fails before
+ * the file is complete, the agent replaces bytes that were read, or `maxBytes` is exceeded; `TaskNotFound`, and the errors of any call.
  *
  * @example
  * ```ts
@@ -84,7 +84,7 @@ export async function* download(
   }
   const { artifactId } = what;
   const had = new Set<string>();
-  // Artifacts that grow at the same time: each pass over the events of the task reads those that do not overlap.
+  // Artifacts may grow concurrently: each pass over the task's events reads those that do not overlap.
   for (let more = true; more;) {
     const events = "events" in what ? what.events : eventsOf(client, what.taskId, options);
     const pass = new Pass(events, artifactId, had);
@@ -98,8 +98,8 @@ export async function* download(
 }
 
 /**
- * The events of a task, from the first one on where the server can replay: a task event would have its files as a whole. Of an agent
- * that does not stream: the task, once it has ended or waits for its user.
+ * The events of a task, from the first one if the server can replay, because a task event would contain whole files. For an agent
+ * without streaming: the task, once it is terminal or waits for its user.
  */
 async function* eventsOf(
   client: DownloadClient,
@@ -116,7 +116,7 @@ class Pass {
   readonly #wanted: string | undefined;
   /** Artifacts of this pass and of earlier ones. */
   readonly #had: Set<string>;
-  /** Artifacts that began while another one was read. */
+  /** Artifacts that began while another was being read. */
   readonly #overlapped = new Set<string>();
   #current: Open | undefined;
 
@@ -143,7 +143,7 @@ class Pass {
       }
       if (this.#wanted !== undefined && this.#current === undefined && this.#had.has(this.#wanted)) return;
     }
-    // A task that waits for its user has given what it has so far.
+    // A task that waits for its user has delivered all artifacts so far.
     const waits = state !== undefined && (state === "TASK_STATE_COMPLETED" || isInterrupted(state));
     if (this.#current !== undefined && !waits) throw incomplete(this.#current, state);
   }
@@ -151,7 +151,7 @@ class Pass {
   *#take(artifact: Artifact, append: boolean, last: boolean): Generator<Step, void, void> {
     const { artifactId } = artifact;
     if (this.#wanted !== undefined && this.#wanted !== artifactId) return;
-    // One that began while another was read is left to the next pass.
+    // An artifact that began while another was being read is left to the next pass.
     if (this.#current === undefined && !this.#had.has(artifactId) && !this.#overlapped.has(artifactId)) {
       this.#current = new Open(artifact);
       this.#had.add(artifactId);
@@ -194,8 +194,8 @@ class Open {
   }
 
   *take({ parts }: Artifact, append: boolean): Generator<Step, void, void> {
-    // After a reconnection, and where a lost run is resumed, an artifact comes again from its beginning.
-    // Its texts may be divided into parts in another way then: servers merge them where a task is read.
+    // After a reconnection or a resumed run, an artifact is sent again from its start.
+    // Its texts may then be split into different parts, because servers merge parts when a task is read.
     const rest = append ? parts : contentAfter(parts, this.#length);
     if (!append && this.#length > 0 && markOfFirst(parts, this.#length) !== this.#mark) {
       const why = `The agent has replaced artifact ${JSON.stringify(this.artifactId)} while it was read`;
@@ -222,7 +222,7 @@ function markOfFirst(parts: readonly Part[], length: number): number | undefined
   return left === 0 ? mark : undefined;
 }
 
-/** FNV-1a over the content, continuing from `before`. It tells a repetition from a replacement; it is not cryptographic. */
+/** FNV-1a over the content, continuing from `before`. It distinguishes repetitions from replacements; it is not cryptographic. */
 function markOf({ text, raw, url, data }: Part, before: number): number {
   const content = text ?? raw ?? url ?? JSON.stringify(data);
   let hash = before;

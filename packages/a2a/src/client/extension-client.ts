@@ -54,14 +54,14 @@ function clientOf(
   };
 }
 
-/** What is read, as the event that it would come in. */
+/** Wraps a task, message or artifact in the event that would carry it. */
 function eventOf(from: Readable): StreamResponse {
   if ("messageId" in from) return { message: from };
   if ("artifactId" in from) return { artifactUpdate: { taskId: "", contextId: "", artifact: from } };
   return "status" in from ? { task: from } : from;
 }
 
-/** Each binding reports a missing method differently. Explains it where the card does not declare the extension. */
+/** Each binding reports a missing method differently. Explains the error if the card does not declare the extension. */
 function explained(thrown: unknown, { uri }: AnyExtension, name: string, card: AgentCard): unknown {
   const isUnknown = hasCode(thrown, "MethodNotFound", "UnsupportedOperation");
   if (!isUnknown || declarationOf(uri, card) !== undefined) return thrown;
@@ -101,15 +101,15 @@ async function callMethod(
   }
 }
 
-/** What extensions that are values make of a client. */
+/** Adds the extensions of a client: those passed as values, not as URIs. */
 export class Extending {
-  /** Those that are given as URIs. */
+  /** Extensions that were passed as URIs. */
   readonly uris: readonly string[];
   readonly #readers: readonly ExtensionReader[];
   readonly #logger: Logger;
   #extensions: ClientExtensions | undefined;
 
-  /** @throws A2AError `InvalidParams` for what is neither a URI nor an extension, and for two extensions with the same URI. */
+  /** @throws A2AError `InvalidParams` for a value that is neither a URI nor an extension, and for two extensions with the same URI. */
   constructor(extensions: readonly (string | AnyExtension)[], logger: Logger) {
     const readers: ExtensionReader[] = [];
     for (const [at, each] of extensions.entries()) {
@@ -124,13 +124,13 @@ export class Extending {
     this.#logger = logger;
   }
 
-  /** Goes between the connections and the retries. */
+  /** Wraps the service below the retries: it tags each attempt. */
   below(service: AgentService, card: AgentCard): AgentService {
     this.#extensions = new ClientExtensions(this.#readers, card, this.#logger);
     return this.#extensions.tagged(service);
   }
 
-  /** Goes around a client that is complete. */
+  /** Wraps the complete client, above the retries. */
   above(parts: ClientParts): ClientParts {
     const extensions = this.#extensions;
     const asked = [...this.uris, ...(extensions?.uris ?? [])];
@@ -142,7 +142,7 @@ export class Extending {
   }
 }
 
-/** Logs the first dropped value of each field: a stranger may send any number. */
+/** Logs only the first dropped value of each field: an agent may send any number. */
 function onceEach(uri: string, logger: Logger): (field: string, mistake?: TypeError) => void {
   const told = new Set<string>();
   return (field, mistake) => {
@@ -154,13 +154,13 @@ function onceEach(uri: string, logger: Logger): (field: string, mistake?: TypeEr
   };
 }
 
-const description = "must be a URI, or an extension with a URI of its own, such as defineExtension() makes";
+const description = "must be a URI, or an extension with a URI, such as defineExtension() makes";
 
 /**
- * Says which extensions an agent requires where it has refused a call for them (A2A 1.0 §4.6.1). The server decides: the card may be out
- * of date, and some operations need no extension. Returns the service itself where the client asks for all that the card requires.
+ * Explains `ExtensionSupportRequired` with the extensions that the card requires (A2A 1.0 §4.6.1). The server decides: the card may be out
+ * of date, and some operations need no extension. Returns the service itself if the client requests all required extensions.
  *
- * @param requested - URIs that the client asks for.
+ * @param requested - URIs that the client requests.
  */
 export function explainingRequired(next: AgentService, card: AgentCard, requested: readonly string[]): AgentService {
   const missing = (card.capabilities.extensions ?? []).flatMap(({ uri, required }) =>
@@ -170,7 +170,7 @@ export function explainingRequired(next: AgentService, card: AgentCard, requeste
   const explained = (thrown: unknown): never => {
     if (!hasCode(thrown, "ExtensionSupportRequired")) throw thrown;
     const { message, fields, metadata } = thrown;
-    const text = `${message}. The card requires ${missing.join(", ")}: connect(url, { extensions: [...] }) asks for them`;
+    const text = `${message}. The card requires ${missing.join(", ")}: request them with connect(url, { extensions: [...] })`;
     throw new A2AError("ExtensionSupportRequired", text, { fields, metadata, cause: thrown });
   };
   return {
@@ -182,6 +182,6 @@ export function explainingRequired(next: AgentService, card: AgentCard, requeste
 /** `client.ext()` for an extension that the client does not have. */
 export function notConnectedWith({ uri }: AnyExtension): never {
   throw new TypeError(
-    `The client was connected without the extension ${uri}, or with its URI alone: name its value in connect(url, { extensions: [...] })`,
+    `The client was connected without the extension ${uri}, or only with its URI: pass its value in connect(url, { extensions: [...] })`,
   );
 }

@@ -45,16 +45,16 @@ interface Hooks {
 }
 
 /**
- * The extensions of one client: two layers around its service. `tagged` goes below the retries, and notes what each connection has
- * activated. `wrapped` goes above them, and runs the hooks: once for each call, and once for each event that its caller gets.
+ * The extensions of a client: two layers around its service. `tagged` is below the retries, and records the extensions that each connection
+ * has activated. `wrapped` is above them, and runs the hooks: once per call, and once per event that the caller gets.
  */
 export class ClientExtensions {
   readonly #readers: readonly ExtensionReader[];
   readonly #logger: Logger;
-  /** The extensions that were active in the call which an event, an answer or a task came with. */
+  /** The extensions that were active in the call of an event, an answer or a task. */
   readonly #active = new WeakMap<object, readonly ExtensionReader[]>();
   #card: AgentCard;
-  /** URIs that each call asks for. */
+  /** URIs that each call requests. */
   #uris: readonly string[] = [];
   /** `params` of the card, checked, by URI. */
   #params: ReadonlyMap<string, unknown> = new Map();
@@ -67,7 +67,7 @@ export class ClientExtensions {
     this.#use(card);
   }
 
-  /** The card that was read last: that of the agent, or its extended one. */
+  /** The last card that was read: the public or the extended one. */
   get card(): AgentCard {
     return this.#card;
   }
@@ -89,7 +89,7 @@ export class ClientExtensions {
     this.#params = new Map(extensions.map((each) => [each.uri, paramsOf(each, card, this.#logger)]));
   }
 
-  /** Notes what each answer has activated. The connections of a stream that is resumed may differ in it. */
+  /** Records the extensions that each answer activates. The connections of a resumed stream may differ. */
   tagged(next: AgentService): AgentService {
     const note = (value: unknown, readers: readonly ExtensionReader[]): void => {
       // A method of an extension may answer anything, which is checked later.
@@ -114,7 +114,7 @@ export class ClientExtensions {
     };
   }
 
-  /** Asks for the extensions, runs their hooks, and gives what comes in its `ext`. */
+  /** Requests the extensions, runs their hooks, and adds `ext` to answers and events. */
   wrapped(next: AgentService, clock: Clock): AgentService {
     return {
       call: async <Name extends UnaryName>(
@@ -139,8 +139,8 @@ export class ClientExtensions {
   }
 
   /**
-   * Those that the server has activated. Many servers do not say, which is a SHOULD (A2A, topic "Extensions"): what was asked for and is data
-   * alone is read then, if there is any.
+   * The extensions that the server has activated. Reporting them is only a SHOULD (A2A, topic "Extensions"): for servers that do not, the
+   * requested extensions of kind `data` count as active.
    */
   #activated(
     uris: readonly string[] | undefined,
@@ -160,7 +160,7 @@ export class ClientExtensions {
     return { ...rest, signal, extensions: [...new Set([...rest.extensions, ...this.#uris])] };
   }
 
-  /** The request, as the hooks of the extensions leave it. */
+  /** The request after the extensions' hooks. */
   async #request<Name extends OperationName>(
     operation: Name,
     request: Operations[Name]["request"],
@@ -228,13 +228,13 @@ export class ClientExtensions {
 
   #event(payload: Payload<StreamResponse>): Payload<StreamResponse> {
     const { value } = payload;
-    // The retries read the task in place of a stream that is over. Then the task is what came with an activation.
+    // If the stream has ended, the retries read the task instead, and the activation belongs to the task.
     const active = this.#active.get(value) ?? (value.task && this.#active.get(value.task)) ?? [];
     const given = this.#received(value, active);
     return given === value ? payload : new Payload(given);
   }
 
-  /** What came in, with `ext`: an event, an answer, a task, or a list of tasks. */
+  /** An incoming event, answer, task, or list of tasks, with `ext`. */
   #received<T extends object>(value: T, active: readonly ExtensionReader[]): T {
     const { tasks, status } = value as { readonly tasks?: readonly object[]; readonly status?: unknown };
     if (Array.isArray(tasks)) {
@@ -250,7 +250,7 @@ export class ClientExtensions {
     );
   }
 
-  /** A task that came in a webhook, with `ext`. `uris`: the extensions that are active in the webhook, as the sender says. */
+  /** A task from a webhook, with `ext`. `uris`: the active extensions, according to the sender. */
   delivered(task: Task, uris: readonly string[] | undefined): Task {
     return this.#received(task, this.#activated(uris, { extensions: this.#uris }));
   }
@@ -262,7 +262,7 @@ export class ClientExtensions {
     const reads = reader.event(event);
     if (onEvent === undefined) return reads;
     try {
-      // A copy: an extension reads events, and what it does to them is nobody else's.
+      // A copy, so that an extension's changes to an event affect only itself.
       const read = onEvent.call(extension, copyFor(event), reads);
       // Who does not call `ext()` does not wait for it, and its rejection would end the process.
       if (isPromise(read)) read.then(undefined, (thrown: unknown) => this.#log(extension, "onEvent", thrown));
@@ -289,7 +289,7 @@ export class ClientExtensions {
 /** How long `onRequest` of the kind `data` may take, in milliseconds. */
 const dataTimeout = 30_000;
 
-/** What `onRequest` gives, unless its call ends first. A wallet may wait for its user, so other kinds than `data` have no limit of their own. */
+/** The result of `onRequest`, unless the call ends first. Only kind `data` has a time limit: others may wait for a user, such as a wallet. */
 async function given(
   { kind }: AnyExtension,
   returned: PromiseLike<unknown>,

@@ -15,11 +15,11 @@ import { connectWith } from "./connect-with.ts";
 /**
  * Connects to an agent of any version from 0.2.5 to 1.0. It fetches the card of the agent, unless it is given the card, and
  * chooses an interface that both sides speak: the newest version, and among those the first on the card (A2A 1.0 §8.3.2).
- * Where that interface does not answer, the next one is used. `Client.chosen` says which. No connection stays open.
+ * If that interface does not answer, the next one is used. `Client.chosen` says which. No connection stays open.
  *
  * @param agent - Base URL of the agent (`https://example.com/weather`), URL of its card, or the card, of any version.
- * @throws A2AError `InvalidParams` where the URL is not valid, `InvalidResponse` where the card cannot be used,
- * `ConnectionFailed`, `ConnectionLost`, `Timeout` or `Aborted` where it cannot be fetched, and what the server answers.
+ * @throws A2AError `InvalidParams` if the URL is not valid, `InvalidResponse` if the card cannot be used,
+ * `ConnectionFailed`, `ConnectionLost`, `Timeout` or `Aborted` if it cannot be fetched, and what the server answers.
  *
  * @example
  * ```ts

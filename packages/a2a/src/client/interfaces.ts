@@ -22,7 +22,7 @@ interface Candidate {
   readonly target: AgentInterface;
   readonly service: AgentService;
   /**
-   * The origin of this interface, where it gets no credentials. They belong to the origin that the user named, and a card
+   * The origin of this interface, if it gets no credentials. They belong to the origin that the user named, and a card
    * may name any other.
    */
   readonly withheldFrom: string | false;
@@ -44,13 +44,13 @@ function unusable(url: string): string | undefined {
 function versionOf({ protocolVersion }: AgentInterface, choice: InterfaceChoice): string {
   const listed = minor(protocolVersion);
   const asked = minor(choice.version ?? listed);
-  // Before 1.0 every minor version was a protocol of its own. Major versions have one digit.
+  // Before 1.0 every minor version was a different protocol. Major versions have one digit.
   return listed >= "1" && listed[0] === asked[0] && Number(listed) < Number(asked) ? asked : listed;
 }
 
 /**
  * The interfaces of a card that can be used, the newest version first, those of one version in the order of the card (A2A
- * 1.0 §8.3.2). Throws `InvalidResponse` if there is none. `trusted` are the origins that get credentials; `undefined`:
+ * 1.0 §8.3.2). Throws `InvalidResponse` if none is usable. `trusted` are the origins that get credentials; `undefined`:
  * all do.
  */
 export function candidatesOf(

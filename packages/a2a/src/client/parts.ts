@@ -75,7 +75,7 @@ export interface ExtensionClient<Types extends ExtensionTypes> extends Omit<Exte
   readonly declared: AgentExtension | undefined;
   /** Whether each call asks for it: the card declares it, and the extensions that it requires. */
   readonly requested: boolean;
-  /** `params` of the card, checked. `undefined` where they do not fit, if there are none, and without `paramsSchema`. */
+  /** `params` of the card, checked. `undefined` if they are absent or invalid, and without `paramsSchema`. */
   readonly params: ParamsOf<Types>;
   /**
    * Reads what the extension has put into an event, a task, a message or an artifact, whether or not it was active: for what was kept,
@@ -86,7 +86,7 @@ export interface ExtensionClient<Types extends ExtensionTypes> extends Omit<Exte
    * Calls a method of the extension.
    *
    * @throws A2AError `InvalidParams` for a request that does not fit, which is not sent, `InvalidResponse` for an answer that does not,
-   * `MethodNotFound` where the agent does not have the extension, and what the agent answers.
+   * `MethodNotFound` if the agent does not have the extension, and what the agent answers.
    */
   call<Name extends keyof Types["methods"] & string>(
     method: Name,

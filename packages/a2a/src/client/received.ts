@@ -25,7 +25,7 @@ export interface WithExtensions<E extends AnyExtension> {
   /**
    * What an extension has put into it: what `onEvent` of the extension returned, or by default its values.
    *
-   * @returns `undefined` where the server did not activate the extension in the call that this came with. A server that does not say what
+   * @returns `undefined` if the server did not activate the extension in the call that this came with. A server that does not say what
    * it has activated is believed to have activated those of kind `data`.
    */
   ext<X extends E>(extension: X): EventOf<X> | undefined;
@@ -89,7 +89,7 @@ export function activatedIn(active: readonly ExtensionReader[], read: (reader: E
   return readWhenAsked(active, read, found);
 }
 
-/** The same, where nobody has to see what is not asked for. */
+/** The same, but reads only on access. */
 export function readWhenAsked(
   active: readonly ExtensionReader[],
   read: (reader: ExtensionReader) => unknown,
@@ -109,7 +109,7 @@ type ReadArtifact = (task: Task, artifact: Artifact) => Ext;
 /**
  * The value with `ext`, and so its task, its message and its artifacts. A frozen value is copied: an interceptor may have made it of text.
  *
- * @param ofArtifact - Of an artifact of a task. That of an artifact update is the event's own.
+ * @param ofArtifact - Reads an artifact of a task. An artifact update has its own.
  */
 export function give<T extends object>(value: T, ext: Ext, ofArtifact: ReadArtifact): T {
   const { task, message, artifactUpdate } = value as Partial<StreamResponse>;
@@ -126,7 +126,7 @@ function artifactsOf(value: object): readonly Artifact[] | undefined {
   return "status" in value ? (value as Task).artifacts : undefined;
 }
 
-/** The value with these members: itself, where they are the same. */
+/** The value with these members: itself, if they are the same. */
 function withMembers<T extends object>(value: T, members: object): T {
   const own = value as Readonly<Record<string, unknown>>;
   const changed = Object.entries(members).filter(
@@ -145,7 +145,7 @@ function defined<T extends object>(value: T, ext: Ext): T {
 }
 
 /**
- * The batches of a stream, with each event read. Where reading one fails, the reader gets the events before it, then the error, and the
+ * The batches of a stream, with each event read. If reading one fails, the reader gets the events before it, then the error, and the
  * stream is closed.
  */
 export function readingBatches(

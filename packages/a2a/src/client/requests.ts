@@ -15,7 +15,7 @@ export interface CallOptions extends Outgoing {
   readonly signal?: AbortSignal | undefined;
   /** Longest call, with its retries and the whole of a stream, in milliseconds. `false`: no limit. */
   readonly timeout?: number | false;
-  /** URIs of extensions to ask for, beside those of the client (A2A 1.0 §4.6). */
+  /** URIs of extensions to request, in addition to the client's (A2A 1.0 §4.6). */
   readonly extensions?: readonly string[];
   /** W3C `traceparent` to send. */
   readonly trace?: string;
@@ -23,7 +23,7 @@ export interface CallOptions extends Outgoing {
 
 /** Options of a subscription. */
 export interface SubscribeOptions extends CallOptions {
-  /** Continue after the event of this number (`EventStream.seq`). It has an effect only where the agent's card promises it. */
+  /** Continue after the event of this number (`EventStream.seq`). It has an effect only if the agent's card promises it. */
   readonly after?: number;
 }
 

@@ -19,11 +19,11 @@ import { follow } from "../transport/client/signals.ts";
 import { Backoff, Calls, isTransient, neverProcessed, refusesFinished, type ResilientOptions } from "./retry.ts";
 
 /**
- * Wraps a service so that it survives network failures. Calls that are safe to repeat are repeated. A stream that breaks
- * is reconnected, and its reader gets every event once and in order.
+ * Wraps a service so that it survives network failures. It retries calls that are safe to repeat, and reconnects broken
+ * streams, whose readers get every event once and in order.
  *
- * Where the server can replay, the new connection continues after the last event. Elsewhere it begins with the current
- * task: a `task` event, which replaces what the reader had. A task that ended in the meantime is one `task` event.
+ * If the server can replay, the new connection continues after the last event. Otherwise it begins with a `task` event with the
+ * current task, which replaces the reader's state. For a task that ended meanwhile, this is the only event.
  */
 export function resilient(next: AgentService, options: ResilientOptions): AgentService {
   const calls = new Calls(next, options);
@@ -67,8 +67,8 @@ export function resilient(next: AgentService, options: ResilientOptions): AgentS
 type Batch = readonly StreamItem[];
 
 /**
- * One stream, over as many connections as it needs. It reads; where the connection is lost, it waits, subscribes again
- * after the last event, and drops what the reader has had.
+ * One stream over any number of connections. If a connection is lost, it waits, subscribes again after the last event, and
+ * drops events that the reader already has.
  */
 class ResilientStream<Name extends StreamName> {
   readonly #next: AgentService;
@@ -79,7 +79,7 @@ class ResilientStream<Name extends StreamName> {
   readonly #context: CallContext;
   #taskId: string | undefined;
   #state: TaskState | undefined;
-  /** Number of the last event, where the server can replay. */
+  /** Number of the last event, if the server can replay. */
   #cursor: number | undefined;
   /** Connections in a row that brought no new event. */
   readonly #backoff: Backoff;
@@ -89,7 +89,7 @@ class ResilientStream<Name extends StreamName> {
   #openSince: number | undefined;
   #opening = false;
   #fresh = false;
-  /** The last task as JSON, where no other event came after it. */
+  /** The last task as JSON, if no other event followed it. */
   #snapshot: string | undefined;
   #error: A2AError | undefined;
 
@@ -112,7 +112,7 @@ class ResilientStream<Name extends StreamName> {
     if (options.canReplay) this.#cursor = context.after;
   }
 
-  /** Makes the first connection. A finished task is the whole stream. */
+  /** Opens the first connection. For a finished task, the task is the whole stream. */
   async open(): Promise<StreamReply> {
     const send = (): Promise<StreamReply> => this.#next.stream(this.#operation, this.#request, this.#context);
     try {
@@ -180,7 +180,7 @@ class ResilientStream<Name extends StreamName> {
     if (this.#options.canReplay && seq !== undefined) this.#cursor = seq;
     const before = this.#snapshot;
     this.#snapshot = event.task && payload.json;
-    // A snapshot may repeat what came before.
+    // A snapshot may repeat earlier events.
     this.#fresh ||= !snapshot || (!!before && before !== this.#snapshot);
     this.#taskId ??= event.task?.id ?? event.statusUpdate?.taskId ?? event.artifactUpdate?.taskId;
     this.#state = stateOf(event) ?? this.#state;
@@ -195,18 +195,18 @@ class ResilientStream<Name extends StreamName> {
     );
   }
 
-  /** The last batch where the task is finished; `undefined` where a new connection may help. Throws the error where none can. */
+  /** The last batch, if the task is finished; `undefined` if a new connection may help. Otherwise throws the error. */
   async #lastBatch(error: unknown): Promise<Batch | undefined> {
-    // A stream may be reconnected after a timeout too: it is one of the connection here, not of the whole call.
+    // Streams are also reconnected after a timeout, because here it is the connection's, not the call's.
     if (!isTransient(error) && !hasCode(error, "Timeout")) return this.#insteadOf(error);
     if (this.#openSince === undefined || this.#taskId === undefined || this.#state !== undefined) return undefined;
-    // The stream closed without an event. That of a finished task does so too, when the reader has all of its events. A
+    // The stream closed without an event. The stream of a finished task does so too, if the reader has all of its events. A
     // server that cannot replay may break off instead.
     const closed = error.cause === undefined || !this.#options.canReplay;
     return closed ? this.#calls.finishedTask(this.#taskId, this.#context) : undefined;
   }
 
-  /** The last batch where a subscription was refused because the task is finished. Throws the error in any other case. */
+  /** The last batch, if a subscription failed because the task is finished. Otherwise throws the error. */
   async #insteadOf(error: unknown): Promise<Batch> {
     const id = this.#taskId;
     // Some servers refuse a message with the first event of its stream.
@@ -217,12 +217,12 @@ class ResilientStream<Name extends StreamName> {
     throw error;
   }
 
-  /** Waits before the next connection. Throws the error if there is none. */
+  /** Waits before the next connection. Throws the error if no attempts are left. */
   async #wait(error: A2AError): Promise<void> {
     const { clock, streams, canResend } = this.#options;
     const since = this.#openSince;
     if (since !== undefined && (this.#fresh || clock.elapsed() - since >= streams.maxDelay)) this.#backoff.reset();
-    // Without an event it is not known whether the message arrived.
+    // Without an event it is unknown whether the message arrived.
     if (this.#taskId === undefined && !canResend) throw error;
     // The message may have arrived, although a later connection was not made.
     this.#error = (neverProcessed(error) && this.#error) || error;

@@ -37,7 +37,7 @@ interface RetryDeps {
   readonly clock: Clock;
   /** Logs retries and reconnections. Default: nothing is logged. */
   readonly logger?: Logger | undefined;
-  /** Is told before each wait (`Observer.retry`). Default: none. */
+  /** Called before each wait (`Observer.retry`). Default: none. */
   readonly observer?: Observer | undefined;
 }
 
@@ -61,7 +61,7 @@ export function reworded(error: A2AError, message: string, metadata?: Readonly<R
 
 const seconds = (ms: number): string => `${Math.round(ms / 100) / 10} s`;
 
-/** The failures in a row of one call or stream. Waits between its attempts, until its budget is spent. */
+/** Consecutive failures of a call or stream. Waits between attempts until the budget is spent. */
 export class Backoff {
   readonly #deps: RetryDeps;
   readonly #policy: RetryPolicy;
@@ -140,7 +140,7 @@ export function isTransient(error: unknown): error is A2AError {
   return hasCode(error, "ConnectionLost", "Unavailable", "TooManyRequests");
 }
 
-/** Whether the server certainly did not process the request. It may then be sent again, also where it is not safe to repeat. */
+/** Whether the server certainly did not process the request, so that even an unsafe request can be sent again. */
 export function neverProcessed(error: A2AError): boolean {
   // Servers answer with these before they process a request.
   if (hasCode(error, "TooManyRequests", "MethodNotAllowed", "MethodNotFound", "VersionNotSupported")) return true;
@@ -170,7 +170,7 @@ export class Calls {
     const { clock, calls, canResend } = this.#options;
     const safe = isIdempotent(operation, context) || (canResend && operation.startsWith("Send"));
     const backoff = new Backoff(this.#options, calls, operation);
-    // The error to give up with. If an attempt may have arrived, its error stays: later ones that did not arrive say nothing about it.
+    // The final error. The error of an attempt that may have reached the server takes precedence over later attempts that did not.
     let told: A2AError | undefined;
     for (;;) {
       const since = clock.elapsed();
@@ -187,7 +187,7 @@ export class Calls {
     }
   }
 
-  /** The task as the last batch of its stream, where it is finished. */
+  /** The task as the last batch of its stream, if it is finished. */
   async finishedTask(id: string, context: CallContext): Promise<readonly StreamItem[] | undefined> {
     try {
       const { payload } = await this.repeat("GetTask", context, () => this.#next.call("GetTask", { id }, context));

@@ -27,9 +27,9 @@ export function leftOut(..._: readonly unknown[]): never {
 const over: IteratorResult<never, void> = { done: true, value: undefined };
 
 /**
- * The events of a task, or the one message of an agent that made no task. Read it once, with `for await`; leaving the loop
- * closes the connection. It reconnects on its own. A `task` event that is not the first event replaces everything before
- * it. The stream ends where the protocol says so (A2A 1.0 §3.1.2, §3.1.6), and throws an `A2AError` in every other case.
+ * The events of a task, or the only message of an agent that created no task. Read it once, with `for await`; leaving the loop
+ * closes the connection. It reconnects automatically. A `task` event that is not the first event replaces everything before
+ * it. The stream ends as the protocol defines (A2A 1.0 §3.1.2, §3.1.6), and throws an `A2AError` in every other case.
  */
 export class EventStream<E extends AnyExtension = never>
   implements AsyncIterable<ReceivedEvent<E>>, AsyncIterator<ReceivedEvent<E>, void, void>
@@ -38,7 +38,7 @@ export class EventStream<E extends AnyExtension = never>
   readonly #observe: ((event: StreamResponse) => void) | undefined;
   #opened: Promise<StreamReply> | undefined;
   #batches: AsyncIterator<readonly StreamItem[]> | undefined;
-  /** Events that came together. Those from `#at` on have not been read. */
+  /** Events that arrived together. Those from `#at` on are unread. */
   #batch: readonly StreamItem[] = [];
   #at = 0;
   /** How many reads wait, and the last of them. */
@@ -54,7 +54,7 @@ export class EventStream<E extends AnyExtension = never>
    * @param open - Sends the request.
    * @param observe - Called with each event just before the reader gets it.
    * @param read - `readText`, for `text()`. Passed in, so that clients without it stay small.
-   * @param known - Whether the reader knows the task already, as after a question of the agent: `text()` then begins with what is new.
+   * @param known - Whether the reader already knows the task, as after an agent's question: `text()` then starts with new content.
    */
   constructor(
     open: () => Promise<StreamReply>,
@@ -69,14 +69,14 @@ export class EventStream<E extends AnyExtension = never>
   }
 
   /**
-   * Number of the latest event in the log of its task; `undefined` where the agent's card does not promise such numbers.
+   * Number of the latest event in the log of its task; `undefined` if the agent's card does not promise such numbers.
    * Pass it to `subscribeToTask()` as `after` to continue later.
    */
   get seq(): number | undefined {
     return this.#seq;
   }
 
-  /** How many events have come and were not read yet, such as those that came together with the latest one. */
+  /** How many events have arrived and are unread. */
   get buffered(): number {
     return this.#batch.length - this.#at;
   }
@@ -87,11 +87,10 @@ export class EventStream<E extends AnyExtension = never>
   }
 
   /**
-   * The text of the answer, piece by piece, in place of the events. It has the text of artifacts, of a direct reply, and of the message of
-   * a status that ends or interrupts the task, such as a question. Progress, data and files are left out.
+   * The text of the answer, piece by piece, instead of the events: the text of artifacts, of a direct reply, and of the message of
+   * a status that ends or interrupts the task, such as a question. Omits progress, data and files.
    *
-   * An agent may replace an artifact, for example when it was killed and its model answers again. What repeats the text before is not
-   * yielded again. Where the new text differs, a piece with `reset` has the whole text of the artifact so far.
+   * An agent may replace an artifact, for example if it crashed and its model answers again. Repeated text is not yielded again. If the new text differs, a piece with `reset` has the whole text of the artifact so far.
    *
    * Clients of `connectJsonRpc` throw here: call `readText(stream)`.
    *
@@ -111,7 +110,7 @@ export class EventStream<E extends AnyExtension = never>
    * Sends the request, unless a read has done so, and waits until the agent has accepted it. Returns the URIs of the
    * extensions that the agent activated.
    *
-   * @throws A2AError what the agent refuses the request with.
+   * @throws A2AError the agent's error.
    */
   async opened(): Promise<{ readonly extensions: readonly string[] }> {
     const reply = await (this.#opened ??= this.#open());
@@ -129,7 +128,7 @@ export class EventStream<E extends AnyExtension = never>
     if (item !== undefined) return Promise.resolve(item);
     this.#waiting += 1;
     const read = (): Promise<Result<E>> => this.#read();
-    // One after the other, so that the first read gets the first event.
+    // Sequentially, so that the first read gets the first event.
     return (this.#last = this.#last === undefined ? read() : this.#last.then(read, read));
   }
 
@@ -186,8 +185,8 @@ export class EventStream<E extends AnyExtension = never>
 const asRead = { mergeTextParts: true } as const;
 
 /**
- * The task that the events of a stream describe, at any moment of the stream. Adjacent text parts of an artifact are one part, as where our
- * servers read a task.
+ * The current task, built from the events of a stream. Adjacent text parts of an artifact are merged, as when Parley's servers read a
+ * task.
  *
  * @example
  * ```ts
@@ -210,7 +209,7 @@ export class TaskView {
       this.#fold = new TaskFold(event.task, asRead);
     } else {
       const update = event.statusUpdate ?? event.artifactUpdate;
-      // Some servers leave out the task at the beginning of a stream.
+      // Some servers omit the task at the start of a stream.
       this.#fold ??= new TaskFold(
         { id: update.taskId, contextId: update.contextId, status: { state: "TASK_STATE_SUBMITTED" } },
         asRead,
@@ -237,7 +236,7 @@ export class TaskView {
 /**
  * Reads a stream to its end and returns the task, or the message of an agent that made no task.
  *
- * @throws A2AError `InvalidResponse` where the stream has no event, and whatever the stream throws.
+ * @throws A2AError `InvalidResponse` if the stream has no event, and the errors of the stream.
  *
  * @example
  * ```ts
@@ -266,8 +265,8 @@ export const minPollMs = 500;
 export const maxPollMs = 10_000;
 
 /**
- * Returns the task as soon as `until` returns true for it. It follows the stream of the task where the agent streams, and
- * else polls. `options` apply to the whole wait.
+ * Returns the task as soon as `until` returns true for it. It follows the stream of the task if the agent streams, and
+ * polls otherwise. `options` apply to the whole wait.
  */
 export async function waitForTask(
   source: TaskSource,

@@ -34,7 +34,7 @@ export class GrowingText {
     return this.#shown;
   }
 
-  /** Adds text at the end, or replaces all of it. Returns what a reader has to show; `undefined` where that is nothing. */
+  /** Adds text at the end, or replaces all of it. Returns what a reader has to show; `undefined` if that is nothing. */
   add(text: string, append: boolean): Omit<TextPiece, "artifactId"> | undefined {
     if (!append) this.#at = 0;
     const at = this.#at;

@@ -15,7 +15,7 @@ import { parseJson, refusal } from "../transport/client/service.ts";
 import { byVersion, type Codec, type Shapes, type JsonRpcCodec, type RestCodec } from "../wire/codec.ts";
 import { isObject, itemsOf } from "../model/schema.ts";
 
-/** What a client needs to talk to servers of every version: it reads their cards, and their services behave the same. */
+/** Compatibility with servers of every version: reads their cards, and makes their services behave equally. */
 
 /** The members that identify a card of version 0.3 or earlier. It has other members too. */
 export interface OlderCard {
@@ -74,7 +74,7 @@ export function adapted(binding: ClientBinding, codecs: readonly Codec[]): Clien
   };
 }
 
-/** Reads the extended card with an HTTP GET where a server has no method for it, as servers of 0.2. */
+/** Reads the extended card with an HTTP GET if a server has no method for it, as in 0.2. */
 function withCardElsewhere(service: AgentService, url: string, codec: Codec, host: ClientHost): AgentService {
   const { extendedCardPath: path } = codec;
   if (path === undefined || !URL.canParse(url)) return service;
@@ -94,7 +94,7 @@ function withCardElsewhere(service: AgentService, url: string, codec: Codec, hos
   };
 }
 
-/** The extended card of a server of 0.2: beside the agent's address, below it, or at the root of its host. */
+/** Where servers of 0.2 serve the extended card: next to the agent's address, below it, or at the root of its host. */
 async function cardElsewhere(
   address: string,
   path: string,
@@ -111,20 +111,20 @@ async function cardElsewhere(
     const text = await answer.text();
     const value = parseJson(answer, text);
     if (answer.status === 200 && value !== undefined) return codec.decodeCard(value);
-    // A server that asks for credentials has the card at this URL.
+    // A server that requires credentials has the card at this URL.
     if (answer.status === 401 || answer.status === 403) throw refusal(answer, host.clock, url, text, undefined);
   }
   return undefined;
 }
 
 /**
- * What other SDKs write in place of the security members of a 1.0 card. A client that could not read them would not know how to
- * authenticate at their servers. Signatures are verified over the card as it came.
+ * Variants of the security members of a 1.0 card in other SDKs. Without them a client could not authenticate at their servers. Signatures
+ * are verified over the received card.
  */
 
 type Members = Readonly<Record<string, unknown>>;
 
-/** An object with its members changed. Anything else stays as it is. */
+/** Maps the members of an object. Other values stay unchanged. */
 function mapMembers(value: unknown, map: (member: unknown) => unknown): unknown {
   if (!isObject(value)) return value;
   return Object.fromEntries(Object.entries(value).map(([name, member]) => [name, map(member)]));
@@ -157,8 +157,8 @@ function listed(requirements: unknown): unknown {
 }
 
 /**
- * A scheme of the SDK for JavaScript (1.3) has its unions as they are in memory: `{ scheme: { $case: "…", value: … } }`. Beside another
- * member it is none of them: a signature over that member does not cover it.
+ * The SDK for JavaScript (1.3) serializes the unions of schemes as it holds them in memory: `{ scheme: { $case: "…", value: … } }`. With
+ * another member it is not a union: a signature over that member does not cover it.
  */
 function withoutCases(value: unknown, depth = 0): unknown {
   if (!isObject(value) || depth > 4) return value;
@@ -180,7 +180,7 @@ const schemeMembers = [
   "mtlsSecurityScheme",
 ];
 
-/** The card with the schemes of its older shapes where its own cannot be read, as in cards of the SDK for Go that have both. */
+/** The card, with schemes from its older shapes if its own cannot be read, as in cards of the Go SDK that have both. */
 function withSchemesOf(card: AgentCard, others: readonly AgentCard[]): AgentCard {
   const known = (scheme: Members): boolean => schemeMembers.some((member) => scheme[member] !== undefined);
   const entries = Object.entries(card.securitySchemes ?? {}).map(
@@ -196,12 +196,12 @@ function withSchemesOf(card: AgentCard, others: readonly AgentCard[]): AgentCard
 }
 
 /**
- * The documents that extended cards were read from, as received: a signature covers the document. REST of 0.3 has a form of cards of its
- * own, which nobody signs: such a card is written again as JSON-RPC of 0.3 writes it.
+ * The documents that extended cards were read from, as received: a signature covers the document. REST of 0.3 has its own
+ * form of cards, which is never signed: such a card is rewritten in the form of JSON-RPC 0.3.
  */
 export type CardDocuments = WeakMap<AgentCard, object>;
 
-/** The codec, whose extended cards are read like those that are fetched, and whose documents are kept. */
+/** The codec. It reads extended cards like public ones, and keeps their documents. */
 export function respelling<Version extends JsonRpcCodec & RestCodec>(
   codec: Version,
   documents: CardDocuments,
@@ -239,7 +239,7 @@ const members: Readonly<Record<string, string>> = {
   "artifact-update": "artifactUpdate",
 };
 
-/** The member that wraps an event, by its `kind`. `undefined`: the event is wrapped, or nothing that is known. */
+/** The member that wraps an event, by its `kind`. `undefined`: the event is already wrapped, or unknown. */
 function memberFor(value: unknown): string | undefined {
   if (!isObject(value) || typeof value["kind"] !== "string") return undefined;
   return Object.hasOwn(members, value["kind"]) ? members[value["kind"]] : undefined;

@@ -12,25 +12,25 @@ import type { CallOptions, SubscribeOptions } from "./requests.ts";
 import { refusesFinished } from "./retry.ts";
 import { type EventStream, maxPollMs, minPollMs, TaskView } from "./stream.ts";
 
-/** What is known of a watched task. A snapshot never changes: a change makes a new one. */
+/** The state of a watched task. Snapshots are immutable: each change makes a new one. */
 export interface TaskSnapshot {
   /** The task so far. Members that did not change are the same objects as before. `undefined` before the first event. */
   readonly task: Task | undefined;
-  /** Whether nothing more comes: the task is terminal, or following it failed. */
+  /** Whether no more changes follow: the task is terminal, or following it failed. */
   readonly ended: boolean;
-  /** Why following failed, after all reconnections. Absent: it did not. */
+  /** Why following failed, after all reconnections. */
   readonly error?: A2AError;
 }
 
 /**
- * A task to show in a user interface. `useSyncExternalStore` of React takes the two functions as they are, and so do signals.
+ * A task to show in a user interface. Pass both functions to React's `useSyncExternalStore`, or wrap them in a signal.
  * `client.watch()` makes one.
  */
 export interface WatchedTask {
   /** Returns the same object until something changes. */
   getSnapshot(this: void): TaskSnapshot;
   /**
-   * Calls `listener` after each change, once for events that came together. The first subscriber opens the stream, the last one to leave
+   * Calls `listener` after each change, once for events that arrive together. The first subscriber opens the stream, the last one to leave
    * closes it, and a later one continues it. After a failure the next subscriber tries again.
    *
    * @returns A function that ends the subscription.
@@ -43,7 +43,7 @@ interface WatchSource {
   subscribeToTask(id: string, options: SubscribeOptions): EventStream;
 }
 
-/** What watching needs of the parts of a client. */
+/** The parts of a client that watching needs. */
 interface WatchParts {
   readonly card: AgentCard;
   readonly clock: Clock;
@@ -69,7 +69,7 @@ class TaskWatcher {
   readonly #view = new TaskView();
   /** Whether the agent streams, as far as is known. */
   #streams: boolean;
-  /** Number of the last event, where the agent can replay. */
+  /** Number of the last event, if the agent can replay. */
   #seq: number | undefined;
   #following: Following | undefined;
   #snapshot: TaskSnapshot = Object.freeze({ task: undefined, ended: false });
@@ -148,7 +148,7 @@ class TaskWatcher {
     }
   }
 
-  /** Adds an event. `more`: another one is there already, so that both are shown together. */
+  /** Applies an event. `more`: the next event has already arrived, so listeners are called only after that one. */
   #apply(event: StreamResponse, more = false): void {
     this.#view.apply(event);
     if (more) return;
@@ -166,7 +166,7 @@ class TaskWatcher {
       try {
         listener();
       } catch (thrown) {
-        // As an EventTarget does: the mistake is the program's, and the other listeners are called.
+        // Report the listener's error as uncaught, as an EventTarget does, and call the other listeners.
         queueMicrotask(() => {
           throw thrown;
         });
@@ -175,7 +175,7 @@ class TaskWatcher {
   }
 }
 
-/** `next` with each member of `before` that is equal to its own, so that what did not change keeps its identity. */
+/** Replaces equal members of `next` by those of `before`, so that unchanged objects keep their identity. */
 function shared<T>(before: T, next: T): T {
   if (before === next || !isNode(before) || !isNode(next) || next instanceof Error) return next;
   const entries = Object.entries(next).map(

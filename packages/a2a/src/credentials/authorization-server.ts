@@ -83,7 +83,7 @@ async function discover(issuer: string, fetch: GuardedFetch): Promise<ServerMeta
   throw new A2AError("InvalidResponse", `${origin} has no metadata of an authorization server`);
 }
 
-/** The server that a request for credentials is for; `undefined` where neither the user, nor the agent, nor the card names one. */
+/** The server that a request for credentials is for; `undefined` if neither the user, nor the agent, nor the card names one. */
 export async function findServer(
   { scheme, resource }: SchemeRequest,
   options: OAuthOptions,
@@ -134,7 +134,7 @@ function fromFlow(flows: OAuthFlows, fetch: GuardedFetch): FoundServer | undefin
 
 /**
  * The first authorization server that the metadata of an agent names (RFC 9728). `challenge` of its 401 says where the metadata is.
- * `undefined` if there is none.
+ * `undefined`: not found.
  */
 export async function advertisedServer(
   challenge: string | undefined,

@@ -14,7 +14,7 @@ const maxOfCard = 100;
 
 /**
  * The schemes of the first requirement of a card that providers can satisfy (A2A 1.0 §7.3). A requirement without schemes allows
- * anonymous calls: it counts only where no other can be satisfied. `undefined`: there is none.
+ * anonymous calls: it counts only if no other can be satisfied. `undefined`: none can be satisfied.
  */
 export function chooseSchemes(
   card: AgentCard,

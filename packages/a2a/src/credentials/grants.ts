@@ -11,7 +11,7 @@ import { callerToken, type Principal } from "../protocol/index.ts";
  * Tokens for a program that acts for itself: OAuth 2.0 client credentials (RFC 6749 §4.4). The client authenticates by its secret, by
  * a signature of its key (`private_key_jwt`), or by its certificate.
  *
- * @throws A2AError `InvalidParams` where the client has none of them.
+ * @throws A2AError `InvalidParams` if the client has none of them.
  *
  * @example
  * ```ts
@@ -47,8 +47,8 @@ export function parametersOf({ scopes, resource }: GrantCall): Record<string, st
 }
 
 /**
- * Tokens that a login has stored, such as that of `parley login`. They are renewed, and nobody is asked to log in: where there are
- * none, the call throws `Unauthenticated`.
+ * Tokens that a login has stored, such as `parley login`. They are renewed, but the user is never asked to log in: without
+ * stored tokens, the call throws `Unauthenticated`.
  *
  * @example
  * ```ts
@@ -67,7 +67,7 @@ export function savedTokens(options: OAuthOptions): CredentialProvider {
 const grantType = "urn:ietf:params:oauth:grant-type:token-exchange";
 const accessTokenType = "urn:ietf:params:oauth:token-type:access_token";
 
-/** A token that says for whom, or by whom, something is done (RFC 8693 §2.1). */
+/** A token of the subject or the actor of an exchange (RFC 8693 §2.1). */
 export interface ExchangedToken {
   /** The token. */
   readonly token: string;
@@ -75,9 +75,9 @@ export interface ExchangedToken {
   readonly type?: string;
 }
 
-/** A client that acts for somebody else. */
+/** A client that acts for another user. */
 export interface TokenExchangeOptions extends OAuthOptions {
-  /** For whom: `turn.principal`, whose token stays inside, or another token. */
+  /** The user: `turn.principal`, whose token the agent never sees, or another token. */
   readonly subject: Principal | ExchangedToken;
   /** Who acts, such as the agent itself. Default: the client. */
   readonly actor?: ExchangedToken | (() => Promise<ExchangedToken>);

@@ -36,8 +36,8 @@ export interface PendingLogin {
 
 interface UserOptions extends OAuthOptions {
   /**
-   * Is told who has logged in. With it a provider of OpenID is asked for the scopes `openid`, `profile` and `email`, and without them where
-   * it refuses them. It is not called where the server does not tell. Default: nobody is told.
+   * Receives the user who logged in. If set, the client requests the scopes `openid`, `profile` and `email` from an OpenID provider, and logs
+   * in without them if the provider rejects them. Not called if the server does not name the user.
    */
   readonly onUser?: (user: LoggedInUser) => void;
 }
@@ -135,7 +135,7 @@ async function pageOf(call: GrantCall, asked: Readonly<Record<string, string>>):
   return page;
 }
 
-/** Where a card names endpoints and no issuer, there is nothing to compare the `iss` of an answer with (RFC 9207 §2.4). */
+/** If a card names endpoints and no issuer, there is nothing to compare the `iss` of an answer with (RFC 9207 §2.4). */
 function withoutUnknownIssuer({ server }: GrantCall, back: URL): URL {
   if (server.identified) return back;
   const url = new URL(back);

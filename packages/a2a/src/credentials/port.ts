@@ -27,7 +27,7 @@ export interface SchemeRequest {
   readonly scheme: SecurityScheme;
   /** The scopes that the card's requirement names, with those that the server asked for since (RFC 6750 §3.1). */
   readonly scopes: readonly string[];
-  /** The card. Where a server gives its card to known callers alone, an empty one for the request for the card. */
+  /** The card. If a server gives its card to known callers alone, an empty one for the request for the card. */
   readonly card: AgentCard;
   /** URL of the agent: the resource that tokens are for (RFC 8707). */
   readonly resource: string;
@@ -48,12 +48,12 @@ export interface CredentialTarget {
  * providers.
  */
 export interface CredentialProvider {
-  /** Whether it can satisfy a scheme, without a request to anybody. */
+  /** Returns whether it can satisfy a scheme. Makes no requests. */
   supports(request: SchemeRequest): boolean;
   /**
    * The credentials for one request.
    *
-   * @throws A2AError `Unauthenticated` if there are none, such as a login that the user has refused.
+   * @throws A2AError `Unauthenticated` if it cannot get any, such as when the user rejects the login.
    */
   credentials(request: SchemeRequest, target: CredentialTarget): Promise<RequestCredentials>;
   /**
@@ -82,7 +82,7 @@ export interface OAuthOptions {
    * names, or the metadata of the agent (RFC 9728). The provider is then for that server, and refuses cards that name another.
    */
   readonly issuer?: string;
-  /** Scopes to ask for beside those of the card. `offline_access` asks a provider of OpenID for a refresh token. */
+  /** Scopes to request in addition to those of the card. `offline_access` requests a refresh token from an OpenID provider. */
   readonly scopes?: readonly string[];
   /** The resource that tokens are for (RFC 8707). Default: the URL of the agent. `false`: none is sent, for servers that refuse it. */
   readonly resource?: string | false;
@@ -109,7 +109,7 @@ export interface TokenKey {
   readonly clientId: string;
   /** The resource that they are for (RFC 8707), such as the URL of an agent. Empty: they are for none in particular. */
   readonly resource: string;
-  /** For whom, in a token exchange: a digest of the subject's token. */
+  /** In a token exchange: a digest of the subject's token. */
   readonly subject?: string;
 }
 
@@ -134,13 +134,13 @@ export interface StoredTokens {
  * protect it like a password.
  */
 export interface TokenStore {
-  /** The tokens of a key; `undefined` if there are none. */
+  /** The tokens of a key, or `undefined`. */
   get(key: TokenKey): Promise<StoredTokens | undefined> | StoredTokens | undefined;
   /** Keeps tokens in place of those before. `undefined`: forgets them. */
   set(key: TokenKey, tokens: StoredTokens | undefined): Promise<void> | void;
   /**
-   * Runs something that gets new tokens for a key, while nobody else who shares the store does. Many servers accept a refresh token
-   * once. `get` within `run` returns what others have kept before. Absent: the store is not shared by processes.
+   * Runs a function that gets new tokens for a key, with a lock across all users of the store: many servers accept a refresh token only
+   * once. `get` within `run` returns the tokens that others have stored. Absent: processes do not share the store.
    */
   exclusively?<T>(key: TokenKey, run: () => Promise<T>): Promise<T>;
 }

@@ -16,23 +16,23 @@ export interface GrantCall {
   readonly oauth: OAuth;
   readonly server: FoundServer;
   readonly options: OAuthOptions;
-  /** The scopes to ask for. */
+  /** The scopes to request. */
   readonly scopes: readonly string[];
-  /** The resource to ask for. Absent: none. */
+  /** The resource to request. Absent: none. */
   readonly resource?: string | undefined;
   /** The key that tokens are bound to. Absent: they are bound to none. */
   readonly key?: ProofKey | undefined;
-  /** Aborted when nobody waits for the tokens any more. */
+  /** Aborted when no call waits for the tokens any more. */
   readonly signal: AbortSignal;
   readonly clock: Clock;
 }
 
-/** The server as the library takes it. */
+/** The server, for the library. */
 export function serverOf({ server }: GrantCall): Parameters<ClientAuth>[0] {
   return server.metadata as Parameters<ClientAuth>[0];
 }
 
-/** The client as the library takes it. */
+/** The client, for the library. */
 export function clientOf({ oauth, options }: GrantCall): Parameters<ClientAuth>[1] {
   const { clientId, clientCertificate = false, clock = systemClock } = options;
   return {
@@ -43,7 +43,7 @@ export function clientOf({ oauth, options }: GrantCall): Parameters<ClientAuth>[
   };
 }
 
-/** How the client shows who it is (RFC 6749 §2.3). */
+/** The client authentication (RFC 6749 §2.3). */
 export async function authenticationOf({ oauth, options, server }: GrantCall): Promise<ClientAuth> {
   const { clientSecret, secretIn = "header", clientKey, clientCertificate = false } = options;
   if (clientKey !== undefined) {
@@ -51,7 +51,7 @@ export async function authenticationOf({ oauth, options, server }: GrantCall): P
     const { alg = "ES256", kid } = clientKey;
     const key = await importJWK(clientKey, typeof alg === "string" ? alg : undefined);
     if (!("type" in key)) throw new A2AError("InvalidParams", "clientKey is not a private key");
-    // The audience is the issuer (RFC 7523 §3). Where a card names the endpoint alone, it is the endpoint.
+    // The audience is the issuer (RFC 7523 §3), or the endpoint if a card only names the endpoint.
     const audience = server.identified ? server.metadata.issuer : server.metadata.token_endpoint;
     return oauth.PrivateKeyJwt(typeof kid === "string" ? { key, kid } : key, {
       [oauth.modifyAssertion]: (_header, payload) => void (payload["aud"] = audience as string),
@@ -75,7 +75,7 @@ export async function partiesOf(
   return [serverOf(call), clientOf(call), await authenticationOf(call)];
 }
 
-/** What the library needs for its requests. */
+/** Request options for the library. */
 export function requestOptions({ oauth, server, signal }: GrantCall): {
   readonly signal: AbortSignal;
   readonly [option: symbol]: unknown;
@@ -102,7 +102,7 @@ function throughGuard(fetch: GuardedFetch) {
 }
 
 /**
- * Sends a request for tokens and reads the answer. Where the server wants a nonce in the proof, the request is sent again with it
+ * Sends a request for tokens and reads the answer. If the server wants a nonce in the proof, the request is sent again with it
  * (RFC 9449 §8).
  */
 export async function requestTokens(
@@ -150,7 +150,7 @@ function challengeErrorOf(cause: unknown): unknown {
 }
 
 /**
- * What went wrong, as `Unauthenticated`. The errors of the library have whole answers in them, and so tokens: none of them is kept.
+ * The failure as `Unauthenticated`. Drops the library's errors, because they contain whole answers with tokens.
  */
 export function grantError(thrown: unknown, server: FoundServer | undefined): A2AError {
   if (hasCode(thrown, "Aborted", "Timeout", "InvalidParams", "Unauthenticated")) return thrown;
@@ -165,7 +165,7 @@ export function grantError(thrown: unknown, server: FoundServer | undefined): A2
   return new A2AError("Unauthenticated", `${where} gives no token: ${said}${reason}`);
 }
 
-/** The code of what failed in the network, such as `ECONNREFUSED`. It says what to repair, and has nothing of a request in it. */
+/** The code of a network error, such as `ECONNREFUSED`. It contains no data of the request. */
 function networkCodeOf(error: Error): string | undefined {
   for (let at: unknown = error.cause, depth = 0; at instanceof Error && depth < 8; at = at.cause, depth++) {
     if ("code" in at && typeof at.code === "string" && /^[A-Z][A-Z\d_]{2,63}$/.test(at.code)) return at.code;
@@ -200,7 +200,7 @@ export async function proofKey(stored?: Readonly<Record<string, unknown>>): Prom
   return { pair: { privateKey, publicKey }, jwk: stored };
 }
 
-/** A proof for one request with a token (RFC 9449 §4.2, §7). `nonce`: the last one that the server has given. */
+/** A proof for one request with a token (RFC 9449 §4.2, §7). `nonce`: the server's last one. */
 export async function proofFor(
   key: ProofKey,
   token: string,
@@ -224,13 +224,13 @@ export interface LoggedInUser {
   readonly subject: string;
   /** The issuer. */
   readonly issuer: string;
-  /** The full name. Absent: the server does not tell. */
+  /** The full name, if known. */
   readonly name?: string;
-  /** The address of e-mail. Absent: the server does not tell. */
+  /** The e-mail address, if known. */
   readonly email?: string;
 }
 
-/** The scopes that have a server tell who logs in (OpenID Connect Core §5.4), of those that it knows. */
+/** The supported scopes that request the user's data (OpenID Connect Core §5.4). */
 export function userScopes({ scopes_supported: known }: ServerMetadata): readonly string[] {
   if (!Array.isArray(known) || !known.includes("openid")) return [];
   return ["openid", "profile", "email"].filter((scope) => known.includes(scope));
@@ -239,8 +239,8 @@ export function userScopes({ scopes_supported: known }: ServerMetadata): readonl
 const longestName = 200;
 
 /**
- * The user of an ID token; `undefined` where it is not for this client, or its issuer is not known. The token endpoint itself has sent it,
- * over TLS or from this machine, which takes the place of its signature (OpenID Connect Core §3.1.3.7, 6).
+ * The user of an ID token; `undefined` if it is not for this client, or its issuer is not known. The token endpoint sends it directly,
+ * over TLS or from this machine, which replaces the check of its signature (OpenID Connect Core §3.1.3.7, 6).
  */
 export async function userOf(idToken: unknown, call: GrantCall): Promise<LoggedInUser | undefined> {
   if (typeof idToken !== "string" || !call.server.identified) return undefined;

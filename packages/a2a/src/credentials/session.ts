@@ -16,12 +16,12 @@ import {
 import type { CredentialProvider, RequestCredentials, SchemeRequest } from "./port.ts";
 import { isObject } from "../model/schema.ts";
 
-/** The scopes of a scheme are those of its requirement, and those that the server asked for since. At most this many are kept. */
+/** Maximum scopes per scheme: those of its requirement, and those that the server requested later. */
 const maxScopes = 200;
 
 /**
- * The credentials of one client. It chooses them from the card, adds them to each request, and gets others where the server refuses
- * them. `use` is called before the first request to the agent.
+ * The credentials of one client. Chooses them from the card, adds them to each request, and replaces them if the server rejects them.
+ * Call `use` before the first request to the agent.
  */
 export class CredentialSession implements RequestCredentialing {
   readonly #providers: readonly CredentialProvider[];
@@ -30,9 +30,9 @@ export class CredentialSession implements RequestCredentialing {
   #resource = "";
   #trusted: readonly (string | undefined)[] | undefined;
   #chosen: readonly ChosenScheme[] | undefined;
-  /** Scopes that the server asked for, by scheme. */
+  /** Scopes that the server requested, by scheme. */
   readonly #asked = new Map<string, readonly string[]>();
-  /** How often credentials were replaced. Calls refused with older ones need not replace them again. */
+  /** How often credentials were replaced. Calls that failed with older ones need not replace them again. */
   #version = 0;
   #replacing: Promise<boolean> | undefined;
   /** Errors of the providers, as opposed to refusals of the server. */
@@ -47,7 +47,7 @@ export class CredentialSession implements RequestCredentialing {
   }
 
   /**
-   * Chooses what the card asks for. `named`: the URL that the user gave, of the agent or of its card. `trusted`: the origins that get
+   * Chooses credentials for the card. `named`: the user's URL of the agent or of its card. `trusted`: the origins that get
    * credentials; `undefined`: all that the card names.
    */
   use(card: AgentCard, named: URL | undefined, trusted: readonly (string | undefined)[] | undefined): void {
@@ -60,14 +60,14 @@ export class CredentialSession implements RequestCredentialing {
   #choose(card: AgentCard): void {
     this.#card = card;
     const chosen = chooseSchemes(card, this.#resource, this.#providers);
-    // Whoever gets an extended card has authenticated. Some servers leave out of it what they ask for.
+    // Only authenticated clients get an extended card. On some servers it lacks the security requirements.
     this.#chosen = chosen?.length === 0 ? (this.#chosen ?? chosen) : (chosen ?? this.#chosen);
   }
 
   /**
-   * The server wants credentials for its card, so there is no card yet that says which. Chooses them by the challenges of its refusal, for
-   * the requests for the card alone. An authorization server that a challenge names is not called: nothing vouches for it here.
-   * Returns whether there are any.
+   * The server requires credentials for its card, so no card says which. Chooses them by the challenges of the 401, only for
+   * requests for the card. Does not call an authorization server that a challenge names, because it is not trusted here.
+   * Returns whether it has credentials.
    */
   refusedCard({ challenge }: A2AError, named: URL): boolean {
     if (this.#card !== undefined || this.#chosen !== undefined) return false;
@@ -100,7 +100,7 @@ export class CredentialSession implements RequestCredentialing {
     return merged(request, url, all);
   }
 
-  /** The names of the schemes that were chosen; `undefined` where none of those on the card can be satisfied. */
+  /** The names of the chosen schemes; `undefined` if the card's requirements cannot be satisfied. */
   get schemes(): readonly string[] | undefined {
     return this.#chosen?.map(({ name }) => name);
   }
@@ -109,7 +109,7 @@ export class CredentialSession implements RequestCredentialing {
     for (const one of this.#chosen ?? []) one.provider.answered?.(this.#requestOf(one, undefined), headers);
   }
 
-  /** The same service. A call that is refused for its credentials is repeated with others, if there are others. */
+  /** The same service. It retries a call that was rejected for its credentials, if it can get others. */
   wrap(service: AgentService): AgentService {
     return {
       call: async <Name extends UnaryName>(
@@ -128,7 +128,7 @@ export class CredentialSession implements RequestCredentialing {
     };
   }
 
-  /** Runs a call; once more after each kind of refusal that other credentials may help against. */
+  /** Runs a call. Retries once for each kind of rejection that other credentials may solve. */
   async #attempt<T>(context: CallContext, run: () => Promise<T>): Promise<T> {
     const tried = new Set<string>();
     for (;;) {
@@ -144,7 +144,7 @@ export class CredentialSession implements RequestCredentialing {
     }
   }
 
-  /** Whether there are other credentials now than those of `version`. Calls that are refused at the same time ask once. */
+  /** Whether the credentials have changed since `version`. Calls that are rejected at the same time ask once. */
   async #replaced(refusal: A2AError, version: number, signal: AbortSignal | undefined): Promise<boolean> {
     if (this.#version !== version) return true;
     this.#replacing ??= this.#replace(refusal).finally(() => (this.#replacing = undefined));
@@ -178,7 +178,7 @@ export class CredentialSession implements RequestCredentialing {
     }
   }
 
-  /** For a card that asks for nothing, at a server that does: chooses by the schemes of its challenges. Returns whether one was chosen. */
+  /** For a server that requires credentials although its card does not: chooses by its challenges. Returns whether one was chosen. */
   #chooseFor(schemes: readonly string[]): boolean {
     const card = this.#card as AgentCard;
     const [first] = schemes.flatMap((name) => {
@@ -217,13 +217,13 @@ export class CredentialSession implements RequestCredentialing {
   }
 }
 
-/** What a refusal is about. Each kind is answered once with other credentials. */
+/** The kind of a rejection. Each kind is retried once with other credentials. */
 function kindOf({ code, challenge }: A2AError): string {
   const nonce = parameterOf(challengesOf(challenge), "error") === "use_dpop_nonce";
   return nonce ? "nonce" : code;
 }
 
-/** Stands for the card where a server gives it to known callers alone. */
+/** Placeholder for a card that requires credentials. */
 const unknownCard: AgentCard = {
   name: "",
   description: "",
@@ -235,7 +235,7 @@ const unknownCard: AgentCard = {
   skills: [],
 };
 
-/** The schemes that challenges ask for. Those of API keys are written as servers of this project write them. */
+/** The schemes of challenges. Challenges for API keys have the format of Parley's servers. */
 function schemesOf(challenges: readonly Challenge[]): readonly (readonly [string, SecurityScheme])[] {
   return challenges.map(({ scheme, parameters: { in: location = "", name = "" } }) =>
     scheme === "apikey"
@@ -246,7 +246,7 @@ function schemesOf(challenges: readonly Challenge[]): readonly (readonly [string
 
 const wellKnown = /\/\.well-known\/agent(-card)?\.json$/;
 
-/** The URL of the agent, without a slash at its end: that which the user gave, else that of its first interface. */
+/** The URL of the agent, without a trailing slash: the user's, or else that of its first interface. */
 function resourceOf(card: AgentCard, named: URL | undefined): string {
   const first = card.supportedInterfaces[0]?.url ?? "";
   const base = named && new URL(named.pathname.replace(wellKnown, ""), named);
@@ -270,13 +270,13 @@ function merged<Request extends CredentialedRequest>(
   return { ...request, headers, url: request.url + (url.search === "" ? "?" : "&") + query.toString() };
 }
 
-/** Refuses what no header can have (RFC 9110 §5.5). The message does not name the secret, as that of `fetch` would. */
+/** Rejects values that are invalid in headers (RFC 9110 §5.5). Unlike the error of `fetch`, the message does not contain the secret. */
 function sendable(value: string): string {
   if (/^[\t\x20-\x7e\x80-\xff]*$/.test(value)) return value;
   throw new A2AError("InvalidParams", "The credentials have characters that no header can have");
 }
 
-/** Refuses what no cookie can have (RFC 6265 §4.1.1). */
+/** Rejects values that are invalid in cookies (RFC 6265 §4.1.1). */
 function cookieValue(value: string): string {
   if (/^[\x21\x23-\x2b\x2d-\x3a\x3c-\x5b\x5d-\x7e]*$/.test(value)) return value;
   throw new A2AError("InvalidParams", "The credentials have characters that no cookie can have");
@@ -289,12 +289,12 @@ export interface SignInOptions {
 }
 
 /**
- * Gets the credentials for a card now, without a call: for a login. Tokens are then in the store of their provider.
+ * Gets the credentials for a card without a call, for a login. The provider stores the tokens.
  *
  * @param card - The card of the agent, such as `client.card`.
  * @param url - The URL of the agent, as it is passed to `connect()`.
- * @returns The names of the schemes that are satisfied. Empty: the card asks for none.
- * @throws A2AError `Unauthenticated` where the credentials satisfy nothing that the card asks for, or where the login fails.
+ * @returns The names of the satisfied schemes. Empty: the card requires none.
+ * @throws A2AError `Unauthenticated` if the credentials satisfy nothing that the card asks for, or if the login fails.
  */
 export async function signIn(
   card: AgentCard,

@@ -24,7 +24,7 @@ export function bearerToken(token: Secret, options: SimpleOptions = {}): Credent
 
 /**
  * An API key, sent where the card says: in a header, in the query or in a cookie (A2A 1.0 §4.5.2). A query cannot be sent by
- * gRPC, and a browser sets no cookies of its own.
+ * gRPC, and a browser does not let pages set cookies.
  *
  * @example
  * ```ts
@@ -38,7 +38,7 @@ export function apiKeyCredential(key: Secret, options: SimpleOptions = {}): Cred
 /**
  * A user name and a password, as `Authorization: Basic` (RFC 7617), in UTF-8.
  *
- * @throws A2AError `InvalidParams` where the user name has a colon, which cannot be sent.
+ * @throws A2AError `InvalidParams` if the user name has a colon, which cannot be sent.
  *
  * @example
  * ```ts

@@ -34,17 +34,17 @@ import {
 import { isBearer } from "./simple.ts";
 import { aborted, follow } from "../transport/client/signals.ts";
 
-/** How a provider gets its first tokens. What comes after is the same for all. */
+/** How a provider gets its first tokens. The rest is equal for all providers. */
 interface Grant {
-  /** The flows of a card that it is for. */
+  /** The card's flows that it supports. */
   readonly flows: readonly ("authorizationCode" | "clientCredentials" | "deviceCode")[];
-  /** Whether a user has to do something. Then it is not asked again for a token that the agent has just refused. */
+  /** Whether it needs a user. It is then not repeated for a token that the agent has just rejected. */
   readonly interactive: boolean;
-  /** Gets tokens. What it throws is made an `A2AError` that has no secret. */
+  /** Gets tokens. Its errors are converted to an `A2AError` without secrets. */
   obtain(call: GrantCall): Promise<TokenEndpointResponse>;
-  /** Is told which user has logged in. */
+  /** Receives the user who logged in. */
   readonly onUser?: ((user: LoggedInUser) => void) | undefined;
-  /** A digest of whom the tokens are for, where each subject has tokens of its own. */
+  /** A digest of the subject, if each subject has its own tokens. */
   subject?(): Promise<string>;
 }
 
@@ -55,7 +55,7 @@ const longestNonce = 1_024;
 /** How long the metadata of an authorization server is used, in milliseconds. */
 const metadataFor = 60 * 60_000;
 
-/** What is known of one agent. */
+/** The state for one agent. */
 interface AgentState {
   server?: { readonly found: Promise<FoundServer | undefined>; readonly of: string; readonly at: number } | undefined;
   /** The issuer that the metadata of the agent has named. */
@@ -66,14 +66,14 @@ interface AgentState {
   sent?: string;
   /** The token that the agent has refused last. */
   refused?: string;
-  /** The token that the grant gave last, and not a store or a renewal. */
+  /** The last token from the grant, not from a store or a renewal. */
   granted?: string;
 }
 
-/** Of how many agents something is known. Usually a provider is for one. */
+/** Maximum remembered agents. Usually a provider is for one. */
 const maxAgents = 1_000;
 
-/** Gets access tokens by a grant, keeps them, renews them, and sends them. */
+/** Gets access tokens by a grant, caches, renews and sends them. */
 export class TokenProvider implements CredentialProvider {
   readonly #options: OAuthOptions;
   readonly #grant: Grant;
@@ -82,7 +82,7 @@ export class TokenProvider implements CredentialProvider {
   readonly #flights = new Flights<StoredTokens>();
   readonly #agents = new Map<string, AgentState>();
   readonly #keys = new Map<string, Promise<ProofKey>>();
-  /** The issuer that this provider is for, as soon as it is known. */
+  /** The issuer of this provider, once known. */
   #issuer: string | undefined;
 
   constructor(options: OAuthOptions, grant: Grant) {
@@ -99,14 +99,14 @@ export class TokenProvider implements CredentialProvider {
     return issuer !== undefined || this.#hasFlow(scheme);
   }
 
-  /** Whether the flow of a card is that of the grant. A card that names a server and not how it is asked takes any. */
+  /** Whether the grant supports the card's flow. A card that only names a server allows any. */
   #hasFlow({ oauth2SecurityScheme: oauth }: SecurityScheme): boolean {
     return oauth === undefined || this.#grant.flows.some((flow) => oauth.flows[flow] !== undefined);
   }
 
   async credentials(request: SchemeRequest, target: CredentialTarget): Promise<RequestCredentials> {
     const server = await this.#find(request);
-    // The refusal of the agent may say where its authorization server is (RFC 9728).
+    // The agent's 401 may name its authorization server (RFC 9728).
     if (server === undefined) return {};
     const tokens = await this.#tokens(request, server);
     const { accessToken, type, proofKey: jwk } = tokens;
@@ -168,7 +168,7 @@ export class TokenProvider implements CredentialProvider {
     return made;
   }
 
-  /** The authorization server of an agent. A provider that is not told which one is for the first that a card names. */
+  /** The authorization server of an agent. A provider without an issuer is for the first server that a card names. */
   async #find(request: SchemeRequest): Promise<FoundServer | undefined> {
     const agent = this.#agentOf(request);
     const of = JSON.stringify(request.scheme);
@@ -214,7 +214,7 @@ export class TokenProvider implements CredentialProvider {
     const name = JSON.stringify([textOfKey(key), [...scopes].sort()]);
     return this.#flights.join(name, request.signal, (signal) => {
       const renew = async (): Promise<StoredTokens> => {
-        // The store may have them by now, from another process.
+        // Another process may have stored them meanwhile.
         const current = await this.#store.get(key);
         if (current !== undefined && this.#usable(request, current, scopes)) return current;
         const made = await this.#renewed(request, server, current, scopes, signal);
@@ -264,14 +264,14 @@ export class TokenProvider implements CredentialProvider {
     }
   }
 
-  /** The first tokens. Where somebody wants to know the user, the server is asked to tell. */
+  /** Gets the first tokens. Requests the user's data if `onUser` is set. */
   async #obtain(call: GrantCall): Promise<TokenEndpointResponse> {
     const { obtain, onUser } = this.#grant;
     const telling = onUser === undefined ? [] : userScopes(call.server.metadata);
     if (onUser === undefined || telling.length === 0) return obtain(call);
     const scopes = [...new Set([...call.scopes, ...telling])];
     const answer = await obtain({ ...call, scopes }).catch((thrown: unknown) => {
-      // This client may not know users, and can do without.
+      // The client may not be allowed to request user data, which is optional.
       if (errorCodeOf(thrown) !== "invalid_scope") throw thrown;
       return obtain(call);
     });
@@ -297,7 +297,7 @@ export class TokenProvider implements CredentialProvider {
     };
   }
 
-  /** The key of proofs: the one that was stored, or that of this provider. */
+  /** The key of proofs: the stored one, or this provider's. */
   #keyOf(stored: Readonly<Record<string, unknown>> | undefined): Promise<ProofKey> {
     const name = stored === undefined ? "" : JSON.stringify(stored);
     const known = this.#keys.get(name) ?? proofKey(stored);
@@ -311,7 +311,7 @@ function covers({ scopes: has }: StoredTokens, scopes: readonly string[]): boole
   return scopes.every((scope) => has.includes(scope));
 }
 
-/** Tokens for a refresh token (RFC 6749 §6); `undefined` where it is of no use any more. */
+/** Tokens for a refresh token (RFC 6749 §6); `undefined` if it is no longer valid. */
 async function refresh(call: GrantCall, token: string): Promise<TokenEndpointResponse | undefined> {
   const { oauth, server, resource } = call;
   const at = server.refreshUrl ? { ...serverOf(call), token_endpoint: server.refreshUrl } : serverOf(call);
@@ -335,11 +335,11 @@ interface Flight<T> {
   waiting: number;
 }
 
-/** Work that several callers wait for. It is aborted when the last of them has left. */
+/** Work that several callers await. Aborted when the last of them leaves. */
 class Flights<T> {
   readonly #flights = new Map<string, Flight<T>>();
 
-  /** The work of this name that runs, else new work. */
+  /** Joins the running work of this name, or starts it. */
   async join(name: string, signal: AbortSignal | undefined, run: (signal: AbortSignal) => Promise<T>): Promise<T> {
     const flight = this.#flights.get(name) ?? this.#begin(name, run);
     flight.waiting += 1;

@@ -42,7 +42,7 @@ export type ExtensionDefinition<Uri extends string, Types extends ExtensionTypes
   onEvent?(event: StreamResponse, reads: EventReads<Types>): EventApi;
 };
 
-/** A method, where its name is one. */
+/** A method, if its name is one. */
 type NamedMethod<Name, Method> = Name extends keyof ExtensionMethods
   ? Method
   : "The name of a method has a slash, such as notes/find";

@@ -6,10 +6,10 @@ import type { AnyExtension, ExtensionKind, MetadataPlace } from "../protocol/ind
 import { bare, fieldsOf, type ExtensionFields } from "./fields.ts";
 import { isSchema, misfits, schemaProblem } from "./schemas.ts";
 
-/* The checks of a definition. It may come from JavaScript, so its types are not taken for granted. */
+/* Checks definitions, which may come from JavaScript without types. */
 
 type Problems = readonly FieldViolation[];
-/** What is wrong with a member; `undefined` or `false`: nothing. */
+/** The problem of a member; `undefined` or `false`: none. */
 type Check = (value: unknown) => string | undefined | false;
 type Members = Readonly<Record<string, Check>>;
 type Json = Readonly<Record<string, unknown>>;
@@ -116,8 +116,8 @@ const ofRest: Members = {
 /**
  * Checks an extension.
  *
- * @param path - Of the extension, with a dot at its end, for errors.
- * @param strict - Whether unknown members are errors: from JavaScript, a misspelt one would do nothing.
+ * @param path - Path of the extension, with a dot at its end, for errors.
+ * @param strict - Whether unknown members are errors. Without types, a misspelt member would silently do nothing.
  * @throws A2AError `InvalidParams` that names each wrong field.
  */
 export function checkDefinition(extension: unknown, path = "", strict = false): asserts extension is AnyExtension {
@@ -130,7 +130,7 @@ export function checkDefinition(extension: unknown, path = "", strict = false): 
   throw invalidParams(problems, `The extension${uri} is invalid: ${list}`);
 }
 
-/** What is wrong with the methods of an extension. */
+/** The problems of an extension's methods. */
 export function methodProblems(extension: AnyExtension): Problems {
   return new Checker(extension, false).methods();
 }
@@ -171,7 +171,7 @@ class Checker {
     ];
   }
 
-  /** What is wrong with the members of an object, and, where that is checked, which of them are unknown. */
+  /** The problems of an object's members, including unknown members if `strict`. */
   #members(value: Json, path: string, table: Members): Problems {
     const names = Object.keys(table);
     const unknown = this.#strict ? Object.keys(value).filter((name) => !names.includes(name)) : [];
@@ -304,7 +304,7 @@ function about(field: string, description: string | undefined | false): Problems
   return description === undefined || description === false ? [] : [{ field, description }];
 }
 
-/** Whether a text cannot name a member of what agents and clients read. */
+/** Whether a name is reserved in the objects that agents and clients read. */
 function isReservedName(name: string): boolean {
   return name === "" || name === "__proto__";
 }
@@ -319,7 +319,7 @@ function isJsonObject(value: unknown): boolean {
 }
 
 /**
- * Checks the extensions of a server: each on its own, and all of them together.
+ * Checks the extensions of a server, each separately and all together.
  *
  * @throws A2AError `InvalidParams`.
  */
@@ -335,7 +335,7 @@ export function checkServed(extensions: readonly AnyExtension[]): void {
 /**
  * The extensions that a card declares.
  *
- * @throws A2AError `InvalidParams` where the card lacks what one of them requires.
+ * @throws A2AError `InvalidParams` if the card lacks what one of them requires.
  */
 export function checkOnCard(
   extensions: readonly AnyExtension[],
@@ -357,7 +357,7 @@ function refuse(description: string): never {
   throw invalidParams([{ field: "extensions", description }], `This cannot be served: extensions ${description}`);
 }
 
-/** URIs that lead back to the first one, each requiring the next. `undefined`: there is no such cycle. */
+/** A cycle of extensions that require each other, as URIs. `undefined`: no cycle. */
 export function cycleIn(extensions: readonly AnyExtension[]): readonly string[] | undefined {
   const requires = new Map(extensions.map((extension) => [extension.uri, extension.requires ?? []]));
   const done = new Set<string>();
@@ -378,12 +378,12 @@ export function cycleIn(extensions: readonly AnyExtension[]): readonly string[] 
   return undefined;
 }
 
-/** Longest URI of an extension, in bytes. A header of a request has to carry several. */
+/** Longest URI of an extension, in bytes. A request's header must fit several. */
 const maxUriBytes = 2048;
 /** An absolute URI (RFC 3986), in a form that fits into a list of URIs in a header: without commas and spaces. */
 const absoluteUri = /^[a-z][a-z\d+.-]*:(?:[\w\-.~:/?#[\]@!$&'()*+;=]|%[\da-f]{2})+$/i;
 
-/** Why a text cannot be the URI of an extension; `undefined` where it can. */
+/** Why a text cannot be the URI of an extension; `undefined` if it can. */
 export function uriProblem(uri: unknown): string | undefined {
   if (typeof uri !== "string" || uri === "") return "must be a URI";
   if (utf8Length(uri) > maxUriBytes) return `must not take more than ${maxUriBytes} bytes`;

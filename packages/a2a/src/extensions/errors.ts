@@ -21,7 +21,7 @@ export interface ExtensionErrorDefinition {
   readonly http?: number;
   /** Its status over gRPC, such as `NOT_FOUND`. Default: that of `code`. */
   readonly grpc?: string;
-  /** A sentence that the client may read, where the one who throws it has no better one. */
+  /** A sentence that the client may read, if the one who throws it has no better one. */
   readonly message: string;
 }
 
@@ -35,14 +35,14 @@ export interface ExtensionError {
   (message?: string, options?: Pick<A2AErrorOptions, "cause" | "fields" | "metadata" | "retryAfter">): A2AError;
   /** What defines it. */
   readonly definition: ExtensionErrorDefinition;
-  /** Whether a thrown value is this error, also where it came over the wire, of any binding and version. */
+  /** Whether a thrown value is this error, even if it came over the wire, of any binding and version. */
   is(thrown: unknown): thrown is A2AError;
 }
 
 const errorInfo = "type.googleapis.com/google.rpc.ErrorInfo";
 
 /**
- * Defines an error of an extension, with a code of its own on each binding (A2A 1.0 §4.6.2, §9.5, §11.6). Its hooks and methods throw it, and
+ * Defines an error of an extension, with its own code on each binding (A2A 1.0 §4.6.2, §9.5, §11.6). Its hooks and methods throw it, and
  * clients recognize it.
  *
  * @param uri - The URI of the extension.

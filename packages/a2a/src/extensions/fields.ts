@@ -168,7 +168,7 @@ function keysIn(uri: string, metadata: MetadataFieldsByPlace): readonly string[]
     });
 }
 
-/** The keys of the active extensions; `undefined` if there are none. */
+/** The keys of the active extensions; `undefined` if they have no keys. */
 export function activeKeys(
   all: ReadonlyMap<string, VolatileKeys>,
   active: readonly string[],

@@ -50,7 +50,7 @@ export class ExtensionHooks {
   /**
    * Whether calls of an agent activate its extensions by more than asking for them.
    *
-   * @throws A2AError `InvalidParams` where the card lacks what an extension on it requires.
+   * @throws A2AError `InvalidParams` if the card lacks what an extension on it requires.
    */
   selects(card: AgentCard): boolean {
     return checkOnCard(this.all, card).some(({ requires = [], onActivate }) => requires.length > 0 || onActivate);
@@ -73,9 +73,9 @@ export class ExtensionHooks {
   }
 
   /**
-   * Checks a message that comes in, and applies `onAccept`. No promise where no hook gives one.
+   * Checks a message that comes in, and applies `onAccept`. No promise if no hook gives one.
    *
-   * @throws A2AError `InvalidParams` where a value does not fit the schema of an active extension.
+   * @throws A2AError `InvalidParams` if a value does not fit the schema of an active extension.
    */
   accept(
     input: AcceptedInput,
@@ -107,7 +107,7 @@ export class ExtensionHooks {
     }
   }
 
-  /** Applies `onAppend`, and checks what comes of it. `rows`: absent for a direct reply. `bare`: without those of the kind `data`. `logger`: adds the task to each line. */
+  /** Applies `onAppend` and checks the result. `rows`: absent for a direct reply. `bare`: skips extensions of kind `data`. `logger`: adds the task to each line. */
   append(
     event: AgentEvent,
     turn: Omit<AppendingTurn, "rows" | "started">,
@@ -139,7 +139,7 @@ export class ExtensionHooks {
       .map(({ uri }) => uri);
   }
 
-  /** `onDeliver` of the active extensions, as one; `undefined` where none has it. */
+  /** `onDeliver` of the active extensions, as one; `undefined` if none has it. */
   deliver(active: readonly string[]): Deliver | undefined {
     const hooks = this.#active(active).filter(({ extension }) => extension.onDeliver !== undefined);
     if (hooks.length === 0) return undefined;
@@ -166,7 +166,7 @@ export class ExtensionHooks {
     return stableMessage(message, activeKeys(this.#volatile, active));
   }
 
-  /** Makes of a record the same without them: what a resumed run repeats. `undefined` where no active extension has any. */
+  /** Makes of a record the same without them: what a resumed run repeats. `undefined` if no active extension has any. */
   repeatable(active: readonly string[]): ((record: NewRecord) => NewRecord) | undefined {
     const keys = activeKeys(this.#volatile, active);
     return keys && ((record) => ({ ...record, json: stableJson(record, keys) }));

@@ -56,7 +56,7 @@ export function methodsOf(extensions: Iterable<AnyExtension>): readonly OwnedMet
  * Calls a method: checks the request, and what it answers.
  *
  * @param request - JSON of a stranger.
- * @throws A2AError `InvalidParams` with the fields, what the method throws, and `InternalError` where it throws anything else or answers
+ * @throws A2AError `InvalidParams` with the fields, what the method throws, and `InternalError` if it throws anything else or answers
  * what its schema refuses; its `cause` is for the log.
  */
 export async function callMethod(

@@ -26,20 +26,20 @@ import { misfits } from "./schemas.ts";
 /** What a client can read the values of an extension from. */
 export type Readable = StreamResponse | Task | Message | Artifact;
 
-/** Reads and writes the values of one extension. Reading never throws for what a stranger has put there. */
+/** Reads and writes the values of one extension. Reading never throws for values from outside. */
 export class ExtensionReader {
   readonly extension: AnyExtension;
   readonly fields: ExtensionFields;
   readonly #misfit: Misfit;
 
-  /** @param misfit - Told of the fields of an event whose values are left out, such as `task.metadata.at`. */
+  /** @param misfit - Called with the field of each dropped value of an event, such as `task.metadata.at`. */
   constructor(extension: AnyExtension, misfit: Misfit = () => {}) {
     this.extension = extension;
     this.fields = fieldsOf(extension);
     this.#misfit = misfit;
   }
 
-  /** A value of an event is left out. Throws the mistake of its schema, where the extension may fail something. */
+  /** Reports a dropped value of an event. Throws the error of a broken schema, unless the extension must not fail calls. */
   leftOut(field: string, mistake: TypeError | undefined): void {
     throwUnlessHarmless(this.extension, mistake);
     this.#misfit(field, mistake);
@@ -50,9 +50,9 @@ export class ExtensionReader {
     return this.fields.metadata.size > 0 || this.fields.data.length > 0;
   }
 
-  /** What the extension has put into a message and its request. It is read when it is asked for. */
+  /** The extension's values in a message and its request, read on first access. */
   turn(message: Message, metadata: JsonObject | undefined): TurnReads<ExtensionTypes> {
-    // Values that do not fit were logged when the message came.
+    // Invalid values were logged when the message arrived.
     const dropped: Misfit = (_name, mistake) => throwUnlessHarmless(this.extension, mistake);
     const at = (place: MetadataPlace, of: JsonObject | undefined) => () =>
       valuesIn(this.fields.metadata.get(place), of, dropped);
@@ -64,7 +64,7 @@ export class ExtensionReader {
     return lazily(reads, this.writes());
   }
 
-  /** What the extension has put into an event, a task, a message or an artifact. It is read when it is asked for. */
+  /** The extension's values in an event, a task, a message or an artifact, read on first access. */
   event(from: Readable): EventReads<ExtensionTypes> {
     const { metadata, parts, status } = sourceOf(from);
     const droppedAt =
@@ -97,7 +97,7 @@ export class ExtensionReader {
 /** How each value is read. */
 type Reads<T> = { readonly [Name in keyof T]: () => T[Name] };
 
-/** An object whose members are read when they are first asked for. `methods` are not among what is logged or sent of it. */
+/** An object whose members are read on first access. `methods` are hidden from logs and JSON. */
 function lazily<T extends object, Methods extends object = object>(reads: Reads<T>, methods?: Methods): T & Methods {
   const made = {};
   for (const [name, read] of Object.entries<() => unknown>(reads)) {
@@ -179,7 +179,7 @@ function metadataOfSubState({ extension }: ExtensionReader, name: string): JsonO
   return { [subState.key ?? name]: subState.value ?? true };
 }
 
-/** Throws a `TypeError` for a value that does not fit. What a schema of the kind `data` cannot check is written as it is. */
+/** Throws a `TypeError` for an invalid value. For the kind `data`, a value that the schema cannot check is written unchanged. */
 function checkFits(extension: AnyExtension, schema: StandardSchema, field: string, value: unknown): void {
   let problems: readonly FieldViolation[] = [];
   try {

@@ -30,7 +30,7 @@ import { changedByAddition, changedIdentity, eventProblems, inputProblems, liste
 /** Maximum bytes that an extension of kind `data` may add to a message: the task must have room for it. */
 const maxAdded = 1 << 20;
 
-/** What `onAccept` of one extension makes of a message. No promise where the hook gives none. */
+/** What `onAccept` of one extension makes of a message. No promise if the hook gives none. */
 export function acceptedBy(
   extension: AnyExtension,
   before: AcceptedInput,

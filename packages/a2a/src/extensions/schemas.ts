@@ -53,7 +53,7 @@ type Issues = readonly SchemaIssue[];
  *
  * @param field - Which value it is, for the error.
  *
- * @throws TypeError for a schema that answers by a promise. That is a mistake of who wrote the extension.
+ * @throws TypeError for an asynchronous schema, which is a mistake of the extension's author.
  */
 export function fit(schema: StandardSchema, value: unknown, field?: string): Fit {
   let result: unknown;
@@ -80,7 +80,7 @@ function refused(issues: Issues): Fit {
   return { ok: false, issues };
 }
 
-/** Why a value at `field` does not fit, without the value, since it may be a secret. Empty where it fits. */
+/** Why a value at `field` does not fit, without the value, since it may be a secret. Empty if it fits. */
 export function misfits(schema: StandardSchema, field: string, value: unknown): readonly FieldViolation[] {
   const result = fit(schema, value, field);
   if (result.ok) return [];
@@ -103,7 +103,7 @@ const noSchema = "must be a schema of a library of Standard Schema (https://stan
 /** Values that the schemas of most fields take, or look into. */
 const samples: readonly unknown[] = [undefined, "", 0, true, {}, []];
 
-/** Why a value cannot be a schema of an extension; `undefined` where it can, as far as this can be known without what it will check. */
+/** Why a value cannot be a schema of an extension; `undefined` if it can, as far as this can be known without what it will check. */
 export function schemaProblem(schema: unknown): string | undefined {
   const standard = isSchema(schema)
     ? (schema["~standard"] as Partial<StandardSchema["~standard"]> | undefined)

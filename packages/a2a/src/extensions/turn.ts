@@ -61,7 +61,7 @@ export class ExtensionsOfTurn {
     }
   }
 
-  /** What `turn.ext()` gives. `undefined` where the extension is not active, or the card declares it by hand. */
+  /** What `turn.ext()` gives. `undefined` if the extension is not active, or the card declares it by hand. */
   get(uri: string): unknown {
     if (this.#left.has(uri)) return undefined;
     if (this.#offered.has(uri)) return this.#offered.get(uri);
@@ -94,7 +94,7 @@ export class ExtensionsOfTurn {
     return metadata;
   }
 
-  /** Tells the extensions of a delegation. `undefined` where none of them wants to know. */
+  /** Tells the extensions of a delegation. `undefined` if none of them wants to know. */
   delegating(call: DelegatingCall): DelegationWatch | undefined {
     const watches = this.#begun.flatMap(({ extension }) => {
       if (this.#left.has(extension.uri)) return [];
@@ -130,7 +130,7 @@ export class ExtensionsOfTurn {
     }
   }
 
-  /** A promise that a hook gave where nobody waits for it: its rejection is a line in the log, and would end the process without a handler. */
+  /** Logs the rejection of a promise that a hook returned and no code awaits: without a handler it would end the process. */
   #watch(extension: AnyExtension, hook: string, returned: unknown): void {
     if (isPromise(returned)) returned.then(undefined, (thrown: unknown) => this.#warn(extension, hook, thrown));
   }
@@ -162,7 +162,7 @@ export class ExtensionsOfTurn {
   }
 
   /**
-   * Resolves when the agent may be called. Rejects where the work of an extension that may fail the task takes too long. `undefined`: it may
+   * Resolves when the agent may be called. Rejects if the work of an extension that may fail the task takes too long. `undefined`: it may
    * be called at once.
    */
   get ready(): Promise<unknown> | undefined {

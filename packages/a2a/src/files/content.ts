@@ -59,7 +59,7 @@ export function continues(before: Part, part: Part): boolean {
  * The name of the file that begins with a part: that of the part, the last segment of its URL, or the
  * name of its artifact with an extension.
  *
- * @param extensionOf - The extension of a media type, without its dot, where it is known.
+ * @param extensionOf - The extension of a media type, without its dot, if it is known.
  */
 export function fileName(
   part: Part,
@@ -124,7 +124,7 @@ async function* iterate(stream: ReadableStream<Bytes>): AsyncGenerator<Bytes, vo
   }
 }
 
-/** All bytes of a stream. `size`, where it is known, spares a copy. */
+/** All bytes of a stream. `size`, if it is known, spares a copy. */
 async function joined(stream: AsyncIterable<Bytes>, size: number | undefined): Promise<Bytes> {
   if (size !== undefined) {
     const whole = new Uint8Array(size);
@@ -233,7 +233,7 @@ export function safeFileName(name: string, otherwise = "file"): string {
   return reserved.test(short) ? `_${short}` : short;
 }
 
-/** The extension of a file name with its dot; `""` if there is none. */
+/** The extension of a file name with its dot, or `""`. */
 function extensionIn(name: string): string {
   const dot = name.lastIndexOf(".");
   return dot <= 0 || dot === name.length - 1 ? "" : name.slice(dot);

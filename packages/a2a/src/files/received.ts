@@ -13,7 +13,7 @@ import {
   TextPieces,
 } from "./content.ts";
 
-/** The files of a message: its parts that are bytes or addresses, and those that have the name of a file. */
+/** The files of a message: its parts with bytes or a URL, and other parts with a file name. */
 export function receivedFiles(
   parts: readonly Part[],
   { fetch }: FilesOptions = {},
@@ -37,7 +37,7 @@ class PartFile extends ReadableFile {
   readonly #parts: readonly Part[];
   readonly #options: FilesOptions;
   readonly #signal: (() => AbortSignal) | undefined;
-  /** Absent where the file is in its parts, or elsewhere. */
+  /** The stored bytes, if the server has stored the file outside the message. */
   readonly #outside: ReturnType<TurnFiles["open"]>;
 
   constructor(

@@ -96,7 +96,7 @@ interface SourcePieces {
   close(reason?: unknown): void;
 }
 
-/** What Node's streams have beside their iterator, which cannot be ended while a read waits. */
+/** The method of Node's streams that ends them while a read waits, which their iterator cannot. */
 interface Destroyable {
   destroy(): unknown;
 }
@@ -251,7 +251,7 @@ class Abortable {
     try {
       this.#pieces.close(reason);
     } catch {
-      // Nobody reads the source any more. In a listener of the signal, the error would end the process.
+      // The source is no longer read. In a listener of the signal, the error would end the process.
     }
   }
 }

@@ -42,7 +42,7 @@ const publicMembers: Readonly<Record<string, readonly string[]>> = {
   RSA: ["e", "kty", "n"],
 };
 
-/** The algorithm of a key that signs; `undefined` where it cannot sign. */
+/** The algorithm of a key that signs; `undefined` if it cannot sign. */
 export function algorithmOf({
   kty,
   crv,
@@ -100,7 +100,7 @@ const maxKeys = 32;
 /**
  * The usable keys of a key set that was read.
  *
- * @throws A2AError `InvalidParams` where it is not a key set.
+ * @throws A2AError `InvalidParams` if it is not a key set.
  */
 export function readKeySet(value: unknown): { readonly keys: readonly PublicJwk[] } {
   const keys = isObject(value) ? value["keys"] : undefined;

@@ -8,7 +8,7 @@ export interface AgentInterface {
   readonly url: string;
   /** One of the three core bindings, or the URI of a custom one (A2A 1.0 §5.8). */
   readonly protocolBinding: "JSONRPC" | "GRPC" | "HTTP+JSON" | (string & {});
-  /** The `tenant` to put into every request, unchanged, where several agents share an address (A2A 1.0 §8.3.2). */
+  /** The `tenant` to put into every request, unchanged, if several agents share an address (A2A 1.0 §8.3.2). */
   readonly tenant?: string;
   /** Version of the protocol at this address, `Major.Minor`: `"1.0"`. */
   readonly protocolVersion: string;

@@ -5,7 +5,7 @@ import type { Artifact, DataPart, Message, Part, RawPart, Role, TextPart, UrlPar
 
 /** Builders and readers of content. Builders return plain data, which can also be written by hand. */
 
-/** What any part may say beside its content. */
+/** Fields of every part, in addition to its content. */
 export interface PartOptions<Metadata extends JsonObjectLike<Metadata> = JsonObject> {
   /** Media type of the content, such as `text/markdown`. */
   readonly mediaType?: string;
@@ -119,7 +119,7 @@ export function isPartList(value: unknown): value is readonly Part[] {
   return Array.isArray(value);
 }
 
-/** What a message may say beside its content. */
+/** Fields of a message, in addition to its content. */
 export interface MessageOptions<Metadata extends JsonObjectLike<Metadata> = JsonObject> extends Partial<
   Omit<Message, "parts" | "metadata">
 > {
@@ -226,7 +226,7 @@ export function fromBase64(base64: string): Bytes {
 
 /* Parts of an artifact that grows. */
 
-/** Whether text beside it may be of the same part: it has no member but its text and a media type. */
+/** Returns whether adjacent text can be merged into the part: it only has its text and a media type. */
 function isPlainText({ text, mediaType: _, ...rest }: Part): boolean {
   return text !== undefined && Object.values(rest).every((value) => value === undefined);
 }

@@ -46,7 +46,7 @@ export function countsInGeneration(kind: RecordKind): boolean {
   return kind !== "message";
 }
 
-/** The generation of a task or an event. `undefined` where the server sends none, or 0. */
+/** The generation of a task or an event. `undefined` if the server sends none, or 0. */
 export function generationOf(value: Task | StreamResponse): number | undefined {
   const counted = "status" in value ? value : (value.task ?? value.statusUpdate ?? value.artifactUpdate);
   return counted !== undefined && "generation" in counted ? countOf(counted.generation) : undefined;

@@ -188,7 +188,7 @@ export const wireErrorCodes: readonly WireErrorCode[] = Object.keys(wireErrors) 
 
 /** The code of an error that is answered with an HTTP status outside of JSON-RPC, such as 401. */
 export function codeOfStatus(status: number): WireErrorCode | undefined {
-  // Servers of HTTP give it on their own, for headers that are too large (RFC 6585 §5).
+  // HTTP servers send it for headers that are too large (RFC 6585 §5).
   if (status === 431) return "RequestTooLarge";
   return wireErrorCodes.find((code) => wireErrors[code].outside === true && wireErrors[code].http === status);
 }
@@ -285,7 +285,7 @@ export interface SentAs {
   readonly grpc?: string;
 }
 
-/** What an error may say beside its code and message. */
+/** Fields of an error, in addition to its code and message. */
 export interface A2AErrorOptions {
   /** Which fields of the request are wrong, and how (`google.rpc.BadRequest`). */
   readonly fields?: readonly FieldViolation[];
@@ -321,17 +321,17 @@ export class A2AError extends Error {
   override readonly name = "A2AError";
   /** What went wrong. */
   declare readonly code: A2AErrorCode;
-  /** Which fields of the request are wrong. Empty where no single field is. */
+  /** Which fields of the request are wrong. Empty if no single field is. */
   declare readonly fields: readonly FieldViolation[];
   /** Short strings that go with the error. */
   declare readonly metadata: Readonly<Record<string, string>>;
-  /** After how many seconds to try again, where the error says so. */
+  /** `Retry-After` in seconds, if any. */
   declare readonly retryAfter: number | undefined;
   /** The value of the `WWW-Authenticate` header, if there is one. */
   declare readonly challenge: string | undefined;
-  /** Details of a server's error whose type is not known here, as they came. */
+  /** Details of a server's error with unknown types, as received. */
   declare readonly details: readonly unknown[];
-  /** How it is sent where its code does not say that: errors of extensions, and at a client numbers that no code has. */
+  /** How it is sent, if its code does not define this: errors of extensions, and at a client unknown error numbers. */
   declare readonly sentAs: SentAs | undefined;
 
   /** `message`: for the client. Default: that of the code. */
@@ -341,8 +341,8 @@ export class A2AError extends Error {
       options.cause === undefined ? undefined : { cause: options.cause },
     );
     this.code = code;
-    // Node prints every own member of an error that nobody caught, so a member without a value stays on the prototype.
-    // Callers pass objects that have more: only these are taken.
+    // Node prints every own member of an uncaught error, so a member without a value stays on the prototype.
+    // Callers pass objects with further members, which are ignored.
     for (const name of members) {
       const value = options[name];
       const isEmpty = typeof value === "object" && Object.keys(value).length === 0;

@@ -1,4 +1,4 @@
-/* JSON as types: what was read, and what may be written. */
+/* Types for JSON: for values that were read, and for values that can be written. */
 
 /** Any JSON value. */
 export type JsonValue = string | number | boolean | null | JsonObject | readonly JsonValue[];
@@ -20,8 +20,8 @@ interface NoList {
 /**
  * A value that can be written as JSON: a `JsonValue`, or an object or a list whose type was declared by hand, such as an interface.
  * Members may be optional, and of type `unknown`, as in the answers of many SDKs: those are checked when the value is used, and the error
- * names the path of what is not JSON. Functions, `bigint`, symbols, `undefined` and what has methods (a `Date`, a `Map`, bytes) are not JSON. A
- * function of your own takes such values as `<T extends JsonLike<T>>(value: T)`.
+ * names the path of a value that is not JSON. Functions, `bigint`, symbols, `undefined` and objects with methods (a `Date`, a `Map`, bytes) are
+ * not JSON. Your own functions can accept such values as `<T extends JsonLike<T>>(value: T)`.
  *
  * @example
  * ```ts
@@ -43,8 +43,8 @@ export type JsonLike<T> = JsonValue | (NoFunction & object & JsonMembers<T>);
 export type JsonObjectLike<T> = JsonObject | (NoFunction & NoList & object & JsonMembers<T>);
 
 /**
- * What may be in an object or a list. A mapped type, because a constraint may not be a conditional type of itself. `JsonValue` and
- * `unknown` are not looked into. `undefined` members are left out of the JSON.
+ * The members of an object or a list. A mapped type, because a constraint cannot be a recursive conditional type. `JsonValue` and `unknown`
+ * are accepted unchecked. `undefined` members are omitted from the JSON.
  */
 type JsonMembers<T> = {
   readonly [K in keyof T]: K extends symbol

@@ -1,13 +1,13 @@
 import { invalidParams } from "./errors.ts";
 
-/** The names of options. Its type finds those that are missing. */
+/** The names of options. The type makes the compiler report missing ones. */
 export type OptionNames<Options> = Readonly<Record<keyof Options, 1>>;
 
 /**
- * Refuses options that there are not: from JavaScript a misspelt one would do nothing, and nobody would say so.
+ * Rejects unknown options. Without types, a misspelt option would silently do nothing.
  *
- * @param of - What the options are of: `serve()`.
- * @param hint - What the error adds, by the wrong name and the names that there are. Default: these.
+ * @param of - The function with these options: `serve()`.
+ * @param hint - Makes a hint for the error from the wrong name and the known names. Default: lists the known names.
  * @throws A2AError `InvalidParams`.
  */
 export function checkOptions(
@@ -23,7 +23,7 @@ export function checkOptions(
   }
 }
 
-/** The names that are nearest to another one: a third of their letters away at most, or two of five. Empty: none is near. */
+/** The known names that are similar: at most a third of the letters differ, or two of five. `""`: no similar name. */
 export function nearestOf(name: string, known: readonly string[]): string {
   const wanted = name.toLowerCase().slice(0, 40);
   let near: readonly string[] = [];
@@ -36,7 +36,7 @@ export function nearestOf(name: string, known: readonly string[]): string {
   return near.join(" or ");
 }
 
-/** Whether so many edits make one word of the other. An edit adds, removes or replaces a letter, or swaps two neighbors. */
+/** Whether at most `edits` edits turn one word into the other. An edit adds, removes or replaces a letter, or swaps two neighbors. */
 function isNear(one: string, other: string, edits: number): boolean {
   if (one === other || edits < 0) return edits >= 0;
   const [rest, otherRest] = [one.slice(1), other.slice(1)];
@@ -50,7 +50,7 @@ function isNear(one: string, other: string, edits: number): boolean {
   );
 }
 
-/** The end of an error about a name that there is not: the name that was probably meant, or all that there are. */
+/** The end of an error about an unknown name: the name that was probably meant, or all known names. */
 export function meantBy(name: string, known: readonly string[]): string {
   const near = nearestOf(name, known);
   return near === "" ? `. There are ${known.join(", ")}` : `: did you mean ${near}?`;

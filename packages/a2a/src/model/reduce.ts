@@ -30,7 +30,7 @@ export type FoldProblem =
   /** `append` to an artifact after its `lastChunk`. */
   | "closedArtifact";
 
-/** What the fold needs beside the event. */
+/** Arguments of the fold, in addition to the event. */
 export interface ApplyOptions {
   /** Whether a progress message enters the history (`NewRecord.keep`). */
   readonly keep?: boolean;
@@ -59,7 +59,7 @@ type ArtifactStep = Pick<TaskArtifactUpdateEvent, "append" | "lastChunk"> & {
 export class ArtifactLedger {
   readonly #closed = new Map<string, boolean>();
 
-  /** Why an update cannot come next. `undefined` where it can. */
+  /** Why an update cannot come next. `undefined` if it can. */
   problem(update: ArtifactStep): FoldProblem | undefined {
     if (update.append !== true) return undefined;
     const closed = this.#closed.get(update.artifact.artifactId);
@@ -72,7 +72,7 @@ export class ArtifactLedger {
     this.#closed.set(update.artifact.artifactId, update.lastChunk === true);
   }
 
-  /** Whether an artifact is complete. `undefined` where the task has none with this id. */
+  /** Whether an artifact is complete. `undefined` if the task has none with this id. */
   isClosed(artifactId: string): boolean | undefined {
     return this.#closed.get(artifactId);
   }
@@ -130,7 +130,7 @@ export class TaskFold {
     return this.#ledger;
   }
 
-  /** Why this event cannot come next. `undefined` where it can. */
+  /** Why this event cannot come next. `undefined` if it can. */
   problem(event: LogEvent): FoldProblem | undefined {
     if (this.#task === undefined) return event.task === undefined ? "noTask" : undefined;
     if (event.task !== undefined) return "taskExists";
@@ -140,7 +140,7 @@ export class TaskFold {
     return event.artifactUpdate === undefined ? undefined : this.#ledger.problem(event.artifactUpdate);
   }
 
-  /** Adds an event, which must not be changed afterwards. Where it cannot come next, nothing changes and the problem is returned. */
+  /** Adds an event, which must not be changed afterwards. If it cannot come next, nothing changes and the problem is returned. */
   apply(event: LogEvent, options: ApplyOptions = {}): FoldProblem | undefined {
     const problem = this.problem(event);
     if (problem !== undefined) return problem;
@@ -269,7 +269,7 @@ class Bag {
     this.#given = true;
   }
 
-  /** All of it. `undefined` where nothing was added. */
+  /** All of it. `undefined` if nothing was added. */
   whole(): JsonObject | undefined {
     // `fromEntries` defines members and does not assign them, so a key named `__proto__` stays a key.
     if (this.#given) this.#whole ??= Object.freeze(Object.fromEntries(this.#members));

@@ -12,15 +12,15 @@ export const maxViolations = 32;
  * How strict a check is, and what it does with the value.
  *
  * - `request`: strict. Changes the value in place and drops unknown members.
- * - `copy`: as strict, but makes a new value. It shares free JSON (`metadata`, `data`) with the old one.
- * - `answer`: lenient, for what a server says. Unknown members stay, and defaults that protobuf leaves out are filled in.
+ * - `copy`: equally strict, but makes a new value. It shares free JSON (`metadata`, `data`) with the old one.
+ * - `answer`: lenient, for a server's answers. Keeps unknown members, and adds defaults that protobuf omits.
  */
 export type CheckMode = "request" | "copy" | "answer";
 
-/** What a check carries along. */
+/** The state of a check. */
 export interface CheckState {
   readonly mode: CheckMode;
-  /** Whether the value stays unchanged: what has to be corrected is copied. */
+  /** Whether to copy values that need corrections instead of changing them. */
   readonly keeps: boolean;
   readonly violations: Violation[];
   /** Maximum number of violations. */
@@ -33,10 +33,10 @@ export interface Violation {
   readonly description: string;
 }
 
-/** Checks unknown input. Pass it to `check()`: it is not called by hand. */
+/** Checks unknown input. Pass it to `check()`; do not call it directly. */
 export interface Schema<T> {
   (value: unknown, state: CheckState): unknown;
-  /** The type that it checks, for the compiler alone. Never set. */
+  /** Type-only; absent at runtime. */
   readonly type?: T;
 }
 
@@ -50,15 +50,15 @@ export type Checked<T> =
     }
   | {
       readonly ok: false;
-      /** What is wrong, at most `max`. */
+      /** The violations, at most `max`. */
       readonly violations: readonly FieldViolation[];
     };
 
 /**
- * Checks unknown input against a schema. The result holds the input itself, or a copy where the mode is `copy`.
+ * Checks unknown input against a schema. Returns the input itself, or a copy in mode `copy`.
  *
  * @param max - Maximum number of violations that are collected. Default `maxViolations`.
- * @param keeps - Whether the input stays unchanged: what has to be corrected is copied. Default false.
+ * @param keeps - Whether to copy values that need corrections instead of changing the input. Default false.
  *
  * @example
  * ```ts
@@ -82,7 +82,7 @@ export function check<T>(
     : { ok: false, violations: state.violations };
 }
 
-/** Adds a violation of the current value. The caller puts its path in front. */
+/** Adds a violation of the current value. The caller prepends its path. */
 export function fail(state: CheckState, description: string): undefined {
   if (state.violations.length < state.max) state.violations.push({ field: "", description });
   return undefined;
@@ -104,7 +104,7 @@ export function isObject(value: unknown): value is Record<string, unknown> {
 /** `Array.isArray`, with items of a type that is not `any`. */
 export const isArray: (value: unknown) => value is readonly unknown[] = Array.isArray;
 
-/** The items of an array; none of anything else. */
+/** The items of an array; empty for other values. */
 export function itemsOf(value: unknown): readonly unknown[] {
   return isArray(value) ? value : [];
 }
@@ -164,7 +164,7 @@ export function number(min: number = Number.NEGATIVE_INFINITY): Schema<number> {
     typeof value === "number" && Number.isFinite(value) && value >= min ? value : fail(state, description);
 }
 
-/** What fits the schema and passes a test of its own. `description` says what it must be. */
+/** A schema with a further test. `description` says what the value must be: `must be a URI`. */
 export function satisfying<T>(schema: Schema<T>, description: string, test: (value: T) => boolean): Schema<T> {
   return (value, state) => {
     const before = state.violations.length;
@@ -174,7 +174,7 @@ export function satisfying<T>(schema: Schema<T>, description: string, test: (val
   };
 }
 
-/** One of these names. `unset` is the name that protobuf uses for: absent. */
+/** One of these names. `unset`: protobuf's name for an absent value. */
 export function oneName<T extends string>(names: readonly T[], unset?: string): Schema<T> {
   const known = new Set<unknown>(names);
   return (value, state) => {
@@ -223,7 +223,7 @@ export const base64: Schema<string> = (value, state) => {
 export interface Field<T> {
   readonly schema: Schema<T>;
   readonly required: boolean;
-  /** The value of a required member that an answer leaves out, as encoders of protobuf do with defaults. */
+  /** The default of a required member that answers may omit, as protobuf encoders do. */
   readonly otherwise?: (() => T) | undefined;
   /** Whether `null` is a value. Elsewhere it means: absent. */
   readonly nullable?: boolean;
@@ -237,18 +237,18 @@ export function optional<T>(schema: Schema<T>): Field<T> & { readonly required: 
   return { schema, required: false };
 }
 
-/** A field for each member of `T`. The compiler checks that names and optionality are those of the type. */
+/** A field for each member of `T`. The compiler checks names and optionality against the type. */
 export type Fields<T> = {
   readonly [Name in keyof T]-?: Field<Exclude<T[Name], undefined>> & {
     readonly required: object extends Pick<T, Name> ? false : true;
   };
 };
 
-/** Says that exactly one of some members must be there. */
+/** Requires exactly one of some members. */
 export interface OneOf {
   /** Names of these members. Default: all members of the object. */
   readonly members?: readonly string[];
-  /** What to add to an answer that has none of them. Absent: such an answer is wrong. */
+  /** Members to add to an answer that has none of them. Absent: such an answer is invalid. */
   readonly none?: object;
 }
 
@@ -265,7 +265,7 @@ type MemberOf<Union, Name extends PropertyKey> = Union extends { readonly [Key i
   ? Exclude<Value, undefined>
   : never;
 
-/** An object of one of several types. `oneOf`: which members tell them apart. */
+/** An object of one of several types. `oneOf`: the members that distinguish them. */
 export const union: <Union>(fields: Fields<Members<Union>>, oneOf: OneOf) => Schema<Union> = members;
 
 export const object: <T>(fields: Fields<T>, oneOf?: OneOf) => Schema<T> = members;
@@ -319,7 +319,7 @@ export function jsonName(protoName: string): string {
   return protoName.replace(/_([a-z\d])/g, (_, letter: string) => letter.toUpperCase());
 }
 
-/** A copy of the object with JSON names in place of proto names. Where both are there, the value under the JSON name wins. */
+/** A copy of the object with JSON names instead of proto names. If it has both, the JSON name takes precedence. */
 function withJsonNames(value: object, table: ReadonlyMap<string, unknown>): Record<string, unknown> {
   const named = Object.entries(value).sort(([one], [other]) => Number(table.has(one)) - Number(table.has(other)));
   return Object.fromEntries(named.map(([name, member]) => [table.has(jsonName(name)) ? jsonName(name) : name, member]));
@@ -343,7 +343,7 @@ function addMissing(
   }
 }
 
-/** An array. `nonEmpty` is the violation of an empty one, where that is wrong. */
+/** An array. `nonEmpty` is the violation of an empty one, if that is wrong. */
 export function list<T>(items: Schema<T>, nonEmpty?: string): Schema<readonly T[]> {
   return (value, state) => {
     if (!Array.isArray(value)) return fail(state, "must be an array");
@@ -388,7 +388,7 @@ export const strings: Schema<readonly string[]> = list(string);
  * A schema of any library that implements Standard Schema 1 (https://standardschema.dev): zod, valibot, ArkType and others. The
  * interface is declared here, as its page recommends, so no library is needed for it.
  *
- * @typeParam Output - What a value becomes that fits.
+ * @typeParam Output - The type of a valid value.
  */
 export interface StandardSchema<Output = unknown> {
   /** The members of the standard. */
@@ -399,20 +399,20 @@ export interface StandardSchema<Output = unknown> {
     readonly vendor: string;
     /** Checks a value, and may change it, as with a default. */
     readonly validate: (value: unknown) => SchemaResult<Output> | Promise<SchemaResult<Output>>;
-    /** Types, for the compiler alone. */
+    /** Type-only; absent at runtime. */
     readonly types?: { readonly input: unknown; readonly output: Output } | undefined;
   };
 }
 
-/** What a schema says about a value. */
+/** The result of a schema's check. */
 export type SchemaResult<Output> =
   | { readonly value: Output; readonly issues?: undefined }
   | { readonly issues: readonly SchemaIssue[] };
 
 /** Why a value does not fit. */
 export interface SchemaIssue {
-  /** What is wrong. */
+  /** The problem. */
   readonly message: string;
-  /** Where. Absent or empty: the value itself. */
+  /** Its path. Absent or empty: the value itself. */
   readonly path?: readonly (PropertyKey | { readonly key: PropertyKey })[] | undefined;
 }

@@ -53,7 +53,7 @@ import type {
   StringList,
 } from "./card.ts";
 
-/** A schema for each message of the A2A 1.0 proto. In answers, default values that encoders of protobuf leave out are filled in. */
+/** A schema for each message of the A2A 1.0 proto. In answers, adds default values that protobuf encoders omit. */
 
 const ids: Schema<readonly string[]> = s.list(s.id);
 const historyLength: Schema<number> = s.integer(0);
@@ -236,7 +236,7 @@ export const emptySchema: Schema<Empty> = s.object<Empty>({});
 
 /** Messages of a card. Texts stay unchanged, empty ones too, because a signature covers them (A2A 1.0 §8.4.1). */
 
-/** A card stays readable where one of its members is of a kind that this release does not know. */
+/** Accepts members of an unknown kind, so that cards of later releases stay readable. */
 const oneOrUnknown: OneOf = { none: {} };
 
 const scopes: Schema<Readonly<Record<string, string>>> = s.record(s.string);

@@ -51,7 +51,7 @@ export interface RawPart extends PartFields {
 
 /** A part that says where the bytes of a file are (A2A 1.0 §4.1.6). */
 export interface UrlPart extends PartFields {
-  /** Address of the file. Check whom it belongs to before you fetch it: it was chosen by whoever sent the message. */
+  /** Address of the file, chosen by the sender of the message. Check the host before you fetch it. */
   readonly url: string;
   readonly text?: never;
   readonly raw?: never;
@@ -72,11 +72,11 @@ export type Part = TextPart | RawPart | UrlPart | DataPart;
 
 /** One message of the client or the agent (A2A 1.0 §4.1.4). */
 export interface Message {
-  /** Identifier that the sender chose. A message that is sent again under the same identifier is a retry. */
+  /** Identifier that the sender chose. A repeated message with the same identifier is a retry. */
   readonly messageId: string;
-  /** The conversation that it belongs to. Absent in a client's first message: the server makes one. */
+  /** The conversation that it belongs to. Absent in a client's first message: the server creates one. */
   readonly contextId?: string;
-  /** The task that it belongs to. Absent where it begins a task, or if there is none. */
+  /** The task that it belongs to. Absent if it starts a task or has none. */
   readonly taskId?: string;
   /** Who sent it. */
   readonly role: Role;
@@ -106,11 +106,11 @@ export interface Artifact {
   readonly extensions?: readonly string[];
 }
 
-/** The state of a task, with what the agent said about it (A2A 1.0 §4.1.2). */
+/** The state of a task, with the agent's message about it (A2A 1.0 §4.1.2). */
 export interface TaskStatus {
   /** The state. */
   readonly state: TaskState;
-  /** What the agent said when it set the state: progress, a question, or the reason why the task ended. */
+  /** The agent's message for the state: progress, a question, or the reason why the task ended. */
   readonly message?: Message;
   /** When the state was set. */
   readonly timestamp?: Timestamp;
@@ -126,7 +126,7 @@ export interface Task {
   readonly status: TaskStatus;
   /** Its results so far. */
   readonly artifacts?: readonly Artifact[];
-  /** Its messages, oldest first, as many of the newest as were asked for (`historyLength`, A2A 1.0 §3.2.4). */
+  /** Its newest messages, oldest first, up to the requested number (`historyLength`, A2A 1.0 §3.2.4). */
   readonly history?: readonly Message[];
   /** Anything else about this task. */
   readonly metadata?: JsonObject;
@@ -150,7 +150,7 @@ export interface TaskArtifactUpdateEvent {
   readonly taskId: string;
   /** The conversation of the task. */
   readonly contextId: string;
-  /** The artifact. With `append` its parts are added to those that came before under the same `artifactId`. */
+  /** The artifact. With `append` its parts are added to earlier ones with the same `artifactId`. */
   readonly artifact: Artifact;
   /** Whether the parts are added to an existing artifact. Default: false, the artifact is new. */
   readonly append?: boolean;
@@ -163,7 +163,7 @@ export interface TaskArtifactUpdateEvent {
 /** One event of a stream (A2A 1.0 §3.2.3). It has exactly one member. */
 export type StreamResponse =
   | {
-      /** The task as it is now. */
+      /** The current task. */
       readonly task: Task;
       readonly message?: never;
       readonly statusUpdate?: never;
@@ -201,15 +201,15 @@ export interface AuthenticationInfo {
 
 /** A webhook that a task's events are posted to (A2A 1.0 §4.3.1). */
 export interface TaskPushNotificationConfig {
-  /** The `tenant` of the interface that is called, where it has one. */
+  /** The `tenant` of the interface that is called, if it has one. */
   readonly tenant?: string;
   /** Identifier of the configuration. Absent in a request: the server makes one. */
   readonly id?: string;
-  /** The task. Absent where the configuration goes with a message: it is then the task of that message. */
+  /** The task. Absent if the configuration is sent with a message: it then applies to the message's task. */
   readonly taskId?: string;
   /** Address that events are posted to. */
   readonly url: string;
-  /** A secret of the receiver. The server sends it with each event, so that the receiver can check where the event comes from. */
+  /** A secret of the receiver. The server sends it with each event, so that the receiver can verify the sender. */
   readonly token?: string;
   /** How the server authenticates to the receiver. */
   readonly authentication?: AuthenticationInfo;
@@ -246,7 +246,7 @@ export interface SendMessageConfiguration {
 export interface SendMessageRequest extends TenantRequest {
   /** The message. */
   readonly message: Message;
-  /** How it is to be answered. */
+  /** Options for the answer. */
   readonly configuration?: SendMessageConfiguration;
   /** Anything else about this request. */
   readonly metadata?: JsonObject;
@@ -254,7 +254,7 @@ export interface SendMessageRequest extends TenantRequest {
 
 /** A request that may be for one of several agents at an address. */
 export interface TenantRequest {
-  /** The `tenant` of the interface that is called, where it has one. */
+  /** The `tenant` of the interface that is called, if it has one. */
   readonly tenant?: string;
 }
 
@@ -276,7 +276,7 @@ export interface CancelTaskRequest extends SubscribeToTaskRequest {
   readonly metadata?: JsonObject;
 }
 
-/** The request of `ListTasks` (A2A 1.0 §3.1.4). What is absent filters nothing. */
+/** The request of `ListTasks` (A2A 1.0 §3.1.4). An absent filter matches everything. */
 export interface ListTasksRequest extends TenantRequest {
   /** Only tasks of this conversation. */
   readonly contextId?: string;
@@ -296,7 +296,7 @@ export interface ListTasksRequest extends TenantRequest {
 
 /** A page of tasks (A2A 1.0 §3.1.4). Every member is always present. */
 export interface ListTasksResponse {
-  /** The tasks, those with the newest status first. */
+  /** The tasks, newest status first. */
   readonly tasks: readonly Task[];
   /** The `pageToken` of the next page. `""` on the last page. */
   readonly nextPageToken: string;

@@ -47,7 +47,7 @@ const allocatedIPv6 = ipaddr.IPv6.parseCIDR("2000::/3");
 const embeddedIPv4 = [ipaddr.IPv6.parseCIDR("::ffff:0:0/96"), ipaddr.IPv6.parseCIDR("64:ff9b::/96")];
 
 /**
- * What an IP address is for; `undefined` where the text is not an IP address. It reads IPv4 as four decimal numbers and IPv6
+ * What an IP address is for; `undefined` if the text is not an IP address. It reads IPv4 as four decimal numbers and IPv6
  * in any form, without brackets: what `URL` and resolvers write.
  *
  * @example

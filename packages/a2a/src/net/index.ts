@@ -1,5 +1,5 @@
 /**
- * Calls to addresses that a stranger chose: which are refused, and how a dialer reaches the one that was checked.
+ * Calls to untrusted addresses: which are rejected, and how a dialer connects to the checked address.
  * @packageDocumentation
  */
 

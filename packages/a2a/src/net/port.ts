@@ -19,7 +19,7 @@ export interface ResolvedAddress {
  * host names and IP addresses in URLs.
  */
 export interface Dialer {
-  /** The addresses of a host name. Rejects if there are none. */
+  /** The addresses of a host name. Rejects if it has none. */
   resolve(hostname: string): Promise<readonly ResolvedAddress[]>;
   /** Sends one request to one of `addresses`. It never follows a redirect. */
   fetch(url: URL, addresses: readonly ResolvedAddress[], init: DialInit): Promise<Response>;
@@ -29,7 +29,7 @@ export interface Dialer {
 export interface DialInit {
   /** HTTP method. Default `GET`. */
   readonly method?: string;
-  /** Headers. Those that describe the connection, such as `Host`, are refused. */
+  /** Headers. Must not describe the connection, as `Host` does. */
   readonly headers?: Readonly<Record<string, string>>;
   /** The body. */
   readonly body?: string | Bytes;
@@ -46,7 +46,7 @@ export interface NetPolicy {
   /** Whether loopback, private and link-local addresses may be called, as in tests and closed networks. Default false. */
   readonly allowPrivate?: boolean;
   /**
-   * Whether loopback addresses may be called, and `localhost`, as by a server that only this machine can reach: whoever calls it
+   * Allows calls to loopback addresses and `localhost`. Safe for a server that only this machine can reach: its callers
    * could call them too. Default false.
    */
   readonly allowLoopback?: boolean;
@@ -62,7 +62,7 @@ export interface NetPolicy {
  * Fetches a URL under a policy. The response is like that of `fetch`, with a limited body. Redirects are not followed. It can also be the
  * `fetch` of a client, for agents whose address a stranger chose.
  *
- * @throws A2AError `InvalidParams` where the address or a header is refused, `ConnectionFailed`, `Timeout`, `Aborted`,
- * and `InvalidResponse` where the response is too large. Reading the body throws the last four as well.
+ * @throws A2AError `InvalidParams` for a forbidden address or header, `ConnectionFailed`, `Timeout`, `Aborted`,
+ * and `InvalidResponse` if the response is too large. Reading the body throws the last four as well.
  */
 export type GuardedFetch = (url: string, init?: DialInit) => Promise<Response>;

@@ -47,9 +47,9 @@ export class RemoteDocument<T> {
   }
 
   /**
-   * The document now. The last one where it cannot be read, unless that is too old.
+   * The current document. If it cannot be read now, the last reading, unless it is too old.
    *
-   * @throws A2AError `Unavailable` if there is none.
+   * @throws A2AError `Unavailable` if neither is usable.
    */
   async current(): Promise<T> {
     const fresh = this.fresh;
@@ -65,9 +65,9 @@ export class RemoteDocument<T> {
   }
 
   /**
-   * A new reading, where the last one lacks something. `undefined` where the last request is so recent that there is none.
+   * Reads the document again, because the last reading lacks something. `undefined`: the last request was too recent.
    *
-   * @throws A2AError `Unavailable` where it cannot be read.
+   * @throws A2AError `Unavailable` if it cannot be read.
    */
   again(): Promise<T> | undefined {
     return this.#reading ?? (this.wait > 0 ? undefined : this.#read());
@@ -109,7 +109,7 @@ export class RemoteDocument<T> {
   }
 }
 
-/** The JSON at an address. Throws where the answer is not 200. */
+/** The JSON at an address. Throws if the answer is not 200. */
 export async function readJson(fetch: GuardedFetch, url: string): Promise<unknown> {
   const response = await fetch(url, { headers: { accept: "application/json" } });
   if (response.status === 200) return response.json();

@@ -90,7 +90,7 @@ export interface OpenDelegation {
   readonly contextId?: string;
   /** The task of the other agent, once it is known. */
   readonly taskId?: string;
-  /** Number of the last event that is stored in this task, where the other agent has numbers. */
+  /** Number of the last event that is stored in this task, if the other agent has numbers. */
   readonly seq?: number;
   /** Set while this task asks its question, and until the answer is sent. */
   readonly asked?: true;

@@ -27,19 +27,19 @@ export interface AgentDescription {
   readonly documentationUrl?: string;
   /** Address of an icon. */
   readonly iconUrl?: string;
-  /** Media types that it reads. `*` and `type/*` match any. Messages of others are refused. Default `["text/plain"]`. */
+  /** Media types that it reads. `*` and `type/*` match any. Messages with other types are rejected. Default `["text/plain"]`. */
   readonly defaultInputModes?: readonly string[];
   /** Media types that it writes. Default `["text/plain"]`. */
   readonly defaultOutputModes?: readonly string[];
   /** What it can do beyond the required operations. Default: streaming, nothing else. */
   readonly capabilities?: OwnCapabilities;
-  /** Ways to authenticate that its card lists beside those of the host's authenticator. */
+  /** Ways to authenticate that its card lists in addition to those of the host's authenticator. */
   readonly securitySchemes?: Readonly<Record<string, SecurityScheme>>;
   /** What a caller has to satisfy. Default: what the host's authenticator says. */
   readonly securityRequirements?: readonly SecurityRequirement[];
 }
 
-/** What an agent may declare (A2A 1.0 §4.4.3). The server declares webhooks, where it delivers them. */
+/** What an agent may declare (A2A 1.0 §4.4.3). The server declares webhooks, if it delivers them. */
 export interface OwnCapabilities extends Omit<AgentCapabilities, "pushNotifications"> {
   /** Set to false where this agent has no webhooks, on a server that delivers them. */
   readonly pushNotifications?: false;
@@ -59,7 +59,7 @@ export interface AgentBehaviour {
   /**
    * Request headers that turns read in `turn.headers`: `["x-request-id", { name: "accept-language", store: true }]`. Default: none. Those
    * with `store` are stored in clear with the message, and queued or resumed turns have these alone. Over gRPC they are metadata. Their
-   * values may take 8 KiB together. Names of credentials and of A2A itself are refused when the server is created.
+   * values may take 8 KiB together. Names of credentials and of A2A itself are invalid.
    */
   readonly requestHeaders?: readonly (string | { readonly name: string; readonly store?: boolean })[];
   /**

@@ -8,7 +8,7 @@ export interface AuditRecord {
   /**
    * What happened.
    * - `authentication`: a caller was refused, because it is not known. With a `subject`: that caller is known, and has shown wrong
-   *   credentials beside its own.
+   *   credentials in addition to its own.
    * - `authorization`: a known caller was refused.
    * - `limit`: a caller was refused, because of a limit.
    * - `task-created`, `task-state`: a task was created, or has changed its state.
@@ -33,7 +33,7 @@ export interface AuditRecord {
   readonly subject?: string;
   /** The organization of the principal. */
   readonly organization?: string;
-  /** The IP address of the caller, where the host knows it. */
+  /** The IP address of the caller, if the host knows it. */
   readonly address?: string;
   /** The id of the agent. */
   readonly agent?: string;
@@ -41,7 +41,7 @@ export interface AuditRecord {
   readonly operation?: OperationName;
   /** The task. */
   readonly taskId?: string;
-  /** The context of the task. For a caller who is refused: the context that the request names. */
+  /** The context of the task. For a rejected caller: the context that the request names. */
   readonly contextId?: string;
   /** The state that the task has now. */
   readonly state?: TaskState;
@@ -101,7 +101,7 @@ interface AuditSubject {
   readonly taskId?: string | undefined;
   /** Its context. */
   readonly contextId?: string | undefined;
-  /** W3C `traceparent` of the call. Anybody may have written it, so only a trace id is taken from it. */
+  /** W3C `traceparent` of the call. It is not trusted: only the trace id is used. */
   readonly trace?: string | undefined;
 }
 
@@ -126,7 +126,7 @@ interface LoggedTask {
   readonly agent?: string | undefined;
   readonly taskId?: string | undefined;
   readonly contextId?: string | undefined;
-  /** W3C `traceparent` of the call. Anybody may have written it, so only a trace id is taken from it. */
+  /** W3C `traceparent` of the call. It is not trusted: only the trace id is used. */
   readonly trace?: string | undefined;
 }
 
@@ -144,7 +144,7 @@ export function taskFields({ agent, taskId, contextId, trace }: LoggedTask): Log
   };
 }
 
-/** The trace id of a `traceparent` (W3C Trace Context §3.2.2.3); `undefined` if there is none, or if it is not valid. */
+/** The trace id of a `traceparent` (W3C Trace Context §3.2.2.3); `undefined` if it is absent or invalid. */
 function traceIdOf(trace: string | undefined): string | undefined {
   return /^[0-9a-f]{2}-(?!0{32})([0-9a-f]{32})-/.exec(trace ?? "")?.[1];
 }

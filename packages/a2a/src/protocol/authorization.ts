@@ -2,23 +2,23 @@ import { isLoopback } from "../base/index.ts";
 import { A2AError, type JsonObject, type JsonValue, type Message, type Part } from "../model/index.ts";
 import { isObject } from "../model/schema.ts";
 
-/* In-task authorization (A2A 1.0 §7.6, 0.3 §4.5): what an agent asks for, what it gets, and how both look in messages. */
+/* In-task authorization (A2A 1.0 §7.6, 0.3 §4.5): requests, credentials, and their form in messages. */
 
 /** The member of a data part that has a request for an authorization, or the answer to one. */
 export const authorizationMember = "urn:parley:extension:in-task-authorization:v1";
 
-/** What every request for an authorization has. */
+/** Options of every authorization request. */
 interface AnyAuthorizationInit {
-  /** What is asked for and why, for a person. At most 2000 characters. It stands in the status message and on the page of the link. */
+  /** What is requested and why, for a person: shown in the status message and on the page of the link. At most 2000 characters. */
   readonly reason: string;
   /** How long the request is open, in milliseconds. Default 10 minutes, at most one day. A turn that ends sooner ends it. */
   readonly lifetime?: number;
   /**
-   * Whether the credential may come in a message to the task, where every agent in between can read it (A2A 1.0 §7.6.3). Default false:
-   * such a message is refused.
+   * Allows the credential in a message to the task, which every agent in between can read (A2A 1.0 §7.6.3). Default false:
+   * the server rejects such a message.
    */
   readonly inMessage?: boolean;
-  /** Name of the request, unique in its task. Default: one that a resumed turn makes again. */
+  /** Name of the request, unique in its task. Default: a generated name that is equal in resumed turns. */
   readonly id?: string;
 }
 
@@ -40,7 +40,7 @@ export interface SecretInit extends AnyAuthorizationInit {
 export interface CallbackInit extends AnyAuthorizationInit {
   /** Always `callback`. */
   readonly form: "callback";
-  /** Makes the link that the person opens at the other service. It gets the URL to post to. Default: that URL itself. */
+  /** Makes the link that the person opens at the other service, from the callback URL. Default: the callback URL itself. */
   readonly link?: (callbackUrl: string) => string | Promise<string>;
 }
 
@@ -50,13 +50,13 @@ export interface OAuthInit extends AnyAuthorizationInit {
   readonly form: "oauth";
   /** The authorization server: its issuer, whose metadata is read (RFC 8414, OpenID Connect Discovery), or the metadata. */
   readonly server: string | OAuthServer;
-  /** The client that this agent is at that server. Its redirect URI is that of the server of this agent. */
+  /** This agent's client id at that server. Its redirect URI is this server's callback. */
   readonly clientId: string;
-  /** Its secret. Absent: it is a public client. */
+  /** The client's secret. Absent: a public client. */
   readonly clientSecret?: string;
-  /** Scopes to ask for, with spaces between them. */
+  /** Scopes to request, separated by spaces. */
   readonly scope?: string;
-  /** What the token is for (RFC 8707). */
+  /** The target resource of the token (RFC 8707). */
   readonly resource?: string;
   /** Further parameters of the authorization request, such as `prompt`. */
   readonly parameters?: Readonly<Record<string, string>>;
@@ -68,13 +68,13 @@ export interface OAuthInit extends AnyAuthorizationInit {
 export interface OAuthServer {
   /** Its issuer identifier. */
   readonly issuer: string;
-  /** Where a person is sent. */
+  /** The endpoint that the person is sent to. */
   readonly authorizationEndpoint: string;
-  /** Where the code is exchanged. */
+  /** The endpoint that exchanges the code. */
   readonly tokenEndpoint: string;
 }
 
-/** What `turn.authorize()` takes. */
+/** Options of `turn.authorize()`. */
 export type AuthorizationInit = ApprovalInit | SecretInit | CallbackInit | OAuthInit;
 
 /** Tokens of an OAuth 2.0 server. */
@@ -83,30 +83,30 @@ export interface OAuthTokens {
   readonly accessToken: string;
   /** Its type, in lower case: `bearer`. */
   readonly tokenType: string;
-  /** When it expires, in milliseconds since the Unix epoch. Absent: the server did not say. */
+  /** When it expires, in milliseconds since the Unix epoch. Absent: unknown. */
   readonly expiresAt?: number;
   /** Gets the next access token. */
   readonly refreshToken?: string;
-  /** What was granted. Absent: what was asked for. */
+  /** Granted scopes. Absent: the requested ones. */
   readonly scope?: string;
-  /** The verified claims of the ID token, where the server sent one (OpenID Connect Core §2). */
+  /** The verified claims of the ID token, if the server sent one (OpenID Connect Core §2). */
   readonly claims?: JsonObject;
 }
 
-/** What `turn.authorize()` returns, by the form that was asked for. */
+/** Result of `turn.authorize()`, by the requested form. */
 export interface Credentials {
   /** The person agreed. */
   readonly approval: true;
   /** The secret. */
   readonly secret: string;
-  /** What the other service posted. */
+  /** The JSON that the other service posted. */
   readonly callback: JsonValue;
   /** The tokens. */
   readonly oauth: OAuthTokens;
 }
 
 /**
- * Thrown by `turn.authorize()`. If it is not caught, the task fails and says why; for `message` the turn ends, and the message begins the
+ * Thrown by `turn.authorize()`. If it is not caught, the task fails with the reason; for `message` the turn ends, and the message starts the
  * next one.
  *
  * @example
@@ -121,8 +121,8 @@ export interface Credentials {
  */
 export class AuthorizationNotGiven extends A2AError {
   /**
-   * - `denied`: the person refused, or the authorization server did.
-   * - `expired`: nothing came in time.
+   * - `denied`: the person or the authorization server rejected it.
+   * - `expired`: no answer arrived in time.
    * - `message`: the caller sent another message to the task.
    */
   readonly kind: "denied" | "expired" | "message";
@@ -136,7 +136,7 @@ export class AuthorizationNotGiven extends A2AError {
 
 /** A request that is open: its row is stored. */
 export interface OpenAuthorization<Form extends keyof Credentials = keyof Credentials> {
-  /** What the caller is shown. A resumed turn gets the same again. */
+  /** The request that the caller sees. Equal in a resumed turn. */
   readonly shown: AuthorizationRequest;
   /** Resolves to the credential, once. Throws `AuthorizationNotGiven`, or `TurnAborted` when the turn is over. */
   credential(): Promise<Credentials[Form]>;
@@ -146,24 +146,24 @@ export interface OpenAuthorization<Form extends keyof Credentials = keyof Creden
 export interface AuthorizationRequest {
   /** Names the request in its task. */
   readonly id: string;
-  /** What is asked for. Another agent may have forms of its own. */
+  /** The kind of authorization. Other agents may have further kinds. */
   readonly form: string;
-  /** The link that a person opens. Absent: there is none. */
+  /** The link that a person opens. Absent: no link. */
   readonly url?: string;
   /** When the request ends (ISO 8601, UTC). */
   readonly expiresAt?: string;
-  /** Whether the credential may come in a message, as `answerAuthorization()` makes it. */
+  /** Whether the credential may be sent in a message from `answerAuthorization()`. */
   readonly inMessage?: boolean;
 }
 
 /** An answer to a request, in a message. */
 export type AuthorizationAnswer =
   | {
-      /** The credential, as the form of the request says. */
+      /** The credential, in the form of the request. */
       readonly credential: JsonValue;
     }
   | {
-      /** It is refused. */
+      /** The person rejected the request. */
       readonly denied: true;
     };
 
@@ -199,7 +199,7 @@ export function authorizationPart(shown: AuthorizationRequest): Part {
   return { data: { [authorizationMember]: { ...shown } } };
 }
 
-/** What a part says about an authorization; `undefined` for any other part. */
+/** The authorization data of a part; `undefined` for any other part. */
 export function memberOf(part: Part): JsonObject | undefined {
   const { data } = part;
   const member = isObject(data) ? data[authorizationMember] : undefined;

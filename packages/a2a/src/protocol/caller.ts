@@ -2,7 +2,7 @@ import type { SecurityRequirement } from "../model/index.ts";
 import type { Principal } from "./service.ts";
 import type { UniversalRequest } from "./http.ts";
 
-/* What is known of a caller beside its principal: unmet requirements of a card, its token, and wrong credentials. */
+/* Facts about a caller in addition to its principal: unmet requirements of a card, its token, and invalid credentials. */
 
 /** What keeps a caller from satisfying a requirement. */
 export interface Unmet {
@@ -12,7 +12,7 @@ export interface Unmet {
   readonly scopes: Readonly<Record<string, readonly string[]>>;
 }
 
-/** What a caller lacks for each requirement; `undefined` if it satisfies one of them, or there are none. Everyone satisfies `{}`. */
+/** What a caller lacks for each requirement; `undefined` if it satisfies one, or the list is empty. Everyone satisfies `{}`. */
 export function unmet(
   requirements: readonly SecurityRequirement[] | undefined,
   principal: Principal,
@@ -42,7 +42,7 @@ function lackOf({ schemes = {} }: SecurityRequirement, granted: Principal["schem
 }
 
 /*
- * Tokens of callers, for token exchange (RFC 8693) alone. They are kept beside the principal, so agents cannot forward them and nothing
+ * Tokens of callers, only for token exchange (RFC 8693). They are kept outside the principal, so agents cannot forward them and nothing
  * stores or logs them; and per call, because authenticators return one principal for many requests.
  */
 

@@ -16,7 +16,7 @@ import type {
 import type { AgentMessage, OpenDelegation } from "./agent-event.ts";
 import type { DelegationFailed } from "./turn-errors.ts";
 
-/* Agents that call agents: what `turn.delegate()` takes and returns, and what it keeps with the task. */
+/* Agents that call agents: arguments, results and stored data of `turn.delegate()`. */
 
 /** Options of a call to another agent. */
 export interface DelegateCallOptions {
@@ -26,21 +26,21 @@ export interface DelegateCallOptions {
   readonly timeout?: number | false;
   /** W3C `traceparent` to send. */
   readonly trace?: string;
-  /** URIs of extensions to ask for, beside those of the client (A2A 1.0 §4.6). */
+  /** URIs of extensions to request, in addition to the client's (A2A 1.0 §4.6). */
   readonly extensions?: readonly string[];
-  /** For a subscription: continue after the event of this number, where the agent's card promises it. */
+  /** For a subscription: continue after the event of this number, if the agent's card promises it. */
   readonly after?: number;
 }
 
-/** Events of a task. `seq`: number of the latest event, where the agent's card promises numbers. */
+/** Events of a task. `seq`: number of the latest event, if the agent's card promises numbers. */
 export interface DelegateEvents extends AsyncIterable<StreamResponse> {
   /** Number of the latest event in the log of its task. */
   readonly seq?: number | undefined;
 }
 
-/** What `turn.delegate()` needs of a client. A `Client` of `@parley/a2a` has it. */
+/** The part of a client that `turn.delegate()` needs. A `Client` of `@parley/a2a` has it. */
 export interface DelegateClient {
-  /** The card of the agent. Its name and first address say which agent it is, and its extensions what it promises. */
+  /** The card of the agent. Its name and first address identify the agent; its extensions declare its guarantees. */
   readonly card: Pick<AgentCard, "name" | "capabilities" | "supportedInterfaces">;
   /** Sends a message and follows its task. */
   sendStreamingMessage(request: SendMessageRequest, options?: DelegateCallOptions): DelegateEvents;
@@ -65,21 +65,21 @@ export interface DelegateMessageInit extends Omit<Partial<Message>, "messageId" 
   readonly parts: readonly Part[];
 }
 
-/** A delegation that begins, or continues after a restart or a question. One that was over before is not told again. */
+/** A delegation that starts, or continues after a restart or a question. Finished delegations are not reported again. */
 export interface DelegatingCall {
   /** The card of the other agent. */
   readonly card: DelegateClient["card"];
-  /** What it is asked. */
+  /** The parts of the message to it. */
   readonly parts: readonly Part[];
 }
 
-/** Is told of a delegation. */
+/** Receives the events of a delegation. */
 export interface DelegationWatch {
-  /** URIs of extensions to ask for in its calls, beside those of the client. */
+  /** URIs of extensions to request in its calls, in addition to the client's. */
   readonly extensions?: readonly string[];
-  /** The other agent has said something. The delegation continues when a promise that it gives has settled, such as a change of rows. */
+  /** An event of the other agent. The delegation continues when the returned promise has settled, such as a change of rows. */
   onEvent?(event: StreamResponse): void | Promise<void>;
-  /** It is over, or is left, as when this task asks its question. `error`: what it failed with. */
+  /** The delegation has ended or was suspended, such as when this task asks its question. `error`: its error, if it failed. */
   onEnd?(end: { readonly error?: unknown }): void;
 }
 
@@ -91,13 +91,13 @@ export interface DelegateOptions {
    */
   readonly key?: string;
   /**
-   * Which progress of the other agent becomes progress of this task: `false`, or a pure function that returns what to show (`undefined`:
-   * nothing). Default: every message.
+   * Progress of the other agent that this task shows: `false`, or a pure function that returns the content to show (`undefined`:
+   * none). Default: every message.
    */
   readonly progress?: false | ((message: Message) => Content | undefined);
   /**
-   * Which artifacts become artifacts of this task: `false`, or a function that returns what to take of each chunk (`undefined`: nothing).
-   * Default: all, under ids that are unique here.
+   * Artifacts of the other agent that this task adopts: `false`, or a function that maps each chunk (`undefined`: drops it).
+   * Default: all, with ids that are unique here.
    */
   readonly artifacts?: false | ((chunk: Artifact) => Omit<Artifact, "artifactId"> | undefined);
   /**
@@ -129,7 +129,7 @@ export interface DelegateOptions {
 export interface Delegated {
   /** The task of the other agent, without its artifacts and history. `undefined` for a direct reply. */
   readonly task: Task | undefined;
-  /** The direct reply. `undefined` where the agent made a task. */
+  /** The direct reply. `undefined` if the agent made a task. */
   readonly message: Message | undefined;
   /** The artifacts of the task, unchanged; empty for a direct reply. Throws `UnsupportedOperation` if they exceed `resultBytes`. */
   readonly artifacts: readonly Artifact[];
@@ -145,17 +145,17 @@ export interface Delegated {
   data<Output>(schema: StandardSchema<Output>): Promise<Output>;
 }
 
-/** What `turn.all()` returns for each generator with `settled`. */
+/** Results of `turn.all()` with `settled`. */
 export type Settled<T> =
   | { readonly status: "fulfilled"; readonly value: T }
   | { readonly status: "rejected"; readonly reason: unknown };
 
-/** What a generator returns. */
+/** The return type of a generator. */
 export type ReturnOf<T> = T extends AsyncGenerator<unknown, infer Value, never> ? Value : never;
 
-/* What is kept with the task. The engine stores it, and `turn.delegate()` alone reads it. */
+/* Data that the engine stores with the task, and only `turn.delegate()` reads. */
 
-/** What a delegation keeps once it is over, so that a function that is called again gets the same. */
+/** The stored result of a delegation, so that a later attempt gets the same result. */
 export interface ClosedDelegation {
   /** As when it was open. */
   readonly number: number;
@@ -165,15 +165,15 @@ export interface ClosedDelegation {
   readonly addresses?: readonly string[];
   /** As when it was open. */
   readonly hash: string;
-  /** The result. Absent where it failed. */
+  /** The result. Absent if it failed. */
   readonly result?: {
     /** The direct reply. */
     readonly message?: Message;
     /** The task, without artifacts and history. */
     readonly task?: Task;
-    /** Its artifacts, where they are small. */
+    /** Its artifacts, if they are small. */
     readonly artifacts?: readonly Artifact[];
-    /** Size of its artifacts in bytes of JSON, where they are not here. */
+    /** Size of its artifacts in bytes of JSON, if they are not here. */
     readonly bytes?: number;
   };
   /** Why it failed. */
@@ -191,11 +191,11 @@ export interface ClosedDelegation {
 
 /** The delegations of a task, as a turn keeps them. `TurnBase.delegations()` makes it; `Turn.delegate()` uses it. */
 export interface Delegations {
-  /** Those that are open, by key. */
+  /** Open delegations by key. */
   readonly open: ReadonlyMap<string, OpenDelegation>;
-  /** Those that are over, by key. */
+  /** Finished delegations by key. */
   readonly closed: ReadonlyMap<string, ClosedDelegation>;
-  /** `seq` of the message that answers the question of a delegation; `undefined` where this turn has none. */
+  /** `seq` of the message that answers the question of a delegation; `undefined` if this turn has none. */
   readonly answer: number | undefined;
   /** A message of the user, by its `seq` in the log of the task. */
   message(seq: number): Promise<Message | undefined>;
@@ -203,22 +203,22 @@ export interface Delegations {
   readonly asking: boolean;
   /** The requests for an authorization that this task shows, by delegation. `undefined`: shown before a restart. */
   readonly authorizations: Map<string, AgentMessage | undefined>;
-  /** Keys of those that are called now. */
+  /** Keys of running delegations. */
   readonly running: Set<string>;
-  /** Keys that this attempt has come to. */
+  /** Keys that this attempt has reached. */
   readonly had: Set<string>;
-  /** Settles when no other delegation of this turn looks for its row. */
+  /** Settles when no other delegation of this turn is searching for its row. */
   identified: Promise<unknown>;
-  /** Stores an open delegation, and makes the task if there is none. Resolves once it is stored, with all that was yielded before. */
+  /** Stores an open delegation, and creates the task if necessary. Resolves once it and all earlier events are stored. */
   store(key: string, row: OpenDelegation): Promise<void>;
-  /** Keeps the answer of this turn with the delegation that asked for it, where it is not sent yet. Resolves once it is stored. */
+  /** Stores this turn's answer with the delegation that asked, unless it was already sent. Resolves once it is stored. */
   keepAnswer(): Promise<void>;
-  /** Closes a delegation. Resolves once it is stored, with all that was yielded before. */
+  /** Closes a delegation. Resolves once this and all earlier events are stored. */
   close(key: string, row: ClosedDelegation): Promise<void>;
-  /** Keeps what cancels the task of the other agent while this task waits for the answer. */
+  /** Registers a function that cancels the other agent's task while this task waits for the answer. */
   onCancel(cancel: () => void): void;
-  /** A name that is the same in each attempt and unlike those of other agents, owners and tasks; 32 hexadecimal digits. */
+  /** A name of 32 hexadecimal digits, equal in each attempt, and unique among agents, owners and tasks. */
   nameOf(...parts: readonly string[]): Promise<string>;
-  /** Counts the delegations that are waited for. While there is one, a server that stops leaves the turn to another process. */
+  /** Counts awaited delegations. While there is one, a stopping server releases the turn to another process. */
   wait(): () => void;
 }

@@ -5,9 +5,9 @@ import type { CoreName, OperationName, Operations } from "./operations.ts";
 import type { AgentService, CallContext, Principal } from "./service.ts";
 import type { TurnFacts } from "./turn-context.ts";
 
-/* What the hooks of an extension are called with. */
+/* Arguments of extension hooks. */
 
-/** A call that asks for an extension. */
+/** A call that requests an extension. */
 export interface ActivatingCall extends Pick<CallContext, "principal" | "version" | "headers"> {
   /** The operation. */
   readonly operation: OperationName;
@@ -17,10 +17,10 @@ export interface ActivatingCall extends Pick<CallContext, "principal" | "version
   readonly card: AgentCard;
 }
 
-/** What of a send is stored. */
+/** The stored part of a send. */
 export type AcceptedInput = Pick<SendMessageRequest, "message" | "metadata">;
 
-/** What hooks and methods know of a call. */
+/** Facts about a call, for hooks and methods. */
 interface CallFacts {
   /** Who calls. */
   readonly principal: Principal;
@@ -34,30 +34,30 @@ interface CallFacts {
   readonly logger: Logger;
 }
 
-/** The call that a message came with. */
+/** The call of a message. */
 export interface AcceptedCall extends CallFacts {
-  /** What the extension keeps with the task of the message. Changes are stored with the message, unless the agent answers it directly. */
+  /** The extension's rows for the message's task. Changes are stored with the message, unless the agent replies directly. */
   readonly rows: TaskRows;
 }
 
 /** A status, an artifact, or a reply of the agent. */
 export type AppendedEvent = Exclude<AgentEvent, { readonly kind: "checkpoint" | "wait" }>;
 
-/** The turn in which the agent said it. */
+/** The turn of an agent's event. */
 export interface AppendingTurn {
   /** The conversation. */
   readonly contextId: string;
   /** Absent for a direct reply, which makes no task. */
   readonly taskId?: string;
-  /** The message that the turn answers, as `onAccept` left it. */
+  /** The message of the turn, after `onAccept`. */
   readonly message: Message;
   /** URIs of all extensions that are active in the turn. */
   readonly extensions: readonly string[];
   /** Time. */
   readonly clock: Clock;
-  /** What `onTurnStart` of this extension has returned for the turn; the values of the message where it has none. */
+  /** The result of this extension's `onTurnStart` for the turn; without this hook, the values of the message. */
   readonly started?: unknown;
-  /** Changes what the extension keeps with the task, together with the event. Absent for a direct reply, which makes no task. */
+  /** Changes the extension's rows, together with the event. Absent for a direct reply, which has no task. */
   readonly rows?: Omit<TaskRows, "read">;
 }
 
@@ -73,17 +73,17 @@ export interface ExtensionTurn
   readonly signal: AbortSignal;
   /** Whether the agent is called again for a turn whose run was lost in a crash (`resumable`). */
   readonly resumable: boolean;
-  /** What the extension keeps with the task. */
+  /** The extension's rows for the task. */
   readonly rows: TurnRows;
-  /** In `onTurnStart`: the agent is called when this has settled, such as a read of rows. It has to settle within `limits.hookTimeout`. */
+  /** In `onTurnStart`: delays the agent until this work settles, such as a read of rows. It must settle within `limits.hookTimeout`. */
   waitFor(work: Promise<unknown>): void;
-  /** What `onTurnStart` of this extension has returned. `undefined` before that. */
+  /** The result of this extension's `onTurnStart`. `undefined` before that. */
   readonly started: unknown;
 }
 
 /** How a turn ended. */
 export interface TurnEnd {
-  /** What the agent has thrown. */
+  /** The agent's error. */
   readonly error?: unknown;
 }
 
@@ -93,21 +93,21 @@ export interface RequestingCall<Name extends CoreName = CoreName> {
   readonly operation: Name;
   /** The card of the agent. */
   readonly card: AgentCard;
-  /** `params` of the extension on that card, checked; `undefined` where they do not fit, or there are none. */
+  /** `params` of the extension on that card, checked; `undefined` if they are absent or invalid. */
   readonly params: unknown;
   /** Time. */
   readonly clock: Clock;
 }
 
-/* Methods that an extension adds to the operations of the protocol, and what they are called with. */
+/* Methods that an extension adds to the operations of the protocol, and their arguments. */
 
-/** A method that an extension adds. Callers have to activate the extension. `extensionMethod()` makes one. */
+/** A method of an extension. Callers must activate the extension. `extensionMethod()` makes one. */
 export interface ExtensionMethod<Request = unknown, Response = unknown> {
-  /** What a request may be: a JSON object. It must answer at once. */
+  /** Schema of a request, a JSON object. Must be synchronous. */
   readonly request: StandardSchema<Request>;
-  /** What a response may be: a JSON object. It must answer at once. */
+  /** Schema of a response, a JSON object. Must be synchronous. */
   readonly response: StandardSchema<Response>;
-  /** Whether the same call twice does what one call does, so that a client may repeat it. Default false. */
+  /** Whether the method is idempotent, so that a client may retry it. Default false. */
   readonly idempotent?: boolean;
   /** Its name over JSON-RPC. Default: its name in `methods`. */
   readonly jsonrpc?: string;
@@ -125,7 +125,7 @@ export interface ExtensionMethod<Request = unknown, Response = unknown> {
 /** The methods of an extension by their names, which have a slash, as `tasks/search`: no operation of the protocol has one. */
 export type ExtensionMethods = Readonly<Record<`${string}/${string}`, ExtensionMethod>>;
 
-/** What a method of an extension is called with. */
+/** The argument of an extension's method. */
 export interface ExtensionCall extends CallFacts {
   /** The call itself: its version, its headers, its signal. */
   readonly context: CallContext;
@@ -140,7 +140,7 @@ export interface ExtensionCall extends CallFacts {
 
 /** Which tasks to find by their texts. */
 export interface TaskTextQuery {
-  /** Words, phrases in quotes, and beginnings of words, which end in `*`. All of them are in the task. Anything else separates words. */
+  /** Words, phrases in quotes, and prefixes, which end in `*`. A task must contain all of them. Anything else separates words. */
   readonly text: string;
   /** Only tasks of this conversation. */
   readonly contextId?: string;
@@ -148,13 +148,13 @@ export interface TaskTextQuery {
   readonly status?: TaskState;
   /** Most tasks. */
   readonly limit: number;
-  /** How many of the first tasks to leave out: those of the pages before. Default 0. */
+  /** How many tasks to skip: those of the previous pages. Default 0. */
   readonly skip?: number;
 }
 
 /** Tasks that were found by their texts, the best first. */
 export interface FoundTasks {
-  /** The tasks. One that is deleted meanwhile is missing. */
+  /** The tasks, except those that were deleted meanwhile. */
   readonly tasks: readonly FoundTask[];
   /** How many there are on all pages. */
   readonly total: number;
@@ -180,11 +180,11 @@ export interface TaskSnippet {
   readonly marks: readonly { readonly start: number; readonly end: number }[];
 }
 
-/* The rows that an extension keeps with a task, as its hooks read and change them: with a message or an event, and during a turn. */
+/* The rows of an extension, for hooks: with a message or an event, and during a turn. */
 
 /**
- * Rows that an extension keeps with a task, stored in the transaction of what the hook returns. Other extensions do not see them. Deleted
- * with the task, and bounded by the store (`featureBounds`).
+ * The rows of an extension for a task, stored in the transaction of the hook's result. Other extensions do not see them. They are deleted
+ * with the task, and limited by the store (`featureBounds`).
  */
 export interface TaskRows {
   /**
@@ -201,13 +201,13 @@ export interface TaskRows {
   read(): Promise<readonly ExtensionRow[]>;
 }
 
-/** A row that an extension keeps with a task. */
+/** A row of an extension for a task. */
 export interface ExtensionRow {
   /** Its key, unique in its task and extension. */
   readonly key: string;
   /** JSON text. */
   readonly value: string;
-  /** When somebody has to look at it, in milliseconds since the Unix epoch. */
+  /** When it is due, in milliseconds since the Unix epoch. */
   readonly due?: number;
 }
 
@@ -220,14 +220,14 @@ export type RowChange =
       readonly key: string;
       /** JSON text. */
       readonly value: string;
-      /** When somebody has to look at it, in whole milliseconds since the Unix epoch. */
+      /** When it is due, in whole milliseconds since the Unix epoch. */
       readonly due?: number;
     }
   | { readonly op: "delete"; readonly key: string };
 
-/** The rows that an extension keeps with the task of a turn, while the agent works. */
+/** The rows of an extension during a turn. */
 export interface TurnRows {
-  /** What is stored, in the order in which keys were set first. Empty before the task exists. */
+  /** The stored rows, in the order in which their keys were first set. Empty before the task exists. */
   read(): Promise<readonly ExtensionRow[]>;
   /**
    * Stores changes and everything yielded before, in one transaction, and creates the task if needed. Throws `Unavailable` if the turn is
@@ -235,7 +235,7 @@ export interface TurnRows {
    */
   store(changes: readonly RowChange[]): Promise<void>;
   /**
-   * Takes a name for this turn among all tasks of the agent, whoever owns them, such as a nonce. A resumed run still has it, so the task is
+   * Claims a name for this turn among all tasks of the agent and all owners, such as a nonce. A resumed run still has it, so the task is
    * created first. `name`: at most 512 bytes. `until`: when it becomes free, in milliseconds since the Unix epoch. `family`: a URI;
    * extensions with the same one share names. Default: that of the extension. `false`: another turn has it.
    */

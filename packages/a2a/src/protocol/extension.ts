@@ -14,16 +14,16 @@ import type {
 } from "./extension-hooks.ts";
 import type { CoreName, Operations } from "./operations.ts";
 
-/* An extension of the protocol (A2A 1.0 §4.6), as a server, an agent and a client are given it. `defineExtension()` makes one. */
+/* An extension of the protocol (A2A 1.0 §4.6), for servers, agents and clients. `defineExtension()` makes one. */
 
 /**
- * What an extension is about (A2A, topic "Extensions"). `data`: it only adds data, so it cannot be required or fail a task. `profile`: it
- * narrows messages. `method`: it adds methods. `state`: it refines states.
+ * The kind of an extension (A2A, topic "Extensions"). `data`: only adds data, so it cannot be required or fail a task. `profile`:
+ * narrows messages. `method`: adds methods. `state`: refines states.
  */
 export type ExtensionKind = "data" | "profile" | "method" | "state";
 
 /**
- * An extension of the protocol, as servers, agents and clients are given it (A2A 1.0 §4.6). Make it with `defineExtension()`. Hooks run
+ * An extension of the protocol, for servers, agents and clients (A2A 1.0 §4.6). Make it with `defineExtension()`. Hooks run
  * only in calls and turns that have activated it. Their results are checked: they may put data into metadata and parts, but add neither
  * fields nor enum values.
  *
@@ -32,15 +32,15 @@ export type ExtensionKind = "data" | "profile" | "method" | "state";
  * `onAccept` and `onDeliver`; other errors are logged, and are an `InternalError` to the caller. Errors of kind `data` are only logged.
  */
 export interface Extension<Types extends ExtensionTypes = ExtensionTypes> extends Omit<AgentExtension, "uri"> {
-  /** The URI on the card, which callers ask for. */
+  /** The URI on the card, which callers request. */
   readonly uri: string;
-  /** What it is about. Default `profile`. */
+  /** Its kind. Default `profile`. */
   readonly kind?: ExtensionKind;
-  /** URIs of extensions that have to be active too. Clients ask for them on their own. */
+  /** URIs of extensions that must be active, too. Clients request them automatically. */
   readonly requires?: readonly string[];
-  /** What its `params` on a card may be, for clients: they come from a stranger. */
+  /** Schema of its `params` on a card, for clients, which get them from untrusted agents. */
   readonly paramsSchema?: StandardSchema;
-  /** What it puts into metadata maps. Checked on both sides. */
+  /** Its fields in metadata maps. Checked on both sides. */
   readonly metadata?: Types["metadata"];
   /** The data parts that are its own. Checked on both sides. */
   readonly data?: Types["data"];
@@ -52,44 +52,44 @@ export interface Extension<Types extends ExtensionTypes = ExtensionTypes> extend
   readonly wakeRows?: boolean;
   /** Whether its methods search the texts of tasks, which needs a store with full text search. Default false: no index. */
   readonly searchesTasks?: boolean;
-  /** A call has asked for the extension. `false` leaves it inactive; the call is refused if it is required. */
+  /** A call has requested the extension. `false` leaves it inactive, and fails the call if the extension is required. */
   onActivate?(call: ActivatingCall): boolean;
   /**
-   * A new message comes in (retries do not come here). What it returns is stored and given to the agent, so it can remove secrets. Ids and
-   * role must stay.
+   * A new message arrives (retries are not repeated here). Its result is stored and passed to the agent, so it can remove secrets. It must
+   * not change ids and role.
    */
   onAccept?(input: AcceptedInput, call: AcceptedCall): AcceptedInput | Promise<AcceptedInput>;
-  /** A turn begins. What it returns is what `turn.ext()` gives; absent: the values of the message, as `reads` has them. */
+  /** A turn begins. `turn.ext()` returns its result. Absent: the values of the message (`reads`). */
   onTurnStart?(turn: ExtensionTurn, reads: TurnReads<Types>): unknown;
   /**
-   * The agent has said something that is about to be stored or replied. A resumed run repeats events, so return the same for the same
+   * An agent's event is about to be stored or sent as a reply. A resumed run repeats events, so return the same result for the same
    * event; rows of a repeated event are not set again.
    */
   onAppend?(event: AppendedEvent, turn: AppendingTurn): AppendedEvent;
   /**
-   * An event or a task goes out to a reader with the extension active. It must depend on `event` alone: the result is cached for other
-   * readers.
+   * An event or a task is delivered to a reader for which the extension is active. The result must depend only on `event`: it is cached for
+   * other readers.
    */
   onDeliver?(event: StreamResponse): StreamResponse;
   /**
-   * A turn ends with a status that the server sets. What it returns goes into the metadata of the status update. Errors are only logged.
+   * A turn ends with a status that the server sets. Its result is added to the metadata of the status update. Errors are only logged.
    */
   onFinish?(status: Pick<StatusEvent, "state">, turn: ExtensionTurn): JsonObject | undefined;
-  /** The agent delegates (`turn.delegate()`). What it returns is told of the delegation. Errors are only logged. */
+  /** The agent delegates (`turn.delegate()`). The returned object is notified of the delegation. Errors are only logged. */
   onDelegate?(call: DelegatingCall, turn: ExtensionTurn): DelegationWatch | undefined;
-  /** A turn is over: its agent has ended, was aborted, or has thrown. Nothing can be added to the task here. */
+  /** A turn is over: its agent has returned, thrown, or was aborted. It cannot add to the task. */
   onTurnEnd?(turn: ExtensionTurn, end: TurnEnd): void | Promise<void>;
   /**
-   * A client calls an operation with the extension. What it returns is sent, also by retries: it may change metadata of the request, and
+   * A client calls an operation with the extension. Its result is sent, and sent again by retries. It may change metadata of the request, and
    * metadata, parts and extensions of its message.
    */
   onRequest?<Name extends CoreName>(
     request: Operations[Name]["request"],
     call: RequestingCall<Name>,
   ): Operations[Name]["request"] | Promise<Operations[Name]["request"]>;
-  /** A client received an event, a message or a task, of which the hook gets a copy. What it returns is `event.ext()`. Default: `reads`. */
+  /** A client received an event, a message or a task; the hook gets a copy. Its result is `event.ext()`. Default: `reads`. */
   onEvent?(event: StreamResponse, reads: EventReads<Types>): unknown;
-  /** For the compiler alone: there is no such member. */
+  /** Type-only; absent at runtime. */
   readonly "~types"?: Types;
 }
 
@@ -99,10 +99,10 @@ export type AnyExtension = Omit<Extension, OwnTypes> & { readonly [Name in OwnTy
 /** The members that depend on the types of an extension. */
 type OwnTypes = "metadata" | "data" | "methods" | "onTurnStart" | "onEvent" | "~types";
 
-/** What `turn.ext()` gives for an extension. */
+/** The result of `turn.ext()` for an extension. */
 export type TurnOf<E> = E extends { readonly "~types"?: infer Types extends ExtensionTypes } ? Types["turn"] : never;
 
-/** What `event.ext()` gives for an extension. */
+/** The result of `event.ext()` for an extension. */
 export type EventOf<E> = E extends { readonly "~types"?: infer Types extends ExtensionTypes } ? Types["event"] : never;
 
 /** The extensions of an agent or a client: those of `{ extensions: [...] }`. */
@@ -110,25 +110,25 @@ export type ExtensionsOf<Types> = Types extends { readonly extensions: readonly 
   ? E
   : never;
 
-/* What an extension puts into metadata and parts: the fields that it declares, and the values that are read and written. */
+/* An extension's data in metadata and parts: declared fields, and reading and writing their values. */
 
 /** The objects with metadata, in which an extension may put data. `request` is a `SendMessageRequest`. */
 export type MetadataPlace = "request" | "message" | "part" | "artifact" | "task" | "statusUpdate" | "artifactUpdate";
 
 /** A value in a metadata map. */
 export interface MetadataField<Value = unknown> {
-  /** Its key, or several: the first one is written, and any of them is read. Default: the URI, a slash, and the name of the field. */
+  /** Its key, or several: the first is written, and all are read. Default: the URI, a slash, and the name of the field. */
   readonly key?: string | readonly [string, ...string[]];
-  /** What it may be. It must answer at once, not by a promise. */
+  /** Its schema. Must be synchronous. */
   readonly schema: StandardSchema<Value>;
   /**
-   * Whether the value belongs to the moment, such as a time: a retried message and an event of a resumed run may have another one. Default
+   * Whether the value may differ in a retried message or a repeated event of a resumed run, such as a time. Default
    * false.
    */
   readonly volatile?: boolean;
 }
 
-/** Values in a metadata map, by the names that agents and clients use. A schema alone stands for a field with the default key. */
+/** Fields in a metadata map, by the names that agents and clients use. A schema is a field with the default key. */
 export type MetadataFields = Readonly<Record<string, MetadataField | StandardSchema>>;
 
 /** The metadata of an extension, by place. */
@@ -140,7 +140,7 @@ export interface DataPartField<Value = unknown> {
   readonly matches?: (part: Part) => boolean;
   /** Their media type, which is written. */
   readonly mediaType?: string;
-  /** What `data` may be. It must answer at once, not by a promise. */
+  /** Schema of `data`. Must be synchronous. */
   readonly schema: StandardSchema<Value>;
 }
 
@@ -167,11 +167,11 @@ export interface ExtensionTypes {
   readonly subStates: string;
   /** Its methods. */
   readonly methods: ExtensionMethods;
-  /** What `turn.ext()` gives. */
+  /** The result of `turn.ext()`. */
   readonly turn: unknown;
-  /** What `event.ext()` gives. */
+  /** The result of `event.ext()`. */
   readonly event: unknown;
-  /** What `client.ext().params` is: `params` of a card, as `paramsSchema` gives them. */
+  /** The type of `client.ext().params`: a card's `params` after `paramsSchema`. */
   readonly params?: unknown;
 }
 
@@ -183,7 +183,7 @@ type ValueOf<Field> =
       ? Value
       : never;
 
-/** The values of some fields, each absent where it is missing or does not fit. */
+/** The values of some fields, each absent if it is missing or invalid. */
 export type ValuesOf<Fields> = { readonly [Name in keyof Fields]?: ValueOf<Fields[Name]> };
 
 /** The values of the data parts of a message or an artifact, in their order. */
@@ -196,12 +196,12 @@ export type ValuesAt<Types extends ExtensionTypes, Place extends MetadataPlace> 
   ? ValuesOf<Fields>
   : object;
 
-/** Writes what an extension puts into metadata and parts. */
+/** Writes an extension's values into metadata and parts. */
 export interface ExtensionWrites<Types extends ExtensionTypes> {
   /**
-   * The metadata of these values, to be spread into the metadata of that object.
+   * The metadata of these values, to spread into the metadata of that object.
    *
-   * @throws TypeError where a value does not fit its schema.
+   * @throws TypeError if a value does not match its schema.
    *
    * @example
    * ```ts
@@ -225,7 +225,7 @@ export interface ExtensionWrites<Types extends ExtensionTypes> {
   subState(name: Types["subStates"]): JsonObject;
 }
 
-/** What an extension has put into a message, for the agent that answers it. */
+/** An extension's values in a message, for the agent that answers it. */
 export interface TurnReads<Types extends ExtensionTypes> extends ExtensionWrites<Types> {
   /** Of the metadata of the message. */
   readonly message: ValuesAt<Types, "message">;
@@ -235,7 +235,7 @@ export interface TurnReads<Types extends ExtensionTypes> extends ExtensionWrites
   readonly data: DataOf<Types["data"]>;
 }
 
-/** What an extension has put into an event, a message or a task, for a client. What is missing, or does not fit, is absent. */
+/** An extension's values in an event, a message or a task, for a client. Missing and invalid values are absent. */
 export interface EventReads<Types extends ExtensionTypes> {
   /** Of the metadata of the message: the reply, or the message of the status. */
   readonly message: ValuesAt<Types, "message">;
@@ -249,6 +249,6 @@ export interface EventReads<Types extends ExtensionTypes> {
   readonly artifactUpdate: ValuesAt<Types, "artifactUpdate">;
   /** Of the data parts of the message or the artifact; of a task: of its artifacts. */
   readonly data: DataOf<Types["data"]>;
-  /** The sub-state, where the state has one. */
+  /** The sub-state, if the state has one. */
   readonly subState: Types["subStates"] | undefined;
 }

@@ -13,7 +13,7 @@ export type ByteSource =
   | Uint8Array
   | ArrayBuffer;
 
-/** What `turn.file()` takes beside the bytes. */
+/** Options of `turn.file()`. */
 export interface FileInit {
   /** Name of the file, such as `report.pdf`. It is the name of the artifact too. */
   readonly name: string;
@@ -50,9 +50,9 @@ export interface FileContent {
    * own.
    */
   readonly name: string;
-  /** Media type, such as `text/csv`. `undefined` where the sender gave none. */
+  /** Media type, such as `text/csv`. `undefined` if the sender gave none. */
   readonly mediaType: string | undefined;
-  /** Size in bytes. `undefined` where it is not known before the file is read. */
+  /** Size in bytes. `undefined` if it is not known before the file is read. */
   readonly size: number | undefined;
   /** The address of a file that is elsewhere. `undefined`: the bytes are in the message or artifact. */
   readonly url: string | undefined;
@@ -113,7 +113,7 @@ export interface WatchedSender {
 
 /** The large files of one request, while it is read and answered. */
 export interface IncomingFiles {
-  /** From now on a sender that is slow for the room it has is refused where other messages wait for room. */
+  /** From now on, rejects the sender if it is too slow for the room that it takes while other messages wait for room. */
   watch(sender: WatchedSender): void;
   /** Reports bytes of the body. Throws `RequestTooLarge` or `Unavailable` if there is no room for more. */
   came(bytes: number): Promise<void> | void;

@@ -11,7 +11,7 @@ export interface UniversalRequest {
   readonly url: string;
   /** Value of a header, by its lower-case name. Several headers of one name are joined by `, `. */
   header(name: string): string | undefined;
-  /** All headers as they came, each with its name. Absent: this host finds headers by name alone. */
+  /** All headers as received, with their names. Absent: this host only finds headers by name. */
   fields?(): Iterable<readonly [name: string, value: string]>;
   /**
    * The body as text. `limit`: maximum size in bytes. `budget`: memory of all bodies being received. Throws `RequestTooLarge`, `ParseError`
@@ -22,9 +22,9 @@ export interface UniversalRequest {
   readonly rewritten?: boolean;
   /** Passes the body to `reader` in pieces. Call either this or `text`, once. Absent: this host has only `text`. */
   read?(reader: ByteReader): ByteFlow;
-  /** Aborted when the client is gone. It is made when it is first read. */
+  /** Aborted when the client disconnects. Created on first read. */
   readonly signal: AbortSignal;
-  /** What the host knows of the client, for authenticators. Absent: the host tells nothing. */
+  /** Facts about the client, for authenticators. Absent: unknown. */
   readonly facts?: RequestFacts | undefined;
   /** The connection that this request shares with others, as with HTTP/2. */
   readonly connection?: object | undefined;
@@ -38,29 +38,29 @@ export interface ByteReader {
   chunk(bytes: Uint8Array): void;
   /** Called when the body is complete. */
   end(): void;
-  /** Called when the client is gone before the body was complete. */
+  /** Called if the client disconnects before the body is complete. */
   gone(): void;
 }
 
 /** Controls how fast a body in pieces is received. */
 export interface ByteFlow {
-  /** Stops the pieces: the sender has to wait. */
+  /** Pauses the pieces: the sender has to wait. */
   pause(): void;
-  /** Lets pieces come. None comes before the first call. */
+  /** Resumes the pieces. None arrives before the first call. */
   resume(): void;
   /** Called when no more pieces are wanted. Absent: the host ends the request when it has been answered. */
   close?(): void;
 }
 
-/** Where a streamed body goes. */
+/** The target of a streamed body. */
 export interface Sink {
   /** Takes a chunk. `false`: the client reads too slowly, so wait for `ready()` before the next one. */
   write(chunk: string | Uint8Array): boolean;
-  /** Resolves when there is room again, or when the client is gone. */
+  /** Resolves when there is room again, or the client has disconnected. */
   ready(): Promise<void>;
-  /** Whether the client is gone. Writes then do nothing. */
+  /** Whether the client has disconnected. Writes then do nothing. */
   readonly closed: boolean;
-  /** Calls `run` once when the client is gone, or at once where it is gone already. */
+  /** Calls `run` once when the client disconnects, or immediately if it already has. */
   onClose(run: () => void): void;
 }
 
@@ -74,39 +74,39 @@ export interface UniversalResponse {
   /** Headers by their lower-case names. */
   readonly headers: Readonly<Record<string, string>>;
   /**
-   * The body. For a writer the host sends the headers first, and calls it even if the client is gone, so that it can release its source.
-   * HEAD requests get the headers alone.
+   * The body. For a writer the host sends the headers first, and calls it even if the client has disconnected, so that it can release its
+   * source. HEAD requests only get the headers.
    */
   readonly body?: string | Uint8Array | BodyWriter;
-  /** Headers after the body, by their lower-case names. Called when the body is written. Only where the request `takesTrailers`. */
+  /** Headers after the body, by their lower-case names. Called when the body is written. Only if the request `takesTrailers`. */
   readonly trailers?: () => Readonly<Record<string, string>>;
 }
 
 /** Answers requests. Unknown routes get a 404 whose body is an error of the protocol. */
 export type UniversalHandler = (request: UniversalRequest) => Promise<UniversalResponse> | UniversalResponse;
 
-/** What a host knows of the sender of a request, for authenticators. Facts are looked up lazily: those that nobody reads cost nothing. */
+/** What a host knows of the sender of a request, for authenticators. Facts are looked up when they are read. */
 export interface RequestFacts {
-  /** IP address of the client. Behind a proxy that the host does not trust by name it is that of the proxy. */
+  /** IP address of the client, or of the nearest proxy that the host does not trust. */
   readonly remoteAddress?: string | undefined;
   /** Whether the client's connection is encrypted: with this server, or with a proxy that the host trusts. */
   readonly secure?: boolean | undefined;
-  /** The certificate that the client has shown, where the server asked for one (mutual TLS). */
+  /** The client certificate, if the server requested one (mutual TLS). */
   readonly certificate?: PeerCertificate | undefined;
   /** The user that the host's framework has found, such as `request.user` of Express and Fastify. Its shape is the framework's. */
   readonly user?: unknown;
-  /** The caller, as the option `principal` of a mount has found it. `hostUser()` of `@parley/a2a/auth` lets it in. */
+  /** The caller from the option `principal` of a mount. `hostUser()` of `@parley/a2a/auth` accepts it. */
   readonly principal?: HostPrincipal | Promise<HostPrincipal>;
 }
 
-/** The caller as the host's framework knows it. What is falsy says that there is none: `request.user && { subject: request.user.id }`. */
+/** The caller as the host's framework knows it. A falsy value means no caller: `request.user && { subject: request.user.id }`. */
 export type HostPrincipal = Principal | false | null | undefined | "" | 0;
 
 /** A client's certificate of TLS (RFC 5280). */
 export interface PeerCertificate {
-  /** Whether the host has checked it against its authorities. Where this is false, it proves its key and no name. */
+  /** Whether the host has checked it against its authorities. If this is false, it proves its key and no name. */
   readonly authorized: boolean;
-  /** The certificate itself, in DER. Absent where a proxy told the rest and not the certificate. */
+  /** The certificate itself, in DER. Absent if a proxy forwards only its data. */
   readonly der?: Uint8Array;
   /** SHA-256 of the DER, as lower-case hexadecimal digits. */
   readonly fingerprint: string;
@@ -114,19 +114,19 @@ export interface PeerCertificate {
   readonly subject: Readonly<Record<string, string | readonly string[]>>;
   /** Its alternative names, with their kinds: `DNS:agent.example.com`, `URI:spiffe://example.com/agent`. */
   readonly names: readonly string[];
-  /** When it expires, in milliseconds since the Unix epoch. Absent: the host does not tell. */
+  /** When it expires, in milliseconds since the Unix epoch. Absent: unknown. */
   readonly expires?: number;
-  /** Fingerprints of the authorities that have signed it, the nearest one first. Absent: the host does not tell. */
+  /** Fingerprints of the authorities that have signed it, nearest first. Absent: unknown. */
   readonly authorities?: readonly string[];
 }
 
 /** Request bodies while they are received, on every host. */
 
-/** The reader of a body. The budget tells it to continue, or to stop. */
+/** The reader of a body. The budget makes it continue or stop. */
 export interface BodyReader {
   /** Called when there is room: read on. */
   resume(): void;
-  /** Called when the body is refused: stop reading and answer with `error`. */
+  /** Called when the server rejects the body: stop reading and answer with `error`. */
   refuse(error: A2AError): void;
 }
 
@@ -138,14 +138,14 @@ export interface BodyBudget {
 
 /** One body in the budget. */
 export interface BodyPlace {
-  /** Reports how many bytes have come. A body that comes too slowly can be refused to make room for others. */
+  /** Reports received bytes. A body that arrives too slowly can be rejected to make room for others. */
   came(bytes: number): void;
   /**
    * Declares the memory that the body holds now, and its maximum, in bytes. `false`: read nothing until `resume()` or `refuse()`. Throws
    * `Unavailable` if too many bodies wait.
    */
   hold(held: number, most: number): boolean;
-  /** Says that the body holds at most so many bytes from now on, fewer than before. */
+  /** Reduces the maximum memory of the body. */
   shrink(most: number): void;
   /** Removes the body from the budget: it is complete, or no longer needed. */
   leave(): void;
@@ -167,7 +167,7 @@ export class BodyBytes {
   readonly #limit: number;
   readonly #announced: number | undefined;
   readonly #place: BodyPlace;
-  /** A body that comes in one piece is not copied. Most do. */
+  /** A body in one piece, the usual case, is not copied. */
   #only: Uint8Array | undefined;
   #bytes: GrowingBytes | undefined;
   #size = 0;
@@ -199,7 +199,7 @@ export class BodyBytes {
     return this.#place.hold(held, Math.max(held, this.#announced ?? (this.#size > smallBody ? this.#limit : 0)));
   }
 
-  /** Returns the memory that is held now, where that has changed. */
+  /** Returns the memory that is held now, if that has changed. */
   #keep(piece: Uint8Array): number | undefined {
     if (this.#size === piece.length && piece.buffer.byteLength <= 4 * piece.length) {
       this.#only = piece;
@@ -232,7 +232,7 @@ export class BodyBytes {
   }
 }
 
-/** The error for a body or a message of more than `limits.bodyBytes`. It names what its server can do. */
+/** The error for a body or a message of more than `limits.bodyBytes`. It names the option that raises the limit. */
 export function bodyTooLarge(what: string, limit: number): A2AError {
   const cure = "Send files as a url, raise limits.bodyBytes of the server, or set its option blobs for large files";
   return new A2AError("RequestTooLarge", `${what} larger than ${limit} bytes. ${cure}`);
@@ -249,12 +249,12 @@ export class GrowingBytes {
   #bytes: Uint8Array = none;
   #length = 0;
 
-  /** `most`: how many bytes are expected. The buffer grows larger only where more of them come. */
+  /** `most`: the expected number of bytes. The buffer grows only if more arrive. */
   constructor(most: number) {
     this.#most = most;
   }
 
-  /** How many bytes have come. */
+  /** How many bytes have arrived. */
   get length(): number {
     return this.#length;
   }
@@ -284,7 +284,7 @@ export class GrowingBytes {
 }
 
 /**
- * Whether a browser says that a request comes from a page of another origin than `url`: in `Sec-Fetch-Site` (Fetch Metadata) or in `Origin`
+ * Whether a browser sent the request from a page of another origin than `url`, by `Sec-Fetch-Site` (Fetch Metadata) or `Origin`
  * (RFC 6454 §7). Programs send neither.
  */
 export function isOfOtherPage(request: UniversalRequest, url: string): boolean {

@@ -10,8 +10,8 @@ import {
 } from "./service.ts";
 
 /**
- * Wraps a service in another one: for logging, limits, authorization. It returns a service that answers every call, most of
- * them with the answer of `next`.
+ * Wraps a service, for logging, limits or authorization. Returns a service that answers every call, usually with the answer of
+ * `next`.
  *
  * @example
  * ```ts
@@ -38,7 +38,7 @@ type Batch = readonly StreamItem[];
 
 /**
  * A service behind interceptors, the first one outermost. Their answers are checked: an invalid one becomes an `InternalError` whose
- * `cause` names the interceptor. Values of `service` are frozen. Throws `InvalidParams` for what is not an interceptor.
+ * `cause` names the interceptor. Values of `service` are frozen. Throws `InvalidParams` for a value that is not an interceptor.
  */
 export function intercept(service: AgentService, interceptors: readonly Interceptor[]): AgentService {
   if (interceptors.length === 0) return service;
@@ -103,7 +103,7 @@ function nameOf({ name }: Interceptor, at: number): string {
   return name === "" ? `interceptors[${at}]` : `interceptors[${at}] (${name})`;
 }
 
-/** The service itself. Its answers share no objects with the values that it keeps. */
+/** The innermost service. Copies its answers, so that they share no objects with its own data. */
 function separated(service: AgentService): AgentService {
   return {
     async call(operation, request, context) {
@@ -115,7 +115,7 @@ function separated(service: AgentService): AgentService {
   };
 }
 
-/** The service of an interceptor, with its answers checked. A stream of `sound` that it passes on is not checked again. */
+/** Checks the answers of an interceptor's service. A stream of `sound` that it forwards is not checked again. */
 function checked(
   service: AgentService,
   name: string,
@@ -144,7 +144,7 @@ function checked(
   };
 }
 
-/** The batches of an interceptor, with each item checked. Empty batches, as a filter may leave them, are left out. */
+/** Checks each item of an interceptor's batches. Drops empty batches, which filters may leave. */
 class CheckedBatches implements AsyncIterableIterator<Batch, void, void> {
   readonly #batches: AsyncIterable<unknown>;
   readonly #error: (problem: string) => A2AError;
@@ -168,7 +168,7 @@ class CheckedBatches implements AsyncIterableIterator<Batch, void, void> {
       const batch = result["value"];
       const problem = problemOfBatch(batch);
       if (problem !== undefined) {
-        // Closes the source, because the stream ends here. What is wrong with it is known already.
+        // Closes the source, because the stream ends here. The error is already known.
         await this.return().catch(() => {});
         throw this.#error(problem);
       }
@@ -238,7 +238,7 @@ function isObject(value: unknown): value is Readonly<Record<string | symbol, unk
   return typeof value === "object" && value !== null;
 }
 
-/** Whether somebody forgot to wait. Nobody will, so a rejection must not end the process. */
+/** Detects a missing `await`. The promise stays without a handler, so its rejection must not end the process. */
 function isPromise(value: unknown): boolean {
   if (!(value instanceof Promise)) return false;
   value.catch(() => {});
@@ -270,7 +270,7 @@ export function spreadable(context: CallContext): CallContext {
 
 /**
  * The batches of a stream with each item changed, for interceptors. `change` returns `undefined` to drop an item; its error ends the stream.
- * Closing it closes the stream at once, also while a read waits, which a generator would not.
+ * Closing it closes the stream immediately, even while a read waits, unlike a generator.
  *
  * @example
  * ```ts

@@ -2,7 +2,7 @@ import type { AgentCard, Message, TaskState } from "../model/index.ts";
 import { resourceOf, type OperationName } from "./operations.ts";
 import { TextPayload, type Payload } from "./service.ts";
 
-/* What an observer is told of a call, beside its operation, and of what an agent does in a turn. */
+/* What an observer receives about a call, in addition to its operation, and about an agent's turn. */
 
 /** Facts of a request, as its caller wrote them. Ids are at most as long as a request may be: cut them before you keep them. */
 export interface CallFacts {
@@ -25,7 +25,7 @@ export type ObservedAgent = Pick<AgentCard, "name" | "description" | "version">;
 export interface ObservedAnswer {
   /** How many events of a stream. 1 for a response. */
   readonly events: number;
-  /** The task that it is about. Absent where it says none, and for chunks of artifacts. */
+  /** The task that it is about. Absent if it says none, and for chunks of artifacts. */
   readonly taskId?: string;
   /** Its conversation. */
   readonly contextId?: string;

@@ -11,14 +11,14 @@ import type {
 import type { OperationName } from "./operations.ts";
 import type { HeaderReader, Principal } from "./service.ts";
 
-/** Called once at the end of what is observed. `error`: why it failed. Absent: it succeeded. */
+/** Called once at the end of the observed work. `error`: why it failed. Absent: it succeeded. */
 export type Ended = (error?: A2AError) => void;
 
-/** What an observer opens around a call, a turn or a request, such as a span. */
+/** Opened around a call, a turn or a request, such as a span. */
 export interface Observation {
   /**
-   * Calls `work` once, at once, and returns what it returns. What the observer makes active meanwhile is active in everything that is
-   * observed: for a turn the code of the agent, its steps, its delegations and its other calls.
+   * Calls `work` once, synchronously, and returns its result. A context that the observer activates meanwhile is active in all observed
+   * work: for a turn, in the agent's code, its steps, its delegations and its other calls.
    *
    * @example
    * ```ts
@@ -30,39 +30,39 @@ export interface Observation {
    */
   run?<T>(work: () => T): T;
   /**
-   * W3C `traceparent` of what was opened, which replaces that of the caller in everything within: a call passes it to the turn that it
-   * begins, a turn to the agents that it calls, and a request sends it, over any binding.
+   * W3C `traceparent` of the observation, which replaces the caller's within it: a call passes it to its turn, a turn to the agents that
+   * it calls, and a request sends it, over any binding.
    */
   readonly trace?: string;
-  /** Of a request and a delivery: further headers that go with it, over any binding, such as `tracestate` and `baggage`. */
+  /** For a request and a delivery: further headers, over any binding, such as `tracestate` and `baggage`. */
   readonly headers?: Readonly<Record<string, string>>;
-  /** Of a call and a request: called with the response, and with the events of a stream as they come. */
+  /** For a call and a request: called with the response, and with the events of a stream as they arrive. */
   answered?(answer: ObservedAnswer): void;
-  /** Of a turn: called with what the agent has yielded, before it is stored. */
+  /** For a turn: called with the agent's events before they are stored. */
   yielded?(events: readonly AgentEvent[]): void;
   /** Called once at the end. */
   end?(error?: A2AError): void;
 }
 
-/** What is opened around a delivery. */
+/** Opened around a delivery. */
 export interface DeliveryObservation extends Pick<Observation, "run" | "trace" | "headers"> {
   /** Called once at the end. */
   end?(result: DeliveryResult): void;
 }
 
-/** What `Observer.delivery` returns: what it has opened, or only what is called at the end. */
+/** Result of `Observer.delivery`: an observation, or only a function that is called at the end. */
 export type BegunDelivery = ((result: DeliveryResult) => void) | DeliveryObservation | undefined | void;
 
-/** What a member of an observer returns that is called at a beginning: what it has opened, or only what is called at the end. */
+/** Result of an observer's member: an observation, or only a function that is called at the end. */
 export type Begun = Ended | Observation | undefined | void;
 
 /**
- * Is told what a server and a client do, for metrics, traces and logs. Every member is optional, and an absent member costs
- * nothing. A member that is called at a beginning may return a function that is called at the end, or an `Observation` that also
- * puts what is observed into a context.
+ * Observes a server or a client, for metrics, traces and logs. Every member is optional, and an absent member costs
+ * nothing. A member that is called at a start may return a function that is called at the end, or an `Observation` that also
+ * runs the observed work in a context.
  *
- * An observer changes nothing. An error that a member throws, or rejects with, is logged once, and at most 20 of them: on a server by its logger, at a
- * client by the one that `connect()` and `observeRequests` were given.
+ * An observer changes nothing. Each error or rejection of a member is logged once, at most 20 in all: by the server's logger, or by the logger
+ * passed to `connect()` and `observeRequests`.
  *
  * @example
  * ```ts
@@ -96,8 +96,8 @@ export interface Observer {
   /** A client asks an address for the card of an agent. It may ask several. A card from its cache is not reported. */
   card?(card: ObservedCard): Begun;
   /**
-   * A server posts an event to a webhook (A2A 1.0 §3.5.3), each attempt for itself. The returned function is called once, when
-   * the attempt is over.
+   * A server posts an event to a webhook (A2A 1.0 §3.5.3). Called for each attempt. The returned function is called once, at
+   * the end of the attempt.
    */
   delivery?(delivery: ObservedDelivery): BegunDelivery;
   /** An agent begins a step (`turn.step()`). */
@@ -110,15 +110,15 @@ export interface Observer {
   gauges?(gauges: Gauges): (() => void) | undefined | void;
 }
 
-/** Values of a server that are read when somebody asks for them. */
+/** Values of a server, read on demand. */
 export interface Gauges {
-  /** What this process does now. It is cheap. */
+  /** Current values of this process. Cheap. */
   process(): ProcessGauges;
-  /** What waits in the store, for the agents of this server. It asks the store; processes that share one read the same values. */
+  /** Waiting work in the store, for this server's agents. Queries the store; processes that share it read the same values. */
   store(): Promise<StoreGauges>;
 }
 
-/** What a process does. */
+/** Current values of a process. */
 export interface ProcessGauges {
   /** Runs of agents that do more than wait: `limits.runs` limits them. */
   readonly activeRuns: number;
@@ -140,17 +140,17 @@ export interface PoolGauges {
   readonly waiting: number;
 }
 
-/** What waits in a store. Of each kind at most 1,000 are counted, 10,000 of `queuedTasks`: these numbers stand for any larger one. */
+/** Waiting work in a store. Counts are capped: at 10,000 for `queuedTasks`, and at 1,000 for the others. */
 export interface StoreGauges {
   /** Tasks that wait for a process with room. */
   readonly queuedTasks: number;
-  /** For how long the first of them has waited, in milliseconds. 0: none waits. */
+  /** How long the first queued task has waited, in milliseconds. 0: none waits. */
   readonly queueAgeMs: number;
   /** Tasks that wait for a time. */
   readonly waitingTasks: number;
   /** Webhooks whose next attempt is due, and not made yet. */
   readonly dueWebhooks: number;
-  /** For how long the first of them has been due, in milliseconds. 0: none is. */
+  /** How long the first due webhook has been due, in milliseconds. 0: none is due. */
   readonly webhookDelayMs: number;
   /** Tasks that no process takes over until an operator resumes them. */
   readonly suspendedTasks: number;
@@ -176,9 +176,9 @@ export interface ObservedCall extends CallFacts {
   readonly version: string;
   /** W3C `traceparent` of the caller. */
   readonly trace: string | undefined;
-  /** The agent, as its card says. Absent where the service has no card. */
+  /** The agent, as its card says. Absent if the service has no card. */
   readonly card?: ObservedAgent | undefined;
-  /** IP address of the caller, where the host knows it. */
+  /** IP address of the caller, if the host knows it. */
   readonly address?: string | undefined;
   /** Reads a header of the request. Absent for callers in the process. */
   readonly headers?: HeaderReader | undefined;
@@ -232,7 +232,7 @@ export interface ObservedRequest extends CallFacts {
   readonly version: string;
   /** W3C `traceparent` that goes with it. */
   readonly trace: string | undefined;
-  /** The agent, as its card says. Absent where the client has none. */
+  /** The agent, as its card says. Absent if the client has none. */
   readonly card?: ObservedAgent | undefined;
   /** The address of the chosen interface. */
   readonly url?: string | undefined;
@@ -252,7 +252,7 @@ export interface ObservedRetry {
   readonly taskId?: string;
   /** How many attempts in a row have failed. */
   readonly attempt: number;
-  /** Time since the first of them failed, in milliseconds. */
+  /** Time since the first failure, in milliseconds. */
   readonly elapsed: number;
   /** How long the client waits now, in milliseconds. */
   readonly delay: number;

@@ -15,12 +15,12 @@ import type { Begun, Ended, Gauges, Observation, ObservedCall, Observer } from "
 import type { OperationName } from "./operations.ts";
 import { finishing, type CallContext, type HeaderReader, type Principal, type StreamReply } from "./service.ts";
 
-/* How an observer is called, so that it can neither fail nor change what it observes. */
+/* Calls observers so that they can neither fail nor change what they observe. */
 
 /**
- * The same observer, with its errors logged, also those of promises that it returns. Absent members stay absent.
+ * The same observer, with its errors logged, including rejections. Absent members stay absent.
  *
- * @throws A2AError `InvalidParams` where it is not an object.
+ * @throws A2AError `InvalidParams` if it is not an object.
  */
 export function safeObserver(observer: Observer, logger: Logger): Observer {
   if (typeof observer !== "object")
@@ -89,7 +89,7 @@ function toldOf(observer: Observer): Set<string> {
   return told;
 }
 
-/** Calls code of an observer, and logs what it throws. */
+/** Calls an observer's code, and logs its errors. */
 type Attempt = <T>(run: () => T) => T | undefined;
 
 /** An `Observation`, or one of a delivery. */
@@ -99,14 +99,14 @@ interface Opened<End extends readonly unknown[]> extends Omit<Observation, "end"
 
 type Opening<End extends readonly unknown[]> = ((...end: End) => void) | Opened<End> | undefined | void;
 
-/** The same, so that it can neither fail nor change what it observes. */
+/** The same observation, guarded so that it can neither fail nor change what it observes. */
 function safeObservation<End extends readonly unknown[]>(
   begun: Opening<End>,
   attempt: Attempt,
 ): Opened<End> | undefined {
   if (typeof begun === "function") return { end: (...end) => attempt(() => begun(...end)) };
   if (typeof begun !== "object" || begun instanceof Promise) return undefined;
-  // No spreads: there are two of these for each message.
+  // No spreads, for speed: each message has two of these.
   const { trace, headers, run, answered, yielded, end } = begun;
   const safe: Writable<Opened<End>> = {};
   if (typeof trace === "string") safe.trace = trace;
@@ -139,7 +139,7 @@ function resultOf<T>(work: () => T): () => T {
   }
 }
 
-/** Does what is observed within what the observer has opened, and reports its end. */
+/** Runs work within the observer's observation, and reports its end. */
 export async function observe<T>(begun: Begun, work: () => Promise<T>): Promise<T> {
   const { run, end } = observationOf(begun);
   try {
@@ -152,7 +152,7 @@ export async function observe<T>(begun: Begun, work: () => Promise<T>): Promise<
   }
 }
 
-/** What was opened. */
+/** The observation that an observer opened. */
 export function observationOf(begun: Begun): Observation {
   return typeof begun === "function" ? { end: begun } : (begun ?? {});
 }
@@ -191,7 +191,7 @@ function observing(
   });
 }
 
-/** The batches of a stream. Each is told when it comes, with what its last event says that is not a chunk of an artifact. */
+/** Reports each batch of a stream, with the data of its last event that is not an artifact chunk. */
 function telling(batches: StreamReply["batches"], answered: (answer: ObservedAnswer) => void): StreamReply["batches"] {
   return {
     [Symbol.asyncIterator]() {
@@ -254,7 +254,7 @@ class ContextWithin implements CallContext {
   }
 }
 
-/** Reports the end of a stream once, though its reader may leave it after the end. */
+/** Reports the end of a stream only once, even if its reader leaves after the end. */
 function once(ended: Ended): Ended {
   let over = false;
   return (error) => {
@@ -270,7 +270,7 @@ export function observeCalls(observer: Observer, agent: string, card?: ObservedA
   );
 }
 
-/** A class, because of its getter: the address is looked up at the socket, and few observers read it. */
+/** A class, because of its lazy getter: the address is looked up at the socket, and few observers read it. */
 class CallOfContext implements ObservedCall {
   readonly operation: OperationName;
   readonly agent: string;
@@ -309,7 +309,7 @@ class CallOfContext implements ObservedCall {
   }
 }
 
-/** What the turn of a task tells an observer. `undefined`: nothing. */
+/** The observer for a turn's steps and delegations, if any. */
 export function turnObserver(
   { step, delegation }: Observer,
   about: Omit<ObservedStep, "name">,
@@ -326,7 +326,7 @@ export function turnObserver(
  * repeated request is reported once for each try. Requests for the card are reported by
  * `connect()` to its `observer`.
  *
- * @param logger - Is told of errors of the observer.
+ * @param logger - Logs errors of the observer.
  *
  * @example
  * ```ts

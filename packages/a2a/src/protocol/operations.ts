@@ -88,7 +88,7 @@ export function isCoreName(name: string): name is CoreName {
   return Object.hasOwn(operations, name);
 }
 
-/** Whether a request is one that sends a message, by its operation. */
+/** Whether a request sends a message, by its operation. */
 export function isSend(operation: OperationName, request: unknown): request is SendMessageRequest {
   return (operation === "SendMessage" || operation === "SendStreamingMessage") && isObject(request);
 }
@@ -98,7 +98,7 @@ export function isCardOf(operation: OperationName, response: unknown): response 
   return operation === "GetExtendedAgentCard" && isObject(response);
 }
 
-/** What is known of an operation; `undefined` for a method of an extension. */
+/** Facts about an operation; `undefined` for a method of an extension. */
 export function coreInfo(operation: OperationName): OperationInfo | undefined {
   const table: OperationTable = operations;
   return table[operation];
@@ -123,11 +123,11 @@ export interface MethodRoute {
   readonly idempotent: boolean;
 }
 
-/** What a binding has to know about an operation. */
+/** Facts about an operation, for bindings. */
 export interface OperationInfo {
   /** Whether it responds with a stream. */
   readonly stream: boolean;
-  /** Whether the same call twice does what one call does, so that a client may repeat it (A2A 1.0 §3.3.1). */
+  /** Whether the operation is idempotent, so that a client may retry it (A2A 1.0 §3.3.1). */
   readonly idempotent: boolean;
 }
 
@@ -152,7 +152,7 @@ export const operations: Readonly<Record<CoreName, OperationInfo>> = {
   GetExtendedAgentCard: safe,
 };
 
-/** The state in an event; `undefined` where the event has none. */
+/** The state in an event; `undefined` if the event has none. */
 export function stateOf(event: StreamResponse): TaskState | undefined {
   return event.statusUpdate?.status.state ?? event.task?.status.state;
 }
@@ -168,7 +168,7 @@ export function closesAfter(event: StreamResponse, operation: StreamName): boole
   return isTerminal(state) || (operation === "SendStreamingMessage" && state === "TASK_STATE_INPUT_REQUIRED");
 }
 
-/** What a request names. None of it need exist. */
+/** Ids that a request names. They may not exist. */
 interface CalledResource {
   readonly taskId?: string;
   readonly contextId?: string;
@@ -178,7 +178,7 @@ interface CalledResource {
   readonly configId?: string;
 }
 
-/** The task and what belongs to it, as a request names them. */
+/** The ids that a request names. */
 export function resourceOf(operation: OperationName, request: unknown): CalledResource {
   if (isSend(operation, request)) {
     const { taskId, contextId, referenceTaskIds } = request.message;

@@ -31,7 +31,7 @@ export class Payload<T> {
     return JSON.stringify(this.#value);
   }
 
-  /** The JSON text in pieces, where it is large and came in pieces: a writer need not join them. */
+  /** The JSON text in pieces, if it is large and arrived in pieces, so that writers need not join them. */
   get pieces(): readonly string[] | undefined {
     return undefined;
   }
@@ -41,7 +41,7 @@ export class Payload<T> {
     return new Payload(change(this.value));
   }
 
-  /** The value, for an encoder that reads it once. A value that has to be parsed is neither frozen nor kept, which is a third faster. */
+  /** The value, for an encoder that reads it once. A parsed value is neither frozen nor cached, which is a third faster. */
   read(): T {
     return this.#value;
   }
@@ -71,7 +71,7 @@ export class TextPayload<T> extends Payload<T> {
     return typeof text === "string" ? text : text.join("");
   }
 
-  /** The pieces; `undefined` where the payload was made of one text. */
+  /** The pieces; `undefined` if the payload was made of one text. */
   override get pieces(): readonly string[] | undefined {
     return typeof this.#text === "string" ? undefined : this.#text;
   }
@@ -88,13 +88,13 @@ export class TextPayload<T> extends Payload<T> {
 
 /** The port for calls: engines, client transports, proxies and test doubles implement it, and interceptors wrap it. */
 
-/** The caller, as the authenticator found it. It is never taken from the fields of a request. */
+/** The authenticated caller. It never comes from the fields of a request. */
 export interface Principal {
   /** Stable name of the caller. `anonymous` if there is no authenticator. */
   readonly subject: string;
   /** The organization of the caller. Two organizations may have the same subject. */
   readonly organization?: string;
-  /** What the caller may do, as its credentials say. */
+  /** The scopes of the caller's credentials. */
   readonly scopes?: readonly string[];
   /** Verified claims, for authorizers and agents. Only those that an agent names in `keepClaims` are stored. */
   readonly claims?: Readonly<Record<string, unknown>>;
@@ -107,15 +107,15 @@ export interface Principal {
 /** The caller if there is no authenticator. */
 export const anonymous: Principal = { subject: "anonymous" };
 
-/** What belongs to a call beside its request. */
+/** The context of a call, in addition to its request. */
 export interface CallContext {
   /** Who calls. */
   readonly principal: Principal;
   /** Protocol version of the call, `Major.Minor`. */
   readonly version: string;
-  /** URIs of the extensions that the caller asked for (A2A 1.0 §4.6). */
+  /** URIs of the extensions that the caller requests (A2A 1.0 §4.6). */
   readonly extensions: readonly string[];
-  /** Aborted when the caller is gone. It is made when it is first read, so read it only where something waits. */
+  /** Aborted when the client disconnects. Created on first read, so read it only if something waits. */
   readonly signal?: AbortSignal | undefined;
   /** For subscriptions: the caller has every event up to this `seq` (the `Last-Event-ID` header). */
   readonly after?: number | undefined;
@@ -128,9 +128,9 @@ export interface CallContext {
   readonly trace?: string | undefined;
   /** At a server: reads a header of the request. */
   readonly headers?: HeaderReader;
-  /** At a server: IP address of the caller, where the host knows it. */
+  /** At a server: IP address of the caller, if the host knows it. */
   readonly address?: string | undefined;
-  /** At a server: the authorizer hides the task and the context, which are answered as if they did not exist. Interceptors must keep it. */
+  /** At a server: the authorizer hides the task and the context, so they look nonexistent. Interceptors must keep this member. */
   readonly hidden?: true;
   /** At a server: the binding writes the files of `Reply.inline` into its answer piece by piece. */
   readonly streamsFiles?: true;
@@ -140,9 +140,9 @@ export interface CallContext {
   readonly outgoing?: Outgoing;
 }
 
-/** How one request of a client is sent. Where a limit is absent, that of the client applies. */
+/** Options of one client request. The client's limits are the default. */
 export interface Outgoing {
-  /** For a method of an extension: where it is on the wire. The client of an extension sets it. */
+  /** For a method of an extension: its routes. The extension's client sets it. */
   readonly method?: MethodRoute;
   /** Further headers of the request, or service parameters of another binding (A2A 1.0 §3.2.6). */
   readonly headers?: Readonly<Record<string, string>>;
@@ -160,13 +160,13 @@ export interface IncomingFile {
   readonly size: number;
   /** Its key in the store of files. */
   key: string;
-  /** The task that the message makes where it names none: the key is of that task. */
+  /** The task that the message creates if it names none: the key belongs to it. */
   readonly taskId: string;
-  /** Whether the message keeps it. One that is not taken is deleted at the end of its request. */
+  /** Whether the message uses the file. Unused files are deleted at the end of the request. */
   taken: boolean;
 }
 
-/** The large files of one request, by the URLs that stand for them. No client knows such a URL before its request is over. */
+/** The large files of one request, by their placeholder URLs. Clients cannot know these URLs during the request. */
 export type IncomingFilesByUrl = ReadonlyMap<string, IncomingFile>;
 
 /**
@@ -174,11 +174,11 @@ export type IncomingFilesByUrl = ReadonlyMap<string, IncomingFile>;
  * resolve.
  */
 export interface InlineFiles {
-  /** The text with its files in it, in pieces. `undefined`: it has none. */
+  /** The text with its files inserted, in pieces. `undefined`: it has no files. */
   pieces(text: string): AsyncIterable<string> | undefined;
 }
 
-/** Returns a header of a request by its lower-case name; `undefined` where it is absent. */
+/** Returns a header of a request by its lower-case name; `undefined` if it is absent. */
 export type HeaderReader = (name: string) => string | undefined;
 
 /** The answer of an operation with one response. It is plain data, so an interceptor can spread it. */
@@ -195,7 +195,7 @@ export interface Reply<T> {
   readonly timeline?: TaskTimeline;
 }
 
-/** What happened in a task, for the 1.1 draft (§3.2.8): its messages and statuses in order, and when its artifacts came. */
+/** The timeline of a task in the 1.1 draft (§3.2.8): its messages and statuses in order, and the times of its artifacts. */
 export interface TaskTimeline {
   /**
    * The answer that it belongs to. An interceptor that replaces the answer may have removed something, so a replaced answer has no
@@ -210,7 +210,7 @@ export interface TaskTimeline {
 
 /** From which generation of a task to which an artifact grew. */
 export interface Span {
-  /** When it came. */
+  /** When it started. */
   readonly start: number;
   /** When it was complete. Absent: it still grows. */
   readonly end?: number;
@@ -226,10 +226,10 @@ export interface StreamItem {
   readonly generation?: number;
 }
 
-/** The answer of an operation with a stream. There is one as soon as the request is accepted. */
+/** The answer of a streaming operation, available once the request is accepted. */
 export interface StreamReply {
   /**
-   * The events in batches that are never empty. Ends where the protocol ends the stream, throws an `A2AError` if it breaks. `return()`
+   * The events in non-empty batches. Ends when the protocol ends the stream, and throws an `A2AError` if it breaks. `return()`
    * closes the stream.
    */
   readonly batches: AsyncIterable<readonly StreamItem[]>;
@@ -270,7 +270,7 @@ export const resumeExtension = "urn:parley:extension:stream-resume:v1";
 export const idempotentSendExtension = "urn:parley:extension:idempotent-send:v1";
 
 /**
- * URI of the extension for files in answers: requests with it get large files as bytes, not as links, where the binding can stream them
+ * URI of the extension for files in answers: requests with it get large files as bytes, not as links, if the binding can stream them
  * (JSON-RPC and REST).
  */
 export const inlineFilesExtension = "urn:parley:extension:inline-files:v1";

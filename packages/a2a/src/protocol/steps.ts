@@ -2,7 +2,7 @@ import type { JsonLike, JsonValue, StandardSchema } from "../model/index.ts";
 import type { AgentYield, OpenWait } from "./agent-event.ts";
 import type { TurnSignal } from "./turn-errors.ts";
 
-/* Steps that are done once, and waits that let go of the process: what they take, and what they keep with the task. */
+/* Steps that run once, and waits that release the process: their arguments, and what they store with the task. */
 
 /** What a turn does once, and what it waits for without a process. */
 export interface TurnSteps {
@@ -52,7 +52,7 @@ export interface TurnSteps {
    * @example
    * ```ts
    * const approval = yield* turn.waitFor("approved", { timeout: 7 * 24 * 60 * 60_000 });
-   * if (approval === undefined) yield turn.rejected("Nobody has approved it.");
+   * if (approval === undefined) yield turn.rejected("Not approved in time.");
    * ```
    */
   waitFor<Output>(
@@ -162,15 +162,15 @@ export interface TurnMemory {
   readonly running: Set<string>;
   /** Names of steps that this attempt has come to. */
   readonly had: Set<string>;
-  /** Whether the turn has let go of the process, or is about to: what its function does from now on is not stored. */
+  /** Whether the turn has released the process, or is about to: what its function does from now on is not stored. */
   readonly leaving: boolean;
-  /** The result of a step as JSON text, empty where it has none; `undefined`: it has not been done. */
+  /** The result of a step as JSON text, empty if it has none; `undefined`: it has not been done. */
   find(scope: "turn" | "task", name: string): string | undefined;
   /** How many bytes the result of a step may take. */
   room(name: string): number;
   /** An idempotency key. */
   keyOf(scope: "turn" | "task", name: string): Promise<string>;
-  /** Stores that a step begins, and makes the task if there is none. Resolves, once it is stored, to whether an earlier call may have had its effect. */
+  /** Stores that a step begins, and creates the task if necessary. Resolves, once stored, to true if an earlier call may have had its effect. */
   begin(scope: "turn" | "task", name: string): Promise<boolean>;
   /** Stores the result of a step. Resolves once it is stored, with all that was yielded before. */
   remember(scope: "turn" | "task", name: string, json: string): Promise<void>;
@@ -178,11 +178,11 @@ export interface TurnMemory {
   ended(key: string): string | undefined;
   /** A wait that has begun, in this attempt or an earlier one; `undefined`: it has not. */
   waiting(key: string): OpenWait | undefined;
-  /** Begins a wait, and makes the task if there is none. */
+  /** Begins a wait, and creates the task if necessary. */
   wait(key: string, wait: OpenWait): void;
   /** Ends a wait, and remembers its result as JSON text. `event`: the row of the event that ends it. */
   over(key: string, json: string, event?: string): void;
-  /** Forgets a wait that nobody waits for any more. */
+  /** Removes a wait that the turn no longer awaits. */
   leave(key: string): void;
   /** The oldest event of a name that no other wait has. */
   event(name: string): Promise<WaitingEvent | undefined>;

@@ -19,7 +19,7 @@ export interface TurnFacts {
   readonly taskId: string;
   /** Identifier of the conversation. */
   readonly contextId: string;
-  /** The task at the start of this turn. `undefined` where this message begins it. */
+  /** The task at the start of this turn. `undefined` if this message begins it. */
   readonly task: Task | undefined;
   /** Which turn of its task this is, from 1. */
   readonly number: number;
@@ -76,8 +76,8 @@ export interface TurnFacts {
    * it within `turn.step()` to record it once. Without an `audit` it does nothing.
    *
    * @param action - What was done, in a few fixed words: `payment.sent`. At most 256 characters.
-   * @param details - Facts about it, such as ids: no credentials, and nothing that somebody wrote. At most 32, each at most 1,024 characters.
-   * @throws A2AError `InvalidAgentResponse` for what is not such an action.
+   * @param details - Facts about it, such as ids. No credentials and no texts of users. At most 32, each at most 1,024 characters.
+   * @throws A2AError `InvalidAgentResponse` for an invalid action or details.
    *
    * @example
    * ```ts
@@ -99,7 +99,7 @@ export type Stored<Types, Name extends string> = Types extends { readonly [K in 
   ? Value
   : JsonValue;
 
-/** What may be stored: a value of its own type, or anything that can be JSON where it has none. */
+/** A value that can be stored: of the declared type, or any JSON if none is declared. */
 export type Storable<Types, Name extends string, Value> = Types extends { readonly [K in Name]: infer Own }
   ? Own
   : JsonLike<Value>;
@@ -109,7 +109,7 @@ export type Given<Types, Name extends string, Value> = Types extends { readonly 
 
 /** What an agent stores. `Types` says of which types it is. */
 export interface TurnStorage<Types = object> {
-  /** The last checkpoint of the run that was lost. `undefined` if there is none. */
+  /** The last checkpoint of the lost run, or `undefined`. */
   readonly checkpoint: Stored<Types, "checkpoint"> | undefined;
   /** A small value that all turns of this task share. Clients do not see it, and it is deleted with the task. */
   state(): Stored<Types, "state"> | undefined;
@@ -137,7 +137,7 @@ export interface TurnContext<Types = object> {
    * message of this turn, and is the same in every attempt. Throws `Unavailable`.
    */
   history(options?: HistoryOptions): Promise<readonly HistoryEntry[]>;
-  /** A small value that all turns of this context share, as the last turn stored it. `undefined` if there is none. */
+  /** A small value that all turns of this context share, as the last turn stored it, or `undefined`. */
   state<Value = Stored<Types, "context">>(): Value | undefined;
   /**
    * Sets the state, or deletes it with `undefined`. Stored with the next events of this turn, or at its end. Throws `InvalidAgentResponse`
@@ -179,6 +179,6 @@ export interface HistoryEntry {
   readonly description?: string;
   /** `metadata` of the message or the artifact. */
   readonly metadata?: JsonObject;
-  /** Set where the limits have cut off the beginning of this artifact. */
+  /** Set if the limits have cut off the beginning of this artifact. */
   readonly cut?: true;
 }

@@ -89,8 +89,8 @@ export class MessageRefused extends A2AError {
 }
 
 /**
- * Another agent did not do what it was asked for. `turn.delegate()` throws it. Nobody has to catch it: the task then fails with a
- * sentence that names the other agent.
+ * Another agent failed at its task. `turn.delegate()` throws it. If it is not caught, the task fails with a
+ * message that names the other agent.
  *
  * @example
  * ```ts
@@ -110,7 +110,7 @@ export class DelegationFailed extends A2AError {
    * - `loop`: the message has come through too many agents.
    */
   readonly kind: "failed" | "rejected" | "canceled" | "refused" | "uncertain" | "loop";
-  /** The task of the other agent, where it made one. */
+  /** The task of the other agent, if it made one. */
   readonly task: Task | undefined;
   /**
    * Whether the other agent certainly did no work: unreachable, an error before any work, or rejected at once. Asking another agent is then

@@ -26,28 +26,28 @@ import type { Begun } from "./observer.ts";
 import type { TurnSteps } from "./steps.ts";
 import type { Given, Storable, TurnStorage, TurnFacts } from "./turn-context.ts";
 
-/* What the function of an agent is called with: a message, its task and conversation, and builders of events. */
+/* The argument of an agent's function: a message, its task and conversation, and builders of events. */
 
-/** One call of an executor: a message, and what is needed to answer it. `Turn` adds the builders of events. */
+/** One call of an executor: a message, and the data to answer it. `Turn` adds builders of events. */
 export interface TurnBase extends TurnFacts, TurnStorage {
-  /** What `Turn.ext()` gives, by the URI of the extension. `undefined` where it is not active. */
+  /** The result of `Turn.ext()`, by the URI of the extension. `undefined` if it is not active. */
   extension(uri: string): unknown;
-  /** What an extension keeps with the task, by its URI: `ExtensionTurn.rows`. */
+  /** The rows of an extension, by its URI: `ExtensionTurn.rows`. */
   extensionRows(uri: string): TurnRows;
-  /** Tells the active extensions of a delegation. `undefined`: none of them wants to know. */
+  /** Notifies the active extensions of a delegation. `undefined`: none has the hook. */
   watchDelegation?(call: DelegatingCall): DelegationWatch | undefined;
-  /** Tells the observer of steps and delegations. Absent: it does not want to know. */
+  /** Notifies the observer of steps and delegations. Absent: it has no such members. */
   readonly observed?: TurnObserver<Begun> | undefined;
   /** Whether the agent is called again for a turn whose run was lost in a crash (`resumable`). */
   readonly resumable: boolean;
   /** Adds to a number of this turn, and returns it. A resumed run continues from the numbers of its checkpoint. */
   count(of: string, more: number): number;
-  /** Files that are outside of the task. Absent: there are none. */
+  /** Files that are stored outside the task. Absent: none. */
   readonly outside?: TurnFiles | undefined;
 }
 
 /**
- * The types of what an agent stores, all optional: `state` of a task, `context` of a conversation, and `checkpoint`. They are the
+ * The types of an agent's stored values, all optional: `state` of a task, `context` of a conversation, and `checkpoint`. They are the
  * type argument of `defineAgent` and of `Turn`.
  *
  * @example
@@ -70,11 +70,11 @@ export type AgentTypes<Types> = {
       : never;
 };
 
-/** What the function of an agent is called with: a message, and builders of events. A builder has no effect: yield or return its result. */
+/** The argument of an agent's function: a message, and builders of events. Builders have no effect: yield or return their results. */
 export interface Turn<Types = object> extends TurnFacts, TurnStorage<Types>, TurnSteps {
   /**
-   * What an extension offers in this turn: the result of its `onTurnStart`, or the values in the message; `undefined` if it is not active.
-   * Takes the extensions that the agent names in `extensions`.
+   * The API of an extension in this turn: the result of its `onTurnStart`, or its values in the message; `undefined` if it is not active.
+   * Accepts only extensions that the agent lists in `extensions`.
    *
    * @example
    * ```ts
@@ -90,7 +90,7 @@ export interface Turn<Types = object> extends TurnFacts, TurnStorage<Types>, Tur
    */
   ext<E extends ExtensionsOf<Types>>(extension: E): TurnOf<E> | undefined;
   /**
-   * An answer. As the first event it is a direct reply, and there is no task (A2A 1.0 §3.1.1). Later it completes the task.
+   * An answer. As the first event it is a direct reply without a task (A2A 1.0 §3.1.1). Later it completes the task.
    *
    * @example
    * ```ts
@@ -134,9 +134,9 @@ export interface Turn<Types = object> extends TurnFacts, TurnStorage<Types>, Tur
     options?: { metadata?: Metadata; messageMetadata?: JsonObject },
   ): AgentEvent;
   /**
-   * Asks for an authorization and waits for it (A2A 1.0 §7.6, 0.3 §4.5): the task is AUTH_REQUIRED with a link, and then WORKING again. After
-   * a restart the function is called again from its beginning and comes to the same request, so put effects before it into `step()`. The
-   * credential is in no event, history or log. Throws `AuthorizationNotGiven`, which need not be caught.
+   * Requests an authorization and waits for it (A2A 1.0 §7.6, 0.3 §4.5): the task is AUTH_REQUIRED with a link, and then WORKING again. After
+   * a restart the function runs again from its start and reaches the same request, so put earlier effects into `step()`. The
+   * credential never appears in events, histories or logs. Throws `AuthorizationNotGiven`, which need not be caught.
    *
    * @example
    * ```ts
@@ -146,11 +146,11 @@ export interface Turn<Types = object> extends TurnFacts, TurnStorage<Types>, Tur
   authorize<Init extends AuthorizationInit>(init: Init): AsyncGenerator<AgentYield, Credentials[Init["form"]], void>;
   /**
    * Sends a message to another agent and follows its task. Its progress and artifacts become those of this task, and so do its questions:
-   * the function ends there (its `finally` runs), and is called again for the same turn with the answer. Requests for authorizations are
-   * passed on with their link (A2A 1.0 §7.6.2); a cancel is passed on too. Principal and credentials are not: the client has its own.
+   * the function ends there (its `finally` runs), and is called again for the same turn with the answer. Authorization requests are
+   * forwarded with their link (A2A 1.0 §7.6.2), and so is a cancel. Principal and credentials are not forwarded: the client has its own.
    *
-   * It survives a restart and sends nothing twice: the function is called again from its beginning and comes to the same delegation, so put
-   * effects before it into `step()`. Throws `DelegationFailed`, which need not be caught: the task then fails and says why.
+   * It survives a restart and never sends twice: the function runs again from its start and reaches the same delegation, so put
+   * earlier effects into `step()`. Throws `DelegationFailed`, which need not be caught: the task then fails with the reason.
    *
    * @example
    * ```ts
@@ -163,8 +163,8 @@ export interface Turn<Types = object> extends TurnFacts, TurnStorage<Types>, Tur
     options?: DelegateOptions,
   ): AsyncGenerator<AgentYield, Delegated, void>;
   /**
-   * Runs delegations, or other generators of events, at the same time, and returns their results in order. Events are merged as they come; a
-   * slow reader slows all of them down. The first error ends the others and is thrown; with `settled` all of them continue.
+   * Runs delegations, or other generators of events, concurrently, and returns their results in order. Events are merged as they arrive; a
+   * slow reader slows all of them down. The first error ends the others and is thrown; with `settled` all continue.
    *
    * @example
    * ```ts
@@ -181,8 +181,8 @@ export interface Turn<Types = object> extends TurnFacts, TurnStorage<Types>, Tur
   ): AsyncGenerator<AgentYield, { -readonly [K in keyof T]: Settled<ReturnOf<T[K]>> }, void>;
   /**
    * The data of the message with the type of a schema (zod, valibot, ArkType or any library of Standard Schema): the first value that fits,
-   * of data parts, and of texts and files in JSON. Throws `MessageRefused`, which need not be caught: a message without a task is refused
-   * as `InvalidParams`, with paths such as `message.parts[0].data.amount`; with `ask`, and in a task, the client is asked again.
+   * of data parts, and of texts and files in JSON. Throws `MessageRefused`, which need not be caught: a message without a task fails
+   * with `InvalidParams`, with paths such as `message.parts[0].data.amount`; with `ask`, and in a task, the client is asked again.
    *
    * The question also has the JSON Schema of the data (`application/schema+json`) if the library provides it (zod 4.2, ArkType 2.1.28,
    * valibot by `toStandardJsonSchema()`) and the client reads JSON; a text that is a JSON object then counts as data.
@@ -198,9 +198,9 @@ export interface Turn<Types = object> extends TurnFacts, TurnStorage<Types>, Tur
   data<Output>(schema: StandardSchema<Output>, options?: { ask?: Content }): Promise<Output>;
   /** Ends the task as completed. The end of the function does the same. */
   completed(content?: Content): AgentEvent;
-  /** Ends the task as failed. The client reads the content; an error that is thrown tells it nothing. */
+  /** Ends the task as failed. The client gets the content; a thrown error would reveal nothing to it. */
   failed(content: Content): AgentEvent;
-  /** Ends the task as rejected: the agent does not take it on. */
+  /** Ends the task as rejected: the agent declines it. */
   rejected(content: Content): AgentEvent;
   /**
    * A complete artifact, or the beginning of one with `open`.

@@ -32,7 +32,7 @@ export class Deliveries {
   /**
    * Resolves when the code has handled the delivery, now or earlier. A repetition of one that is under way waits for that one.
    *
-   * @throws A2AError `Unavailable` where too much waits already, or where the task could not be read. Rejects with the error of the code.
+   * @throws A2AError `Unavailable` if too much waits already, or if the task could not be read. Rejects with the error of the code.
    */
   handle(accepted: Accepted): Promise<void> {
     const { handled, sender, bytes } = accepted;
@@ -94,7 +94,7 @@ function isReference({ task, message, statusUpdate, artifactUpdate }: StreamResp
   return [metadata, ofArtifact].some((each) => each !== undefined && Object.hasOwn(each, referenceKey));
 }
 
-/** The task as it is now; `undefined` where the agent does not have it any more: then the delivery itself is all there is. */
+/** The task as it is now; `undefined` if the agent does not have it any more: then the delivery itself is all there is. */
 async function readTask(client: TaskReader, id: string): Promise<Task | undefined> {
   try {
     return await client.getTask(id);
@@ -111,8 +111,8 @@ export interface WebhookMemoryOptions {
 }
 
 /**
- * Remembers deliveries in this process. What was remembered first is forgotten first. Only deliveries of trusted senders are
- * remembered, so nobody else can make it forget.
+ * Remembers deliveries in this process, and forgets the oldest first. It remembers only deliveries of trusted senders,
+ * so others cannot make it forget.
  */
 export function webhookMemory({ bytes = 16 << 20 }: WebhookMemoryOptions = {}): WebhookMemory {
   const seen = new BoundedMap<true>({ bytes: bytes / 2, bytesOf: (key) => memoryOf(key) });

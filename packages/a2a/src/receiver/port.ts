@@ -11,11 +11,11 @@ import type { GuardedFetch } from "../net/index.ts";
 import type { UniversalHandler } from "../protocol/index.ts";
 import type { FetchHandler } from "../transport/server/fetch.ts";
 
-/* The receiver of webhooks: its options, what it gives to your code, and the port of its memory (docs/decisions/webhooks.md). */
+/* The receiver of webhooks: its options, its callbacks, and the port of its memory (docs/decisions/webhooks.md). */
 
 /**
- * One way to know that a delivery comes from a sender that you trust. Each delivery needs one that holds. All of them but
- * `tokenOnly` prove who sent the body, and that nobody changed it.
+ * A way to verify that a delivery comes from a trusted sender. Each delivery must pass one. All except
+ * `tokenOnly` authenticate the sender and the unchanged body.
  */
 export type WebhookTrust = TrustKeySet | TrustPublicKey | TrustSecret | TrustJwt | TrustToken;
 
@@ -39,7 +39,7 @@ export interface TrustSecret {
 
 /** `Authorization: Bearer` with a JWT that the server signed, as the guide of A2A describes it. */
 export interface TrustJwt {
-  /** What the JWT must say. */
+  /** Required claims of the JWT. */
   readonly jwt: {
     /** URL of the key set (RFC 7517). */
     readonly keySet: string;
@@ -51,13 +51,13 @@ export interface TrustJwt {
 }
 
 /**
- * No signature: whoever knows the token is believed. Other SDKs send so. Nothing protects the body, and a delivery that was
- * recorded can be sent again. Use it over HTTPS only.
+ * No signature: anyone who knows the token is trusted. Other SDKs use this. The body is not protected, and recorded
+ * deliveries can be replayed. Use it over HTTPS only.
  */
 export interface TrustToken {
-  /** Says that you want this. The receiver then needs `token`, or a subscription. */
+  /** Confirms that you accept this. The receiver then needs `token`, or a subscription. */
   readonly tokenOnly: true;
-  /** What the sender must put into `Authorization`. Default: nothing. */
+  /** Required `Authorization` of the sender. Default: none. */
   readonly authentication?: AuthenticationInfo;
 }
 
@@ -65,26 +65,26 @@ export interface TrustToken {
 export interface WebhookReceiverOptions {
   /** The address that senders call, as they see it. Requests to other paths are not answered. */
   readonly url: string;
-  /** The path that the host sees, where a proxy or a framework changes it. Default: the path of `url`. */
+  /** The path that the host sees, if a proxy or a framework changes it. Default: the path of `url`. */
   readonly path?: string;
-  /** Who is trusted. Each delivery needs one of these. `config()` asks the sender for the first. */
+  /** Trusted senders. Each delivery must match one. `config()` requests the first from the sender. */
   readonly accept: WebhookTrust | readonly WebhookTrust[];
-  /** A secret that each delivery must have as its token, beside what `accept` says. Default: none. Subscriptions have their own. */
+  /** A secret that each delivery must carry as its token, in addition to `accept`. Default: none. Subscriptions have their own. */
   readonly token?: string;
   /**
-   * Called with each event, one at a time for each task, in their order. When it resolves the sender gets its 204. When it throws
-   * the sender gets a 500, and sends the event again. Senders wait 10 seconds or more, so work that takes longer belongs into a
-   * queue of yours. An event that comes again meanwhile waits for the first call. Absent: subscriptions alone get events.
+   * Called with each event, in order and one at a time per task. When it resolves, the sender gets a 204. If it throws, the
+   * sender gets a 500 and retries. Senders wait at least 10 seconds, so put longer work into a queue. A repeated event
+   * waits for the first call. Absent: only subscriptions get events.
    */
   readonly onEvent?: WebhookListener;
   /**
-   * Reads tasks, for events that are missing and for events that were too large to be sent. A `Client` is one. Absent: your code
-   * gets `WebhookDelivery.missed`, and the event without its content.
+   * Reads tasks, for missing events and for events that were too large to send. A `Client` is one. Absent: your code
+   * gets `WebhookDelivery.missed`, and events without their content.
    */
   readonly client?: TaskReader;
-  /** Remembers what was handled. Default: in memory, at most 16 MiB. */
+  /** Remembers handled deliveries. Default: in memory, at most 16 MiB. */
   readonly memory?: WebhookMemory;
-  /** Which tasks are expected. Other deliveries are refused with 404. Default: all tasks of trusted senders. */
+  /** Which tasks are expected. Other deliveries get 404. Default: all tasks of trusted senders. */
   readonly expects?: (taskId: string) => boolean | Promise<boolean>;
   /** Largest difference between a delivery's time and the clock of this process, in milliseconds. Default 5 minutes. */
   readonly tolerance?: number;
@@ -94,50 +94,50 @@ export interface WebhookReceiverOptions {
   readonly pendingBytes?: number;
   /** Fetches key sets. Default: the `fetch` of the runtime, without redirects, 10 s and 64 KiB at most. */
   readonly fetch?: GuardedFetch;
-  /** Logs what is refused, and errors of your code. Default: nothing is logged. */
+  /** Logs rejected deliveries, and errors of your code. Default: no log. */
   readonly logger?: Logger;
-  /** Time. Default: that of the runtime. */
+  /** The clock. Default: the runtime's. */
   readonly clock?: Clock;
 }
 
-/** Your code. `event` is a status, an artifact, the whole task, or a message. */
+/** Your listener. `event` is a status, an artifact, the whole task, or a message. */
 export type WebhookListener = (event: StreamResponse, delivery: WebhookDelivery) => void | Promise<void>;
 
-/** What is known of a delivery beside its event. */
+/** Facts about a delivery, in addition to its event. */
 export interface WebhookDelivery {
-  /** Its id, the same whenever it is sent. Absent: the sender gives none, as other SDKs do. */
+  /** Its id, equal in every attempt. Absent: the sender sends none, like other SDKs. */
   readonly id?: string;
   /** The task. */
   readonly taskId: string;
-  /** What proved the sender. */
+  /** The trust that authenticated the sender. */
   readonly trust: WebhookTrust;
-  /** Its number among the deliveries of its config, from 1. Only where a signature protects it. */
+  /** Its number among the deliveries of its config, from 1. Only if a signature protects it. */
   readonly sequence?: number;
-  /** The generation of the task at the event, as the sender says. */
+  /** The generation of the task at the event, according to the sender. */
   readonly generation?: number;
-  /** Which attempt of the sender this is, from 1, as the sender says. */
+  /** The number of the attempt, from 1, according to the sender. */
   readonly attempt?: number;
   /**
-   * URIs of the extensions that were active in the call that registered the webhook, as the sender says. Absent: none.
-   * `client.ext(extension).read(event)` reads what they have put into the event.
+   * URIs of the extensions that were active in the call that registered the webhook, according to the sender. Absent: none.
+   * `client.ext(extension).read(event)` reads their values in the event.
    */
   readonly extensions?: readonly string[];
   /**
-   * Set where events before this one did not come: how many. With a client the event is then the task as it is now, which may hold
-   * what the next deliveries say. A memory that was emptied counts from 0.
+   * The number of missing events before this one. With a client, the event is then the current task, which may include
+   * later deliveries. An emptied memory counts from 0.
    */
   readonly missed?: number;
-  /** Why the event was read from the agent by `client`, instead of coming in the delivery. Absent: it came. */
+  /** Why `client` read the event from the agent. Absent: the delivery contained it. */
   readonly fetched?: "missed" | "reference";
 }
 
 /** Reads a task. */
 export interface TaskReader {
-  /** The task as it is now. */
+  /** The current task. */
   getTask(id: string): Promise<Task>;
 }
 
-/** What `waitFor()` needs of a client. A `Client` is one. */
+/** The part of a client that `waitFor()` needs. A `Client` is one. */
 export interface WebhookClient {
   /** The task as it is now. */
   getTask(id: string, options?: { readonly signal?: AbortSignal | undefined }): Promise<Task>;
@@ -150,7 +150,7 @@ export interface WebhookClient {
   deleteTaskPushNotificationConfig(config: { readonly taskId: string; readonly id: string }): Promise<void>;
 }
 
-/** How a client reads what a webhook brought. A client with extensions gives the task its `ext`. */
+/** How a client reads tasks of webhooks. A client with extensions adds `ext` to the task. */
 export interface WebhookReading {
   /**
    * Called with each task that came in a delivery, before `until`, and returns what is used in its place. `extensions`: URIs of those that
@@ -159,7 +159,7 @@ export interface WebhookReading {
   readonly received?: ((task: Task, extensions: readonly string[] | undefined) => Task) | undefined;
 }
 
-/** What `onUpdate()` needs of a client, and returns. A `Client` is one. */
+/** The part of a client that `onUpdate()` needs and returns. A `Client` is one. */
 export interface MessageSender<Stream> extends TaskReader {
   /** Makes the ids of messages. */
   readonly ids: Ids;
@@ -173,9 +173,9 @@ export interface MessageSender<Stream> extends TaskReader {
   ): Stream;
 }
 
-/** What `config()` takes. */
+/** Options of `config()`. */
 export interface WebhookConfigInit {
-  /** The task to report. Absent: the config goes with a message. */
+  /** The task to report. Absent: the config is sent with a message. */
   readonly taskId?: string;
   /** Id of the config. Default: the server makes one. */
   readonly id?: string;
@@ -189,10 +189,10 @@ export interface WebhookReceiver {
   readonly fetch: FetchHandler;
   /** Whether a URL of `UniversalRequest` is that of this receiver. */
   answers(this: void, url: string): boolean;
-  /** What to register at the agent, alone or with a message, so that its deliveries are accepted here. */
+  /** The config to register at the agent, separately or with a message, so that this receiver accepts its deliveries. */
   config(init?: WebhookConfigInit): TaskPushNotificationConfig;
   /**
-   * Makes a token of its own, whose deliveries go to `listener` and not to `onEvent`. It lasts until it is closed, at most as long as
+   * Makes a separate token, whose deliveries go to `listener` and not to `onEvent`. It lasts until it is closed, at most as long as
    * this process. Senders that deliver afterwards get a 410, which ends their config.
    */
   subscribe(listener: WebhookListener, client?: TaskReader): WebhookSubscription;
@@ -218,13 +218,13 @@ export interface WebhookReceiver {
     listener: (event: StreamResponse) => void | Promise<void>,
     note: (event: StreamResponse) => void,
   ): MessageSender<Stream> & { close(this: void): void };
-  /** Refuses further deliveries with a 503, and resolves when your code has finished those that were accepted. */
+  /** Rejects further deliveries with a 503, and resolves when your code has finished the accepted ones. */
   close(): Promise<void>;
 }
 
 /** Deliveries for one listener. */
 export interface WebhookSubscription {
-  /** What to register at the agent. */
+  /** The config to register at the agent. */
   config(init?: WebhookConfigInit): TaskPushNotificationConfig;
   /** Ends it. */
   close(): void;
@@ -235,13 +235,13 @@ export interface HandledDelivery {
   /** The receiver's `url`: several receivers may share a memory. */
   readonly receiver: string;
   /**
-   * Names the sender that `accept` has proved. It is the same in each process, and has no secret. Two senders may choose the same id: a
-   * delivery of one must not hide that of the other.
+   * Identifies the sender that `accept` has authenticated. It is equal in each process, and contains no secret. Two senders may choose the
+   * same delivery id, and a delivery of one must not hide that of the other.
    */
   readonly sender: string;
   /** The id of the delivery, as its sender chose it. */
   readonly id: string;
-  /** The config, where the sender numbers its deliveries: the part of the id before the number. */
+  /** The config, if the sender numbers its deliveries: the part of the id before the number. */
   readonly stream?: string;
   /** The number of the delivery in `stream`. */
   readonly sequence?: number;
@@ -249,24 +249,24 @@ export interface HandledDelivery {
   readonly at: number;
 }
 
-/** What a memory knows of a delivery. */
+/** The record of a delivery in a memory. */
 export interface RecalledDelivery {
   /** Whether it was handled. */
   readonly seen: boolean;
-  /** The highest number of its stream that was handled. Absent: none is known. */
+  /** The highest handled number of its stream. Absent: unknown. */
   readonly last?: number;
 }
 
 /**
- * Remembers deliveries that were handled, so that none is handled twice, and the numbers of streams, so that gaps are found. It is
- * bounded: what was remembered first is forgotten first. `webhookMemory()` keeps it in this process, `sqliteWebhookMemory()`
+ * Remembers handled deliveries, so that none is handled twice, and the numbers of streams, so that gaps are detected. It is
+ * bounded, and forgets the oldest first. `webhookMemory()` keeps it in this process, `sqliteWebhookMemory()`
  * of `@parley/sql/sqlite` in a file.
  */
 export interface WebhookMemory {
-  /** What is known of the delivery of this receiver, sender and id. */
+  /** The record of the delivery with this receiver, sender and id. */
   recall(delivery: Omit<HandledDelivery, "at">): Promise<RecalledDelivery>;
-  /** Remembers a delivery, and its number where it is the highest of its stream. Resolves when that is stored. */
+  /** Remembers a delivery, and its number if it is the highest of its stream. Resolves when this is stored. */
   remember(delivery: HandledDelivery): Promise<void>;
-  /** Releases what it holds, such as a file. */
+  /** Releases its resources, such as a file. */
   close?(): Promise<void> | void;
 }

@@ -36,7 +36,7 @@ export function readEvent(value: unknown, { streamResponse, kind }: BodyForms): 
 /**
  * The task of an event.
  *
- * @throws A2AError `InvalidParams` where a message names none: it belongs to no webhook.
+ * @throws A2AError `InvalidParams` if a message names none: it belongs to no webhook.
  */
 export function taskOf({ task, message, statusUpdate, artifactUpdate }: StreamResponse): string {
   const id = task?.id ?? (statusUpdate ?? artifactUpdate ?? message)?.taskId ?? "";
@@ -47,8 +47,8 @@ export function taskOf({ task, message, statusUpdate, artifactUpdate }: StreamRe
 const longest = 1024;
 
 /**
- * The answer to a challenge, by which a server makes sure that the receiver wants the events of a webhook. `undefined` where the body
- * is none: an event has no such member.
+ * The answer to a challenge, by which a server verifies that the receiver wants the events of a webhook. `undefined` if the
+ * body is not a challenge: no event has this member.
  */
 export function challengeOf(body: string): UniversalResponse | undefined {
   if (body.length > longest || !body.includes('"challenge"')) return undefined;
@@ -67,7 +67,7 @@ export function challengeOf(body: string): UniversalResponse | undefined {
 }
 
 /**
- * Checks options that would else fail with the first delivery, where nobody looks.
+ * Checks options at start that would otherwise fail at the first delivery.
  *
  * @throws A2AError `InvalidParams` with the field that is wrong.
  */

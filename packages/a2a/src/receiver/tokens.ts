@@ -51,7 +51,7 @@ export class Tokens {
     this.#own = token === undefined ? undefined : this.#digest(token);
   }
 
-  /** Whom a token belongs to. */
+  /** The addressee of a token. */
   find(token: string | undefined): Addressee {
     if (token === undefined || token === "") return { kind: "none" };
     if (token.length > longest) return { kind: "unknown" };
@@ -68,7 +68,7 @@ export class Tokens {
   /**
    * Who gets a delivery whose sender was proved.
    *
-   * @throws A2AError `Unauthenticated` where it needs a token, `TaskNotFound` where nobody listens.
+   * @throws A2AError `Unauthenticated` if it needs a token, `TaskNotFound` if there is no listener.
    */
   target(addressee: Addressee, trust: WebhookTrust): Target {
     if (addressee.kind === "subscription") return addressee.target;
@@ -88,7 +88,7 @@ export class Tokens {
     return {
       config: (init) => {
         const [first] = this.#accept as readonly [WebhookTrust];
-        // The official SDK of JavaScript sends no token beside an Authorization.
+        // The official JavaScript SDK sends no token if it sends an Authorization.
         const trust = "tokenOnly" in first ? ({ tokenOnly: true } as const) : first;
         return configOf(this.#url, trust, token, init);
       },

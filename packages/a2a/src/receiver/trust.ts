@@ -24,16 +24,16 @@ import { readJson, RemoteDocument } from "../net/remote-document.ts";
 
 /* Who sent a delivery: the checks of `accept`. */
 
-/** A delivery that one of `accept` has proved. */
+/** The proof of a delivery by one member of `accept`. */
 export interface Proof {
   readonly trust: WebhookTrust;
   /** Names who sent it, see `HandledDelivery`. */
   readonly sender: string;
-  /** Its id. Absent: the sender gives none. */
+  /** Its id. Absent: the sender sends none. */
   readonly id?: string;
-  /** The config and the number, where a signature protects them. */
+  /** The config and the number, if a signature protects them. */
   readonly place?: { readonly stream: string; readonly sequence: number };
-  /** The task that the signature is for, where it names one. */
+  /** The task that the signature is for, if it names one. */
   readonly taskId?: string;
 }
 
@@ -41,7 +41,7 @@ interface Delivered extends ReceivedWebhook {
   readonly token: Addressee;
 }
 
-/** Checks one of `accept`. Throws what to answer. */
+/** Checks a member of `accept`. Throws the error to answer. */
 type Check = (webhook: Delivered) => Promise<Omit<Proof, "trust">>;
 
 interface TrustHost {
@@ -55,7 +55,7 @@ interface TrustHost {
 /**
  * Checks deliveries by `accept`. The first that holds counts.
  *
- * @throws A2AError `InvalidParams` where a member of `accept` is not valid.
+ * @throws A2AError `InvalidParams` if a member of `accept` is not valid.
  */
 export function trusting(accept: readonly WebhookTrust[], host: TrustHost): (webhook: Delivered) => Promise<Proof> {
   if (accept.length === 0) throw wrongOption("accept", "must name who is trusted");
@@ -74,7 +74,7 @@ export function trusting(accept: readonly WebhookTrust[], host: TrustHost): (web
         return { trust, ...(await check(webhook)) };
       } catch (thrown) {
         if (!(thrown instanceof A2AError)) throw thrown;
-        // What cannot be judged now is asked for again.
+        // A temporary error takes precedence, so that the sender retries.
         if (refusal === undefined || thrown.code === "Unavailable") refusal = thrown;
       }
     }
@@ -113,7 +113,7 @@ const publicKey = /^whpk_[A-Za-z\d+/]{43}=$/;
 function signedBy(text: string, nameOf: () => string | Promise<string>, host: TrustHost): Check {
   const key = webhookKey(text);
   let name: string | Promise<string> | undefined;
-  // It is told with the first delivery: some runtimes refuse bytes that are no point of the curve.
+  // Reported at the first delivery: some runtimes reject bytes that are not a point of the curve.
   key.catch(() => undefined);
   return async (webhook) => signed([await key], webhook, await (name ??= nameOf()), host);
 }
@@ -167,7 +167,7 @@ function tokenCheck({ authentication }: TrustToken, field: string, { hasToken }:
     const id = header(webhookHeaders.id);
     const proof = (sender: string) =>
       id === undefined || id === "" || id.length > maxId ? { sender } : { sender, id };
-    // The config of a subscription asks for its token alone.
+    // The config of a subscription only requires its token.
     if (token.kind === "subscription") return proof(`subscription ${token.name}`);
     if ((token.kind === "unknown" || token.kind === "closed") && hasToken)
       throw new A2AError("Unauthenticated", "The token of the webhook is not valid");
@@ -204,7 +204,7 @@ interface ReadKeySet {
 
 const maxKeys = 32;
 
-/** The key set of a server, read when it is first needed, and again when a signature is by no key that is known. */
+/** The key set of a server, read on first use, and again for a signature by an unknown key. */
 class RemoteKeySet {
   readonly #document: RemoteDocument<ReadKeySet>;
 
@@ -214,10 +214,10 @@ class RemoteKeySet {
   }
 
   /**
-   * Checks with the keys that are known, and where that fails, once more with those of a new reading. What is thrown is thrown on
-   * where it is certain that the server has no such key.
+   * Checks with the known keys, and if this fails, once more after reading the keys again. Rethrows the error only if the server
+   * certainly has no such key.
    *
-   * @throws A2AError `Unavailable` where the keys cannot be read now, and what `check` throws.
+   * @throws A2AError `Unavailable` if the keys cannot be read now, and what `check` throws.
    */
   async verify<T>(check: (keys: ReadKeySet) => Promise<T>): Promise<T> {
     const known = this.#document.fresh;
@@ -228,7 +228,7 @@ class RemoteKeySet {
       const { wait } = this.#document;
       const again = this.#document.again();
       if (again !== undefined) return check(await again);
-      // The key may be new. The sender tries again, and is not told for good that its signature is wrong.
+      // The key may be new. A temporary error makes the sender retry.
       throw new A2AError("Unavailable", refusal instanceof Error ? refusal.message : undefined, {
         cause: refusal,
         retryAfter: wait / 1000,

@@ -75,7 +75,7 @@ const minSilence = 10_000;
 const maxSilence = 60_000;
 
 /**
- * Waits for a task by a webhook of its own, which is removed at the end. Polls while no webhook comes: the agent may be unable to reach the
+ * Waits for a task with a dedicated webhook, which is removed at the end. Polls while no webhook comes: the agent may be unable to reach the
  * receiver, and a restart of either may have lost the webhook.
  */
 export async function waitByWebhook(
@@ -89,7 +89,7 @@ export async function waitByWebhook(
 ): Promise<Task> {
   const options = { signal };
   const { promise, resolve, reject } = deferred<Task>();
-  // It may be settled before anybody waits for it.
+  // It may reject before a handler is attached.
   promise.catch(() => undefined);
   const look = (task: Task): void => {
     const { state } = task.status;
@@ -151,7 +151,7 @@ export async function waitByWebhook(
     stopPolling();
     signal?.removeEventListener("abort", abort);
     subscription.close();
-    // Where that fails, the next delivery gets a 410, which removes it too.
+    // If that fails, the next delivery gets a 410, which removes it too.
     if (id !== undefined) client.deleteTaskPushNotificationConfig({ taskId, id }).catch(() => undefined);
   }
 }

@@ -29,7 +29,7 @@ export type DataSource = SendMessageResponse | Partial<StreamResponse> | Task | 
  * is the first value that fits: of a message and an artifact in the order of the parts, of a task in the newest artifact first, and
  * last in the message of its status. Data parts count, and texts and files whose media type is JSON.
  *
- * @throws A2AError `InvalidResponse` where nothing fits. Its `fields` say why, with paths such as
+ * @throws A2AError `InvalidResponse` if nothing fits. Its `fields` say why, with paths such as
  * `task.artifacts[0].parts[0].data.amount`.
  *
  * @example
@@ -190,7 +190,7 @@ function unescaped(text: string): string {
 export interface FoundData {
   /** Path of the value, such as `message.parts[0].data`. */
   readonly field: string;
-  /** The value; absent where the part says that it is JSON, and is not. */
+  /** The value; absent if the part says that it is JSON, and is not. */
   readonly value?: unknown;
 }
 

@@ -3,7 +3,7 @@ import type { WebKey, Bytes } from "../base/index.ts";
 import { A2AError, toBase64 } from "../model/index.ts";
 
 /*
- * JWTs of webhooks, as the guides of A2A describe them: who sent the webhook, for whom, about which task, and a hash of its body.
+ * JWTs of webhooks, as the guides of A2A describe them: sender, audience, task, and a hash of the body.
  * The library is loaded when the first one is signed or verified.
  */
 
@@ -66,8 +66,8 @@ interface VerifiedToken {
 }
 
 /**
- * Verifies a JWT of a webhook with a key set: its signature, its times, for whom it is, and the hash of the body. Asymmetric
- * algorithms alone are accepted.
+ * Verifies a JWT of a webhook with a key set: its signature, times, audience, and the hash of the body. Accepts only
+ * asymmetric algorithms.
  *
  * @param keySet - The key set of the server, as its JSON was read.
  * @throws A2AError `Unauthenticated`, with what is wrong.

@@ -1,4 +1,4 @@
-/* What senders and receivers of webhooks both know. The formats are those of Standard Webhooks, where it has one. */
+/* What senders and receivers of webhooks both know. The formats are those of Standard Webhooks, if it has one. */
 
 /** The headers of a webhook, in lower case. */
 export const webhookHeaders = {
@@ -66,7 +66,7 @@ export function deliveryId(stream: string, sequence: number, seq: number): strin
   return `${stream}_${sequence}_${seq}`;
 }
 
-/** The config and the number in an id. `undefined` where the id has another form, as those of other senders. */
+/** The config and the number in an id. `undefined` if the id has another form, as those of other senders. */
 export function readDeliveryId(id: string): { readonly stream: string; readonly sequence: number } | undefined {
   const [, stream, digits = ""] = /^([^.]{1,128})_([1-9]\d{0,14})_\d{1,15}$/.exec(id) ?? [];
   return stream === undefined ? undefined : { stream, sequence: Number(digits) };

@@ -42,7 +42,7 @@ export function ed25519Key(seed: Uint8Array, extractable = false): Promise<WebKe
   return crypto.subtle.importKey("pkcs8", pkcs8, "Ed25519", extractable, ["sign"]);
 }
 
-/** An Ed25519 key that verifies, from its 32 bytes. Rejects where they are no point of the curve, in some runtimes. */
+/** An Ed25519 key that verifies, from its 32 bytes. Rejects if they are no point of the curve, in some runtimes. */
 function ed25519PublicKey(bytes: Bytes): Promise<WebKey> {
   return crypto.subtle.importKey("raw", bytes, "Ed25519", true, ["verify"]);
 }
@@ -103,7 +103,7 @@ async function publicKeyOf(seed: Uint8Array): Promise<string> {
 /**
  * Signs with each of the keys: the value of the header `webhook-signature`. During a rotation there are two of a form.
  *
- * @throws A2AError `InvalidParams` where the id or the timestamp could be mistaken for another.
+ * @throws A2AError `InvalidParams` if the id or the timestamp could be mistaken for another.
  */
 export async function signWebhook(keys: readonly WebhookKey[], content: SignedContent): Promise<string> {
   const { id, timestamp } = content;

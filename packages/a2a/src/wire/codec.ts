@@ -20,7 +20,7 @@ import type {
   MethodRoute,
 } from "../protocol/index.ts";
 
-/** The port of a version of the protocol, which bindings are given. */
+/** The port of a protocol version. Bindings get its implementations. */
 export interface Codec {
   /** `Major.Minor`. */
   readonly version: string;
@@ -28,15 +28,15 @@ export interface Codec {
   readonly aliases?: readonly string[];
   /** Requests, responses, events and errors, for every binding that is not in `bindings`. */
   readonly shapes: OwnShapes;
-  /** What single bindings need of the version, by their names on a card. Each binding defines the type of its member. */
+  /** Binding-specific parts of the version, by the binding's name on a card. Each binding defines the type of its member. */
   readonly bindings: Readonly<Record<string, unknown>>;
   /** Whether the tenant is a part of the address, because requests have no field for it. */
   readonly tenantInPath?: boolean;
-  /** Further paths of the card, below a base, where clients of this version look. */
+  /** Further paths of the card, below a base, that clients of this version try. */
   readonly cardPaths?: readonly string[];
   /** Path of the extended card (§3.1.11), for a GET, at servers of this version that have no method for it. */
   readonly extendedCardPath?: string;
-  /** How a webhook of this version is written. */
+  /** The format of webhooks in this version. */
   readonly webhook: WebhookWire;
   /** Header with the URIs of extensions, in lower case. Default: `a2a-extensions`. */
   readonly extensionsHeader?: string;
@@ -44,9 +44,9 @@ export interface Codec {
   encodeCard(card: AgentCard): object;
   /** Reads a card of this version. Throws `InvalidResponse`. */
   decodeCard(value: unknown): AgentCard;
-  /** Wraps the service of a server, where callers of this version expect it to behave differently. */
+  /** Wraps the service of a server, if callers of this version expect different behavior. */
   adapt?(service: AgentService): AgentService;
-  /** Wraps the service of a client, where servers of this version behave differently. */
+  /** Wraps the service of a client, if servers of this version behave differently. */
   adaptClient?(service: AgentService): AgentService;
 }
 
@@ -54,7 +54,7 @@ export interface Codec {
 export interface WebhookWire {
   /** Its media type. */
   readonly mediaType: string;
-  /** What it has: each event (A2A 1.0 §4.3.3), or the task as it is now (0.3 §9.5). */
+  /** Its content: each event (A2A 1.0 §4.3.3), or the current task (0.3 §9.5). */
   readonly sends: "event" | "task";
   /** The header with the URIs of the active extensions (A2A 1.0 §3.2.6), in lower case. */
   readonly extensions: string;
@@ -63,17 +63,17 @@ export interface WebhookWire {
 /** The version of a request that names none (A2A 1.0 §3.6.2). */
 export const versionOfSilence = "0.3";
 
-/** How requests, responses and events are written. Values are those of `JSON.parse`. */
+/** The JSON of requests, responses and events. Values are results of `JSON.parse`. */
 export interface Shapes {
   /** Reads a request. Throws `InvalidParams` with every wrong field. May change the value in place. */
   decodeRequest<Name extends OperationName>(operation: Name, value: unknown): Operations[Name]["request"];
-  /** Writes a request. Throws `InvalidParams` for what a server would refuse. */
+  /** Writes a request. Throws `InvalidParams` for an invalid request. */
   encodeRequest<Name extends OperationName>(operation: Name, request: Operations[Name]["request"]): unknown;
   /** A response as a value. */
   responseOf<Name extends OperationName>(operation: Name, reply: Reply<Operations[Name]["response"]>): unknown;
-  /** A response as JSON text. It uses the text of the payload where it can. */
+  /** A response as JSON text. Reuses the payload's text if possible. */
   encodeResponse<Name extends OperationName>(operation: Name, reply: Reply<Operations[Name]["response"]>): string;
-  /** The same text in pieces, where it is large; `undefined` where `encodeResponse` has to be used. */
+  /** The same text in pieces if it is large; `undefined`: use `encodeResponse`. */
   responsePieces?<Name extends OperationName>(
     operation: Name,
     reply: Reply<Operations[Name]["response"]>,
@@ -115,14 +115,14 @@ export interface OwnShapes extends Shapes {
   decodeError(status: number, body: unknown): A2AError;
 }
 
-/** Checks what a caller sent, or is about to send. Throws `InvalidParams`. */
+/** Checks a caller's value, received or about to be sent. Throws `InvalidParams`. */
 export function checked<T>(schema: Schema<T>, value: unknown, mode: CheckMode, keeps = false): T {
   const result = check(schema, value, mode, undefined, keeps);
   if (result.ok) return result.value;
   throw invalidParams(result.violations);
 }
 
-/** Checks what a server answered. `what` names it in the error. Throws `InvalidResponse`. */
+/** Checks a server's answer. `what` names it in the error. Throws `InvalidResponse`. */
 export function answered<T>(schema: Schema<T>, value: unknown, what: string, keeps = false): T {
   const result = check(schema, value, "answer", undefined, keeps);
   if (result.ok) return result.value;
@@ -131,7 +131,7 @@ export function answered<T>(schema: Schema<T>, value: unknown, what: string, kee
   });
 }
 
-/** What every client needs of a version. */
+/** The part of a version that every client needs. */
 export type ClientCodec = Pick<Codec, "version" | "aliases" | "extensionsHeader">;
 
 /** Codecs by every version that they read. */
@@ -148,11 +148,11 @@ export function codecFor<T>(codecs: ReadonlyMap<string, T>, version: string): T 
   return codec;
 }
 
-/** What each known binding needs of a version: the members of `Codec.bindings`. */
+/** Binding-specific parts of a version: the members of `Codec.bindings`. */
 
-/** What JSON-RPC (A2A 1.0 §9) needs of a version, in addition to its shapes. */
+/** The JSON-RPC part of a version (A2A 1.0 §9), in addition to its shapes. */
 export interface JsonRpcWire extends Shapes {
-  /** The operation of a method; `undefined` where this version has no such method. */
+  /** The operation of a method; `undefined` if this version has no such method. */
   operation(method: string): OperationName | undefined;
   /** The method of an operation. */
   method(operation: OperationName): string;
@@ -167,7 +167,7 @@ export interface JsonRpcCodec extends Codec {
   readonly bindings: Codec["bindings"] & { readonly JSONRPC: JsonRpcWire };
 }
 
-/** The part of it that a client needs. A bundle with this part alone leaves the server's part out. */
+/** The client's part. A bundle that imports only this part omits the server's. */
 export interface JsonRpcClientCodec extends ClientCodec {
   readonly bindings: {
     readonly JSONRPC: Pick<
@@ -246,17 +246,17 @@ export function routeOfMethod({ name, rest: { method, path } }: MethodRoute): Re
   return { operation: name, methods: [method], path, body: method === "POST", query: "texts" };
 }
 
-/** What REST (A2A 1.0 §11) needs of a version, in addition to its shapes. An error is the whole body of a response. */
+/** The REST part of a version (A2A 1.0 §11), in addition to its shapes. An error is the whole body of a response. */
 export interface RestWire extends OwnShapes {
   /** The routes of the operations. */
   readonly routes: readonly RestRoute[];
-  /** Routes that are served beside the base and at the root of the host too, unless the path would belong to two agents. */
+  /** Routes that are also served next to the base and at the root of the host, unless the path would belong to two agents. */
   readonly elsewhere?: readonly RestRoute[];
   /** Media type of a successful response. */
   readonly mediaType: string;
-  /** Shapes by which a request is read and answered in place of those above, for versions with two forms of JSON. */
+  /** For versions with two JSON formats: shapes that replace those above for a request and its answer. */
   readonly otherShapes?: (operation: OperationName, request: unknown) => Partial<Shapes> | undefined;
-  /** Whether a list of tasks is an array. Headers then tell its next page and its length. Default: an object that tells them. */
+  /** Whether a list of tasks is an array, with its next page and length in headers. Default: an object that contains them. */
   readonly listsAreArrays?: boolean;
 }
 
@@ -281,18 +281,18 @@ export function speaksRest(codec: Codec): codec is RestCodec {
   return codec.bindings["HTTP+JSON"] !== undefined;
 }
 
-/** What gRPC (A2A 1.0 §10) needs of a version: its messages as ProtoJSON, and its errors as REST writes them (§11.6). */
+/** The gRPC part of a version (A2A 1.0 §10): its messages as ProtoJSON, and its errors in the format of REST (§11.6). */
 export interface GrpcWire extends OwnShapes {
-  /** Statuses of errors, by code, where they differ from A2A 1.0 §5.4. */
+  /** Statuses of errors, by code, if they differ from A2A 1.0 §5.4. */
   readonly statuses?: Readonly<Partial<Record<WireErrorCode, string>>>;
 }
 
-/** A version that has rules of its own for gRPC. Any other version is spoken in its general shapes. */
+/** A version with its own rules for gRPC. Other versions use their general shapes. */
 export interface GrpcCodec extends Codec {
   readonly bindings: Codec["bindings"] & { readonly GRPC: GrpcWire };
 }
 
-/** What gRPC speaks of a version: its own shapes for gRPC, or its general shapes. */
+/** The shapes that gRPC uses for a version: its own for gRPC, or its general ones. */
 export function grpcWire(codec: Codec): GrpcWire {
   return speaksGrpc(codec) ? codec.bindings.GRPC : codec.shapes;
 }

@@ -81,7 +81,7 @@ describe("lintCard", () => {
     [
       "a password in an address",
       { ...fullCard, iconUrl: "https://user:secret@example.com/" },
-      /^error iconUrl: The URL has a user name/,
+      /^error iconUrl: The URL contains a user name/,
     ],
     ["an address without TLS", { ...oldCard, url: "http://agents.example.com/" }, /^warning url: The URL has no TLS/],
     ["a loopback address", { ...oldCard, url: "http://localhost:4000/" }, /^warning url: .* loopback/],
@@ -110,7 +110,7 @@ describe("lintCard", () => {
         ...fullCard,
         supportedInterfaces: [{ url: "https://a.example", protocolBinding: "SOAP", protocolVersion: "1.0" }],
       },
-      /^warning .*core bindings/,
+      /^warning .*not a core binding/,
     ],
     [
       "a version that is none",
@@ -128,12 +128,12 @@ describe("lintCard", () => {
     [
       "a requirement of an unknown scheme",
       { ...fullCard, securityRequirements: [{ schemes: { nothing: { list: [] } } }] },
-      /^error securityRequirements\[0\]: There is no security scheme "nothing"/,
+      /^error securityRequirements\[0\]: The card declares no security scheme "nothing"/,
     ],
     [
       "a requirement of an unknown scheme at a skill of 0.3",
       { ...oldCard, skills: [{ ...oneSkill, security: [{ nothing: [] }] }] },
-      /^error skills\[0\]\.security\[0\]: There is no security scheme/,
+      /^error skills\[0\]\.security\[0\]: The card declares no security scheme/,
     ],
     [
       "a requirement of an unknown scope",

@@ -165,7 +165,7 @@ describe("what a client reads (A2A 1.0 §4.6)", () => {
     const answer = await client.sendMessage("Go");
     expect(Object.getOwnPropertyNames(answer)).toEqual(["task"]);
     expect(() => (client as unknown as Client<typeof stamp>).ext(stamp)).toThrow(
-      `The client was connected without the extension ${uri}, or with its URI alone: name its value in connect`,
+      `The client was connected without the extension ${uri}, or only with its URI: pass its value in connect`,
     );
   });
 });
@@ -522,7 +522,9 @@ describe("an extension that the card requires, and the client lacks (A2A 1.0 §4
     for (const refused of [client.sendMessage("Go"), client.sendStreamingMessage("Go").next()]) {
       expect(await errorOf(refused)).toMatchObject({
         code: "ExtensionSupportRequired",
-        message: expect.stringMatching(/^Not without it\. The card requires .*stamp\/v1: connect\(url, /),
+        message: expect.stringMatching(
+          /^Not without it\. The card requires .*stamp\/v1: request them with connect\(url, /,
+        ),
       });
     }
     const asking = await agent([{ uri, required: true }], [stamp], script);

@@ -19,7 +19,7 @@ function host() {
 }
 
 describe("names that an extension claims for a turn", () => {
-  test("belong to one turn, whoever owns its task; a run that resumes the turn still has them", async () => {
+  test("belong to one turn among the tasks of all owners; a run that resumes the turn still has them", async () => {
     const { clock, rowsOf } = host();
     const until = clock.now() + 1000;
     expect(await rowsOf("one", "ada").claim("nonce", until)).toBe(true);

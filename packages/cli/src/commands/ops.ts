@@ -1,4 +1,4 @@
-import type { Option } from "commander";
+import { InvalidArgumentError, type Option } from "commander";
 import type { TaskState } from "@parley/a2a/internal/model/index";
 import {
   agentUrl,
@@ -13,8 +13,9 @@ import {
   verbose,
   type CommandSpec,
 } from "../options.ts";
+import { lineLevels } from "../output/text.ts";
 
-/* `parley ops` and `parley top`: operators see and change the tasks of all owners. */
+/* `parley ops`, `parley top` and `parley logs`: operators see and change the tasks of all owners. */
 
 const task = argument("<task>", "ID of the task");
 const agentName = argument("<agent>", "agent, by its path or mount ID");
@@ -194,6 +195,39 @@ export const ops: CommandSpec = {
       load: async () => (await import("../ops.ts")).undrain,
     },
   ],
+};
+
+/** Parses a trace id, or the `traceparent` that has it (W3C Trace Context §3.2). */
+function traceOption(text: string): string {
+  const [, id] = /^(?:[0-9a-f]{2}-)?([0-9a-f]{32})(?:-[0-9a-f]{16}-[0-9a-f]{2})?$/i.exec(text) ?? [];
+  if (id === undefined) throw new InvalidArgumentError("must be a trace ID of 32 hexadecimal digits, or a traceparent");
+  return id.toLowerCase();
+}
+
+export const logs: CommandSpec = {
+  name: "logs",
+  summary: "Show and filter the logs of servers",
+  description:
+    "Reads JSON lines from files, merged by time, or from standard input. Other lines are shown as they are, unless there is a filter.",
+  examples: [
+    "parley logs agent.log --level warn --since 2h",
+    "parley logs agent.log --context CONTEXT",
+    "parley logs agent.log --follow",
+    "cat agent.log | parley logs --task TASK",
+  ],
+  arguments: [argument("[file...]", "log files; default or -: standard input")],
+  options: [
+    option("--task <id>", "only lines about this task; the 8 characters that the log shows are enough"),
+    option("--context <id>", "only lines about this conversation and its tasks"),
+    option("--trace <id>", "only lines of this trace: its ID or a traceparent", traceOption),
+    option("--level <level>", "minimum level").choices(lineLevels),
+    option("--since <time>", "only lines of this time or later, or within an age such as 2h", timeOption),
+    option("--until <time>", "only lines of this time or before, or at least an age old", timeOption),
+    option("--follow", "wait for new lines, also if the file is replaced or truncated"),
+    option("--json", "print the JSON lines as they are"),
+    verbose,
+  ],
+  load: async () => (await import("../logs/index.ts")).logs,
 };
 
 export const top: CommandSpec = {

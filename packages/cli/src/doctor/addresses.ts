@@ -9,7 +9,7 @@ import type { Finding } from "../output/show.ts";
 
 type Interface = AgentCard["supportedInterfaces"][number];
 
-/** Limit of the addresses of a card that are called. */
+/** Maximum addresses of a card that are called. */
 const maxAddresses = 20;
 
 const spoken = ["JSONRPC", "HTTP+JSON", "GRPC"] as const;
@@ -31,7 +31,7 @@ export async function* checkAddresses(
     yield found("unknown", `${chosen.length - maxAddresses} more addresses of the card were not called`);
 }
 
-/** What one address has shown, and whether it requires credentials. */
+/** The finding for one address, and whether it requires credentials. */
 interface Checked {
   readonly finding: Finding;
   readonly refused: boolean;
@@ -171,7 +171,7 @@ export function checkClients(asked: URL, card: AgentCard): readonly Finding[] {
   ];
 }
 
-/** It checks every address of a card, even those that it would not use. */
+/** ADK for Python checks every address of a card, even those that it would not use. */
 function adkForPython({ origin, protocol, hostname }: URL, { supportedInterfaces }: AgentCard): Refusal | undefined {
   const rule = "neither https, nor http on a loopback host";
   if (protocol !== "https:" && !isLoopback(hostname)) return { why: `${origin} is ${rule}`, cure: "Serve over https" };

@@ -31,7 +31,7 @@ export type NewLogin = Omit<Login, "secretsIn">;
 export type Secrets = Readonly<Record<string, string>>;
 
 interface Stored extends Login {
-  /** Only where `secretsIn` is `file`. */
+  /** Only if `secretsIn` is `file`. */
   readonly secrets?: Secrets;
 }
 

@@ -129,8 +129,10 @@ export function endedBadly(state: TaskState): boolean {
   return isTerminal(state) && state !== "TASK_STATE_COMPLETED";
 }
 
-/** Levels of `parley serve --log-level`, the most verbose first. */
-export const logLevels = ["debug", "info", "warn", "error", "off"] as const;
+/** Levels of log lines, the most verbose first. */
+export const lineLevels = ["debug", "info", "warn", "error"] as const;
+/** Levels of `parley serve --log-level`. */
+export const logLevels: readonly [...typeof lineLevels, "off"] = [...lineLevels, "off"];
 export const logFormats = ["text", "json"] as const;
 export type LogFormat = (typeof logFormats)[number];
 

@@ -44,7 +44,7 @@ async function examplesOf(): Promise<{ command: string; line: string }[]> {
 
 /** Whether an example is a line of a shell, or serves until it is stopped. */
 function needsShell(command: string, line: string): boolean {
-  return /[|>]/.test(line) || ["serve", "dev", "inspect"].includes(command);
+  return /[|>]/.test(line) || ["serve", "dev", "inspect"].includes(command) || line.includes(" --follow");
 }
 
 /**
@@ -73,6 +73,7 @@ export function helpExamples(inShell: boolean): void {
     await cp(join(folder, "agent.ts"), join(folder, "src", "agent.ts"));
     await writeFile(join(folder, "package.json"), '{ "type": "module" }');
     await writeFile(join(folder, "form.json"), '{ "city": "Basel" }');
+    await writeFile(join(folder, "agent.log"), '{ "message": "Echo is ready at http://localhost:4000" }\n');
     await cp(join(root, "node_modules", "vega-datasets", "data", "weather.csv"), join(folder, "weather.csv"));
     const key = await makeCardKey();
     const url = "https://agent.example/";
@@ -144,6 +145,7 @@ export function helpExamples(inShell: boolean): void {
     if (line.includes(" TASK")) line = line.replace("TASK", await taskFor(line));
     // Any free port, whatever the example says; and no shell in between that would swallow the signal.
     if (command === "serve") line = `exec ${line} --port 0`;
+    if (line.includes(" --follow")) line = `exec ${line}`;
     if (command === "inspect") line = `exec ${line.replace(" --no-open", "")} --no-open`;
     if (command === "dev") line = `exec ${line.replace(/ --port \d+/, "")} --port ${await reservePort()}`;
     expect(await (inShell ? shell(line) : inProcess(line))).toMatchObject({ code: 0 });

@@ -111,7 +111,7 @@ export function textOf(value: Json): string {
 }
 
 /**
- * Completes the parameters of a request. A message without an id gets one (ACTS §4.3). Ids beside the message move into it. The members
+ * Completes the parameters of a request. A message without an id gets one (ACTS §4.3). Ids next to the message move into it. The members
  * of `pushNotificationConfig`, which A2A 1.0 does not have, move one level up.
  */
 export function completeParams(params: JsonMap): JsonMap {

@@ -110,7 +110,7 @@ export class Deadline {
     return this.#controller.signal;
   }
 
-  /** Call when the headers of a stream have arrived: its reader has a time limit of its own. */
+  /** Call when the headers of a stream have arrived: its reader has a separate time limit. */
   stopClock(): void {
     clearTimeout(this.#timer);
   }

@@ -80,7 +80,7 @@ function checking<A extends Json>(
   };
 }
 
-/** An operator that holds for the whole value or not. `expected` describes the expectation. */
+/** An operator that checks the value as a whole. `expected` describes the expectation. */
 function operator<A extends Json>(
   takes: (argument: Json) => argument is A,
   holds: (value: Json | undefined, argument: A) => boolean,

@@ -267,7 +267,7 @@ function fieldProblem(
 function typeProblem(type: string, prefix: string, value: Json, path: string): ShapeProblem | undefined {
   const scalar = Object.hasOwn(scalars, type) ? scalars[type] : undefined;
   if (scalar !== undefined) return scalar[0](value) ? undefined : { path, expected: scalar[1], value };
-  // A version without a shape of its own uses that of 1.0.
+  // A version without its own shape uses that of 1.0.
   const shape = [prefix + type, type].find((name) => shapes.has(name));
   if (shape !== undefined) return shapeProblem(shape, value, path);
   const names = type.split("|");

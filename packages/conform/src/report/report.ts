@@ -108,9 +108,9 @@ export interface TestReport {
   readonly result: "pass" | "fail" | "error" | "skip";
   /** In milliseconds. */
   readonly duration: number;
-  /** Set where `result` is `skip`. */
+  /** Set if `result` is `skip`. */
   readonly skipped?: Skipped;
-  /** Set where `result` is `fail` or `error`. */
+  /** Set if `result` is `fail` or `error`. */
   readonly failure?: Failure;
   /** What the runner checked, if the test leaves the check to the runner. */
   readonly reading?: string;

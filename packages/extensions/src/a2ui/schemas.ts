@@ -73,7 +73,7 @@ function memberOf(members: Members, name: string): Check | undefined {
   return Object.hasOwn(members, name) ? members[name] : undefined;
 }
 
-/** Members that belong to a kind of message beside its content. */
+/** Members of a kind of message, in addition to its content. */
 type More = Readonly<Record<string, { readonly required: Members; readonly optional?: Members }>>;
 
 /** An object with `shared` members and exactly one of several kinds of content. */

@@ -50,7 +50,7 @@ export const noSurfaces: A2uiSurfaces = Object.freeze({ byId: new Map(), bytes: 
 
 /** Approximate memory of an empty surface, in bytes. */
 const perSurface = 1024;
-/** Approximate memory of a component beside its JSON, in bytes. */
+/** Approximate memory of a component in addition to its JSON, in bytes. */
 const perComponent = 64;
 const emptySurface = (surfaceId: string): A2uiSurface => ({
   surfaceId,
@@ -72,7 +72,7 @@ function bytesOf(surface: A2uiSurface): number {
 }
 
 /**
- * `a2uiClientDataModel` of the surfaces with `sendDataModel`; `undefined` if there are none. Send it only to the agent
+ * `a2uiClientDataModel` of the surfaces with `sendDataModel`; `undefined` without such surfaces. Send it only to the agent
  * that created the surfaces.
  */
 export function clientDataModel(version: string, { byId }: A2uiSurfaces): JsonObject | undefined {

@@ -42,7 +42,7 @@ export interface AgpTurn {
   readonly intent?: IntentPayload;
   /** The delegation, if the message has one. */
   readonly delegation?: DelegationIntent;
-  /** The chosen path of the intent, or of each part of the delegation; empty if there is none. */
+  /** The chosen path of the intent, or of each part of the delegation. Empty: no path. */
   readonly paths: readonly string[];
   /**
    * Up to 3 more paths for each of `paths`, cheapest first, in case an agent is unreachable or rejects the intent

@@ -23,7 +23,7 @@ export interface Announced {
   readonly sequence?: number | undefined;
 }
 
-/** The routes for an intent, cheapest first; or why there are none. */
+/** The routes for an intent, cheapest first, or why none fits. */
 export type Chosen = readonly [Route, ...Route[]] | "notFound" | "violation" | "stale";
 
 /** Limits of a table, in bytes of JSON. */
@@ -41,7 +41,7 @@ interface Row extends Route {
   readonly bytes: number;
 }
 
-/** Approximate memory of a route beside its texts, in bytes. */
+/** Approximate memory of a route in addition to its texts, in bytes. */
 const aroundRoute = 200;
 
 /** The routes of a gateway, identified by announcer, capability and path. A renewed route keeps its place. */
@@ -94,7 +94,7 @@ export class RouteTable {
     return present === undefined || !this.#isLive(present) || !isSame(present, row);
   }
 
-  /** Removes and returns a route; `undefined` if there is none, or if it was announced after this withdrawal (`sequence`). */
+  /** Removes and returns a route; `undefined` if it does not exist, or was announced after this withdrawal (`sequence`). */
   remove(by: string | undefined, capability: string, path: string, sequence?: number): Route | undefined {
     const key = keyOf(by, path);
     const row = this.#rows.get(capability)?.get(key);

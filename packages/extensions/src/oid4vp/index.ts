@@ -52,8 +52,8 @@ export interface PresentationInit<Outcome = JsonValue> {
   readonly reason: string;
   /**
    * Creates the request at the verifier. Not called again after a restart. The verifier posts its outcome to
-   * `callbackUrl`: `{"credential": …}` with any JSON, such as the verified claims, or `{"denied": true}`. Whoever knows
-   * this URL can answer, so give it only to the verifier.
+   * `callbackUrl`: `{"credential": …}` with any JSON, such as the verified claims, or `{"denied": true}`. Anyone who
+   * knows this URL can answer, so give it only to the verifier.
    */
   readonly request: (callbackUrl: string) => Oid4vpRequest | Promise<Oid4vpRequest>;
   /** Schema of the outcome. Any other counts as a refusal. Default: any JSON. */
@@ -72,7 +72,7 @@ export interface Presentations {
    * passes through A2A. The wait survives a restart: the function runs again from its start and finds the same request.
    *
    * @returns the outcome as the verifier posted it.
-   * @throws AuthorizationNotGiven if it is refused or expires, or the caller sends another message. Do not catch it.
+   * @throws AuthorizationNotGiven if the request is rejected or expires, or the caller sends another message. Do not catch it.
    */
   authorize<Outcome = JsonValue>(init: PresentationInit<Outcome>): AsyncGenerator<AgentYield, Outcome, void>;
 }

@@ -113,9 +113,7 @@ function schemaWith(schemes: WalletSchemes): Schema<Oid4vpRequest> {
     request_uri: optional(
       satisfying(string, "must be an absolute URI that a wallet can open", (uri) => schemes.opens(uri)),
     ),
-    request: optional(
-      satisfying(anyObject, "must have no request and no request_uri of its own (RFC 9101 §4)", isWhole),
-    ),
+    request: optional(satisfying(anyObject, "must not contain request or request_uri (RFC 9101 §4)", isWhole)),
   });
   const oneOf = satisfying(shape, "must have exactly one of request_uri and request", isOneOf);
   const oneClient = satisfying(oneOf, "must have the client_id that its request has", hasOneClient);

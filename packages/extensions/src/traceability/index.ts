@@ -55,7 +55,7 @@ type Traced = Readonly<Record<"trace", MetadataField<ResponseTrace>>>;
 
 /** Result of `event.ext(traceability)`. */
 export interface TraceReads {
-  /** The trace in an event, a message, an artifact or a task; `undefined` if there is none. */
+  /** The trace in an event, a message, an artifact or a task, or `undefined`. */
   readonly trace: ResponseTrace | undefined;
 }
 

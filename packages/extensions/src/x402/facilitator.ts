@@ -192,7 +192,7 @@ const grace = 60 * 60_000;
 
 /**
  * Verifies a payment (v0.2 §10): it must match an offer of this task, satisfy the facilitator, and be new to the agent.
- * Nonces are claimed only after the facilitator has checked the signature, so nobody can use up those of others.
+ * Nonces are claimed only after the facilitator has checked the signature, so a caller cannot use up the nonces of others.
  *
  * @throws the reason that aborted the turn.
  */

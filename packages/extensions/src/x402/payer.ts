@@ -255,7 +255,7 @@ async function sent(
 
 /** Declines the payment (v0.2 §5.4). */
 async function decline(client: PayingClient, task: Task, options: CallOptions): Promise<void> {
-  const parts = [{ text: "The payment is refused." }];
+  const parts = [{ text: "The client rejects the payment." }];
   const metadata = { [x402Keys.status]: "payment-rejected" };
   await client.sendMessage({ message: messageTo(task, { parts, metadata }) }, options);
 }

@@ -36,7 +36,7 @@ export interface ChargeInit<Result = void, Order = undefined> {
    */
   readonly order?: Order;
   /**
-   * The work. It runs after verification and before settlement, so nobody pays for work that fails. A resumed run
+   * The work. It runs after verification and before settlement, so callers do not pay for failed work. A resumed run
    * repeats it. It may ask questions, and must not complete the task. Default: none.
    */
   readonly work?: Work<Result, Order>;

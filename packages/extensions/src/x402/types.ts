@@ -115,7 +115,7 @@ export interface PaymentPayload {
 export interface PaymentReceipt {
   /** Whether the money has moved. */
   readonly success: boolean;
-  /** The transaction on the network; empty if there is none. */
+  /** The transaction on the network, or `""`. */
   readonly transaction?: string;
   /** The network. */
   readonly network?: string;

@@ -83,7 +83,7 @@ describe("an agent asks for a presentation (extension v1)", () => {
         extensions: [oid4vpUri],
       },
     });
-    // Whoever has the callback can answer, so only the verifier may have it.
+    // Anyone with the callback can answer, so only the verifier may have it.
     expect(JSON.stringify(status)).not.toContain("well-known");
     expect(readOid4vpRequest(status.message)).toEqual(verifier.made[0]?.request);
   });

@@ -46,7 +46,7 @@ describe("the trace of a response", () => {
     expect(metadata?.[key]).toMatchObject({ trace_id: trace?.traceId });
     // And nowhere else.
     expect(JSON.stringify(events.slice(0, -1))).not.toContain(key);
-    // Whoever reads the task later finds it there.
+    // Later readers of the task find it there.
     const [task] = (await client.listTasks()).tasks;
     expect(task?.ext(traceability)?.trace).toEqual(trace);
     expect(task?.metadata?.[key]).toEqual(metadata?.[key]);

@@ -179,7 +179,7 @@ const schemes: Readonly<Record<string, "http" | "https">> = {
 /**
  * The origin of a gRPC interface, such as `https://agents.example.com:8443`; `undefined` for an invalid address. An
  * address is `host:port`, as specified, or a URL of `grpc`, `grpcs`, `http` or `https`. Without a scheme, TLS is used
- * if all other URLs of the card use it; if they disagree or there are none, for all hosts except loopback.
+ * if all other URLs of the card use it; if they disagree, or without other URLs, for all hosts except loopback.
  */
 export function originOf(url: string, card?: AgentCard): string | undefined {
   const match = /^(?:([a-z]+):\/\/)?([^/?#@\s]+)\/?$/i.exec(url);

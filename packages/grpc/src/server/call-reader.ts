@@ -18,7 +18,7 @@ import { encodings, type Framing } from "./framing.ts";
 /** A request whose body can be read in pieces. */
 export type ReadableRequest = UniversalRequest & Required<Pick<UniversalRequest, "read">>;
 
-/** Maximum number of queued messages of a call. A client that sends more is refused. */
+/** Maximum number of queued messages of a call. The server ends the call of a client that sends more. */
 const longestQueue = 64;
 
 export interface CallReaderOptions {

@@ -34,7 +34,7 @@ interface Route {
   readonly takesFiles?: boolean;
 }
 
-/** Largest message for health checks and reflection, in bytes. Anyone may call these with one name. */
+/** Largest message for health checks and reflection, in bytes. Anyone may call them, and a message only has one name. */
 const nameBytes = 4096;
 
 interface GrpcHandlerOptions {
@@ -56,7 +56,7 @@ export function grpcHandler(host: ServerHost, options: GrpcHandlerOptions = {}):
   const standard = [...health.methods(), ...reflectionMethods([...services, ...standardServices], files, frames)];
   const limits = { ...host.limits, bodyBytes: Math.min(nameBytes, host.limits.bodyBytes) };
   for (const [path, method] of standard) {
-    // A probe may use any host: its answer is one word.
+    // A probe may use any host name, because its answer reveals nothing.
     const open = path === "/grpc.health.v1.Health/Check";
     routes.set(path, { method: open ? method : admitted(host, method), codecFor: () => fallback, limits });
   }
@@ -118,7 +118,7 @@ function routesOf(host: ServerHost, frames: FrameWriter): Routes {
     if (first === undefined) continue;
     const service = read();
     services.push(service.name);
-    // The service of 0.3 has one version, so its calls need not name it.
+    // The 0.3 service has only one version, so its calls need not name the version.
     const spoken = [first, ...drafts] as const;
     const codecFor =
       drafts.length === 0 && first.version === "0.3" ? () => first : (call: Call) => requestedCodec(host, spoken, call);

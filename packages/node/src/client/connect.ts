@@ -55,7 +55,7 @@ async function withCertificate<E extends string | AnyExtension>(
 ): Promise<ConnectOptions<E>> {
   const { certificateCredential } = await import("@parley/a2a/credentials");
   const fetch = certificateFetch(tls, origins);
-  // Without a certificate of its own the connection only trusts other authorities.
+  // Without a client certificate, the connection only trusts other authorities.
   if (tls.cert === undefined) return { ...options, fetch };
   return { ...options, fetch, credentials: [...(options.credentials ?? []), certificateCredential()] };
 }

@@ -18,7 +18,7 @@ export interface DialerOptions {
   readonly resolve?: Dialer["resolve"];
   /** Certificates to trust, the client certificate with its key, and further TLS options of `node:https`. */
   readonly tls?: Pick<RequestOptions, "ca" | "cert" | "key" | "passphrase" | "minVersion">;
-  /** How long a connection waits for another request, in milliseconds. 0: each request has a connection of its own. Default 4 s. */
+  /** How long a connection waits for another request, in milliseconds. 0: each request has its own connection. Default 4 s. */
   readonly idleTimeout?: number;
 }
 
@@ -44,7 +44,7 @@ async function resolveBySystem(hostname: string): Promise<readonly ResolvedAddre
 /** Most interim answers before an answer. HTTP has no limit (RFC 9110 §15.2). */
 const maxInformation = 16;
 
-/** A request, and what it needs to be sent. */
+/** A request with its options. */
 interface Call {
   readonly url: URL;
   readonly addresses: readonly ResolvedAddress[];
@@ -53,7 +53,7 @@ interface Call {
   readonly kept: KeptConnections;
 }
 
-/** Sends a request, and once more where a connection that was kept turns out to be closed and nothing can have happened twice. */
+/** Sends a request. Retries once if a kept connection turns out to be closed and the request is safe to repeat. */
 async function dial(call: Call): Promise<Response> {
   const { url, init, kept } = call;
   try {
@@ -126,13 +126,13 @@ function pinned(addresses: readonly ResolvedAddress[]): LookupFunction {
   };
 }
 
-/** Reason phrases that `Response` accepts. Others are left out: they have no meaning to a client (RFC 9110 §15). */
+/** Reason phrases that `Response` accepts. Others are omitted: they have no meaning for clients (RFC 9110 §15). */
 const reason = /^[\t\x20-\x7e\x80-\xff]*$/;
 
 /** Bytes that wait for their reader before reading stops. Node's default is 16,384 pieces of any size. */
 const waiting = new ByteLengthQueuingStrategy({ highWaterMark: 64 * 1024 });
 
-/** The answer as a `Response`. Throws where that is not possible. */
+/** The answer as a `Response`. Throws if that is not possible. */
 function toResponse(incoming: IncomingMessage, method: string): Response {
   const { statusCode: status = 0, statusMessage = "", rawHeaders } = incoming;
   if (status < 200 || status > 599) throw new Error(`The server answered with the invalid status ${status}`);
@@ -157,26 +157,26 @@ function toResponse(incoming: IncomingMessage, method: string): Response {
 
 /** Most connections that wait for another request. */
 const maxIdle = 256;
-/** Most of them to one origin at the same addresses. */
+/** Maximum idle connections to one origin at the same addresses. */
 const maxIdleOfOne = 16;
 
-/** What a request says to the agent of its connection. */
+/** Options of a request for its connection's agent. */
 interface Pinned {
   /** See `connectionKey`. */
   readonly connectionKey?: string;
 }
 
 /**
- * What must be the same for a connection to be used again: the origin, and the set of addresses that were checked. The TLS
- * options are those of the dialer, which has connections of its own.
+ * The key for reusing a connection: the origin, and the set of checked addresses. The TLS
+ * options are those of the dialer, which has its own connections.
  */
 function connectionKey(url: URL, addresses: readonly ResolvedAddress[]): string {
   return [url.origin, ...addresses.map(({ address }) => address).sort()].join(" ");
 }
 
 /**
- * Connections of a dialer that are kept open for another request. One that nobody uses ends soon, a second before the server
- * ends it where the server says when. None of them keeps the process alive.
+ * Connections of a dialer that are kept open for another request. An idle one ends soon, a second before the server
+ * ends it if the server announces this. None of them keeps the process alive.
  */
 class KeptConnections {
   readonly #agents: Readonly<Record<string, HttpAgent>> | undefined;
@@ -195,7 +195,7 @@ class KeptConnections {
     this.#agents = { "http:": this.#own(new HttpAgent(options)), "https:": this.#own(new HttpsAgent(options)) };
   }
 
-  /** The agent for requests of a protocol. `false`: each request has a connection of its own. */
+  /** The agent for requests of a protocol. `false`: each request has its own connection. */
   agent(protocol: string): HttpAgent | false {
     return this.#agents?.[protocol] ?? false;
   }

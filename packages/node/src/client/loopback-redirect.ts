@@ -71,13 +71,13 @@ async function beginLogin(options: LoopbackRedirectOptions, signal: AbortSignal)
   const server = await listen(port, ({ method, url = "", headers: { host } }) => {
     if (method !== "GET" || `http://${host}` !== base || !URL.canParse(url, base)) return false;
     const back = new URL(url, base);
-    // Anybody on this machine may send requests here. Only the page of the login knows the state.
+    // Any program on this machine can send requests here. Only the login page knows the state.
     if (back.pathname !== path || state === undefined || back.searchParams.get("state") !== state) return false;
     settle?.resolve(back);
     return true;
   });
   base = `http://127.0.0.1:${portOf(server)}`;
-  const late = new Error(`Nobody has logged in within ${Math.round(timeout / 1000)} seconds`);
+  const late = new Error(`Login timed out after ${Math.round(timeout / 1000)} seconds`);
   return {
     redirectUri: base + path,
     async open(target) {
@@ -97,7 +97,7 @@ async function beginLogin(options: LoopbackRedirectOptions, signal: AbortSignal)
     },
     async close() {
       const closed = new Promise((resolve) => server.close(resolve));
-      // Browsers connect in advance, and anybody on this machine may hold a connection open: nobody waits for these.
+      // Browsers connect in advance, and any program on this machine can hold a connection open: do not wait for them.
       server.closeAllConnections();
       await closed;
     },

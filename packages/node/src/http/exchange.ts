@@ -3,7 +3,7 @@ import type { Sink, UniversalRequest, UniversalResponse } from "@parley/a2a/inte
 import type { ConnectionFacts, FrameworkFacts } from "./facts.ts";
 import type { Proxies } from "./proxies.ts";
 
-/* What both versions of HTTP share: a request with its answer, and the sink of a streamed answer. */
+/* Shared by both versions of HTTP: a request with its answer, and the sink of a streamed answer. */
 
 export type Headers = UniversalResponse["headers"];
 
@@ -14,26 +14,26 @@ export type Head = Pick<UniversalResponse, "status" | "headers" | "trailers">;
 
 /** A request, and the functions that send its answer, in one object. */
 export interface Exchange extends UniversalRequest {
-  /** What the framework knows of the caller, for `facts`. */
+  /** The framework's facts about the caller, for `facts`. */
   framework?: FrameworkFacts | undefined;
   /** The proxies whose headers count for `facts`. */
   proxies?: Proxies | undefined;
-  /** What the host knows of the client. */
+  /** Facts about the client. */
   readonly facts: ConnectionFacts;
-  /** The headers of the request as they came, each with its name. */
+  /** The headers of the request as received, with their names. */
   fields(): Iterable<readonly [name: string, value: string]>;
-  /** Set where a parser of a framework has read the body. */
+  /** Set if a parser of a framework has read the body. */
   rewritten?: boolean;
   /**
    * Sends a whole answer.
    *
    * @param last - Whether the connection closes after it, over HTTP/1.1.
-   * @param stallTimeout - The answer is aborted when the client takes nothing for this time in milliseconds while data waits.
+   * @param stallTimeout - Aborts the answer if the client reads nothing for this time, in milliseconds, while data waits.
    */
   send(head: Head, body: WholeBody, last: boolean, stallTimeout: number): void;
   /** Begins a streamed answer, and returns the sink for its body. `last` and `stallTimeout` are the same as for `send`. */
   open(head: Head, last: boolean, stallTimeout: number): Sink;
-  /** Sends the head of a streamed answer, where it waits for the first bytes of the body. */
+  /** Sends the head of a streamed answer, if it waits for the first bytes of the body. */
   flush(): void;
   /** Ends a streamed answer. */
   end(): void;
@@ -60,7 +60,7 @@ export function originForm(url: string): string {
 export class WritableSink implements Sink {
   closed = false;
   readonly #writable: Writable;
-  /** Called when the client disconnects. Most streams have one such function or none, and no writer that waits. */
+  /** Functions to call when the client disconnects. Created on demand, because most streams have none or one. */
   #leaving: (() => void)[] | undefined;
   #waiting: (() => void)[] | undefined;
 

@@ -3,7 +3,7 @@ import type { HostPrincipal, PeerCertificate, RequestFacts } from "@parley/a2a/i
 import { certificateOf, isTls } from "./certificates.ts";
 import type { HeaderOf, Client, Proxies } from "./proxies.ts";
 
-/** Where facts come from beside the connection. */
+/** Sources of facts other than the connection. */
 export interface FactSources {
   /** Reads a header of the request. */
   header: HeaderOf;

@@ -18,7 +18,7 @@ export class Http1Exchange implements Exchange {
   proxies: Proxies | undefined;
 
   /**
-   * @param url - The original URL, where a framework has removed a prefix.
+   * @param url - The original URL, if a framework has removed a prefix.
    * @param asksFirst - Whether the client sends its body only after `100 Continue` (RFC 9110 §10.1.1).
    */
   constructor(
@@ -144,7 +144,7 @@ function linger(incoming: IncomingMessage, response: ServerResponse): void {
   incoming.once("end", end).once("close", end).on("error", end).resume();
 }
 
-/** Calls `run` once when the client leaves before its answer is complete, or at once where it has left already. */
+/** Calls `run` once when the client leaves before its answer is complete, or at once if it has left already. */
 function onGone(incoming: IncomingMessage, response: ServerResponse, run: () => void): void {
   const { socket } = incoming;
   if (response.destroyed || socket.destroyed) {

@@ -38,7 +38,7 @@ export class Http2Exchange implements Exchange {
   #reading = false;
 
   /**
-   * @param url - The original URL, where a framework has removed a prefix.
+   * @param url - The original URL, if a framework has removed a prefix.
    * @param timeout - Longest time to receive the request, in milliseconds.
    */
   constructor(
@@ -57,7 +57,7 @@ export class Http2Exchange implements Exchange {
   header(name: string): string | undefined {
     const value = this.#headers[name] ?? (name === "host" ? this.#headers[":authority"] : undefined);
     if (typeof value === "string") return value;
-    // The object of a server that is not ours may have a prototype, where names such as `constructor` find a function.
+    // Another server's object may have a prototype, on which names such as `constructor` find a function.
     return Array.isArray(value) ? value.join(", ") : undefined;
   }
 
@@ -99,7 +99,7 @@ export class Http2Exchange implements Exchange {
     return new IncomingBody(stream, reader, asksFirst ? () => stream.additionalHeaders({ ":status": 100 }) : undefined);
   }
 
-  /** Ends a request that is not complete in time. Those of gRPC may be streams for hours: its messages have a limit of their own. */
+  /** Ends a request that is not complete in time. gRPC requests may be streams for hours: their messages have a separate limit. */
   #limitTime(): void {
     const stream = this.#stream;
     if (stream.readableEnded || stream.destroyed || this.#headers["content-type"]?.startsWith("application/grpc"))
@@ -131,7 +131,7 @@ export class Http2Exchange implements Exchange {
     const endStream = bodiless && head.trailers === undefined;
     this.#respond(head, headers, endStream);
     if (!endStream) stream.end(bodiless ? undefined : body);
-    // The connection has not taken all of it: the client may never read the rest.
+    // Data is still buffered: the client may never read the rest.
     if (stream.writableLength > 0) this.#abortWhenStalled(stallTimeout);
   }
 
@@ -139,7 +139,7 @@ export class Http2Exchange implements Exchange {
     const sink = new WritableSink(this.#stream);
     if (!this.#stream.closed) this.#respond(head, this.#headersOf(head), false);
     this.#abortWhenStalled(stallTimeout);
-    // A HEAD request needs no body: the writer releases its source at once.
+    // A HEAD request needs no body: the writer releases its source immediately.
     if (this.method === "HEAD") sink.close();
     else this.#onGone(() => sink.close());
     return sink;
@@ -164,8 +164,8 @@ export class Http2Exchange implements Exchange {
   }
 
   /**
-   * Discards the rest of the request. A moment after the answer is sent the client is told to stop (RFC 9113 §8.1). Sent at once,
-   * that could arrive before the end of an answer that waits for the client.
+   * Discards the rest of the request. Shortly after the answer, the client is asked to stop (RFC 9113 §8.1). Sent immediately,
+   * this could arrive before the end of an answer that waits for the client.
    */
   #discardRequest(): void {
     const stream = this.#stream;

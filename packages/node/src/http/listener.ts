@@ -20,16 +20,16 @@ import type { Upgrades } from "./upgrade.ts";
 
 /** How answers are sent. */
 export interface HttpOptions {
-  /** Where errors below the protocol are logged. Default: nowhere. */
+  /** Logs errors below the protocol. Default: no log. */
   readonly logger?: Logger;
   /**
-   * Closes the connection of a client that takes nothing for this many milliseconds while data of an answer waits for it. A
+   * Closes the connection of a client that reads nothing for this many milliseconds while data of an answer waits for it. A
    * large write that makes progress restarts the time. Default 30 s.
    */
   readonly stallTimeout?: number;
   /**
-   * The proxies in front of this server. The headers in which they say who their client is count for the facts of a request, and so for
-   * authenticators and limits. Default: none, so that such headers change nothing. They never change what a card says.
+   * The trusted proxies in front of this server. Their forwarding headers determine the facts of a request, and so affect
+   * authenticators and limits. Default: none, so such headers have no effect. They never affect cards.
    */
   readonly trustProxy?: TrustProxy;
 }
@@ -40,8 +40,8 @@ export type NodeRequest = IncomingMessage | Http2ServerRequest;
 /** Options of `nodeListener`. `Incoming`: the request of the server. */
 export interface NodeListenerOptions<Incoming extends NodeRequest = NodeRequest> extends HttpOptions {
   /**
-   * Who sends a request, for `hostUser()` of `@parley/a2a/auth`: the caller, or something falsy if nobody is logged in. It is called when
-   * it is read, and once for a request.
+   * Who sends a request, for `hostUser()` of `@parley/a2a/auth`: the caller, or a falsy value if no user is logged in. It is called at most
+   * once per request, when the principal is read.
    */
   readonly principal?: (incoming: Incoming) => HostPrincipal | Promise<HostPrincipal>;
 }
@@ -53,8 +53,8 @@ export type NodeListener<Incoming extends NodeRequest = NodeRequest> = (
 ) => void;
 
 /**
- * A listener for servers of Node that answers every request through `handle`. Never throws. Where `trustProxy` is not valid, the
- * log says so at once, and every request is an error.
+ * A listener for servers of Node that answers every request through `handle`. Never throws. If `trustProxy` is invalid, this
+ * is logged immediately, and every request fails.
  */
 export function nodeListener<Incoming extends NodeRequest = NodeRequest>(
   handle: UniversalHandler,
@@ -77,14 +77,14 @@ function proxiesOf({ trustProxy, logger = silentLogger }: HttpOptions): Promise<
   return proxies;
 }
 
-/** The exchange for a request and a response of Node. `url`: the original URL, where a framework has removed a prefix. */
+/** The exchange for a request and a response of Node. `url`: the original URL, if a framework has removed a prefix. */
 export function exchangeOf(
   incoming: IncomingMessage | Http2ServerRequest,
   response: ServerResponse | Http2ServerResponse,
   url: string | undefined = incoming.url,
 ): Exchange {
   if (!(response instanceof Http2ServerResponse)) return new Http1Exchange(incoming as IncomingMessage, response, url);
-  // Node's compatibility API of HTTP/2 would send empty trailers of its own.
+  // Node's compatibility API of HTTP/2 would add empty trailers.
   response.stream.removeAllListeners("wantTrailers");
   return new Http2Exchange(response.stream, incoming.headers, url);
 }
@@ -107,7 +107,7 @@ export class Responder {
   #unansweredCount = 0;
 
   /**
-   * @param proxies - Those of `options.trustProxy`.
+   * @param proxies - The proxies of `options.trustProxy`.
    * @param isLast - Whether connections of HTTP/1.1 close after their next answer.
    */
   constructor(
@@ -123,7 +123,7 @@ export class Responder {
     this.#isLast = isLast;
   }
 
-  /** How many requests have no answer yet. One whose answer is a stream has one as soon as that begins. */
+  /** How many requests have no answer yet. A streamed answer counts once it begins. */
   get unansweredCount(): number {
     return this.#unansweredCount;
   }
@@ -210,7 +210,7 @@ const internalErrorBody = '{"error":{"code":500,"status":"INTERNAL","message":"I
 /** The members of a handler that a mount needs. */
 export type MountedHandler = Pick<Handler, "handle" | "answers">;
 
-/** The same exchange. Where a parser of the framework has read the body, its text is made from `body`, the parser's result. */
+/** The same exchange. If a parser of the framework has read the body, its text is made from `body`, the parser's result. */
 export function withParsedBody(exchange: Exchange, incoming: Readable, body: unknown): Exchange {
   if (!incoming.readableDidRead) return exchange;
   exchange.rewritten = typeof body !== "string" && !Buffer.isBuffer(body);

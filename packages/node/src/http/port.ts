@@ -55,12 +55,12 @@ export interface PortOptions {
 /** Limits of one HTTP/2 connection. Node also limits headers, and floods of pings, settings, resets and invalid frames. */
 const http2Options = {
   settings: {
-    // Streams of tasks stay open for hours, and a proxy sends those of all its clients over one connection.
+    // Task streams stay open for hours, and a proxy multiplexes all its clients' streams over one connection.
     maxConcurrentStreams: 1_000,
     // Four times the default of the protocol, so that a message with a file does not wait for a round trip every 64 KiB.
     initialWindowSize: 256 * 1024,
   },
-  // In MiB. Answers that wait for their readers count. While the limit is reached, further requests are refused.
+  // In MiB. Answers that wait for their readers count. At the limit, the server rejects further requests.
   maxSessionMemory: 128,
 };
 
@@ -74,7 +74,7 @@ interface UpgradeOptions {
 
 /**
  * A port for HTTP/1.1 and HTTP/2, with or without TLS. It accepts the connections and passes each to one of two servers, which
- * do not listen themselves. Without TLS the first bytes tell the version of HTTP, with TLS the handshake.
+ * do not listen themselves. Without TLS the first bytes determine the version of HTTP, with TLS the handshake.
  */
 export class Port {
   readonly connections: Connections = new Connections();
@@ -109,20 +109,20 @@ export class Port {
         : this.#secure(tls);
   }
 
-  /** Listens. Resolves with the port number. Rejects with the reason where the port cannot be used. */
+  /** Listens. Resolves with the port number. Rejects with the reason if the port cannot be used. */
   bind(address: string, port: number): Promise<number> {
     return bind(this.#front, address, port);
   }
 
   /** Takes a connection that another process has accepted. */
   take(socket: Socket): void {
-    // As the server itself does with what it accepts.
+    // Like the server does for accepted connections.
     socket.allowHalfOpen = !(this.#front instanceof TlsServer);
     socket.setNoDelay(true);
     this.#front.emit("connection", socket);
   }
 
-  /** Sets the functions that answer. Call it in the same turn of the event loop as `bind` resolves, before a request comes. */
+  /** Sets the request handlers. Call it in the turn of the event loop in which `bind` resolves, before a request arrives. */
   answer({ http1, http2, upgrades }: PortHandlers, logger: Logger): void {
     this.#http1.on("request", (incoming, response) => http1(incoming, response, false));
     this.#http1.on("checkContinue", (incoming, response) => http1(incoming, response, true));
@@ -133,7 +133,7 @@ export class Port {
       this.#http1.on("upgrade", (incoming, socket: Socket, head: Buffer) => {
         this.connections.release(socket);
         if (upgrades.claims(incoming)) return upgrades.take(incoming, socket, head);
-        // A Node without `shouldUpgradeCallback` upgrades every such request. One that no binding takes is answered over HTTP.
+        // Without `shouldUpgradeCallback`, Node upgrades every such request. If no binding takes it, it is answered over HTTP.
         this.connections.open(socket);
         if (!socket.destroyed) this.#toHttp1(socket, withoutUpgrade(incoming, head));
       });
@@ -148,7 +148,7 @@ export class Port {
     if (this.#front instanceof TlsServer) this.#front.setSecureContext(tls);
   }
 
-  /** Accepts the connections that wait, then stops listening, so that new ones are refused and another process can listen. */
+  /** Accepts the connections that wait, then stops listening, so that new ones fail and another process can listen. */
   leave(): Promise<void> {
     return stopListening(this.#front, () => this.connections.acceptedCount);
   }
@@ -209,7 +209,7 @@ export class Port {
       session.setLocalWindowSize(connectionWindow);
       this.#watch(session, socket);
     };
-    // The session is emitted within the call, or not at all where the connection is lost.
+    // The session is emitted during the call, or never if the connection is lost.
     this.#http2.once("session", begin).emit("connection", socket);
     this.#http2.off("session", begin);
   }
@@ -240,8 +240,8 @@ export class Port {
 }
 
 /**
- * Bytes that were put back are parsed before the socket emits `resume`. Where a body was paused by then, Node's server would take
- * that event as permission to read on, and would read the whole body into memory.
+ * Bytes that were put back are parsed before the socket emits `resume`. If a body was already paused, Node's server would take
+ * that event as permission to continue, and would read the whole body into memory.
  */
 function stayPaused(this: Socket): void {
   if (this.isPaused()) this.emit("pause");
@@ -251,8 +251,8 @@ function stayPaused(this: Socket): void {
 const preface = Buffer.from("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", "latin1");
 
 /**
- * Reads the first bytes of a connection without TLS until they tell HTTP/2 from HTTP/1.1, and puts them back. Most clients send
- * enough at once, some send single bytes. A connection that has not sent enough after `timeout` milliseconds is closed here,
+ * Reads the first bytes of a connection without TLS until they determine HTTP/2 or HTTP/1.1, and puts them back. Most clients
+ * send enough in one packet, some send single bytes. Closes a connection that has not sent enough after `timeout` milliseconds,
  * because no server has it yet.
  */
 function peek(socket: Socket, timeout: number, decided: (isHttp2: boolean) => void): void {

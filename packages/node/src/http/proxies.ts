@@ -2,7 +2,7 @@ import { BlockList, isIP, isIPv4, isIPv6 } from "node:net";
 import type { PeerCertificate } from "@parley/a2a/internal/protocol/index";
 import { certificateIn } from "./certificates.ts";
 
-/** The proxies in front of a server, and what they write into requests. */
+/** The proxies in front of a server, and the headers that they write. */
 export interface TrustProxyOptions {
   /**
    * Their addresses: IP addresses, ranges such as `10.0.0.0/8`, or ranges by name: `loopback`, `linklocal`, `uniquelocal` (the
@@ -22,14 +22,14 @@ export interface TrustProxyOptions {
   readonly certificate?: string;
 }
 
-/** The addresses of proxies, or all that is known of them. */
+/** The addresses of proxies, or all options for them. */
 export type TrustProxy = readonly string[] | TrustProxyOptions;
 
-/** The client of a proxy, as the proxy tells. */
+/** The client of a proxy, according to the proxy. */
 export interface Client {
-  /** Its IP address. That of the last proxy which tells one, where no client is told. */
+  /** The client's IP address, or else that of the last proxy that names one. */
   readonly address: string | undefined;
-  /** Whether its connection is encrypted. `undefined`: the proxy does not tell. */
+  /** Whether its connection is encrypted. `undefined`: unknown. */
   readonly secure: boolean | undefined;
   /** The certificate that it has shown. */
   certificate(): PeerCertificate | undefined;
@@ -44,7 +44,7 @@ export class Proxies {
   readonly #headers: ForwardedHeaders;
   readonly #certificate: string | undefined;
 
-  /** @throws Error where an option is not valid. */
+  /** @throws Error for an invalid option. */
   constructor(option: TrustProxy) {
     const {
       addresses,
@@ -60,7 +60,7 @@ export class Proxies {
     this.#certificate = certificate?.toLowerCase();
   }
 
-  /** Whether an address is that of a proxy. */
+  /** Whether an address belongs to a trusted proxy. */
   trusts(address: string | undefined): boolean {
     return this.#addresses.has(address);
   }
@@ -76,7 +76,7 @@ export class Proxies {
     };
   }
 
-  /** Follows the headers from the nearest proxy to the first sender that is none. What is before that, the sender may have written. */
+  /** Follows the headers from the nearest proxy back to the first sender that is not a proxy. That sender may have forged the earlier entries. */
   #senderOf(peer: string, header: HeaderOf): Pick<Client, "address" | "secure"> {
     let address = peer;
     let secure: boolean | undefined;
@@ -95,30 +95,30 @@ function isList(option: TrustProxy): option is readonly string[] {
   return Array.isArray(option);
 }
 
-/* The headers in which proxies write where a request came from. Each proxy adds to the end, so they are read from the end. */
+/* Forwarding headers of proxies. Each proxy appends to them, so they are read from the end. */
 
-/** What one proxy says: who sent the request to it, and how. */
+/** The entry of one proxy: who sent the request to it, and how. */
 export interface Hop {
-  /** IP address of the sender. `undefined`: the proxy does not tell it, or writes no address. */
+  /** IP address of the sender. `undefined`: missing, or not an address. */
   readonly address: string | undefined;
-  /** Whether the sender's connection was encrypted. `undefined`: the proxy does not tell it. */
+  /** Whether the sender's connection was encrypted. `undefined`: unknown. */
   readonly secure: boolean | undefined;
 }
 
 /** Reads a header of a request by its lower-case name. */
 export type HeaderOf = (name: string) => string | undefined;
 
-/** The families of headers that proxies write. A proxy writes one of them, and may pass on what a client wrote in the other. */
+/** The families of forwarding headers. A proxy writes one of them, and may forward a client's forged headers of the other. */
 export type ForwardedHeaders = "x-forwarded" | "forwarded";
 
-/** What the proxies say, the nearest first. */
+/** The entries of the proxies, nearest first. */
 export function hopsOf(headers: ForwardedHeaders, header: HeaderOf): Iterable<Hop> {
   return headers === "forwarded" ? hopsOfForwarded(header("forwarded")) : hopsOfLists(header);
 }
 
 /** `X-Forwarded-For: client, proxy` and `X-Forwarded-Proto: https`. */
 function* hopsOfLists(header: HeaderOf): Iterable<Hop> {
-  // Most proxies write one protocol for the whole way. Of a list, what the nearest proxy wrote counts.
+  // Most proxies write a single protocol. In a list, the entry of the nearest proxy counts.
   const protocol = lastOf(header("x-forwarded-proto") ?? "")?.item.toLowerCase();
   const secure = protocol === undefined || protocol === "" ? undefined : protocol === "https";
   for (let last = lastOf(header("x-forwarded-for")); last !== undefined; last = lastOf(last.before)) {
@@ -144,7 +144,7 @@ function* hopsOfForwarded(value: string | undefined): Iterable<Hop> {
   }
 }
 
-/** The last element of a list of pairs: `name=value;name="value"`, and what is before it. */
+/** The last element of a list of pairs, `name=value;name="value"`, and the rest before it. */
 export interface Element {
   readonly pairs: readonly (readonly [name: string, value: string])[];
   readonly before: string | undefined;
@@ -155,8 +155,8 @@ const atEnd = new RegExp(String.raw`(?:^|,)[ \t]*(${pair}(?:[ \t]*;[ \t]*${pair}
 const eachPair = new RegExp(pair, "g");
 
 /**
- * The last element of a list of pairs, as the nearest proxy wrote it. What a client has written before it, an open quote for
- * example, changes nothing. `undefined`: absent or invalid.
+ * The last element of a list of pairs, from the nearest proxy. Earlier text of a client, such as an open quote, has no
+ * effect. `undefined`: absent or invalid.
  */
 export function lastElement(list: string | undefined): Element | undefined {
   const found = list === undefined ? null : atEnd.exec(list);
@@ -203,7 +203,7 @@ function fromEnvoy(value: string): PeerCertificate | undefined {
   return {
     authorized: true,
     fingerprint: hash.toLowerCase(),
-    // As one text, in an order that depends on the proxy. So it is left out.
+    // Omitted: it is one text, in an order that depends on the proxy.
     subject: {},
     names: [...all("uri").map((uri) => `URI:${uri}`), ...all("dns").map((dns) => `DNS:${dns}`)],
   };
@@ -237,8 +237,8 @@ export class AddressSet {
 
   /**
    * @param entries - Addresses (`192.0.2.1`), ranges (`10.0.0.0/8`), or `loopback`, `linklocal` and `uniquelocal`.
-   * @param option - The option that they come from, for errors.
-   * @throws Error for an entry that is none of these, and for a range of all addresses.
+   * @param option - The name of the option, for errors.
+   * @throws Error for any other entry, and for a range of all addresses.
    */
   constructor(entries: readonly string[], option: string) {
     for (const entry of entries) {
@@ -266,7 +266,7 @@ export class AddressSet {
 }
 
 /**
- * An IP address in its one form: without a zone, and as IPv4 where it is IPv4 in IPv6. `undefined` for anything but an address.
+ * The canonical form of an IP address: without a zone, and as IPv4 if it is IPv4 in IPv6. `undefined` if it is not an address.
  */
 export function plainAddress(text: string): string | undefined {
   if (isIPv4(text)) return text;

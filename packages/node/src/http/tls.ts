@@ -21,7 +21,7 @@ export interface SecurityOptions {
   readonly authenticator?: Pick<Authenticator, "securitySchemes" | "resource">;
 }
 
-/** How a server speaks TLS, and what it does without. */
+/** The transport security of a server. */
 export interface TransportSecurity {
   /** TLS of the ports. Absent: they speak plain HTTP. */
   readonly tls: TlsOptions | undefined;
@@ -30,12 +30,12 @@ export interface TransportSecurity {
   readonly plain: PlainRule | undefined;
   /** The same handler under the rule for plain HTTP, except for probes, with the header for browsers. */
   around(handle: UniversalHandler, isProbe: (url: string) => boolean): UniversalHandler;
-  /** Gives ports the certificate again when its files change. Returns the function that ends it. */
+  /** Reloads the certificate of ports when its files change. Returns a function that stops this. */
   watch(ports: readonly { renew(tls: TlsOptions): void }[]): () => void;
 }
 
 /**
- * The transport security of a server that listens on `address`. Rejects where an option is not valid, or a certificate cannot be
+ * The transport security of a server that listens on `address`. Rejects if an option is not valid, or a certificate cannot be
  * read.
  */
 export async function transportSecurity(
@@ -60,7 +60,7 @@ export async function transportSecurity(
   };
 }
 
-/** Browsers would use HTTPS for everything else on this machine, too. */
+/** No HSTS for loopback: browsers would then require HTTPS for everything on this machine. */
 function hstsOf({ hsts, publicUrl }: SecurityOptions): string | undefined {
   if (hsts !== undefined) return hsts === false ? undefined : hsts;
   const isLocal = publicUrl === undefined || !URL.canParse(publicUrl) || isLoopback(new URL(publicUrl).hostname);
@@ -89,7 +89,7 @@ export function plainRule(proxies: Proxies, logger: Logger): PlainRule {
     const now = performance.now();
     if (peer !== undefined && now >= quietUntil) {
       quietUntil = now + logInterval;
-      logger.warn("A request over plain HTTP was refused: its sender is none of the proxies in `trustProxy`", {
+      logger.warn("A request over plain HTTP was refused: its sender is not among the proxies in `trustProxy`", {
         address: peer,
       });
     }
@@ -98,8 +98,8 @@ export function plainRule(proxies: Proxies, logger: Logger): PlainRule {
 }
 
 /**
- * Answers through `handle` what the rule allows, and probes: an orchestrator sends them past the proxies, and they tell nothing that
- * somebody on the way could use. `undefined`: everything.
+ * Passes requests that the rule allows to `handle`. Probes always pass: an orchestrator sends them past the proxies, and their answers
+ * contain nothing secret. `undefined`: everything passes.
  */
 export function underRule(
   handle: UniversalHandler,
@@ -127,21 +127,21 @@ function withHsts(handle: UniversalHandler, value: string | undefined): Universa
 }
 
 /**
- * Certificate and key in files. They are read again when they change, so that a new certificate needs no restart. Connections that
- * are open keep the old one.
+ * Certificate and key in files. They are reloaded when they change, so that a new certificate needs no restart. Open connections
+ * keep the old one.
  */
 export interface TlsFiles extends Omit<TlsOptions, "cert" | "key" | "ca" | "pfx"> {
-  /** The certificate, followed by those between it and its authority, in PEM. */
+  /** The certificate, followed by its intermediate certificates, in PEM. */
   readonly certFile: string;
   /** Its private key in PEM. */
   readonly keyFile: string;
   /** The authorities that sign certificates of clients, in PEM. Default: those of Node. */
   readonly caFile?: string;
-  /** How often the files are looked at, in milliseconds. Default 10 s. */
+  /** How often the files are checked, in milliseconds. Default 10 s. */
   readonly reloadInterval?: number;
 }
 
-/** What TLS a server speaks. */
+/** The loaded TLS options of a server. */
 export interface LoadedTls {
   readonly options: TlsOptions;
   /** Calls `use` when the files have changed. Returns the function that ends it. */
@@ -151,9 +151,9 @@ export interface LoadedTls {
 const old: ReadonlySet<unknown> = new Set(["TLSv1", "TLSv1.1"]);
 
 /**
- * Reads the certificates of a server. Rejects where a file cannot be read or used, and where a version before TLS 1.2 is allowed.
+ * Reads the certificates of a server. Rejects if a file cannot be read or used, or a version before TLS 1.2 is allowed.
  *
- * @param asksClients - Whether clients are asked for certificates. They may have none: authenticators decide.
+ * @param asksClients - Whether to request client certificates. They are optional: authenticators decide.
  */
 export async function loadTls(tls: TlsOptions | TlsFiles, asksClients: boolean): Promise<LoadedTls> {
   if (old.has(tls.minVersion) || old.has(tls.maxVersion) || tls.secureProtocol !== undefined) {
@@ -167,7 +167,7 @@ export async function loadTls(tls: TlsOptions | TlsFiles, asksClients: boolean):
     ...(asksClients && { requestCert: true, rejectUnauthorized: false }),
   };
   // A client could show another certificate in a renegotiation (TLS 1.2), and Node would still call its connection authorized.
-  // A session that is resumed has the first certificate without its chain, so it would not be known by its authorities.
+  // A resumed session has the first certificate without its chain, so its authorities would be unknown.
   const secureOptions =
     (tls.secureOptions ?? 0) | constants.SSL_OP_NO_RENEGOTIATION | (asksClients ? constants.SSL_OP_NO_TICKET : 0);
   if (!isFiles(tls)) return { options: { ...usual, ...tls, secureOptions }, watch: () => () => {} };
@@ -221,7 +221,7 @@ function isFiles(tls: TlsOptions | TlsFiles): tls is TlsFiles {
 
 const isCertificate = /^-----BEGIN (?:X509 |TRUSTED )?CERTIFICATE-----/;
 
-/** Throws where the files cannot be used together, as while they are being replaced. */
+/** Throws if the files cannot be used together, as while they are being replaced. */
 function check(options: TlsOptions, caFile: string | undefined): void {
   createSecureContext(options);
   if (caFile === undefined) return;
@@ -240,7 +240,7 @@ async function contents(files: Files): Promise<Record<string, Buffer>> {
   return Object.fromEntries(await Promise.all(read));
 }
 
-/** Changes whenever one of the files does, also where a link leads to another file. */
+/** Changes whenever one of the files does, even if a link leads to another file. */
 async function stateOf(files: Files): Promise<string> {
   const states = Object.values(files).map(async (path) => {
     try {

@@ -97,7 +97,7 @@ export class Upgrades {
       this.#handler.host.admit?.(request);
       return { endpoint, request };
     } catch {
-      // The request is then answered over HTTP, where it is refused with an error.
+      // The request then gets an error over HTTP.
       return undefined;
     }
   }

@@ -26,7 +26,7 @@ export class Calls {
     await this.#ask(this.#serving()[0], (call) => ({ parley: "signal", call, event }));
   }
 
-  /** Each of them has runs and a memory of its own. The file is copied once. */
+  /** Each process has its own runs and memory. The file is copied once. */
   async deleteOwner(...[owner, { scrub = false } = {}]: Parameters<Server["deleteOwner"]>): Promise<Erasure> {
     const children = this.#serving();
     let [tasks, canceled] = [0, 0];

@@ -38,7 +38,7 @@ export class Member implements Siblings {
     process.on("message", this.#onMessage);
   }
 
-  /** The logger, which says which process logs. */
+  /** The logger, with the number of the process. */
   logger({ debug, info, warn, error }: Logger): Logger {
     const named =
       (write: Logger["info"]): Logger["info"] =>
@@ -60,7 +60,7 @@ export class Member implements Siblings {
 
   readonly wasKilled = (pid: number): boolean => this.#killed.has(pid);
 
-  /** Connections of the ports come to these. Returns their numbers. */
+  /** Receives connections for these ports. Returns their numbers. */
   join(ports: readonly Port[]): readonly number[] {
     const { ports: numbers } = this.#place;
     if (ports.length !== numbers.length) {
@@ -102,7 +102,7 @@ export class Member implements Siblings {
     this.#tell({ parley: "ready", agents });
   }
 
-  /** `serve()` rejects: the process that started this one says why. Resolves when that is told. */
+  /** `serve()` rejects in this process: reports the reason to the parent. Resolves once it is sent. */
   fail(thrown: unknown): Promise<void> {
     const message = thrown instanceof Error ? thrown.message : String(thrown);
     return new Promise((resolve) => this.#tell({ parley: "failed", message }, resolve));
@@ -183,7 +183,7 @@ export class Member implements Siblings {
 /** Characters that are sent at a time, and at most a piece more. */
 const enough = 1 << 18;
 
-/** Exports that this process reads for the first one, which asks for one piece after the other. */
+/** Exports that this process reads for the parent, which requests one piece at a time. */
 class Exports {
   readonly #open = new Map<number, AsyncIterator<string>>();
 
@@ -206,7 +206,7 @@ class Exports {
     return text === "" ? undefined : text;
   }
 
-  /** Nobody reads the rest. */
+  /** The reader stopped early. */
   end(id: number): void {
     const pieces = this.#open.get(id);
     this.#open.delete(id);

@@ -2,7 +2,7 @@ import { A2AError } from "@parley/a2a/internal/model/index";
 import type { Handler, ServedAgent } from "@parley/server/internal/handler";
 import type { Principal } from "@parley/a2a/internal/protocol/index";
 
-/* What the process that starts the others and those that serve tell one another, over the channel of `node:child_process`. */
+/* Messages between the parent process and the processes that serve, over the channel of `node:child_process`. */
 
 /** The environment variable that tells a process that it serves with others, as JSON of `Place`. */
 export const placeVariable = "PARLEY_PROCESS";
@@ -40,7 +40,7 @@ export type Order =
   | { readonly parley: "delete"; readonly call: number; readonly owner: Principal | string; readonly scrub: boolean }
   /** Asks for the next piece of an export, which begins with the first one. */
   | { readonly parley: "export"; readonly call: number; readonly id: number; readonly owner: Principal | string }
-  /** Nobody reads the rest of it. */
+  /** The reader stopped early. */
   | { readonly parley: "exported"; readonly id: number };
 
 /** What `Server.signal` is called with. */
@@ -63,7 +63,7 @@ export type Report =
   /** What was asked for is done. */
   | ({ readonly parley: "answered"; readonly call: number; readonly error?: SentError } & Answer);
 
-/** What comes of a call. */
+/** The result of a call. */
 export interface Answer {
   /** What was deleted of an owner. */
   readonly erased?: Erasure;

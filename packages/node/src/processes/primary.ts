@@ -15,7 +15,7 @@ import { Member, placeOfThisProcess } from "./member.ts";
 import { isOurs, placeVariable, type Order, type Place, type Report } from "./messages.ts";
 import { frontOf, Spread } from "./spread.ts";
 
-/* `serve(agent, { processes: n })`: this process starts others, which run the same program, or is one of those. */
+/* `serve(agent, { processes: n })`: this process starts others that run the same program, or is one of them. */
 
 const maxProcesses = 256;
 
@@ -47,7 +47,7 @@ function countOf(processes: unknown): number {
   throw new TypeError(`The option \`processes\` must be a whole number from 1 to ${maxProcesses}, or "cores"`);
 }
 
-/** Refuses to start processes where that would not start this program again, or where others have done so. */
+/** Throws if starting processes would not run this program again, or others have already started them. */
 function refuseElsewhere(): void {
   const why = !isMainThread
     ? "A worker thread cannot start processes that serve: call serve() in the main thread"
@@ -61,21 +61,21 @@ function refuseElsewhere(): void {
   if (why !== undefined) throw new Error(why);
 }
 
-/** The first pause before an ended process is started again, in milliseconds. It doubles while processes end soon after. */
+/** Initial backoff before an ended process is restarted, in milliseconds. It doubles while processes end soon after their start. */
 const shortestPause = 100;
 const longestPause = 30_000;
-/** A process that has served for so long is no longer new, in milliseconds. */
+/** How long a process must serve to count as stable, in milliseconds. */
 const settled = 10_000;
-/** Time beyond the grace for a process to close, and again for it to end. */
+/** Time after the grace period for a process to close, and again for it to end. */
 const closeTimeout = 2_000;
-/** After this time without `serve()` in a new process, the log says so. */
+/** When to log that a new process has not called `serve()`. */
 const callTimeout = 30_000;
 /** How many processes that have ended are remembered. */
 const maxEnded = 100;
-/** Time for the processes to take the connections that were accepted last, in milliseconds. */
+/** Time for the processes to take the last accepted connections, in milliseconds. */
 const spreadTimeout = 1_000;
 
-/** Listens, starts the processes that serve, and passes connections on to them. Resolves when all of them serve. */
+/** Listens, starts the processes that serve, and distributes connections. Resolves when all of them serve. */
 async function startProcesses(options: ServeOptions, count: number): Promise<Server> {
   const { host = "127.0.0.1", port = 4000, bindings = [], tls } = options;
   const logger = defaultLogger(options);
@@ -166,10 +166,10 @@ class Group {
   readonly #logger: Logger;
   readonly #children = new Map<number, Child>();
   readonly #restarts = new Set<NodeJS.Timeout>();
-  /** By the number of the process: how often in a row it ended while it was new. */
+  /** By process number: how often in a row it ended soon after its start. */
   readonly #failures = new Map<number, number>();
   readonly #group = randomUUID();
-  /** Those that ended last. */
+  /** The processes that ended last. */
   #ends: readonly End[] = [];
   #starting: { resolve(): void; reject(error: Error): void } | undefined;
   #isDraining = false;
@@ -202,7 +202,7 @@ class Group {
     for (const child of this.#children.values()) if (child.isReady) tell(child, { parley: "drain" });
   }
 
-  /** Ends all processes: those that serve get `grace` milliseconds for their turns. */
+  /** Ends all processes. Their turns get `grace` milliseconds. */
   async stop(grace: number): Promise<void> {
     this.#isStopping = true;
     for (const restart of this.#restarts) clearTimeout(restart);
@@ -260,7 +260,7 @@ class Group {
       clearTimeout(slow);
       this.#heard(child, message);
     });
-    // After everything that it has said.
+    // After all of its messages.
     worker.on("disconnect", () => this.#spread.ended(child));
     worker.on("error", (cause) =>
       this.#logger.error("Failed to send a message to a process", { process: number, cause }),
@@ -346,7 +346,7 @@ class Group {
 
   #tellEnd(end: End): void {
     this.#ends = [...this.#ends.filter(({ pid }) => pid !== end.pid), end].slice(-maxEnded);
-    // Also those that start: they take tasks over before they are ready, and read what they were told before that.
+    // Including starting processes: they take over tasks before they are ready, and read earlier messages.
     for (const other of this.#children.values()) tell(other, { parley: "gone", ...end });
   }
 

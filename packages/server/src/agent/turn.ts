@@ -159,8 +159,8 @@ class FactsOfTurn {
 }
 
 /**
- * Identifies the waits of a turn, in the same way in each attempt: sequential ones by their order. The generators of `turn.all()` race, and
- * remembered steps change who comes first. There a wait is identified by what it waits for.
+ * Identifies the waits of a turn, equally in each attempt: sequential waits by their order. The generators of `turn.all()` race, and stored
+ * steps change their order, so there a wait is identified by what it waits for.
  */
 class WaitPlaces {
   readonly #base: Pick<TurnBase, "count">;
@@ -181,11 +181,11 @@ class WaitPlaces {
   }
 
   /**
-   * The identity of a wait. It is numbered when its function begins to wait: a checkpoint that is saved before does not count it.
+   * The identity of a wait. It is numbered when its function starts to wait, so an earlier checkpoint does not count it.
    *
-   * @param ordered - What it waits for, if the order tells the rest.
+   * @param ordered - What it waits for, if waits are ordered.
    * @param raced - What it waits for, in `turn.all()`.
-   * @param key - Given by the agent.
+   * @param key - The agent's own key, if any.
    */
   place(ordered: string, raced: string, key: string | undefined): () => string {
     if (key !== undefined) return () => `=${key}`;
@@ -205,7 +205,7 @@ interface StatusOptions<Metadata> {
   readonly messageMetadata?: JsonObject;
 }
 
-/** Metadata without content makes a message without parts, which is rejected with what is missing. */
+/** Metadata without content makes a message without parts, which is rejected with a clear error. */
 function messageOf(content?: Content, metadata?: JsonObject): { readonly message?: AgentMessage } {
   if (metadata !== undefined) return { message: { parts: content === undefined ? [] : partsOf(content), metadata } };
   return content === undefined ? {} : { message: { parts: partsOf(content) } };
@@ -265,7 +265,7 @@ export class AuthorTurn extends FactsOfTurn implements Turn {
     return this.base.requestAuthorization(init);
   }
 
-  // Loaded only by agents that ask for authorizations.
+  // Loaded only for agents that request authorizations.
   async *authorize<Init extends AuthorizationInit>(
     init: Init,
   ): AsyncGenerator<AgentYield, Credentials[Init["form"]], void> {
@@ -295,7 +295,7 @@ export class AuthorTurn extends FactsOfTurn implements Turn {
   all(
     generators: readonly AsyncGenerator<AgentYield, unknown, void>[],
     options: { readonly settled?: boolean } = {},
-    // The overloads of `Turn` say what it returns.
+    // The overloads of `Turn` define the result.
   ): AsyncGenerator<AgentYield, never, void> {
     const { clock } = this;
     const places = this.#waitPlaces();
@@ -316,7 +316,7 @@ export class AuthorTurn extends FactsOfTurn implements Turn {
 
   step(name: string, run: (call: StepCall) => unknown, options?: StepOptions): Promise<never> {
     const done = import("./steps.ts").then(({ step }) => step(this.base, name, run, options) as Promise<never>);
-    // If nobody awaits it, it must not end the process when its turn is over.
+    // Without an `await` in the agent, its rejection must not end the process.
     done.catch(() => {});
     return done;
   }

@@ -31,9 +31,9 @@ import {
 import { moveBlob } from "./receive.ts";
 import { pause } from "@parley/a2a/internal/base/async";
 
-/** The files of a task, and how many bytes more it may store. */
+/** The files of a task, and how many more bytes it may store. */
 export interface BlobQuota {
-  /** Bytes that are left. */
+  /** Remaining bytes. */
   bytes: number;
   /** Who sends the files, for errors. */
   readonly sender: "client" | "agent";
@@ -41,7 +41,7 @@ export interface BlobQuota {
   readonly ids: Set<string>;
   /** Rows of blobs that no record refers to yet, by key. */
   readonly rows: Map<string, FeatureEffect>;
-  /** Files of a lost run, which the run after it stores again. */
+  /** Files of a lost run, which the next run stores again. */
   readonly earlier: Pick<BlobRef, "key" | "hash" | "size">[];
   /** URLs of copies of files of other tasks, by key. */
   readonly copies: Map<string, string>;
@@ -51,11 +51,11 @@ export interface BlobQuota {
 
 /** A file that is being stored. */
 interface UnfinishedFile extends BlobOwner {
-  /** All files of its owner were deleted meanwhile. */
+  /** Whether all files of its owner were deleted meanwhile. */
   isErased: boolean;
 }
 
-/** Waits before a part in memory is stored again, in milliseconds. */
+/** Delays before retrying to store a part from memory, in milliseconds. */
 const retries = [100, 1000];
 
 /** Files outside of the database: stores them, links to them, reads them, and deletes unused ones. */
@@ -76,7 +76,7 @@ export class Blobs extends BlobReader {
     this.#uploads = new Uploads(settings.uploadBytes, settings.store.uploadBytes ?? 1 << 20, deps.clock);
   }
 
-  /** The files of a task, by its rows. `resumes`: a run was lost, whose files may be stored again. */
+  /** The files of a task, by its rows. `resumes`: a lost run's files may be stored again. */
   async quotaOf(task: TaskKey, sender: BlobQuota["sender"], resumes = false): Promise<BlobQuota> {
     const rows = await this.#deps.tasks.features(task, task.taskId, blobFeature);
     const prefix = await prefixOf(task.agent, task.owner, task.taskId);
@@ -97,8 +97,8 @@ export class Blobs extends BlobReader {
   }
 
   /**
-   * The URL of a part that an agent sends on. A file of this task, which a step of a lost run may have remembered, stays with it. One of another
-   * task of the owner is copied, since it is deleted with that task.
+   * The URL of a part that an agent forwards. A file of this task, such as one from a stored step, is used as it is. A file of another
+   * task of the owner is copied, because it is deleted with that task.
    */
   async keep(task: TaskKey, url: string, about: BlobAbout, quota: BlobQuota): Promise<string> {
     const ref = refOf(url);
@@ -112,7 +112,7 @@ export class Blobs extends BlobReader {
     if ((await this.owned(url, task)) === undefined) return url;
     let isGone = false;
     const open = (): Promise<AsyncIterable<Bytes> | undefined> => this.open(ref);
-    // Opened when it is the turn of the copy: a bucket ends an answer that is not read.
+    // Opened when the copy starts, because a bucket closes responses that are not read.
     const body = async function* (): AsyncGenerator<Bytes, void, void> {
       const found = await open();
       isGone = found === undefined;
@@ -152,7 +152,7 @@ export class Blobs extends BlobReader {
     }
   }
 
-  /** Stores a file of a task once it is its turn. Resolves to the URL of its part, once it is durable. */
+  /** Stores a file of a task when there is room. Resolves to the URL of its part once it is durable. */
   async store(
     task: TaskKey,
     bytes: AsyncIterable<Uint8Array>,
@@ -224,7 +224,7 @@ export class Blobs extends BlobReader {
     return fileAt(refUrl({ ...file, about: aboutOf(part) }), part);
   }
 
-  /** A store without `move` reads the file and stores it again, which takes the memory of an upload. */
+  /** Moves a file. Without `move`, the file is read and stored again, which takes the memory of an upload. */
   #move({ owner }: TaskKey, from: string, to: string, quota: BlobQuota): Promise<string> {
     const { store } = this.settings;
     const move = (): Promise<string> => moveBlob(store, from, to);
@@ -233,7 +233,7 @@ export class Blobs extends BlobReader {
 
   async link({ key, about }: BlobRef): Promise<string> {
     const { store, links, linkTime, url } = this.settings;
-    // A reference in data may come from anyone.
+    // A reference in data may be forged.
     const said = aboutOf(about);
     if (links === "store" && store.link !== undefined) {
       return store.link(key, { ...said, expires: Math.ceil(linkTime / 1000) });
@@ -247,7 +247,7 @@ export class Blobs extends BlobReader {
     return answerLink(request, { store, seal: this.#seal, now: this.#deps.clock.now(), answers });
   }
 
-  /** Deletes those of the files that the task has no row for. Nothing may be about to store one. */
+  /** Deletes the files without a row of the task. Call it only when no upload is running. */
   async deleteUnnamed(task: TaskKey, keys: readonly string[]): Promise<void> {
     const rows = await this.#deps.tasks.features(task, task.taskId, blobFeature);
     const named = new Set(rows.map(({ key }) => key));
@@ -268,7 +268,7 @@ export class Blobs extends BlobReader {
   }
 }
 
-/** The blob belongs to the task with the record that refers to it. */
+/** Notes that a blob belongs to the task. */
 function take(quota: BlobQuota, ref: Pick<BlobRef, "key" | "hash" | "size">): void {
   quota.bytes -= ref.size;
   quota.ids.add(idOf(ref.key));
@@ -301,8 +301,8 @@ interface Waiting {
 }
 
 /**
- * Limits the memory of files that are being stored. What does not fit waits for its turn without a timeout: its agent or client waits too. No
- * owner gets more than half of it while others wait.
+ * Limits the memory of uploads. An upload that does not fit waits without a timeout, and so does its agent or client. No
+ * owner gets more than half of the memory while others wait.
  */
 export class Uploads {
   readonly #most: number;
@@ -311,7 +311,7 @@ export class Uploads {
   #count = 0;
   #waiting: Waiting[] = [];
 
-  /** `total`: the limit in bytes. `each`: what one upload may hold. One always fits. */
+  /** `total`: the limit in bytes. `each`: the memory of one upload. One always fits. */
   constructor(total: number, each: number, clock: Pick<Clock, "after">) {
     this.#clock = clock;
     this.#most = Math.max(1, Math.floor(total / each));
@@ -321,7 +321,7 @@ export class Uploads {
     return this.#waiting.length;
   }
 
-  /** Stores a file once there is room. `onWait`: called now and then until then. */
+  /** Runs an upload once there is room. `onWait`: called from time to time while it waits. */
   async run<T>(owner: string, work: () => Promise<T>, onWait: () => void = () => {}): Promise<T> {
     if (this.#waiting.length > 0 || this.#count >= this.#most) await this.#wait(owner, onWait);
     else this.#take(owner);
@@ -354,7 +354,7 @@ export class Uploads {
     if (left > 0) this.#owners.set(owner, left);
     else this.#owners.delete(owner);
     const own = (each: Waiting): number => this.#owners.get(each.owner) ?? 0;
-    // The longest wait first, but not of an owner with half of it.
+    // The longest wait first, but not of an owner that already has half of the memory.
     const next = this.#waiting.find((each) => own(each) < this.#most / 2) ?? this.#waiting[0];
     if (next === undefined) return;
     this.#waiting = this.#waiting.filter((each) => each !== next);

@@ -15,7 +15,7 @@ export interface BlobScope {
 
 /**
  * Deletes the blobs of an agent, of an owner, or of a task, and returns how many there were. A server deletes the blobs of deleted tasks within
- * a day and an hour. This is for what has to be gone now.
+ * 25 hours. Use this to delete them now.
  *
  * @example
  * ```ts
@@ -29,10 +29,10 @@ export async function deleteBlobsOf(store: BlobStore, { agent, owner, taskId }: 
   let deleted = 0;
   let last: string | undefined;
   for (;;) {
-    // From the beginning each time, since the page before is gone.
+    // From the start each time, because the previous page has been deleted.
     const { blobs, next } = await store.list({ prefix, limit: 1000 });
     const first = blobs[0]?.key;
-    // Otherwise this would not end if a bucket keeps what is deleted.
+    // Otherwise this would loop forever if a bucket does not delete.
     if (next !== undefined && (first === undefined || first === last)) {
       throw new A2AError("Unavailable", "The blob store still lists deleted files");
     }
@@ -63,7 +63,7 @@ export async function marked(
 ): Promise<{ readonly own: string; readonly mark: string | undefined }> {
   const own = marks + (await idOf(store, now));
   if ((await marksOf(files)).length === 0) await files.put(own, nothing());
-  // If another database has marked it at the same time, it is neither's.
+  // If another database has marked it concurrently, it belongs to neither.
   const found = await marksOf(files);
   return { own, mark: found.find((key) => key !== own) ?? found[0] };
 }
@@ -109,15 +109,15 @@ const pageSize = 500;
 const drift = 60_000;
 
 /**
- * Deletes the blobs that no task has. Deletion is final, so it does nothing when it cannot know: in a store of files that another database has
- * marked, and after the clock was set.
+ * Deletes blobs without a task. Deletion is final, so it does nothing if it cannot be sure: in a blob store of another database, and after
+ * the clock has jumped.
  */
 export class Collector {
   readonly #settings: BlobSettings;
   readonly #deps: BlobDeps;
   /** Wall time minus monotonic time. */
   #offset: number;
-  /** Nothing is deleted before; monotonic time. */
+  /** The earliest time to delete anything; monotonic time. */
   #notBefore = -Infinity;
 
   constructor(settings: BlobSettings, deps: BlobDeps) {
@@ -126,7 +126,7 @@ export class Collector {
     this.#offset = deps.clock.now() - deps.clock.elapsed();
   }
 
-  /** Deletes those that are old enough. `stopped`: whether to end. Returns how many there were. */
+  /** Deletes unused blobs that are old enough. `stopped`: whether to stop. Returns the number of deleted blobs. */
   async collect(stopped: () => boolean): Promise<number> {
     const { logger } = this.#deps;
     const { store } = this.#settings;
@@ -158,7 +158,7 @@ export class Collector {
     return deleted;
   }
 
-  /** After the clock was set, files look old that a record is about to name. */
+  /** After a clock jump, new files look old although a record is about to name them. */
   #clockWasSet(): boolean {
     const { clock, logger } = this.#deps;
     const offset = clock.now() - clock.elapsed();

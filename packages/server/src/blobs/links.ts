@@ -21,11 +21,11 @@ interface Said extends BlobAbout {
 
 const saidJson = storedJson<Said>();
 
-/** What links are bound to, so that no other sealed text opens as one. */
+/** Binds links to their purpose, so that no other sealed text is accepted as a link. */
 const purpose = ["a link to a file"];
 const parameter = "link";
 
-/** What of a part goes into its link: only valid file names and media types. */
+/** The parts' members that go into the link: only valid file names and media types. */
 export function aboutOf({ filename, mediaType }: BlobAbout): BlobAbout {
   const isType = typeof mediaType === "string" && /^[\w.+-]{1,100}\/[\w.+-]{1,100}$/.test(mediaType);
   return {
@@ -50,7 +50,7 @@ interface LinkDeps {
   readonly answers: ByteBudget;
 }
 
-/** What the reader of a link holds in memory, in bytes: a piece that is read, and one that is sent. */
+/** Memory for each reader of a link, in bytes: one piece that is read, and one that is sent. */
 const readerBytes = 128 << 10;
 
 export async function answerLink(
@@ -97,7 +97,7 @@ async function contentOf(store: BlobStore, key: string, range: WantedRange | und
   }
   let wanted: BlobRange;
   if (range.start === undefined) {
-    // The last bytes: the size has to be known first.
+    // A suffix range: get the size first.
     const some = await store.get(key, { start: 0, end: 0 });
     if (some === undefined) return undefined;
     await some.body[Symbol.asyncIterator]().return?.();
@@ -142,7 +142,7 @@ function answered(
   return { status, headers, body: writer(body) ?? closing(close) };
 }
 
-/** Sends nothing, and closes what was opened. */
+/** Sends no body, and closes the source. */
 function closing(close: () => Promise<void>): BodyWriter {
   return () => close();
 }
@@ -168,7 +168,7 @@ async function opened(url: string, seal: Seal): Promise<Said | undefined> {
   return seal.open(token, purpose, saidJson).catch(() => undefined);
 }
 
-/** From a first byte on, or the last so many bytes. */
+/** A range from a first byte, or a suffix of some length. */
 type WantedRange =
   | { readonly start: number; readonly end: number | undefined }
   | { readonly start: undefined; readonly last: number };

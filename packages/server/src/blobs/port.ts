@@ -68,7 +68,7 @@ export interface BlobStore {
   readonly uploadBytes?: number;
   /** Stores a blob. Resolves when it is durable. If `body` throws, or the process dies, there is no blob. A bounded part of it is in memory. */
   put(key: string, body: AsyncIterable<Bytes>): Promise<void>;
-  /** Reads a blob, or a range of it. `undefined`: there is none under the key. A range beyond the end has no bytes. */
+  /** Reads a blob, or a range of it. `undefined`: no blob under the key. A range beyond the end has no bytes. */
   get(key: string, range?: BlobRange): Promise<BlobContent | undefined>;
   /**
    * Gives a blob another key. It may be under both for a moment, and never under none. Rejects if there is no blob under `from`. Absent: the

@@ -11,7 +11,7 @@ export interface ReceivingPlace {
   /** The agent that gets the message. `undefined`: the message says which. */
   readonly agent: string | undefined;
   readonly owner: string;
-  /** Whose budget the message takes: its owner, or the address of a caller without a name. */
+  /** The owner of the budget: the message's owner, or the address of an anonymous caller. */
   readonly payer: string;
   /** The task of the message if it names none. */
   readonly taskId: string;
@@ -20,16 +20,16 @@ export interface ReceivingPlace {
   readonly signal: () => AbortSignal;
 }
 
-/** Bytes that stand for a file in its message. They cannot be guessed. */
+/** Random bytes that represent a file in its message. They cannot be guessed. */
 const placeholderBytes = 24;
-/** Reserved for a body of unannounced size, each time that more has come. */
+/** Reservation steps for a body of unknown size. */
 const step = 16 << 20;
 
 /** Time between two checks of a sender, in milliseconds. */
 const interval = 1000;
-/** A sender that is slow for so many of them is rejected if others need its memory. */
+/** A sender that is slow for this many intervals is rejected if others need its memory. */
 const slowIntervals = 3;
-/** A sender of fewer bytes a second is slow, and so is one that would take more than so many seconds for the memory it has. */
+/** A slow sender sends fewer bytes per second, or would take more seconds to fill its memory. */
 const slowBytes = 8 << 10;
 const slowSeconds = 1024;
 
@@ -39,7 +39,7 @@ export class Receiving implements IncomingFiles {
   readonly #settings: BlobSettings;
   readonly #budget: ByteBudget;
   readonly #place: ReceivingPlace;
-  /** By the base64 of what stands for them. */
+  /** Files by the base64 of their placeholder. */
   readonly #byPlaceholder = new Map<string, IncomingFile>();
   #came = 0;
   #taken = 0;
@@ -153,7 +153,7 @@ export class Receiving implements IncomingFiles {
   async #delete(): Promise<void> {
     const left = [...this.#byPlaceholder.values()].filter(({ taken }) => !taken);
     const keys = left.map(({ key }) => key);
-    // Nobody can adopt them any more.
+    // They cannot be adopted any more.
     for (const file of left) file.taken = true;
     if (keys.length > 0) await this.#settings.store.delete(keys).catch(() => {});
   }

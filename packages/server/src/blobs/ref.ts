@@ -10,7 +10,7 @@ import { storedJson, type StoredJson } from "@parley/a2a/internal/base/json";
 /** The scheme of a reference to a blob. */
 export const blobScheme = "parley-blob:";
 
-/** In place of a reference that its reader may not follow, or whose file is missing. */
+/** Replaces a reference that its reader may not follow, or whose file is missing. */
 export const unreadable = "about:blank#unavailable";
 
 /** A reference in JSON text: the name of the member, and the rest of the URL. Within a string its quotes would be escaped. */
@@ -137,7 +137,7 @@ function textOf(part: string): string | undefined {
   return bytes && new TextDecoder().decode(bytes);
 }
 
-/** Owners can be long, and secret to whoever may list a bucket. */
+/** Owners can be long, and must stay secret from users who can list the bucket. */
 async function ownerSegment(owner: string): Promise<string> {
   return toBase64Url((await sha256(owner)).subarray(0, 24));
 }
@@ -168,7 +168,7 @@ export function idOf(key: string): string {
   return key.slice(key.lastIndexOf("/") + 1);
 }
 
-/** The keys of the blobs that a text refers to. Such a text may come from anyone. */
+/** The keys of the blobs that a text refers to. The text is untrusted. */
 export function keysIn(json: string): readonly string[] {
   return mayHaveRefs(json) ? splitRefs(json).refs.flatMap(({ url }) => refOf(url)?.key ?? []) : [];
 }
@@ -181,7 +181,7 @@ export class BlobReader {
     this.#store = store;
   }
 
-  /** The reference of a URL, if the owner may read it. Such a URL may come from anyone. */
+  /** The reference of a URL, if the owner may read it. The URL is untrusted. */
   async owned(url: string, { agent, owner }: BlobOwner): Promise<BlobRef | undefined> {
     const ref = refOf(url);
     return ref?.key.startsWith(await prefixOf(agent, owner)) === true ? ref : undefined;
@@ -204,7 +204,7 @@ export class BlobReader {
     const found = ref && 4 * Math.ceil(ref.size / 3) <= most ? await this.#store.get(ref.key) : undefined;
     if (found === undefined) return undefined;
     let text = "";
-    // The size in a reference may come from anyone.
+    // The size in a reference is untrusted.
     if (4 * Math.ceil(found.size / 3) > most) await found.body[Symbol.asyncIterator]().return?.();
     else for await (const piece of this.base64(found.body)) text += piece;
     return text === "" ? undefined : text;

@@ -48,13 +48,13 @@ export interface S3BlobsOptions {
   readonly prefix?: string;
 }
 
-/** The smallest part that S3 takes. At most five of them are in memory for one upload: 25 MiB. */
+/** The smallest part that S3 accepts. One upload holds at most five of them in memory: 25 MiB. */
 const partSize = 5 << 20;
 /** Concurrent deletions. */
 const atOnce = 16;
 
 /**
- * Keeps blobs in a bucket of S3, or of a compatible service. Give the client a bucket of its own: unknown files in it are deleted after a day. A
+ * Keeps blobs in a bucket of S3, or of a compatible service. Give the client a dedicated bucket: unknown files in it are deleted after a day. A
  * rule of the bucket should end incomplete multipart uploads.
  *
  * @example
@@ -138,7 +138,7 @@ export function s3Blobs(client: S3Like, { prefix = "" }: S3BlobsOptions = {}): B
   };
 }
 
-/** Browsers save the file, and do not run what a stranger has sent. */
+/** Headers that make browsers save the file instead of running untrusted content. */
 function responseOf({ filename, mediaType }: BlobLink): Readonly<Record<string, string>> {
   return {
     "response-content-disposition": dispositionOf(filename),
@@ -149,7 +149,7 @@ function responseOf({ filename, mediaType }: BlobLink): Readonly<Record<string, 
 /** `Content-Disposition` for a saved file (RFC 6266). */
 export function dispositionOf(filename: string | undefined): string {
   if (filename === undefined) return "attachment";
-  // RFC 8187: `encodeURIComponent` leaves characters that are no `attr-char`.
+  // RFC 8187: `encodeURIComponent` does not escape all characters that are not `attr-char`.
   const encoded = encodeURIComponent(filename).replace(/['()*]/g, (one) => `%${one.charCodeAt(0).toString(16)}`);
   return `attachment; filename*=UTF-8''${encoded}`;
 }
@@ -172,7 +172,7 @@ function contentOf(
   return { size, body: exactly(wanted, bodyOf(response.body, skip, unavailable)) };
 }
 
-/** A body of exactly so many bytes: a truncated file must not look whole. */
+/** Checks that a body has exactly `bytes` bytes: a truncated file must not look complete. */
 function exactly(bytes: number, body: AsyncIterable<Bytes>): AsyncIterable<Bytes> {
   return {
     [Symbol.asyncIterator]() {
@@ -198,7 +198,7 @@ function exactly(bytes: number, body: AsyncIterable<Bytes>): AsyncIterable<Bytes
   };
 }
 
-/** Nothing is there from `start` on: the blob is shorter, or empty. */
+/** The blob has no bytes from `start` on: it is shorter, or empty. */
 async function emptyAt(client: S3Like, name: string, start: number): Promise<BlobContent | undefined> {
   if (start === 0) return { size: 0, body: bodyOf(null, 0, unavailable) };
   try {
@@ -236,7 +236,7 @@ async function page(client: S3Like, before: string, { prefix, after, limit }: Bl
     if (next.done === true)
       return next.value === undefined || next.value === "" ? { blobs } : { blobs, next: next.value };
     const { key, size: bytes = 0, lastModified } = next.value;
-    // What a server lists unasked could be deleted by the caller.
+    // Ignore other keys that the server lists: the caller could delete them.
     if (key?.startsWith(before + prefix) === true && blobs.length < size) {
       blobs.push({ key: key.slice(before.length), size: bytes, time: lastModified?.getTime() ?? Number.NaN });
     }
@@ -251,7 +251,7 @@ function isMissing(thrown: unknown): boolean {
   return statusOf(thrown) === 404 && isObject(thrown) && thrown["code"] !== "NoSuchBucket";
 }
 
-/** Status and code alone: a message of S3 can repeat what was signed. */
+/** Contains only status and code: messages of S3 can contain signed data. */
 function unavailable(thrown: unknown): A2AError {
   const { code, name } = isObject(thrown) ? thrown : {};
   const what = [statusOf(thrown), code ?? name].filter((each) => typeof each === "number" || typeof each === "string");

@@ -33,7 +33,7 @@ export interface Hosting {
   /** Runs the agent from now on, also its stored tasks. */
   begin(): void;
   /**
-   * Resolves when no turn of it runs here. Then the engine stops running it, unless another one has begun under its id. Turns that only wait
+   * Resolves when none of its turns runs here. Then the engine stops running it, unless another agent has started under its id. Waiting turns
    * are released to other processes.
    */
   end(): Promise<void>;
@@ -41,15 +41,15 @@ export interface Hosting {
 
 /** Executes agents, keeps their tasks, and answers the operations of the protocol for them. */
 export interface Engine {
-  /** The service of one agent; throws for an id that was not given. */
+  /** The service of one agent. Throws for an unknown id. */
   service(agentId: string): AgentService;
-  /** One of the agents; throws for an id that was not given. */
+  /** One of the agents. Throws for an unknown id. */
   hosting(agentId: string): Hosting;
-  /** Another agent, which does not run yet. Its extensions have to be known. */
+  /** Prepares another agent, without running it. Its extensions must be known to the engine. */
   offer(hosted: HostedAgent): Hosting;
   /** Stores an event of a task, for `turn.waitFor()`. */
   signal(taskId: string, name: string, data?: JsonValue, options?: SignalOptions): Promise<void>;
-  /** Deletes all data of a principal, whatever agent it belongs to. */
+  /** Deletes all data of a principal, for all agents. */
   deleteOwner(of: Principal | string, options?: DeleteOwnerOptions): Promise<Erasure>;
   /** All data of a principal, as JSON Lines. */
   exportOwner(of: Principal | string): AsyncIterable<string>;
@@ -64,11 +64,11 @@ export interface Engine {
   /** Begins to receive a message whose large files are stored while it is read, for one of these agents. Only if there is `files`. */
   receive(agents: readonly string[], sender: Omit<FileSender, "services">): Promise<IncomingFiles>;
   /**
-   * Starts the periodic work: leases, lost runs, timeouts, retention. Until then nothing runs and the store is not asked. Without
-   * `background` it is done once, and when `round` is called. Further calls do nothing.
+   * Starts the periodic work: leases, lost runs, timeouts, retention. Before this, nothing runs and the store is not queried. Without
+   * `background` the work is done once, and on each call of `round`. Further calls do nothing.
    */
   start(background?: boolean): void;
-  /** Does the periodic work that is due. `force`: also what is not due yet, and webhooks are polled. */
+  /** Does the due periodic work. `force`: does all of it now, and polls webhooks. */
   round(force?: boolean): Promise<void>;
   /** Whether a turn runs here that does not wait for an authorization, or a webhook is being delivered. */
   isBusy(): boolean;
@@ -78,8 +78,8 @@ export interface Engine {
    */
   nextDue(): Promise<number | undefined>;
   /**
-   * Refuses new calls, lets turns run for `grace` milliseconds (default 0), leaves resumable tasks to another process and
-   * fails the others, then ends the streams and sends that still wait. It does not close the store.
+   * Rejects new calls, lets turns run for `grace` milliseconds (default 0), releases resumable tasks to another process and
+   * fails the others, then ends open streams and waiting sends. Does not close the store.
    */
   close(options?: { readonly grace?: number }): Promise<void>;
 }
@@ -98,12 +98,12 @@ export function createEngine(options: EngineOptions): Engine {
 /** The agents that the engine runs, by id. Others may be added, and some removed. */
 type Agents = Map<string, CheckedAgent>;
 
-/** What keeps tasks, and what of them is in memory. */
+/** The store, and the parts of tasks that are in memory. */
 interface Storage {
   readonly committer: Committer;
   readonly liveLogs: LiveLogs;
   readonly conversations: Conversations;
-  /** What messages and runs of this process may hold. */
+  /** The memory limit of this process's messages and runs. */
   readonly budget: ByteBudget;
   readonly runSettings: RunSettings;
 }
@@ -140,7 +140,7 @@ function createOutbox(make: EngineOptions["outbox"], { settings, agents, storage
     holders: {
       own: () => lease.holder,
       isLost: (holder) => liveness.leaseWatch.isLost(holder),
-      // Where processes are counted, one that stands still for longer than this counts as gone a little later.
+      // If processes are counted, one that hangs longer than this soon counts as dead.
       fresh: store.nodes === undefined ? Infinity : lease.ttl / 4,
     },
     async extensionsOf(agent, registered) {
@@ -160,7 +160,7 @@ interface Services {
   readonly index: TaskIndex;
   readonly hostings: ReadonlyMap<string, Hosting>;
   readonly offer: (hosted: CheckedAgent) => Hosting;
-  /** Whether new calls are refused. */
+  /** Whether new calls are rejected. */
   readonly door: { isClosed: boolean };
 }
 
@@ -188,7 +188,7 @@ function createServices({ settings, agents, storage, supervisor }: ServicesDeps)
   return { sends, index, hostings, offer, door };
 }
 
-/** Time between two looks whether turns of an agent still run, in milliseconds. */
+/** Interval for checking whether turns of an agent still run, in milliseconds. */
 const pollInterval = 20;
 
 interface HostingDeps {
@@ -222,7 +222,7 @@ class AgentHosting implements Hosting {
     }
     // A server that stops releases its runs itself.
     if (door.isClosed || agents.get(id) !== this.#hosted) return;
-    // First, so that this process does not take over what it releases.
+    // First, so that this process does not take over the tasks that it releases.
     agents.delete(id);
     await Promise.all(this.#runs().map(({ phase }) => phase.stop()));
   }
@@ -350,7 +350,7 @@ class AgentEngine implements Engine {
     const queued = await first(queueFeature);
     const dues = [webhook, wait].flatMap((row) => row?.due ?? []);
     if (queued !== undefined && supervisor.runs.room > 0) dues.push(clock.now());
-    // Where processes are counted, a lease lasts as long as its process, which may be gone by then.
+    // If processes are counted, a lease lasts as long as its process, which may already have ended.
     const latest = store.nodes === undefined ? Infinity : clock.now() + lease.ttl;
     if (run !== undefined) dues.push(Math.min(latest, run.leaseUntil ?? clock.now()));
     return dues.length === 0 ? undefined : Math.min(...dues);
@@ -368,10 +368,10 @@ class AgentEngine implements Engine {
     this.#started?.closeGauges?.();
     storage.liveLogs.drain(streamMoves());
     await supervisor.stop(grace);
-    // Webhooks that are under way are claimed in the name of this process, which has to be alive until they are over.
+    // Running deliveries are claimed by this process, so it must stay alive until they end.
     await outbox?.stop(Math.max(0, grace - (clock.elapsed() - since)));
     await supervisor.leave();
-    // Streams break off without a last event, so that their clients subscribe again, to the process that runs the task then.
+    // Streams end without a last event, so that their clients resubscribe at the process that then runs the task.
     storage.liveLogs.close(serverIsStopping());
   }
 

@@ -4,7 +4,7 @@ import { queueFeature, waitFeature, type ClaimPosition, type DueFeature } from "
 import type { EngineSettings } from "./shared/settings.ts";
 import type { Runs } from "./supervise/index.ts";
 
-/** How many of each kind are counted. Rows of the queue are small, and their number says how many processes are needed. */
+/** Maximum counted tasks of each kind. Queued tasks are counted further, because their number shows how many processes are needed. */
 const [maxCounted, maxQueued] = [1_000, 10_000];
 const pageSize = 500;
 const ever = Number.MAX_SAFE_INTEGER;
@@ -21,7 +21,7 @@ export function gaugesOf({ settings, runs, budget, agents }: GaugesDeps): Gauges
   const rowsOf = (feature: string, now: number, limit = maxCounted): Promise<readonly DueFeature[]> =>
     store.dueFeatures({ feature, agents: [...agents.keys()], now, limit });
 
-  /** Their leases are revoked, so they are read without those of the runs that continue. */
+  /** Counts suspended tasks. Their leases are revoked, so active runs are not read. */
   async function countSuspended(): Promise<number> {
     let count = 0;
     for (let after: ClaimPosition | undefined; count < maxCounted;) {

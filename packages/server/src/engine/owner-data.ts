@@ -13,8 +13,8 @@ export type { Erasure } from "../store/owner-data.ts";
 /** Options of `deleteOwner()`. */
 export interface DeleteOwnerOptions {
   /**
-   * Whether the files of the database are rewritten, so that nothing of the deleted data is left in them. SQLite copies its whole file, and
-   * nobody can write meanwhile: runs of other processes that wait for more than 5 seconds are given up, whoever their owner is. Default false.
+   * Rewrites the files of the database, so that they contain none of the deleted data. SQLite copies its whole file and
+   * blocks all writes: runs of any owner in other processes that wait for more than 5 seconds are given up. Default false.
    */
   readonly scrub?: boolean;
 }
@@ -28,9 +28,9 @@ interface ErasureDeps {
   readonly agents: readonly string[];
 }
 
-/** Milliseconds for runs to end that were canceled. What they store later is refused, with their task gone. */
+/** How long canceled runs may take to end, in milliseconds. Later appends fail because the task is gone. */
 const endTimeout = 2_000;
-/** How often is begun again for an owner whose messages keep coming. */
+/** Maximum rounds for an owner that keeps sending messages. */
 const maxRounds = 20;
 
 export async function deleteOwner(
@@ -57,7 +57,7 @@ export async function deleteOwner(
     if (left.length === 0) break;
     await endsWithin(settings.clock, endTimeout, Promise.all(left));
   }
-  // Last: where they are kept may be out of reach, and the rest is gone by then.
+  // Files last: their store may be unavailable, and the rest is then already deleted.
   const files = await blobs?.load();
   for (const agent of agents) await files?.deleteOf({ agent, owner: name });
   if (scrub) await upkeep.scrub();
@@ -68,15 +68,15 @@ function runsOf({ runs }: ErasureDeps, name: string) {
   return [...runs.all()].filter(({ key }) => key.owner === name);
 }
 
-/** Ends the runs of messages that have no task: nothing in the store could be canceled, and what they yield would make one. */
+/** Ends the runs of messages without a task. The store has nothing to cancel, but their next event would create a task. */
 async function endMessages(deps: ErasureDeps, name: string): Promise<void> {
   const own = runsOf(deps, name).filter(({ phase }) => phase.fence === undefined);
   for (const { phase } of own) phase.lose("canceled");
-  // What they have submitted is stored once this is refused, and deleted with the rest.
+  // Appends run in order: once this one has failed, all earlier ones are stored, and deleted with the rest.
   await Promise.all(own.map(({ key }) => deps.committer.append({ task: key, records: [] })));
 }
 
-/** Deletes what an owner has with an agent, after its tasks were canceled wherever they run. */
+/** Deletes an owner's data at an agent, after canceling its tasks in all processes. */
 async function eraseWith(deps: ErasureDeps, owner: Owner): Promise<Erasure> {
   const { settings, runs, conversations, sends, agents } = deps;
   const message = { parts: [{ text: "The data of this user is deleted, and the task was canceled." }] };

@@ -51,7 +51,7 @@ export async function answerCallback(
   return { status: 405, headers: { allow: "GET, HEAD, POST", "cache-control": "no-store" } };
 }
 
-/** A person opens the link. Nothing changes: programs that inspect links open them too. */
+/** A person opens the link. Does not change the request, because link scanners open links, too. */
 async function shown(parts: InTaskParts, request: UniversalRequest, token: string | null): Promise<UniversalResponse> {
   const link = await openLink(parts, request, token);
   return link === undefined ? gonePage() : askingPage(link.found.request);
@@ -82,8 +82,8 @@ async function posted(
   query: URLSearchParams,
   bodies: BodyBudget | undefined,
 ): Promise<UniversalResponse> {
-  // A page of another origin would answer in the browser of a person who has not seen what is asked. That is also so for JSON after a preflight:
-  // the server may allow the page in its CORS option for calls of agents.
+  // Prevents CSRF: a page of another origin could answer in the browser of a person who has not seen the request. JSON after a preflight is no
+  // exception, because the CORS option may allow the page to call agents.
   const isJson = (request.header("content-type") ?? "").startsWith("application/json");
   if (isOfOtherPage(request, parts.settings.url)) return isJson ? goneJson() : gonePage();
   const body = await request.text(maxBodyBytes, bodies).catch((thrown: unknown) => {
@@ -137,7 +137,7 @@ async function postedJson(
   return json(200, { status: "received" });
 }
 
-/** Empty where the body is no JSON object. */
+/** Empty if the body is not a JSON object. */
 function readJson(body: string): Partial<Readonly<Record<"credential" | "denied", JsonValue>>> {
   try {
     const value = valueJson.read(body);
@@ -157,7 +157,7 @@ function json(status: number, value: JsonValue): UniversalResponse {
   return { status, headers, body: JSON.stringify(value) };
 }
 
-/** Stores an answer. `false`: another one came first. */
+/** Stores an answer. `false`: another answer was first. */
 async function store(parts: InTaskParts, { task, contextId, found }: OpenLink, answer: Answer): Promise<boolean> {
   const { host, waits } = parts;
   const effects = [await answered(parts, task, found, answer)];
@@ -190,7 +190,7 @@ async function openLink(
   return head === undefined || isTerminal(head.state) ? undefined : { ...linked, contextId: head.contextId, found };
 }
 
-/** Whether the sender may be the principal of the task, as far as the server knows. */
+/** Whether the sender is the principal of the task, or not known to be someone else. */
 async function isOfPrincipal(
   { settings, host }: InTaskParts,
   request: UniversalRequest,
@@ -265,7 +265,7 @@ function page(status: number, title: string, content: string): UniversalResponse
   };
 }
 
-/** The page of an open request: what is asked, by which agent, for whom, and how to answer. */
+/** The page of an open request: the request, its agent and principal, and how to answer. */
 function askingPage(request: StoredRequest): UniversalResponse {
   const { agent, asker, reason, form, label = "Secret", target } = request;
   const who = `<p>The agent <b>${html(agent)}</b> asks, in a task of <b>${html(asker)}</b>:</p>`;

@@ -27,8 +27,8 @@ export interface InTaskOptions {
    */
   readonly keys?: readonly string[];
   /**
-   * Identifies who has opened a link, such as by a session cookie of your site. Then only the principal of the task may answer, and for others
-   * the link does not work. `undefined`: not signed in, and the link is rejected. Default: whoever has the link may answer. A request with
+   * Identifies the user who opened a link, such as by a session cookie of your site. Only the task's principal may then answer; the link is
+   * rejected for others. `undefined`: not signed in, and the link is rejected. Default: anyone with the link may answer. A request with
    * credentials of the server's authenticator must always be of the principal of the task.
    */
   identify?(request: UniversalRequest): Principal | undefined | Promise<Principal | undefined>;
@@ -65,7 +65,7 @@ export interface AuthorizingTurn {
   readonly number: number;
   readonly signal: TurnSignal;
   makeId(): string;
-  /** Stores rows with the task, which it creates if there is none. */
+  /** Stores rows with the task, and creates the task if necessary. */
   keep(effects: readonly FeatureEffect[]): Promise<void>;
   /** Whether the turn only waits: a process that stops then leaves it to the next one. */
   rest(resting: boolean): void;

@@ -107,7 +107,7 @@ class Wait {
     } finally {
       this.#turn.rest(false);
     }
-    // Deleted before the agent gets the credential, so that nothing gets it twice.
+    // Deleted before the agent gets the credential, so that it is never used twice.
     await this.#turn.keep([deleteRow(inTaskFeature, this.#id)]);
     return this.#credentialOf(found.request);
   }
@@ -148,7 +148,7 @@ class Wait {
     return new AuthorizationNotGiven(kind, sentences[kind]);
   }
 
-  /** The turn is over. Deletes its row, unless another process continues with it. */
+  /** The turn has ended. Deletes its row, unless another process continues the turn. */
   async #aborted(): Promise<unknown> {
     const { reason } = this.#turn.signal;
     const resumes = reason === undefined || /^(?:shutdown|leaseLost|storeFailed)$/.test(reason.kind);
@@ -198,14 +198,14 @@ class Wait {
 
 const verifierJson = storedJson<string>();
 
-/** What the caller reads. */
+/** Messages for the caller. */
 const sentences = {
   denied: "The authorization was refused.",
   expired: "The authorization was not given in time.",
   message: "The caller sent another message.",
 } as const;
 
-/** `left`: milliseconds until the request expires. An answer takes precedence over a message, and that over the expiry. */
+/** `left`: milliseconds until the request expires. An answer takes precedence over a message, and a message over the expiry. */
 function problemOf({ row, request }: FoundRequest, left: number): AuthorizationNotGiven["kind"] | undefined {
   if (request.state === "given") return undefined;
   if (request.state === "denied") return "denied";
@@ -246,8 +246,8 @@ interface Timer {
 const pageSize = 1000;
 
 /**
- * The waiting turns of this process, by task. What this process stores wakes them at once. For what other processes store it polls the rows with
- * a `due` every `pollInterval`, once for all turns, and not while none waits.
+ * The waiting turns of this process, by task. Changes of this process wake them immediately. For changes of other processes it polls the due
+ * rows every `pollInterval`, once for all turns, and only while a turn waits.
  */
 export class Waits {
   readonly #host: Looking;

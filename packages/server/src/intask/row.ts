@@ -10,7 +10,7 @@ import { isObject } from "@parley/a2a/internal/model/schema";
 
 /* How a request is stored: as a row of a feature, with its task (docs/decisions/identity.md). */
 
-/** The rows of requests. An answer sets `due`, and so does a message that comes while a turn waits: the turn has to read the row. */
+/** The feature of authorization requests. An answer sets `due`, and so does a message to a waiting turn, which then reads the row. */
 export const inTaskFeature = "authorization";
 
 /** Largest credential, in bytes of JSON. */
@@ -60,7 +60,7 @@ export async function findRequest(
   return row && { row, request: requestJson.read(row.value) };
 }
 
-/** Whether the request takes an answer: there is none, and no message that goes to the turn instead. */
+/** Returns whether the request is still open: not answered, not expired, and not replaced by a message to the turn. */
 export function isOpen({ row, request }: FoundRequest, now: number): boolean {
   return request.state === "open" && row.due === undefined && now < request.expires;
 }
@@ -75,7 +75,7 @@ function changeRequest({ row }: FoundRequest, request: StoredRequest, due: numbe
   return { effect: "feature", op: "set", feature: inTaskFeature, key: row.key, value, due, if: stateOf(row) };
 }
 
-/** What a sealed value is bound to: in another row, or for another use, it does not open. */
+/** The binding of a sealed value: it cannot be opened in another row or for another use. */
 export function boundTo(
   use: "credential" | "verifier",
   { agent, owner, taskId }: TaskKey,
@@ -86,7 +86,7 @@ export function boundTo(
 
 /* The token of a link. It is sealed: it cannot be forged, and does not reveal the owner of the task. */
 
-/** What a token stands for. */
+/** The content of a token. */
 export interface Linked {
   readonly task: TaskKey;
 

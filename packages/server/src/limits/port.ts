@@ -31,8 +31,8 @@ export interface Rate {
 /** Limits of the requests of a caller. What exceeds one is rejected as `TooManyRequests`, with the time to wait. */
 export interface RateLimits {
   /**
-   * Requests of one principal. It counts after authentication, so nobody can use up the requests of another caller. Without an
-   * authenticator, callers are told apart by their addresses. Absent: no limit.
+   * Requests of one principal. It counts after authentication, so a caller cannot use up the requests of another. Without an
+   * authenticator, callers are identified by address. Absent: no limit.
    */
   readonly principal?: Rate | RateLimiter;
   /**

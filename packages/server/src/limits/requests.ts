@@ -21,13 +21,13 @@ export type Authenticate = (request: UniversalRequest) => Principal | Promise<Pr
 export interface LimitsHost {
   readonly clock: Clock;
   readonly logger: Logger;
-  /** Budgets that processes share. Absent: this process counts alone. */
+  /** Budgets that processes share. Absent: this process counts separately. */
   readonly rates?: StoreRates | undefined;
   /** The server is closed, and its store may be. */
   isClosed(): boolean;
 }
 
-/** The same authentication within the limits. If a host does not tell addresses (`UniversalRequest.facts`), those of addresses do not count. */
+/** The same authentication within the limits. Limits by address do not apply if the host does not know addresses (`UniversalRequest.facts`). */
 export function limitRequests(authenticate: Authenticate, limits: RateLimits, host: LimitsHost): Authenticate {
   const { rates } = host;
   const reports = rates === undefined || limits.shared === false ? undefined : new Reports({ ...host, rates });
@@ -109,12 +109,12 @@ function then<From, To>(value: From | Promise<From>, next: (value: From) => To |
   return value instanceof Promise ? value.then(next) : next(value);
 }
 
-/* Who the limits of a server count for, and how many streams a caller has. */
+/* The callers that limits count, and the limit of streams per caller. */
 
 /**
  * A caller: its name, or its address if it has no name.
  *
- * @param address - Its IP address. `undefined`: the host does not know it, so all callers without a name are one.
+ * @param address - Its IP address. `undefined`: the host does not know it, so all callers without a name share one limit.
  */
 export function callerKey({ organization, subject }: Principal, address: string | undefined): string {
   return subject === anonymous.subject && organization === undefined && address !== undefined
@@ -126,8 +126,8 @@ export function callerKey({ organization, subject }: Principal, address: string 
 const maxLength = 64;
 
 /**
- * What an address counts as: an IPv4 address as itself, also if it is mapped into IPv6, and an IPv6 address by its first 64 bits, because a
- * host can use any address that begins with them (RFC 6177 §2). Any other text is cut.
+ * The key of an address for limits: an IPv4 address as a whole, even if mapped into IPv6, and an IPv6 address by its first 64 bits, because a
+ * host can use any address in this block (RFC 6177 §2). Any other text is cut.
  */
 export function addressBlock(address: string): string {
   if (!address.includes(":")) return address.slice(0, maxLength);

@@ -11,7 +11,7 @@ import type { Rate, RateAnswer, RateLimiter } from "./port.ts";
 const patience = 1_000;
 /** How long the store is left alone after a failure, in milliseconds. */
 const awayFor = 1_000;
-/** How long a use is kept that nobody waits for, in milliseconds, so that many are reported together. */
+/** How long usage that no call awaits is collected before it is reported, in milliseconds. */
 const gatherMs = 100;
 const maxInCall = 500;
 /** Budgets that wait for a call. The use of others is kept until they are used again. */
@@ -265,7 +265,7 @@ export class Reports {
 
 /** Memory for the callers of a limit, in bytes. */
 const memory = 16 << 20;
-/** What a budget takes beside its names, in bytes. */
+/** Approximate memory of a budget in addition to its names, in bytes. */
 const budgetBytes = 200;
 
 /** Of how many requests of a budget a process may use one before the store knows of it. */

@@ -24,7 +24,7 @@ import { factsOf, pausedAgent, turnOf, type ReadDeps } from "./read.ts";
 import { copiedSteps, forgetStep, stepsOf } from "./steps.ts";
 import { inWords, subjects, viewOf, type ActAbout, type ActText } from "./views.ts";
 
-/* What an operator does. Each act is stored in the audit, with the change or, where it is refused, alone. */
+/* The acts of operators. Each act is stored in the audit: together with its change, or alone if it is rejected. */
 
 export interface ActDeps extends ReadDeps {
   readonly ids: Ids;
@@ -34,7 +34,7 @@ export interface ActDeps extends ReadDeps {
 /** The row of a failed task that names the task by which it was continued. */
 const continuedFeature = "continued";
 
-/** How often an act without `seq` is tried, where the task changes meanwhile. */
+/** Maximum attempts of an act without `seq`, if the task changes meanwhile. */
 const maxTries = 5;
 
 interface Refused {
@@ -42,7 +42,7 @@ interface Refused {
   readonly message: string;
 }
 
-/** What an act does to a task that is as it was read. */
+/** The change of an act, for a task that has not changed since it was read. */
 interface Change {
   readonly effects: readonly TaskEffect[];
   readonly after: string;
@@ -138,7 +138,7 @@ export class Acts {
     });
   }
 
-  /** Begins a new task with the last message of a failed one: what has failed does not change any more (A2A 1.0 §3.4.3). */
+  /** Creates a new task with the last message of a failed one, because a failed task no longer changes (A2A 1.0 §3.4.3). */
   async #continue(
     about: ActAbout,
     target: TaskTarget & { readonly step?: string },
@@ -191,8 +191,8 @@ export class Acts {
   }
 
   /**
-   * The id of the task that continues a failed one. It is stored with the failed one first: an act that is repeated, also after a crash before
-   * the new task was stored, finds it, so nothing is done by two tasks. `undefined`: the task changed meanwhile.
+   * The id of the task that continues a failed one. It is stored with the failed task first. A repeated act finds it, even after a crash before
+   * the new task was stored, so a task is never continued twice. `undefined`: the task changed meanwhile.
    */
   async #continuation(head: TaskHead, context: ActContext): Promise<string | undefined> {
     const { store, host, ids } = this.#deps;
@@ -268,7 +268,7 @@ export class Acts {
     return undefined;
   }
 
-  /** Changes a task that is as it was read. Where it changes meanwhile, and its `seq` does not matter, it is read again. */
+  /** Changes a task as it was read. If the task changes meanwhile, and the act has no `seq`, reads it again. */
   async #act(
     about: ActAbout,
     target: TaskTarget,
@@ -371,7 +371,7 @@ export class Acts {
   }
 }
 
-/** A run that any process takes over, with its crashes counted from 0. */
+/** Releases a run for any process, and resets its crashes to 0. */
 function freeRun({ turn, attempt, input }: StoredRun): readonly TaskEffect[] {
   return [
     { effect: "run", run: { turn, attempt, input } },
@@ -379,7 +379,7 @@ function freeRun({ turn, attempt, input }: StoredRun): readonly TaskEffect[] {
   ];
 }
 
-/** The last message of the user that begins a turn, with what the turn needs of its call. */
+/** The user's last message that starts a turn, with the data of its call. */
 async function lastInput(
   store: Pick<Store, "read">,
   { task, seq }: TaskHead,

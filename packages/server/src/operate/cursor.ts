@@ -2,8 +2,8 @@ import { fromBase64Url, toBase64Url } from "@parley/a2a/internal/base/bytes";
 import { invalidParams, type A2AError } from "@parley/a2a/internal/model/index";
 
 /*
- * Cursors as text. They have a checksum, so that a cursor which was cut or changed is refused, and does not silently show other tasks. That of
- * another filter is refused, too.
+ * Cursors as text. A checksum detects cursors that were cut or changed, which would silently show other tasks, and those of
+ * another filter.
  */
 
 /** Numbers of a position. */

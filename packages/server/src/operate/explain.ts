@@ -86,7 +86,7 @@ function explainRun(facts: Facts, run: StoredRun): readonly [Explanation, ...Exp
   return [{ kind: "running", text, help: commandFor("cancel", head), node: holder, since, steps: begun }];
 }
 
-/** Why nobody begins what is due. */
+/** Why a due task is not started. */
 function heldBack({ head, pause, host }: Facts): Explanation | undefined {
   const { agent } = head.task;
   if (pause !== undefined) {

@@ -18,9 +18,9 @@ export interface OperatorInit {
 }
 
 /**
- * What operators do on a store. It checks nobody.
+ * What operators can do on a store. It checks no permissions.
  *
- * @throws A2AError `UnsupportedOperation` where the store has no `operators`.
+ * @throws A2AError `UnsupportedOperation` if the store has no `operators`.
  */
 export function createOperator({ ids = timeOrderedIds(), ...init }: OperatorInit): Operator {
   const operators = operatorsOf(init.store);

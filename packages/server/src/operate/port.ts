@@ -17,7 +17,7 @@ export interface OperatedTask {
   readonly state: TaskState;
   /** When it got this state. */
   readonly statusTime: string;
-  /** The number of its last record: an act with another `seq` is refused. */
+  /** The number of its last record: an act with another `seq` is rejected. */
   readonly seq: number;
   /** Bytes of its records. */
   readonly bytes: number;
@@ -296,7 +296,7 @@ export interface Resumed {
   readonly continues?: string;
 }
 
-/** Reads and acts of operators, over all owners. It checks nobody: whoever has it may do everything. */
+/** What operators can read and do, across all owners. It checks no permissions: its user may do everything. */
 export interface Operator {
   /** @throws A2AError `InvalidParams` for a filter or cursor that is not valid. */
   list(filter: TaskFilter): Promise<TaskList>;

@@ -24,9 +24,9 @@ import type { Counts, OperatedNode, PausedAgent, ShownTask, TaskFilter, TaskList
 import { stepsOf } from "./steps.ts";
 import { actOf, subjects, viewOf } from "./views.ts";
 
-/* What an operator reads. */
+/* Queries of operators. */
 
-/** What reading needs. */
+/** Dependencies of the queries. */
 export interface ReadDeps {
   readonly store: Store;
   readonly operators: StoreOperators;
@@ -36,11 +36,11 @@ export interface ReadDeps {
 
 /** Tasks of a page: by default, and at most. */
 const [defaultLimit, maxLimit] = [50, 500];
-/** Agents that are counted, and runs that one page of `node` or `suspended` looks at. */
+/** Maximum agents that are counted, and runs that are read for one page of `node` or `suspended`. */
 const [maxAgents, runsPerPage] = [1_000, 500];
 /** How many runs and rows of the queue are counted. */
 const maxCounted = 10_000;
-/** How many tasks before another one in the queue are counted. */
+/** Maximum counted tasks ahead of another in the queue. */
 const maxAhead = 1_000;
 const ever = Number.MAX_SAFE_INTEGER;
 const shownRecords = 50;
@@ -77,7 +77,7 @@ interface RunsPage {
   readonly limit: number;
 }
 
-/** Runs are few, and in an index of their own. A page of them looks at so many, and may find fewer that fit. */
+/** Lists runs, which are few and have their own index. A page reads a fixed number of them, so it may have fewer matches. */
 async function listRuns(deps: ReadDeps, filter: TaskFilter, { key, position, limit }: RunsPage): Promise<TaskList> {
   const { node, suspended, agent, owner, states, since = -Infinity, before = Infinity } = filter;
   const agents = agent === undefined ? await agentsOf(deps) : [agent];

@@ -55,7 +55,7 @@ const reason: Input = { type: "string", description: "Why, for the audit", maxim
 const seq: Input = {
   type: "integer",
   description:
-    "Only while this is the number of the last record of the task: else the act is refused with the task as it is now",
+    "The expected number of the task's last record. If it differs, the act is rejected and the answer has the current task",
 };
 const onTask: Inputs = { agent, taskId, seq, reason };
 

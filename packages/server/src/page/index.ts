@@ -167,7 +167,7 @@ function paragraph(text: string, limit: number): string {
   return `<p class="text" dir="auto">${html(text, limit)}</p>`;
 }
 
-/* How an agent is called, as commands and programs that can be copied. Nothing of a card's texts is in them: they would be run. */
+/* Example calls of an agent, to copy. They contain no texts of the card, because users run them. */
 
 /** A way to call. */
 interface Sample {
@@ -197,7 +197,7 @@ function samplesOf(card: AgentCard, address: string): readonly Sample[] {
   ];
 }
 
-/** By REST where the agent speaks it, else by JSON-RPC. `undefined`: it speaks neither in version 1.0. */
+/** Uses REST if the agent speaks it, else JSON-RPC. `undefined`: it speaks neither in version 1.0. */
 function curl(card: AgentCard): string | undefined {
   const spoken = card.supportedInterfaces.filter(({ protocolVersion }) => protocolVersion === "1.0");
   const rest = spoken.find(({ protocolBinding }) => protocolBinding === "HTTP+JSON");
@@ -243,7 +243,7 @@ function optionOf(scheme: SecurityScheme): readonly string[] {
   return ['-H "Authorization: Bearer $TOKEN"'];
 }
 
-/** One word of a shell (POSIX), whatever it contains. */
+/** Quotes a text as one word of a POSIX shell. */
 function word(text: string): string {
   return /^[\w./:@%+=,-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;
 }

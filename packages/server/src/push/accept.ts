@@ -70,12 +70,12 @@ function refuse(path: string, violations: readonly FieldViolation[]): void {
   throw invalidParams(violations.map(({ field, description }) => ({ field: path + field, description })));
 }
 
-/** Protobuf does not tell absent from empty. */
+/** Protobuf does not distinguish absent from empty. */
 function present(text: string | undefined): string | undefined {
   return text === "" ? undefined : text;
 }
 
-/** Together with what the outbox adds, and after sealing, they fit into a row. */
+/** Limits with which a sealed config and the outbox's data fit into a row. */
 const maxBytes = { id: featureBounds.key, url: 2048, token: 1024, scheme: 64, credentials: 4096, extensions: 8192 };
 
 function violationsOf(
@@ -108,14 +108,14 @@ function tooLong(text: string | undefined, bytes: number): string | undefined {
   return utf8Length(text ?? "") <= bytes ? undefined : `must not take more than ${bytes} bytes`;
 }
 
-/** HTTP implementations trim spaces, and a line break would begin another header. */
+/** Why a text cannot be a header: HTTP implementations trim spaces, and a line break would start another header. */
 function unfit(text: string | undefined): string | undefined {
   if (text === undefined || text === "") return undefined;
   const fits = /^[\x20-\x7e]+$/.test(text) && !text.startsWith(" ") && !text.endsWith(" ");
   return fits ? undefined : "must be visible ASCII characters, without spaces at the ends";
 }
 
-/** HTTP schemes whose credentials depend on the single request, so nobody can register them. */
+/** HTTP schemes whose credentials depend on each request, so they cannot be registered. */
 const perRequest =
   "concealed digest dpop gnap hoba mutual negotiate privatetoken scram-sha-1 scram-sha-256 vapid".split(" ");
 
@@ -129,7 +129,7 @@ function schemeProblem(scheme: string, url: string, { mutualTls }: PushSettings)
   return /^https:/i.test(url) ? undefined : "needs a url with https";
 }
 
-/** `Bearer` without credentials asks for a JWT of the server. */
+/** `Bearer` without credentials requests a JWT of the server. */
 function credentialsProblem(scheme: string, credentials: string | undefined): string | undefined {
   const isMutualTls = isScheme(scheme, mutualTlsScheme);
   if (credentials === undefined) {
@@ -142,12 +142,12 @@ function credentialsProblem(scheme: string, credentials: string | undefined): st
   return undefined;
 }
 
-/** Whether the receiver at an address answers its challenge. Rejects with `Unavailable` if too many challenges are under way. */
+/** Whether the receiver at an address answers its challenge. Rejects with `Unavailable` if too many challenges are running. */
 export type Challenge = (url: string, scheme: string | undefined) => Promise<boolean>;
 
 /**
- * Sends `{"challenge":"…"}` by POST; a receiver answers with the same. So nobody can register the address of somebody else (A2A 1.0 §13.2).
- * The request has no secrets, because it may reach that somebody.
+ * Sends `{"challenge":"…"}` by POST; a receiver echoes it. This prevents registering another owner's address (A2A 1.0 §13.2).
+ * The request has no secrets, because it may reach that owner.
  */
 export function challenges(fetchFor: FetchFor, maxRequests: number): Challenge {
   let running = 0;
@@ -158,7 +158,7 @@ export function challenges(fetchFor: FetchFor, maxRequests: number): Challenge {
       headers: { "content-type": "application/json", accept: "application/json" },
       body: JSON.stringify({ challenge }),
     });
-    // Always read: that releases the connection.
+    // Always read the body, which releases the connection.
     const text = await response.text();
     const answer: unknown = response.ok ? JSON.parse(text) : undefined;
     return typeof answer === "object" && answer !== null && "challenge" in answer && answer.challenge === challenge;

@@ -55,7 +55,7 @@ export class ClaimedRow {
     return this.#claim !== undefined;
   }
 
-  /** The age of the claim, in milliseconds. `Infinity`: there is none. */
+  /** The age of the claim, in milliseconds. `Infinity`: not claimed. */
   get age(): number {
     return this.#claim === undefined ? Infinity : this.#host.clock.elapsed() - this.#claim.since;
   }

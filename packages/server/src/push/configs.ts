@@ -65,8 +65,8 @@ export class PushConfigs {
   }
 
   /**
-   * Stores a config with an existing task: it gets the events after `head`. One with the same id is replaced and continues where that one
-   * stopped, because callers send the same config with each message, also while events wait for a receiver that is down. `append` stores
+   * Stores a config with an existing task: it gets the events after `head`. Replaces a config with the same id, and continues at its position,
+   * because callers send the same config with each message, even while events wait for a receiver that is down. `append` stores
    * the effects. `field` is named if the task has too many configs.
    */
   async store<T>(
@@ -81,7 +81,7 @@ export class PushConfigs {
     try {
       const all = await this.#all(task);
       const replaced = all.find(({ id }) => id === config.id)?.stored;
-      // Those that came at the same time may be stored by now.
+      // Concurrent configs may meanwhile be stored.
       const ids = new Set([...all.map(({ id }) => id), ...before]);
       if (!ids.has(config.id) && ids.size >= this.#settings.configsPerTask) throw this.#tooMany(field);
       const now = this.#host.clock.now();
@@ -160,7 +160,7 @@ export class PushConfigs {
   /** All configs of a task, by creation. None for the task of another owner. */
   async #all(task: TaskKey): Promise<readonly Listed[]> {
     const { store } = this.#host;
-    // One after the other: a config that is parked in between is read twice, and not missed.
+    // Sequentially: a config that is parked in between is read twice instead of missed.
     const active = await store.features(task, task.taskId, pushFeature);
     const parked = await store.features(task, task.taskId, parkedFeature);
     const byId = new Map([...parked, ...active].map(({ key, value }) => [key, configJson.read(value)]));
@@ -180,7 +180,7 @@ function rowOf(
 }
 
 /**
- * Where a replaced config stopped, in lists and in the log. At the same address its delivery numbers and ids continue too, so the
+ * The position of a replaced config, in lists and in the log. At the same address its delivery numbers and ids continue, too, so the
  * receiver can deduplicate. `nonce`: for another address.
  */
 function continued(replaced: StoredConfig, to: string, nonce: string) {

@@ -19,7 +19,7 @@ import { updateJson } from "../store/json.ts";
 
 /* Finds the next event of a config in the log of its task (docs/decisions/webhooks.md). */
 
-/** What is delivered next: a status, an artifact, or the whole task. */
+/** The next event to deliver: a status, an artifact, or the whole task. */
 export interface PushEvent {
   /** The `seq` of its record. */
   readonly seq: number;
@@ -32,13 +32,13 @@ export interface PushEvent {
   readonly trace: string | undefined;
 }
 
-/** What the log has for a config. */
+/** The next step for a config, from the log. */
 export type Next =
   /** The task does not exist any more. */
   | { readonly kind: "gone" }
   /** The log changed while it was read. */
   | { readonly kind: "again" }
-  /** Nothing up to the end of the log, at `position`. */
+  /** No event up to the end of the log, at `position`. */
   | { readonly kind: "none"; readonly position: Position }
   /** `position`: of the config after the event. `last`: nothing else is in the log. */
   | { readonly kind: "event"; readonly event: PushEvent; readonly position: Position; readonly last: boolean };
@@ -107,7 +107,7 @@ export async function eventAgain(
     const next = await whole(source, task, record);
     return next.kind === "event" ? { ...next, event: { ...next.event, seq }, position, last: false } : next;
   }
-  // Its chunks may begin anywhere before it.
+  // Its chunks may start anywhere before it.
   const before = { cursor: seq - 1, chunks: 0 };
   return eventAt(source, task, { record, before, position, last: false });
 }
@@ -138,7 +138,7 @@ function selects(policy: EventSource["policy"], record: LogRecord, before: strin
   }
 }
 
-/** The task as it is, in place of all events up to now. `cause`: the record that it is sent for. */
+/** The current task, instead of all events so far. `cause`: the record that triggers it. */
 async function whole(source: EventSource, task: TaskKey, cause?: LogRecord): Promise<Next> {
   const { store, mergeTextParts, room } = source;
   let snapshot: Snapshot | undefined;
@@ -181,12 +181,12 @@ async function eventAt(source: EventSource, task: TaskKey, { record, before, pos
 
 /* Artifacts that come in chunks: the last chunk sends the whole artifact. */
 
-/** Artifacts whose beginnings are remembered. Of more, only the oldest one is known. */
+/** Maximum artifacts whose start is remembered. Beyond it, only the oldest start is known. */
 const maxOpen = 1000;
 
 /**
- * Where the oldest artifact begins that may be incomplete, so that its chunks are not searched for in the whole log. The result may be too
- * early, and is never too late.
+ * Tracks where the oldest incomplete artifact starts, so that its chunks need not be searched in the whole log. The result may be too
+ * early, but never too late.
  */
 export class OpenArtifacts {
   /** Artifacts that began since the cursor, and are not complete: the `seq` before each. */
@@ -262,7 +262,7 @@ export async function wholeArtifact(
       if (update.artifact.artifactId !== end.artifact.artifactId) continue;
       if (update.append !== true) [fold, bytes] = [newFold(), 0];
       bytes += recordBytes(record);
-      // What is too large is counted, and not collected.
+      // An artifact that is too large is only counted.
       const artifact: Artifact = bytes > bodyBytes ? { ...update.artifact, parts: [] } : update.artifact;
       fold.apply({ artifactUpdate: { ...update, artifact } });
     }

@@ -6,7 +6,7 @@ import type { PushEntry, PushOperator } from "./port.ts";
 import { configJson, parkedFeature, pushFeature, unclaimed, type StoredConfig } from "./stored.ts";
 import { defined } from "@parley/a2a/internal/base/defined";
 
-/* What an operator sees and does, on the rows of any store, whether or not a server runs on it (docs/decisions/webhooks.md). */
+/* Operators' control of webhooks, on the rows of any store, with or without a running server (docs/decisions/webhooks.md). */
 
 type Rows = Pick<Store, "append" | "dueFeatures" | "features" | "head">;
 
@@ -26,7 +26,7 @@ interface ConfigKey {
 /** In the order of a list. */
 const features = [pushFeature, parkedFeature] as const;
 
-/** Entries of a list: each may take 32 KiB. */
+/** Maximum entries of a list: each may take 32 KiB. */
 const maxListed = 1000;
 
 /** Retries if a process that delivers changes the same row in between. */
@@ -43,7 +43,7 @@ export interface PushOperatorOptions {
 }
 
 /**
- * The webhooks of a store, of every agent and owner: for operators alone. Servers on the store find its changes within their
+ * The webhooks of a store, of every agent and owner. Only for operators. Servers on the store find its changes within their
  * `pollInterval`.
  */
 export function pushOperator(store: Rows, options: PushOperatorOptions = {}): PushOperator {
@@ -137,7 +137,7 @@ function isClaimed({ row: { due = -Infinity }, config: { claim } }: Found, now: 
   return claim !== undefined && due > now;
 }
 
-/** What to store; `true`: everything is as asked, `false`: there is no such config or event. */
+/** The effects to store; `true`: nothing to change; `false`: no such config or event. */
 type Change = readonly FeatureEffect[] | boolean;
 
 /** Applies a change to the rows of a config. A process that delivers may change them at any time. */
@@ -167,13 +167,13 @@ function retried([found]: readonly Found[], seq: number | undefined, now: number
   if (seq !== undefined && !refused.some((each) => each.seq === seq)) return false;
   const wanted = seq === undefined || again.includes(seq) ? config : { ...config, again: [...again, seq] };
   if (feature === parkedFeature) {
-    // All attempts begin anew.
+    // All attempts start again.
     const { attempts: _, ...fresh } = unclaimed(wanted);
     const removal = { effect: "feature", op: "delete", feature, key: row.key, if: stateOf(row) } as const;
     return [removal, { ...set(row.key, fresh, now), if: null }];
   }
   if (isClaimed(found, now)) return wanted === config ? true : [replace(found, wanted, row.due)];
-  // Nothing waits, or it is due already.
+  // No delivery waits, or it is already due.
   if (wanted === config && (row.due === undefined || row.due <= now)) return true;
   return [replace(found, wanted, Math.min(row.due ?? now, now))];
 }
@@ -181,7 +181,7 @@ function retried([found]: readonly Found[], seq: number | undefined, now: number
 function dropped(all: readonly Found[], seq: number | undefined): Change {
   const [found] = all;
   if (found === undefined) return false;
-  // Without a condition: what a process is delivering just now is the last of it.
+  // Without a condition: a running delivery is then the last one.
   if (seq === undefined) {
     return all.map(({ feature, row }) => deleteRow(feature, row.key));
   }

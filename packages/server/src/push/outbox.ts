@@ -12,16 +12,16 @@ import { fetches, longestWait, originOf, type WebhookCodec } from "./request.ts"
 import { dueAt, Rescue } from "./rescue.ts";
 import { pushFeature, readConfig, type StoredConfig } from "./stored.ts";
 
-/** Rows that one poll reads, besides those that this process holds. */
+/** Rows that one poll reads, in addition to those that this process holds. */
 const pageSize = 64;
-/** Memory for tasks that are known to have configs, in bytes. Events of others wait for the next poll. */
+/** Memory for tasks with known configs, in bytes. Events of other tasks wait for the next poll. */
 const knownBytes = 4 << 20;
 /** How long a row is deferred that no process of this version can read, in milliseconds. */
 const unreadablePause = 60 * 60_000;
 
-/** What the outbox writes, opens and signs with. */
+/** The keys and codecs of the outbox. */
 export interface OutboxDeps {
-  /** The versions that configs may have. The first one stands in for an unknown version. */
+  /** The versions that configs may have. The first is the fallback for an unknown version. */
   readonly codecs: readonly [WebhookCodec, ...WebhookCodec[]];
   readonly open: OpenSecrets;
   readonly signer: PushSigner;
@@ -34,7 +34,7 @@ export function openOutbox(settings: PushSettings, codecs: OutboxDeps["codecs"],
   return new Worker(host, settings, { codecs, open, signer: createSigner(keyring, settings.issuer) });
 }
 
-/** Polls for rows that are due, and gives each its turns. */
+/** Polls for due rows, and delivers them in turns. */
 export class Worker implements Outbox {
   readonly #host: OutboxHost;
   readonly #context: DeliveryContext;
@@ -149,7 +149,7 @@ export class Worker implements Outbox {
         this.#pollAgain = false;
         await this.#page();
       } while (this.#pollAgain && !this.#stopping);
-      // What is due is delivered in between.
+      // Due rows are delivered meanwhile.
       if (more) this.poll();
     } catch (cause) {
       if (!this.#stopping) this.#host.logger.error("Webhook poll failed; retrying", { cause });
@@ -160,7 +160,7 @@ export class Worker implements Outbox {
     if (!this.#stopping) this.#clearTimer = clock.after(wait, () => this.poll());
   }
 
-  /** Takes the rows that are due. Those whose origin has enough of them here are deferred, so that they do not hide the others. */
+  /** Takes due rows. If an origin already has enough rows here, its further rows are deferred, so that they do not hide others. */
   async #page(): Promise<void> {
     const { store, agents, clock, append } = this.#host;
     const limit = this.#held.size + pageSize;
@@ -190,8 +190,8 @@ export class Worker implements Outbox {
   }
 
   /**
-   * Takes a row, so that it waits for its turn here. Otherwise returns how long to defer it, in milliseconds. `deferred`: rows that this poll
-   * has deferred.
+   * Takes a row, which then waits for its turn here. Otherwise returns how long to defer it, in milliseconds. `deferred`: number of rows that
+   * this poll has deferred.
    */
   #take(row: DueFeature, config: StoredConfig | undefined, deferred: number): number | "full" | undefined {
     if (config === undefined) {
@@ -251,7 +251,7 @@ export class Worker implements Outbox {
     this.#dispatch();
   }
 
-  /** Defers what waits for an origin that gets no requests now. */
+  /** Defers the rows of an origin that gets no requests now. */
   async #clear(origin: Origin<Delivery>): Promise<void> {
     const { clock } = this.#host;
     if (origin.openForMs(clock.elapsed()) === 0) return;
@@ -324,14 +324,14 @@ export class HeldRows {
     return this.#held.has(key);
   }
 
-  /** Counts anew: origins may have answered since the last poll. */
+  /** Resets the counts: origins may have answered since the last poll. */
   beginPoll(): void {
     this.#untrusted = unused;
     this.#untrustedOf = new Map();
     for (const held of this.#held.values()) this.#count(held);
   }
 
-  /** Holds a row, if there is room. `later`: not for this row, but for others. */
+  /** Holds a row. `full`: no room. `later`: no room for this row, but for others. */
   add(key: string, held: Held): "held" | "full" | "later" {
     const { bytes, task } = held.delivery;
     if (!held.origin.trusted) {

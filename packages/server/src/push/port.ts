@@ -5,15 +5,15 @@ import type { Audit, Observer } from "@parley/a2a/internal/protocol/index";
 import type { LazyBlobs } from "../blobs/lazy.ts";
 import type { AppendOutcome, Store, TaskAppend, TaskKey } from "../store/index.ts";
 
-/* Webhooks of a server: options, ports, and what an operator sees and does (docs/decisions/webhooks.md). */
+/* Webhooks of a server: options, ports, and the operator's interface (docs/decisions/webhooks.md). */
 
 /** How a server delivers events to webhooks (A2A 1.0 §4.3.3). */
 export interface PushOptions {
   /**
    * Keys of 32 random bytes, each in base64: `openssl rand -base64 32`. They seal the secrets of configs, and sign. The first one is used;
-   * the others still open what they sealed, and stay in the key set, so a key can be rotated. All processes on one store need the same
-   * keys. Default: with `serve()` those of the environment variable `PARLEY_KEYS`, separated by commas; then, if only this machine reaches
-   * the server, the one that `developmentKey` makes, or a key that ends with the process; otherwise the server does not start.
+   * the others only open older secrets and stay in the key set, so that you can rotate keys. All processes on a store need the same
+   * keys. Default: with `serve()` the comma-separated keys of the environment variable `PARLEY_KEYS`; without it, if only this machine
+   * reaches the server, the key of `developmentKey`, or a temporary key; otherwise the server does not start.
    */
   readonly keys?: readonly string[];
   /**
@@ -24,7 +24,7 @@ export interface PushOptions {
   /** Pins addresses. Default: none; `serve()` passes `nodeDialer()` of `@parley/node`. */
   readonly dialer?: Dialer;
   /**
-   * A dialer with a client certificate, such as `nodeDialer({ tls: { cert, key } })`. Configs may then ask for `MutualTLS`. Only their
+   * A dialer with a client certificate, such as `nodeDialer({ tls: { cert, key } })`. Configs may then request `MutualTLS`. Only their
    * receivers see the certificate. Default: none.
    */
   readonly mutualTls?: Dialer;
@@ -109,15 +109,15 @@ export interface DeliveredExtensions {
   readonly deliver: ((event: StreamResponse) => StreamResponse) | undefined;
 }
 
-/** Delivers what the rows of the feature `push` say. The engine starts and stops it. */
+/** Delivers the webhooks in the rows of the feature `push`. The engine starts and stops it. */
 export interface Outbox {
   /** Begins to poll. */
   start(): void;
-  /** Begins no more requests. Running ones get `grace` milliseconds, then they are aborted, and their rows are due again. */
+  /** Starts no more requests. Running ones get `grace` milliseconds, then they are aborted, and their rows are due again. */
   stop(grace: number): Promise<void>;
   /** Polls now for rows that are due. */
   poll(): void;
-  /** A process is gone: the rows that it has claimed are due now. */
+  /** A process is dead: the rows that it has claimed are due now. */
   reclaim(): void;
   /** Whether it polls now, or holds rows that it delivers now. */
   readonly isBusy: boolean;
@@ -163,8 +163,8 @@ export interface PushEntry {
   /** The protocol version that registered it. */
   readonly version: string;
   /**
-   * `idle`: everything is delivered. `due`: a delivery waits for its turn, or for its next attempt. `delivering`: a process is at it.
-   * `parked`: nothing more is sent until an operator retries it.
+   * `idle`: everything is delivered. `due`: a delivery waits for its turn or its next attempt. `delivering`: a process is delivering.
+   * `parked`: deliveries stop until an operator retries them.
    */
   readonly state: "idle" | "due" | "delivering" | "parked";
   /** Delivered events. */
@@ -191,7 +191,7 @@ export interface PushProblem {
   readonly status?: number;
 }
 
-/** An event that its receiver refused for good. */
+/** An event that its receiver rejected permanently. */
 export interface RefusedDelivery extends PushProblem {
   /** The `seq` of the event in the log of its task. */
   readonly seq: number;
@@ -199,11 +199,11 @@ export interface RefusedDelivery extends PushProblem {
   readonly sequence: number;
 }
 
-/** What an operator can do with webhooks, whatever process delivers them. */
+/** Operators' control of webhooks, independent of the process that delivers them. */
 export interface PushOperator {
   /**
-   * Configs that are due, being delivered or parked: first by their `due` those that are not parked, then those that have been parked for
-   * longest. `agent`: only of this one. `state`: `parked`, or `due` for those that are not. `limit`: from 1 to 1000; default 100.
+   * Configs that are due, being delivered or parked: first those that are not parked, by `due`, then the parked ones, oldest first.
+   * `agent`: only of this agent. `state`: only `parked`, or only those that are not (`due`). `limit`: from 1 to 1000; default 100.
    */
   list(query?: {
     readonly agent?: string;
@@ -213,8 +213,8 @@ export interface PushOperator {
   /** All configs of a task. Empty if there is no such task. */
   show(agent: string, taskId: string): Promise<readonly PushEntry[]>;
   /**
-   * Retries now. A parked config continues with the event at which it stopped, with all its attempts. `seq`: delivers this refused event
-   * once more, before the others; a parked config then continues too. Does nothing while a process is delivering. Resolves with false if
+   * Retries now. A parked config continues with the event at which it stopped, with all its attempts. `seq`: delivers this rejected event
+   * again, before the others; a parked config then continues, too. Does nothing while a process is delivering. Resolves with false if
    * there is no such config or refused event.
    */
   retry(agent: string, taskId: string, configId: string, options?: { readonly seq?: number }): Promise<boolean>;

@@ -20,9 +20,9 @@ import type { PushSecrets, PushSettings, PushSigner } from "./port.ts";
 import type { StoredConfig } from "./stored.ts";
 import { isObject } from "@parley/a2a/internal/model/schema";
 
-/* One attempt to deliver: body, headers, the request, what its answer means, and when to retry (docs/decisions/webhooks.md). */
+/* A delivery attempt: body, headers, request, the meaning of its answer, and when to retry (docs/decisions/webhooks.md). */
 
-/** What a version needs to write a body. */
+/** The part of a version that writes bodies. */
 export type WebhookCodec = Pick<Codec, "shapes" | "webhook" | "version" | "aliases">;
 
 /** The body of an event. One of more than `maxBytes` is replaced by a reference. */
@@ -126,10 +126,10 @@ export async function headersOf(
 /** Calls receivers, by the scheme of their authentication. */
 export type FetchFor = (scheme: string | undefined) => GuardedFetch;
 
-/** Only receivers that ask for the client certificate see it. */
+/** Presents the client certificate only to configs that request it. */
 export function fetches({ net, dialer, mutualTls }: PushSettings, clock: Clock): FetchFor {
   const plain = guardedFetch(net, dialer, clock);
-  // A config may have asked for a certificate that the server had before.
+  // A stored config may need a certificate that the server no longer has.
   const mutual: GuardedFetch =
     mutualTls === undefined
       ? () => Promise.reject(new A2AError("InvalidParams", "This server has no client certificate"))
@@ -149,7 +149,7 @@ export type Answer =
       readonly kind: "failed";
       readonly reason: string;
       readonly status?: number;
-      /** Seconds that the receiver asked for. */
+      /** `Retry-After` of the receiver, in seconds. */
       readonly retryAfter?: number | undefined;
       readonly health: Health;
       /** Set if there was no answer. */
@@ -187,9 +187,9 @@ export async function post(
   }
 }
 
-/** Statuses below 500 that say that the same request may succeed later. */
+/** Statuses below 500 for which a retry may succeed. */
 const transient: readonly number[] = [408, 425, 429];
-/** Statuses by which a proxy says that there is no server behind it. */
+/** Statuses of a proxy without a server behind it. */
 const dead: readonly number[] = [502, 503, 504];
 
 function answerOf(status: number, wait: string | null, now: number): Answer {
@@ -204,9 +204,9 @@ function answerOf(status: number, wait: string | null, now: number): Answer {
   return { kind: "refused", status, reason: `The receiver answered with ${what}` };
 }
 
-/** `url` is left out of the reason: elsewhere it is shown without its query. */
+/** Omits `url` from the reason, because its query may be secret. */
 function failureOf(error: A2AError, url: string): Answer {
-  // A request that this server refused to send says nothing about the receiver.
+  // A request that was not sent says nothing about the receiver.
   const health = error.code === "InvalidParams" ? "unclear" : "dead";
   return { kind: "failed", reason: reasonOf(error, url), health, error };
 }
@@ -254,7 +254,7 @@ export function resultOf(answer: Answer): DeliveryResult {
 }
 
 const day = 24 * 60 * 60 * 1000;
-/** Each wait is longer or shorter by up to this share, so that what failed together does not come back together. */
+/** Jitter: each wait varies by up to this share, so that simultaneous failures are not retried simultaneously. */
 const jitter = 0.2;
 /** A row that is due later was deferred by a clock that was set back since. */
 const maxWait = 30 * day;
@@ -264,7 +264,7 @@ const maxWait = 30 * day;
  *
  * @param failures - Failed attempts of this delivery, this one included.
  * @param waits - Waits between attempts, in milliseconds.
- * @param retryAfter - What the receiver asked for, in seconds. Limited to a day.
+ * @param retryAfter - `Retry-After` in seconds. Limited to a day.
  * @param random - From 0 to 1.
  */
 export function waitAfter(

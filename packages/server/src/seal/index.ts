@@ -6,7 +6,7 @@ import type { StoredJson } from "@parley/a2a/internal/base/json";
 /* Secrets are stored sealed with AES-256-GCM, so that a copy of the database does not reveal them. Keys are derived from those of the server. */
 
 export interface SealKey {
-  /** May be stored beside what the key sealed. */
+  /** May be stored with what the key sealed. */
   readonly id: string;
   /** AES-256-GCM. */
   readonly seal: WebKey;

@@ -14,7 +14,7 @@ import { cannotServe, pathBelow } from "@parley/a2a/internal/transport/server/bi
 import type { MountedAgent } from "./mounted.ts";
 import type { HostOptions } from "./options.ts";
 
-/* The option `authenticator` of a handler: who calls, what each agent demands, and the metadata of the agents as resources. */
+/* The option `authenticator` of a handler: the caller, the requirements of each agent, and the agents' metadata as resources. */
 
 export interface HostPlace {
   /** The public URL, without a slash at its end. */
@@ -37,7 +37,7 @@ export interface Authentication {
   prepare(agents: readonly MountedAgent[]): { readonly documents: readonly PublicDocument[]; commit(): void };
 }
 
-/** What callers of an agent are checked against. */
+/** The requirements for callers of an agent. */
 export interface GuardedAgent extends Pick<MountedAgent, "url"> {
   readonly card: Pick<MountedAgent["card"], "securityRequirements" | "skills">;
   readonly description: Pick<MountedAgent["description"], "securityRequirements">;
@@ -162,8 +162,7 @@ function metadataUrlOf(resource: string): string {
 }
 
 /**
- * Where the metadata of a resource is for its readers. Where a proxy changes the paths of this server, only what is below `publicUrl`
- * reaches it.
+ * The public URL of a resource's metadata. If a proxy changes the paths of this server, only paths below `publicUrl` reach it.
  */
 function metadataUrlAt(resource: string, { publicUrl, basePath }: HostPlace): string {
   const { origin, pathname } = new URL(publicUrl);
@@ -172,7 +171,7 @@ function metadataUrlAt(resource: string, { publicUrl, basePath }: HostPlace): st
   return publicUrl + metadataUrlOf(origin + resource.slice(publicUrl.length)).slice(origin.length);
 }
 
-/** The metadata of each agent, and of the server. They repeat what the cards say only where these are public. */
+/** The metadata of each agent, and of the server. They contain data of the cards only if these are public. */
 function documentsOf(
   { resource }: Authenticator,
   host: HostPlace,
@@ -199,11 +198,11 @@ function documentsOf(
   });
 }
 
-/* What a card demands of callers, as it is written in a program or in a file of JSON. */
+/* The security requirements of a card, from a program or a JSON file. */
 
 /**
- * Refuses a card whose requirements are not those of A2A 1.0, or name a scheme that is never checked: callers would believe that they
- * are checked. The types find most of this; cards of JavaScript and of JSON files have none.
+ * Rejects a card whose requirements violate A2A 1.0 or name a scheme that is never checked, because its owner would rely on the check.
+ * The types prevent most of this, but not in JavaScript and JSON files.
  *
  * @throws A2AError `InvalidParams`.
  */
@@ -234,7 +233,7 @@ function checkRequirements({ card, description }: MountedAgent, authenticator: A
 
 const requirementExample = '[{ schemes: { jwt: { list: ["pay"] } } }]';
 
-/** The schemes of requirements. One without `schemes` lets everyone in, so it has to be `{}` or `{ schemes: {} }` and nothing else. */
+/** The schemes of requirements. A requirement without schemes accepts everyone, so it must be exactly `{}` or `{ schemes: {} }`. */
 function schemeNames(field: string, requirements: unknown): readonly string[] {
   if (requirements === undefined) return [];
   if (!Array.isArray(requirements)) throw cannotServe(field, `must be a list, such as ${requirementExample}`);

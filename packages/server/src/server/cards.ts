@@ -34,7 +34,7 @@ export interface CardSigner {
 const remembered = { entries: 1_000, bytes: 8 << 20 };
 
 /**
- * The signer of a server; `undefined` where it signs nothing.
+ * The signer of a server; `undefined` if it signs nothing.
  *
  * @param host - The public URL, what is before each path, and the versions that cards are written in.
  */
@@ -103,7 +103,7 @@ function areKeys(list: unknown, arePrivate: boolean): list is readonly object[] 
 /* The option `cardReaders` of a handler: who may read the public cards, and the pages that show them. */
 
 /**
- * Checks the readers of the card of an agent; `undefined` where anyone may read it.
+ * Checks the readers of the card of an agent; `undefined` if anyone may read it.
  *
  * @throws A2AError `InvalidParams` for an option that is not valid, or without an authenticator.
  */
@@ -162,7 +162,7 @@ export function cardGates(
   };
 }
 
-/** What is behind the checks of callers where nothing is called: everybody who comes so far is accepted. */
+/** The service behind the checks of callers if only the caller is checked: it accepts every call. */
 export const accepting: AgentService = {
   call: async () => ({ payload: new Payload({} as never) }),
   stream: () => Promise.reject(new A2AError("UnsupportedOperation")),

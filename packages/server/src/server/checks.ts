@@ -20,7 +20,7 @@ import type {
 } from "./options.ts";
 import { isObject } from "@parley/a2a/internal/model/schema";
 
-/* What options are refused, for callers without types. The names of options are data, which the compiler holds to the types. */
+/* Checks of options, for callers without types. The names of options are data, which the compiler holds to the types. */
 
 const ofHost = {
   allowedHosts: 1,

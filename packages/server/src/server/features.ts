@@ -24,7 +24,7 @@ import type { Authorizations, InTaskOptions, InTaskSettings } from "../intask/in
 import type { Outbox, OutboxHost, PushOptions, PushSettings } from "../push/index.ts";
 import { sealKeyring, type SealKeyring } from "../seal/index.ts";
 
-/* The options `push`, `authorization` and `blobs` of a handler, which share keys: their defaults, and what is refused at start. */
+/* The options `push`, `authorization` and `blobs` of a handler, which share keys: their defaults and checks. */
 
 const second = 1000;
 const minute = 60 * second;
@@ -54,7 +54,7 @@ const longestTimeout = 20 * second;
 /** A config is a row of its task, and extensions need rows too (`featureBounds.rows`). */
 const maxConfigs = 200;
 
-/** The settings of webhooks; `undefined` where they are off. `publicUrl`: that of the server, without a slash at its end. */
+/** The settings of webhooks; `undefined` if they are off. `publicUrl`: that of the server, without a slash at its end. */
 export function pushSettingsOf(
   option: boolean | PushOptions | undefined,
   publicUrl: string,
@@ -203,7 +203,7 @@ interface InTaskHost {
   /** The public URL, without a slash at its end. */
   readonly publicUrl: string;
   readonly logger: Logger;
-  /** The keys of webhooks, where they are on. */
+  /** The keys of webhooks, if they are on. */
   readonly pushKeys: readonly [Bytes, ...Bytes[]] | undefined;
   readonly authenticator: Authenticator | undefined;
   authenticate(request: UniversalRequest): Principal | Promise<Principal>;
@@ -264,7 +264,7 @@ type BlobHost = Pick<InTaskHost, "publicUrl" | "pushKeys">;
 /**
  * Keeps large files outside of the store. `undefined`: disabled.
  *
- * @throws A2AError `InvalidParams` where an option is wrong.
+ * @throws A2AError `InvalidParams` if an option is wrong.
  */
 export function blobsOf(
   options: BlobOptions | undefined,
@@ -314,7 +314,7 @@ function settingsOf(options: BlobOptions, { publicUrl, pushKeys }: BlobHost): Bl
   };
 }
 
-/** The default of `limits.unfinishedBytes`, where files that are being stored take a part of it; `undefined` if there are none. */
+/** The default of `limits.unfinishedBytes` if incoming files take a part of it; `undefined` without files. */
 export function unfinishedBytesOf(options: BlobOptions | undefined, bodyBytes: number): number | undefined {
   const buffer = options?.store.uploadBytes ?? mebi;
   return options && Math.max(64 * mebi, 4 * bodyBytes, 16 * buffer);

@@ -12,8 +12,8 @@ import { pause } from "@parley/a2a/internal/base/async";
 /** Options of `fetchMount`. `Platform`: what is passed in addition to the request. */
 export interface FetchMountOptions<Platform extends readonly unknown[]> {
   /**
-   * Who sends a request, for `hostUser()` of `@parley/a2a/auth`: the caller, or something falsy if nobody is logged in. It is called when
-   * it is read, and once for a request.
+   * Who sends a request, for `hostUser()` of `@parley/a2a/auth`: the caller, or a falsy value if no user is logged in. It is called at most
+   * once per request, when the principal is read.
    */
   readonly principal?: (request: Request, ...platform: Platform) => HostPrincipal | Promise<HostPrincipal>;
   /** What else the runtime or the framework knows of the client, such as its address. */

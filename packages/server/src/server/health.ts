@@ -5,14 +5,14 @@ import type { PublicEndpoint } from "@parley/a2a/internal/transport/router/route
 import { cannotServe } from "@parley/a2a/internal/transport/server/binding";
 import { endsWithin } from "@parley/a2a/internal/base/async";
 
-/* The option `health` of a handler: what probes ask. */
+/* The option `health` of a handler: liveness and readiness probes. */
 
-/** Where probes ask whether a server works. */
+/** Paths of the probes. */
 export interface HealthOptions {
-  /** Path of the probe of liveness: the process answers. Where it does not, restart it. `false`: none. Default `/healthz`. */
+  /** Path of the probe of liveness: the process answers. If it does not, restart it. `false`: none. Default `/healthz`. */
   readonly live?: string | false;
   /**
-   * Path of the probe of readiness: the store can be read and written, and the server does not close. Where it fails (503), send requests to
+   * Path of the probe of readiness: the store can be read and written, and the server does not close. If it fails (503), send requests to
    * another process. `false`: none. Default `/readyz`.
    */
   readonly ready?: string | false;
@@ -21,28 +21,28 @@ export interface HealthOptions {
 type StoreCondition = Awaited<ReturnType<NonNullable<EngineOptions["store"]["check"]>>>;
 type StoreHearing = NonNullable<StoreCondition["changes"]>;
 
-/** Whether a server can take requests, as probes are told. */
+/** The readiness of a server, for probes. */
 export type Readiness = "ready" | "closing" | "unavailable";
 
-/** What a probe of readiness is told. `changes`: how the server hears of what others append, where it is ready. */
+/** The answer to a readiness probe. `changes`: how a ready server learns of appends by other processes. */
 interface ReadinessReport {
   readonly status: Readiness;
   readonly changes?: StoreHearing;
 }
 
-/** How long what the store has said is true for other probes, in milliseconds: anyone may ask, as often as they like. */
+/** How long an answer of the store is reused, in milliseconds, because anyone may probe at any rate. */
 const fresh = 1_000;
 
 /** The longest that a probe waits, in milliseconds: probes of orchestrators wait for a second. */
 const patience = 900;
 
 /**
- * For how long the last answer holds while the store has not said anything new, in milliseconds. A store with more to do than it can do at once
- * is not broken: if every node left its balancer for that, no node would remain.
+ * How long the last answer is valid while the store does not respond, in milliseconds. An overloaded store is not broken: if every node
+ * left its load balancer, none would remain.
  */
 const benefit = 5_000;
 
-/** Words that anyone may read, whatever a store says. */
+/** The values of a store that the answer may contain, because anyone can read it. */
 const hearings: ReadonlySet<unknown> = new Set<StoreHearing>(["told", "polled", "unseen"]);
 
 /** A check that is under way. */
@@ -60,7 +60,7 @@ export class ReadinessCheck {
   #closing = false;
   #isDraining: () => boolean = () => false;
   #checking: Checking | undefined;
-  /** What the last check has found. At the beginning nothing is known, which nothing is logged of. */
+  /** The result of the last check. Initially false, without a log line. */
   #works = false;
   #isKnown = false;
   #changes: StoreHearing | undefined;
@@ -89,7 +89,7 @@ export class ReadinessCheck {
     return (await this.report()).status;
   }
 
-  /** Asks the store, unless it was asked a moment ago. Never rejects, and takes less than a second. */
+  /** Checks the store, unless it was checked a moment ago. Never rejects, and takes less than a second. */
   async report(): Promise<ReadinessReport> {
     if (!this.#closing && this.#clock.elapsed() >= this.#freshUntil) await this.#inTime();
     if (this.#closing || this.#isDraining()) return { status: "closing" };
@@ -97,7 +97,7 @@ export class ReadinessCheck {
     return { status: "ready", ...(this.#changes !== undefined && { changes: this.#changes }) };
   }
 
-  /** A check that hangs is not begun again. */
+  /** Does not start another check while one hangs. */
   async #inTime(): Promise<void> {
     const checking = (this.#checking ??= this.#begin());
     const left = checking.begun + benefit - this.#clock.elapsed();
@@ -184,7 +184,7 @@ function probeAt(
   ];
 }
 
-/** Nothing about the server beyond a few words: anyone may read them. */
+/** Reveals nothing else about the server, because anyone can read it. */
 function answer(status: number, words: Readonly<Record<string, string>> | ReadinessReport): UniversalResponse {
   return { status, headers: { "content-type": "application/json", ...noStore }, body: JSON.stringify(words) };
 }

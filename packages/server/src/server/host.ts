@@ -54,7 +54,7 @@ export interface HostParts extends Pick<MountsInit, "mounted"> {
   readonly callers: Callers;
   readonly services: Services;
   readonly readiness: ReadinessCheck;
-  /** Runs an agent. Absent: every agent is a service of its own. */
+  /** Runs an agent. Absent: every agent is a service. */
   run?(agent: MountedAgent, mount: AgentMount): Backing;
   readonly methods?: readonly MethodRoute[];
   /** Memory of bodies that are being received. Default: that of the option. */
@@ -65,7 +65,7 @@ export interface HostParts extends Pick<MountsInit, "mounted"> {
   readonly documents?: readonly PublicDocument[];
   /** What the server answers itself. */
   endpoints?(memory: SharedMemory): readonly PublicEndpoint[];
-  /** Is told of each request, where the platform runs code only for requests. */
+  /** Is told of each request, if the platform runs code only for requests. */
   readonly attend?: Attend | undefined;
   /** Wraps what answers requests. */
   around?(handle: UniversalHandler): UniversalHandler;
@@ -79,7 +79,7 @@ export type SharedMemory = Required<Pick<RequestLimits, "answers" | "unfinished"
 /**
  * Serves agents.
  *
- * @throws A2AError `InvalidParams` where two agents or two bindings have one address or one name.
+ * @throws A2AError `InvalidParams` if two agents or two bindings have one address or one name.
  */
 export function openHost<Mount extends AnyMount>(agents: readonly MountedAgent[], parts: HostParts): Host<Mount> {
   const { settings, callers, readiness, services, attend } = parts;
@@ -205,7 +205,7 @@ class LiveAgents {
     this.#admit = allowedHosts && admission([...hosts], originsOf(cors));
   }
 
-  /** Checks the host that a request names, and its origin. What is refused is logged. */
+  /** Checks the host that a request names, and its origin. Logs rejected requests. */
   readonly admit: Admission = (request) => {
     try {
       this.#admit?.(request);
@@ -328,7 +328,7 @@ async function readableAgents(request: UniversalRequest, live: LiveAgents): Prom
 /**
  * The agents whose cards the sender of a request may read.
  *
- * @throws A2AError the refusal of the first one, where it may read none.
+ * @throws A2AError the refusal of the first one, if it may read none.
  */
 async function readable(request: UniversalRequest, mounts: readonly ServiceMount[]): Promise<readonly ServiceMount[]> {
   const found: ServiceMount[] = [];

@@ -84,7 +84,7 @@ function checkOther(own: OwnedMethod, other: OwnedMethod): void {
   if (mine.grpc === theirs.grpc) refuse(`the gRPC path ${mine.grpc} is taken`);
   const [service, another] = [serviceOf(mine.grpc), serviceOf(theirs.grpc)];
   if (isBelow(service, another) || isBelow(another, service)) {
-    refuse(`the gRPC service ${service} cannot be beside ${another}, since no name is a service and a package`);
+    refuse(`the gRPC service ${service} conflicts with ${another}: a name cannot be both a service and a package`);
   }
 }
 

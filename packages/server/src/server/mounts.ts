@@ -139,7 +139,7 @@ export function checkIds(ids: readonly string[]): void {
   for (const id of ids) {
     if (known.has(id)) {
       const reason =
-        "The store finds the tasks of an agent by this id, which is its path and tenant where none is set. Give each agent a path or an id of its own";
+        "The store finds the tasks of an agent by this id, which defaults to its path and tenant. Give each agent its own path or id";
       throw cannotServe("id", `${JSON.stringify(id)} is the id of two agents. ${reason}`);
     }
     known.add(id);

@@ -18,7 +18,7 @@ import { operatorsOf } from "../operate/operator.ts";
 import type { HandlerOptions, OperatorOptions } from "./options.ts";
 import type { HostSettings } from "./settings.ts";
 
-/* The option `operators` of a handler: a REST API for those who run it. */
+/* The option `operators` of a handler: a REST API for operators. */
 
 /** Largest body, in bytes. */
 const maxBodyBytes = 64 << 10;
@@ -26,14 +26,14 @@ const maxBodyBytes = 64 << 10;
 interface OperatorsInit {
   readonly settings: HostSettings;
   readonly options: Pick<HandlerOptions, "operators" | "store">;
-  /** Makes what answers. Called with the first request. */
+  /** Makes the operators' service. Called with the first request. */
   readonly operator: () => Promise<Operator>;
 }
 
 /**
- * The endpoints of the API. None where the option is off.
+ * The endpoints of the API. Empty if the option is off.
  *
- * @throws A2AError `InvalidParams` where the option is wrong, and where anyone could reach the API.
+ * @throws A2AError `InvalidParams` if the option is wrong, or if anyone could reach the API.
  */
 export function operatorEndpoints(init: OperatorsInit): readonly PublicEndpoint[] {
   const { settings, options } = init;
@@ -133,7 +133,7 @@ class OperatorApi {
     }
   }
 
-  /** @throws A2AError for callers who are not known, and pages of other origins. */
+  /** @throws A2AError for unauthenticated callers, and pages of other origins. */
   async #operatorOf(request: UniversalRequest): Promise<Principal> {
     const { publicUrl } = this.#init.settings;
     const { authenticator } = this.#options;
@@ -172,7 +172,7 @@ class OperatorApi {
   }
 }
 
-/** Headers of a proxy: what comes through one need not be of this machine. */
+/** Headers of proxies: a request through a proxy may come from another machine. */
 const proxyHeaders = ["forwarded", "x-forwarded-for", "x-forwarded-host", "x-real-ip", "via"];
 
 const noTask = { error: { code: 404, status: "NOT_FOUND", message: "There is no such task" } };

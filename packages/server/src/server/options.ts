@@ -25,9 +25,9 @@ import type { OperatorRequest } from "../operate/routes.ts";
 export interface ServedAgent {
   /** The name that its tasks are stored under. */
   readonly id: string;
-  /** URL of its base. Unless `AgentMount.interfaces` says otherwise, JSON-RPC is posted here, and the paths of REST begin here. */
+  /** URL of its base. By default (`AgentMount.interfaces`), JSON-RPC is posted here, and the paths of REST begin here. */
   readonly url: string;
-  /** Its tenant, where agents have the same path. */
+  /** Its tenant, if agents have the same path. */
   readonly tenant?: string;
   /** URL of its card. */
   readonly cardUrl: string;
@@ -60,21 +60,21 @@ export interface MountAddress {
 export interface AgentMount extends MountAddress {
   /** The agent. */
   readonly agent: Agent;
-  /** Makes the card for authenticated callers from the public card (A2A 1.0 §3.1.11). Needs an authenticator. Default: there is none. */
+  /** Makes the card for authenticated callers from the public card (A2A 1.0 §3.1.11). Needs an authenticator. Default: no extended card. */
   readonly extendedCard?: (card: AgentCard, principal: Principal) => AgentCard | Promise<AgentCard>;
 }
 
-/** A service that answers the calls of an agent, and where it is served: a gateway, a proxy, or an engine of your own. */
+/** A service that answers the calls of an agent, and where it is served: a gateway, a proxy, or your own engine. */
 export interface HostedService extends MountAddress {
-  /** Answers the calls. It refuses what the card does not declare, and keeps callers apart by `context.principal`. */
+  /** Answers the calls. It must reject what the card does not declare, and isolate callers by `context.principal`. */
   readonly service: AgentService;
-  /** What the card says. The host adds the addresses, and how callers authenticate. */
+  /** The card. The host adds the addresses, and how callers authenticate. */
   readonly card: HostedCard;
 }
 
-/** What the card of a service says, without addresses. */
+/** The card of a service, without addresses. */
 export interface HostedCard extends Omit<AgentDescription, "capabilities"> {
-  /** What the service can do. Default: streaming, nothing else. */
+  /** Capabilities of the service. Default: only streaming. */
   readonly capabilities?: AgentCapabilities;
 }
 
@@ -83,24 +83,24 @@ export interface HostLimits {
   /** Largest request body in bytes. Default 10 MiB. */
   readonly bodyBytes?: number;
   /**
-   * Memory of all request bodies that are being received, in bytes. Default 64 MiB, or four times `bodyBytes` where that is more.
-   * A large file that is stored while it comes takes a part of it: 1.5 MiB with a folder, 25.5 MiB with S3, where the default is 400 MiB.
-   * At least twice `bodyBytes`. When it is full, large bodies wait for room for up to 10 seconds, or are refused (`Unavailable`).
+   * Memory for all incoming request bodies, in bytes. Default 64 MiB, or four times `bodyBytes` if that is more.
+   * A large file that is stored while it arrives takes a part of it: 1.5 MiB with a folder, 25.5 MiB with S3 (with S3, the default is 400 MiB).
+   * At least twice `bodyBytes`. When it is full, large bodies wait for room for up to 10 seconds, then fail (`Unavailable`).
    * A quarter is reserved for bodies of up to 64 KiB.
    */
   readonly unfinishedBytes?: number;
   /**
-   * Memory of all large answers until their readers have taken them, in bytes. An answer counts twice its JSON, and four times
-   * where it is converted, as for 0.3 and gRPC. Tasks and pages of up to 256 KiB are not counted. Default 128 MiB. A caller gets
-   * half of it at most, and a single answer always fits. When it is full, up to a hundred answers wait for 10 seconds; any other
-   * is refused (`Unavailable`).
+   * Memory for all large answers until their clients have read them, in bytes. An answer counts twice its JSON, and four times
+   * if it is converted, as for 0.3 and gRPC. Tasks and pages of up to 256 KiB are not counted. Default 128 MiB. A caller gets
+   * at most half of it, and a single answer always fits. When it is full, up to a hundred answers wait for 10 seconds; any other
+   * fails (`Unavailable`).
    */
   readonly answerBytes?: number;
   /** Deepest nesting of a request. Default 64. */
   readonly depth?: number;
-  /** Most streams that one caller has open at a time. Further ones are refused (`TooManyRequests`). Default: no limit. */
+  /** Maximum open streams of one caller. Further ones fail (`TooManyRequests`). Default: no limit. */
   readonly streamsPerCaller?: number;
-  /** How many requests a caller may send in how much time. Default: no limit. */
+  /** Rate limits of callers. Default: no limits. */
   readonly rate?: RateLimits;
 }
 
@@ -112,15 +112,15 @@ export interface HandlerLimits extends EngineLimits, HostLimits {}
  * name as `jku`.
  */
 export interface SignCards {
-  /** The keys, as `makeCardKey()` makes them. Each of them signs each card, so that a new key can be added before an old one goes. */
+  /** The keys, from `makeCardKey()`. Every key signs each card, so that you can add a new key before you remove an old one. */
   readonly keys: readonly PrivateCardKey[];
-  /** Public keys of earlier times, which stay published as long as clients keep cards that these have signed. Default: none. */
+  /** Former public keys. Publish them as long as clients may have cards that they signed. Default: none. */
   readonly retired?: readonly PublicCardKey[];
   /** See `SignCardOptions.reduced`. Default true. */
   readonly reduced?: boolean;
 }
 
-/** A caller who asks for the public card of an agent. */
+/** A caller that requests the public card of an agent. */
 export interface CardReader {
   /** The caller that the authenticator returned. `anonymous` if `anyone()` is among the authenticators and the caller is unknown. */
   readonly principal: Principal;
@@ -130,26 +130,26 @@ export interface CardReader {
 
 /**
  * Who may read the public cards.
- * - `anyone`: all who reach the server.
- * - `authenticated`: callers whom the authenticator accepts for the agent. Others get 401.
- * - a function: of these callers, those for whom it returns true. Others get 403, and strangers 401.
+ * - `anyone`: everyone who can reach the server.
+ * - `authenticated`: callers that the authenticator accepts for the agent. Others get 401.
+ * - a function: of these callers, those for which it returns true. Others get 403; unauthenticated ones get 401.
  */
 export type CardReaders = "anyone" | "authenticated" | ((reader: CardReader) => boolean | Promise<boolean>);
 
-/** Answers a request of the application; `undefined`: it has nothing there. Its callers are not authenticated. */
+/** Answers requests outside the agents; `undefined`: not found. Its callers are not authenticated. */
 export type Routes = (request: Request, facts: RequestFacts) => Response | undefined | Promise<Response | undefined>;
 
-/** Routes and pages at a path of their own, such as those of a console. */
+/** Routes and pages at their own path, such as those of a console. */
 export interface RouteMount {
   /** Their path below `publicUrl`, such as `/console`, with everything below it. It must not be an address of an agent. */
   readonly path: string;
   /**
-   * Who may call: callers whom the authenticator of the host accepts, or anyone. Default `"authenticated"`. Without an authenticator
+   * Who may call: callers that the authenticator of the host accepts, or anyone. Default `"authenticated"`. Without an authenticator
    * everyone is anonymous.
    */
   readonly access?: "anyone" | "authenticated";
   /**
-   * Answers a request. Its URL has the origin of `publicUrl`. `undefined` is 404. Where it throws, the answer is 500 and the log has the cause.
+   * Answers a request. Its URL has the origin of `publicUrl`. `undefined` is 404. If it throws, the answer is 500 and the log has the cause.
    */
   readonly answer: (request: Request, context: RouteContext) => Response | undefined | Promise<Response | undefined>;
   /**
@@ -166,23 +166,23 @@ export interface PageLink {
   readonly href: string;
 }
 
-/** What a route gets beside its request. */
+/** What a route gets in addition to its request. */
 export interface RouteContext {
-  /** Path of the request below that of the mount: `""`, or a slash and more. */
+  /** Path of the request below the mount: `""`, or a path that starts with a slash. */
   readonly below: string;
   /** Who calls. `anonymous` with `access: "anyone"`. */
   readonly principal: Principal;
-  /** What the host knows of the client, such as its address. */
+  /** Facts about the client, such as its address. */
   readonly facts: RequestFacts;
-  /** Aborted when the host begins to close. End streams then. */
+  /** Aborted when the host starts to close. End streams then. */
   readonly closing: AbortSignal;
-  /** The agents that the host serves now, without those whose cards the sender of the request may not read. */
+  /** The served agents whose cards the sender of the request may read. */
   agents(): Promise<readonly ServedAgent[]>;
   /**
-   * A page in the style of the host's own, with headers that allow it no script.
+   * A page in the style of the host's pages, with headers that forbid scripts.
    *
    * @param title - Plain text.
-   * @param content - HTML: escape what others have written.
+   * @param content - HTML. Escape untrusted text.
    */
   page(title: string, content: string): Promise<Response>;
 }
@@ -194,37 +194,37 @@ export interface HostOptions<Version extends string = string> extends Pick<
 > {
   /**
    * The URL of this handler for clients, such as `https://agents.example.com`. Cards contain it. It is never taken from a
-   * request, because anyone can write its headers. The path of this URL is before every path that the handler answers.
+   * request, because anyone can forge its headers. The path of this URL is the prefix of every path that the handler answers.
    */
   readonly publicUrl: string;
-  /** The path before every path that the handler answers, where a proxy removes or adds a path. Default: that of `publicUrl`. */
+  /** The prefix of every path that the handler answers, if a proxy removes or adds a path. Default: the path of `publicUrl`. */
   readonly basePath?: string;
   /** The bindings, in the order of the cards. Default: `[jsonRpcBinding(), restBinding()]`. */
   readonly bindings?: readonly ServerBinding[];
   /** Finds the caller of a request. Absent: everyone is the same anonymous caller. */
   readonly authenticator?: Authenticator;
   /**
-   * Finds the skill that a message is for. Callers who do not satisfy the `securityRequirements` of that skill are refused. Default:
+   * Finds the skill that a message is for. The server rejects callers that do not satisfy the `securityRequirements` of that skill. Default:
    * `metadata.skillId` of the message.
    */
   readonly skillOf?: SkillOf;
-  /** Decides what a caller may do, after the authenticator and before the interceptors. Absent: everything is allowed. */
+  /** Authorizes calls, after the authenticator and before the interceptors. Absent: everything is allowed. */
   readonly authorizer?: Authorizer;
   /**
    * Host names that requests may use (`agents.internal`; ports are not compared), in addition to loopback names and the host of
-   * `publicUrl`. Requests to other hosts are refused with 403, and so are requests of pages from other hosts unless `cors` allows
+   * `publicUrl`. Requests to other hosts get 403, and so do requests of pages from other hosts unless `cors` allows
    * them. An element `"*"` allows any host. Default: any.
    */
   readonly allowedHosts?: readonly string[];
-  /** For `fetch`: returns what the runtime or the framework knows about a client. Called when an authenticator reads it. Default: nothing. */
+  /** For `fetch`: returns the runtime's or framework's facts about a client. Called when an authenticator reads them. Default: none. */
   readonly facts?: FetchFacts;
   /** The pages of other origins that may call. `true`: any. Default: none. */
   readonly cors?: CorsOptions | boolean;
   /** Versions of the protocol to speak, the preferred one first. Default: all. */
   readonly versions?: readonly Version[];
   /**
-   * Whether a request that names no version has the version 0.3 (A2A 1.0 §3.6.2), and is refused where the server does not speak
-   * 0.3. Default: its method or its path tells the version.
+   * Treats a request without a version as version 0.3 (A2A 1.0 §3.6.2), and rejects it if the server does not speak
+   * 0.3. Default: its method or path determines the version.
    */
   readonly strictVersion?: boolean;
   /** Interceptors around every service. The first one is the outermost. Default: none. */
@@ -243,28 +243,28 @@ export interface HostOptions<Version extends string = string> extends Pick<
   /** Signs the cards, extended ones too (A2A 1.0 §8.4). Default: they are not signed. */
   readonly signCards?: SignCards;
   /**
-   * Where probes of an orchestrator or a load balancer ask whether the server works: `/healthz` and `/readyz`, or other paths. They are
-   * paths of the host, whatever the path of `publicUrl` is. Probes need no credentials, may name any host and are not limited. Default
+   * Health checks for orchestrators and load balancers: `/healthz` and `/readyz`, or other paths. They are at the root of the
+   * host, even if `publicUrl` has a path. Probes need no credentials, may name any host and are not rate limited. Default
    * false; with `serve()` true.
    */
   readonly health?: boolean | HealthOptions;
   /**
-   * Whether browsers get a page at the addresses of the agents: what the public card says, and how to call the agent. Other clients,
-   * and clients that post, get what they get without it. Default true.
+   * Shows browsers a page at the addresses of the agents, with the public card and how to call the agent. Other clients and POST
+   * requests are not affected. Default true.
    */
   readonly page?: boolean;
   /**
-   * What the application answers beside the agents: routes at paths of their own, behind the authenticator, or a function that is asked
-   * about each path that belongs to nothing else. The function authenticates its callers itself. Default: nothing.
+   * Routes and pages of the application: routes at their own paths, behind the authenticator, or a function that gets
+   * all requests for unknown paths. The function authenticates its callers itself. Default: none.
    */
   readonly routes?: Routes | readonly RouteMount[];
 }
 
 /**
- * Passes work to the platform, which lets it run after the answer. `platform` is what the runtime passes to `fetch` in addition to the
- * request.
+ * Passes work to the platform, which keeps it running after the answer. `platform`: the further arguments of the runtime's call of
+ * `fetch`.
  *
- * @param work - Resolves when nothing runs here any more. Never rejects.
+ * @param work - Resolves when no work is running any more. Never rejects.
  *
  * @example
  * ```ts
@@ -278,11 +278,11 @@ export interface OperatorOptions {
   /** Its path below `publicUrl`. Default `/ops`. */
   readonly path?: string;
   /**
-   * Finds the operator of a request, apart from the callers of the agents. Default: whoever can open a direct connection from this machine is
-   * an operator, which is refused unless `publicUrl` is a loopback address.
+   * Authenticates operators, independently of the agents' callers. Default: anyone who opens a direct connection from this machine is
+   * an operator. The server rejects this default unless `publicUrl` is a loopback address.
    */
   readonly authenticator?: Authenticator;
-  /** Decides what an operator may do. Anything but `true` refuses. Required with `authenticator`. Default: everything is allowed. */
+  /** Authorizes operators. Only `true` allows the request. Required with `authenticator`. Default: everything is allowed. */
   readonly authorize?: (request: OperatorRequest) => boolean | Promise<boolean>;
 }
 
@@ -293,26 +293,26 @@ export interface HandlerOptions<Version extends string = string>
     Omit<HostOptions<Version>, "limits"> {
   /**
    * For `fetch` on platforms that run code only for requests: Workers, and functions that are frozen after their answer. Called for each
-   * request, with a promise that resolves when its answer is written and nothing runs here any more: no turn, no delivery of a webhook.
-   * It passes the promise to the platform. The handler then does nothing before its first request or `wake()`, so that it can be made
+   * request, with a promise that resolves when its answer is written and no turn or webhook delivery is running.
+   * Pass the promise to the platform. The handler then does nothing before its first request or `wake()`, so you can create it
    * at the top of a module, and it renews leases only while such a promise is pending. Default: the process runs all the time.
    */
   readonly waitUntil?: WaitUntil;
   /**
-   * Whether callers may register webhooks for their tasks (A2A 1.0 §4.3), and how events are delivered to them. Cards then declare
-   * `pushNotifications`, except that of an agent whose capabilities have it as false. Default false.
+   * Lets callers register webhooks for their tasks (A2A 1.0 §4.3). Cards then declare `pushNotifications`, unless the agent's
+   * capabilities set it to false. Default false.
    */
   readonly push?: boolean | PushOptions;
   /** How agents get authorizations for their tasks, by `turn.authorize()` (A2A 1.0 §7.6). */
   readonly authorization?: InTaskOptions;
   /**
-   * Keeps large files of messages and artifacts outside of the database. Answers have links to them, or the files themselves where a
-   * client asks for that. Default: every file is in the database, within `limits.eventBytes` and `limits.taskBytes`.
+   * Stores large files of messages and artifacts outside the database. Answers contain links to them, or the files themselves if a
+   * client requests that. Default: all files are in the database, within `limits.eventBytes` and `limits.taskBytes`.
    */
   readonly blobs?: BlobOptions;
   /**
-   * A REST API for those who run the server: they see the tasks of all owners, and act on them (docs/operate.md). `true`: for processes of this
-   * machine alone, which is refused unless `publicUrl` is a loopback address. Default false.
+   * A REST API for operators, who see and control the tasks of all owners (docs/operate.md). `true`: only for processes of this
+   * machine; the server rejects this unless `publicUrl` is a loopback address. Default false.
    */
   readonly operators?: boolean | OperatorOptions;
   /** Limits in bytes and counts. */

@@ -11,8 +11,8 @@ import type { AgentMount, HostedService, ServedAgent } from "./options.ts";
 /** Options of `Handler.wake()`. */
 export interface WakeOptions {
   /**
-   * How long to wait at most for turns and webhooks that are under way, in milliseconds. Set it to what the platform allows, since what
-   * is under way stops where the platform ends the call. Default 0.
+   * Maximum time to wait for running turns and webhooks, in milliseconds. Set it to what the platform allows: running work
+   * stops when the platform ends the call. Default 0.
    */
   readonly wait?: number;
 }
@@ -20,33 +20,33 @@ export interface WakeOptions {
 /** What `Handler.wake()` found. */
 export interface Wake {
   /**
-   * When to call `wake()` again at the latest, in milliseconds since the Unix epoch: a webhook is due then, or a lease ends. Absent:
-   * nothing waits. Also call it once a day, to delete what is too old.
+   * The latest time to call `wake()` again, in milliseconds since the Unix epoch: then a webhook is due or a lease ends. Absent:
+   * nothing waits. Also call it once a day, to delete old tasks.
    */
   readonly next?: number;
 }
 
 /** The agents of a host, which can change while it serves. */
 export interface Mounts<Mount = HostedService> {
-  /** Those that are served now, with their addresses. */
+  /** The served agents, with their addresses. */
   readonly agents: readonly ServedAgent[];
   /**
    * Serves more agents: all of them from the next request on, or none.
    *
-   * @throws A2AError `InvalidParams` where an address or an id is taken or not valid, and where an agent has an extension that none had when the
-   * host was made. `Unavailable` after `close`.
+   * @throws A2AError `InvalidParams` if an address or an id is taken or invalid, or an agent has an extension that no agent had when the
+   * host was created. `Unavailable` after `close`.
    */
   add(mounts: Mount | readonly Mount[]): readonly ServedAgent[];
   /**
-   * Serves another mount in place of the one with the same id: another card, service or address. Every request reaches one of the two. Calls that are
-   * open are answered by the former one.
+   * Replaces the mount with the same id: its card, service or address. Every request reaches one of the two. The former one answers open
+   * calls.
    *
-   * @throws A2AError as `add`; `InvalidParams` also where nothing has this id.
+   * @throws A2AError as `add`; also `InvalidParams` for an unknown id.
    */
   replace(mount: Mount): ServedAgent;
   /**
    * Stops serving an agent: the next request to its paths gets 404. Open calls and streams continue. Resolves when they and
-   * its turns have ended; at once for an unknown id. Turns that only wait, for a person or another agent, continue in another process that
+   * its turns have ended; immediately for an unknown id. Turns that wait for a person or another agent continue in another process that
    * serves the agent. Stored tasks stay.
    */
   remove(id: string): Promise<void>;
@@ -78,11 +78,11 @@ export interface Host<Mount = HostedService> {
   readonly host: ServerHost;
   /** The agents, to add, replace and remove. */
   readonly mounts: Mounts<Mount>;
-  /** Makes probes of readiness fail from now on, so that load balancers send requests elsewhere. Everything is still served until `close`. */
+  /** Makes readiness probes fail, so that load balancers send requests elsewhere. The host still serves everything until `close`. */
   drain(this: void): void;
   /**
-   * Stops the host. Running turns, and calls of services, get `grace` milliseconds. Unfinished resumable tasks continue on the next server of
-   * the store.
+   * Stops the host. Running turns and calls of services get `grace` milliseconds to finish. Unfinished resumable tasks continue on the next
+   * server with the same store.
    */
   close(options?: { readonly grace?: number }): Promise<void>;
 }
@@ -90,15 +90,15 @@ export interface Host<Mount = HostedService> {
 /** Agents with the engine that runs them. `createHandler()` makes one. */
 export interface Handler extends Host<AgentMount | HostedService> {
   /**
-   * Tells a task of something that has happened outside: `turn.waitFor(name)` continues with the data. An event that comes before the agent
-   * waits for it is kept, up to 32 of a task, until the task is over. It may be called in any process that shares the store. It is for the
-   * operator's own code, which has checked who calls: it takes tasks of every owner.
+   * Sends an external event to a task: `turn.waitFor(name)` continues with the data. Events that arrive early are kept until the task
+   * ends, at most 32 per task. Any process that shares the store may call it. It accepts tasks of every owner, so your code must check
+   * the caller.
    *
-   * With `waitUntil` the event is stored, and nothing runs yet: the task continues with the next request, or with `wake()`.
+   * With `waitUntil` it only stores the event: the task continues with the next request, or with `wake()`.
    *
    * @param data - Any JSON, at most 16 KiB. Default `null`.
-   * @throws A2AError `TaskNotFound`; `UnsupportedOperation` where the task is over; `TooManyRequests` where 32 events of it wait; `InvalidParams`
-   * for a name, an id or data that is not valid; `Unavailable`.
+   * @throws A2AError `TaskNotFound`; `UnsupportedOperation` if the task is terminal; `TooManyRequests` if 32 events wait; `InvalidParams`
+   * for an invalid name, id or data; `Unavailable`.
    *
    * @example
    * ```ts
@@ -108,13 +108,13 @@ export interface Handler extends Host<AgentMount | HostedService> {
    */
   signal(this: void, taskId: string, name: string, data?: JsonValue, options?: SignalOptions): Promise<void>;
   /**
-   * Deletes all that a caller has, in the store with whatever agent and in the memory of this process: tasks, conversations, webhooks with their
-   * secrets, idempotency keys, the index of full text search, and its name. Tasks that are not over are canceled first, and messages that
-   * this process is answering are given up. Withdraw its access before. It is for the operator's own code.
+   * Deletes all data of a caller, for all agents in the store and in the memory of this process: tasks, conversations, webhooks with their
+   * secrets, idempotency keys, the search index, and its name. Open tasks are canceled first, and messages that
+   * this process is answering are aborted. Revoke the caller's access first. Your code must check who requests it.
    *
    * @param owner - The caller, or the name that `ownerOf` gives to it.
-   * @throws A2AError `Unavailable` where it continues creating tasks, or the store cannot work; what is deleted then stays deleted.
-   * `UnsupportedOperation` where the store has no `upkeep`.
+   * @throws A2AError `Unavailable` if the caller keeps creating tasks, or the store fails; data that is already deleted stays deleted.
+   * `UnsupportedOperation` if the store has no `upkeep`.
    *
    * @example
    * ```ts
@@ -124,8 +124,8 @@ export interface Handler extends Host<AgentMount | HostedService> {
    */
   deleteOwner(this: void, owner: Principal | string, options?: DeleteOwnerOptions): Promise<Erasure>;
   /**
-   * All that a caller has in the store with whatever agent, as JSON Lines in pieces of any length: conversations with their direct replies, and
-   * tasks with history, artifacts and files. The last line has the type `end`; without it the export is not complete.
+   * Exports all data of a caller, for all agents in the store, as JSON Lines in chunks of any length: conversations with their direct replies, and
+   * tasks with history, artifacts and files. The last line has the type `end`; without it the export is incomplete.
    *
    * @param owner - The caller, or the name that `ownerOf` gives to it.
    *
@@ -137,8 +137,8 @@ export interface Handler extends Host<AgentMount | HostedService> {
    */
   exportOwner(this: void, owner: Principal | string): AsyncIterable<string>;
   /**
-   * Does what is due: takes over lost runs, wakes tasks that wait, delivers webhooks, deletes what is too old. For a cron trigger or an alarm, on platforms
-   * that run code only when something calls.
+   * Does all due work: takes over lost runs, wakes waiting tasks, delivers webhooks, deletes old tasks. For a cron trigger or an alarm, on platforms
+   * that run code only on request.
    *
    * @throws A2AError `Unavailable` after `close`.
    */

@@ -126,7 +126,7 @@ export class RefusalLog {
   }
 }
 
-/** The log of refused requests; `undefined` where nothing is logged. */
+/** The log of refused requests; `undefined` if nothing is logged. */
 export function refusalLog(logger: Logger, clock: Clock, publicUrl: string): RefusalLog | undefined {
   return logger === silentLogger ? undefined : new RefusalLog(logger, clock, publicUrl);
 }

@@ -18,10 +18,10 @@ import { accepting } from "./cards.ts";
 import type { Callers } from "./services.ts";
 import { originsOf, type HostSettings } from "./settings.ts";
 
-/* The option `routes` of a host: what the application answers beside the agents. */
+/* The option `routes` of a host: routes and pages of the application. */
 
 /**
- * The routes of a host, by their paths. `undefined`: there are none.
+ * The routes of a host, by their paths. `undefined`: no routes.
  *
  * @param agentsFor - The agents whose cards the sender of a request may read.
  */
@@ -94,7 +94,7 @@ async function pageOf(title: string, content: string): Promise<Response> {
   return new Response(frame(title, `<main>${content}</main>`), { headers: await pageHeaders() });
 }
 
-/** The headers of an answer that has none of its own: no framing, no type guessing, no shared caching. */
+/** Default headers of an answer: no framing, no type guessing, no shared caching. */
 function secured(headers: UniversalResponse["headers"], isOpen: boolean): Record<string, string> {
   const isPage = String(headers["content-type"] ?? "").startsWith("text/html");
   return {
@@ -109,7 +109,7 @@ function secured(headers: UniversalResponse["headers"], isOpen: boolean): Record
   };
 }
 
-/** What a handler knows of what it serves, for the routes beside it. */
+/** What a handler tells the routes about what it serves. */
 interface Around {
   answers(url: string): boolean;
   claims(request: UniversalRequest): boolean;
@@ -117,8 +117,8 @@ interface Around {
 }
 
 /**
- * Asks the function of the option about what belongs to nothing else. The rules for hosts and pages hold for it, too, and the limit of
- * bodies.
+ * Passes requests for unknown paths to the application's function. The checks of host and origin, and the limit of bodies, apply to it,
+ * too.
  */
 export function besideRoutes(handle: UniversalHandler, settings: HostSettings, around: Around): UniversalHandler {
   const { options, publicUrl, limits } = settings;
@@ -147,7 +147,7 @@ const tooLarge: UniversalResponse = {
   body: '{"error":{"code":413,"status":"INVALID_ARGUMENT","message":"Request body too large"}}',
 };
 
-/** Asks the application. `undefined`: it has no answer, or the method is one that no `Request` can have, such as TRACE. */
+/** Calls the application. `undefined`: it has no answer, or a `Request` cannot have the method, such as TRACE. */
 async function answerBy(
   request: UniversalRequest,
   publicUrl: string,
@@ -177,7 +177,7 @@ function requestOf(request: UniversalRequest, origin: string, body: Body): Reque
   return new Request(origin + url, init);
 }
 
-/** The body of a request. Nothing of it is read before the application reads. */
+/** The body of a request. It is received only when the application reads it. */
 class Body {
   isTooLarge = false;
   readonly #request: UniversalRequest;
@@ -199,7 +199,7 @@ class Body {
         },
         cancel: () => flow?.pause(),
       },
-      // Without a buffer of its own: each piece waits until it is read.
+      // Without a buffer: each piece waits until it is read.
       { highWaterMark: 0 },
     );
   }
@@ -234,7 +234,7 @@ const ofConnection: ReadonlySet<string> = new Set([
 ]);
 
 function answerOf(response: Response): UniversalResponse {
-  // JavaScript callers can return anything. A framework may have a class of its own.
+  // JavaScript callers can return anything. A framework may have its own class.
   if (typeof response?.status !== "number" || typeof response.headers?.getSetCookie !== "function") {
     throw new TypeError("The option `routes` must return a Response, or undefined where it has no answer");
   }
@@ -247,7 +247,7 @@ function answerOf(response: Response): UniversalResponse {
   const headers: Record<string, string> = {};
   for (const [name, value] of response.headers) if (!ofConnection.has(name)) headers[name] = value;
   const cookies = response.headers.getSetCookie();
-  // Node writes a list as several headers, which cookies have to be (RFC 6265 §3).
+  // Node writes a list as several headers, as cookies require (RFC 6265 §3).
   if (cookies.length > 1) Object.assign(headers, { "set-cookie": cookies });
   return { status, headers, ...(body !== null && status !== 204 && status !== 304 && { body: writerOf(body) }) };
 }

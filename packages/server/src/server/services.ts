@@ -11,7 +11,7 @@ import type { HostSettings } from "./settings.ts";
 
 /** Who calls a host, and how often. */
 export interface Callers extends Authentication {
-  /** Finds the caller of a request, within the limits of requests. Who is refused is recorded. */
+  /** Authenticates the caller of a request, within the limits of requests. Records rejections. */
   readonly admitted: Authenticate;
 }
 
@@ -76,7 +76,7 @@ export function servicesOf(settings: HostSettings, callers: Callers): Services {
 function withinStreams(max: number | undefined): Interceptor {
   if (max === undefined) return (service) => service;
   const streams = import("../limits/requests.ts").then(({ OpenStreams }) => new OpenStreams(max));
-  // Where it cannot be loaded, each stream is refused with the reason.
+  // If it cannot be loaded, each stream fails with the reason.
   streams.catch(() => {});
   return (service) => ({
     call: (operation, request, context) => service.call(operation, request, context),

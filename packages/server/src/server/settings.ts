@@ -56,7 +56,7 @@ export interface HostSettings {
   readonly logger: Logger;
   /** Aborted when the host begins to close. */
   readonly closing: AbortController;
-  /** What a host that closes waits for, beside an engine. */
+  /** What a closing host waits for, in addition to its engine. */
   readonly open: OpenWork;
 }
 

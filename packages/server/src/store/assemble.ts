@@ -105,7 +105,7 @@ function mergeMetadata({ base, metadata }: Pick<TaskPieces, "base" | "metadata">
   return merged && JSON.stringify(merged);
 }
 
-/** The same task in fewer pieces: metadata in the base, and one record per artifact. Then only history and the last status are needed besides. */
+/** The same task in fewer pieces: metadata in the base, and one record per artifact. In addition, only history and the last status are needed. */
 export function compact(pieces: TaskPieces): Pick<TaskPieces, "base" | "artifacts"> {
   const { task, contextId } = pieces.head;
   const artifacts = joinArtifacts(pieces.artifacts).map((artifact) =>

@@ -107,7 +107,7 @@ export class PageRoom {
     this.#taken += bytes;
     if (this.#taken <= this.#most) return;
     const all = this.#logs.reduce((sum, each) => sum + each, 0);
-    // A task that is larger than a page has a page of its own.
+    // A task that is larger than a page gets a page to itself.
     throw new NeedsRoom(Math.max(this.#taken, Math.min(all, Math.max(this.#bytes, ...this.#logs))));
   }
 }

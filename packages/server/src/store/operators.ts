@@ -3,9 +3,9 @@ import { wellFormed } from "@parley/a2a/internal/base/json-text";
 import type { TaskState } from "@parley/a2a/internal/model/index";
 import type { AuditedAct, TaskHead } from "./append.ts";
 
-/* What operators read of all tasks, what they order, and the audit of their acts. */
+/* Operators' queries over all tasks, their orders, and the audit of their acts. */
 
-/** Which tasks to list. What is absent excludes none. */
+/** Filters for a list of tasks. An absent filter matches everything. */
 export interface OperatorQuery {
   /** Only tasks of this agent. */
   readonly agent?: string;
@@ -49,7 +49,7 @@ export interface AgentCounts {
   readonly states: Readonly<Partial<Record<TaskState, number>>>;
 }
 
-/** What an operator has ordered until it is withdrawn, such as the pause of an agent. */
+/** An order that applies until it is withdrawn, such as the pause of an agent. */
 export interface StandingOrder {
   /** 1 to `operatorBounds.name` bytes. */
   readonly name: string;
@@ -63,7 +63,7 @@ export interface StoredAct extends AuditedAct {
   readonly number: number;
 }
 
-/** What an operator changes beside tasks. Everything is stored in one transaction, or nothing. */
+/** What an operator changes other than tasks. Stored in one transaction. */
 export interface OperatorChange {
   /** An order to set. `value: null` withdraws it. `if` is the value that it must have before; `null`: there must be none. */
   readonly order?: {
@@ -79,13 +79,13 @@ export interface OperatorChange {
 export interface ActQuery {
   /** Only acts about this. */
   readonly subject?: string;
-  /** Only acts with a lower number: the last one of the page before. */
+  /** Only acts with a lower number: that of the last act of the previous page. */
   readonly before?: number;
   /** Maximum acts. */
   readonly limit: number;
 }
 
-/** Limits of what operators store. */
+/** Limits of orders and acts. */
 export const operatorBounds: {
   /** Bytes of the name of an order, and of the subject of an act. */
   readonly name: number;
@@ -98,19 +98,19 @@ export const operatorBounds: {
 } = { name: 2_048, value: 32 << 10, orders: 1_000, acts: 100_000 };
 
 /**
- * What operators read and order. An act that changes a task is stored with it: the effect `act` of `append`. Every method rejects as those of
- * `Store`.
+ * Operators' queries and orders. An act that changes a task is stored with the change: the effect `act` of `append`. Methods reject like those
+ * of `Store`.
  */
 export interface StoreOperators {
-  /** Tasks of all owners. The cost depends on the page, and on the number of agents that are asked for, or that an owner has tasks with. */
+  /** Tasks of all owners. The cost depends on the page, and on the number of requested agents or the owner's agents. */
   tasks(query: OperatorQuery): Promise<OperatorPage>;
   /** The exact number of tasks of each agent by state, from counters: the cost depends on the number of agents. At most `limit`, by name. */
   counts(limit: number): Promise<readonly AgentCounts[]>;
   /** All standing orders, by name. */
   orders(): Promise<readonly StandingOrder[]>;
   /**
-   * Changes a standing order, and adds to the audit. Resolves to `false`, and stores nothing, if the order is not what it must be, or if there
-   * are as many as there may be.
+   * Changes a standing order, and adds an act to the audit. Resolves to `false` and stores nothing if the order has changed, or the maximum
+   * number of orders is reached.
    */
   change(change: OperatorChange): Promise<boolean>;
   /** Acts of the audit, newest first. */
@@ -155,11 +155,11 @@ function checkJson(what: string, text: string): void {
   }
 }
 
-/** What an order says, as its `value`. */
+/** The `value` of an order. */
 export interface OrderText {
-  /** Who gave it. Absent: it is not known. */
+  /** Who set it. Absent: unknown. */
   readonly by?: string;
-  /** Why. Absent: no reason was given. */
+  /** Why. Absent: no reason. */
   readonly reason?: string;
   /** When, in milliseconds since the Unix epoch. */
   readonly time: number;

@@ -18,7 +18,7 @@ import {
 export interface Erasure {
   /** Deleted tasks. */
   readonly tasks: number;
-  /** Those that were canceled first. */
+  /** Number of tasks that were canceled first. */
   readonly canceled: number;
 }
 
@@ -36,7 +36,7 @@ export interface EraseOptions {
 const limit = 100;
 /** Rounds for an owner that keeps creating tasks. */
 const maxRounds = 20;
-/** Milliseconds between two rounds: a sweep of a server may have locked what is left. */
+/** Milliseconds between two rounds: a server's sweep may have locked the rest. */
 const roundPause = 100;
 
 const active: readonly TaskState[] = [
@@ -83,7 +83,7 @@ export async function erase(store: Store, { agent, owner }: Owner, options: Eras
     for (let found = await upkeep.find({ ...of, states: active }, limit); found.length > 0;) {
       for (const head of found) if (await cancel(head)) canceled += 1;
       const again = await upkeep.find({ ...of, states: active }, limit);
-      // If none of them could be canceled, they changed at the same moment. The next round retries.
+      // If no task could be canceled, all of them changed concurrently. The next round retries.
       if (again.length === found.length && again.every(({ seq }, at) => seq === found[at]?.seq)) break;
       found = again;
     }
@@ -146,7 +146,7 @@ export async function* exported(
         yield lineWith({ type: "message", agent, contextId, at: new Date(time).toISOString() }, "message", json);
       }
     }
-    // The newest status first. A task that gets a new one meanwhile may have been passed: it has a status since the start.
+    // Newest status first. The second query finds tasks that were missed because they got a new status meanwhile.
     for (const query of [{}, { since: started }]) {
       for await (const task of tasksOf(store, of, query)) {
         if (!("since" in query)) counts.tasks += 1;

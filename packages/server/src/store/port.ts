@@ -39,10 +39,10 @@ export interface StoreConnections {
 
 /**
  * Stores tasks and conversations. A task is an append-only log of records. Every change goes through `append`: a batch in
- * one transaction, with one outcome for each item. What has to be stored together with an event is an effect of its item.
+ * one transaction, with one outcome for each item. Data that must be stored together with an event is an effect of its item.
  *
- * Every method rejects with an `A2AError` of code `Unavailable` when the store cannot work now, as with a full disk or a
- * lost connection. Nothing of that call is then stored.
+ * Every method rejects with an `A2AError` of code `Unavailable` if the store cannot work now, such as with a full disk or a
+ * lost connection. That call then stores nothing.
  *
  * `storeContract()` of `@parley/testing` tests a store.
  */
@@ -50,16 +50,16 @@ export interface Store {
   /** Whether the data survives a restart of the process. */
   readonly durable: boolean;
   /**
-   * Whether only this process can have the data open. A run that another process began is then lost, and is taken over before its lease
-   * expires. Default false.
+   * Whether only this process can have the data open. Runs of other processes are then lost, and are taken over before their leases
+   * expire. Default false.
    */
   readonly exclusive?: boolean;
   /** Maximum bytes of JSON of a record, a checkpoint and the state of a context. A server lowers its limits to it. Absent: no maximum. */
   readonly recordBytes?: number;
 
   /**
-   * The clock of the database, for what is stored there: leases, times of status, rows that are due. The wall clocks of the nodes then have no
-   * effect. A clock in the options of a server takes precedence. Absent: the clock of the process.
+   * The clock of the database, for stored times: leases, status times, due rows. The wall clocks of the nodes then have no
+   * effect. A clock in the server's options takes precedence. Absent: the clock of the process.
    */
   readonly clock?: Clock;
 
@@ -68,9 +68,8 @@ export interface Store {
 
   /**
    * Applies the items in order, in one transaction. An item whose conditions do not hold changes nothing, and only this item fails. If several
-   * conditions do not hold, the reason is `duplicate` before all others, then the first in the order of the members of `TaskAppend`, and those
-   * of features last. Resolves after the commit: the data then survives a crash of the process, and every later read sees it. Calls take
-   * effect in the order in which they are made.
+   * conditions do not hold, `duplicate` takes precedence, then the order of the members of `TaskAppend`, then features. Resolves after the
+   * commit: the data then survives a crash of the process, and every later read sees it. Calls take effect in call order.
    *
    * @throws TypeError if an item is malformed, or has an effect that the store does not know.
    */
@@ -80,7 +79,7 @@ export interface Store {
   head(scope: Scope, taskId: string): Promise<TaskHead | undefined>;
 
   /**
-   * The task as the fold of its log. The cost depends on what is asked for: without history no message is read.
+   * The task as the fold of its log. The cost depends on the options: without history no message is read.
    *
    * @throws A2AError `UnsupportedOperation` if the answer is larger than the store allows (`StoreBounds.text`).
    */
@@ -96,7 +95,7 @@ export interface Store {
   list(scope: Scope, query: ListQuery): Promise<TaskPage>;
 
   /**
-   * What is stored under an idempotency key that has not expired at `now`. Every message asks for it, so a store that has the
+   * The record of an idempotency key that has not expired at `now`. Called for every message, so a store that has the
    * answer in memory returns it without a promise.
    */
   once(owner: Owner, key: string, now: number): Promise<OnceRecord | undefined> | OnceRecord | undefined;
@@ -108,53 +107,53 @@ export interface Store {
    */
   conversation(context: ContextKey, options: ConversationOptions): Promise<StoredConversation>;
 
-  /** Tasks with a run that no process holds, oldest lease first, to take them over. The cost depends only on the page. */
+  /** Tasks with a run without a valid lease, oldest lease first, to take them over. The cost depends only on the page. */
   claimable(query: ClaimQuery): Promise<ClaimPage>;
 
   /** Counts the runs that no process holds at `now`, of agents that are not in `agents`. At most `limit` agents. */
   stranded(query: Pick<ClaimQuery, "now" | "agents" | "limit">): Promise<readonly StrandedRuns[]>;
 
-  /** The rows that a feature keeps with a task, in the order in which their keys were first stored. Empty if the scope has no such task. */
+  /** The rows of a feature for a task, in the order in which their keys were first stored. Empty if the scope has no such task. */
   features(scope: Scope, taskId: string, feature: string): Promise<readonly FeatureRow[]>;
 
   /**
    * Rows of a feature that are due, by `due`, then in the order in which their keys were first stored. Several processes may read the same
-   * row. A process claims a row before it acts on it: it sets the row with a later `due`, `if` the row is what was read. One process succeeds,
-   * the others get `changed`. The cost depends only on the page, and on the number of agents.
+   * row. A process claims a row before it acts on it: it sets a later `due`, with the row that it read as `if`. One process succeeds,
+   * the others get `changed`. The cost depends only on the page and the number of agents.
    */
   dueFeatures(query: FeatureQuery): Promise<readonly DueFeature[]>;
 
-  /** Full text search. Absent: the store has none. */
+  /** Full text search. Absent: not supported. */
   readonly search?: TaskSearch;
 
   /** The processes that use the store, with heartbeats. Absent: each task has a lease that is renewed. */
   readonly nodes?: StoreNodes;
 
-  /** Budgets of callers that the processes share. Absent: each process counts alone. */
+  /** Budgets of callers, shared by all processes. Absent: each process counts separately. */
   readonly rates?: StoreRates;
 
-  /** What the processes know and tell each other. Absent: each process learns alone. */
+  /** Notes that processes share. Absent: they share none. */
   readonly notes?: StoreNotes;
 
-  /** Deletion and export for operators. Absent: the store has none, and retention does not know agents and states. */
+  /** Deletion and export for operators. Absent: not supported, nor is retention by agent and state. */
   readonly upkeep?: Upkeep;
 
-  /** Reads, orders and the audit of operators. Absent: the store has none, and a server has no `operators`. */
+  /** Queries, orders and the audit of operators. Absent: not supported, nor is the option `operators`. */
   readonly operators?: StoreOperators;
 
   /** Deletes and compacts old tasks, at most `limit` in one call. */
   sweep(options: SweepOptions): Promise<SweepReport>;
 
   /**
-   * Calls `listener` when another process has appended, if the store can tell. Without a `taskId` any task may have changed. It is a hint:
-   * late, missing or repeated. The returned function stops it.
+   * Calls `listener` when another process has appended, if the store can detect this. Without a `taskId` any task may have changed. Calls are
+   * hints: they may be late, missing or repeated. The returned function stops them.
    */
   watch?(listener: (taskId?: string) => void): () => void;
 
   /**
-   * What can be done with the store now. Probes ask about once a second: it is cheap, changes nothing that is read, and repeats nothing that
-   * fails. After a failed write it may test with a write whether the store can be written. Rejects if the store cannot be read. `signal`: the
-   * answer is not needed any more. Absent: a server reads the head of a task that does not exist.
+   * Checks the condition of the store. Probes call it about once a second, so it must be cheap, must not change data, and must not
+   * retry. After a failed write it may test whether the store is writable. Rejects if the store cannot be read. `signal`: the
+   * answer is no longer needed. Absent: a server reads the head of an unknown task instead.
    */
   check?(signal?: AbortSignal): Promise<StoreCondition>;
 
@@ -162,36 +161,36 @@ export interface Store {
   close(): Promise<void>;
 }
 
-/** What can be done with a store that can be read. */
+/** The condition of a readable store. */
 export interface StoreCondition {
   /** Whether it can be written, as far as that shows without writing. */
   readonly writable: boolean;
   /** Why it cannot, in a sentence for the log of the server. */
   readonly reason?: string;
   /**
-   * How this process learns of appends of others. `told`: by wake-ups. `polled`: later, because it polls. `unseen`: neither works now. Absent:
-   * it learns of them, or there are no others.
+   * How this process learns of appends of other processes. `told`: by wake-ups. `polled`: later, by polling. `unseen`: neither works now.
+   * Absent: always, or there are no others.
    */
   readonly changes?: "told" | "polled" | "unseen";
 }
 
 /**
- * The processes that use a store, by their names in leases. One short statement per process and heartbeat replaces the renewal of each lease:
- * a process that runs a thousand tasks costs what an idle one costs.
+ * The processes that use a store, by their names in leases. One short statement per process and heartbeat replaces the renewal of each lease,
+ * so a process with a thousand tasks costs no more than an idle one.
  */
 export interface StoreNodes {
   /**
-   * Notes that a process is alive. Resolves to all known processes, with this one. It need not survive a crash of the store.
+   * Records a heartbeat. Resolves to all known processes, including this one. It need not survive a crash of the store.
    *
-   * @param within - Milliseconds until it must answer. A store with another connection to its database then tries that, for as long again, and
-   * rejects if that does not answer either. Default: no limit.
+   * @param within - Time limit in milliseconds. A store with a second database connection then tries that one, with the same limit, and
+   * rejects if it does not answer either. Default: no limit.
    */
   beat(node: string, within?: number): Promise<readonly StoreNode[]>;
-  /** Forgets processes: one that stops, and those that have been dead for long. */
+  /** Removes processes: a stopping one, or long-dead ones. */
   forget(nodes: readonly string[]): Promise<void>;
 }
 
-/** What is known of a process. */
+/** A known process. */
 export interface StoreNode {
   /** Its name. */
   readonly name: string;
@@ -202,12 +201,12 @@ export interface StoreNode {
 }
 
 /**
- * Short notes that processes on one store leave for each other, such as what one has learned about a receiver of webhooks. They are hints: a
- * store may lose them when it crashes.
+ * Short notes that the processes on a store share, such as the health of a webhook receiver. They are hints: a store may lose them in a
+ * crash.
  */
 export interface StoreNotes {
   /**
-   * The notes under these keys that have not expired at `now`. Keys without a note are left out.
+   * The notes under these keys that have not expired at `now`. Omits keys without a note.
    *
    * @param keys - At most 1,000.
    */
@@ -222,7 +221,7 @@ export interface StoreNotes {
 
 /** A note under a key. */
 export interface StoreNote {
-  /** At most 128 characters of printable ASCII. It identifies nobody: names of persons are hashed. */
+  /** At most 128 characters of printable ASCII. It identifies no person: names are hashed. */
   readonly key: string;
   /** At most 1,024 characters of printable ASCII. */
   readonly value: string;
@@ -231,47 +230,47 @@ export interface StoreNote {
 }
 
 /**
- * Budgets that the processes on one store share, such as the requests of a caller. A budget comes back evenly: of 600 in a minute one every
- * 100 ms. Time is that of the store. A process asks rarely, and answers its callers alone meanwhile (docs/decisions/rate-limits.md).
+ * Budgets that the processes on a store share, such as the requests of a caller. A budget refills evenly: 600 per minute means one every
+ * 100 ms, by the store's clock. A process calls it rarely, and decides locally meanwhile (docs/decisions/rate-limits.md).
  */
 export interface StoreRates {
   /**
-   * Counts what was used of budgets, and takes more of them. One answer each, in the same order. An unused budget is whole. It need not survive
-   * a crash of the store: then it is whole again.
+   * Reports usage of budgets, and requests more. Returns one answer each, in the same order. An unused budget is full. Budgets need not survive
+   * a crash of the store, which refills them.
    *
-   * What was used counts even if it was not left. Such a debt is paid back by what comes back, and never exceeds the budget, so nobody waits
-   * for longer than twice `per`.
+   * Usage counts even if it exceeds what is left. The debt is repaid as the budget refills, and never exceeds one budget, so a caller waits
+   * at most twice `per`.
    *
    * @param uses - At most 1,000, of different budgets.
    */
   take(uses: readonly RateUse[]): Promise<readonly RateTaken[]>;
 }
 
-/** What a process has used of a budget, and what it wants. */
+/** What a process has used of a budget, and what it requests. */
 export interface RateUse {
   /** Names the budget: any text. */
   readonly key: string;
   /** The whole budget. At least 1. */
   readonly requests: number;
-  /** In how many milliseconds the whole budget comes back. At least 1. */
+  /** Time in which the whole budget refills, in milliseconds. At least 1. */
   readonly per: number;
-  /** What was used without being asked for. A whole number. */
+  /** Usage that was not requested before. An integer. */
   readonly used: number;
-  /** What is asked for. A whole number. As much of it is taken as is left after `used`. */
+  /** Requested amount. An integer. Granted as far as the budget allows after `used`. */
   readonly wanted: number;
 }
 
-/** What a process got of a budget. */
+/** What a process was granted of a budget. */
 export interface RateTaken {
   /** How much of `wanted` it was. */
   readonly taken: number;
-  /** In how many milliseconds the whole budget is back. 0: it is. At most twice `per`. */
+  /** Time until the budget is full again, in milliseconds. At most twice `per`. */
   readonly back: number;
 }
 
 /* What operators do with stored data: delete some of it, delete or export all data of an owner. */
 
-/** Which tasks. What is absent excludes none. */
+/** Selects tasks. An absent member excludes none. */
 export interface TaskSelection {
   /** Only tasks of this agent. */
   readonly agent?: string;
@@ -303,7 +302,7 @@ export interface KnownContext {
   readonly state?: string;
 }
 
-/** A message of a conversation that belongs to no task. */
+/** A message of a conversation without a task. */
 export interface KnownReply {
   /** Its place in the conversation. */
   readonly place: number;
@@ -338,13 +337,13 @@ export interface Upkeep {
   /** How many tasks `remove` would delete in all. */
   count(selection: TaskSelection): Promise<number>;
 
-  /** The tasks with the oldest status, also those that are being executed. At most `limit`. */
+  /** The tasks with the oldest status, including running ones. At most `limit`. */
   find(selection: TaskSelection, limit: number): Promise<readonly TaskHead[]>;
 
   /**
-   * Deletes tasks with all that belongs to them, oldest status first, at most `limit`. Tasks with a run stay: a process may be executing them.
-   * Then deletes conversations without a task, at most `limit`: each is selected like a completed task whose status has the time of its last
-   * use. One stays until its idempotency keys have expired.
+   * Deletes tasks with all their data, oldest status first, at most `limit`. Keeps tasks with a run: a process may be executing them.
+   * Then deletes conversations without a task, at most `limit`: each is selected like a completed task with the time of the conversation's
+   * last use. A conversation stays until its idempotency keys have expired.
    */
   remove(selection: TaskSelection, limit: number): Promise<RemovedTasks>;
 
@@ -352,7 +351,7 @@ export interface Upkeep {
   contexts(owner: Owner, page: { readonly after?: string; readonly limit: number }): Promise<readonly KnownContext[]>;
 
   /**
-   * Messages of a conversation that belong to no task, the oldest first. `after`: the place of the last of the page before. A page has at
+   * Messages of a conversation without a task, oldest first. `after`: the place of the last message of the previous page. A page has at
    * most `defaultPageBytes`, or one message.
    */
   replies(
@@ -361,14 +360,14 @@ export interface Upkeep {
   ): Promise<readonly KnownReply[]>;
 
   /**
-   * Deletes what an owner has beside tasks: conversations with their states and messages, keys, and at last its name. While it has tasks,
+   * Deletes an owner's data other than tasks: conversations with their states and messages, keys, and finally its name. While it has tasks,
    * nothing is deleted, and there is `more`. Deletes at most `limit` rows of a kind.
    */
   forget(owner: Owner, limit: number): Promise<Removed>;
 
   /**
-   * Overwrites what the files of the database have left of deleted data. SQLite copies its file: it may take long, and blocks writes of other
-   * processes. Does nothing in PostgreSQL, which does it with `VACUUM`.
+   * Overwrites deleted data in the files of the database. SQLite copies its file, which may take long and blocks writes of other
+   * processes. Does nothing in PostgreSQL, which uses `VACUUM`.
    */
   scrub(): Promise<void>;
 }

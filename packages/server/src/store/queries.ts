@@ -65,7 +65,7 @@ export interface LogPage {
   readonly head: TaskHead;
 }
 
-/** Which tasks to list. What is absent filters nothing. */
+/** Filters for a list of tasks. An absent filter matches everything. */
 export interface ListQuery {
   /** Only tasks of this conversation. */
   readonly contextId?: string;
@@ -90,8 +90,8 @@ export interface ListQuery {
 }
 
 /**
- * A position in a list: the last task of a page, and where it was. It stays valid when that task gets a new status. It is opaque for
- * callers except for what the page had: a number of the store would reveal how many tasks others make.
+ * A position in a list: the last task of a page with its place. It stays valid when that task gets a new status. It only contains data
+ * of the page: an internal number would reveal how many tasks other owners create.
  */
 export interface ListPosition {
   /** Its status time then, in milliseconds since the Unix epoch. */
@@ -157,7 +157,7 @@ export interface ClaimQuery {
   readonly now: number;
   /** Only tasks of these agents: those that this process can run. */
   readonly agents: readonly string[];
-  /** Only tasks that these processes hold. Absent: those of any, and of none. */
+  /** Only tasks that these processes hold. Absent: all tasks. */
   readonly holders?: readonly string[];
   /** Maximum tasks on the page. */
   readonly limit: number;
@@ -195,7 +195,7 @@ export interface FeatureRow extends FeatureState {
   readonly key: string;
 }
 
-/** Which rows of a feature to look at. */
+/** Selects rows of a feature. */
 export interface FeatureQuery {
   /** The feature. */
   readonly feature: string;
@@ -250,6 +250,6 @@ export interface SweepReport {
   readonly deleted: number;
   /** How many logs it compacted. */
   readonly compacted: number;
-  /** Whether there is more to do at once. */
+  /** Whether the sweep stopped at the limit. */
   readonly more: boolean;
 }

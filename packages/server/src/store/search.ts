@@ -5,20 +5,19 @@ import { messagesOf, type StoredEvent } from "./assemble.ts";
 import { storedJson } from "@parley/a2a/internal/base/json";
 
 /**
- * Full text search of tasks, which a store may have: of the messages of the history, and of artifacts. It is off until it is switched on, and
- * costs nothing then.
+ * Optional full text search of a store, in the messages of histories and in artifacts. Off by default, and free while off.
  */
 export interface TaskSearch {
   /**
-   * Switches the index on or off, for every process that shares the store. Resolves when the index has everything that was stored before. From
-   * then on each append updates it in its own transaction: the messages of the history at once, and artifacts when their task is interrupted or
-   * over. Deleted tasks leave the index. While it is off, nothing is indexed; when it is switched on again, what is missing is added.
+   * Switches the index on or off, for every process that shares the store. Resolves when all stored tasks are indexed. From
+   * then on each append updates the index in its transaction: messages immediately, and artifacts when their task is interrupted or
+   * terminal. Deleted tasks leave the index. While it is off, nothing is indexed; switching it on again adds what is missing.
    *
    * @throws A2AError `Unavailable` if the store cannot have an index.
    */
   use(on: boolean): Promise<void>;
   /**
-   * Finds tasks of an owner, the best first, and of equal ones the newest. Result and order depend on the tasks of this owner alone.
+   * Finds tasks of an owner, best first, then newest first. Result and order depend only on this owner's tasks.
    *
    * @throws A2AError `Unavailable` while it is off, and until the index is complete.
    */
@@ -35,7 +34,7 @@ export interface SearchTerm {
 
 /** Which tasks to find. */
 export interface SearchQuery {
-  /** Each of these is in a text of the task. From one to `maxSearchTerms`, as `searchTerms` returns them. */
+  /** All of these must occur in texts of the task. From 1 to `maxSearchTerms`, as `searchTerms` returns them. */
   readonly terms: readonly SearchTerm[];
   /** Only tasks of this conversation. */
   readonly contextId?: string;
@@ -51,7 +50,7 @@ export interface SearchQuery {
 export interface SearchPage {
   /** The tasks. */
   readonly hits: readonly SearchHit[];
-  /** The number of tasks on all pages. A store may leave out the oldest ones if there are very many. */
+  /** The number of tasks on all pages. A store may omit the oldest ones if there are very many. */
   readonly total: number;
 }
 
@@ -75,19 +74,19 @@ export interface SearchSnippet {
   readonly marks: readonly { readonly start: number; readonly end: number }[];
 }
 
-/* The ranking, the same in every store: a function of the texts of the task alone, in whole numbers. No text of another owner changes it. */
+/* The ranking, equal in every store: an integer function of the task's own texts. Other owners' texts do not affect it. */
 
 /** The points of a task for a text that has a term. */
 export const searchPoints: {
   /** If the term is a main word of the text. */
   readonly main: number;
-  /** Otherwise: `most / (least + words)`, rounded down, where `words` is the number of words in the text. */
+  /** Otherwise: `most / (least + words)`, rounded down. `words`: the number of words in the text. */
   readonly most: number;
   /** See `most`. */
   readonly least: number;
 } = { main: 800, most: 200_000, least: 400 };
 
-/** A main word is in its text at least so many times, and once in `mainShare` words. */
+/** A main word occurs at least this many times in its text, and at least once per `mainShare` words. */
 const mainTimes = 3;
 const mainShare = 100;
 
@@ -121,7 +120,7 @@ function spaced(words: readonly string[]): string {
   return ` ${words.join(" ")} `;
 }
 
-/** The points of a text for a term. 0: the text does not have it. A term of several words is a main word if each of them is one. */
+/** The points of a text for a term. 0: not in the text. A term of several words counts as a main word if each of its words does. */
 export function pointsOf({ words, count, main }: KeptWords, { words: wanted, prefix = false }: SearchTerm): number {
   const ending = prefix ? "" : " ";
   if (!words.includes(` ${wanted.join(" ")}${ending}`)) return 0;
@@ -131,13 +130,13 @@ export function pointsOf({ words, count, main }: KeptWords, { words: wanted, pre
 }
 
 /*
- * What of a task is searched, and what a word is, the same in every store. A store keeps words and finds them; it never reads the text of a
- * query.
+ * Which texts of a task are searched, and how they are split into words, equally in every store. A store stores and finds words; it never
+ * reads the text of a query.
  */
 
 /** How much of a task is searched, in bytes of UTF-8. */
 export const searchBounds: {
-  /** Of one text: a message, or what was stored of an artifact at a time. */
+  /** Maximum of one text: a message, or the part of an artifact that was stored at once. */
   readonly text: number;
   /** Of all texts of a task. */
   readonly task: number;
@@ -147,13 +146,13 @@ export const searchBounds: {
   readonly page: number;
 } = { text: 64 << 10, task: 256 << 10, record: 1 << 20, page: 512 << 10 };
 
-/** Whether the text of a record is read. Large records that begin with bytes are the chunks of files. */
+/** Whether the text of a record is searched. Large records that begin with bytes are chunks of files. */
 export function isSearched(json: string): boolean {
   if (json.length <= searchBounds.text) return true;
   return json.length <= searchBounds.record && !json.slice(0, 1024).includes('"raw":"');
 }
 
-/** Characters of a word. Longer ones are cut, in texts and in queries. */
+/** Maximum characters of a word. Longer words are cut, in texts and in queries. */
 export const longestWord = 64;
 
 /** A text of a message or an artifact. */
@@ -170,12 +169,12 @@ export interface SearchText {
 
 /** Letters and digits without a break. */
 export const letters: RegExp = /[\p{L}\p{N}\p{M}]+/gu;
-/** Scripts without spaces: each of their characters is a word, and a word of a reader is a phrase of those. */
+/** Scripts without spaces: each character counts as a word, so a real word is a phrase. */
 const unspaced =
   "\\p{sc=Han}\\p{sc=Hiragana}\\p{sc=Katakana}\\p{sc=Thai}\\p{sc=Lao}\\p{sc=Khmer}\\p{sc=Myanmar}\\p{sc=Tibetan}";
 const word = new RegExp(`[${unspaced}]|(?:(?![${unspaced}])[\\p{L}\\p{N}])+`, "gu");
 
-/** The words of letters and digits without a break: lower case, without accents and other marks, in compatible forms (NFKD). */
+/** The words of an unbroken run of letters and digits: lower case, without accents and other marks, in compatible forms (NFKD). */
 export function wordsOfRun(found: string): readonly string[] {
   if (/^[a-z0-9]*$/.test(found)) return [found.slice(0, longestWord)];
   const folded = found
@@ -185,19 +184,19 @@ export function wordsOfRun(found: string): readonly string[] {
   return Array.from(folded.matchAll(word), ([each]) => Array.from(each).slice(0, longestWord).join(""));
 }
 
-/** The words of a text, in order, as they are stored and searched. They have letters and digits only. */
+/** The words of a text, in order, as stored and searched. They contain only letters and digits. */
 export function searchWords(text: string): readonly string[] {
   return Array.from(text.matchAll(letters)).flatMap(([found]) => wordsOfRun(found));
 }
 
 /** Maximum words or phrases of a query. */
 export const maxSearchTerms = 8;
-/** Maximum words of all its terms: a longer phrase would be compared with each position of a text. */
+/** Maximum words of all terms together, because a phrase is compared at each position of a text. */
 export const maxSearchWords = 64;
 
 /**
  * The terms of a query: words, phrases in quotes, and prefixes, which end in `*`. Anything else separates words, so no query is malformed.
- * Empty if it has no word. There may be more than `maxSearchTerms`.
+ * Empty if it has no words. May return more than `maxSearchTerms`.
  *
  * @example
  * ```ts
@@ -217,7 +216,7 @@ export function searchTerms(query: string): readonly SearchTerm[] {
 
 function cut(text: string, bytes: number): string {
   if (text.length * 3 <= bytes || utf8Length(text) <= bytes) return text;
-  // No character takes more than three bytes for each of its UTF-16 units.
+  // A character takes at most three bytes per UTF-16 unit.
   return text.slice(0, Math.floor(bytes / 3)).replace(/[\uD800-\uDBFF]$/, "");
 }
 
@@ -264,7 +263,7 @@ function lines(texts: Iterable<string>): string {
 
 const letter = /[\p{L}\p{N}\p{M}]/u;
 
-/** The words on both sides of each place where two texts were joined within a word: it may be one word or two. */
+/** The words around each joint of two texts within a word, because it may be one word or two. */
 function atJoints(texts: readonly string[]): string {
   const words: string[] = [];
   for (const [at, text] of texts.entries()) {
@@ -361,7 +360,7 @@ export class SearchTexts {
     return Array.from(this.#artifacts, ([artifactId, { head, texts, others, joints }]) => {
       const pieces = {
         head,
-        // A stream is cut anywhere, also within a word.
+        // Streams can be cut within a word.
         text: cut(texts.join(""), searchBounds.text),
         others: lines(others),
         joints: [joints, atJoints(texts)].filter((each) => each !== "").join(" "),

@@ -16,12 +16,12 @@ import type {
   TaskHead,
 } from "./port.ts";
 
-/* The rules for items of `append`, the same in every store: what an item may contain, and how it changes the head of its task. */
+/* The rules for items of `append`, shared by all stores: what an item may contain, and how it changes the head of its task. */
 
-/** Why an item is refused. */
+/** Why an item fails. */
 export type Refusal = Extract<AppendOutcome, { readonly ok: false }>["reason"];
 
-/** A record with what a store needs to know about it, so that its JSON is read once. */
+/** A record with the facts that a store needs, so that its JSON is parsed only once. */
 export interface ReadRecord {
   /** The record. */
   readonly record: NewRecord;
@@ -29,7 +29,7 @@ export interface ReadRecord {
   readonly inHistory: boolean;
   /** Whether it adds to the task's metadata. */
   readonly hasMetadata: boolean;
-  /** What it adds to `TaskHead.bytes`. */
+  /** Its contribution to `TaskHead.bytes`. */
   readonly bytes: number;
 }
 
@@ -87,12 +87,12 @@ export function readItems(items: readonly AppendItem[]): readonly (ReadItem | Co
   });
 }
 
-/** When something was, and until when it lasts. The moment at which an item is decided stays as it is. */
+/** Members with times that are rounded. `now` is not rounded. */
 const times = ["time", "until"] as const;
 
 type Times = { readonly [Name in (typeof times)[number]]?: unknown };
 
-/** The same list if all times are whole, as nearly always. */
+/** Returns the same list if all times are whole, which is nearly always the case. */
 function wholeTimes<T extends object>(list: readonly T[]): readonly T[] {
   return list.some(hasFraction) ? list.map(rounded) : list;
 }
@@ -157,7 +157,7 @@ function readRecord(record: NewRecord): ReadRecord {
   }
 }
 
-/** The head of a task after an item, or why the item is refused. The store checks idempotency keys before, and features after it. */
+/** The head of a task after an item, or why the item fails. The store checks idempotency keys before this, and features after it. */
 export function decide({ item, records }: ReadItem, head: TaskHead | undefined): TaskHead | Refusal {
   if (item.create !== undefined) {
     if (head !== undefined) return "exists";
@@ -227,7 +227,7 @@ function textOfRun(run: StoredRun | null | undefined): string {
 /** A task before its first record. */
 function newHead({ task: { agent, owner, taskId }, create }: TaskAppend): TaskHead {
   return {
-    // Not a spread: on Node 20 each frozen copy by spread gets a hidden class of its own, 180 bytes. Row `task-memory`.
+    // Not a spread: on Node 20 each frozen copy by spread gets its own hidden class, 180 bytes. Row `task-memory`.
     task: Object.freeze({ agent, owner, taskId }),
     contextId: create?.contextId ?? "",
     state: "TASK_STATE_SUBMITTED",
@@ -257,16 +257,16 @@ function leaseAfter({ fence, holder, leaseUntil }: Lease, effect: LeaseEffect): 
   }
 }
 
-/* The rules for the rows that features keep with a task, the same in every store. */
+/* The rules for the rows of features, shared by all stores. */
 
 /** Rows of open delegations. */
 export const delegationFeature = "delegation";
-/** Rows of delegations that are over. */
+/** Rows of finished delegations. */
 export const delegatedFeature = "delegation.over";
 
 /** Results of steps and waits, and the names of steps that have begun. */
 export const stepFeature = "step";
-/** Open waits, and events that nobody has taken. What may let a task continue is due. */
+/** Open waits, and events that no wait has consumed. Rows that may let a task continue are due. */
 export const waitFeature = "wait";
 
 /** Tasks that wait for a process with capacity for their run: a row each, whose `due` is their position in the queue. */
@@ -280,7 +280,7 @@ export function deleteRow(feature: string, key: string): FeatureEffect {
   return { effect: "feature", op: "delete", feature, key };
 }
 
-/** What a row is compared by, as it was read. */
+/** The state of a row, for comparisons. */
 export function stateOf({ value, due }: FeatureState): FeatureState {
   return due === undefined ? { value } : { value, due };
 }
@@ -297,7 +297,7 @@ export interface FeatureBounds {
   readonly rows: number;
 }
 
-/** What stores accept: names of 256 bytes, keys of 512, values of 32 KiB, 256 rows. */
+/** Limits of rows: names of 256 bytes, keys of 512, values of 32 KiB, 256 rows. */
 export const featureBounds: FeatureBounds = { name: 256, key: 512, value: 32 << 10, rows: 256 };
 
 /** The rows of a task before an item. */
@@ -349,7 +349,7 @@ function checkText(what: string, text: string, most: number): void {
   if (bytes === 0 || bytes > most) throw new TypeError(`${what} must take 1 to ${most} bytes; got ${bytes}`);
 }
 
-/** Why the effects of an item are refused. `undefined`: they are not. */
+/** Why the effects of an item fail, or `undefined`. */
 export function refuseFeatures(effects: readonly FeatureEffect[], rows: FeatureLookup): "changed" | "full" | undefined {
   /** Whether a row exists after the effects so far. */
   const present = new Map<string, boolean>();

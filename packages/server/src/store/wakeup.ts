@@ -15,8 +15,8 @@ export interface Wakeup {
    */
   readonly isConnected: boolean;
   /**
-   * Tells the other nodes that tasks have changed. Called after the commit. It returns at once and never throws: what is published within some
-   * milliseconds travels together, and what cannot be sent is dropped.
+   * Tells the other nodes that tasks have changed. Called after the commit. Returns immediately and never throws. Ids that are published within some
+   * milliseconds are sent together; if they cannot be sent, they are dropped.
    */
   publish(taskIds: readonly string[]): void;
   /**
@@ -24,20 +24,20 @@ export interface Wakeup {
    * connection. The returned function stops it.
    */
   subscribe(listener: WakeupListener): () => void;
-  /** Sends what was published, as far as possible at once, and closes what was opened. Later calls do nothing. */
+  /** Sends what was published, if this is possible immediately, and closes the connection. Later calls do nothing. */
   close(): Promise<void>;
 }
 
 /** Receives which task has changed; `undefined`: any may have. */
 export type WakeupListener = (taskId: string | undefined) => void;
 
-/** Published with task ids when a stopping process leaves a run to any other: those that hear it look for free runs. No task has this id. */
+/** Published instead of a task id when a stopping process releases a run: the others then poll for free runs. */
 export const freeRuns = "\u0000runs";
 
-/** Published when a task waits for a process with capacity: those that have capacity look for it. No task has this id. */
+/** Published instead of a task id when a task is queued: processes with capacity then poll for it. */
 export const queuedRuns = "\u0000queue";
 
-/** What to publish after a commit. */
+/** The ids to publish after a commit. */
 export function changedBy(items: readonly AppendItem[], outcomes: readonly AppendOutcome[]): readonly string[] {
   const changed = new Set<string>();
   for (const [at, item] of items.entries()) {
@@ -85,7 +85,7 @@ export class WakeupBatch {
   #cancel: (() => void) | undefined;
   #begun = -Infinity;
   #isClosed = false;
-  /** Nothing is sent until something new is published. */
+  /** Pauses sending until something new is published. */
   #isPaused = false;
 
   /** @param options - How ids are sent, and how many may wait. */
@@ -165,7 +165,7 @@ export class WakeupBatch {
       isCanceled = true;
       cancelTimer?.();
     };
-    // What is published before the next await travels together.
+    // Ids that are published before the next await are sent together.
     if (cancelTimer === undefined) queueMicrotask(run);
   }
 
@@ -220,7 +220,7 @@ export class WakeupBatch {
   }
 }
 
-/** What a node has published. */
+/** A received message. */
 export interface ReceivedWakeup {
   /** Whether it was this node. */
   readonly isOwn: boolean;
@@ -231,7 +231,7 @@ export interface ReceivedWakeup {
 /** Brackets, quotes and the name of the node. */
 const frameBytes = 40;
 
-/** What an id takes in a message, with its comma. */
+/** Bytes of an id in a message, with its comma. */
 function idBytes(id: string): number {
   return utf8Length(JSON.stringify(id)) + 1;
 }

@@ -6,7 +6,7 @@ import { immediately, keysOf, over, waits } from "./waiting.ts";
 /** Concurrent events of `signal()`, or beside changes of their task: docs/decisions/waiting.md. */
 
 describe("concurrent events", () => {
-  it("are at most 32, whoever sends them", async () => {
+  it("are at most 32 from all senders", async () => {
     const on = harness(async function* (turn) {
       yield turn.working();
       yield* turn.waitFor("begin");

@@ -61,7 +61,7 @@ describe("retention", () => {
     expect(await made.after(6)).toEqual(["INPUT_REQUIRED"]);
     expect(await made.after(1.1)).toEqual(["CANCELED"]);
     const { status } = await made.get(asked.id);
-    expect(status.message?.parts).toEqual([{ text: "Nobody answered in time, and the task was canceled." }]);
+    expect(status.message?.parts).toEqual([{ text: "The task was canceled because no answer arrived in time." }]);
     const states = (await stream.all()).map(({ payload }) => payload.value.statusUpdate?.status.state);
     expect(states.at(-1)).toBe("TASK_STATE_CANCELED");
     expect(await made.after(1.1)).toEqual([]);

@@ -69,7 +69,7 @@ describe("the contract of wake-ups fails", () => {
 
   it("if listeners stay after they ended", async () => {
     spoil = (wakeup) => over(wakeup, { subscribe: (listener) => (wakeup.subscribe(listener), () => undefined) });
-    await expect(cases.get("end with the subscription")?.()).rejects.toThrow("Not equal");
+    await expect(cases.get("stop when the subscription ends")?.()).rejects.toThrow("Not equal");
   });
 
   it("if each change is published", async () => {
@@ -77,12 +77,12 @@ describe("the contract of wake-ups fails", () => {
       over(wakeup, {
         subscribe: (listener) => wakeup.subscribe((taskId) => Array.from({ length: 200 }, () => listener(taskId))),
       });
-    await expect(cases.get("are fewer than the changes, where a task changes often")?.()).rejects.toThrow("Not equal");
+    await expect(cases.get("are coalesced if a task changes often")?.()).rejects.toThrow("Not equal");
   });
 
   it("if a closed node counts as connected", async () => {
     spoil = (wakeup) => over(wakeup, {}, true);
-    await expect(cases.get("are sent before the node is closed, and not after that")?.()).rejects.toThrow("Not equal");
+    await expect(cases.get("are sent before the node closes and not after")?.()).rejects.toThrow("Not equal");
   });
 
   function over(wakeup: Wakeup, more: Partial<Wakeup>, isConnected?: boolean): Wakeup {

@@ -30,7 +30,7 @@ export interface Wakeable {
 /** A store in a Durable Object. */
 export interface DurableObjectStore extends Store {
   /**
-   * For `alarm()` of the class: does what is due, waits for running work, and sets the next alarm. Rejects if the handler does; the
+   * Call it in `alarm()` of the class: does due work, waits for running work, and sets the next alarm. Rejects if the handler does; the
    * platform then retries.
    */
   onAlarm(this: void, handler: Wakeable): Promise<void>;
@@ -53,7 +53,7 @@ const bounds = { text: 32 << 20, compaction: 1 << 20, join: 1 << 20 };
  * A durable store in the SQLite of a Durable Object of Cloudflare. Make one for each object, in the constructor of its class.
  *
  * @param storage - `ctx.storage` of a class in `new_sqlite_classes`.
- * @throws A2AError `Unavailable` where the object has other data, or data of a newer release.
+ * @throws A2AError `Unavailable` if the object has other data, or data of a newer release.
  *
  * @example
  * ```ts
@@ -106,7 +106,7 @@ export function durableObjectStore(
     recordBytes,
     // The platform keeps the file, and can restore it for thirty days.
     ...(store.upkeep !== undefined && { upkeep: { ...store.upkeep, scrub: async () => undefined } }),
-    // Nothing else writes.
+    // There are no other writers.
     watch: () => () => undefined,
     async onAlarm(handler) {
       alarms.rang();

@@ -50,7 +50,7 @@ class Batch implements Changes<LockedTask> {
   #acts: ActRows | undefined;
   /** Tasks that this batch has changed or created. */
   readonly #changed = new Set<LockedTask>();
-  /** Tasks whose history has grown, where texts are indexed. */
+  /** Tasks whose history has grown, if texts are indexed. */
   readonly #grown = new Set<LockedTask>();
 
   constructor(known: Known) {

@@ -35,8 +35,8 @@ const selectContexts = `SELECT c.owner, c.name, c.id FROM ${rowsOf(wantedContext
 
 /**
  * What every append reads: whether search is on (waits for a transaction that switches it); a number of `places`, by which nodes detect
- * writes; how many of the scopes exist; blocks of `said` for new messages; and how many owners exist that get something new, which are
- * locked against deletion.
+ * writes; how many of the scopes exist; blocks of `said` for new messages; and how many owners with new data exist. It locks these owners
+ * against deletion.
  */
 const selectShared = `SELECT is_on, nextval('parley.places'),
   (SELECT count(*)::int FROM parley.scopes WHERE id = ANY($1::bigint[])),
@@ -47,7 +47,7 @@ const selectNumbers = `SELECT ${nextNumber} FROM generate_series(1, $1)`;
 /** Places of a conversation per number of the sequence. */
 const placesPerBlock = 2 ** 10;
 
-/** What a transaction reads before it decides. */
+/** Data that a transaction reads before it decides. */
 export interface Known {
   readonly names: ScopeNames;
   /** Tasks that exist, by `taskPath`. */
@@ -58,7 +58,7 @@ export interface Known {
   readonly features: FeatureRows;
   /** Whether texts are indexed. */
   readonly indexes: boolean;
-  /** A number that no task and no context has. */
+  /** A number that is not used by any task or context. */
   number(): number;
   /** The next place in every conversation. */
   place(): number;
@@ -143,7 +143,7 @@ function taskOf(row: Row, { owners }: Wanted): readonly [string, LockedTask] {
   return [taskPath(agentId, head.task.taskId), task];
 }
 
-/** What the items name, deduplicated. */
+/** The tasks, contexts, keys and rows that the items name, deduplicated. */
 class Wanted {
   readonly owners = new Map<number, Owner>();
   /** The owners that may get a new task or context. */
@@ -152,7 +152,7 @@ class Wanted {
   readonly #contexts = new Map<string, Value[]>();
   readonly keys: WantedKey[] = [];
   readonly features: WantedFeature[] = [];
-  /** The most messages that are added. */
+  /** Maximum number of messages that are added. */
   places = 0;
 
   constructor(names: ScopeNames, items: readonly ReadAppend[]) {
@@ -160,7 +160,7 @@ class Wanted {
       const key = "item" in each ? each.item.task : each.context;
       const agent = names.find(key.agent);
       const owner = names.find(key.agent, key.owner);
-      // Without a scope nothing of it exists.
+      // An unknown scope has no data.
       if (agent === undefined || owner === undefined) continue;
       this.owners.set(owner, { agent: key.agent, owner: key.owner });
       for (const effect of ("item" in each ? each.item.effects : each.effects) ?? []) {

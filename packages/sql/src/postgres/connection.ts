@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import { sqlState, type Connection, type Result, type Row, type Value } from "./driver.ts";
 import { isSilence } from "./errors.ts";
 
-/** What of a client of a `pg.Pool` is used. */
+/** The part of a `pg.Pool`'s client that is used. */
 export interface PoolClientLike {
   /** Runs a statement. */
   query(config: StatementConfig): Promise<StatementResult | StatementResult[]>;
@@ -17,7 +17,7 @@ export interface PoolClientLike {
   off(event: "end", listener: () => void): unknown;
   /** Returns the client. `destroy`: closes its connection. */
   release(destroy?: boolean): void;
-  /** Whether statements are pipelined. Otherwise they wait for one another. */
+  /** Pipelines statements. Otherwise each waits for the previous one. */
   readonly pipeline?: boolean;
   /** Its socket if the driver exposes it: statements sent together are then one write. */
   readonly connection?: { readonly stream?: { destroy(): unknown; cork?(): void; uncork?(): void } };
@@ -40,7 +40,7 @@ interface StatementResult {
 interface Known {
   /** Names of the statements that are prepared. Absent: none is. */
   readonly names?: StatementNames;
-  /** Told what shows whether the connection works. */
+  /** Receives evidence that the connection works or does not. */
   readonly liveness?: Liveness;
 }
 
@@ -84,7 +84,7 @@ export function connectionOver(client: PoolClientLike, most: number, { names, li
         gather();
         return run(text, values, silence);
       }
-      // `pg` 8 warns of statements that are sent while another one runs, and `pg` 9 refuses them.
+      // `pg` 8 warns of statements that are sent while another one runs, and `pg` 9 rejects them.
       const next = last.then(() => run(text, values, silence));
       last = next.catch(ignore);
       return next;
@@ -94,7 +94,7 @@ export function connectionOver(client: PoolClientLike, most: number, { names, li
 }
 
 function resultOf(result: StatementResult | undefined): Result {
-  // The parsers make nothing but values.
+  // The parsers only make values.
   return { rows: (result?.rows ?? []) as Row[], count: result?.rowCount ?? 0 };
 }
 
@@ -167,8 +167,8 @@ function elements(text: string): readonly (string | null)[] {
 const doubtAfter = 5000;
 
 /**
- * When the connections of a pool last answered. NATs, firewalls and lost machines drop connections silently. If one is silent, those
- * that have not answered since are not used either.
+ * Tracks when the connections of a pool last answered. NATs, firewalls and lost machines drop connections silently. If one connection is
+ * silent, those that have not answered since then are not used, either.
  */
 export class Liveness {
   readonly #answered = new WeakMap<PoolClientLike, number>();
@@ -195,14 +195,14 @@ export class Liveness {
   }
 }
 
-/** Runs of a text before it gets a name: a rare one would only take memory of the server. */
+/** Executions of a statement before it gets a name: a rare one would only waste memory of the server. */
 const soon = 3;
 /** The maximum number of named texts. They are constants of the source code, of which there are fewer. */
 const maxTexts = 500;
 
 /**
  * Names of prepared statements: the server parses and plans each once per connection, which takes longer than to run most of them
- * (docs/decisions/wakeups.md). Behind a pooler there are none: the next transaction may be in another session.
+ * (docs/decisions/wakeups.md). Behind a pooler it gets none: the next transaction may be in another session.
  */
 export class StatementNames {
   readonly #texts = new Map<string, { runs: number; name?: string }>();

@@ -8,10 +8,10 @@ import { isConflict, isFullDisk, isLocked, isOutage, isReadOnly, readable } from
 import { Patience, type PatientConnection } from "./patience.ts";
 import { CommitLost, readFacts, settle, Witnesses, type ServerFacts, type Witness } from "./transaction.ts";
 
-/** The database as the store uses it: retries what can be retried, and rejects with errors that a client may read. */
+/** The store's database: retries what can be retried, and rejects with errors that clients may see. */
 export interface Database {
   /**
-   * Runs one statement. It is retried after a lost connection, so it must be idempotent; use a transaction for what is not.
+   * Runs one statement. It is retried after a lost connection, so it must be idempotent; use a transaction for other statements.
    *
    * @throws A2AError `Unavailable` if the database cannot run it now. Other server errors, such as a violated constraint, pass through
    * (`sqlState`).
@@ -19,19 +19,19 @@ export interface Database {
   query(text: string, values?: readonly Value[], options?: QueryOptions): Promise<Result>;
   /**
    * Runs `body` in a transaction, and again in a new one after a serialization failure, a deadlock or a connection lost before the
-   * commit. If the connection is lost during the commit, the witness row tells the outcome.
+   * commit. If the connection is lost during the commit, the witness row reveals the outcome.
    *
-   * Statements called at once travel together. Await all of them: one that fails fails the transaction, even if `body` catches it.
+   * Statements called in the same turn are sent together. Await all of them: one failure fails the transaction, even if `body` catches it.
    *
-   * @throws A2AError `Unavailable` as `query()`. Nothing is stored then, unless the message says that the outcome is unknown.
+   * @throws A2AError `Unavailable` like `query()`. The transaction is then not stored, unless the message says that the outcome is unknown.
    */
   transaction<T>(options: TransactionOptions, body: (transaction: Queries) => Promise<T>): Promise<T>;
   /**
-   * From now on, write transactions leave a row in this table, which tells the outcome of an unanswered commit. `table`: quoted for
+   * From now on, write transactions leave a row in this table, which reveals the outcome of an unanswered commit. `table`: quoted for
    * SQL.
    */
   useWitnesses(table: string): void;
-  /** The deadline, by `performance.now()`, of a call that begins now. */
+  /** The deadline, by `performance.now()`, of a call that starts now. */
   deadline(): number;
   /** Whether recent writes found the disk full. */
   readonly disk: FullDisk;
@@ -39,12 +39,12 @@ export interface Database {
   readonly server: ServerFacts;
   /** The driver underneath, for wake-ups. */
   readonly driver: PostgresDriver;
-  /** Rejects further calls, waits for running ones, and closes what was opened here. */
+  /** Rejects further calls, waits for running ones, and closes its own resources. */
   close(): Promise<void>;
 }
 
 export interface QueryOptions {
-  /** The deadline of its retries during an outage, from `deadline()`. Default: that of a call that begins now. */
+  /** The deadline of its retries during an outage, from `deadline()`. Default: that of a call that starts now. */
   readonly until?: number;
   /** Milliseconds without an answer after which it is retried on another connection. Default: the deadline. */
   readonly silence?: number;
@@ -55,9 +55,9 @@ export interface TransactionOptions {
   readonly mode: "read" | "write";
   /** Milliseconds after which the server stops a statement. 0: never. Default: that of the database. */
   readonly statementTimeout?: number;
-  /** Milliseconds that a statement waits for a lock. 0: without end. Default: that of the database. */
+  /** Milliseconds that a statement waits for a lock. 0: no limit. Default: that of the database. */
   readonly lockTimeout?: number;
-  /** Until when it is repeated while the database is away: what `deadline()` returned when its call began. Default: now. */
+  /** Until when it is retried during an outage: `deadline()` at the start of its call. Default: now. */
   readonly until?: number;
 }
 
@@ -73,9 +73,9 @@ export interface DatabaseOptions {
 const oldest = 15;
 /** Attempts of a transaction that conflicts with others. */
 const maxConflicts = 8;
-/** Milliseconds that a write transaction may be idle: a stopped process must not keep rows locked that another node needs. */
+/** Milliseconds that a write transaction may be idle: a paused process must not keep rows locked that another node needs. */
 const idleTimeout = 2000;
-/** The same for one that only reads: it locks no row, and may fold a large task meanwhile. */
+/** The same for a read transaction, which locks no rows and may fold a large task meanwhile. */
 const idleReadTimeout = 60_000;
 
 /** Checks the version of the server. */
@@ -146,7 +146,7 @@ class RetryingDatabase implements Database {
     await this.driver.close();
   }
 
-  /** Retries `attempt` after conflicts and during an outage, and throws what a client may read. */
+  /** Retries `attempt` after conflicts and during an outage, and throws errors that clients may see. */
   #run<T>(attempt: () => Promise<T>, until = this.deadline()): Promise<T> {
     const call = this.#repeat(attempt, until);
     this.#calls.add(call);
@@ -161,7 +161,7 @@ class RetryingDatabase implements Database {
       try {
         return await attempt();
       } catch (thrown) {
-        // A statement that failed because of its name has none, or another one, when it runs again.
+        // A statement that failed because of its name is retried without a name or with another one.
         const mayRepeat =
           isConflict(thrown) || isStale(thrown)
             ? ++conflicts < maxConflicts
@@ -202,12 +202,12 @@ class RetryingDatabase implements Database {
       return settled.result;
     } catch (thrown) {
       if (!(thrown instanceof CommitLost)) throw thrown;
-      // What only reads can be read again.
+      // Reads can be retried.
       if (mode === "read") throw thrown.cause;
       lost = thrown;
     }
     if (await this.#isCommitted(lost, witness, until)) return result as T;
-    // Rolled back, so it can run again.
+    // Rolled back, so it can be retried.
     throw lost.cause;
   }
 
@@ -243,19 +243,19 @@ class RetryingDatabase implements Database {
   }
 }
 
-/** Milliseconds for which a failed write says that a disk is full. */
+/** How long a failed write counts as proof of a full disk, in milliseconds. */
 const memory = 10_000;
 
-/** Whether the disk of a database is full, as its last writes show: nothing else tells it. */
+/** Tracks whether the disk of a database is full, by its last writes: there is no other way to know. */
 export class FullDisk {
   #until = -Infinity;
 
-  /** A write has failed for want of space, or has succeeded. */
+  /** Notes that a write failed for lack of space, or succeeded. */
   note(isFull: boolean): void {
     this.#until = isFull ? performance.now() + memory : -Infinity;
   }
 
-  /** Requests are taken again some seconds after the last write that failed: one of them finds out whether there is space. */
+  /** Becomes false some seconds after the last failed write, so that a request tests whether there is space. */
   get isFull(): boolean {
     return performance.now() < this.#until;
   }

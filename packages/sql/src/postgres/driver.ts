@@ -10,7 +10,7 @@ export interface PostgresDriver extends Queries {
    * milliseconds without an answer after which the connection counts as lost; default: that of the driver.
    */
   hold<T>(body: (connection: Connection) => Promise<T>, silence?: number): Promise<T>;
-  /** Subscribes once to a NOTIFY channel on a connection of its own. Absent if the driver cannot: readers poll. */
+  /** Subscribes once to a NOTIFY channel on a separate connection. Absent if the driver cannot: readers poll. */
   listen?(channel: string, listener: ChannelListener): Promise<Listening>;
   /** The maximum number of connections. Absent: unknown, and none is kept for longer than a call. */
   readonly connections?: number;
@@ -27,7 +27,7 @@ export interface Queries {
   /**
    * Runs a statement. Without `values` the text may have several, separated by semicolons; the result is that of the last one.
    *
-   * Statements of a held connection run in the order of the calls, without waiting for one another. In a transaction, those after a
+   * Statements of a held connection run in call order, without waiting for earlier ones. In a transaction, those after a
    * failed one fail too.
    *
    * Rejects with the error of the library. `code` is the SQLSTATE if the server sent it, such as `40001`.
@@ -42,7 +42,7 @@ export interface Connection extends Queries {
    * begins with `timeout expired` or `Query read timeout`. Default: that of `hold`.
    */
   query(text: string, values?: readonly Value[], silence?: number): Promise<Result>;
-  /** The process id from the server's handshake. A pooler sends one of its own, which tells the two apart. */
+  /** The process id from the server's handshake. A pooler sends its own, which reveals it. */
   readonly backend?: number | undefined;
 }
 

@@ -32,9 +32,9 @@ import {
 } from "./schema.ts";
 import type { LockedTask } from "./task-writer.ts";
 
-// What the effects of appends change: features, idempotency keys, checkpoints, states, and the audit.
+// Applies the effects of appends: features, idempotency keys, checkpoints, states, and the audit.
 
-/** A task by its agent and its id, and a row of it. */
+/** A row of a task. */
 export type WantedFeature = readonly [agent: number, taskId: string, feature: string, key: string];
 
 const wantedRows = columns("agent bigint, id text, feature text, key text");
@@ -70,14 +70,14 @@ interface Changing {
   changed: boolean;
 }
 
-/** The feature rows of a transaction: named ones are read when it begins, and changed ones written when it ends. */
+/** The feature rows of a transaction: named ones are read at its start, and changed ones written at its end. */
 export class FeatureRows {
   readonly #rows = new Map<string, Changing>();
   readonly #counts = new Map<number, number>();
   readonly #wakes = new Map<string, readonly [task: number, feature: string, due: number]>();
   readonly #deleted = new Map<string, readonly Value[]>();
 
-  /** Reads rows. Call it when the tasks are locked, so that the statements see what was committed by then. */
+  /** Reads rows. Call it when the tasks are locked, so that it sees all earlier commits. */
   async read(sql: Sql, names: readonly WantedFeature[]): Promise<void> {
     const rows = names.map(([agent, task, feature, key]) => [
       agent,
@@ -181,7 +181,7 @@ export interface WantedKey {
   readonly now: number;
 }
 
-/** The keys of a transaction: those of the table are read when it begins, and new ones written when it ends. */
+/** The keys of a transaction: existing ones are read at its start, and new ones written at its end. */
 export class Keys {
   readonly #known = new Map<string, KnownKey>();
   readonly #stored = new Set<string>();
@@ -197,7 +197,7 @@ export class Keys {
     ]);
     for (const row of locked) this.#locked.add(`${int(row, 0)}/${text(row, 1)}`);
     for (const row of found) {
-      // The key itself is the one that is asked for.
+      // The key itself is the requested one.
       const record = onceRecord("", row);
       const until = optional(row, 4);
       const path = `${int(row, 5)}/${text(row, 6)}`;

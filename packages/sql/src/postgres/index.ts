@@ -35,8 +35,8 @@ export interface PostgresStoreOptions extends PostgresConnectOptions {
    */
   readonly migrate?: boolean;
   /**
-   * How nodes wake one another's readers, such as over NATS. It stays open when the store is closed. `false`: each node polls. Default:
-   * LISTEN and NOTIFY, on a connection of their own.
+   * How nodes wake each other's readers, such as over NATS. It stays open when the store is closed. `false`: each node polls. Default:
+   * LISTEN and NOTIFY, on a separate connection.
    */
   readonly wakeup?: Wakeup | false;
   /**
@@ -48,7 +48,7 @@ export interface PostgresStoreOptions extends PostgresConnectOptions {
 
 /** A store in PostgreSQL. */
 export interface PostgresStore extends Store {
-  /** How nodes wake one another's readers. `isConnected` says whether that works now. */
+  /** How nodes wake each other's readers. `isConnected` reports whether this works now. */
   readonly wakeup: Wakeup;
 }
 
@@ -84,7 +84,7 @@ export async function postgresStore(options: PostgresStoreOptions): Promise<Post
       const interval = options.pollInterval ?? 500;
       const quick = quickQueries(database.driver);
       const watch = new Watch(quick, schema, { wakeup, interval, ...logging(options) });
-      // Rejects if it cannot poll: the node would silently miss what others store.
+      // Rejects if it cannot poll, because the node would silently miss appends of others.
       await watch.open(database);
       const clock = new DatabaseClock(schema.over(quick));
       opened.push(clock);
@@ -102,7 +102,7 @@ export async function postgresStore(options: PostgresStoreOptions): Promise<Post
   });
 }
 
-/** How nodes wake one another's readers. */
+/** How nodes wake each other's readers. */
 async function wakeupOf(options: PostgresStoreOptions, database: Database, schema: Schema): Promise<Wakeup> {
   if (options.wakeup === false) return noWakeup;
   if (options.wakeup !== undefined) return options.wakeup;
@@ -123,7 +123,7 @@ function logging({ logger }: PostgresStoreOptions): { readonly logger?: NonNulla
 
 /** The tables of a database. */
 export interface PostgresVersion {
-  /** The version of the tables. 0: there are none. */
+  /** The version of the tables. 0: no tables. */
   readonly found: number;
   /** The version of this release. */
   readonly newest: number;
@@ -131,15 +131,15 @@ export interface PostgresVersion {
 
 /** What `migratePostgres()` would do. */
 export interface PostgresPlan extends PostgresVersion {
-  /** Whether this release works with the tables as they are: they have its version, or the next one. */
+  /** Whether this release works with the current tables: they have its version, or the next one. */
   readonly usable: boolean;
   /** The statements that it would run, one text for each version. */
   readonly statements: readonly string[];
 }
 
 /**
- * Creates or upgrades the tables ahead of the programs that use them. Resolves to the version that was there before. Several processes
- * may call it at once.
+ * Creates or upgrades the tables before the programs that use them start. Resolves to the previous version. Several processes
+ * may call it concurrently.
  */
 export function migratePostgres(options: PostgresStoreOptions): Promise<PostgresVersion> {
   return withDatabase(options, async (database, schema) => {
@@ -150,7 +150,7 @@ export function migratePostgres(options: PostgresStoreOptions): Promise<Postgres
   });
 }
 
-/** Reads the version of the tables, and what `migratePostgres()` would do. It changes nothing. */
+/** Reads the version of the tables, and plans what `migratePostgres()` would do, without changing anything. */
 export function postgresPlan(options: PostgresStoreOptions): Promise<PostgresPlan> {
   return withDatabase(options, async (database, schema) => {
     const found = await versionOf(database, schema);
@@ -161,7 +161,7 @@ export function postgresPlan(options: PostgresStoreOptions): Promise<PostgresPla
 
 /** A migration may rewrite large tables, and waits for the nodes that migrate. */
 const withoutLimits = { mode: "write", statementTimeout: 0, lockTimeout: 0 } as const;
-/** Milliseconds for which it is retried while a table is in use, and between two attempts. */
+/** How long to retry while a table is in use, and the pause between attempts, in milliseconds. */
 const [patience, pause] = [60_000, 200];
 
 async function upgrade(database: Database, schema: Schema): Promise<PostgresVersion> {

@@ -7,15 +7,15 @@ import type { Schema } from "./schema.ts";
 /**
  * The tables by version. A published version never changes: append a new one (`shared/versions.ts`).
  *
- * - `scopes`: agents and their owners. `counts`: their tasks by state, in several rows, so that nodes do not wait for one another.
+ * - `scopes`: agents and their owners. `counts`: their tasks by state, in several rows, so that nodes do not block each other.
  * `contexts`: contexts of owners, with their counts.
  * - `tasks`: the head of a task, a small row that each append rewrites. Large values are in other tables. `runs`: claimed runs, apart,
  * so that a lease renewal changes no index of tasks.
  * - `log`: one row per record, partitioned by the number of the task, which begins with its day of creation.
  * - `features`: rows that server features keep with tasks, with a partial index of due ones.
  * - `search_texts`: searched texts with their words. `search_tasks`: how far a log is indexed.
- * - `nodes`: processes that use the store. `rates`: budgets of callers. `notes`: what nodes tell each other.
- * - `orders`: what operators have ordered. `acts`: the audit of what they did.
+ * - `nodes`: processes that use the store. `rates`: budgets of callers. `notes`: notes between nodes.
+ * - `orders`: standing orders of operators. `acts`: the audit of operators.
  * - `witnesses`: a row per open transaction, which proves its commit.
  *
  * Reasons: `docs/decisions/postgres.md`.
@@ -229,7 +229,7 @@ export const versions: readonly string[] = [
   `,
   // Finds the tasks that a process holds.
   `CREATE INDEX tasks_holder ON parley.tasks (holder) WHERE holder IS NOT NULL;`,
-  // What nodes tell each other.
+  // Notes between nodes.
   `
   CREATE UNLOGGED TABLE parley.notes (
     key text COLLATE "C" PRIMARY KEY,
@@ -239,7 +239,7 @@ export const versions: readonly string[] = [
   CREATE INDEX notes_until ON parley.notes (until);
   ${grantAs("tasks", "notes")}
   `,
-  // What operators have ordered, and the audit of their acts. `whole` is the whole of an indexed name.
+  // Orders of operators, and the audit of their acts. `whole` is the full text of an indexed name.
   `
   CREATE TABLE parley.orders (name text COLLATE "C" PRIMARY KEY, whole text NOT NULL, value text NOT NULL);
   CREATE TABLE parley.acts (
@@ -255,7 +255,7 @@ export const versions: readonly string[] = [
   `,
 ];
 
-/** Grants what was granted on one table on another one, to the same users. */
+/** Copies the grants of one table to another. */
 function grantAs(like: string, table: string): string {
   return `DO $migration$ BEGIN
     EXECUTE coalesce((
@@ -280,7 +280,7 @@ const lockClass = 0x70_61_72_6c;
 
 /**
  * Upgrades the tables in the transaction of `queries`. Nodes that start together wait for the first one, by a lock of the transaction:
- * one of the session would be lost behind a pooler. Rejects with `lockNotAvailable` if a table is in use for long.
+ * a lock of the session would be lost behind a pooler. Rejects with `lockNotAvailable` if a table is in use for long.
  */
 export async function migrate(
   queries: Queries,
@@ -325,7 +325,7 @@ export async function checkVersion(queries: Queries, schema: Schema): Promise<nu
   return found;
 }
 
-/** The version of the tables; 0 if there are none. */
+/** The version of the tables; 0 without tables. */
 export async function versionOf(queries: Queries, schema: Schema): Promise<number> {
   const sql = schema.over(queries);
   const table = `${quoted(schema.name)}.migrations`;

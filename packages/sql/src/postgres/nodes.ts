@@ -27,12 +27,12 @@ export async function forget(sql: Sql, nodes: readonly string[]): Promise<void> 
   await sql("DELETE FROM parley.nodes WHERE name = ANY($1::text[])", nodes.map(encodeName));
 }
 
-/** With at least so many connections, heartbeats get one of their own. */
+/** With at least this many connections, heartbeats get their own. */
 const minForOwn = 3;
 
 /**
  * One statement per process and heartbeat. A process whose heartbeats queue behind its own work would seem dead, so they use the
- * connection that listens for wake-ups or one of their own, and fall back to the pool if that does not answer in time.
+ * connection that listens for wake-ups or a separate one, and fall back to the pool if it does not answer in time.
  */
 export class Heartbeats {
   readonly #database: Database;
@@ -41,7 +41,7 @@ export class Heartbeats {
   readonly #own: OwnConnection | undefined;
   /** The way through the pool. */
   readonly #pool: Queries;
-  /** Unanswered heartbeats by connection. Nothing more is sent there until the answer. */
+  /** Unanswered heartbeats by connection. No others are sent there until the answer. */
   readonly #open = new Map<Queries, Promise<readonly StoreNode[]>>();
 
   /** `listening`: the connection that listens now. */
@@ -51,7 +51,7 @@ export class Heartbeats {
     this.#listening = listening;
     const { driver } = database;
     if ((driver.connections ?? 0) >= minForOwn) this.#own = new OwnConnection(driver);
-    // No retries: the next heartbeat tries again.
+    // No retries: the next heartbeat serves as one.
     this.#pool = {
       query: (statement, values) => database.query(statement, values, { until: 0, silence: quickSilence }),
     };
@@ -102,7 +102,7 @@ interface Lent {
   readonly end: (isLost: boolean) => void;
 }
 
-/** A connection that is kept from one statement to the next. */
+/** A connection that is kept between statements. */
 class OwnConnection implements Queries {
   readonly #driver: PostgresDriver;
   #lent: Lent | undefined;

@@ -6,7 +6,7 @@ import { listenSilence, quickSilence } from "./patience.ts";
 
 export type { PoolClientLike } from "./connection.ts";
 
-/** What of a `pg.Pool` is used. */
+/** The part of `pg.Pool` that the driver uses. */
 export interface PoolLike {
   /** Lends a client. The callback runs synchronously with it, before it can emit events. */
   connect(callback: (error: Error | undefined, client: PoolClientLike | undefined) => void): void;
@@ -31,7 +31,7 @@ export interface PoolDriverOptions {
   readonly silence: number;
   /** Whether `close()` ends the pool. */
   readonly owned: boolean;
-  /** Milliseconds to lend a connection, if the pool has no limit of its own. Default: none. */
+  /** Milliseconds to lend a connection, if the pool has no limit itself. Default: none. */
   readonly connectTimeout?: number;
   /** Called for idle connections that ended. */
   readonly onIdleError?: (error: Error) => void;
@@ -95,7 +95,7 @@ export function poolDriver(pool: PoolLike, options: PoolDriverOptions): Postgres
     async close() {
       await Promise.all([...listening].map((subscription) => subscription.close()));
       await Promise.allSettled(held);
-      // Its connections end a little later, and may say something until then.
+      // Its connections end a little later, and may emit errors until then.
       if (owned) await pool.end();
       else pool.off("error", onError);
     },
@@ -106,7 +106,7 @@ function useOf({ totalCount = 0, idleCount = 0, waitingCount = 0 }: PoolLike): S
   return { total: totalCount, idle: idleCount, waiting: waitingCount };
 }
 
-/** Running statements reject as well. */
+/** Ignores errors of a lent client: its running statements reject, too. */
 function ignore(): void {}
 
 /** Takes a client, whose errors have a listener from the start. `limit`: milliseconds; 0: none. */
@@ -135,7 +135,7 @@ async function living(pool: PoolLike, limit: number, liveness: Liveness): Promis
     const client = await borrow(pool, limit);
     if (!liveness.isDoubtful(client) || (await answers(client, liveness))) return client;
     client.off("error", ignore);
-    // It would wait for the other side to say goodbye.
+    // Otherwise it would wait for the server to close the connection.
     client.connection?.stream?.destroy();
     destroy(client);
   }
@@ -186,7 +186,7 @@ async function listenOver(
   client.off("error", ignore);
   client.on("end", onEnd);
   client.on("notification", ({ payload }) => listener.notified(payload ?? ""));
-  // Nothing here costs the server anything, and what others are told waits for it.
+  // A short time limit: these statements are cheap, and the wake-ups of other nodes wait for them.
   const { query } = connectionOver(client, listenSilence, { names });
   try {
     await query(`LISTEN ${quoted(channel)}`);

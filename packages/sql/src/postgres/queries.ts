@@ -42,7 +42,7 @@ import {
 } from "./schema.ts";
 import { findContexts, findPlace, findScope, namedAgents, tallyOf } from "./scopes.ts";
 
-// What the engine looks for: runs to claim, features that are due, conversations, idempotency keys, notes of other nodes.
+// Queries of the engine: claimable runs, due features, conversations, idempotency keys, notes of other nodes.
 
 /** The tasks of one page of runs, in its order. */
 const selectRuns = (page: string): string => `SELECT ${taskColumns}
@@ -56,7 +56,7 @@ const selectClaimable = selectRuns(`
       WHERE agent = v.id AND free_at <= $2 AND (free_at, task) > ($3, $4) ORDER BY free_at, task LIMIT $5
     ) r ORDER BY r.until, r.task LIMIT $5`);
 
-/** Those of some processes are found by their names: nothing of the others is read. */
+/** Finds the runs of some processes by index, without reading those of others. */
 const selectHeld = selectRuns(`
     SELECT r.task, r.free_at AS until FROM parley.tasks h JOIN parley.runs r ON r.task = h.number
     WHERE h.holder = ANY($6::text[]) AND r.agent IN (${namedAgents}) AND r.free_at <= $2 AND (r.free_at, r.task) > ($3, $4)
@@ -149,7 +149,7 @@ export async function readOnce(sql: Sql, owner: Owner, key: string, now: number)
 /** How many expired notes a statement deletes at most: more than it stores. */
 const maxTidied = 2_000;
 
-/** Notes are locked in the order of their keys, and expired ones only where nobody else has them, so that nodes never deadlock. */
+/** Locks notes in the order of their keys, and expired ones only if they are unlocked, so that nodes never deadlock. */
 const writeExpiring = `WITH gone AS (
     DELETE FROM parley.notes WHERE key IN (
       SELECT key FROM parley.notes WHERE until <= $4 AND key <> ALL($1::text[]) ORDER BY until LIMIT ${maxTidied}
@@ -229,7 +229,7 @@ async function placesIn(sql: Sql, lists: Lists, scope: Scope, query: ListQuery):
   const { level, ids, states: wanted } = lists;
   const { after, since = Number.MIN_SAFE_INTEGER, limit } = query;
   const before = after?.statusTime ?? Number.MAX_SAFE_INTEGER;
-  // That of a task that was deleted is before all others of its time.
+  // The position of a deleted task is before all others of its time.
   const known = after && (await run(sql, first(selectTask(dialect, scope, after.taskId, { columns: "t.number" }))));
   const number = known === undefined ? Number.MAX_SAFE_INTEGER : int(known, 0);
   const rows = await sql(

@@ -6,9 +6,9 @@ import { int, text, timeLimit, type Schema, type Sql } from "./schema.ts";
 
 /** Milliseconds after the end of a partition during which a transaction may still add a task. */
 const margin = 3_600_000;
-/** Tasks that one look at a partition reads. */
+/** Tasks per check of a partition. */
 const tasksPerLook = 10_000;
-/** Milliseconds between two looks. Results stay valid. */
+/** Milliseconds between two checks. Results stay valid. */
 const defaultInterval = 60_000;
 
 /** The comment of a partition that is being dropped. Other detached ones are someone's archive. */
@@ -27,13 +27,13 @@ interface Looked {
 
 export interface RetentionOptions {
   readonly logger?: Logger;
-  /** Milliseconds between two looks. Default: a minute. */
+  /** Milliseconds between two checks. Default: a minute. */
   readonly interval?: number;
 }
 
 /**
- * Finds partitions whose tasks are all to be deleted. Their records are not deleted one by one: the partition is dropped once its tasks
- * are gone. Each node finds out on its own.
+ * Finds partitions that only have expired tasks. Their records are not deleted one by one: the partition is dropped once its tasks
+ * are deleted. Each node checks separately.
  */
 export class Retention {
   readonly #database: Database;
@@ -43,7 +43,7 @@ export class Retention {
   readonly #interval: number;
   readonly #looked = new Map<string, Looked>();
   #old: readonly Partition[] = [];
-  /** When the last look was, and at what. */
+  /** The time and the argument of the last check. */
   #last: { readonly at: number; readonly before: number } = { at: -Infinity, before: Infinity };
   #lacksPartitions = false;
 
@@ -60,8 +60,8 @@ export class Retention {
   }
 
   /**
-   * Creates the partitions of the next weeks, and continues to look for old ones. Resolves to whether it did so: a sweep of many pages
-   * needs it once.
+   * Creates the partitions of the next weeks, and continues to look for old ones. Resolves to `false` if it was called recently: a sweep of
+   * many pages needs it only once.
    */
   async look(deleteBefore?: number): Promise<boolean> {
     const at = performance.now();
@@ -134,7 +134,7 @@ export class Retention {
     return int(row, 0) === 1;
   }
 
-  /** Drops detached partitions, also those of a node that stopped halfway. Resolves to `false` if one is still being detached. */
+  /** Drops detached partitions, including those of a node that stopped halfway. Resolves to `false` if one is still being detached. */
   async #dropDetached(): Promise<boolean> {
     const rows = await this.#sql(
       `SELECT c.relname::text, coalesce(i.inhdetachpending, false),
@@ -241,7 +241,7 @@ export async function partitionsOf(queries: Queries, schema: Schema): Promise<re
   return rows.map((row) => ({ name: text(row, 0), from: int(row, 1), to: int(row, 2), isOwn: row[3] === true }));
 }
 
-/** Whether the log takes new tasks: it has a partition for them, or a write may create it. */
+/** Whether the log accepts new tasks: it has a partition for them, or a write may create one. */
 export async function hasPartition(queries: Queries, schema: Schema): Promise<boolean> {
   const [row] = await schema.over(queries)(
     `SELECT floor(extract(epoch FROM clock_timestamp()) / 86400)::bigint,

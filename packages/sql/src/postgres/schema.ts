@@ -11,7 +11,7 @@ export type Sql = (text: string, ...values: readonly Value[]) => Promise<readonl
 
 /**
  * Statements as they are for a schema. Every name is qualified: a pooler may give each transaction another session, so a
- * `search_path` that was set would be that of somebody else.
+ * `search_path` set earlier would be another client's.
  */
 export class Schema {
   readonly name: string;
@@ -48,7 +48,7 @@ export class Schema {
   }
 }
 
-/** A row with its columns, where a statement returns at most one. */
+/** A row with its columns, if a statement returns at most one. */
 export async function one(rows: Promise<readonly Row[]>): Promise<Row | undefined> {
   return (await rows)[0];
 }
@@ -109,7 +109,7 @@ export const taskColumns: string = `${ownColumns}, ${agentName}, ${ownerName}`;
 export const ownTables: string = "parley.tasks t JOIN parley.contexts c ON c.id = t.context";
 export const taskTables: string = `${ownTables} JOIN parley.scopes a ON a.id = t.agent JOIN parley.scopes o ON o.id = t.owner`;
 
-/** When a run is free that nobody has a lease of: such runs come before all others. */
+/** The lease end of runs without a lease, so that they sort before all others. */
 export const neverHeld: number = -Number.MAX_SAFE_INTEGER;
 
 /** The columns of `recordRow`. */
@@ -150,7 +150,7 @@ export function bothNames(name: string): readonly [short: string, long: string |
   return [short, short === long ? null : long];
 }
 
-/** Runs a statement with its rows. Does nothing if there are none. */
+/** Runs a statement with its rows. Does nothing without rows. */
 export async function write(
   sql: Sql,
   statement: string,

@@ -41,7 +41,7 @@ function newId(): number {
   return 2 ** 48 + randomInt(2 ** 48 - 1);
 }
 
-/** A remembered scope is gone: the owner was deleted, or the database restored, or a replica took over without it. */
+/** A cached scope no longer exists: the owner was deleted, the database was restored, or a replica took over without it. */
 export class ScopeGone extends Error {}
 
 interface WantedScope {
@@ -210,7 +210,7 @@ const upsertContexts = insertInto(
   "owner, name",
   `ON CONFLICT (owner, name) DO UPDATE SET tasks = contexts.tasks + excluded.tasks,
      touched = greatest(contexts.touched, excluded.touched), ${added("contexts")} RETURNING owner, name, id`,
-  // Those of an owner that was deleted are not created. `forgetOwner` waits for those that are being created.
+  // Does not create contexts of a deleted owner. `forgetOwner` waits for contexts that are being created.
   "EXISTS (SELECT 1 FROM parley.scopes s WHERE s.id = v.owner)",
 );
 const countColumns = [...columns("scope bigint"), ...tallies];
@@ -230,7 +230,7 @@ export class ScopeChanges {
     change.touched = Math.max(change.touched, time);
   }
 
-  /** Adds a task to the counts of its scopes, removes it, or moves it from one state to another one. */
+  /** Adds a task to the counts of its scopes, removes it, or moves it to another state. */
   move(
     { row, head }: { readonly row: Scopes; readonly head: TaskHead },
     from: Listed | undefined,

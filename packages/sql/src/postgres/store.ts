@@ -45,7 +45,7 @@ export interface DatabaseStoreOptions {
   readonly logger?: Logger;
   /** The clock of the database. */
   readonly clock: Clock;
-  /** How nodes wake one another. */
+  /** How nodes wake each other. */
   readonly wakeup: Wakeup;
   /** Called when the last call has ended, before the database is closed. */
   readonly onClose?: () => Promise<void>;
@@ -145,7 +145,7 @@ function ratesOf(rates: Rates, calls: Calls, logger: Logger): StoreRates {
   };
 }
 
-/** The database repeats calls, and rejects in the words of the port. */
+/** The database retries calls, and rejects with the errors of the port. */
 export class Calls extends OpenCalls {
   readonly #database: Database;
   readonly #schema: Schema;

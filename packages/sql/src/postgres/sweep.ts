@@ -45,12 +45,12 @@ interface Swept {
 
 /**
  * Deletes, compacts, and deletes expired keys, in a transaction each: deletions change counts, for which appends wait until the commit.
- * Nodes may sweep at once: each takes what no other has locked, in the lock order of appends.
+ * Nodes may sweep concurrently: each takes rows that no other has locked, in the lock order of appends.
  */
 export async function sweep(write: Write, sweeping: Sweeping): Promise<SweepReport> {
   const { rules = [], compactBefore, limit, retention } = sweeping;
   const deletes = sweeping.deleteBefore !== undefined || rules.length > 0;
-  // A partition is dropped once all its tasks are old enough, whatever their agents and states.
+  // A partition is dropped once all its tasks are old enough, for all agents and states.
   const before = deletesAllBefore(sweeping);
   const looked = await retention.look(before === -Infinity ? undefined : before);
   const nothing: Swept = { done: 0, more: false, budget: effortPerSweep };
@@ -62,7 +62,7 @@ export async function sweep(write: Write, sweeping: Sweeping): Promise<SweepRepo
       : await write((sql) => compactOver(sql, sweeping, compactBefore, left, deletion.budget));
   const hasExpired = await write((sql) => deleteExpired(sql, sweeping));
   const more = deletion.more || compaction.more || hasExpired;
-  // When the last tasks are deleted, or with each look if there are always more.
+  // When the last tasks are deleted, or after each check if there are always more.
   if (deletes && (looked || !more)) await retention.drop();
   return { deleted: deletion.done, compacted: compaction.done, more };
 }
@@ -215,7 +215,7 @@ function deleteKeys(of: "task" | "context", lock: string): string {
     ) f WHERE k.owner = f.owner AND k.name = f.name`;
 }
 
-// Lists of tasks in the order of an index, for what deletes the oldest of them.
+// Lists of tasks in the order of an index, for deleting the oldest.
 
 /** The rows of the locked tasks with the oldest status. */
 async function rowsOfTasks(

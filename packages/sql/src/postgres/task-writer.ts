@@ -49,7 +49,7 @@ const typed = (names: readonly string[]): Column[] => names.map((name) => [name,
 
 const changing = typed([...plain, ...placing, ...owning, "has_features", "touched"]);
 const insertColumns = [...typed(identity), ...typed(["long_id"]), ...changing];
-// A task of the same id that somebody else has created meanwhile is noticed by the missing row.
+// A missing row reveals that another node has created a task with the same id meanwhile.
 const insertTasks = insertInto("tasks", insertColumns, "agent, id", "ON CONFLICT (agent, id) DO NOTHING RETURNING 1");
 const updateTasks = updateOf(changing);
 /** For tasks whose log alone has changed, as with each chunk. */
@@ -92,7 +92,7 @@ export class TaskWriter {
     }
   }
 
-  /** Resolves to `false` where another transaction has created one of the tasks meanwhile. */
+  /** Resolves to `false` if another transaction has created one of the tasks meanwhile. */
   async write(sql: Sql): Promise<boolean> {
     const [made] = await together([
       write(sql, insertTasks, this.#new, insertColumns.length),

@@ -3,7 +3,7 @@ import type { Connection, PostgresDriver, Queries } from "./driver.ts";
 import { isAnswer, isDisconnection, isReadOnly } from "./errors.ts";
 import type { PatientConnection } from "./patience.ts";
 
-// Transactions on a connection that is held, and what a server says of itself.
+// Transactions on a lent connection, and facts about the server.
 
 /** An unanswered commit. */
 export class CommitLost extends Error {
@@ -24,7 +24,7 @@ export async function settle<T>(
   const failures: unknown[] = [];
   const noteFailure = (thrown: unknown): void => void failures.push(thrown);
   const begun = connection.begin(begin);
-  // The first statement travels with BEGIN. If that fails, so does this.
+  // The first statement is sent together with BEGIN. If BEGIN fails, so does the statement.
   begun.catch(noteFailure);
   let result: T;
   try {
@@ -35,11 +35,11 @@ export async function settle<T>(
         return answer;
       },
     });
-    // A commit after a statement that failed would roll back, and say nothing.
+    // A commit after a failed statement would silently roll back.
     await begun;
     if (failures.length > 0) throw failures[0];
   } catch (thrown) {
-    // The first failure is the reason of those after it.
+    // The first failure is the cause of later ones.
     const failure = failures[0] ?? thrown;
     // A new connection is needed after a failover and after a lost one.
     if (isReadOnly(failure) || isDisconnection(failure)) throw failure;
@@ -59,13 +59,13 @@ export async function settle<T>(
   return { result };
 }
 
-/** What a server and the way to it can do. */
+/** Facts about a server and the connection to it. */
 export interface ServerFacts {
   /** `server_version_num`, such as 150018. */
   readonly version: number;
   /** Whether a pooler is in between: each transaction may then use another session of the server. */
   readonly pooled: boolean;
-  /** Whether it only reads: a replica. */
+  /** Whether it is a read-only replica. */
   readonly readOnly: boolean;
 }
 
@@ -84,8 +84,7 @@ export async function readFacts(connection: Connection): Promise<ServerFacts> {
 }
 
 /**
- * Whether a connection keeps its session, which LISTEN needs. A pooler in transaction mode gives the session to the next transaction,
- * unless it is busy: then the echo shows it.
+ * Whether a connection keeps its session, which LISTEN needs. A pooler in transaction mode lends the session to the next transaction.
  */
 export async function keepsSession(driver: PostgresDriver): Promise<boolean> {
   return driver.hold(async (one) => {
@@ -106,15 +105,15 @@ async function sessionOf(queries: Queries): Promise<unknown> {
 }
 
 /**
- * Rows that prove commits: if the connection is lost during a commit, the row tells its outcome, also after a crash or a failover that
- * lost the commit. Transaction ids cannot, since a server reuses those of lost commits. Each open transaction has a row of its own, so
+ * Rows that prove commits: if the connection is lost during a commit, the row reveals its outcome, even after a crash or a failover that
+ * lost the commit. Transaction ids cannot, because a server reuses those of lost commits. Each open transaction has its own row, so
  * none waits for another.
  */
 export class Witnesses {
   readonly #table: string;
   #free: Witness[] = [];
 
-  /** `table`: its name as it stands in SQL. It has the columns `id`, `token` and `at`. */
+  /** `table`: its name, quoted for SQL. It has the columns `id`, `token` and `at`. */
   constructor(table: string) {
     this.#table = table;
   }
@@ -146,8 +145,8 @@ export class Witness {
   }
 
   /**
-   * Whether the last transaction was committed. Waits while the server still runs it, since both write the row: what it does not find
-   * can never commit later.
+   * Whether the last transaction was committed. Waits while the server still runs that transaction, because both write the row. If the row
+   * is missing, the transaction can no longer commit.
    */
   async isCommitted(queries: Queries): Promise<boolean> {
     const { rows } = await queries.query(

@@ -4,7 +4,7 @@ import type { Listening, PostgresDriver, Queries } from "./driver.ts";
 import { keepsSession } from "./transaction.ts";
 
 export interface NotifyWakeupOptions {
-  /** The channel of NOTIFY. Nodes with the same database and channel wake one another. Default `parley`. */
+  /** The channel of NOTIFY. Nodes with the same database and channel wake each other. Default `parley`. */
   readonly channel?: string;
   /** The minimum number of milliseconds between two NOTIFY of this node. Default 2. */
   readonly interval?: number;
@@ -17,11 +17,11 @@ export interface NotifyWakeupOptions {
 }
 
 /**
- * Wake-ups by LISTEN and NOTIFY. Commits with a notification wait for one another, so notifications follow the append: many in one
+ * Wake-ups by LISTEN and NOTIFY. Commits with a notification block each other, so notifications follow the append: many in one
  * statement, without waiting for the disk (docs/decisions/wakeups.md).
  *
- * Resolves when it hears itself, or has found that it cannot (`isConnected`). It keeps trying, rarely behind a pooler. A node that
- * cannot listen still notifies: NOTIFY passes a pooler.
+ * Resolves when it receives its own message, or has found that it cannot (`isConnected`). It keeps trying, rarely behind a pooler. A node
+ * that cannot listen still notifies: NOTIFY works through a pooler.
  */
 export async function notifyWakeup(
   driver: PostgresDriver,
@@ -94,7 +94,7 @@ export class NotifyWakeup implements Wakeup {
     return this.#isConnected;
   }
 
-  /** The listening connection, for other short statements. `undefined` while there is none. */
+  /** The listening connection, for other short statements. `undefined` while disconnected. */
   get listening(): Queries | undefined {
     return this.#isConnected ? this.#listening : undefined;
   }
@@ -146,7 +146,7 @@ export class NotifyWakeup implements Wakeup {
       });
       this.#listening = listening;
       if (early !== undefined) throw early.cause;
-      // It is usually idle. A pooler would give its session to others.
+      // The connection is usually idle. A pooler would lend its session to others.
       if (!this.#pooled) await listening.query("SET idle_session_timeout = 0");
       // On another connection: a pooler could answer itself.
       const arrives = await this.#hearsItself();
@@ -176,7 +176,7 @@ export class NotifyWakeup implements Wakeup {
   /** Notifications do not arrive. */
   async #giveUp(listening?: Listening): Promise<void> {
     this.#listening = undefined;
-    // A pooler gives the session to others.
+    // A pooler lends the session to others.
     if (this.#pooled && !this.#isClosed) await listening?.query("UNLISTEN *").catch(() => undefined);
     await listening?.close();
     if (this.#isClosed) return;

@@ -22,9 +22,9 @@ import {
 import type { GrownTask } from "./search.ts";
 import { encodeName, maxSeq, stateNumber, trialOf, type TaskRow, type Value } from "./rows.ts";
 
-// What a transaction of appends decides, and the rows of the tasks that it writes.
+// Decides the items of a transaction, and collects the task rows to write.
 
-/** A task as a writer knows it. */
+/** A writer's state of a task. */
 export interface KnownTask {
   readonly row: Pick<TaskRow, "number" | "agent" | "owner" | "context">;
   /** The head in the table; absent until the transaction that creates the task ends. */
@@ -116,7 +116,7 @@ export type ReadAppend = ReadItem | ContextAppend;
 export const valueTables = { checkpoints: "task", task_states: "task", context_states: "context" } as const;
 export type ValueTable = keyof typeof valueTables;
 
-/** What an idempotency key is deleted with. */
+/** The context and task with which an idempotency key is deleted. */
 export interface KeyPlace {
   readonly owner: number;
   readonly task: number | null;
@@ -132,7 +132,7 @@ export interface FoundContext {
 
 type Effects = readonly (TaskEffect | ContextEffect)[];
 
-/** What a transaction knows, and what it collects. */
+/** The state of a transaction, and the changes that it collects. */
 export interface Changes<Task extends KnownTask> {
   readonly keys: {
     find(owner: number, key: string, now: number): OnceRecord | undefined;
@@ -147,9 +147,9 @@ export interface Changes<Task extends KnownTask> {
   readonly acts: { add(act: AuditedAct): void };
   /** `null` deletes a value. */
   readonly values: { set(table: ValueTable, id: number, value: string | null): void };
-  /** Whether nothing exists that an item names, except its context. A store that knows it at once saves the other questions. */
+  /** Whether none of the rows that an item names exist, except its context. Saves a store the other queries. */
   isNew(item: TaskAppend): boolean;
-  /** `foreign`: that of another owner. To anyone but its owner a task does not exist, except that its id cannot be used again. */
+  /** `foreign`: another owner's task. It looks nonexistent, except that its id cannot be reused. */
   find(key: TaskKey): Task | "foreign" | undefined;
   ownerId(owner: Owner): number | undefined;
   /** A new task, without its records. */
@@ -164,7 +164,7 @@ export interface Changes<Task extends KnownTask> {
   touch(context: FoundContext, time: number): void;
 }
 
-/** Applies the items in their order. Each is decided by what is known after those before it. */
+/** Applies the items in order. Each sees the changes of earlier ones. */
 export function applyAll<Task extends KnownTask>(
   changes: Changes<Task>,
   items: readonly ReadAppend[],

@@ -136,7 +136,7 @@ export interface Query {
   readonly one?: true;
 }
 
-/** Yields statements that need not wait for one another, and gets the rows of each. */
+/** Yields independent statements, and receives the rows of each. */
 export type Steps<T> = Generator<readonly Query[], T, readonly (readonly Row[])[]>;
 
 export function query(sql: string, ...values: Query["values"]): Query {

@@ -17,7 +17,7 @@ import type { Row, Value } from "./dialect.ts";
 
 export type { Row, Value };
 
-// What the rows of tasks and of their logs have, in every database.
+// Rows of tasks and their logs, shared by all databases.
 
 /**
  * Databases store UTF-8 without NUL, and JavaScript strings can have NUL and lone surrogates. Names are stored as the inside of a JSON
@@ -104,7 +104,7 @@ export const ownColumns: string = `t.number, t.agent, t.owner, t.context, t.stat
 /** The number of `ownColumns`: the index of a column that a query adds. */
 export const ownWidth = 22;
 
-/** The same with the names of its agent and its owner, for a caller that does not know them. */
+/** The same, with the names of agent and owner, for callers that do not know them. */
 export const taskColumns: string = `${ownColumns}, a.name, o.name`;
 
 /** The number of `taskColumns`: the index of a column that a query adds. */

@@ -33,17 +33,16 @@ export interface IndexedText {
   readonly text: string;
 }
 
-/** What search is like in one database. */
+/** The database-specific parts of search. */
 export interface SearchDialect {
   readonly dialect: Dialect;
-  /** Where a text is in another one. */
+  /** The function that finds a text in another. */
   readonly position: "instr" | "strpos";
-  /** What locks the row of `search`, and a task `t`. */
+  /** SQL that locks the row of `search`, and a task `t`. */
   readonly lockSearch: string;
   readonly lockTask: string;
   /**
-   * The tasks that have all terms, in the order of `pointsOf` of the port: number, id, and how many there are in all.
-   * `filters`: the context and the state.
+   * The tasks that contain all terms, ranked by `pointsOf` of the port: number, id, and the total. `filters`: the context and the state.
    */
   page(
     owner: number,
@@ -67,18 +66,18 @@ export interface SearchDialect {
   begin?(task: number): Steps<void>;
 }
 
-/** Texts of one term that are looked at, the newest ones. Few owners have so many. */
+/** Maximum texts per term: the newest ones. Few owners have more. */
 export const maxTexts = 10_000;
 
-/** Between an owner and a word. No word has it. */
+/** Separates an owner from a word. Words cannot contain it. */
 const sign = "\u00b7";
 
-/** A word as an index has it: a query reads the words of its owner alone. */
+/** A word in the index, prefixed so that a query only reads words of its owner. */
 export function indexed(owner: number, word: string): string {
   return owner.toString(36) + sign + word;
 }
 
-/** Whether the index is on, and whether it has what was stored before. */
+/** Whether the index is on, and whether it is complete. */
 export function* stateOfIndex(lock = ""): Steps<{ readonly isOn: boolean; readonly next: number | undefined }> {
   const row = yield* first(query(`SELECT is_on, next FROM parley.search ${lock}`));
   const next = optional(row ?? [], 1);
@@ -101,7 +100,7 @@ export function* findTasks(
 ): Steps<SearchPage> {
   const filters = [context ?? null, state === undefined ? null : stateNumber(state)] as const;
   const rows = yield* all(search.page(owner, terms, filters, { limit, skip }));
-  // A page after the last one does not say how many there are.
+  // A page beyond the last one has no total.
   const isBeyond = rows.length === 0 && skip > 0;
   const [any] = isBeyond ? yield* all(search.page(owner, terms, filters, { limit: 1, skip: 0 })) : rows;
   const numbers = rows.map((row) => int(row, 0));
@@ -124,12 +123,12 @@ function textOf(row: Row): SearchText {
   };
 }
 
-/** Tasks of which a step of the index over what was stored before looks at the row, and of which it reads the log. */
+/** Tasks per indexing step: maximum rows that are checked, and maximum logs that are read. */
 const [lookedPerStep, tasksPerStep] = [2000, 200];
-/** About how many bytes of text a step reads, so that its transaction is short. */
+/** Approximate bytes of text per step, so that its transaction is short. */
 const bytesPerStep = 2 << 20;
 
-/** Adds some of what was stored before the index was switched on. Returns whether there is more. Call it in a transaction. */
+/** Indexes some of the older tasks. Returns whether there are more. Call it in a transaction. */
 export function* stepIndex(search: SearchDialect): Steps<boolean> {
   const { isOn, next: from } = yield* stateOfIndex(search.lockSearch);
   if (!isOn || from === undefined) return false;
@@ -173,13 +172,13 @@ export interface GrownTask {
   readonly number: number;
   readonly owner: number;
   readonly seq: number;
-  /** Whether an agent works on it, so that its artifacts may not be complete. */
+  /** Whether an agent is working on it, so that its artifacts may be incomplete. */
   readonly isActive: boolean;
   /** The first record of its log that was not joined to others. */
   readonly firstSeq: number;
 }
 
-/** Adds to the index what a log has since the last call for it. Call it when the records are written, and the task is locked. */
+/** Indexes the records of a log since the last call. Call it when the records are written and the task is locked. */
 export function* indexTask(search: SearchDialect, task: GrownTask): Steps<void> {
   const { number, seq, isActive, firstSeq } = task;
   const select = query("SELECT history, artifacts, room FROM parley.search_tasks WHERE task = $1", number);
@@ -189,7 +188,7 @@ export function* indexTask(search: SearchDialect, task: GrownTask): Steps<void> 
   if (known === undefined && search.begin !== undefined) yield* search.begin(number);
   const texts = new SearchTexts(before);
   if (texts.left > 0) yield* readMessages(search, task, history, texts);
-  // A sweep has joined what was added to artifacts to their first records. These are read again.
+  // A sweep has merged later chunks into the first records of artifacts, so read these again.
   const isJoined = firstSeq > artifacts;
   if (!isActive) yield* readArtifacts(search, task, isJoined ? 0 : artifacts, texts);
   yield [
@@ -204,7 +203,7 @@ export function* indexTask(search: SearchDialect, task: GrownTask): Steps<void> 
   ];
 }
 
-/** Records that are read at once: each may be as large as `searchBounds.record`. */
+/** Records per read: each may be as large as `searchBounds.record`. */
 const recordsAtOnce = 16;
 /** Records of a task that are read: more than the texts of most tasks have. */
 const maxRecords = 20_000;
@@ -244,7 +243,7 @@ function* readArtifacts(search: SearchDialect, task: GrownTask, after: number, t
   yield* eachRecord(search, { task: task.number, part: "artifacts", after }, function* (row) {
     const { artifact, append = false } = JSON.parse(text(row, 2)) as TaskArtifactUpdateEvent;
     const { artifactId } = artifact;
-    // What is in the index of it is replaced, or more is joined to it.
+    // Replaces its indexed text, or appends to it.
     const before = last.has(artifactId) ? undefined : yield* search.take(task.number, encodeName(artifactId));
     if (before !== undefined) texts.resume(artifactId, JSON.parse(before) as SearchPieces);
     texts.piece(artifact, append);

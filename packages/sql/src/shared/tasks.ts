@@ -64,7 +64,7 @@ export interface Place extends PiecesOf {
 /** Bytes of memory. */
 const maxBytes = 16 << 20;
 
-/** The JSON text of tasks that were read: most tasks are over, and are read again. Keeps no large task. */
+/** Caches the JSON text of tasks: most are terminal, and are read again. Omits large tasks. */
 export class KeptTasks {
   readonly #tasks = new BoundedMap<string>({ bytes: maxBytes, bytesOf: memoryOf });
 
@@ -94,7 +94,7 @@ function keyOf(
 
 export const defaultBounds: Bounds = { ...defaultStoreBounds, join: 1 << 20 };
 
-/** What readers of tasks use. */
+/** Dependencies of readers. */
 export interface Reads {
   readonly dialect: Dialect;
   readonly kept: KeptTasks;
@@ -159,7 +159,7 @@ export function* readLog(
   if (head.bytes <= Math.min(bytes, most)) {
     return { records: (yield* all(dialect.log(dialect.recordColumns, range))).map(recordRow), head };
   }
-  // Databases know the length of a text without reading it, so nothing large is read for the sizes.
+  // Databases know the length of a text without reading it, so this reads no large values.
   const selectSizes = dialect.log("octet_length(json) + coalesce(octet_length(extra), 0)", range);
   const sizes = (yield* all(selectSizes)).map(count);
   const [largest = 0] = sizes;
@@ -171,7 +171,7 @@ export function* readLog(
   return { records: rows.map(recordRow), head };
 }
 
-/** A task whose text is kept, or only its row. Throws `NeedsRoom` for a task of more than `most` bytes. */
+/** A cached task, or only its row. Throws `NeedsRoom` for a task of more than `most` bytes. */
 export function* readKept(
   { dialect, kept }: Reads,
   scope: Scope,
@@ -187,7 +187,7 @@ export function* readKept(
   return json === undefined ? { task } : { snapshot: snapshotOf(task.head, json) };
 }
 
-/** Call it in a transaction. A task that is read again, as by a client that polls, costs its row alone. */
+/** Call it in a transaction. Reading an unchanged task again, as in polling, only reads its row. */
 export function* readTask(
   reads: Reads,
   scope: Scope,
@@ -220,7 +220,7 @@ export function* readPieces(
   return { head, ...pieces };
 }
 
-/** At least the bytes of what is asked for. Nothing large is read for it. */
+/** An upper bound of the requested bytes. Computed without reading large values. */
 function* sizeOf(
   dialect: Dialect,
   { number, statusSeq, hasMetadata }: PiecesOf,
@@ -254,8 +254,7 @@ export function* readPage(
 }
 
 /**
- * As many tasks as fit into the page. Most of them have not changed since the last call and are kept. The rest is read in groups, and a
- * large task alone.
+ * As many tasks as fit into the page. Most are unchanged and cached. The others are read in groups, and large tasks one by one.
  */
 function* readListed(
   reads: Reads,

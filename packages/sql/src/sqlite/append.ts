@@ -81,7 +81,7 @@ class Batch implements Changes<KnownTask> {
   readonly #taskRows: TaskWriter;
   readonly #newRecords: ManyRows;
   readonly #newReplies: ManyRows;
-  /** Tasks whose history has grown, where texts are indexed. */
+  /** Tasks whose history has grown, if texts are indexed. */
   readonly #grown: Set<KnownTask> | undefined;
   /** The number of the first task that this batch creates, and of the next one. */
   #firstNew = Infinity;

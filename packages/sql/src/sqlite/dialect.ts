@@ -37,7 +37,7 @@ export function ask(driver: Driver, { sql, values, writes, one }: Query): readon
 
 const texts = new Map<string, string>();
 
-/** A statement of both databases in the words of SQLite. Statements are constants, and those made of them are few. */
+/** A shared statement in SQLite's dialect. Cached: statements are constants, and few are derived from them. */
 function translated(sql: string): string {
   let text = texts.get(sql);
   if (text === undefined) texts.set(sql, (text = sql.replaceAll("parley.", "").replaceAll(/\$(?=\d)/g, "?")));

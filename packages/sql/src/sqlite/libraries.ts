@@ -69,7 +69,7 @@ function connectionOf(open: OpenDriver, { path, synchronous, maxPages }: Connect
 function withoutLibsql(asked: DriverName | undefined): string {
   const install = `npm install libsql@${libsqlVersion}`;
   return asked === undefined
-    ? `${runtime()} has no SQLite of its own. Install a driver with \`${install}\`, or use Node 22.16 or newer`
+    ? `${runtime()} has no built-in SQLite. Install a driver with \`${install}\`, or use Node 22.16 or newer`
     : `The driver libsql is not installed: \`${install}\``;
 }
 
@@ -80,7 +80,7 @@ async function find(name: DriverName): Promise<OpenDriver | undefined> {
       return module && ((path) => driverOver(openNode(module, path)));
     }
     case "bun:sqlite": {
-      // Not imported, so that no bundler looks for the module.
+      // Not imported, so that bundlers ignore the module.
       const module = builtin("bun:sqlite") as BunSqliteModule | undefined;
       return module && ((path) => driverOver(openBun(module, path)));
     }
@@ -105,7 +105,7 @@ function builtin(name: string): object | undefined {
   }
 }
 
-/** The package, from this program or from the project in the working directory: `npx` installs a program without it. */
+/** The package, from this program or from the project in the working directory, because `npx` installs a program without it. */
 async function libsql(): Promise<LibsqlModule | undefined> {
   try {
     return await import("libsql");
@@ -157,7 +157,7 @@ interface NodeStatement {
   all(...values: readonly unknown[]): unknown;
 }
 
-/** Before Node 22.16 rows are objects only, and a connection does not say whether a transaction is open. */
+/** Before Node 22.16, rows can only be objects, and a connection does not report open transactions. */
 function isUsable(module: NodeSqliteModule): boolean {
   return "setReturnArrays" in module.StatementSync.prototype;
 }
@@ -194,7 +194,7 @@ const codes =
   `OK ERROR INTERNAL PERM ABORT BUSY LOCKED NOMEM READONLY INTERRUPT IOERR CORRUPT NOTFOUND FULL CANTOPEN PROTOCOL EMPTY
   SCHEMA TOOBIG CONSTRAINT MISMATCH MISUSE NOLFS AUTH FORMAT RANGE NOTADB`.split(/\s+/);
 
-/** Errors of `node:sqlite` have a number. Adds the code by name that errors of the other libraries have. */
+/** Errors of `node:sqlite` have a number. Adds the named code that errors of the other libraries have. */
 function withCode<T>(body: () => T): T {
   try {
     return body();
@@ -292,7 +292,7 @@ function openLibsql(module: LibsqlModule, path: string): Library {
           return { changes, lastId: Number(lastInsertRowid) };
         },
         get(values) {
-          // After `all`, `get` of the library ignores its values, and gives a row for those of `all`.
+          // After `all`, the library's `get` ignores its values and uses those of `all`.
           if (hasReadAll) return (statement.all(values) as readonly Row[])[0];
           return statement.get(values) as Row | undefined;
         },

@@ -19,7 +19,7 @@ interface StateList {
   readonly tally: Tally;
 }
 
-/** What lists remember from one call to the next. */
+/** State of lists between calls. */
 export interface ListMemory {
   readonly scopes: ScopeIds;
   readonly counts: Counts;
@@ -74,7 +74,7 @@ function listScopes(
 
 type Position = Pick<Place, "statusTime" | "number">;
 
-/** The position of a task in lists. That of a deleted task is before all others of its time. */
+/** The position of a task in lists. A deleted task is before all others of its time. */
 function positionOf(driver: Driver, scope: Scope, { statusTime, taskId }: ListPosition): Position {
   const row = run(driver, first(selectTask(dialect, scope, taskId, { columns: "t.number" })));
   return { statusTime, number: row === undefined ? Number.MAX_SAFE_INTEGER : int(row, 0) };
@@ -139,7 +139,7 @@ interface Ladder {
   top: Rung;
 }
 
-/** Lists with up to so many tasks are counted each time, at 20 ns per task. */
+/** Lists with up to this many tasks are counted each time, at 20 ns per task. */
 const few = 1000;
 /** Both limit the memory to a few megabytes: a rung is two numbers. */
 const maxRungs = 64;
@@ -147,8 +147,8 @@ const maxLadders = 1000;
 const never = Number.MAX_SAFE_INTEGER;
 
 /**
- * Counts the tasks of a list since some time. There is no counter for that, and counting visits them all. So this class remembers how
- * many are older than some past times, its rungs, and counts only newer ones.
+ * Counts the tasks of a list since some time. There is no counter for this, and counting visits all of them. So this class remembers how
+ * many are older than some past times, its rungs, and only counts newer ones.
  *
  * The rungs hold as long as the past has not changed, whichever process writes: no task was added to it while `late` (`Tally`) is the
  * same, and none removed while the total less the newer ones is the same.
@@ -159,7 +159,7 @@ export class Counts {
   /** Call it in the transaction that read `list`. */
   since(driver: Driver, list: StateList, since: number): number {
     const between = (from: number, to: number): number => countBetween(driver, list, from, to);
-    // A new context can get the id of a deleted one, so nothing is remembered of contexts.
+    // A new context can get the id of a deleted one, so contexts are not remembered.
     if (list.held <= few || list.level === "context") return between(since, never);
     const ladder = this.#ladder(list, between);
     const { rungs, top } = ladder;

@@ -12,8 +12,8 @@ import { count } from "./rows.ts";
  * - `search_texts`: searched texts by the key of their record, with their number of words. `search_tasks`: how far a log is indexed.
  * `search_index`: words. A trigger deletes the texts with their task, and notes the task in `search_gone` until its words are deleted.
  * - `features`: rows that server features keep with tasks, with a partial index of due ones.
- * - `notes`: what processes tell each other, until it expires.
- * - `orders`: what operators have ordered. `acts`: the audit of what they did.
+ * - `notes`: notes between processes, until they expire.
+ * - `orders`: standing orders of operators. `acts`: the audit of operators.
  *
  * Measurements: `docs/decisions/sqlite-layout.md`.
  */

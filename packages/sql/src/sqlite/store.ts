@@ -36,7 +36,7 @@ export interface DriverStoreOptions {
   readonly busyTimeout: number;
   /** Milliseconds between two checks for changes by other processes. */
   readonly watchInterval: number;
-  /** Default: what the library can return without ending the process. */
+  /** Default: the sizes that the library can return without crashing the process. */
   readonly bounds?: Bounds;
   /** The files of a database on a disk. */
   readonly files?: FileWatch;
@@ -88,7 +88,7 @@ export function driverStore(reader: Driver, writer: Writer, options: DriverStore
     stranded: (query) => calls.readTogether(() => readStranded(reader, scopes, query)),
     load: (scope, taskId, loading) =>
       calls.read((most) => {
-        // A task that is kept costs one statement and no transaction.
+        // A cached task costs one statement and no transaction.
         const { task, snapshot } = run(reader, readKept(reads, scope, taskId, loading, most));
         if (task === undefined) return snapshot;
         return reader.transaction("read", () => run(reader, readTask(reads, scope, taskId, loading, most)));
@@ -127,7 +127,7 @@ function sentenceOf(code: string): string {
   return isReadOnly ? "The file of the database is read-only" : "The store cannot be reached now";
 }
 
-/** Retries calls while the file is busy, and rejects in the words of the port. */
+/** Retries calls while the file is busy, and rejects with the errors of the port. */
 export class Calls extends OpenCalls {
   readonly #reader: Driver;
   readonly #busyTimeout: number;
@@ -160,7 +160,7 @@ export class Calls extends OpenCalls {
     return this.#isFull ? fullDisk : undefined;
   }
 
-  /** Reads with one statement, which needs no transaction, or begins transactions of its own. */
+  /** Reads with one statement, which needs no transaction, or begins its own transactions. */
   read<T>(body: (most: number) => T, room?: Room): Promise<T> {
     return this.run((most) => {
       this.#files?.check();

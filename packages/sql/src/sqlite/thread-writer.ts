@@ -17,7 +17,7 @@ export type Request = {
   [Call in keyof ThreadWriter]: { readonly call: Call; readonly input: Parameters<ThreadWriter[Call]> };
 }[keyof ThreadWriter];
 
-/** `failure`: an SQLite error, whose code would be lost if it were posted. */
+/** `failure`: an SQLite error as data, because posting the error would lose its code. */
 export type Answer =
   | { readonly value: unknown }
   | { readonly error: unknown }
@@ -28,7 +28,7 @@ export interface ThreadData {
   readonly gate: Gate;
 }
 
-/** In tests the sources run. The thread then runs the built file, since Node may not read TypeScript. */
+/** Whether the sources run, as in tests. The thread then runs the built file, because Node may not support TypeScript. */
 const isSource = import.meta.url.endsWith(".ts");
 
 /** The file of the thread. `undefined` in a program bundled into one file. */
@@ -47,7 +47,7 @@ export function threadWriter(file: URL, options: ConnectionOptions): ThreadWrite
   const gate: Gate = new Int32Array(new SharedArrayBuffer(4));
   const thread = new Worker(file, {
     workerData: { options, gate } satisfies ThreadData,
-    // The built thread does not need the condition under which sources import sources.
+    // The built thread must not use the export condition for sources.
     ...(isSource && { execArgv: [] }),
   });
   const end = (): void => closeGate(gate);

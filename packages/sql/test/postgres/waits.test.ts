@@ -1,9 +1,8 @@
-import { setFlagsFromString } from "node:v8";
-import { runInNewContext } from "node:vm";
 import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { defineAgent, systemClock, type AgentYield, type Turn } from "@parley/server";
 import { postgresStore } from "@parley/sql/postgres";
 import { callContext, inProcess, type InProcess } from "@parley/testing";
+import { liveMemory } from "../../../../test/heap.ts";
 import { useDatabase } from "../../../../test/postgres/database.ts";
 
 /* Steps and waits of tasks on PostgreSQL, in processes that share it: docs/waiting.md. */
@@ -117,13 +116,7 @@ test("400 tasks that wait for a human or a timer are rows: they need no run and 
     },
     time,
   );
-  setFlagsFromString("--expose-gc");
-  const collect = runInNewContext("gc") as () => void;
-  const heap = (): number => {
-    collect();
-    return globalThis.process.memoryUsage().heapUsed;
-  };
-  const before = heap();
+  const before = liveMemory().heapUsed;
   const ids: string[] = [];
   for (let from = 0; from < tasks; from += 100) {
     const texts = Array.from({ length: 100 }, (_, at) => (at % 2 === 0 ? "sleep" : "wait"));
@@ -131,7 +124,7 @@ test("400 tasks that wait for a human or a timer are rows: they need no run and 
   }
   await vi.waitFor(() => expect(on.engine.isBusy()).toBe(false), patient);
   expect(calls).toBe(tasks);
-  expect(heap() - before).toBeLessThan(8 << 20);
+  expect(liveMemory().heapUsed - before).toBeLessThan(8 << 20);
   const { heads } = await on.store.claimable({ agents: ["agent"], now: Number.MAX_SAFE_INTEGER, limit: 1 });
   expect(heads).toEqual([]);
   // They are not forgotten: one of each is woken.

@@ -74,7 +74,7 @@ it("a project without native code serves if Node has SQLite, and otherwise gets 
   expect(peerDependenciesMeta).toEqual({ libsql: { optional: true }, pg: { optional: true } });
   expect(await said()).toBe(
     defaultDriver() === "libsql"
-      ? `Unavailable: Node ${process.versions.node} has no SQLite of its own. Install a driver with \`npm install libsql@0.5.29\`, or use Node 22.16 or newer`
+      ? `Unavailable: Node ${process.versions.node} has no built-in SQLite. Install a driver with \`npm install libsql@0.5.29\`, or use Node 22.16 or newer`
       : "served",
   );
 });

@@ -1,5 +1,12 @@
 import { Caps } from "../metrics/caps.ts";
-import { all, type Instruments, type Labels, type Metric, type Reading, type Recorder } from "../metrics/definitions.ts";
+import {
+  all,
+  type Instruments,
+  type Labels,
+  type Metric,
+  type Reading,
+  type Recorder,
+} from "../metrics/definitions.ts";
 
 /** How many series a metric may have. Further ones are one series without labels of their own. */
 const maxSeries = 1000;

@@ -32,17 +32,7 @@ import {
   TurnBeginnings,
 } from "./attributes.ts";
 import { Content, type Redact } from "./content.ts";
-import {
-  incoming,
-  isGrpc,
-  isOf,
-  linkTo,
-  Origins,
-  outgoing,
-  parsed,
-  rootless,
-  transportSpan,
-} from "./context.ts";
+import { incoming, isGrpc, isOf, linkTo, Origins, outgoing, parsed, rootless, transportSpan } from "./context.ts";
 import { Called, Delegated, Delivered, Passed, Recorded, Shown } from "./opened.ts";
 
 /** What is traced, and how. */

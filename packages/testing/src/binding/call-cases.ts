@@ -14,7 +14,7 @@ import {
 
 /** Unary operations (A2A 1.0 §3.1). */
 export const callCases: ContractCases = {
-  "a direct reply arrives as it is (§3.1.1)": async ({ serve, expect }) => {
+  "a direct reply arrives unchanged (§3.1.1)": async ({ serve, expect }) => {
     const served = await serve();
     const { message } = await served.call("SendMessage", saying('reply äöü 😀 \u2028 \u0000 \\ "'));
     expect(message?.role).toEqual("ROLE_AGENT");
@@ -41,13 +41,13 @@ export const callCases: ContractCases = {
     expect(message?.metadata).toEqual({ a: 1 });
   },
 
-  "a send waits for its task, and gives it whole (§3.2.2)": async ({ serve, expect }) => {
+  "a send waits for its task and returns all of it (§3.2.2)": async ({ serve, expect }) => {
     const { task } = await (await serve()).call("SendMessage", saying("chunks 3"));
     expect(task?.status.state).toEqual("TASK_STATE_COMPLETED");
     expect(textsOf(task ?? {}).join("")).toEqual("012");
   },
 
-  "a send that returns immediately does not wait (§3.2.2), and the task is there to get (§3.1.3)": async ({
+  "a send with returnImmediately does not wait (§3.2.2), and GetTask finds its task (§3.1.3)": async ({
     serve,
     expect,
   }) => {
@@ -63,7 +63,7 @@ export const callCases: ContractCases = {
     expect(canceled.code).toEqual("TaskNotFound");
   },
 
-  "a task may have any characters in the id that is asked for": async ({ serve, expect }) => {
+  "a requested task id may contain any characters": async ({ serve, expect }) => {
     const served = await serve();
     for (const id of ["a/b", "a:cancel", "a b?c=d#e", "ä😀", "%2F"]) {
       // Resource names of 0.3 contain slashes.
@@ -72,7 +72,7 @@ export const callCases: ContractCases = {
     }
   },
 
-  "a task is canceled, and a second time it cannot be (§3.1.5)": async ({ serve, expect }) => {
+  "a task can be canceled once (§3.1.5)": async ({ serve, expect }) => {
     const served = await serve();
     const { task } = await served.call("SendMessage", {
       ...saying("wait"),
@@ -83,14 +83,14 @@ export const callCases: ContractCases = {
     expect((await errorOf(served.call("CancelTask", { id }))).code).toEqual("TaskNotCancelable");
   },
 
-  "a task that has ended takes no message (§3.1.1)": async ({ serve, expect }) => {
+  "a terminal task rejects messages (§3.1.1)": async ({ serve, expect }) => {
     const served = await serve();
     const { task } = await served.call("SendMessage", saying("chunks 1"));
     const refused = await errorOf(served.call("SendMessage", saying("more", { taskId: task?.id })));
     expect(refused.code).toEqual("UnsupportedOperation");
   },
 
-  "a question is answered in the same task": async ({ serve, expect }) => {
+  "an answer continues the task that asked": async ({ serve, expect }) => {
     const served = await serve();
     const { task: asked } = await served.call("SendMessage", saying("ask"));
     expect(asked?.status.state).toEqual("TASK_STATE_INPUT_REQUIRED");
@@ -98,7 +98,10 @@ export const callCases: ContractCases = {
     expect([task?.id, task?.status.state]).toEqual([asked?.id, "TASK_STATE_COMPLETED"]);
   },
 
-  "webhooks are refused by the name of the error if there are none (§3.1.7 to §3.1.10)": async ({ serve, expect }) => {
+  "without webhooks, every webhook operation fails with PushNotificationNotSupported (§3.1.7 to §3.1.10)": async ({
+    serve,
+    expect,
+  }) => {
     const served = await serve();
     const { task } = await served.call("SendMessage", saying("chunks 1"));
     const taskId = task?.id ?? "";
@@ -112,7 +115,7 @@ export const callCases: ContractCases = {
     expect(codes).toEqual(codes.map(() => "PushNotificationNotSupported"));
   },
 
-  "twenty calls at once do not mix": async ({ serve, expect }) => {
+  "twenty concurrent calls each get their own answer": async ({ serve, expect }) => {
     const served = await serve();
     const service = served.service();
     const texts = Array.from({ length: 20 }, (_, at) => `reply ${at} ${"x".repeat(at * 500)}`);
@@ -125,7 +128,7 @@ export const callCases: ContractCases = {
 
 /** The list of tasks (§3.1.4), which one binding of 0.3 lacks. */
 export const listCases: ContractCases = {
-  "tasks are listed page by page, and by their context (§3.1.4)": async ({ serve, expect }) => {
+  "tasks are listed in pages and filtered by context (§3.1.4)": async ({ serve, expect }) => {
     const served = await serve();
     const ids: (string | undefined)[] = [];
     for (let at = 0; at < 3; at++) {
@@ -140,7 +143,7 @@ export const listCases: ContractCases = {
     expect(whole.tasks.map((task) => textsOf(task))).toEqual([["0"], ["0"], ["0"]]);
   },
 
-  "a page size that is none is refused with the field named": async ({ serve, expect }) => {
+  "an invalid page size is rejected with the name of the field": async ({ serve, expect }) => {
     const error = await errorOf((await serve()).call("ListTasks", { pageSize: 1000 }));
     expect([error.code, error.fields.map(({ field }) => field)]).toEqual(["InvalidParams", ["pageSize"]]);
   },
@@ -158,7 +161,7 @@ const throwing: Interceptor = before((operation, _, request) => {
 
 /** Errors of calls and of streams (A2A 1.0 §3.3.2). */
 export const errorCases: ContractCases = {
-  "every error arrives under its own name, with its sentence": async ({ serve, expect }) => {
+  "every error arrives with its code and message": async ({ serve, expect }) => {
     const served = await serve({ options: { interceptors: [throwing] } });
     // A version without the name sends the nearest one.
     const codes = wireErrorCodes.filter((code) => served.version >= "1" || known03.has(code));
@@ -172,13 +175,13 @@ export const errorCases: ContractCases = {
     }
   },
 
-  "what is thrown beside the protocol is an internal error, and says nothing of itself": async ({ serve, expect }) => {
+  "an error that is not an A2AError becomes InternalError and reveals nothing": async ({ serve, expect }) => {
     const served = await serve({ options: { interceptors: [throwing] } });
     const error = await errorOf(served.call("SendMessage", saying("error unknown")));
     expect([error.code, error.message.includes("secret")]).toEqual(["InternalError", false]);
   },
 
-  "a request that breaks the schema is refused with its fields": async ({ serve, expect }) => {
+  "a request that violates the schema is rejected with the names of its fields": async ({ serve, expect }) => {
     const served = await serve();
     const error = await errorOf(served.call("SendMessage", saying("", { parts: [] })));
     expect(error.code).toEqual("InvalidParams");
@@ -189,7 +192,7 @@ export const errorCases: ContractCases = {
 
 /** For versions with error details (A2A 1.0 §9.5, §10.6, §11.6). */
 export const detailCases: ContractCases = {
-  "the fields of an error arrive, and when to come back": async ({ serve, expect }) => {
+  "an error arrives with its fields and its retryAfter": async ({ serve, expect }) => {
     const served = await serve({ options: { interceptors: [throwing] } });
     const wrong = await errorOf(served.call("SendMessage", saying("error InvalidParams")));
     expect(wrong.fields).toEqual([{ field: "message.parts[0]", description: "is not to my taste" }]);

@@ -15,7 +15,7 @@ export const byName: Authenticator = {
 
 /** Callers, extensions, traces and origins. */
 export const callerCases: ContractCases = {
-  "who is not known is refused with the challenge (§7.4), on streams too": async ({ serve, expect }) => {
+  "calls and streams without valid credentials are rejected with a challenge (§7.4)": async ({ serve, expect }) => {
     const served = await serve({ options: { authenticator: byName } });
     const refused = await errorOf(served.call("SendMessage", saying("reply")));
     expect([refused.code, refused.challenge]).toEqual(["Unauthenticated", "Name"]);
@@ -23,7 +23,7 @@ export const callerCases: ContractCases = {
     expect(stream.code).toEqual("Unauthenticated");
   },
 
-  "a task is its owner's: to others it does not exist": async ({ serve, expect }) => {
+  "other callers cannot see an owner's task": async ({ serve, expect }) => {
     const served = await serve({ options: { authenticator: byName }, headers: { "x-name": "ada" } });
     const { task } = await served.call("SendMessage", saying("chunks 1"));
     const id = task?.id ?? "";
@@ -32,41 +32,43 @@ export const callerCases: ContractCases = {
     expect((await errorOf(bob.call("GetTask", { id }, served.context()))).code).toEqual("TaskNotFound");
   },
 
-  "the version, the extensions and the trace of a call reach the service, and what was activated comes back (§3.2.6)":
-    async ({ serve, expect }) => {
-      const seen: unknown[] = [];
-      const watching = before((_, { version, extensions, trace }) => void seen.push([version, extensions, trace]));
-      const served = await serve({
-        options: {
-          interceptors: [
-            watching,
-            (next) => ({
-              call: async (operation, request, context) => ({
-                ...(await next.call(operation, request, context)),
-                extensions: ["urn:a"],
-              }),
-              stream: async (operation, request, context) => ({
-                ...(await next.stream(operation, request, context)),
-                extensions: ["urn:a", "urn:b"],
-              }),
+  "version, extensions and trace reach the service, and the answer lists the activated extensions (§3.2.6)": async ({
+    serve,
+    expect,
+  }) => {
+    const seen: unknown[] = [];
+    const watching = before((_, { version, extensions, trace }) => void seen.push([version, extensions, trace]));
+    const served = await serve({
+      options: {
+        interceptors: [
+          watching,
+          (next) => ({
+            call: async (operation, request, context) => ({
+              ...(await next.call(operation, request, context)),
+              extensions: ["urn:a"],
             }),
-          ],
-        },
-      });
-      const context = {
-        extensions: ["urn:a", "urn:b"],
-        trace: "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01",
-      };
-      const reply = await served.service().call("SendMessage", saying("reply"), served.context(context));
-      expect(reply.extensions).toEqual(["urn:a"]);
-      const stream = await served.stream("SendStreamingMessage", saying("chunks 1"), context);
-      await itemsOf(stream);
-      expect(stream.extensions).toEqual(["urn:a", "urn:b"]);
-      const told = [served.version, context.extensions, context.trace];
-      expect(seen).toEqual([told, told]);
-    },
+            stream: async (operation, request, context) => ({
+              ...(await next.stream(operation, request, context)),
+              extensions: ["urn:a", "urn:b"],
+            }),
+          }),
+        ],
+      },
+    });
+    const context = {
+      extensions: ["urn:a", "urn:b"],
+      trace: "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01",
+    };
+    const reply = await served.service().call("SendMessage", saying("reply"), served.context(context));
+    expect(reply.extensions).toEqual(["urn:a"]);
+    const stream = await served.stream("SendStreamingMessage", saying("chunks 1"), context);
+    await itemsOf(stream);
+    expect(stream.extensions).toEqual(["urn:a", "urn:b"]);
+    const told = [served.version, context.extensions, context.trace];
+    expect(seen).toEqual([told, told]);
+  },
 
-  "a page of another origin is refused where hosts are named": async ({ serve, expect }) => {
+  "with allowedHosts, pages of other origins are rejected": async ({ serve, expect }) => {
     const served = await serve({
       options: { allowedHosts: ["agents.example"] },
       headers: { origin: "https://evil.example" },
@@ -77,7 +79,10 @@ export const callerCases: ContractCases = {
 
 /** For versions with tenants in requests (A2A 1.0 §8.3.2). */
 export const tenantCases: ContractCases = {
-  "agents that share an address are told apart by their tenant, and no other is there": async ({ serve, expect }) => {
+  "agents at the same address are distinguished by tenant, and an unknown tenant is rejected": async ({
+    serve,
+    expect,
+  }) => {
     const served = await serve({
       agents: [
         { agent: obedient(undefined, "Acme"), tenant: "acme" },
@@ -98,7 +103,7 @@ export const tenantCases: ContractCases = {
 
 /** For bindings that speak both versions. */
 export const versionCases: ContractCases = {
-  "a version that the server does not speak is refused (§3.6)": async ({ serve, expect }) => {
+  "an unsupported version is rejected (§3.6)": async ({ serve, expect }) => {
     const other = (await serve()).version < "1" ? "1.0" : "0.3";
     const served = await serve({ options: { versions: [other] } });
     const target = { ...served.target(0, other), protocolVersion: served.version };
@@ -111,7 +116,7 @@ export const versionCases: ContractCases = {
 
 /** Limits, which are checked before any work. */
 export const limitCases: ContractCases = {
-  "a request beyond the limit is refused, and one below it is not": async ({ serve, expect }) => {
+  "a request above the size limit is rejected, and one below it is accepted": async ({ serve, expect }) => {
     const served = await serve({ options: { limits: { bodyBytes: 20_000 } } });
     const refused = await errorOf(served.call("SendMessage", saying(`reply ${"x".repeat(30_000)}`)));
     expect(refused.code).toEqual("RequestTooLarge");
@@ -119,7 +124,7 @@ export const limitCases: ContractCases = {
     expect(message?.parts[0]?.text?.length).toEqual(10_000 + "Obedient: reply ".length);
   },
 
-  "a request that is nested too deep is refused": async ({ serve, expect }) => {
+  "a request that is nested too deeply is rejected": async ({ serve, expect }) => {
     const served = await serve({ options: { limits: { depth: 20 } } });
     let data: object = {};
     for (let depth = 0; depth < 30; depth++) data = { data };
@@ -132,7 +137,7 @@ export const limitCases: ContractCases = {
     expect(textsOf(task ?? {}).map((text) => text?.length)).toEqual([600_000]);
   },
 
-  "an answer beyond the client's limit is given up": async ({ serve, expect }) => {
+  "the client rejects an answer above its size limit": async ({ serve, expect }) => {
     const served = await serve({ limits: { maxResponseBytes: 10_000, maxEventBytes: 10_000 } });
     expect((await errorOf(served.call("SendMessage", saying("large 60000")))).code).toEqual("InvalidResponse");
   },
@@ -144,7 +149,7 @@ const init = (method: string, headers: Readonly<Record<string, string>>) =>
 
 /** Rules for browsers. */
 export const httpCases: ContractCases = {
-  "a page of another origin may ask first, and is answered by the list (CORS)": async ({ serve, expect }) => {
+  "preflight requests are answered by the list of allowed origins (CORS)": async ({ serve, expect }) => {
     const served = await serve({ options: { cors: { origins: [page] } } });
     const ask = async (origin: string) =>
       served.fetch(
@@ -162,7 +167,7 @@ export const httpCases: ContractCases = {
     expect(refused.headers.get("access-control-allow-origin")).toEqual(null);
   },
 
-  "a method that the address does not take is refused in the protocol's words": async ({ serve, expect }) => {
+  "an unsupported HTTP method gets an error of the protocol": async ({ serve, expect }) => {
     const served = await serve();
     const answer = await served.fetch(served.target().url, init("PUT", {}));
     expect([404, 405].includes(answer.status)).toEqual(true);

@@ -24,24 +24,24 @@ async function waiting(served: Served): Promise<string> {
 
 /** Streams (A2A 1.0 §3.1.2, §3.1.6). */
 export const streamCases: ContractCases = {
-  "a stream brings the task, each event once and in order, and ends with it": async ({ serve, expect }) => {
+  "a stream sends the task, then each event once and in order, and ends with the task": async ({ serve, expect }) => {
     const events = await eventsOf((await serve()).stream("SendStreamingMessage", saying("chunks 50")));
     expect(events[0]?.task === undefined).toEqual(false);
     expect(chunksIn(events)).toEqual(texts(50));
     expect(lastState(events)).toEqual("TASK_STATE_COMPLETED");
   },
 
-  "a stream of a direct reply is that one message": async ({ serve, expect }) => {
+  "a stream with a direct reply has only that message": async ({ serve, expect }) => {
     const events = await eventsOf((await serve()).stream("SendStreamingMessage", saying("reply")));
     expect(events.map(({ message }) => message?.parts)).toEqual([[{ text: "Obedient: reply" }]]);
   },
 
-  "a stream ends where the task asks for input": async ({ serve, expect }) => {
+  "a stream ends when the task asks for input": async ({ serve, expect }) => {
     const events = await eventsOf((await serve()).stream("SendStreamingMessage", saying("ask")));
     expect(lastState(events)).toEqual("TASK_STATE_INPUT_REQUIRED");
   },
 
-  "a subscription begins with the task as it is, and follows it to its end": async ({ serve, expect }) => {
+  "a subscription starts with the current task and follows it to its end": async ({ serve, expect }) => {
     const go = signal();
     const served = await serve({ agents: obedient(go.given) });
     const id = await waiting(served);
@@ -52,7 +52,7 @@ export const streamCases: ContractCases = {
     expect(lastState(events)).toEqual("TASK_STATE_COMPLETED");
   },
 
-  "several streams of one task bring the same": async ({ serve, expect }) => {
+  "all streams of a task send the same events": async ({ serve, expect }) => {
     const go = signal();
     const served = await serve({ agents: obedient(go.given) });
     const id = await waiting(served);
@@ -62,7 +62,7 @@ export const streamCases: ContractCases = {
     expect(states).toEqual(states.map(() => "TASK_STATE_COMPLETED"));
   },
 
-  "what is wrong with a request is told before there is a stream": async ({ serve, expect }) => {
+  "an invalid request fails before a stream opens": async ({ serve, expect }) => {
     const served = await serve();
     expect((await errorOf(served.stream("SubscribeToTask", { id: "nobody" }))).code).toEqual("TaskNotFound");
     // Before 1.0 the stream of an ended task is that task.
@@ -77,13 +77,13 @@ export const streamCases: ContractCases = {
     expect(chunksIn(events).map((text) => text?.length)).toEqual([600_000]);
   },
 
-  "an agent that throws fails its task with a safe sentence": async ({ serve, expect }) => {
+  "an agent that throws fails its task without revealing the error": async ({ serve, expect }) => {
     const events = await eventsOf((await serve()).stream("SendStreamingMessage", saying("throw")));
     expect(lastState(events)).toEqual("TASK_STATE_FAILED");
     expect(JSON.stringify(events).includes("secret")).toEqual(false);
   },
 
-  "a stream that breaks at the server ends in its error, after what came before": async ({ serve, expect }) => {
+  "a stream that fails on the server ends with its error, after the events before it": async ({ serve, expect }) => {
     const breaking: Interceptor = (next) => ({
       call: (operation, request, context) => next.call(operation, request, context),
       async stream(operation, request, context) {
@@ -110,7 +110,7 @@ export const streamCases: ContractCases = {
     expect(error.message.endsWith("No further")).toEqual(true);
   },
 
-  "a reader that leaves lets go of the stream, and the task continues": async ({ serve }) => {
+  "a client that leaves a stream releases it, and the task continues": async ({ serve }) => {
     const left = signal();
     const watched: Interceptor = (next) => ({
       call: (operation, request, context) => next.call(operation, request, context),
@@ -139,7 +139,7 @@ export const streamCases: ContractCases = {
     await left.given;
   },
 
-  "a call that is aborted rejects at once, and the server is told": async ({ serve, expect }) => {
+  "an aborted call rejects immediately and aborts on the server": async ({ serve, expect }) => {
     let gone: AbortSignal | undefined;
     const seeing = before((operation, { signal: seen }) => {
       if (operation === "SendMessage") gone = seen;
@@ -156,7 +156,7 @@ export const streamCases: ContractCases = {
 
 /** For bindings whose events have a position in the log. */
 export const resumeCases: ContractCases = {
-  "a stream continues after the event that was seen last": async ({ serve, expect }) => {
+  "a stream resumes after the last event that the client received": async ({ serve, expect }) => {
     const go = signal();
     const served = await serve({ agents: obedient(go.given) });
     const id = await waiting(served);

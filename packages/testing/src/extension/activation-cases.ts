@@ -20,7 +20,7 @@ export function activationCases<X extends AnyExtension>({
   const { requires = [], kind } = extension;
   return {
     ...off,
-    "is active where it is asked for, and echoed with answers, on streams and later": async (suite, expect) => {
+    "is active if requested, and echoed with answers, on streams and in later calls": async (suite, expect) => {
       const client = await suite.extended(await suite.serve());
       const answer = await client.sendMessage(suite.message(true));
       const events = await eventsOf(client.sendStreamingMessage(suite.message(true)));
@@ -39,7 +39,7 @@ export function activationCases<X extends AnyExtension>({
 }
 
 const off: ExtensionCases = {
-  "is declared by the card, as it is defined": async (suite, expect) => {
+  "is declared in the card as defined": async (suite, expect) => {
     const server = await suite.serve([suite.extension, ...suite.required]);
     const { uri, description, required, params } = suite.extension;
     const declared = server.cards[0]?.capabilities.extensions?.filter((each) => each.uri === uri) ?? [];
@@ -53,7 +53,7 @@ const off: ExtensionCases = {
     ]);
     expect(URL.canParse(uri)).toEqual(true);
   },
-  "is off unless it is asked for": async (suite, expect) => {
+  "is off unless requested": async (suite, expect) => {
     const client = await suite.connect(await suite.serve());
     const answer = await client.sendMessage(suite.message(false));
     const events = await eventsOf(client.sendStreamingMessage(suite.message(false)));
@@ -62,7 +62,7 @@ const off: ExtensionCases = {
     const keys = [...metadata.values()].flatMap((entries) => entries.flatMap((entry) => entry.keys));
     expect(keys.filter((key) => JSON.stringify([answer, events]).includes(`${JSON.stringify(key)}:`))).toEqual([]);
   },
-  "another version of it is another extension": async (suite, expect) => {
+  "differs from other versions of it": async (suite, expect) => {
     const { uri } = suite.extension;
     const others = [`${uri}/`, `${uri}/v0`, uri.slice(0, -1), `${uri}0`];
     const asked = others.filter((each) => each !== uri);
@@ -73,7 +73,7 @@ const off: ExtensionCases = {
 };
 
 const required: ExtensionCases = {
-  "refuses calls that do not ask for it, where it is required": async (suite, expect) => {
+  "rejects calls that do not request it, if required": async (suite, expect) => {
     const server = await suite.serve([suite.optional({ required: true }), ...suite.required]);
     const client = await suite.connect(server);
     for (const refused of [
@@ -88,7 +88,7 @@ const required: ExtensionCases = {
 };
 
 const dependencies: ExtensionCases = {
-  "is active together with what it requires, which a client asks for on its own": async (suite, expect) => {
+  "is active with the extensions that it requires, which a client requests automatically": async (suite, expect) => {
     const server = await suite.serve();
     const { uri, requires = [] } = suite.extension;
     const client = await suite.connect<AnyExtension>(server, [suite.extension]);
@@ -104,7 +104,7 @@ const dependencies: ExtensionCases = {
 function methodCases(methods: readonly string[]): ExtensionCases {
   return Object.fromEntries(
     methods.map((name) => [
-      `answers ${name} where it is active, and only there`,
+      `answers ${name} only if active`,
       async (suite, expect) => {
         const server = await suite.serve();
         expect(typeof (await suite.method(await suite.extended(server), name))).toEqual("object");
@@ -133,7 +133,7 @@ export function hookCases<X extends AnyExtension>({ extension }: ExtensionContra
   const own = hooks.filter((hook) => extension[hook] !== undefined);
   return {
     ...(own.length > 0 && {
-      "run in calls that have activated it alone": async (suite, expect) => {
+      "run only in calls that activated the extension": async (suite, expect) => {
         const ran: string[] = [];
         const counting = Object.fromEntries(own.map((hook) => [hook, () => void ran.push(hook)]));
         const server = await suite.serve([suite.optional(counting), ...suite.required]);
@@ -144,10 +144,10 @@ export function hookCases<X extends AnyExtension>({ extension }: ExtensionContra
       },
     }),
     ...Object.fromEntries(
-      own.map((hook) => [`\`${hook}\` that throws does what its kind says`, failing(extension, hook)]),
+      own.map((hook) => [`a failing \`${hook}\` has the effect that its kind defines`, failing(extension, hook)]),
     ),
     ...(extension.onDeliver !== undefined && delivering(extension)),
-    "serve two callers at a time": async (suite, expect) => {
+    "serve two callers concurrently": async (suite, expect) => {
       const server = await suite.serve();
       const clients = await Promise.all([suite.extended(server), suite.extended(server), suite.extended(server)]);
       const alone = await outcomeOf(clients[0].sendMessage(suite.message(true)));
@@ -185,7 +185,7 @@ function failing(extension: AnyExtension, hook: (typeof hooks)[number]): Extensi
 
 function delivering(extension: AnyExtension): ExtensionCases {
   return {
-    "`onDeliver` depends on the event alone, and leaves it as it is": async (suite, expect) => {
+    "`onDeliver` depends only on the event and does not change it": async (suite, expect) => {
       const pairs: (readonly [StreamResponse, StreamResponse])[] = [];
       const { onDeliver } = extension;
       const twice = {

@@ -20,9 +20,9 @@ export function inputCases<X extends AnyExtension>({ extension }: ExtensionContr
   const sends = reader.fields.data.length > 0 || places.some((place) => reader.fields.metadata.has(place));
   return {
     ...always,
-    ...Object.fromEntries(methods.map((name) => [`${name} tells a caller nothing of another one`, apart(name)])),
+    ...Object.fromEntries(methods.map((name) => [`${name} reveals nothing of other callers`, apart(name)])),
     ...(sends && {
-      "checks what comes to an agent: of kind data it is left out, of others it is InvalidParams": async (
+      "checks input to an agent: kind data omits invalid values, other kinds fail with InvalidParams": async (
         suite,
         expect,
       ) => {
@@ -33,7 +33,7 @@ export function inputCases<X extends AnyExtension>({ extension }: ExtensionContr
           expect([field, outcome]).toEqual([field, extension.kind === "data" ? usual : "InvalidParams"]);
         }
       },
-      "leaves what it would refuse alone, where it is not active": async (suite, expect) => {
+      "accepts input that it would reject, if inactive": async (suite, expect) => {
         const client = await suite.connect(await suite.serve());
         const usual = await outcomeOf(client.sendMessage(suite.message(false)));
         for (const { field, change } of wrongRequests(reader)) {
@@ -42,7 +42,7 @@ export function inputCases<X extends AnyExtension>({ extension }: ExtensionContr
         }
       },
     }),
-    "bears what an agent may say to a client": async (suite, expect) => {
+    "tolerates anything that an agent may send to a client": async (suite, expect) => {
       const server = await suite.serve();
       for (const odd of oddValues) {
         const client = await suite.connect<AnyExtension>(server, [extension, ...suite.required], {
@@ -77,7 +77,7 @@ function apart(name: string): ExtensionCases[string] {
 }
 
 const always: ExtensionCases = {
-  "changes nothing where it is not active: the JSON is that of a server without it": async (suite, expect) => {
+  "changes no JSON if inactive": async (suite, expect) => {
     const seen: unknown[] = [];
     for (const server of [await suite.serve(), await suite.serve([])]) {
       const client = await suite.connect(server);
@@ -87,13 +87,13 @@ const always: ExtensionCases = {
     }
     expect(seen[0]).toEqual(seen[1]);
   },
-  "adds nothing to the JSON that a client has": async (suite, expect) => {
+  "adds nothing to the JSON that a client receives": async (suite, expect) => {
     const server = await suite.serve();
     const client = await suite.extended(server);
     const events = await eventsOf(client.sendStreamingMessage(suite.message(true)));
     expect(events.map((event) => JSON.stringify(event))).toEqual(suite.came);
   },
-  "bears params on a card that nobody expects": async (suite, expect) => {
+  "tolerates unexpected params on a card": async (suite, expect) => {
     const server = await suite.serve();
     const [card] = server.cards;
     for (const params of [

@@ -81,7 +81,7 @@ export class ServedHost {
     return message?.parts[0]?.text ?? answer.status;
   }
 
-  /** The name on the card at a path; the status if there is none. */
+  /** The name on the card at a path, or the status without a card. */
   async card(path: string): Promise<string | number> {
     const answer = await this.fetch(`${path}/.well-known/agent-card.json`);
     const { name } = (await answer.json()) as { name?: string };
@@ -113,7 +113,7 @@ export class OpenStream {
     this.#reader = answer.body.pipeThrough(new TextDecoderStream()).getReader();
   }
 
-  /** Reads until the text has this part. Fails where the stream ends before. */
+  /** Reads until the text has this part. Fails if the stream ends before. */
   async until(part: string): Promise<void> {
     while (!this.text.includes(part)) {
       const { done, value } = await this.#reader.read();
@@ -122,7 +122,7 @@ export class OpenStream {
     }
   }
 
-  /** Reads to the end, also where that is an error. */
+  /** Reads to the end, even if that is an error. */
   async end(): Promise<string> {
     for (;;) {
       const next = await this.#reader.read().catch(() => ({ done: true, value: undefined }) as const);
@@ -201,7 +201,7 @@ export const known: Readonly<Record<string, string>> = { "x-key": "the-key-of-ad
 /** Lets Ada in, by a header. */
 export const onlyAda = (): Authenticator => apiKey({ "the-key-of-ada": { subject: "ada" } }, { header: "x-key" });
 
-/** The code of the error that something throws; `undefined` where it does not. */
+/** The code of the error that something throws; `undefined` if it does not. */
 export function codeOf(run: () => unknown): string | undefined {
   try {
     run();

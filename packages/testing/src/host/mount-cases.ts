@@ -4,7 +4,7 @@ const hello = (name: string): string => `${name}: hello (anonymous)`;
 
 /** What holds for agents that are added, replaced and removed while a host serves. */
 export const mountCases: HostCases = {
-  "an agent that is added is served from the next request on": async ({ serve, expect }) => {
+  "an added agent is served from the next request": async ({ serve, expect }) => {
     const host = await serve([mountOf(talker("A", { path: "/a" }))]);
     expect([await host.card("/b"), await host.reply("/b")]).toEqual([404, 404]);
     const [added] = host.mounts.add(mountOf(talker("B", { path: "/b" })));
@@ -18,7 +18,7 @@ export const mountCases: HostCases = {
     expect(await host.reply("/a")).toEqual(hello("A"));
   },
 
-  "several are added together, or none of them": async ({ serve, expect }) => {
+  "several agents are added atomically": async ({ serve, expect }) => {
     const host = await serve([mountOf(talker("A", { path: "/a" }))]);
     const mounts = [talker("B", { path: "/b" }), talker("C", { path: "/a" })].map(mountOf);
     expect(codeOf(() => host.mounts.add(mounts))).toEqual("InvalidParams");
@@ -27,7 +27,7 @@ export const mountCases: HostCases = {
     expect([await host.reply("/b"), await host.reply("/c")]).toEqual([hello("B"), hello("C")]);
   },
 
-  "an address or an id that is taken is refused, and its agent is served on": async ({ serve, expect }) => {
+  "an address or id that is in use is rejected, and its agent is still served": async ({ serve, expect }) => {
     const host = await serve([mountOf(talker("A", { path: "/a" }))]);
     const refused = [
       talker("B", { path: "/a" }),
@@ -44,14 +44,14 @@ export const mountCases: HostCases = {
     expect([await host.reply("/a"), host.mounts.agents.length]).toEqual([hello("A"), 1]);
   },
 
-  "paths that differ in case are different paths": async ({ serve, expect }) => {
+  "paths are case-sensitive": async ({ serve, expect }) => {
     const host = await serve([mountOf(talker("A", { path: "/a" }))]);
     expect(await host.card("/A")).toEqual(404);
     host.mounts.add(mountOf(talker("Upper", { path: "/A" })));
     expect([await host.card("/a"), await host.card("/A")]).toEqual(["A", "Upper"]);
   },
 
-  "an agent that is removed is answered as an unknown path, and what is open continues": async ({ serve, expect }) => {
+  "the path of a removed agent is unknown, and its open calls and streams continue": async ({ serve, expect }) => {
     const a = talker("A", { path: "/a" });
     const host = await serve([mountOf(a)]);
     const waiting = host.reply("/a", "wait");
@@ -69,13 +69,13 @@ export const mountCases: HostCases = {
     await removed;
   },
 
-  "an id that is not served can be removed, also twice at once": async ({ serve, expect }) => {
+  "removing an unknown id does nothing, even twice at once": async ({ serve, expect }) => {
     const host = await serve([mountOf(talker("A", { path: "/a" }))]);
     await Promise.all([host.mounts.remove("/a"), host.mounts.remove("/a"), host.mounts.remove("/none")]);
     expect(host.mounts.agents).toEqual([]);
   },
 
-  "another agent may have the path of one that is removed while its streams continue": async ({ serve, expect }) => {
+  "the path of a removed agent can be reused while its streams continue": async ({ serve, expect }) => {
     const first = talker("First", { path: "/a" });
     const host = await serve([mountOf(first)]);
     const stream = await host.stream("/a");
@@ -88,7 +88,10 @@ export const mountCases: HostCases = {
     expect(await host.reply("/a")).toEqual(hello("Second"));
   },
 
-  "an agent is replaced at once: no request finds neither, and open streams continue": async ({ serve, expect }) => {
+  "an agent is replaced atomically: every request finds one of the two, and open streams continue": async ({
+    serve,
+    expect,
+  }) => {
     const first = talker("First", { path: "/a" });
     const host = await serve([mountOf(first)]);
     const { headers } = await host.fetch("/a/.well-known/agent-card.json");
@@ -113,7 +116,7 @@ export const mountCases: HostCases = {
     expect((await stream.end()).includes("last of First")).toEqual(true);
   },
 
-  "a replacement may be at another path, and needs an id that is served": async ({ serve, expect }) => {
+  "a replacement may have another path but needs the id of a served agent": async ({ serve, expect }) => {
     const host = await serve([mountOf(talker("A", { path: "/a", id: "one" }))]);
     host.mounts.replace(mountOf(talker("Moved", { path: "/b", id: "one" })));
     expect([await host.card("/a"), await host.card("/b")]).toEqual([404, "Moved"]);
@@ -121,7 +124,7 @@ export const mountCases: HostCases = {
     expect(codeOf(() => host.mounts.replace(unknown))).toEqual("InvalidParams");
   },
 
-  "a tenant of a path comes and goes, and the others stay": async ({ serve, expect }) => {
+  "a tenant of a path can be added and removed without affecting the others": async ({ serve, expect }) => {
     const host = await serve([mountOf(talker("Acme", { path: "/a", tenant: "acme" }))]);
     const stream = await host.stream("/a/acme");
     host.mounts.add(mountOf(talker("Globex", { path: "/a", tenant: "globex" })));
@@ -133,7 +136,7 @@ export const mountCases: HostCases = {
     await stream.leave();
   },
 
-  "callers are checked against the card that is served": async ({ serve, expect }) => {
+  "callers are checked against the served card": async ({ serve, expect }) => {
     const host = await serve([mountOf(talker("A", { path: "/a" }))], { authenticator: onlyAda() });
     host.mounts.add(mountOf(talker("B", { path: "/b" })));
     expect([await host.reply("/b"), await host.reply("/b", "hello", known)]).toEqual([401, "B: hello (ada)"]);
@@ -142,7 +145,7 @@ export const mountCases: HostCases = {
     expect(codeOf(() => host.mounts.add(demanding))).toEqual("InvalidParams");
   },
 
-  "a browser finds the agents of the moment": async ({ serve, expect }) => {
+  "the page for browsers lists the current agents": async ({ serve, expect }) => {
     const host = await serve([mountOf(talker("Alpha", { path: "/a" }))]);
     const page = async (): Promise<string> => (await host.get("/", { accept: "text/html" }))[1];
     expect((await page()).includes("Alpha")).toEqual(true);
@@ -153,7 +156,7 @@ export const mountCases: HostCases = {
     expect((await page()).includes("Beta")).toEqual(false);
   },
 
-  "a thousand agents are served, and each can go": async ({ serve, expect }) => {
+  "a thousand agents are served, and each can be removed": async ({ serve, expect }) => {
     const host = await serve([]);
     host.mounts.add(Array.from({ length: 900 }, (_, at) => mountOf(talker(`Agent ${at}`, { path: `/all/${at}` }))));
     for (let at = 900; at < 1000; at += 1) host.mounts.add(mountOf(talker(`Agent ${at}`, { path: `/all/${at}` })));
@@ -164,7 +167,7 @@ export const mountCases: HostCases = {
     expect([await host.card("/all/899"), await host.card("/all/898")]).toEqual([404, "Agent 898"]);
   },
 
-  "a host that closes takes no more agents, and one can still be removed": async ({ serve, expect }) => {
+  "a closing host rejects new agents but still removes agents": async ({ serve, expect }) => {
     const a = talker("A", { path: "/a" });
     const host = await serve([mountOf(a)]);
     const stream = await host.stream("/a");

@@ -12,9 +12,9 @@ const mirror: RouteMount["answer"] = async (request, { principal }) => {
 
 const open: RouteMount = { path: "/console", access: "anyone", answer: mirror };
 
-/** What holds for routes and pages of an application beside the agents. */
+/** Rules of an application's routes and pages. */
 export const routeCases: HostCases = {
-  "a route has its path and everything below it, by any method": async ({ serve, expect }) => {
+  "a route gets its path and all paths below it, with any method": async ({ serve, expect }) => {
     const host = await serve([mountOf(talker("A"))], { routes: [open] });
     expect(await host.get("/console")).toEqual([200, '["GET","/console","","anonymous"]']);
     const answer = await host.fetch("/console/a/b?c=1", { method: "PUT", body: "text" });
@@ -22,7 +22,7 @@ export const routeCases: HostCases = {
     expect((await host.fetch("/console", { method: "HEAD" })).status).toEqual(200);
   },
 
-  "a route has no other path, and the agents keep theirs": async ({ serve, expect }) => {
+  "a route gets no other path, and the agents keep theirs": async ({ serve, expect }) => {
     const host = await serve([mountOf(talker("A"))], { routes: [open] });
     for (const path of ["/consoles", "/Console", "//console", "/x/console"]) {
       expect((await host.get(path))[0]).toEqual(404);
@@ -31,7 +31,7 @@ export const routeCases: HostCases = {
     expect((await host.get("/console/none"))[0]).toEqual(404);
   },
 
-  "an address of an agent or of the host is refused": async ({ serve, expect }) => {
+  "a route at an address of an agent or the host is rejected": async ({ serve, expect }) => {
     const paths = [
       "",
       "/",
@@ -62,7 +62,7 @@ export const routeCases: HostCases = {
     }
   },
 
-  "an agent that is added has no address of a route": async ({ serve, expect }) => {
+  "an added agent cannot take an address of a route": async ({ serve, expect }) => {
     const host = await serve([mountOf(talker("A", { path: "/a" }))], { routes: [open] });
     for (const path of ["/console", "/console/agent"]) {
       expect(codeOf(() => host.mounts.add(mountOf(talker("B", { path }))))).toEqual("InvalidParams");
@@ -71,7 +71,7 @@ export const routeCases: HostCases = {
     expect((await host.get("/console"))[0]).toEqual(200);
   },
 
-  "the authenticator of the host decides, unless anyone may call": async ({ serve, expect }) => {
+  "the host's authenticator decides, unless the route is public": async ({ serve, expect }) => {
     const routes = [
       { path: "/own", answer: mirror },
       { path: "/own/open", access: "anyone", answer: mirror },
@@ -84,7 +84,7 @@ export const routeCases: HostCases = {
     expect((await host.get("/own/opened"))[0]).toEqual(401);
   },
 
-  "pages of other origins and hosts may not call": async ({ serve, expect }) => {
+  "requests from other origins and hosts are rejected": async ({ serve, expect }) => {
     const origin = "https://evil.example";
     const closed = await serve([mountOf(talker("A"))], { allowedHosts: [], routes: [open] });
     expect((await closed.get("/console", { origin }))[0]).toEqual(403);
@@ -97,7 +97,10 @@ export const routeCases: HostCases = {
     expect(await post({ origin: new URL(host.url).origin })).toEqual(200);
   },
 
-  "answers have headers that keep other pages out, and their own come first": async ({ serve, expect }) => {
+  "answers get headers that protect them from other pages; the route's own headers take precedence": async ({
+    serve,
+    expect,
+  }) => {
     const answer: RouteMount["answer"] = (request) =>
       new Response("<p>Hello", {
         headers: {
@@ -119,7 +122,7 @@ export const routeCases: HostCases = {
     ]);
   },
 
-  "a page of the host runs no script": async ({ serve, expect }) => {
+  "pages of the host run no scripts": async ({ serve, expect }) => {
     const answer: RouteMount["answer"] = (_request, { page }) => page("A & <b>", "<p>Hello</p>");
     const host = await serve([mountOf(talker("A"))], { routes: [{ path: "/ui", access: "anyone", answer }] });
     const shown = await host.fetch("/ui");
@@ -128,14 +131,14 @@ export const routeCases: HostCases = {
     expect(shown.headers.get("content-security-policy")?.startsWith("default-src 'none'")).toEqual(true);
   },
 
-  "the limit of bodies holds, and an error tells nothing": async ({ serve, expect }) => {
+  "the size limit of bodies applies, and errors reveal nothing": async ({ serve, expect }) => {
     const host = await serve([mountOf(talker("A"))], { routes: [open], limits: { bodyBytes: 1000 } });
     expect((await host.fetch("/console", { method: "POST", body: "x".repeat(2000) })).status).toEqual(413);
     const [status, text] = await host.get("/console/fail");
     expect([status, text.includes("MARK")]).toEqual([500, false]);
   },
 
-  "a route is told when the host closes, and its stream ends": async ({ serve, expect }) => {
+  "close() aborts routes and ends their streams": async ({ serve, expect }) => {
     const answer: RouteMount["answer"] = (_request, { closing }) => {
       const encoder = new TextEncoder();
       const body = new ReadableStream<Uint8Array>({

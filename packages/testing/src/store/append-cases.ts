@@ -23,7 +23,7 @@ import {
 
 /** What `append` stores and refuses. */
 export const appendCases: Cases = {
-  async "a new task begins its log at 1"({ store, expect }) {
+  async "the log of a new task starts at 1"({ store, expect }) {
     const item = making("t");
     expect(await append(store, item)).toEqual({ ok: true, seq: 1, fence: 0 });
     expect(await store.head(alice, "t")).toEqual({
@@ -74,7 +74,7 @@ export const appendCases: Cases = {
     expect(await store.head(alice, "t")).toEqual(undefined);
   },
 
-  async "an item that expects another seq fails as stale, with the head of the task"({ store, expect }) {
+  async "an item that expects another seq fails as stale and returns the task's head"({ store, expect }) {
     await store.append([making("t"), adding("t", working("t"))]);
     const late = { task: key("t"), expect: 1, records: [completed("t")] };
     expect(await append(store, late)).toEqual({ ok: false, reason: "stale", head: await headOf(store, key("t")) });
@@ -89,7 +89,7 @@ export const appendCases: Cases = {
     expect(await append(store, { ...late, fence: 1 })).toEqual({ ok: true, seq: 2, fence: 1 });
   },
 
-  async "an item with another run fails as stale, and nothing of it is stored"({ store, expect }) {
+  async "an item that expects another run fails as stale and stores nothing"({ store, expect }) {
     const run = { turn: 2, attempt: 3, input: 1 };
     await append(store, { ...making("t"), effects: [{ effect: "run", run }] });
     const head = await headOf(store, key("t"));
@@ -111,10 +111,7 @@ export const appendCases: Cases = {
     expect(await verdict(store, { task: key("t"), run: suspect, records: [working("t")] })).toEqual("ok");
   },
 
-  async "an item that expects no run fails as stale if there is one, and with a run if there is none"({
-    store,
-    expect,
-  }) {
+  async "an item fails as stale if it expects no run and the task has one, or the reverse"({ store, expect }) {
     const run = { turn: 1, attempt: 1, input: 1 };
     await append(store, making("t"));
     const give: TaskEffect = { effect: "run", run };
@@ -129,7 +126,7 @@ export const appendCases: Cases = {
     expect((await headOf(store, key("t"))).seq).toEqual(2);
   },
 
-  async "a stale item fails alone"({ store, expect }) {
+  async "a stale item does not affect the other items"({ store, expect }) {
     await store.append([making("a"), making("b"), making("c")]);
     const outcomes = await store.append([
       { task: key("a"), expect: 1, records: [working("a")] },
@@ -155,12 +152,12 @@ export const appendCases: Cases = {
     expect((await headOf(store, key("t"))).seq).toEqual(4);
   },
 
-  async "a failed item can be tried again in the same batch"({ store, expect }) {
+  async "a failed item can be retried in the same batch"({ store, expect }) {
     const early = adding("t", working("t"));
     expect(verdicts(await store.append([early, making("t"), early]))).toEqual(["missing", "ok", "ok"]);
   },
 
-  async "a terminal task takes no records, whatever the conditions of the item (A2A 1.0 §3.1.1)"({ store, expect }) {
+  async "a terminal task accepts no records, even if the item's conditions match (A2A 1.0 §3.1.1)"({ store, expect }) {
     for (const [index, state] of (
       ["TASK_STATE_COMPLETED", "TASK_STATE_FAILED", "TASK_STATE_CANCELED", "TASK_STATE_REJECTED"] as const
     ).entries()) {
@@ -179,14 +176,14 @@ export const appendCases: Cases = {
     }
   },
 
-  async "an item with records after a terminal status is refused as a whole"({ store, expect }) {
+  async "an item with records after a terminal status stores nothing"({ store, expect }) {
     await append(store, making("t"));
     const outcome = await append(store, adding("t", completed("t"), chunk("t", "a", "x")));
     expect(verdicts([outcome])).toEqual(["terminal"]);
     expect((await headOf(store, key("t"))).seq).toEqual(1);
   },
 
-  async "a terminal task still takes items without records"({ store, expect }) {
+  async "a terminal task accepts items without records"({ store, expect }) {
     await store.append([making("t"), adding("t", completed("t"))]);
     expect(await append(store, { task: key("t"), records: [], effects: [{ effect: "lease", op: "revoke" }] })).toEqual({
       ok: true,
@@ -208,7 +205,7 @@ export const appendCases: Cases = {
     expect(await store.append([])).toEqual([]);
   },
 
-  async "a malformed item rejects the call, and nothing of the call is stored"({ store, expect }) {
+  async "a call with a malformed item rejects and stores nothing"({ store, expect }) {
     const malformed = [
       { ...making("t"), records: [] },
       { ...making("t"), records: [working("t")] },
@@ -244,7 +241,7 @@ export const appendCases: Cases = {
     expect([state, statusTime]).toEqual(["TASK_STATE_INPUT_REQUIRED", 3000]);
   },
 
-  async "a task id is unique for its agent, and another agent can use it"({ store, expect }) {
+  async "a task id is unique per agent"({ store, expect }) {
     const elsewhere = { agent: "other", owner: "alice" };
     const outcomes = await store.append([
       making("t"),
@@ -256,7 +253,7 @@ export const appendCases: Cases = {
     expect((await store.load(elsewhere, "t", all))?.task.history?.[0]?.parts).toEqual([{ text: "another" }]);
   },
 
-  async "times may have fractions of milliseconds, and nothing is over too early"({ store, expect }) {
+  async "times may have fractions of milliseconds, and nothing expires too early"({ store, expect }) {
     const near = (time: number | undefined, wanted: number): boolean =>
       time !== undefined && time >= wanted && time < wanted + 1;
     const item = await append(store, {

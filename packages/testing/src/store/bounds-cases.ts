@@ -28,7 +28,7 @@ const tenThousand = "x".repeat(10_000);
 
 /** Results are bounded in bytes, and paging leaves nothing out. */
 export const boundsCases: Cases = {
-  async "the head of a task has the size of its log in bytes"({ store, expect }) {
+  async "a task's head has the size of its log in bytes"({ store, expect }) {
     const first = { ...making("t"), records: making("t").records.map((record) => ({ ...record, call: '{"ü":"😀"}' })) };
     await append(store, first);
     const more = [said("größer"), chunk("t", "a", "字😀"), completed("t", { text: "done" })];
@@ -39,7 +39,7 @@ export const boundsCases: Cases = {
     expect((await headOf(store, key("t"))).bytes).toEqual(bytes);
   },
 
-  async "an item that makes its task larger than maxBytes fails as full, and stores nothing"({ store, expect }) {
+  async "an item that makes its task larger than maxBytes fails as full and stores nothing"({ store, expect }) {
     await append(store, making("t"));
     const { bytes } = await headOf(store, key("t"));
     const record = said("more");
@@ -62,7 +62,7 @@ export const boundsCases: Cases = {
     expect(await verdict(store, { ...item, maxBytes: 1 })).toEqual("terminal");
   },
 
-  async "a record of recordBytes is stored, and a checkpoint and a state of as many"({ store, expect }) {
+  async "a record, a checkpoint and a state of the maximum size are stored"({ store, expect }) {
     const { recordBytes: most = 1 << 20 } = store;
     const item = making("t");
     // Of the first record a quarter can be metadata.
@@ -88,7 +88,7 @@ export const boundsCases: Cases = {
     expect([task?.metadata, task?.artifacts?.length]).toEqual([metadata, 1]);
   },
 
-  async "memory is reserved before a large result is read, for its whole size"({ store, expect }) {
+  async "memory for a large result is reserved before it is read"({ store, expect }) {
     const asked: number[] = [];
     let during = async (): Promise<unknown> => undefined;
     const room: Room = {
@@ -132,7 +132,7 @@ export const boundsCases: Cases = {
     }
   },
 
-  async "a page of the log has at most the bytes asked for, and is never empty before the end"({ store, expect }) {
+  async "a page of the log stays within the byte limit, and is empty only at the end"({ store, expect }) {
     const item = making("t");
     const large = said(tenThousand);
     const chunks = Array.from({ length: 5 }, (_, n) => chunk("t", "a", `${n}`, n > 0 ? { append: true } : {}));
@@ -153,7 +153,7 @@ export const boundsCases: Cases = {
     expect(kinds?.records.map(({ seq }) => seq)).toEqual([7]);
   },
 
-  async "a page of tasks has at most the bytes asked for, and the position of the next page"({ store, expect }) {
+  async "a page of tasks stays within the byte limit, and has the position of the next page"({ store, expect }) {
     for (let n = 0; n < 6; n += 1) {
       const text = n % 2 === 0 ? tenThousand : "little";
       await append(store, {
@@ -187,7 +187,7 @@ export const boundsCases: Cases = {
     ]);
   },
 
-  async "a conversation returns its newest messages within the bytes asked for"({ store, expect }) {
+  async "a conversation returns its newest messages within the byte limit"({ store, expect }) {
     const here = { ...alice, contextId: context };
     await append(store, making("t"));
     await append(store, adding("t", said(tenThousand), said("a"), said("b")));
@@ -204,7 +204,7 @@ export const boundsCases: Cases = {
     expect(await told(0, 5_000)).toEqual([]);
   },
 
-  async "claimable returns runs of the agents in the query only, page by page"({ store, expect }) {
+  async "claimable returns only runs of the agents in the query, in pages"({ store, expect }) {
     const run: TaskEffect = { effect: "run", run: { turn: 1, attempt: 1, input: 1 } };
     const lease = (until: number): TaskEffect => ({ effect: "lease", op: "acquire", holder: "n", now: 0, until });
     const others = { agent: "gone", owner: "alice" };
@@ -245,7 +245,7 @@ export const boundsCases: Cases = {
     expect(stranded).toEqual([{ agent: "agent", tasks: 5 }]);
   },
 
-  async "a position among the runs stays valid when the task that was there is taken over"({ store, expect }) {
+  async "a position among the runs stays valid after the task there is taken over"({ store, expect }) {
     const run: TaskEffect = { effect: "run", run: { turn: 1, attempt: 1, input: 1 } };
     const acquire: TaskEffect = { effect: "lease", op: "acquire", holder: "n", now: 5, until: 50 };
     for (const id of ["a", "b", "c"]) await append(store, { ...making(id), effects: [run] });

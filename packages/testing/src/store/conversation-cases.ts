@@ -56,7 +56,7 @@ async function talk(store: Store): Promise<void> {
 const whole = ["first", "a:one|two|three", "between", "b:other", "direct", "reply", "second", "c:four", "done"];
 
 export const conversationCases: Cases = {
-  async "messages and artifacts are in the order of time, an artifact as a whole where it began"({ store, expect }) {
+  async "messages and artifacts are ordered by time; an artifact counts from its first chunk"({ store, expect }) {
     await talk(store);
     expect(await told(store, { limit: 99 })).toEqual(whole);
     const { entries } = await store.conversation(here, { limit: 99 });
@@ -68,7 +68,7 @@ export const conversationCases: Cases = {
     });
   },
 
-  async "an answer comes after its message, also at the same time"({ store, expect }) {
+  async "an answer follows its message, even with the same time"({ store, expect }) {
     await store.append([
       making("t", { text: "one" }),
       adding("t", chunk("t", "a", "x"), chunk("t", "a", "y", { append: true }), completed("t")),
@@ -78,7 +78,7 @@ export const conversationCases: Cases = {
     expect(await told(store, { limit: 9 })).toEqual(["one", "a:x|y", "two", "b:z", "end"]);
   },
 
-  async "the newest entries are returned, at most the limit"({ store, expect }) {
+  async "the newest entries are returned, up to the limit"({ store, expect }) {
     await talk(store);
     expect(await told(store, { limit: 0 })).toEqual([]);
     expect(await told(store, { limit: 3 })).toEqual(whole.slice(-3));
@@ -88,7 +88,7 @@ export const conversationCases: Cases = {
     expect(await told(store, { limit: 8 })).toEqual(whole.slice(-8));
   },
 
-  async "at most the bytes asked for are returned, and the newest chunks of a larger artifact"({ store, expect }) {
+  async "entries stay within the byte limit; of a larger artifact, the newest chunks are returned"({ store, expect }) {
     const text = "x".repeat(1_000);
     await append(store, making("t", { text: "ask" }));
     const chunks = Array.from({ length: 50 }, (_, n) =>
@@ -107,7 +107,7 @@ export const conversationCases: Cases = {
     expect((await told(store, { limit: 9 })).length).toEqual(3);
   },
 
-  async "an artifact that was replaced has its new content only"({ store, expect }) {
+  async "a replaced artifact has only its new content"({ store, expect }) {
     await append(store, making("t", { text: "ask", time: 1 }));
     const replaced = [at(2, chunk("t", "a", "old")), at(3, chunk("t", "a", "lost", { append: true }))];
     const anew = [at(4, chunk("t", "a", "new")), at(5, chunk("t", "a", "more", { append: true }))];
@@ -115,7 +115,7 @@ export const conversationCases: Cases = {
     expect(await told(store, { limit: 9 })).toEqual(["ask", "a:new|more"]);
   },
 
-  async "entries before a turn leave out what the turn stored, and messages that wait"({ store, expect }) {
+  async "entries before a turn exclude the turn's own records and waiting messages"({ store, expect }) {
     await talk(store);
     await append(store, making("v", { text: "third", time: 30 }));
     await append(
@@ -167,13 +167,13 @@ export const contextCases: Cases = {
     expect(await store.conversation(here, { limit: 0 })).toEqual({ entries: [] });
   },
 
-  async "a refused item does not change the state"({ store, expect }) {
+  async "a rejected item does not change the state"({ store, expect }) {
     await append(store, { ...making("t"), effects: [{ effect: "contextState", value: "1" }] });
     await append(store, { ...effects("t", { effect: "contextState", value: "2" }), expect: 9 });
     expect((await store.conversation({ ...alice, contextId: context }, { limit: 0 })).state).toEqual("1");
   },
 
-  async "messages are those of histories and direct replies, in the order in which they came, the newest up to the limit"({
+  async "messages come from histories and direct replies, in order of arrival, the newest up to the limit"({
     store,
     expect,
   }) {

@@ -37,7 +37,7 @@ export const leaseCases: Cases = {
     expect([holder, leaseUntil, fence]).toEqual(["n1", 20, 1]);
   },
 
-  async "a lease cannot be taken until it has expired, not even by its holder"({ store, expect }) {
+  async "only an expired lease can be taken, even by its holder"({ store, expect }) {
     await append(store, { ...making("t"), effects: [acquire("n1", 10, 20)] });
     const head = await headOf(store, key("t"));
     for (const holder of ["n1", "n2"]) {
@@ -54,7 +54,7 @@ export const leaseCases: Cases = {
     expect((await headOf(store, key("t"))).seq).toEqual(1);
   },
 
-  async "renew extends a lease and release gives it back, both only with the fence"({ store, expect }) {
+  async "renew extends a lease, release frees it, and both need the fence"({ store, expect }) {
     await append(store, { ...making("t"), effects: [acquire("n1", 10, 20)] });
     const renew = { effect: "lease", op: "renew", until: 50 } as const;
     const release = { effect: "lease", op: "release" } as const;
@@ -70,14 +70,14 @@ export const leaseCases: Cases = {
     expect(await append(store, effects("t", acquire("n2", 49, 60)))).toEqual({ ok: true, seq: 1, fence: 2 });
   },
 
-  async "an expired lease that nobody took can be renewed"({ store, expect }) {
+  async "an expired lease can be renewed if no other process took it"({ store, expect }) {
     await append(store, { ...making("t"), effects: [acquire("n1", 10, 20)] });
     const item = { ...effects("t", { effect: "lease", op: "renew", until: 90 }), fence: 1 };
     expect(await verdict(store, item)).toEqual("ok");
     expect(await verdict(store, effects("t", acquire("n2", 80, 99)))).toEqual("leased");
   },
 
-  async "revoke takes the lease from its holder, and later items of that run are refused"({ store, expect }) {
+  async "after revoke, the holder's items are rejected"({ store, expect }) {
     await append(store, { ...making("t"), effects: [acquire("n1", 10, 20)] });
     const cancel = {
       ...effects("t", { effect: "lease", op: "revoke" }),
@@ -108,7 +108,7 @@ export const leaseCases: Cases = {
     expect(["run" in after, "checkpoint" in after]).toEqual([false, false]);
   },
 
-  async "the state of a task is set, changed, deleted, and kept when its run ends"({ store, expect }) {
+  async "a task's state can be set, changed and deleted, and outlives its run"({ store, expect }) {
     await append(store, { ...making("t"), effects: [{ effect: "taskState", value: '{"step":1}' }] });
     await append(store, making("other"));
     expect([(await headOf(store, key("t"))).taskState, "taskState" in (await headOf(store, key("other")))]).toEqual([
@@ -127,7 +127,7 @@ export const leaseCases: Cases = {
     expect("taskState" in (await headOf(store, key("t")))).toEqual(false);
   },
 
-  async "an item that fails changes no state of a task, and a lost run writes none"({ store, expect }) {
+  async "a failed item does not change a task's state, nor does a run that lost its lease"({ store, expect }) {
     await append(store, {
       ...making("t"),
       effects: [acquire("n1", 10, 20), { effect: "taskState", value: '"first"' }],
@@ -141,10 +141,7 @@ export const leaseCases: Cases = {
     expect((await headOf(store, key("t"))).taskState).toEqual('"first"');
   },
 
-  async "a run keeps how often its process died, how many of these deaths it outlived, and whether it is suspended"({
-    store,
-    expect,
-  }) {
+  async "a run stores its deaths, the deaths that it outlived, and its suspension"({ store, expect }) {
     const run = { turn: 1, attempt: 3, input: 1, deaths: 2, alone: true } as const;
     const { alone: _, ...together } = run;
     await append(store, making("t"));
@@ -162,7 +159,7 @@ export const leaseCases: Cases = {
     }
   },
 
-  async "stranded returns the runs of other agents that no process holds"({ store, expect }) {
+  async "stranded counts unheld runs of agents that are not in the query"({ store, expect }) {
     const of = (agent: string, taskId: string): TaskAppend => ({ ...making(taskId), task: { ...key(taskId), agent } });
     const run: TaskEffect = { effect: "run", run: { turn: 1, attempt: 1, input: 1 } };
     await store.append([
@@ -178,7 +175,7 @@ export const leaseCases: Cases = {
     expect(await ask(0)).toEqual([]);
   },
 
-  async "claimable returns the runs that no process holds, oldest lease first"({ store, expect }) {
+  async "claimable returns unheld runs, oldest lease first"({ store, expect }) {
     const run: TaskEffect = { effect: "run", run: { turn: 1, attempt: 1, input: 1 } };
     await store.append([
       { ...making("held"), effects: [run, acquire("n1", 0, 200)] },
@@ -209,7 +206,7 @@ export const leaseCases: Cases = {
     expect(await names(100)).toEqual(["held", "later"]);
   },
 
-  async "claimable returns the runs of some processes, where it is asked for these"({ store, expect }) {
+  async "claimable with holders returns only runs of those processes"({ store, expect }) {
     const run: TaskEffect = { effect: "run", run: { turn: 1, attempt: 1, input: 1 } };
     const odd = "n\u{0}\u{1F600}";
     await store.append([
@@ -246,7 +243,7 @@ export const onceCases: Cases = {
     expect(await store.once(alice, "other", 10)).toEqual(undefined);
   },
 
-  async "an item with an existing key is refused, with what is stored under the key"({ store, expect }) {
+  async "an item with an existing key fails as duplicate and returns the stored key"({ store, expect }) {
     const once: TaskEffect = { effect: "once", key: "k", hash: "h", now: 10, until: 20, answer: '{"a":1}' };
     await append(store, { ...making("t"), effects: [once] });
     const known = { key: "k", hash: "h", taskId: "t", seq: 1, answer: '{"a":1}' };
@@ -269,7 +266,7 @@ export const onceCases: Cases = {
     });
   },
 
-  async "duplicate comes before every other reason, so that a retry gets its answer"({ store, expect }) {
+  async "duplicate takes precedence over every other reason, so a retry gets its answer"({ store, expect }) {
     const once: TaskEffect = { effect: "once", key: "k", hash: "h", now: 10 };
     await store.append([{ ...making("t"), effects: [once] }, adding("t", completed("t"))]);
     const outcomes = await store.append([
@@ -280,7 +277,7 @@ export const onceCases: Cases = {
     expect(verdicts(outcomes)).toEqual(["duplicate", "duplicate", "duplicate"]);
   },
 
-  async "later items of a batch see a key, and a refused item stores none"({ store, expect }) {
+  async "later items of a batch see a key, and a rejected item stores none"({ store, expect }) {
     const once = { effect: "once", key: "k", hash: "h", now: 10 } as const;
     const outcomes = await store.append([
       { task: key("nothing"), records: [], effects: [once] },
@@ -290,7 +287,7 @@ export const onceCases: Cases = {
     expect(verdicts(outcomes)).toEqual(["missing", "ok", "duplicate"]);
   },
 
-  async "an expired key can be used again"({ store, expect }) {
+  async "an expired key can be reused"({ store, expect }) {
     const once: TaskEffect = { effect: "once", key: "k", hash: "h", now: 10, until: 20 };
     await append(store, { ...making("t"), effects: [once] });
     expect((await store.once(alice, "k", 19))?.hash).toEqual("h");

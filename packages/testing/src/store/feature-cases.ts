@@ -55,7 +55,7 @@ async function dueKeys(
 }
 
 export const featureCases: Cases = {
-  async "rows are stored with the records of their item, and deleted one by one"({ store, expect }) {
+  async "rows are stored with the records of their item, and can be deleted separately"({ store, expect }) {
     const row = set("a", '{"n":1}', { due: 5 });
     await append(store, { ...making("t"), effects: [row, set("b", "2"), { ...set("a", "3"), feature: "other" }] });
     const rows = (feature = "f"): Promise<unknown> => store.features(alice, "t", feature);
@@ -80,7 +80,7 @@ export const featureCases: Cases = {
     expect((await headOf(store, key("t"))).seq).toEqual(2);
   },
 
-  async "an item that is refused changes no row"({ store, expect }) {
+  async "a rejected item does not change rows"({ store, expect }) {
     await append(store, { ...making("t"), effects: [set("a", "1")] });
     const outcomes = await store.append([
       { ...effects("t", set("a", "2"), set("b", "2")), expect: 9 },
@@ -91,7 +91,7 @@ export const featureCases: Cases = {
     expect(await store.features(alice, "t", "f")).toEqual([{ key: "a", value: "1" }]);
   },
 
-  async "effects are applied in order, also across the items of a batch"({ store, expect }) {
+  async "effects are applied in order, across all items of a batch"({ store, expect }) {
     await store.append([
       { ...making("t"), effects: [set("a", "1"), wake(3), set("b", "1"), set("a", "2"), remove("b"), set("c", "1")] },
       effects("t", set("d", "1"), wake(4), remove("c")),
@@ -120,7 +120,7 @@ export const featureCases: Cases = {
     expect(await verdict(store, item(set("a", "2", { if: null })))).toEqual("ok");
   },
 
-  async "conditions look at the rows before the item, and are checked after all other conditions"({ store, expect }) {
+  async "conditions see the rows before the item, and are checked after all other conditions"({ store, expect }) {
     await append(store, { ...making("t"), effects: [set("a", "1")] });
     const twice = effects("t", set("a", "2", { if: { value: "1" } }), set("a", "3", { if: { value: "1" } }));
     expect(await verdict(store, twice)).toEqual("ok");
@@ -136,7 +136,7 @@ export const featureCases: Cases = {
     expect(verdicts(outcomes)).toEqual(["stale", "full", "changed", "ok", "duplicate"]);
   },
 
-  async "wake sets the due of rows that have none, only of its feature and task"({ store, expect }) {
+  async "wake sets due on rows without one, only of its feature and task"({ store, expect }) {
     await store.append([
       { ...making("t"), effects: [set("a", "1"), set("b", "1", { due: 9 }), { ...set("c", "1"), feature: "other" }] },
       { ...making("u"), effects: [set("a", "1")] },
@@ -153,7 +153,7 @@ export const featureCases: Cases = {
     expect(await dueKeys(store, 99)).toEqual(["t/a", "u/a", "t/b"]);
   },
 
-  async "rows that are due are returned in the order of due, with their tasks"({ store, expect }) {
+  async "due rows are returned in order of due, with their tasks"({ store, expect }) {
     const elsewhere = { agent: "elsewhere", owner: "alice" };
     await store.append([
       { ...making("t"), effects: [set("late", "1", { due: 20 }), set("soon", "1", { due: 10 }), set("never", "1")] },
@@ -193,7 +193,7 @@ export const featureCases: Cases = {
     expect(await dueKeys(store, 99)).toEqual(["u/first", "t/soon"]);
   },
 
-  async "a scope sees the rows of its own tasks"({ store, expect }) {
+  async "a scope sees only the rows of its own tasks"({ store, expect }) {
     await append(store, { ...making("t"), effects: [set("a", "1")] });
     const row = [{ key: "a", value: "1" }];
     expect(await store.features(bob, "t", "f")).toEqual([]);
@@ -205,7 +205,7 @@ export const featureCases: Cases = {
     expect(await store.features(alice, "t", "f")).toEqual(row);
   },
 
-  async "rows stay when their task is terminal and compacted, and are deleted with it"({ store, expect }) {
+  async "rows survive the end and the compaction of their task, and are deleted with it"({ store, expect }) {
     await append(store, { ...making("t"), effects: [set("a", "1", { due: 5 })] });
     await append(store, adding("t", completed("t", { time: 10 })));
     await append(store, effects("t", set("b", "1")));
@@ -222,10 +222,7 @@ export const featureCases: Cases = {
     expect(await verdict(store, effects("t", set("a", "2", { if: null })))).toEqual("ok");
   },
 
-  async "a task has a limited number of rows, and rows that are too large or no JSON text are malformed"({
-    store,
-    expect,
-  }) {
+  async "a task's rows are limited in number; rows that are too large or not JSON are malformed"({ store, expect }) {
     const { rows, name, key: keyBytes, value } = featureBounds;
     const many = Array.from({ length: rows }, (_, n) => ({ ...set(`${n}`, "1"), feature: n % 2 === 0 ? "f" : "g" }));
     await append(store, { ...making("t"), effects: many });
@@ -263,7 +260,7 @@ export const featureCases: Cases = {
     expect(await store.head(alice, "v")).toEqual(undefined);
   },
 
-  async "an unknown effect rejects the call, and nothing of the call is stored"({ store, expect }) {
+  async "a call with an unknown effect rejects and stores nothing"({ store, expect }) {
     const unknown = invalid({ effect: "unknown" });
     expect(await codeOf(() => store.append([making("t"), effects("t", unknown)]))).toEqual("TypeError");
     expect(await store.head(alice, "t")).toEqual(undefined);

@@ -17,7 +17,7 @@ import {
 } from "./given.ts";
 
 export const lifeCases: Cases = {
-  async "a check of a store that works says that it can be written, and changes nothing"({ store, expect }) {
+  async "check reports a working store as writable, and changes nothing"({ store, expect }) {
     // A store without it is read in its place.
     if (store.check === undefined) return;
     await append(store, making("t"));
@@ -29,13 +29,13 @@ export const lifeCases: Cases = {
     expect((await Promise.all([store.check(), store.check()])).map(({ writable }) => writable)).toEqual([true, true]);
   },
 
-  async "a check of a store that is closed is Unavailable"({ store, expect }) {
+  async "check of a closed store rejects with Unavailable"({ store, expect }) {
     if (store.check === undefined) return;
     await store.close();
     expect(await codeOf(async () => store.check?.())).toEqual("Unavailable");
   },
 
-  async "concurrent appends take effect in the order of their calls"({ store, expect }) {
+  async "concurrent appends take effect in call order"({ store, expect }) {
     const outcomes = await Promise.all([
       store.append([making("t")]),
       ...Array.from({ length: 20 }, (_, i) =>
@@ -46,7 +46,7 @@ export const lifeCases: Cases = {
     expect((await store.load(alice, "t", { artifacts: false }))?.task.history?.length).toEqual(21);
   },
 
-  async "an append that is refused or rejected does not affect later ones"({ store, expect }) {
+  async "an append that fails or rejects does not affect later ones"({ store, expect }) {
     const stale = { task: key("t"), expect: 7, records: [said("stale")] };
     const malformed = adding("u", ...making("u").records);
     const calls = [[making("t")], [stale], [malformed], [{ task: key("t"), expect: 1, records: [said("fine")] }]];
@@ -59,7 +59,7 @@ export const lifeCases: Cases = {
     ]);
   },
 
-  async "every read sees what was acknowledged before it, while other appends are running"({ store, expect }) {
+  async "every read sees all earlier acknowledged appends, while others are running"({ store, expect }) {
     await append(store, making("t"));
     const others: Promise<unknown>[] = [];
     for (let n = 1; n <= 20; n += 1) {

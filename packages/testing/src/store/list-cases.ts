@@ -41,11 +41,11 @@ async function walk(
 
 /** Lists of tasks (A2A 1.0 §3.1.4). */
 export const listCases: Cases = {
-  async "a list without tasks is an empty page"({ store, expect }) {
+  async "a list without tasks has one empty page"({ store, expect }) {
     expect(await store.list(alice, bare)).toEqual({ tasks: [], total: 0 });
   },
 
-  async "a position says nothing of the tasks of others, and skips nothing where its task was deleted"({
+  async "a position reveals nothing of other owners' tasks, and skips nothing if its task is deleted"({
     store,
     expect,
   }) {
@@ -63,7 +63,7 @@ export const listCases: Cases = {
     expect(foreign.tasks.map(({ task }) => task.id)).toEqual(["b", "a"]);
   },
 
-  async "tasks are in the order of status time, then of creation, newest first"({ store, expect }) {
+  async "tasks are ordered by status time, then by creation, newest first"({ store, expect }) {
     await store.append([
       making("a", { time: 10 }),
       making("b", { time: 30 }),
@@ -78,7 +78,7 @@ export const listCases: Cases = {
     expect(await idsOf(store)).toEqual(["c", "b", "a", "d"]);
   },
 
-  async "a new status moves its task to its time, also in the same state"({ store, expect }) {
+  async "a new status moves its task to the new time, even if the state is the same"({ store, expect }) {
     await store.append([making("a", { time: 10 }), making("b", { time: 20 })]);
     await append(store, adding("a", working("a", { time: 15 })));
     await append(store, adding("a", working("a", { time: 30 })));
@@ -123,9 +123,9 @@ export const listCases: Cases = {
     }
   },
 
-  "totals by time are exact after tasks move, are created late, and are deleted": totalsByTime,
+  "totals by time are exact after tasks are changed, created with old times, and deleted": totalsByTime,
 
-  async "the last page has no next, also if it is full"({ store, expect }) {
+  async "the last page has no next, even if it is full"({ store, expect }) {
     await store.append(["a", "b", "c", "d"].map((id) => making(id)));
     const first = await store.list(alice, { ...bare, limit: 2 });
     expect(first.next !== undefined).toEqual(true);
@@ -155,7 +155,7 @@ export const listCases: Cases = {
     expect(await walk(store, { limit: 9 })).toEqual(ids.reverse());
   },
 
-  async "each task has the history and artifacts that the query asks for"({ store, expect }) {
+  async "each task has the history and artifacts that the query requests"({ store, expect }) {
     const item = making("t");
     const records = [...item.records, chunk("t", "a", "x"), completed("t", { text: "done" })];
     await append(store, { ...item, records });
@@ -213,7 +213,7 @@ export const ownerCases: Cases = {
     expect(await headOf(store, key("t"))).toEqual(before);
   },
 
-  async "a scope without owner sees the tasks of all owners of its agent"({ store, expect }) {
+  async "a scope without an owner sees the tasks of all owners of its agent"({ store, expect }) {
     await store.append([
       making("a", { time: 1 }),
       making("b", { time: 2, owner: bob }),

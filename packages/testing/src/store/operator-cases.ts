@@ -21,7 +21,7 @@ import {
   type Given,
 } from "./given.ts";
 
-/** What operators read of all tasks, what they order, and the audit of their acts, where a store has it. */
+/** What operators read of all tasks, what they order, and the audit of their acts, if a store has it. */
 
 /** A case for stores with `operators`. The others have nothing to prove. */
 function operating(body: (given: Given & { readonly operators: StoreOperators }) => Promise<void>): Case {
@@ -76,7 +76,7 @@ async function textsOf(operators: StoreOperators, subject?: string): Promise<rea
 const named = (orders: readonly StandingOrder[]): readonly string[] => orders.map(({ name }) => name);
 
 export const operatorCases: Cases = {
-  "tasks of all owners are listed by time, in pages that repeat and skip nothing": operating(async (given) => {
+  "tasks of all owners are listed by time, each once, in pages": operating(async (given) => {
     const { operators, expect } = given;
     await many(given, 41);
     const all = await listed(operators, { order: "oldest" }, 100);
@@ -108,7 +108,7 @@ export const operatorCases: Cases = {
     );
   }),
 
-  "a page of tasks has their heads, and the next one follows when its last task has changed": operating(
+  "a page has the heads of its tasks, and the next page is correct after its last task changes": operating(
     async (given) => {
       const { operators, store, expect } = given;
       await many(given, 9);
@@ -139,27 +139,29 @@ export const operatorCases: Cases = {
     expect(first?.states).toEqual({ ...both, TASK_STATE_WORKING: 3, TASK_STATE_COMPLETED: 5 });
   }),
 
-  "an order stands until it is withdrawn, and changes only as it was read": operating(async ({ operators, expect }) => {
-    const name = `pause ${"ä".repeat(900)}\u0000`;
-    const set = (value: string | null, before: string | null) =>
-      operators.change({ order: { name, value, if: before } });
-    expect(await operators.orders()).toEqual([]);
-    expect(await set(null, null)).toEqual(true);
-    expect(await set('{"a":1}', "1")).toEqual(false);
-    expect(await set('{"a":1}', null)).toEqual(true);
-    expect(await set('{"a":2}', null)).toEqual(false);
-    expect(await set('{"a":2}', '{"a":1}')).toEqual(true);
-    expect(await operators.change({ order: { name: "drain", value: "1", if: null } })).toEqual(true);
-    expect(await operators.orders()).toEqual([
-      { name: "drain", value: "1" },
-      { name, value: '{"a":2}' },
-    ]);
-    expect(await set(null, '{"a":1}')).toEqual(false);
-    expect(await set(null, '{"a":2}')).toEqual(true);
-    expect(named(await operators.orders())).toEqual(["drain"]);
-  }),
+  "an order stays until it is withdrawn, and changes only from the value that was read": operating(
+    async ({ operators, expect }) => {
+      const name = `pause ${"ä".repeat(900)}\u0000`;
+      const set = (value: string | null, before: string | null) =>
+        operators.change({ order: { name, value, if: before } });
+      expect(await operators.orders()).toEqual([]);
+      expect(await set(null, null)).toEqual(true);
+      expect(await set('{"a":1}', "1")).toEqual(false);
+      expect(await set('{"a":1}', null)).toEqual(true);
+      expect(await set('{"a":2}', null)).toEqual(false);
+      expect(await set('{"a":2}', '{"a":1}')).toEqual(true);
+      expect(await operators.change({ order: { name: "drain", value: "1", if: null } })).toEqual(true);
+      expect(await operators.orders()).toEqual([
+        { name: "drain", value: "1" },
+        { name, value: '{"a":2}' },
+      ]);
+      expect(await set(null, '{"a":1}')).toEqual(false);
+      expect(await set(null, '{"a":2}')).toEqual(true);
+      expect(named(await operators.orders())).toEqual(["drain"]);
+    },
+  ),
 
-  "an act on a task is stored with it, or not at all": operating(async ({ operators, store, expect }) => {
+  "an act on a task is stored atomically with the task's change": operating(async ({ operators, store, expect }) => {
     await append(store, making("t"));
     const effects = [{ effect: "act", ...act("task t", "cancel") }] as const;
     expect((await append(store, { task: key("t"), expect: 9, records: [], effects })).ok).toEqual(false);
@@ -169,7 +171,7 @@ export const operatorCases: Cases = {
     expect({ ...stored, number: 1 }).toEqual({ number: 1, ...act("task t", "cancel") });
   }),
 
-  "an act beside tasks is stored with its order, or not at all": operating(async ({ operators, expect }) => {
+  "an act without a task is stored atomically with its order": operating(async ({ operators, expect }) => {
     const order = (value: string | null, before: string | null, text: string) =>
       operators.change({ order: { name: "pause", value, if: before }, act: act("pause", text, 1.5) });
     expect(await order("1", null, "first")).toEqual(true);
@@ -180,7 +182,7 @@ export const operatorCases: Cases = {
     expect((await operators.acts({ limit: 10, subject: "pause" })).map(({ time }) => time)).toEqual([2, 2]);
   }),
 
-  "acts are read newest first, in pages, and by their subject": operating(async ({ operators, store, expect }) => {
+  "acts are listed newest first, in pages, and by subject": operating(async ({ operators, store, expect }) => {
     const long = `task ${"ü".repeat(1_000)}`;
     await append(store, making("t"));
     for (const at of [1, 2, 3, 4, 5]) {
@@ -197,24 +199,26 @@ export const operatorCases: Cases = {
     expect(next[1]?.subject).toEqual(long);
   }),
 
-  "what is malformed is refused before anything is stored": operating(async ({ operators, store, expect }) => {
-    await append(store, making("t"));
-    const bad: readonly AuditedAct[] = [
-      act("", "x"),
-      act("x".repeat(operatorBounds.name + 1), "x"),
-      { ...act("x", "x"), json: "{" },
-      { ...act("x", "x"), json: JSON.stringify("x".repeat(operatorBounds.value)) },
-      { ...act("x", "x"), time: Number.NaN },
-    ];
-    for (const each of bad) {
-      expect(await codeOf(() => operators.change({ act: each }))).toEqual("TypeError");
-      const effects = [{ effect: "act", ...each }] as const;
-      expect(await codeOf(() => append(store, { task: key("t"), records: [], effects }))).toEqual("TypeError");
-    }
-    const order = { name: "", value: "1", if: null };
-    expect(await codeOf(() => operators.change({ order, act: act("x", "x") }))).toEqual("TypeError");
-    expect(await operators.acts({ limit: 10 })).toEqual([]);
-  }),
+  "malformed acts and orders are rejected before anything is stored": operating(
+    async ({ operators, store, expect }) => {
+      await append(store, making("t"));
+      const bad: readonly AuditedAct[] = [
+        act("", "x"),
+        act("x".repeat(operatorBounds.name + 1), "x"),
+        { ...act("x", "x"), json: "{" },
+        { ...act("x", "x"), json: JSON.stringify("x".repeat(operatorBounds.value)) },
+        { ...act("x", "x"), time: Number.NaN },
+      ];
+      for (const each of bad) {
+        expect(await codeOf(() => operators.change({ act: each }))).toEqual("TypeError");
+        const effects = [{ effect: "act", ...each }] as const;
+        expect(await codeOf(() => append(store, { task: key("t"), records: [], effects }))).toEqual("TypeError");
+      }
+      const order = { name: "", value: "1", if: null };
+      expect(await codeOf(() => operators.change({ order, act: act("x", "x") }))).toEqual("TypeError");
+      expect(await operators.acts({ limit: 10 })).toEqual([]);
+    },
+  ),
 };
 
 /** Two processes that have one store open. */

@@ -41,7 +41,7 @@ function pushTo(list: unknown, value: string): void {
 
 /** `load` returns the fold of the log, `read` the log itself. */
 export const readCases: Cases = {
-  async "load returns the fold of the log, with the history and artifacts asked for"({ store, expect }) {
+  async "load returns the fold of the log, with the requested history and artifacts"({ store, expect }) {
     for (const [index, record] of story.entries()) {
       await append(store, {
         task: key("t"),
@@ -73,10 +73,7 @@ export const readCases: Cases = {
     expect(plain((await store.load(alice, "t", all))?.task)).toEqual(folded([...item.records, ...records]));
   },
 
-  async "adjacent texts of an artifact are one part where that is asked for, and stay as they are in the log"({
-    store,
-    expect,
-  }) {
+  async "adjacent texts of an artifact are joined on request, and stay separate in the log"({ store, expect }) {
     const merged = { artifacts: true, mergeTextParts: true } as const;
     const markdown = { text: "*c*", mediaType: "text/markdown" };
     const records = [
@@ -111,14 +108,14 @@ export const readCases: Cases = {
     await look();
   },
 
-  async "a task without history or artifacts has neither member"({ store, expect }) {
+  async "a task without history or artifacts lacks these members"({ store, expect }) {
     const task = { id: "t", contextId: context, status: { state: "TASK_STATE_SUBMITTED" } };
     const record = { ...making("t").records[0], json: JSON.stringify(task) };
     await append(store, { ...making("t"), records: [record] });
     expect(plain((await store.load(alice, "t", all))?.task)).toEqual(task);
   },
 
-  async "load returns the head, and changing its task does not affect others"({ store, expect }) {
+  async "load returns the head, and a copy of the task that the caller may change"({ store, expect }) {
     await append(store, making("t"));
     const snapshot = await store.load(alice, "t", all);
     expect(snapshot?.head).toEqual(await headOf(store, key("t")));
@@ -129,7 +126,7 @@ export const readCases: Cases = {
     expect((await headOf(store, key("t"))).seq).toEqual(1);
   },
 
-  async "load returns the current task, also if it was loaded before"({ store, expect }) {
+  async "load returns the current task, even if it was loaded before"({ store, expect }) {
     const made = making("t").records;
     await append(store, making("t"));
     const look = async (): Promise<unknown[]> => {
@@ -152,7 +149,7 @@ export const readCases: Cases = {
     expect(await store.load({ ...alice, owner: "bob" }, "t", all)).toEqual(undefined);
   },
 
-  async "read returns the records as they were appended, numbered from 1"({ store, expect }) {
+  async "read returns the appended records unchanged, numbered from 1"({ store, expect }) {
     const rich: NewRecord = {
       ...working("t", { keep: false }),
       actor: "system",
@@ -168,7 +165,7 @@ export const readCases: Cases = {
     expect(page?.head).toEqual(await headOf(store, key("t")));
   },
 
-  async "read continues after a position, page by page"({ store, expect }) {
+  async "read continues after a position, in pages"({ store, expect }) {
     const item = making("t");
     await append(store, { ...item, records: [...item.records, ...Array.from({ length: 9 }, (_, i) => said(`${i}`))] });
     const seqs = async (after: number, limit: number): Promise<unknown> =>
@@ -180,7 +177,7 @@ export const readCases: Cases = {
     expect(await seqs(99, 4)).toEqual([]);
   },
 
-  async "read can return only some kinds, and the limit counts only these"({ store, expect }) {
+  async "read can filter by kind, and the limit counts only matching records"({ store, expect }) {
     await append(store, { ...making("t"), records: story });
     const kinds = async (options: Parameters<typeof store.read>[2]): Promise<unknown> =>
       (await store.read(alice, "t", options))?.records.map((record) => record.seq);

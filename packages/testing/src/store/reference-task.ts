@@ -97,7 +97,7 @@ export function messagesOf(record: NewRecord): readonly Message[] {
   return fold.snapshot().history ?? [];
 }
 
-/** A run as a text that two runs share only where they are equal. Not that of the stores, which this checks. */
+/** A run as a text that two runs share only if they are equal. Not that of the stores, which this checks. */
 export function textOfRun(run: StoredRun | null | undefined): string {
   return run
     ? [
@@ -112,7 +112,7 @@ export function textOfRun(run: StoredRun | null | undefined): string {
     : "none";
 }
 
-/** The rows after the effects of an item, or why it is refused. */
+/** The rows after the effects of an item, or why it fails. */
 export function afterFeatures(
   before: readonly RefFeature[],
   effects: readonly TaskEffect[],

@@ -20,7 +20,7 @@ import {
   type Given,
 } from "./given.ts";
 
-/** Full text search, where a store has it. */
+/** Full text search, if a store has it. */
 
 /** A case for stores with full text search. The others have nothing to prove. */
 export function searching(body: (given: Given & { readonly search: TaskSearch }) => Promise<void>, isOn = true): Case {
@@ -53,7 +53,7 @@ async function over(store: Store, id: string, text: string, artifact?: string): 
 }
 
 export const searchCases: Cases = {
-  "is off at first, finds what was stored before it was switched on, and what was stored while it was off": searching(
+  "is off initially, and once on finds texts that were stored while it was off": searching(
     async ({ store, search, expect }) => {
       await over(store, "before", "a red sailboat", "sails");
       expect(await codeOf(() => find(search, "sailboat"))).toEqual("Unavailable");
@@ -72,7 +72,7 @@ export const searchCases: Cases = {
     false,
   ),
 
-  "finds messages at once, and artifacts when their task is interrupted or over": searching(
+  "finds messages immediately, and artifacts when their task is interrupted or terminal": searching(
     async ({ store, search, expect }) => {
       await append(store, making("t", { text: "paint" }));
       expect(await ids(search, "paint")).toEqual(["t"]);
@@ -97,7 +97,7 @@ export const searchCases: Cases = {
     },
   ),
 
-  "folds case, accents and forms of letters, and finds phrases, beginnings and words without spaces": searching(
+  "folds case, accents and letter forms, and finds phrases, prefixes and words without spaces": searching(
     async ({ store, search, expect }) => {
       await over(store, "t", "Der Zürcher Strauß, ＦＵＬＬ width; São Paulo's e-mail 東京都に行く", "x");
       const found = [
@@ -118,7 +118,7 @@ export const searchCases: Cases = {
     },
   ),
 
-  "finds texts in data, names of files and artifacts, and both sides of parts that were joined": searching(
+  "finds texts in data, in names of files and artifacts, and on both sides of joined parts": searching(
     async ({ store, search, expect }) => {
       const parts = [
         { text: "left" },
@@ -137,7 +137,7 @@ export const searchCases: Cases = {
     },
   ),
 
-  "finds the tasks of one owner of one agent alone": searching(async ({ store, search, expect }) => {
+  "finds only tasks of the owner and agent": searching(async ({ store, search, expect }) => {
     await over(store, "t", "sailboat");
     await append(store, making("u", { text: "sailboat", owner: bob }));
     await append(store, making("t", { text: "sailboat", owner: { agent: "other", owner: "alice" } }));
@@ -148,25 +148,23 @@ export const searchCases: Cases = {
     expect(await ids(search, "sailboat", { contextId: "none" })).toEqual([]);
   }),
 
-  "filters by conversation and by the state that a task has now, and gives pages": searching(
-    async ({ store, search, expect }) => {
-      for (const id of ["a", "b", "c"]) await append(store, making(id, { text: "sailboat" }));
-      await append(store, making("d", { text: "sailboat", contextId: "its own" }));
-      await append(store, adding("b", completed("b")));
-      expect(await ids(search, "sailboat", { contextId: context })).toEqual(["c", "b", "a"]);
-      expect(await ids(search, "sailboat", { contextId: "its own" })).toEqual(["d"]);
-      expect(await ids(search, "sailboat", { state: "TASK_STATE_COMPLETED" })).toEqual(["b"]);
-      const pages = [0, 2, 4].map((skip) => find(search, "sailboat", { limit: 2, skip }));
-      const [first, second, third] = await Promise.all(pages);
-      expect([first, second, third].map((page) => [page?.total, page?.hits.map(({ taskId }) => taskId)])).toEqual([
-        [4, ["d", "c"]],
-        [4, ["b", "a"]],
-        [4, []],
-      ]);
-    },
-  ),
+  "filters by conversation and current state, and returns pages": searching(async ({ store, search, expect }) => {
+    for (const id of ["a", "b", "c"]) await append(store, making(id, { text: "sailboat" }));
+    await append(store, making("d", { text: "sailboat", contextId: "its own" }));
+    await append(store, adding("b", completed("b")));
+    expect(await ids(search, "sailboat", { contextId: context })).toEqual(["c", "b", "a"]);
+    expect(await ids(search, "sailboat", { contextId: "its own" })).toEqual(["d"]);
+    expect(await ids(search, "sailboat", { state: "TASK_STATE_COMPLETED" })).toEqual(["b"]);
+    const pages = [0, 2, 4].map((skip) => find(search, "sailboat", { limit: 2, skip }));
+    const [first, second, third] = await Promise.all(pages);
+    expect([first, second, third].map((page) => [page?.total, page?.hits.map(({ taskId }) => taskId)])).toEqual([
+      [4, ["d", "c"]],
+      [4, ["b", "a"]],
+      [4, []],
+    ]);
+  }),
 
-  "shows where the words are": searching(async ({ store, search, expect }) => {
+  "returns snippets that mark the words": searching(async ({ store, search, expect }) => {
     const filler = "word ".repeat(100);
     await over(store, "t", `${filler}a Red Sailboat in the harbour ${filler}`, "another sailboat");
     const [hit] = (await find(search, '"red sailboat" sailboat')).hits;
@@ -178,27 +176,29 @@ export const searchCases: Cases = {
     expect(other).toEqual({ artifactId: "a", text: "another sailboat", marks: [{ start: 8, end: 16 }] });
   }),
 
-  "forgets deleted tasks and replaced artifacts, also while it is off": searching(async ({ store, search, expect }) => {
-    await over(store, "old", "sailboat");
-    await append(store, making("t", { time: 5000, text: "one" }));
-    const records = [chunk("t", "a", "submarine"), status("t", "TASK_STATE_INPUT_REQUIRED", { time: 5000 })];
-    await append(store, adding("t", ...records));
-    expect(await ids(search, "submarine")).toEqual(["t"]);
-    const again = [said("two"), chunk("t", "a", "airship"), completed("t", { time: 5000 })];
-    await append(store, adding("t", ...again));
-    expect([await ids(search, "submarine"), await ids(search, "airship")]).toEqual([[], ["t"]]);
-    await search.use(false);
-    await store.sweep({ now: 0, deleteBefore: 2000, limit: 9 });
-    await search.use(true);
-    expect(await ids(search, "sailboat")).toEqual([]);
-    await store.sweep({ now: 0, deleteBefore: 9000, limit: 9 });
-    expect(await ids(search, "airship")).toEqual([]);
-    // A new task may get the number of a deleted one.
-    await over(store, "new", "rowing boat");
-    expect([await ids(search, "airship"), await ids(search, "rowing")]).toEqual([[], ["new"]]);
-  }),
+  "removes deleted tasks and replaced artifacts from the index, even while off": searching(
+    async ({ store, search, expect }) => {
+      await over(store, "old", "sailboat");
+      await append(store, making("t", { time: 5000, text: "one" }));
+      const records = [chunk("t", "a", "submarine"), status("t", "TASK_STATE_INPUT_REQUIRED", { time: 5000 })];
+      await append(store, adding("t", ...records));
+      expect(await ids(search, "submarine")).toEqual(["t"]);
+      const again = [said("two"), chunk("t", "a", "airship"), completed("t", { time: 5000 })];
+      await append(store, adding("t", ...again));
+      expect([await ids(search, "submarine"), await ids(search, "airship")]).toEqual([[], ["t"]]);
+      await search.use(false);
+      await store.sweep({ now: 0, deleteBefore: 2000, limit: 9 });
+      await search.use(true);
+      expect(await ids(search, "sailboat")).toEqual([]);
+      await store.sweep({ now: 0, deleteBefore: 9000, limit: 9 });
+      expect(await ids(search, "airship")).toEqual([]);
+      // A new task may get the number of a deleted one.
+      await over(store, "new", "rowing boat");
+      expect([await ids(search, "airship"), await ids(search, "rowing")]).toEqual([[], ["new"]]);
+    },
+  ),
 
-  "keeps what was found when logs are compacted": searching(async ({ store, search, expect }) => {
+  "finds the same texts after compaction": searching(async ({ store, search, expect }) => {
     await over(store, "t", "sailboat", "lake");
     await store.sweep({ now: 0, compactBefore: 9000, limit: 9 });
     expect(await ids(search, "sailboat lake")).toEqual(["t"]);
@@ -207,14 +207,14 @@ export const searchCases: Cases = {
     expect(await ids(search, "sailboat lake")).toEqual(["t"]);
   }),
 
-  "does not find what was refused": searching(async ({ store, search, expect }) => {
+  "does not find rejected records": searching(async ({ store, search, expect }) => {
     await append(store, making("t"));
     const outcome = await append(store, { task: key("t"), expect: 7, records: [said("sailboat")] });
     expect(outcome.ok).toEqual(false);
     expect(await ids(search, "sailboat")).toEqual([]);
   }),
 
-  "is bounded for a text and for a task": searching(async ({ store, search, expect }) => {
+  "bounds the indexed words of a text and of a task": searching(async ({ store, search, expect }) => {
     const filler = "x ".repeat(searchBounds.text / 2 - 20);
     await append(store, making("long", { text: `early ${filler} ${filler} late` }));
     expect([await ids(search, "early"), await ids(search, "late")]).toEqual([["long"], []]);
@@ -225,7 +225,7 @@ export const searchCases: Cases = {
     expect([await ids(search, "number0"), await ids(search, "number5")]).toEqual([["many"], []]);
   }),
 
-  "takes any text as a query": searching(async ({ store, search, expect }) => {
+  "accepts any text as a query": searching(async ({ store, search, expect }) => {
     await over(store, "t", "sailboat words near and or not 1 text");
     const texts = [
       "sailboat'; DROP TABLE tasks; --",
@@ -309,7 +309,7 @@ async function paged(search: TaskSearch, query: string, limit: number, between?:
 }
 
 export const searchRankCases: Cases = {
-  "puts the tasks first that say more of what is looked for": searching(async ({ store, search, expect }) => {
+  "ranks tasks that repeat the word above tasks that mention it": searching(async ({ store, search, expect }) => {
     const many = " and other things that nobody looks for".repeat(40);
     await over(store, "much", "boat, boat, boat: a boat is a boat");
     await over(store, "little", `boat${many}`);
@@ -317,7 +317,7 @@ export const searchRankCases: Cases = {
     expect(await ids(search, "boat")).toEqual(["much", "little"]);
   }),
 
-  "orders by the main words of a text, then by the words it has, then by the time, the same in every store": searching(
+  "ranks by the main words of a text, then by the words that it has, then by time, equally in every store": searching(
     async ({ store, search, expect }) => {
       await saying(store, "long", `boat lake ${filler(1000)}`);
       // Once in a hundred words, and less often.
@@ -336,7 +336,7 @@ export const searchRankCases: Cases = {
     },
   ),
 
-  "orders phrases and beginnings as the words in them": searching(async ({ store, search, expect }) => {
+  "ranks phrases and prefixes by their words": searching(async ({ store, search, expect }) => {
     await saying(store, "main", `${times("red boat", 3)}${filler(100)}`);
     await saying(store, "some", `${times("red", 3)} boat`);
     await saying(store, "begin", "boats boating boathouse red boat red boat red");
@@ -345,7 +345,7 @@ export const searchRankCases: Cases = {
     expect(await ids(search, "red")).toEqual(["begin", "some", "main"]);
   }),
 
-  "orders as before whatever others store": searching(async ({ store, search, expect }) => {
+  "ranks independently of other owners' and agents' tasks": searching(async ({ store, search, expect }) => {
     await saying(store, "one", "boat and four other words");
     await saying(store, "three", `${times("boat", 3)}${filler(60)}`);
     await saying(store, "lake", "a boat on the lake, on the lake");
@@ -363,31 +363,22 @@ export const searchRankCases: Cases = {
     expect(before[0]).toEqual(["three", "one", "lake"]);
   }),
 
-  "keeps the order from page to page, also where tasks are added meanwhile": searching(
-    async ({ store, search, expect }) => {
-      const texts = [
-        "boat",
-        "a boat",
-        "a boat here",
-        times("boat", 3),
-        `boat ${filler(500)}`,
-        `${filler(90)}boat boat`,
-      ];
-      for (const [at, text] of [...texts, ...texts].entries()) await saying(store, `t${at}`, text);
-      const all = await ids(search, "boat");
-      expect(all.length).toEqual(12);
-      for (const limit of [1, 5, 12]) expect(await paged(search, "boat", limit)).toEqual(all);
-      // It comes last, so no task of the pages before moves.
-      let added = 0;
-      const add = () => saying(store, `late${(added += 1)}`, `boat ${filler(2000)}`);
-      const found = await paged(search, "boat", 6, async () => (added < 2 ? add() : undefined));
-      expect(found.slice(0, 12)).toEqual(all);
-      expect((await find(search, "boat")).total).toEqual(14);
-    },
-  ),
+  "keeps the order across pages, even if tasks are added between them": searching(async ({ store, search, expect }) => {
+    const texts = ["boat", "a boat", "a boat here", times("boat", 3), `boat ${filler(500)}`, `${filler(90)}boat boat`];
+    for (const [at, text] of [...texts, ...texts].entries()) await saying(store, `t${at}`, text);
+    const all = await ids(search, "boat");
+    expect(all.length).toEqual(12);
+    for (const limit of [1, 5, 12]) expect(await paged(search, "boat", limit)).toEqual(all);
+    // It comes last, so no task of the pages before moves.
+    let added = 0;
+    const add = () => saying(store, `late${(added += 1)}`, `boat ${filler(2000)}`);
+    const found = await paged(search, "boat", 6, async () => (added < 2 ? add() : undefined));
+    expect(found.slice(0, 12)).toEqual(all);
+    expect((await find(search, "boat")).total).toEqual(14);
+  }),
 
-  "orders the same whether texts were stored in pieces, in several turns, or before the search was switched on":
-    searching(async ({ store, search, expect }) => {
+  "ranks equally if texts were stored in chunks, in several turns, or before the search was on": searching(
+    async ({ store, search, expect }) => {
       const paused = (id: string) => status(id, "TASK_STATE_INPUT_REQUIRED");
       const more = { append: true };
       await append(store, making("pieces", { text: "one" }));
@@ -409,5 +400,6 @@ export const searchRankCases: Cases = {
       expect(await ids(search, "boat")).toEqual(order);
       await store.sweep({ now: 0, compactBefore: 9000, limit: 9 });
       expect(await ids(search, "boat")).toEqual(order);
-    }),
+    },
+  ),
 };

@@ -194,7 +194,7 @@ function withRates(body: (rates: StoreRates, expect: Expect) => Promise<void>): 
 }
 
 export const rateCases: Cases = {
-  "a budget gives what is left, and no more": withRates(async (rates, expect) => {
+  "a budget grants what is left and no more": withRates(async (rates, expect) => {
     expect(await take(rates, "a", { wanted: 4 })).toEqual([4, 4]);
     expect(await take(rates, "a", { wanted: 4 })).toEqual([4, 8]);
     expect(await take(rates, "a", { wanted: 4 })).toEqual([2, 10]);
@@ -202,13 +202,13 @@ export const rateCases: Cases = {
     expect(await take(rates, "b", { wanted: 20 })).toEqual([10, 10]);
   }),
 
-  "nothing is used by a question": withRates(async (rates, expect) => {
+  "a query uses nothing": withRates(async (rates, expect) => {
     expect(await take(rates, "a", {})).toEqual([0, 0]);
     expect(await take(rates, "a", { wanted: 1 })).toEqual([1, 1]);
     expect(await take(rates, "a", {})).toEqual([0, 1]);
   }),
 
-  "what was used counts before what is wanted, and as a debt of one budget at most": withRates(
+  "usage is subtracted before a request is granted, and a debt is at most one budget": withRates(
     async (rates, expect) => {
       expect(await take(rates, "a", { used: 7, wanted: 5 })).toEqual([3, 10]);
       expect(await take(rates, "a", { used: 4, wanted: 1 })).toEqual([0, 14]);
@@ -218,7 +218,7 @@ export const rateCases: Cases = {
     },
   ),
 
-  "budgets come back evenly": withRates(async (rates, expect) => {
+  "budgets refill evenly": withRates(async (rates, expect) => {
     const quick = { requests: 100, per: 1_000 };
     // A hundred a second, and however long it takes, no more than that.
     const began = performance.now();
@@ -232,7 +232,7 @@ export const rateCases: Cases = {
     expect((await rates.take([using("b", { ...small, wanted: 9 })]))[0]?.taken).toEqual(1);
   }),
 
-  "many budgets in one call are answered in their order, whatever their names are": withRates(async (rates, expect) => {
+  "many budgets in one call are answered in order, with any names": withRates(async (rates, expect) => {
     const names = [
       "",
       "z",
@@ -254,7 +254,7 @@ export const rateCases: Cases = {
     expect((await rates.take(thousand)).every((answer) => answer.taken === 1 && usedOf(answer) === 1)).toEqual(true);
   }),
 
-  "a store that is closed refuses": async ({ store, expect }) => {
+  "a closed store rejects with Unavailable": async ({ store, expect }) => {
     if (store.rates === undefined) return;
     const { rates } = store;
     await store.close();
@@ -268,7 +268,7 @@ export const sharesRates: Case = sharing(async ({ store, other, expect }) => {
     expect(await take(one, "a", { used: 3 })).toEqual([0, 3]);
     expect(await take(two, "a", { wanted: 5 })).toEqual([5, 8]);
     expect(await take(one, "a", { wanted: 5 })).toEqual([2, 10]);
-    // At once, each over many budgets in an order of its own: nobody gets too much, and nobody waits for ever.
+    // Concurrent calls over many budgets in different orders: none gets too much, and none waits forever.
     const names = Array.from({ length: 50 }, (_, at) => `n${at}`);
     const calls = Array.from({ length: 12 }, (_, at) => {
       const order = at % 2 === 0 ? names : names.toReversed();
@@ -299,14 +299,14 @@ function withNotes(body: (notes: StoreNotes, expect: Expect) => Promise<void>): 
 }
 
 export const noteCases: Cases = {
-  "a note takes the place of the one before it": withNotes(async (notes, expect) => {
+  "a note replaces the previous one with its key": withNotes(async (notes, expect) => {
     await notes.write([noteOf("a", "1"), noteOf("b", "2")], now);
     await notes.write([noteOf("a", "3")], now);
     expect(await read(notes, ["b", "none", "a"])).toEqual(["2", undefined, "3"]);
     expect((await notes.read(["none"], now)).size).toEqual(0);
   }),
 
-  "a note is gone once it expires, and may be written again": withNotes(async (notes, expect) => {
+  "an expired note is gone, and can be written again": withNotes(async (notes, expect) => {
     await notes.write([noteOf("a", "1", now + 10), noteOf("b", "2", now + 20)], now);
     expect(await read(notes, ["a", "b"], now + 9.5)).toEqual(["1", "2"]);
     expect(await read(notes, ["a", "b"], now + 10)).toEqual([undefined, "2"]);
@@ -316,7 +316,7 @@ export const noteCases: Cases = {
     expect(await read(notes, ["a", "b"], now)).toEqual(["3", undefined]);
   }),
 
-  "a thousand notes of the largest size in one call, and none": withNotes(async (notes, expect) => {
+  "a call may write a thousand notes of the maximum size, or none": withNotes(async (notes, expect) => {
     const keys = Array.from({ length: 1_000 }, (_, at) => String(at).padEnd(128, "~"));
     const value = "~".repeat(1_024);
     await notes.write(
@@ -328,25 +328,23 @@ export const noteCases: Cases = {
     expect((await notes.read([], now)).size).toEqual(0);
   }),
 
-  "notes that are written at once, each call in an order of its own, are all there": withNotes(
-    async (notes, expect) => {
-      const keys = Array.from({ length: 50 }, (_, at) => `k${at}`);
-      await notes.write(
-        keys.map((key) => noteOf(key, "old", now + 1)),
-        now,
-      );
-      const calls = Array.from({ length: 12 }, (_, at) =>
-        notes.write(
-          (at % 2 === 0 ? keys : keys.toReversed()).map((key) => noteOf(key, "new")),
-          now + 1,
-        ),
-      );
-      await Promise.all(calls);
-      expect(new Set(await read(notes, keys, now + 1))).toEqual(new Set(["new"]));
-    },
-  ),
+  "concurrent calls that write notes in different orders store all of them": withNotes(async (notes, expect) => {
+    const keys = Array.from({ length: 50 }, (_, at) => `k${at}`);
+    await notes.write(
+      keys.map((key) => noteOf(key, "old", now + 1)),
+      now,
+    );
+    const calls = Array.from({ length: 12 }, (_, at) =>
+      notes.write(
+        (at % 2 === 0 ? keys : keys.toReversed()).map((key) => noteOf(key, "new")),
+        now + 1,
+      ),
+    );
+    await Promise.all(calls);
+    expect(new Set(await read(notes, keys, now + 1))).toEqual(new Set(["new"]));
+  }),
 
-  "a store that is closed refuses": async ({ store, expect }) => {
+  "a closed store rejects with Unavailable": async ({ store, expect }) => {
     const { notes } = store;
     if (notes === undefined) return;
     await store.close();

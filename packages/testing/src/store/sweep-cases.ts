@@ -23,7 +23,7 @@ const swept = (deleted: number, compacted: number, more = false) => ({ deleted, 
 
 /** Retention: what `sweep` deletes and compacts. */
 export const retentionCases: Cases = {
-  "text that was added to an artifact while search was off, and was compacted, is found": searching(
+  "search finds text that was added to an artifact and compacted while search was off": searching(
     async ({ store, search, expect }) => {
       const asked = status("t", "TASK_STATE_INPUT_REQUIRED");
       await append(store, making("t"));
@@ -40,7 +40,7 @@ export const retentionCases: Cases = {
     },
   ),
 
-  async "terminal tasks older than the limit are deleted with all their data"({ store, expect }) {
+  async "terminal tasks older than deleteBefore are deleted with all their data"({ store, expect }) {
     await store.append([
       { ...making("old", { time: 10 }), effects: [{ effect: "once", key: "k", hash: "h", now: 1 }] },
       making("running", { time: 10 }),
@@ -91,7 +91,7 @@ export const retentionCases: Cases = {
     }
   },
 
-  async "contexts without a task that were not changed lately are deleted"({ store, expect }) {
+  async "contexts without a task or a recent change are deleted"({ store, expect }) {
     const effects = (time: number) =>
       [
         {
@@ -123,7 +123,7 @@ export const retentionCases: Cases = {
     expect((await store.once(alice, "k11", 0))?.hash).toEqual("h");
   },
 
-  async "a key that expires later keeps its context, also where that has no task and is old"({ store, expect }) {
+  async "a key that has not expired keeps its context, even if the context is old and has no task"({ store, expect }) {
     const nonce = { effect: "once", key: "nonce", hash: "h", now: 10, until: 200 } as const;
     await store.append([{ context: { ...alice, contextId: "old" }, effects: [nonce] }]);
     await store.append([
@@ -189,7 +189,7 @@ export const retentionCases: Cases = {
     expect(await store.load(alice, "t", all)).toEqual(undefined);
   },
 
-  async "a sweep handles at most the limit, and tells if there is more"({ store, expect }) {
+  async "a sweep handles at most `limit` tasks, and reports if there are more"({ store, expect }) {
     const ids = ["a", "b", "c", "d", "e"];
     await store.append(ids.map((id) => making(id, { time: 10 })));
     await store.append(ids.map((id, index) => adding(id, chunk(id, "x", "y"), completed(id, { time: 10 + index }))));

@@ -18,7 +18,7 @@ import {
   type Given,
 } from "./given.ts";
 
-/** Retention by agent and state, and what operators delete and export, where a store has it. */
+/** Retention by agent and state, and what operators delete and export, if a store has it. */
 
 /** A case for stores with `upkeep`. The others have nothing to prove. */
 function keeping(body: (given: Given & { readonly upkeep: Upkeep }) => Promise<void>): Case {
@@ -71,7 +71,7 @@ async function eraseAll(upkeep: Upkeep, owner: Owner, limit = 100): Promise<void
 }
 
 export const upkeepCases: Cases = {
-  "a sweep deletes by the first rule that fits, and else by deleteBefore": keeping(async ({ store, expect }) => {
+  "a sweep deletes by the first matching rule, or else by deleteBefore": keeping(async ({ store, expect }) => {
     await put(store, "completed", completedState, 50);
     await put(store, "failed", failed, 50);
     await put(store, "failed young", failed, 80);
@@ -93,7 +93,7 @@ export const upkeepCases: Cases = {
     expect(await left(store)).toEqual(["asks", "completed"]);
   }),
 
-  "conversations without a task go by the rule of their agent": keeping(async ({ store, expect }) => {
+  "conversations without a task follow the rule of their agent": keeping(async ({ store, expect }) => {
     for (const owner of [alice, other]) await talk(store, owner, "c", ["hello"]);
     const rules = [
       { state: failed, deleteBefore: 1e9 },
@@ -105,7 +105,7 @@ export const upkeepCases: Cases = {
     expect([await entries(alice), await entries(other)]).toEqual([0, 1]);
   }),
 
-  "remove deletes what count counts and find finds, the oldest first, and no task with a run": keeping(
+  "remove deletes the tasks that count and find select, oldest first, except tasks with a run": keeping(
     async ({ store, upkeep, expect }) => {
       await put(store, "b", completedState, 20);
       await put(store, "a", failed, 10);
@@ -142,7 +142,7 @@ export const upkeepCases: Cases = {
     },
   ),
 
-  "remove deletes keys, rows of features and values with a task": keeping(async ({ store, upkeep, expect }) => {
+  "remove deletes a task's keys, feature rows and values": keeping(async ({ store, upkeep, expect }) => {
     await append(store, {
       ...making("t"),
       effects: [
@@ -161,7 +161,7 @@ export const upkeepCases: Cases = {
     expect(await store.features(alice, "t", "f")).toEqual([]);
   }),
 
-  "remove leaves no conversation without a task behind, as old as the selection and of its owners": keeping(
+  "remove deletes conversations that it leaves without a task, within the selection's age and owners": keeping(
     async ({ store, upkeep, expect }) => {
       const contexts = async (owner: Owner): Promise<readonly string[]> =>
         (await upkeep.contexts(owner, { limit: 99 })).map(({ contextId }) => contextId);
@@ -202,34 +202,32 @@ export const upkeepCases: Cases = {
     },
   ),
 
-  "owners, their conversations and their direct replies are read in pages": keeping(
-    async ({ store, upkeep, expect }) => {
-      for (const owner of [alice, bob, other]) await talk(store, owner, "c1", ["1", "2", "3"]);
-      await append(store, making("t", { contextId: "c2" }));
-      const every: Owner[] = [];
-      for (let last: Owner | undefined, isFirst = true; isFirst || last !== undefined; isFirst = false) {
-        const page = await upkeep.owners({ limit: 2, ...(last && { after: last }) });
-        every.push(...page);
-        last = page.at(-1);
-      }
-      expect(every).toEqual([alice, bob, other]);
-      expect(await upkeep.owners({ agent: "agent", limit: 9 })).toEqual([alice, bob]);
-      expect(await upkeep.owners({ owner: "alice", limit: 9 })).toEqual([alice, other]);
-      const state = JSON.stringify("state of alice");
-      expect(await upkeep.contexts(alice, { limit: 1 })).toEqual([{ contextId: "c1", state }]);
-      expect(await upkeep.contexts(alice, { limit: 9, after: "c1" })).toEqual([{ contextId: "c2" }]);
-      const first = await upkeep.replies({ ...alice, contextId: "c1" }, { limit: 2 });
-      expect(first.map(({ time, json }) => [time, json])).toEqual([
-        [1, message("1")],
-        [2, message("2")],
-      ]);
-      const rest = await upkeep.replies({ ...alice, contextId: "c1" }, { limit: 2, after: first[1]?.place ?? 0 });
-      expect(rest.map(({ json }) => json)).toEqual([message("3")]);
-      expect(await upkeep.replies({ ...alice, contextId: "c2" }, { limit: 2 })).toEqual([]);
-    },
-  ),
+  "owners, their conversations and direct replies are listed in pages": keeping(async ({ store, upkeep, expect }) => {
+    for (const owner of [alice, bob, other]) await talk(store, owner, "c1", ["1", "2", "3"]);
+    await append(store, making("t", { contextId: "c2" }));
+    const every: Owner[] = [];
+    for (let last: Owner | undefined, isFirst = true; isFirst || last !== undefined; isFirst = false) {
+      const page = await upkeep.owners({ limit: 2, ...(last && { after: last }) });
+      every.push(...page);
+      last = page.at(-1);
+    }
+    expect(every).toEqual([alice, bob, other]);
+    expect(await upkeep.owners({ agent: "agent", limit: 9 })).toEqual([alice, bob]);
+    expect(await upkeep.owners({ owner: "alice", limit: 9 })).toEqual([alice, other]);
+    const state = JSON.stringify("state of alice");
+    expect(await upkeep.contexts(alice, { limit: 1 })).toEqual([{ contextId: "c1", state }]);
+    expect(await upkeep.contexts(alice, { limit: 9, after: "c1" })).toEqual([{ contextId: "c2" }]);
+    const first = await upkeep.replies({ ...alice, contextId: "c1" }, { limit: 2 });
+    expect(first.map(({ time, json }) => [time, json])).toEqual([
+      [1, message("1")],
+      [2, message("2")],
+    ]);
+    const rest = await upkeep.replies({ ...alice, contextId: "c1" }, { limit: 2, after: first[1]?.place ?? 0 });
+    expect(rest.map(({ json }) => json)).toEqual([message("3")]);
+    expect(await upkeep.replies({ ...alice, contextId: "c2" }, { limit: 2 })).toEqual([]);
+  }),
 
-  "forget deletes all that an owner has beside tasks, and nothing while it has tasks": keeping(
+  "forget deletes all other data of an owner without tasks, and nothing while it has tasks": keeping(
     async ({ store, upkeep, expect }) => {
       await talk(store, alice, "c1", ["1", "2", "3"]);
       await talk(store, alice, "c2", ["4"]);
@@ -249,7 +247,7 @@ export const upkeepCases: Cases = {
     },
   ),
 
-  "an owner that comes back after it was deleted begins anew": keeping(async ({ store, upkeep, expect }) => {
+  "a deleted owner can return, and starts empty": keeping(async ({ store, upkeep, expect }) => {
     await put(store, "old", completedState, 5);
     await put(store, "of bob", completedState, 5, bob);
     await eraseAll(upkeep, alice);

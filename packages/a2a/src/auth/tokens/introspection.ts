@@ -35,7 +35,7 @@ export interface IntrospectionOptions extends Omit<TokenOptions, "audience">, In
  * Authenticates callers by tokens of any kind: the authorization server is asked about each new one (RFC 7662). What it says is
  * remembered for 30 s, or as `remember` says.
  *
- * @throws A2AError `InvalidParams` where an option is not valid.
+ * @throws A2AError `InvalidParams` if an option is not valid.
  *
  * @example
  * ```ts
@@ -74,7 +74,7 @@ function introspectionCheck(options: IntrospectionOptions, host: TokenHost): Che
   const metadata = endpoint === undefined ? issuerMetadata(issuer, host) : undefined;
   let asking = 0;
   return async (token) => {
-    // Tokens of others are none of its business, as where authenticators are combined.
+    // Other tokens belong to other authenticators, if several are combined.
     if (await isOfOther(token, issuer)) throw new WrongToken("The token is by another issuer");
     if (asking >= maxRequests) throw unavailable("Too many tokens are being checked");
     asking += 1;

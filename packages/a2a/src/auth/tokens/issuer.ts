@@ -47,7 +47,7 @@ function checkedMetadata(metadata: unknown, issuer: string): IssuerMetadata {
   return metadata;
 }
 
-/** An endpoint of the metadata. Throws if there is none, or where it is not safe. */
+/** An endpoint of the metadata. Throws if it is missing or unsafe. */
 export function endpointOf(metadata: IssuerMetadata, name: string): string {
   const endpoint = metadata[name];
   if (typeof endpoint !== "string") throw new Error(`The metadata has no ${name}`);
@@ -55,9 +55,9 @@ export function endpointOf(metadata: IssuerMetadata, name: string): string {
 }
 
 interface KeySource {
-  /** The keys now. Throws an `A2AError` `Unavailable` where they cannot be had. */
+  /** The keys now. Throws an `A2AError` `Unavailable` if they cannot be had. */
   current(): Promise<JWTVerifyGetKey>;
-  /** Keys that were read later than those; `undefined` if there are none yet. */
+  /** Keys that were read later than those, or `undefined`. */
   again(): Promise<JWTVerifyGetKey> | undefined;
 }
 

@@ -12,7 +12,7 @@ import { isObject } from "../../model/schema.ts";
  * Authenticates callers by access tokens that are JWTs (RFC 9068), sent as `Authorization: Bearer` or `DPoP`. Their signatures are
  * verified with the keys of the issuer, which are read when the first token comes, and again when a token has a key that is not known.
  *
- * @throws A2AError `InvalidParams` where an option is not valid.
+ * @throws A2AError `InvalidParams` if an option is not valid.
  *
  * @example
  * ```ts

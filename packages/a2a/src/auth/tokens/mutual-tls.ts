@@ -38,7 +38,7 @@ export interface MutualTlsOptions {
  * Authenticates callers by certificates: mutual TLS. The host asks for a certificate and says whether one of its authorities has signed
  * it (`tls.ca`), or a proxy that is named does (`trustProxy`).
  *
- * @throws A2AError `InvalidParams` where a fingerprint is none, or a name is without its kind.
+ * @throws A2AError `InvalidParams` for an invalid fingerprint, or a name without its kind.
  *
  * @example
  * ```ts

@@ -40,7 +40,7 @@ export interface OAuth2Options extends JwtOptions {
   readonly flows: OAuth2Flows;
   /** URL of the metadata of the authorization server (RFC 8414), for the card. Default: none. */
   readonly metadataUrl?: string;
-  /** Asks the authorization server about each token, where its tokens are not JWTs (RFC 7662). Default: tokens are JWTs. */
+  /** Asks the authorization server about each token, if its tokens are not JWTs (RFC 7662). Default: tokens are JWTs. */
   readonly introspection?: IntrospectionClient;
 }
 
@@ -48,7 +48,7 @@ export interface OAuth2Options extends JwtOptions {
  * Authenticates callers by OAuth 2.0: the card says how they get tokens, and their tokens are checked as by `jwt()`, or by asking the
  * authorization server.
  *
- * @throws A2AError `InvalidParams` where an option is not valid.
+ * @throws A2AError `InvalidParams` if an option is not valid.
  *
  * @example
  * ```ts
@@ -86,10 +86,10 @@ export function oauth2(options: OAuth2Options): Authenticator {
 }
 
 /**
- * Authenticates callers by access tokens of an OpenID provider, whose discovery document the card names. The tokens are checked as by
- * `jwt()`. An ID token is not an access token, and is refused.
+ * Authenticates callers by access tokens of an OpenID provider, whose discovery document the card names. Checks tokens like
+ * `jwt()`. Rejects ID tokens, which are not access tokens.
  *
- * @throws A2AError `InvalidParams` where an option is not valid.
+ * @throws A2AError `InvalidParams` if an option is not valid.
  *
  * @example
  * ```ts

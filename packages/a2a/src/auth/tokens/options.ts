@@ -45,10 +45,10 @@ export interface TokenOptions {
   readonly audience?: string | readonly string[];
   /**
    * Makes the caller from verified claims; `undefined` refuses it. It is called when a token is verified, not for each message: see
-   * `remember`. `usual` is the caller without this option: `sub` as the subject (`client_id` if there is none), `scope` or `scp` as the
+   * `remember`. `usual` is the caller without this option: `sub` as the subject (or else `client_id`), `scope` or `scp` as the
    * scopes, no organization.
    *
-   * A subject is unique for one issuer alone. Where a server takes tokens of several, let each have an organization of its own:
+   * A subject is unique only within its issuer. If a server accepts tokens of several issuers, give each its own organization:
    * `anyOf()` refuses them otherwise.
    *
    * @example
@@ -64,7 +64,7 @@ export interface TokenOptions {
     usual: Principal,
   ) => Principal | undefined | Promise<Principal | undefined>;
   /**
-   * Takes tokens only where they are bound to a key of the caller: `dpop` (RFC 9449) or `certificate` (RFC 8705). Default: a token
+   * Takes tokens only if they are bound to a key of the caller: `dpop` (RFC 9449) or `certificate` (RFC 8705). Default: a token
    * that says it is bound has to be proved, any other is a bearer token.
    */
   readonly bound?: "dpop" | "certificate";
@@ -96,7 +96,7 @@ export interface JwtOptions extends TokenOptions {
   readonly algorithms?: readonly string[];
   /**
    * The `typ` that tokens must have. Default `at+jwt` (RFC 9068 §4), so that an ID token is never taken for an access token. Many
-   * servers write `JWT` where they are not told otherwise.
+   * servers write `JWT` if they are not told otherwise.
    */
   readonly type?: string;
 }
@@ -115,7 +115,7 @@ const asymmetricAlgorithms: readonly string[] = [
   "RS512",
 ];
 
-/** Checks algorithms. Throws where one of them is symmetric, `none` or unknown. */
+/** Checks algorithms. Throws if one of them is symmetric, `none` or unknown. */
 export function checkedAlgorithms(field: string, algorithms: readonly string[] = asymmetricAlgorithms): string[] {
   const [bad] = algorithms.filter((algorithm) => !asymmetricAlgorithms.includes(algorithm));
   if (algorithms.length > 0 && bad === undefined) return [...algorithms];

@@ -37,7 +37,7 @@ interface Holder {
   readonly confirmation: Confirmation | undefined;
 }
 
-/** Makes an authenticator for tokens: it finds them, remembers those that are valid, and checks whom they are for. */
+/** Makes an authenticator for tokens. It reads them from requests, caches valid ones, and checks their audience. */
 export function tokenAuthenticator({ schemes, options, host, issuer, check }: TokenScheme): Authenticator {
   const { realm, scopes = [], audience, dpop, bound, remember = 5 * 60_000 } = options;
   const names = Object.keys(schemes);
@@ -131,7 +131,7 @@ async function holderOf(
     principal: {
       ...principal,
       schemes: Object.fromEntries(names.map((name) => [name, principal.scopes ?? []])),
-      // Checked once more when the agent is known. Whoever names audiences takes the tokens for all agents.
+      // Checked again when the agent is known. With the option `audience`, a token is valid for all agents.
       ...(options.audience === undefined && { audience }),
     },
     audience,
@@ -147,7 +147,7 @@ interface Caller {
   readonly checkBinding: CheckBinding;
 }
 
-/** The caller of a request. Throws a `WrongToken` where its token is not good here and now. */
+/** The caller of a request. Throws a `WrongToken` if its token is not good here and now. */
 async function callerOf(
   presented: PresentedToken,
   request: UniversalRequest,

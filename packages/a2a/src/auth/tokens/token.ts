@@ -17,11 +17,11 @@ export interface PresentedToken {
 /** What a verified token says. */
 export interface CheckedToken {
   readonly claims: TokenClaims;
-  /** When it expires, in milliseconds since the Unix epoch. `Infinity`: nobody said. */
+  /** When it expires, in milliseconds since the Unix epoch. `Infinity`: unknown. */
   readonly expires: number;
 }
 
-/** Verifies a token: its issuer, its times and its signature. Throws a `WrongToken` where it is not valid. */
+/** Verifies a token: its issuer, its times and its signature. Throws a `WrongToken` if it is not valid. */
 export type CheckToken = (token: string) => Promise<CheckedToken>;
 
 /** What is wrong with a token. The message is told to the caller, so it has no part of the token. */
@@ -45,7 +45,7 @@ export class WantedNonce extends WrongToken {
   }
 }
 
-/** The token of a request, by RFC 6750 §2.1 or RFC 9449 §7.1; `undefined` where `Authorization` has another scheme. */
+/** The token of a request, by RFC 6750 §2.1 or RFC 9449 §7.1; `undefined` if `Authorization` has another scheme. */
 export function presentedToken(request: UniversalRequest): PresentedToken | undefined {
   const header = request.header("authorization");
   if (header === undefined) return undefined;
@@ -96,7 +96,7 @@ export interface Confirmation {
 }
 
 /**
- * The key that a token is bound to; `undefined` where it is bound to none.
+ * The key that a token is bound to; `undefined` if it is bound to none.
  *
  * @throws WrongToken where it is bound to something that is not known here: it must not be taken for a bearer token then.
  */

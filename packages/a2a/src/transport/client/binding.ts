@@ -2,7 +2,7 @@ import type { Bytes, Clock } from "../../base/index.ts";
 import type { AgentCard, AgentInterface } from "../../model/index.ts";
 import type { AgentService, OperationName } from "../../protocol/index.ts";
 
-/** The port of a client's binding, and what a client gives to it. */
+/** The port of a client's binding, and its dependencies. */
 
 /** A binding of a client. It opens interfaces that a card lists under the binding's name. */
 export interface ClientBinding {
@@ -10,15 +10,15 @@ export interface ClientBinding {
   readonly name: string;
   /** Versions that it speaks, as `Major.Minor`. The preferred version is the first. */
   readonly versions: readonly string[];
-  /** Says why the URL of an interface cannot be used: "is not …". Default: all but absolute HTTP URLs are refused. */
+  /** Says why the URL of an interface cannot be used: "is not …". Default: only absolute HTTP URLs are accepted. */
   unusable?(url: string): string | undefined;
-  /** The origin that gets the requests, where the URL of the interface is not an HTTP URL. */
+  /** The origin that gets the requests, if the URL of the interface is not an HTTP URL. */
   origin?(url: string, card: AgentCard): string | undefined;
   /** Makes the service of an interface, which connects with the first call. `version` is one of `versions`; `card` lists the interface. */
   open(target: AgentInterface, version: string, host: ClientHost, card: AgentCard): AgentService;
 }
 
-/** What the bindings of a client are given. */
+/** The dependencies of a client's bindings. */
 export interface ClientHost {
   /** Sends the requests. */
   readonly fetch: FetchLike;
@@ -28,7 +28,7 @@ export interface ClientHost {
   readonly clock: Clock;
   /** The limits. */
   readonly limits: ClientLimits;
-  /** Adds credentials to requests. Absent: there are none. */
+  /** Adds credentials to requests. Absent: no credentials. */
   readonly credentials?: RequestCredentialing | undefined;
 }
 
@@ -48,7 +48,7 @@ export interface AnswerHeaders {
   get(name: string): string | null | undefined;
 }
 
-/** Adds credentials to the requests of a client. `sendRequest()` calls it; a binding that sends its requests in another way does so itself. */
+/** Adds credentials to the requests of a client. `sendRequest()` calls it; a binding that does not use it must call this itself. */
 export interface RequestCredentialing {
   /**
    * The request with credentials: headers, and a query for an API key that is sent there. Called for each attempt. Requests to other

@@ -25,9 +25,9 @@ export interface ClientRequest {
 export interface ClientResponse {
   /** HTTP status. */
   readonly status: number;
-  /** A header by its lower-case name; `undefined` where it is absent. */
+  /** A header by its lower-case name; `undefined` if it is absent. */
   header(name: string): string | undefined;
-  /** Media type in lower case, without parameters; `""` when there is none. */
+  /** Media type in lower case, without parameters, or `""`. */
   readonly mediaType: string;
   /** The body as it arrives. */
   bytes(): AsyncGenerator<Uint8Array, void, void>;
@@ -65,7 +65,7 @@ export async function requestHeaders(
  * Sends a request and waits for the headers of the response.
  *
  * @throws A2AError `ConnectionFailed`, `Timeout` or `Aborted`. Reading the body throws `ConnectionLost` as well, and
- * `InvalidResponse` where it is too large.
+ * `InvalidResponse` if it is too large.
  */
 export async function sendRequest(
   host: ClientHost,
@@ -75,7 +75,7 @@ export async function sendRequest(
   if (signal?.aborted) throw abortError(signal);
   const { clock, limits, credentials } = host;
   const sent = (await credentials?.add(request, signal)) ?? request;
-  // Messages of errors name the URL as it was before: a key may be in the query.
+  // Errors name the URL without credentials, because a key may be in the query.
   const connection = new Connection(request.url, clock, signal);
   const timeout = request.timeout ?? outgoing?.connectTimeout ?? limits.connectTimeout;
   const { status, headers } = await connection.open(host.fetch, sent, timeout);
@@ -121,7 +121,7 @@ class Connection {
     this.#release = onAbort(signal, (error) => this.#abort(error));
   }
 
-  /** Sends the request. Throws `ConnectionFailed` where no response comes. */
+  /** Sends the request. Throws `ConnectionFailed` if no response comes. */
   async open(fetch: ClientHost["fetch"], request: ClientRequest, timeout: number | false): Promise<Response> {
     const { signal } = this.#controller;
     const what = `No answer from ${this.#url}`;
@@ -146,7 +146,7 @@ class Connection {
     }
   }
 
-  /** The body, up to `limit` bytes. Throws `ConnectionLost` where it breaks off. */
+  /** The body, up to `limit` bytes. Throws `ConnectionLost` if it breaks off. */
   async *bytes(
     limit: number,
     idleTimeout: number | false,
@@ -209,8 +209,8 @@ class Connection {
 }
 
 /**
- * Browsers report a CORS failure as a bare `TypeError`, like a server that is down, and so it is retried. A `no-cors` probe could not tell
- * them apart: a proxy that answers 502 without CORS headers can be reached too.
+ * Browsers report a CORS failure as a bare `TypeError`, like a server that is down, and so it is retried. A `no-cors` probe could not distinguish
+ * them, because a proxy that answers 502 without CORS headers is reachable, too.
  */
 function corsHint(url: string, thrown: unknown): string {
   const page = (globalThis as { location?: { origin?: string } }).location?.origin;

@@ -114,9 +114,9 @@ export function readEvents<Raw>(
 }
 
 /**
- * The items of a stream, until the protocol says that it is over. Throws `ConnectionLost` where the source ends earlier.
+ * The items of a stream, until the protocol says that it is over. Throws `ConnectionLost` if the source ends earlier.
  *
- * @param itemOf - Reads one event. Where it throws, the events before that one are delivered first.
+ * @param itemOf - Reads one event. If it throws, the events before that one are delivered first.
  * @param ends - Whether the event that was read last says itself that it is the last one. Otherwise its state decides.
  * @param retryAfter - When a reader whose stream broke may reconnect, in seconds.
  */
@@ -174,7 +174,7 @@ export function parseJson(response: ClientResponse, text: string): unknown {
 /** Deepest nesting of a response. Code that walks a deeper value could exceed the stack. */
 const maxDepth = 512;
 
-/** Parses JSON; `undefined` where it is not JSON. Throws `InvalidResponse` where it nests too deeply. */
+/** Parses JSON; `undefined` if it is not JSON. Throws `InvalidResponse` if it nests too deeply. */
 function readJson(text: string): unknown {
   if (nestsDeeper(text, maxDepth)) {
     throw new A2AError("InvalidResponse", `The answer nests deeper than ${maxDepth} levels`);
@@ -267,7 +267,7 @@ export function streamItems(
   return finishing(items, () => response.close());
 }
 
-/** The number of an event in the log of its task, where its id is such a number. */
+/** The number of an event in the log of its task, if its id is such a number. */
 function seqOf(id: string | undefined): number | undefined {
   return id !== undefined && /^\d{1,15}$/.test(id) ? Number(id) : undefined;
 }

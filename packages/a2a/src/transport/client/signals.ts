@@ -3,7 +3,7 @@ import { A2AError } from "../../model/index.ts";
 
 /** Abort signals and timeouts. */
 
-/** The reason of an aborted signal as an `A2AError`: `Timeout` where the caller's own timeout fired, else `Aborted`. */
+/** The reason of an aborted signal as an `A2AError`: `Timeout` if the caller's own timeout fired, else `Aborted`. */
 export function abortError(signal: AbortSignal): A2AError {
   const reason: unknown = signal.reason;
   if (reason instanceof A2AError) return reason;

@@ -36,10 +36,10 @@ export function cardPathsOf(tenant: string | undefined, codecs: readonly Codec[]
 }
 
 /**
- * Serves a card, with a strong `ETag`, `Last-Modified` and `Cache-Control`, and with 304 for a card that the client has (A2A 1.0
+ * Serves a card, with a strong `ETag`, `Last-Modified` and `Cache-Control`, and answers 304 if the client has it (A2A 1.0
  * §8.6). A request that names a version gets the card of that version. Other requests get a card with the members of all
- * versions, which clients of every version can read, because they ignore unknown members. Callers need credentials only where
- * there is a `gate`.
+ * versions, which clients of every version can read, because they ignore unknown members. Callers need credentials only with
+ * a `gate`.
  */
 export function cardEndpoint(
   load: () => AgentCard | Promise<AgentCard>,
@@ -91,7 +91,7 @@ export function notFound(codec: Codec): UniversalResponse {
   return errorResponse(codec, new A2AError("MethodNotFound", "There is nothing at this path") as WireError);
 }
 
-/** Merges two JSON values. Where both have a member with different values, the first one counts. */
+/** Merges two JSON values. If a member has different values, the first one counts. */
 function merge(one: unknown, other: unknown): unknown {
   if (Array.isArray(one) && Array.isArray(other) && one.length === other.length) {
     return one.map((item, at) => merge(item, other[at]));
@@ -101,7 +101,7 @@ function merge(one: unknown, other: unknown): unknown {
   return Object.assign({}, one, Object.fromEntries(both));
 }
 
-/** What the server adds to the description of an agent (A2A 1.0 §4.4.1). */
+/** Data that the server adds to an agent's description (A2A 1.0 §4.4.1). */
 export interface CardHost {
   /** The addresses of the agent: see `interfacesOf`. */
   readonly interfaces: readonly AgentInterface[];
@@ -185,11 +185,11 @@ function areAddresses(value: unknown): boolean {
   return Array.isArray(value) && value.every(isAddress);
 }
 
-/* Public documents, such as cards: JSON that clients read with GET, and may keep for a while. */
+/* Public documents, such as cards: JSON that clients GET and may cache. */
 
 /** How a document is served. */
 export interface DocumentOptions {
-  /** How long a client may keep the document, in seconds. */
+  /** How long a client may cache the document, in seconds. */
   readonly maxAge: number;
   /** The clock for `Last-Modified`, which is the time when the endpoint was created. */
   readonly clock: Clock;
@@ -197,7 +197,7 @@ export interface DocumentOptions {
 
 /** Decides who reads a document. */
 export interface CardGate {
-  /** Headers that readers authenticate by. */
+  /** Headers with the readers' credentials. */
   readonly vary: readonly string[];
   /**
    * Resolves if the sender may read. Refusals are recorded, except in a list (`isListed`). Throws `Unauthenticated`, `PermissionDenied` or
@@ -206,7 +206,7 @@ export interface CardGate {
   check(request: UniversalRequest, isListed?: boolean): Promise<void>;
 }
 
-/** Headers that tell how long a document may be kept, and since when it is as it is. Behind a gate its reader alone may keep it. */
+/** `Cache-Control` and `Last-Modified` of a document. Behind a gate, shared caches must not store it. */
 export function cacheHeaders({ maxAge, clock }: DocumentOptions, gate?: CardGate): Headers {
   return {
     "cache-control": gate === undefined ? `public, max-age=${maxAge}` : "private, no-cache",
@@ -216,17 +216,17 @@ export function cacheHeaders({ maxAge, clock }: DocumentOptions, gate?: CardGate
 
 const allow = "GET, HEAD";
 
-/** The answer to a method that does not read, or `undefined` for one that does. `what`: what is there, as `A card`. */
+/** The error for methods other than GET and HEAD, or `undefined`. `what`: the subject of its message, such as `A card`. */
 export function refuseToWrite({ method }: UniversalRequest, codec: Codec, what: string): UniversalResponse | undefined {
   if (method === "GET" || method === "HEAD") return undefined;
   return errorResponse(codec, new A2AError("MethodNotAllowed", `${what} takes ${allow}`) as WireError, allow);
 }
 
-/** What a server publishes beside its cards, at a single path of its own. */
+/** A document that a server publishes at a single path, in addition to its cards. */
 export interface PublicDocument {
-  /** The path, after the path that is before everything. */
+  /** The path, relative to the path of `publicUrl`. */
   readonly path: string;
-  /** What it is, as the beginning of a sentence: `A key set`. */
+  /** The subject of messages about it, such as `A key set`. */
   readonly name: string;
   readonly mediaType: string;
   /** Loads it, once. A failure is not kept. */

@@ -204,8 +204,8 @@ class JsonRpcServerCall implements ServerCall<string, UniversalResponse>, EventF
     const error = failureOf(thrown, this.#host.logger, told, () => request.signal.aborted);
     const { http } = wireErrors[error.code];
     if (!this.#reads && (http === 401 || http === 403)) this.#id = await idOfRefused(this.#host, request);
-    // Also to a notification, where JSON-RPC 2.0 §4.1 wants no answer: nobody sends A2A notifications on purpose, and whoever
-    // forgot the id needs the error.
+    // Answers notifications too, against JSON-RPC 2.0 §4.1: A2A has no notifications, and a client that forgot the id
+    // needs the error.
     const response = errorResponse(this.shapes, this.#id ?? null, error);
     return this.#readsEvents() ? inStream(response) : response;
   }
@@ -218,7 +218,7 @@ class JsonRpcServerCall implements ServerCall<string, UniversalResponse>, EventF
     const accepted = this.request.header("accept");
     if (accepted === undefined || !accepted.includes("text/event-stream") || accepted.includes("json")) return false;
     const operation = isMethod(this.operation) ? this.operation : this.shapes.operation(this.#method ?? "");
-    // An error that comes before the method is known, or about the method itself, is for whoever waits for events.
+    // An error before the method is known, or about the method itself, is sent as an event if the client waits for events.
     return operation === undefined || this.#host.operations[operation]?.stream === true;
   }
 }
@@ -267,7 +267,7 @@ function errorText(wire: JsonRpcWire, id: JsonRpcId, error: WireError): string {
 function errorResponse(wire: JsonRpcWire, id: JsonRpcId, error: WireError): UniversalResponse {
   const { http, outside } = wireErrors[error.code];
   return {
-    // An error with a code of its own is one of JSON-RPC.
+    // An error with its own JSON-RPC code is an error of JSON-RPC, not of HTTP.
     status: outside === true && error.sentAs?.jsonrpc === undefined ? http : 200,
     headers: errorHeaders(jsonHeaders, error, error.code === "MethodNotAllowed" ? "POST" : undefined),
     body: errorText(wire, id, error),
@@ -277,20 +277,20 @@ function errorResponse(wire: JsonRpcWire, id: JsonRpcId, error: WireError): Univ
 /** The id of a request, which its answer repeats (JSON-RPC 2.0 §5). */
 export type JsonRpcId = string | number | null;
 
-/** The id for the answer; `null` where the request has no valid one. */
+/** The id for the answer; `null` if the request has no valid one. */
 export function idOf(value: unknown): JsonRpcId {
   const id = isObject(value) ? value["id"] : undefined;
   return typeof id === "string" || Number.isSafeInteger(id) ? (id as JsonRpcId) : null;
 }
 
-/** Most bytes of a request whose caller is refused that are read for its id. */
+/** Maximum bytes of a rejected request that are read to find its id. */
 const refusedBytes = 64 * 1024;
 /** How long they are waited for, in milliseconds. */
 const refusedTime = 5_000;
 
-/** The id of a request whose caller is refused (JSON-RPC 2.0 §5); `null` where it cannot be read soon and in little memory. */
+/** The id of a request with a rejected caller (JSON-RPC 2.0 §5); `null` if it cannot be read soon and in little memory. */
 export async function idOfRefused({ clock, limits }: ServerHost, request: UniversalRequest): Promise<JsonRpcId> {
-  // The client sends its body only after a `100 Continue`, so as not to send it in vain (RFC 9110 §10.1.1).
+  // The client sends its body only after a `100 Continue` (RFC 9110 §10.1.1), which a rejection does not send.
   if (request.header("expect") !== undefined) return null;
   const late = deferred<string>();
   const stop = clock.after(refusedTime, () => late.resolve(""));

@@ -76,7 +76,7 @@ function claim({ path, tenants, methods }: BaseAddress, codecs: readonly RestCod
   const wires = codecs.map((codec) => wireOf(codec, methods));
   // A tenant may be named like the first segment of longer routes, such as `v1`.
   const noTenant = new Set(wires.flatMap(({ routes }) => wholeSegments(routes)));
-  // Longer paths of methods may be anything, and so the paths of such a tenant.
+  // Methods of extensions may have any longer path, which could be a path of such a tenant.
   for (const segment of firstSegments((methods ?? []).map(routeOfMethod))) noTenant.add(segment);
   for (const tenant of tenants) {
     if (tenant === undefined || !noTenant.has(tenant)) continue;
@@ -93,7 +93,7 @@ function claim({ path, tenants, methods }: BaseAddress, codecs: readonly RestCod
     owns(at) {
       const below = pathBelow(at, path);
       if (below === undefined) return false;
-      // The protocol reads `/api/tasks` as a path of the tenant `api`. It is one here only where that tenant exists.
+      // The protocol reads `/api/tasks` as a path of the tenant `api`. It is one here only if that tenant exists.
       return tables.some((table) => {
         const match = matchRoute(table, "GET", below);
         return match !== undefined && (match.tenant === undefined || named.has(match.tenant));
@@ -101,7 +101,7 @@ function claim({ path, tenants, methods }: BaseAddress, codecs: readonly RestCod
     },
     reserves(at) {
       const below = pathBelow(at, path);
-      // A base above this path would take all of it.
+      // A base above this path would match all paths below it.
       if (below === undefined) return pathBelow(path, at) !== undefined;
       return below === "" || segments.has(below.split("/")[1] ?? "");
     },
@@ -109,7 +109,7 @@ function claim({ path, tenants, methods }: BaseAddress, codecs: readonly RestCod
   };
 }
 
-/** What REST serves of a version: its own routes, and those of the methods of extensions. */
+/** The routes of a version: its own, and those of the extensions' methods. */
 function wireOf({ bindings }: RestCodec, methods: readonly MethodRoute[] = []): RestWire {
   const wire = bindings["HTTP+JSON"];
   return methods.length === 0 ? wire : { ...wire, routes: [...wire.routes, ...methods.map(routeOfMethod)] };
@@ -143,7 +143,7 @@ function restEndpoint(host: ServerHost, [first, ...others]: readonly [RestCodec,
   return { answer: (request, target) => answerCall(host, new RestServerCall(host, versions, request, target)) };
 }
 
-/** A route that the method of a request fits. */
+/** A route that matches the method and path of a request. */
 interface CalledRoute extends RouteMatch {
   readonly route: RestRoute;
 }
@@ -166,9 +166,9 @@ class RestServerCall implements ServerCall<string, UniversalResponse>, EventForm
   readonly #target: Target;
   #version: RestVersion;
   #match: RouteMatch | undefined;
-  /** The match, once it is known that the path takes the method. */
+  /** The matching route, once found. */
   #called: CalledRoute | undefined;
-  /** The wire of the version, with the shapes that this request asks for. */
+  /** The wire of the version, with the shapes for this request. */
   #wire: RestWire | undefined;
 
   constructor(host: ServerHost, versions: RestVersions, request: UniversalRequest, target: Target) {
@@ -232,7 +232,7 @@ class RestServerCall implements ServerCall<string, UniversalResponse>, EventForm
     let otherMethod: RestVersion | undefined;
     for (const version of versions) {
       const match = this.#take(version);
-      // This version may read the first segment of another version's path as a tenant. It is one only where that tenant exists.
+      // This version may read the first segment of another version's path as a tenant. It is one only if that tenant exists.
       if (match === undefined || (match.tenant !== undefined && !isTenant(this.#host, match.tenant))) continue;
       if (match.route !== undefined) return;
       otherMethod ??= version;
@@ -258,7 +258,7 @@ class RestServerCall implements ServerCall<string, UniversalResponse>, EventForm
     };
   }
 
-  /** A card that may be kept by its reader alone, who asks each time whether it is still the same (A2A 1.0 §8.6.1). */
+  /** A card with `Cache-Control: private, no-cache`: only its reader may cache it, and must revalidate it (A2A 1.0 §8.6.1). */
   async #card(reply: AnyReply, context: ServerContext): Promise<UniversalResponse> {
     const text = this.shapes.encodeResponse<OperationName>(this.operation, reply);
     const caching = { "cache-control": "private, max-age=0, must-revalidate", vary: "Authorization, A2A-Version" };
@@ -302,7 +302,7 @@ function isTenant({ services }: ServerHost, segment: string): boolean {
   return [...services.keys()].some((name) => name !== undefined && encodeURIComponent(name) === segment);
 }
 
-/** What a list that is an array cannot say: the number of tasks, and a relative link to the next page (RFC 8288). */
+/** Headers for lists that are arrays: the number of tasks, and a relative link to the next page (RFC 8288). */
 function pageHeaders({ payload }: AnyReply, query: string): Headers {
   const { nextPageToken, totalSize } = payload.value as ListTasksResponse;
   const total = { "x-total-count": String(totalSize) };

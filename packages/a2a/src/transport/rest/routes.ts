@@ -47,7 +47,7 @@ export function compileRoutes(routes: readonly RestRoute[]): RouteTable {
     .sort((one, other) => Number(other.verb) - Number(one.verb));
 }
 
-/** All routes of a version, those beside the base included. */
+/** All routes of a version, including those outside the base. */
 export function allRoutes({ routes, elsewhere = [] }: RestWire): readonly RestRoute[] {
   return [...routes, ...elsewhere];
 }
@@ -135,7 +135,7 @@ export function readInput(
   return input;
 }
 
-/** What any request may have in its query beside its fields (A2A 1.0 §3.2.6). */
+/** Query parameters of every request, in addition to its fields (A2A 1.0 §3.2.6). */
 const serviceParameter = /^(?:a2a-|__proto__$)/i;
 
 /** Query parameters in the types of their fields (A2A 1.0 §11.5). Invalid text stays, so that the codec names the field. */
@@ -143,7 +143,7 @@ function readQuery(route: RestRoute, query: string): Record<string, unknown> {
   const fields: Record<string, unknown> = {};
   if (query === "") return fields;
   const takesAll = route.query === "texts";
-  // Every request may name a tenant (A2A 1.0 §8.3.2): in the query, where the path has no segment for it.
+  // Every request may name a tenant (A2A 1.0 §8.3.2): in the query, if the path has no segment for it.
   const types: Readonly<Record<string, "string" | "integer" | "boolean">> = {
     ...(route.query !== "texts" && route.query),
     tenant: "string",

@@ -13,7 +13,7 @@ import {
   type ServerBinding,
 } from "../server/binding.ts";
 
-/* Which binding or card has which address of a server. Two claims for one address are refused when the server is created. */
+/* Which binding or card has which address of a server. A server with two claims for one address is not created. */
 
 /** Paths of bindings below the base of an agent, by name: `{ JSONRPC: "/jsonrpc" }`. Default `""`, the base itself. */
 export type InterfacePaths = Readonly<Record<string, string>>;
@@ -29,7 +29,7 @@ export interface ServiceMount {
   readonly cardPaths?: readonly string[];
   readonly service: AgentService;
   readonly card: AgentCard;
-  /** The card as it is served, where that is signed. Default: `card`. */
+  /** The served card, if it is signed. Default: `card`. */
   readonly signedCard?: () => Promise<AgentCard>;
   /** Decides who reads the card and its page. Default: anyone does. */
   readonly gate?: CardGate;
@@ -165,7 +165,7 @@ export function owns({ below, owns: found }: Pick<HttpClaim, "below" | "owns">, 
   return below !== undefined && pathBelow(at, below) !== undefined && (found === undefined || found(at));
 }
 
-/** Refuses two claims for everything below one path, and a claim below another one that has something there. */
+/** Rejects two claims for all paths below one path, and claims that overlap below another one. */
 function checkBelow(base: string, { by, below }: Claim, claims: readonly Claim[]): void {
   if (below === undefined) return;
   for (const other of claims) {
@@ -225,7 +225,7 @@ export function checkDocuments(
 }
 
 /**
- * Refuses routes of the application at or above an address of an agent or of the server, at each other's paths, and at `/.well-known`.
+ * Rejects routes of the application at or above an address of an agent or the server, at each other's paths, and at `/.well-known`.
  *
  * @param routes - Paths of the routes on the host. Each has everything below it.
  * @param documents - Paths of what the server publishes.
@@ -287,13 +287,13 @@ export function checkMounts(mounts: readonly ServiceMount[]): void {
     if (tenant !== undefined && noTenant.includes(tenant)) {
       throw cannotServe(
         "tenant",
-        `cannot be ${JSON.stringify(tenant)}, which has a meaning of its own in a URL. Choose another tenant`,
+        `cannot be ${JSON.stringify(tenant)}, which has a special meaning in a URL. Choose another tenant`,
       );
     }
     const key = JSON.stringify([path, tenant]);
     if (taken.has(key)) {
       const name = tenant === undefined ? "" : ` and the tenant ${JSON.stringify(tenant)}`;
-      const sentence = `two agents have the path ${shown(path)}${name}. Give each agent a path or a tenant of its own`;
+      const sentence = `two agents have the path ${shown(path)}${name}. Give each agent its own path or tenant`;
       throw cannotServe("path", sentence, sentence);
     }
     taken.add(key);

@@ -34,24 +34,24 @@ import { withCors } from "../server/origins.ts";
 import { errorResponse, failureOf } from "../server/response.ts";
 import type { Codec } from "../../wire/codec.ts";
 
-/** What a router takes beside its mounts. */
+/** Options of a router. */
 export interface RouterOptions extends Omit<ServerHost, "services">, DocumentOptions {
   readonly bindings: readonly ServerBinding[];
-  /** What else the server answers itself. Default: nothing. */
+  /** Further endpoints of the server itself. Default: none. */
   readonly endpoints?: readonly PublicEndpoint[];
-  /** What the application answers, by the path on the host that it has with everything below. Default: nothing. */
+  /** Routes of the application, by path. Each has all paths below it. Default: none. */
   readonly routes?: ReadonlyMap<string, HttpEndpoint>;
   /** The pages for browsers. Default: none. */
   readonly pages?: Pages;
 }
 
-/** What a server answers at a single path of its own, by any HTTP method. */
+/** An endpoint at a single path, for every HTTP method. */
 export interface PublicEndpoint {
-  /** The path, after the path that is before everything. */
+  /** The path, relative to the path of `publicUrl`. */
   readonly path: string;
-  /** What it is, as the beginning of a sentence. */
+  /** The subject of messages about it. */
   readonly name: string;
-  /** Whether it is answered whatever host a request names, and whichever page sends it. Default false. */
+  /** Whether to skip the checks of host and origin. Default false. */
   readonly open?: boolean;
   /** Answers a request. */
   answer(request: UniversalRequest): Promise<UniversalResponse>;
@@ -71,18 +71,18 @@ export interface Router {
   readonly handle: UniversalHandler;
   /** The endpoint at a URL: a binding, or a card. */
   find(url: string): Found | undefined;
-  /** Whether something is served at a URL, by any HTTP method. If not, the URL may belong to another part of the application. */
+  /** Whether the router serves a URL, with any HTTP method. If not, it may belong to another part of the application. */
   answers(url: string): boolean;
   /**
-   * Checks other mounts, and what the server publishes with them. The returned function serves these from then on. A request that has
-   * found its endpoint keeps it. Bases with the same mounts keep their endpoints.
+   * Checks new mounts and their documents. The returned function then serves these. Requests that have already found their endpoint keep
+   * it. Bases with unchanged mounts keep their endpoints.
    *
    * @throws A2AError `InvalidParams` when two of them have one address.
    */
   prepare(mounts: readonly ServiceMount[], documents?: readonly PublicDocument[]): () => void;
 }
 
-/** What is served at a time. */
+/** The current endpoints. */
 interface Table {
   readonly claimed: ReadonlyMap<string, ClaimedBase>;
   readonly bases: ReadonlyMap<string, Base>;
@@ -183,8 +183,8 @@ export function createRouter(
 }
 
 /**
- * The services of bindings that take connections over: such a connection outlives a change of the mounts, and its next call must reach what
- * is served then. By base and tenant.
+ * The services of bindings that take over connections, by base and tenant. Such a connection outlives a change of the mounts, and its next
+ * call must reach the current service.
  */
 type LastingServices = Map<string, Lasting>;
 
@@ -195,7 +195,7 @@ interface Lasting {
   readonly services: Map<string | undefined, AgentService>;
 }
 
-/** Puts the services of the moment in, and forgets bases that are gone. */
+/** Inserts the current services, and removes former bases. */
 function refill(lasting: LastingServices, { claimed }: Pick<Table, "claimed">): void {
   for (const [key, { base, tenant, services }] of lasting) {
     services.clear();
@@ -211,7 +211,7 @@ interface TableInit {
   readonly own: ReadonlyMap<string, HttpEndpoint>;
   readonly options: RouterOptions;
   readonly lasting: LastingServices;
-  /** What was served so far: bases with the same mounts are taken from it. */
+  /** The previous table: bases with unchanged mounts are reused. */
   readonly before?: Table;
 }
 
@@ -395,17 +395,17 @@ export function checkBindings(bindings: readonly ServerBinding[]): void {
   }
 }
 
-/* Which requests are those of browsers, and which page they get. */
+/* Detects requests of browsers, and finds their page. */
 
 /** The pages that browsers get at the addresses of agents. */
 export interface Pages {
-  /** Path of the server, where the page that lists all agents is, unless an agent is there. */
+  /** Path of the page that lists all agents, unless an agent has this path. */
   readonly root: string;
   /** Answers with the page of one agent, or of several. */
   answer(request: UniversalRequest, mounts: readonly ServiceMount[]): Promise<UniversalResponse>;
 }
 
-/** The agents whose page is at a path: where they are called by POST, or where nothing else is. */
+/** The agents by the path of their page: the path that they are called at by POST, or an otherwise unused path. */
 export function pagePaths(claimed: readonly ClaimedBase[], root: string): ReadonlyMap<string, readonly ServiceMount[]> {
   const found = new Map<string, readonly ServiceMount[]>();
   const add = (path: string, mounts: readonly ServiceMount[]): void =>
@@ -427,7 +427,7 @@ export function pagePaths(claimed: readonly ClaimedBase[], root: string): Readon
   return found;
 }
 
-/** Whether a request is that of a browser that shows a page: it accepts HTML by name, and JSON and events not more. */
+/** Whether a browser wants a page: it accepts HTML explicitly, and prefers neither JSON nor events. */
 export function readsHtml(request: UniversalRequest): boolean {
   const accept = request.header("accept")?.toLowerCase();
   if ((request.method !== "GET" && request.method !== "HEAD") || !accept?.includes("text/html")) return false;

@@ -26,9 +26,9 @@ import { requestContext, type ServerContext } from "./context.ts";
 export interface ServerCall<Body, Answer> {
   /** The request: its headers, its address, and the signal that its caller is gone. */
   readonly request: UniversalRequest;
-  /** Refuses, by throwing, what is refused for every caller, such as an HTTP method that the address does not take. */
+  /** Throws for requests that are invalid for every caller, such as an unsupported HTTP method. */
   accept?(): void;
-  /** The content of the request, not decoded: text or bytes. Throws where the address or the headers are refused. May set `files`. */
+  /** The content of the request, not decoded: text or bytes. Throws for an invalid address or header. May set `files`. */
   body(principal: Principal): Body | Promise<Body>;
   /** The large files that were stored while the body was read. */
   readonly files?: IncomingFiles | undefined;

@@ -89,7 +89,7 @@ export interface HttpClaim {
   owns?(path: string): boolean;
   /** Whether `owns` is true for any path at or below this one, so that no other base can begin there. Default: it is for every `below`. */
   reserves?(path: string): boolean;
-  /** Further paths that some clients look for beside the base and at the root. Served unless another base is there or claims the same. */
+  /** Further paths that some clients try next to the base and at the root. Served unless another base is there or claims the same. */
   readonly beside?: readonly string[];
 }
 
@@ -162,7 +162,7 @@ export interface ServerHost {
   readiness?(): Promise<"ready" | "closing" | "unavailable">;
   /** The services by tenant. The one under `undefined` gets the requests that name no tenant. */
   readonly services: ReadonlyMap<string | undefined, AgentService>;
-  /** Counts the calls of each service. Absent: nobody waits for their end. */
+  /** Counts the open calls of each service. Absent: they are not counted. */
   readonly calls?: OpenCalls;
   /** Limits of requests and answers. */
   readonly limits: RequestLimits;
@@ -178,7 +178,7 @@ export interface ServerHost {
   readonly keepAlive: KeepAlive;
   /**
    * For hosts of the Fetch API that run code only during requests. `ended` resolves when the answer is written; `platform` is what the
-   * runtime passes beside the request.
+   * runtime passes with the request.
    */
   readonly attend?: (ended: Promise<void>, platform: readonly unknown[]) => void;
   /** The server's clock. */
@@ -199,7 +199,7 @@ export interface RequestLimits {
   readonly answers?: ByteBudget;
 }
 
-/** The codecs that a binding can speak, in order of preference. Throws `InvalidParams` if there are none. */
+/** The codecs that a binding can speak, in order of preference. Throws `InvalidParams` if it can speak none. */
 export function speakers<T extends Codec>(
   name: string,
   codecs: readonly Codec[],
@@ -254,7 +254,7 @@ export function hasFunction(value: object, name: string): boolean {
  *
  * @param isValid - Called with anything, because a binding may be written in JavaScript.
  * @param wanted - What the function must return.
- * @throws A2AError `InvalidParams` that names the binding, where the function throws or returns anything else. An `A2AError` of the
+ * @throws A2AError `InvalidParams` that names the binding, if the function throws or returns anything else. An `A2AError` of the
  * function itself is passed on.
  */
 export function returned<T>(
@@ -269,7 +269,7 @@ export function returned<T>(
   try {
     const value: unknown = run();
     if (isValid(value)) return value as T;
-    // The rejection of a promise that nobody waits for would end the process.
+    // An unhandled rejection would end the process.
     if (value instanceof Promise) value.catch(() => {});
   } catch (cause) {
     if (cause instanceof A2AError) throw cause;

@@ -21,7 +21,7 @@ export class BodyPieces implements ByteReader, BodyReader {
   /** The beginning of the body, which was read before it was known that the body is large. Some of it may be read again. */
   #begun: Uint8Array | undefined;
   #begunAt = 0;
-  /** Most memory that the body takes beside its beginning. */
+  /** Maximum memory of the body, in addition to its beginning. */
   #most = 0;
   /** Pieces that did not have to come since others had their turn. */
   #atOnce = 0;
@@ -38,7 +38,7 @@ export class BodyPieces implements ByteReader, BodyReader {
     return this;
   }
 
-  /** The next piece; `undefined` after the last one. Rejects where the sender is gone, or the body is refused. */
+  /** The next piece; `undefined` after the last one. Rejects if the sender has disconnected or the body was refused. */
   async next(): Promise<Uint8Array | undefined> {
     for (;;) {
       if (this.#failure !== undefined) throw this.#failure;
@@ -103,7 +103,7 @@ export class BodyPieces implements ByteReader, BodyReader {
     return this.#wake !== undefined && !this.#waits;
   }
 
-  /** Settles as `promise` does, or rejects as soon as the body is refused. */
+  /** Settles like `promise`, or rejects as soon as `refuse()` is called. */
   unlessRefused<T>(promise: Promise<T>): Promise<T> {
     return new Promise((resolve, reject) => {
       if (this.#failure !== undefined) reject(this.#failure);
@@ -153,7 +153,7 @@ export class BodyPieces implements ByteReader, BodyReader {
     this.#go();
   }
 
-  /** Reads nothing more: whoever waits for a piece gets the error. */
+  /** Stops reading. Pending readers get the error. */
   refuse(error: Error): void {
     this.#failure ??= error;
     this.#pieces.length = this.#back.length = 0;

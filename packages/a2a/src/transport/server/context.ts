@@ -26,9 +26,9 @@ export interface ServerContext extends CallContext {
   reserve(bytes: number): Promise<void>;
   /** Bytes that are reserved. */
   readonly reserved: number;
-  /** Reduces the reservation to this many bytes of memory, where the answer takes less than was reserved. */
+  /** Reduces the reservation to this many bytes of memory, if the answer takes less than was reserved. */
   shrink(bytes: number): void;
-  /** Waits for the reader of the answer. Rejects where the reader is slow and other answers wait for the memory reserved here. */
+  /** Waits for the reader of the answer. Rejects if the reader is slow and other answers wait for the memory reserved here. */
   awaitReader(taken: Promise<void>): Promise<void>;
   /** Releases the reserved memory: that part of the answer is sent. More parts may follow. */
   release(): void;

@@ -12,14 +12,14 @@ export const streamHeaders: Headers = {
   "x-accel-buffering": "no",
 };
 
-/** A comment and a blank line. No reader takes it for an event, because no `id` came before it. */
+/** A comment and a blank line. Readers do not report it as an event, because no `id` precedes it. */
 const opening = ":\n\n";
 
 /** How a binding writes events. */
 export interface EventFormat {
   /** The `data` of an event: one line. */
   event(item: StreamItem): string;
-  /** The same for a large event, in pieces that need not be joined; `undefined` where `event` is to be called. */
+  /** The same for a large event, in pieces that need not be joined; `undefined`: use `event`. */
   pieces(item: StreamItem): readonly string[] | undefined;
   /** The event that ends a stream with an error, without the blank line at its end. */
   error(error: WireError): string;
@@ -37,8 +37,8 @@ function batchText(batch: readonly StreamItem[], format: EventFormat): string {
 }
 
 /**
- * Writes a stream as server-sent events, each batch as one write. A comment at once sends the headers. Nothing is written while the client
- * is behind; when it leaves, the source is closed.
+ * Writes a stream as server-sent events, each batch as one write. A first comment sends the headers immediately. Writing pauses while the client
+ * is slow. When the client leaves, the source is closed.
  */
 export function writeEvents(
   batches: StreamReply["batches"],
@@ -70,7 +70,7 @@ export function writeEvents(
         if (large) context.release();
       }
     } catch (thrown) {
-      // An event without an end: the host resets the connection, and the client asks for this event again.
+      // The event is incomplete: the host resets the connection, and the client requests this event again.
       if (thrown instanceof BrokenEvent) throw thrown.cause;
       const error = failureOf(thrown, logger, { operation, ...context.fields }, () => sink.closed);
       if (!sink.closed) sink.write(`${format.error(error)}\n\n`);
@@ -104,10 +104,10 @@ async function writeLarge(
   beat.behind = false;
 }
 
-/** Writing an event has failed after its beginning. */
+/** Thrown if an event fails after a part of it was written. */
 class BrokenEvent extends Error {}
 
-/** Closes a stream that nobody reads. */
+/** Closes a stream without a reader. */
 export async function discard(batches: StreamReply["batches"]): Promise<void> {
   await close(batches[Symbol.asyncIterator]());
 }
@@ -121,7 +121,7 @@ interface Beat {
   readonly sink: Sink;
   /** Its slot on the wheel of `KeepAlive`. */
   readonly slot: number;
-  /** Whether the client takes nothing at the moment. Comments would only pile up. */
+  /** Whether the client is too slow at the moment. Comments would only pile up. */
   behind: boolean;
 }
 

@@ -15,12 +15,12 @@ import {
 
 /* The host for the Fetch API: Bun, Deno, Workers, Node, and frameworks that use it. */
 
-/** Bytes that may wait for the client before writers have to wait. */
+/** Buffered bytes beyond which writers must wait for the client. */
 const highWaterMark = 64 * 1024;
 
 /**
- * Returns what the runtime or the framework knows about the sender of a request. `platform` is what the runtime passes in addition
- * to the request, such as the connection in Deno.
+ * Returns the runtime's or the framework's facts about the sender of a request. `platform`: the runtime's further arguments, such as the
+ * connection in Deno.
  *
  * @example
  * ```ts
@@ -32,7 +32,7 @@ export type FetchFacts = (request: Request, ...platform: readonly unknown[]) => 
 /** Answers a `Request`. Further arguments of the runtime go to `FetchFacts` only. */
 export type FetchHandler = (this: void, request: Request, ...platform: readonly unknown[]) => Promise<Response>;
 
-/** Called for each request with what the runtime passes beside it. `ended` resolves when the answer is written, or its reader gone. */
+/** Called for each request with the runtime's further arguments. `ended` resolves when the answer is written or the client has disconnected. */
 export type Attend = (ended: Promise<void>, platform: readonly unknown[]) => void;
 
 /**
@@ -65,7 +65,7 @@ export function toFetch(
 
 const internalError = '{"error":{"code":500,"status":"INTERNAL","message":"Internal error"}}';
 
-/** `onEnd` is called when nothing of the answer is written any more. */
+/** `onEnd` is called when writing the answer has ended. */
 function responseOf(
   request: FetchRequest,
   { status, headers, body }: UniversalResponse,
@@ -124,7 +124,7 @@ class FetchRequest implements UniversalRequest {
     return this.#leaving.signal;
   }
 
-  /** Calls `run` when the runtime reports that the client is gone. Some runtimes only cancel the body of the answer. */
+  /** Calls `run` when the runtime reports a disconnect. Some runtimes only cancel the body of the answer. */
   onAbort(run: () => void): void {
     if (this.#request.signal.aborted) run();
     else this.#request.signal.addEventListener("abort", run, { once: true });
@@ -134,7 +134,7 @@ class FetchRequest implements UniversalRequest {
     this.#leaving?.abort();
   }
 
-  /** The body, `null` if there is none. Throws where somebody has read it. */
+  /** The body, or `null`. Throws if other code has read it. */
   get #body(): ReadableStream<Uint8Array> | null {
     const { body } = this.#request;
     if (body === null || !(this.#request.bodyUsed || body.locked)) return body;
@@ -307,7 +307,7 @@ export class PieceFlow implements ByteFlow {
     if (!this.#reading && !this.#over) void this.#read();
   }
 
-  /** A runtime would continue receiving what nobody reads. */
+  /** Otherwise the runtime would continue to receive an unread body. */
   close(): void {
     this.#over = true;
     this.#source?.close();

@@ -1,12 +1,12 @@
 import type { Bytes } from "../../base/index.ts";
 
-/* The content of a JSON string that is base64, decoded while it comes. */
+/* Decodes base64 in a JSON string while it arrives. */
 
 const quote = 0x22;
 const backslash = 0x5c;
 const padding = 0x3d;
 
-/** Bits of a character that only one of the two alphabets has. */
+/** Flags of characters that only one of the two alphabets has. */
 const standard = 0x40;
 const urlSafe = 0x80;
 /** Above every character of base64. */
@@ -14,7 +14,7 @@ const other = 0x100;
 
 const alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789";
 
-/** What each byte stands for: six bits, and which alphabet it is of. */
+/** The value of each byte: six bits, and the flag of its alphabet. */
 const values: Uint16Array = /* @__PURE__ */ (() => {
   const table = new Uint16Array(256).fill(other);
   for (let at = 0; at < alphabet.length; at += 1) table[alphabet.charCodeAt(at)] = at;
@@ -25,12 +25,12 @@ const values: Uint16Array = /* @__PURE__ */ (() => {
   return table;
 })();
 
-/** Decodes base64 of either alphabet, padded or not, in a JSON string, where some writers escape it: `\/`, `\u002B`. */
+/** Decodes base64 of either alphabet, padded or not, with the JSON escapes that some writers use: `\/`, `\u002B`. */
 export class JsonBase64 {
-  /** Six bits each of the characters that make no whole group yet. */
+  /** The bits of an incomplete group: six per character. */
   #bits = 0;
   #count = 0;
-  /** Which alphabets had a character. */
+  /** Flags of the alphabets seen so far. */
   #seen = 0;
   #pads = 0;
   /** Characters so far, without padding. */
@@ -75,7 +75,7 @@ export class JsonBase64 {
     return { bytes: out.subarray(0, to), read: at - from };
   }
 
-  /** The bytes of a last group that is not whole. */
+  /** The bytes of an incomplete last group. */
   last(): Bytes {
     const padded = this.#pads === 0 || (this.#length + this.#pads) % 4 === 0;
     if (!padded || this.#pads > 2 || this.#length % 4 === 1 || this.#escape !== "") this.invalid = true;
@@ -96,7 +96,7 @@ export class JsonBase64 {
     const escape = (this.#escape += String.fromCharCode(byte));
     if (escape.length === 2 && escape !== "\\u") {
       this.#escape = "";
-      // The other escapes are of characters that base64 does not have.
+      // The other escapes are for characters that base64 does not have.
       return this.#take(escape === "\\/" ? byte : 0, out, to);
     }
     if (escape.length < 6) return to;

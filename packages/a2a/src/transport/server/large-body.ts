@@ -59,7 +59,7 @@ export async function readLargeText(
   }
 }
 
-/** The body; `undefined` where it has more than `most` bytes: it is read again from its beginning on. */
+/** The body; `undefined` if it has more than `most` bytes: it is read again from its beginning on. */
 async function beginning(source: BodyPieces, most: number): Promise<Uint8Array | undefined> {
   const bytes = new GrowingBytes(most);
   for (;;) {
@@ -255,7 +255,7 @@ export class JsonFiles {
     if (base64.invalid || (base64.ended && head.length - 1 <= this.#options.inlineLength)) {
       this.#keep(head.view());
       this.#inString = !base64.ended;
-      // Where the head ends in an escape, the next byte belongs to it.
+      // If the head ends in an escape, the next byte belongs to it.
       this.#afterBackslash = this.#inString && endsInBackslash(head.view());
       return;
     }

@@ -51,7 +51,7 @@ export function messageText(host: ServerHost, call: WithFiles, principal: Princi
   });
 }
 
-/** The body as JSON; `undefined` where it is empty. `depth` is the deepest nesting, counted from the outermost value. */
+/** The body as JSON; `undefined` if it is empty. `depth` is the deepest nesting, counted from the outermost value. */
 export function parseJson(text: string, request: UniversalRequest, limits: RequestLimits, depth: number): unknown {
   if (text === "") return undefined;
   if (!request.header("content-type")) throw unsupportedMediaType();

@@ -101,7 +101,7 @@ export function withExtensions(
   return { ...base, [extensionsHeader(request)]: extensions.join(", ") };
 }
 
-/** Characters of one write. A host holds one such piece of a large body beside its text. */
+/** Characters of one write. For a large body, a host holds one such piece in addition to the text. */
 const pieceLength = 1 << 16;
 
 /** The body of an answer: its text where it is small, otherwise a writer that waits for its reader after each piece. */
@@ -136,7 +136,7 @@ function writePieces(pieces: readonly string[], context: ServerContext, inline?:
   };
 }
 
-/** Writes a text with the files that it refers to. Rejects where a file cannot be read: what was written has no end then. */
+/** Writes a text with the files that it refers to. Rejects if a file cannot be read: what was written has no end then. */
 export function writeWithFiles(
   sink: Sink,
   text: string,
@@ -155,7 +155,7 @@ async function writeEach(sink: Sink, pieces: AsyncIterable<string>, context: Ser
   }
 }
 
-/** Writes a text. Returns a promise where the reader has to catch up before the next write. */
+/** Writes a text. Returns a promise if the reader has to catch up before the next write. */
 function writeText(sink: Sink, text: string, context: ServerContext): Promise<void> | undefined {
   if (text.length > pieceLength) return writeLong(sink, text, context);
   return sink.closed || sink.write(text) ? undefined : context.awaitReader(sink.ready());

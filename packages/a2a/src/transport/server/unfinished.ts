@@ -3,16 +3,16 @@ import { A2AError } from "../../model/index.ts";
 import { smallBody, type BodyBudget, type BodyPlace, type BodyReader } from "../../protocol/index.ts";
 import { cannotServe } from "./binding.ts";
 
-/** Time between two checks of the senders' progress while there is little room, in milliseconds. */
+/** Time between two checks of the senders' progress while room is scarce, in milliseconds. */
 const interval = 1_000;
 
 /** A body that receives fewer bytes in an interval is slow. */
 const slowBytes = 8 * 1024;
 
-/** A body that is slow for this many intervals in a row is refused where others need its room. */
+/** A body that is slow for this many intervals in a row is rejected if others need its room. */
 const slowIntervals = 3;
 
-/** A body that has waited for room for this many intervals is refused. */
+/** A body that has waited for room for this many intervals is rejected. */
 const waitIntervals = 10;
 
 /** Least memory of a body, in bytes: its request and its buffers exist before its content. */
@@ -21,7 +21,7 @@ const least = 1024;
 /** A part of the budget. */
 class Pool {
   readonly size: number;
-  /** Most that one connection may take. */
+  /** Maximum room of one connection. */
   readonly share: number;
   used = 0;
   readonly #byConnection = new Map<object, number>();
@@ -56,7 +56,7 @@ class Pool {
  *
  * A quarter is reserved for small bodies, so that they never wait for large ones. A large body gets room for its whole size before
  * more of it is read, so that two half-read bodies never wait for each other. Until then it is queued, and the smallest body in
- * the queue is next. While bodies wait, slow senders are refused.
+ * the queue is next. While bodies wait, slow senders are rejected.
  */
 export class Unfinished implements BodyBudget {
   /** Room for small bodies. */
@@ -94,11 +94,11 @@ export class Unfinished implements BodyBudget {
   left(place: Place): void {
     this.#places.delete(place);
     this.#waiting.delete(place);
-    // Only a large body that leaves makes room for those that wait.
+    // Only the end of a large body makes room for waiting ones.
     if (place.pool === this.large) this.gave();
   }
 
-  /** Called when a large body has given room. @internal */
+  /** Called when a large body has released room. @internal */
   gave(): void {
     if (this.#waiting.size > 0) this.#letIn();
   }
@@ -109,11 +109,11 @@ export class Unfinished implements BodyBudget {
     this.watch();
   }
 
-  /** Gives room to the waiting bodies that fit, the smallest first. */
+  /** Admits waiting bodies that fit, smallest first. */
   #letIn(): void {
     const waiting = [...this.#waiting].sort((one, other) => one.wanted - other.wanted);
     for (const place of waiting) {
-      // `resume` may complete a body at once, and so call this function again.
+      // `resume` may complete a body synchronously, and so call this function again.
       if (this.#waiting.has(place) && this.large.take(place.wanted, place.connection)) {
         this.#waiting.delete(place);
         place.moveTo(this.large, place.wanted);
@@ -122,7 +122,7 @@ export class Unfinished implements BodyBudget {
     }
   }
 
-  /** Starts the checks of the senders' progress, which continue while there is little room. @internal */
+  /** Starts the checks of the senders' progress, which continue while room is scarce. @internal */
   watch(): void {
     if (this.#ticking || (this.#waiting.size === 0 && this.small.used <= this.small.size / 2)) return;
     this.#ticking = true;
@@ -159,7 +159,7 @@ class Place implements BodyPlace {
   #taken = 0;
   /** Its largest size in bytes, once that is known to be more than a small body. */
   wanted = 0;
-  /** Bytes that came since the last check. */
+  /** Bytes received since the last check. */
   sent = 0;
   slowFor = 0;
   waited = 0;
@@ -182,7 +182,7 @@ class Place implements BodyPlace {
     const wanted = Math.min(most, large.size, large.share);
     if (this.#over || (this.pool === large && wanted <= this.wanted)) return true;
     if (wanted <= smallBody) return this.#holdSmall(Math.max(least, held));
-    // What it has already is not needed twice.
+    // Subtract the room that it already has.
     const more = this.pool === large ? wanted - this.#taken : wanted;
     this.wanted = wanted;
     if (large.take(more, this.connection)) {
@@ -215,7 +215,7 @@ class Place implements BodyPlace {
     this.#all.gave();
   }
 
-  /** Gives its room back, and holds `bytes`, which were taken from `pool`. */
+  /** Releases its room, and holds `bytes` that were taken from `pool`. */
   moveTo(pool: Pool, bytes: number): void {
     this.pool.give(this.#taken, this.connection);
     this.pool = pool;

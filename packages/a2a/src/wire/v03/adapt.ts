@@ -54,7 +54,7 @@ export function adapt(service: AgentService): AgentService {
   };
 }
 
-/** Where a request has a webhook; `undefined` where it has none. */
+/** Where a request has a webhook; `undefined` if it has none. */
 function webhookPath(operation: UnaryName, request: UnaryOperations[UnaryName]["request"]): string | undefined {
   if (operation === "CreateTaskPushNotificationConfig") return "";
   return isSend(operation, request) && request.configuration?.taskPushNotificationConfig ? inSend : undefined;
@@ -88,7 +88,7 @@ function refuseCard(thrown: unknown): never {
   throw new A2AError("ExtendedAgentCardNotConfigured", thrown.message, { cause: thrown });
 }
 
-/** A subscription to a finished task gets the task and ends. In 1.0 it is refused (A2A 1.0 §3.1.6). */
+/** A subscription to a finished task gets the task and ends. In 1.0 it is an error (A2A 1.0 §3.1.6). */
 async function finishedTask(
   service: AgentService,
   id: string,
@@ -142,7 +142,7 @@ export function adaptClient(service: AgentService): AgentService {
   };
 }
 
-/** The task; `undefined` where it cannot be read. */
+/** The task; `undefined` if it cannot be read. */
 async function taskOf(service: AgentService, id: string, context: CallContext): Promise<Task | undefined> {
   try {
     return (await service.call("GetTask", { id }, context)).payload.value;

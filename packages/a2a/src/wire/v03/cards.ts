@@ -50,7 +50,7 @@ interface OAuthFlow03 {
   readonly scopes?: Readonly<Record<string, string>>;
 }
 
-/** The members of all kinds of schemes. `type` tells which kind it is. */
+/** The members of all kinds of schemes. `type` is the kind. */
 interface Scheme03 {
   readonly type?: string;
   readonly description?: string;
@@ -87,7 +87,7 @@ const scheme03 = object<Scheme03>({
   openIdConnectUrl: optional(string),
 });
 
-/** In ProtoJSON, and in 1.0, a scheme has one member. Its name tells the type. */
+/** In ProtoJSON and in 1.0, a scheme has one member, whose name is the type. */
 const memberOfType: Readonly<Record<string, string>> = {
   apiKey: "apiKeySecurityScheme",
   http: "httpAuthSecurityScheme",
@@ -102,7 +102,7 @@ const scheme: Schema<SecurityScheme> = converted((value, state) => {
   return scheme03(type === undefined ? value : { ...(value[member] as object), type }, state);
 }, toScheme);
 
-/** A scheme of an unknown type stays in the card as an empty scheme, which nobody can satisfy. */
+/** A scheme of an unknown type stays in the card as an empty scheme, which no credentials satisfy. */
 function toScheme({ type, description, ...given }: Scheme03): SecurityScheme {
   const more = description !== undefined && { description };
   switch (type) {
@@ -214,7 +214,7 @@ const card03 = object<Card03>({
 
 const readCard = told(card03, "agent card");
 
-/** Reads a card. Throws `InvalidResponse` where it is not a card of these versions. */
+/** Reads a card. Throws `InvalidResponse` if it is not a card of these versions. */
 export function decodeCard(value: unknown): AgentCard {
   const card = readCard(value);
   const extended = card.supportsAuthenticatedExtendedCard ?? card.supportsExtendedAgentCard;
@@ -326,7 +326,7 @@ function fromScheme(given: SecurityScheme): Scheme03 {
   return { type: "mutualTLS", ...given.mtlsSecurityScheme };
 }
 
-/** 0.3 has no flow for device codes. Then `flows` is empty, which still says that the scheme is OAuth. */
+/** 0.3 has no flow for device codes. `flows` is then empty, but still shows that the scheme is OAuth. */
 function fromFlows({ deviceCode: _, authorizationCode, ...others }: OAuthFlows): Scheme03["flows"] & object {
   if (authorizationCode === undefined) return others;
   const { pkceRequired: __, ...flow } = authorizationCode;

@@ -161,7 +161,7 @@ function typeOf(code: WireErrorCode): string {
   return code.endsWith("Error") ? code : `${code}Error`;
 }
 
-/** What an HTTP status means in 0.3. Where a status stands for several errors, the message decides. */
+/** What an HTTP status means in 0.3. If a status stands for several errors, the message decides. */
 const statuses: Readonly<Record<number, readonly (readonly [words: RegExp, code: WireErrorCode])[]>> = {
   404: [
     [/card/i, "ExtendedAgentCardNotConfigured"],

@@ -129,7 +129,7 @@ function stateName(state: TaskState): string {
 
 const states: Readonly<Record<string, TaskState>> = {
   ...Object.fromEntries(taskStates.map((state) => [stateName(state), state])),
-  // 1.0 has no such state. The task may continue, so nobody who waits for it must take it for finished.
+  // 1.0 has no such state. The task may continue, so it must not look finished.
   unknown: "TASK_STATE_WORKING",
   // The spelling of the proto, which some implementations use in JSON too.
   cancelled: "TASK_STATE_CANCELED",

@@ -23,8 +23,8 @@ import type { OperationName, Operations, Reply } from "../../protocol/index.ts";
 import { answered, checked, type Shapes } from "../codec.ts";
 
 /*
- * What JSON-RPC (0.3 §6, §7) and ProtoJSON of 0.3 have in common. A schema checks the JSON of 0.3, so that errors name the fields that were
- * sent, and makes values of the model. A writer does the reverse.
+ * Shared by JSON-RPC (0.3 §6, §7) and ProtoJSON of 0.3. A schema checks the JSON of 0.3, so that errors name the sent fields, and converts it
+ * to the model. A writer does the reverse.
  */
 
 /** JSON of 0.3. */
@@ -38,7 +38,7 @@ export function converted<From, To>(schema: Schema<From>, convert: (value: From)
   };
 }
 
-/** One of these names, as the model spells it. */
+/** Maps one of these names to the model's name. */
 export function renamed<T>(names: Readonly<Record<string, T>>): Schema<T> {
   return converted(s.oneName(Object.keys(names)), (name) => names[name] as T);
 }
@@ -85,7 +85,7 @@ export function toDataPart(data: JsonObject, metadata: JsonObject | undefined): 
   return { data: value, ...(Object.keys(others).length > 0 && { metadata: others }) };
 }
 
-/** The data of a part and its metadata, as 0.3 writes them. */
+/** The data and metadata of a part, in the form of 0.3. */
 export function fromDataPart({ data, metadata }: DataPart): { readonly data: object; readonly metadata?: JsonObject } {
   if (isObject(data)) return { data, ...(metadata !== undefined && { metadata }) };
   return { data: { value: data }, metadata: { [wrappedData]: true, ...metadata } };
@@ -169,11 +169,11 @@ const authentication = s.object<NonNullable<Push03["authentication"]>>({
   credentials: s.optional(s.blank),
 });
 
-/** One without members says nothing, so it counts as absent: writers of ProtoJSON leave empty lists out. */
+/** An empty object counts as absent, because ProtoJSON omits empty lists. */
 const authenticationOrNone: Schema<NonNullable<Push03["authentication"]>> = (value, state) =>
   isObject(value) && Object.keys(value).length === 0 ? undefined : authentication(value, state);
 
-/** A webhook. 1.0 has one scheme (§4.3.2): the first one of the list. */
+/** A webhook. 1.0 has only one scheme (§4.3.2): the first of the list. */
 export const pushConfig: Schema<TaskPushNotificationConfig> = converted(
   s.object<Push03>({
     id: s.optional(s.optionalId),
@@ -213,7 +213,7 @@ export interface Send03 {
   readonly metadata?: JsonObject;
 }
 
-/** Without `blocking` the call waits, as other implementations do over JSON-RPC. Only ProtoJSON cannot tell it from `false`. */
+/** Without `blocking` the call waits, as in other implementations over JSON-RPC. In ProtoJSON, an absent `blocking` means `false`. */
 export function toSendRequest({ message, configuration, metadata }: Send03): SendMessageRequest {
   const { blocking, pushNotificationConfig, ...rest } = configuration ?? {};
   return {
@@ -229,14 +229,14 @@ export function toSendRequest({ message, configuration, metadata }: Send03): Sen
   };
 }
 
-/** The request as it is sent: without members that 1.0 does not know. Throws `InvalidParams` for what a server would refuse. */
+/** A copy of the request without members that 1.0 does not define. Throws `InvalidParams` for an invalid request. */
 export function copyOf<T>(schema: Schema<T>, request: T): T {
   return checked(schema, request, "copy");
 }
 
-/** How one form of JSON writes what the forms write differently. */
+/** Writes the parts that differ between JSON-RPC and ProtoJSON. */
 export interface Writer {
-  /** The member of a send's configuration that has its webhook. */
+  /** The name of the webhook in a send's configuration. */
   readonly push: "pushNotificationConfig" | "pushNotification";
   part(part: Part): Json;
   message(message: Message): Json;
@@ -315,14 +315,14 @@ export function sendResultOf({ task, message }: StreamResponse): SendMessageResp
 }
 
 /**
- * Whether an update to this state is `final`: nothing follows without another message of the caller (0.3 §7.2.2). At auth-required the
- * credential may arrive in another way.
+ * Whether an update to this state is `final`: no events follow without another message of the caller (0.3 §7.2.2). Not for auth-required,
+ * because the credential may arrive in another way.
  */
 export function isFinal(state: TaskState | undefined): boolean {
   return state !== undefined && (isTerminal(state) || state === "TASK_STATE_INPUT_REQUIRED");
 }
 
-/** How one form of JSON reads and writes each operation. */
+/** Reads and writes each operation, in JSON-RPC or ProtoJSON. */
 export interface Form {
   readonly readRequest: { readonly [Name in OperationName]: (value: unknown) => Operations[Name]["request"] };
   readonly writeRequest: { readonly [Name in OperationName]: (request: Operations[Name]["request"]) => unknown };
@@ -353,12 +353,12 @@ export function shapesOf(form: Form): Shapes {
   };
 }
 
-/** Reads what a caller sent. The value stays as it is: others may read it too. */
+/** Reads a caller's value. Does not change it, because other code may read it, too. */
 export function asked<T>(schema: Schema<T>): (value: unknown) => T {
   return (value) => checked(schema, value, "request", true);
 }
 
-/** Reads what a server answered. The value stays as it is. */
+/** Reads a server's answer. Does not change it. */
 export function told<T>(schema: Schema<T>, what = "answer"): (value: unknown) => T {
   return (value) => answered(schema, value, what, true);
 }

@@ -266,7 +266,7 @@ const readRequest: Form["readRequest"] = {
     const { id: taskId, historyLength } = readQuery(value);
     return { id: taskId, ...(historyLength !== undefined && historyLength !== 0 && { historyLength }) };
   },
-  // The text lists whole tasks. In 1.0 their artifacts have to be asked for.
+  // 0.3 lists whole tasks. In 1.0, artifacts must be requested.
   ListTasks: (value) =>
     asked(listTasksRequestSchema)({
       includeArtifacts: true,
@@ -282,7 +282,7 @@ const readRequest: Form["readRequest"] = {
     return { taskId, ...(own !== undefined && { id: own }), ...given };
   },
   GetTaskPushNotificationConfig(value) {
-    // `adapt` finds a config where none is named.
+    // `adapt` finds a config if none is named.
     const { taskId, id: own = "" } = configIn(value, "name");
     return { taskId, id: own };
   },
@@ -295,9 +295,9 @@ const readRequest: Form["readRequest"] = {
   GetExtendedAgentCard: asked(getExtendedAgentCardRequestSchema),
 };
 
-/** Requests over REST. They contain the fields of the path too: the transport takes them out. */
+/** Requests over REST. They include the fields of the path, which the transport removes. */
 const writeRest: Form["writeRequest"] = {
-  // Without a configuration the call does not wait. In 1.0 it is the other way round.
+  // Without a configuration the call does not wait, unlike in 1.0.
   SendMessage: (request) => fromSend({ configuration: {}, ...request }),
   SendStreamingMessage: fromSend,
   GetTask: (request) => copyOf(taskQuery, request),
@@ -350,7 +350,7 @@ const readResponse: Form["readResponse"] = {
   SendMessage: (value) => sendResultOf(readEvent(value)),
   SendStreamingMessage: readEvent,
   GetTask: readTask,
-  // The text says an array. Others answer as in 1.0.
+  // The specification defines an array. Other implementations answer as in 1.0.
   ListTasks(value) {
     const { tasks: given = [], ...rest }: Json = Array.isArray(value) ? { tasks: value } : fieldsOf(value);
     const tasks = readTasks(given);
@@ -362,7 +362,7 @@ const readResponse: Form["readResponse"] = {
   // Some servers wrap the config, as the request does.
   CreateTaskPushNotificationConfig: (value) => readConfig(fieldsOf(value)["config"] ?? value),
   GetTaskPushNotificationConfig: readConfig,
-  // The text says an array. All SDKs send an object with an array.
+  // The specification defines an array, but all SDKs send an object with an array.
   ListTaskPushNotificationConfigs: (value) => ({
     configs: (Array.isArray(value) ? value : itemsOf(fieldsOf(value)["configs"])).map(readConfig),
   }),

@@ -85,7 +85,7 @@ export async function* delegate(
     observed = {};
     throw error;
   } finally {
-    // Also if the function leaves it, or the turn ends because this task asks the question.
+    // Even if the function abandons it, or the turn ends because this task asks the question.
     watch?.onEnd?.({});
     observed.end?.();
     rows.running.delete(key);
@@ -104,15 +104,15 @@ class Delegation {
   readonly #signal: AbortSignal;
   #row!: OpenDelegation;
   #artifacts!: DelegatedArtifacts;
-  /** The message that was made last in this attempt, with files that the other agent can read. */
+  /** The last message of this attempt, with files that the other agent can read. */
   #message: Message | undefined;
-  /** It has links to files, which change each time it is made: then it is another message to the other agent. */
+  /** Whether it has links to files. They change each time, so the other agent sees a different message. */
   #hasLinks = false;
   /** The other agent has, or may have, a task that is not over. */
   #isOpen = false;
   /** The message may have arrived, in this attempt or in an earlier one. */
   #mayHaveIt = false;
-  /** The first message was sent in this attempt, and the other agent has shown no work so far. */
+  /** The first message was sent in this attempt, and the other agent has not started to work. */
   #isIdle = false;
 
   constructor(turn: TurnBase, rows: Delegations, call: DelegateCall, identity: Identity, left: AbortSignal) {
@@ -154,7 +154,7 @@ class Delegation {
     }
   }
 
-  /** Sends the message, or continues where an earlier attempt or turn was. */
+  /** Sends the message, or continues after an earlier attempt or turn. */
   async #begin(): Promise<AsyncGenerator<Came, void, void>> {
     const stored = this.#rows.open.get(this.#key);
     if (stored === undefined) {
@@ -200,7 +200,7 @@ class Delegation {
     return (this.#message = { ...message, parts: await outside.sendable(message.parts) });
   }
 
-  /** Whether the message arrives once if it is sent twice. */
+  /** Whether the other agent deduplicates messages. */
   get #joins(): boolean {
     return this.#calls.joins && !this.#hasLinks;
   }
@@ -215,7 +215,7 @@ class Delegation {
     this.#mayHaveIt = true;
     const { sent } = doubt;
     if (sent !== undefined && this.#calls.joins) {
-      // If it is that agent, it joins the message with the first one. To another agent the message is new.
+      // The same agent deduplicates the message. For another agent it is new.
       const { messageId, contextId } = sent;
       const { contextId: _, ...rest } = row;
       const same = { ...rest, messageId, ...(contextId !== undefined && { contextId }) };
@@ -230,7 +230,7 @@ class Delegation {
     return new DelegationFailed("uncertain", `It is not known whether ${this.#agent} has received its message.`);
   }
 
-  /** It is not known whether the message arrived. */
+  /** Called if it is unknown whether the message arrived. */
   async #sendUnlessArrived(): Promise<AsyncGenerator<Came, void, void>> {
     const row = this.#row;
     this.#mayHaveIt = true;
@@ -285,14 +285,14 @@ class Delegation {
     return new DelegationFailed("refused", text, { cause, untaken });
   }
 
-  /** Takes an event. Returns the result once there is one. */
+  /** Applies an event. Returns the result once it is available. */
   async *#apply({ event, seq }: Came): AsyncGenerator<AgentYield, Delegated | undefined, void> {
     const heard = this.#call.watch?.onEvent?.(event);
     if (heard !== undefined) await this.#calls.until(heard);
     if (event.message !== undefined) return this.#replied(event.message);
     const known = this.#row.taskId !== undefined && this.#row.unsure !== true;
     const { unsure: _, seq: last, ...row } = this.#row;
-    // A whole task may be ahead of the last number.
+    // A whole task may be newer than the last event number.
     const isPassed = event.task !== undefined || last === undefined;
     this.#row = { ...row, ...(!isPassed && { seq: last }), ...idsOf(event) };
     const status = event.task?.status ?? event.statusUpdate?.status;
@@ -359,7 +359,7 @@ class Delegation {
     return new DelegatedResult({ task, message: undefined }, whole);
   }
 
-  /** The result of a delegation that was over before. */
+  /** The result of a delegation that has already ended. */
   async #again({ result, failure }: ClosedDelegation): Promise<Delegated> {
     if (failure !== undefined) throw new DelegationFailed(failure.kind, failure.text, failure);
     const { message, task, artifacts, bytes = 0 } = result ?? {};
@@ -379,7 +379,7 @@ class Delegation {
     }
   }
 
-  /** Keeps the failure, for the function that is called again. */
+  /** Stores the failure, for later attempts of the turn. */
   async #fail(failure: DelegationFailed): Promise<void> {
     this.#isOpen = false;
     // An untaken message has no task, and to search for one would send it.
@@ -388,7 +388,7 @@ class Delegation {
     await this.#rows.close(this.#key, failureRow(this.#row, failure));
   }
 
-  /** The delegation is over, or its turn does not wait for it any more. */
+  /** The delegation has ended, or its turn no longer waits for it. */
   #leave(): void {
     if (!this.#isOpen) return;
     const { signal } = this.#turn;
@@ -398,7 +398,7 @@ class Delegation {
     this.#cancel();
     if (kind !== "left") return;
     const failure = new DelegationFailed("canceled", `${this.#agent} was told to stop.`);
-    // If the turn is over, nothing is stored, and it is not needed.
+    // If the turn is over, storing fails, and the row is not needed.
     this.#rows.close(this.#key, failureRow(this.#row, failure)).catch(() => {});
   }
 

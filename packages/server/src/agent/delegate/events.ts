@@ -27,7 +27,7 @@ import { authRequired, passedOn, working } from "../authorize.ts";
 import { CallFailed } from "./calls.ts";
 import { defined } from "@parley/a2a/internal/base/defined";
 
-/* What events of another agent mean for this task. */
+/* Translates events of another agent for this task. */
 
 /** Characters of an id of a task or a context. A row is small. */
 export const maxId = 1024;
@@ -40,7 +40,7 @@ interface ShowingDelegation {
   readonly authorizations: Map<string, AgentMessage | undefined>;
 }
 
-/** What to show of a status, a request for an authorization or progress, and the row after it. */
+/** The visible part of a status, such as an authorization request or progress, and the next row. */
 export function shownOf(
   status: TaskStatus,
   row: OpenDelegation,
@@ -107,13 +107,13 @@ export function questionOf({ message }: TaskStatus): StatusEvent {
   return { kind: "status", state: "TASK_STATE_INPUT_REQUIRED", message: { parts, ...defined({ metadata }) } };
 }
 
-/** Whether a task shows no work: it has only begun, or was rejected at once. */
+/** Whether a task shows no work: it has only been created, or was rejected immediately. */
 export function isIdle(state: TaskState, task: Task | undefined): boolean {
   const { artifacts = [] } = task ?? {};
   return (state === "TASK_STATE_SUBMITTED" || state === "TASK_STATE_REJECTED") && artifacts.length === 0;
 }
 
-/** Of 32 KiB that the store takes. */
+/** Below the store's limit of 32 KiB. */
 const maxRowBytes = 24 << 10;
 
 export class DelegatedResult implements Delegated {
@@ -155,7 +155,7 @@ export function briefOf({ id, contextId, status, metadata }: Task): Task {
   return { id, status, ...defined({ contextId, metadata }) };
 }
 
-/** What a closed row keeps of the open one. */
+/** The members of an open row that its closed row keeps. */
 type Before = Pick<OpenDelegation, "number" | "agent" | "addresses" | "hash">;
 
 function beforeOf({ number, agent, addresses, hash }: Before): Before {
@@ -167,7 +167,7 @@ export function messageRow(open: Before, message: Message): ClosedDelegation | u
   return fitting({ ...beforeOf(open), result: { message } });
 }
 
-/** The row of a task. What does not fit is read again on use. */
+/** The row of a task. Content that does not fit is read again on use. */
 export function taskRow(
   open: Before,
   task: Task,
@@ -199,7 +199,7 @@ const ends: { readonly [State in Task["status"]["state"]]?: "failed" | "rejected
 
 const verbs = { failed: "could not do its part", rejected: "refused its part", canceled: "has canceled its part" };
 
-/** The error of a task that ended without its work. `undefined`: it is done. */
+/** The error of an unsuccessful task. `undefined`: it is completed. */
 export function failureOf(agent: string, task: Task, isIdle: boolean): DelegationFailed | undefined {
   const kind = ends[task.status.state];
   if (kind === undefined) return undefined;

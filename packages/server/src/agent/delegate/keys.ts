@@ -23,7 +23,7 @@ import { CallFailed, DelegateCalls } from "./calls.ts";
 import { maxId } from "./events.ts";
 import { defined } from "@parley/a2a/internal/base/defined";
 
-/* Which delegation is which, in each attempt of a turn. */
+/* Identifies delegations across the attempts of a turn. */
 
 /** A call of `turn.delegate()`. */
 export interface DelegateCall {
@@ -31,7 +31,7 @@ export interface DelegateCall {
   readonly message: DelegateMessage;
   readonly options: DelegateOptions;
   readonly watch?: DelegationWatch | undefined;
-  /** W3C `traceparent` of what an observer has opened for it. */
+  /** W3C `traceparent` of the observer's span for it. */
   readonly trace?: string | undefined;
 }
 
@@ -74,10 +74,10 @@ function addressOfInterface({ url, tenant }: AgentInterface): string {
   return tenant === undefined ? url : JSON.stringify([url, tenant]);
 }
 
-/** Per row, which is small. */
+/** Maximum addresses per row, to keep rows small. */
 const maxAddressCount = 8;
 
-/** Hashes of the addresses of an agent. Two cards that have one in common are cards of one agent. */
+/** Hashes of the addresses of an agent. Cards with a common address belong to the same agent. */
 function addressHashesOf({ card }: DelegateClient): readonly string[] {
   const addresses = card.supportedInterfaces?.slice(0, maxAddressCount).map(addressOfInterface) ?? [];
   return addresses.map(jsonHash);
@@ -99,7 +99,7 @@ export function mistake(text: string): A2AError {
   return new A2AError("InvalidAgentResponse", `turn.delegate(): ${text}`);
 }
 
-/** The delegation that a row is made for. */
+/** A delegation without a row. */
 interface NewDelegation {
   readonly turn: TurnBase;
   readonly rows: Delegations;
@@ -109,10 +109,10 @@ interface NewDelegation {
   readonly client: DelegateClient;
 }
 
-/** Per task. Their rows are among those of all features. */
+/** Maximum per task. Their rows count toward the limit of all features. */
 const maxDelegations = 128;
 
-/** What is stored before the message is sent. */
+/** The row that is stored before the message is sent. */
 export async function firstRow(init: NewDelegation): Promise<OpenDelegation> {
   const { turn, rows, content, key, client } = init;
   const messageId = await messageIdOf(turn, rows, key, 1);
@@ -141,7 +141,7 @@ export function messageIdOf({ taskId }: TurnBase, rows: Delegations, key: string
   return rows.nameOf("message", taskId, key, String(round));
 }
 
-/** The message that a row is for: that of the delegation, or the answer to a question. */
+/** The message of a row: the delegation's first message, or the answer to a question. */
 export async function messageOf(
   rows: Delegations,
   content: DelegatedContent,
@@ -152,30 +152,30 @@ export async function messageOf(
   return { ...rest, messageId, role: "ROLE_USER", parts, ...defined({ contextId, taskId }) };
 }
 
-/** One conversation with each agent in each conversation of this one. */
+/** The context for the other agent: one per agent and per conversation of this agent. */
 async function contextOf({ turn, rows, options, content, client }: NewDelegation): Promise<string | undefined> {
   const { contextId = content.contextId } = options;
   if (contextId !== undefined) return contextId === false ? undefined : contextId;
   return content.taskId === undefined ? rows.nameOf("context", turn.contextId, addressOf(client)) : undefined;
 }
 
-/** Which delegation a call is, of an earlier attempt or a new one. */
+/** The delegation of a call: one of an earlier attempt, or a new one. */
 export interface Identity {
   readonly key: string;
   /**
-   * Set for a new delegation whose agent may have been asked already. `sent`: the row of the message that it may have, if its task is
+   * Set for a new delegation whose agent may already have received a message. `sent`: the row of that message, if its task is
    * unknown.
    */
   readonly doubt?: { readonly sent?: OpenDelegation };
 }
 
-/** Whether the agent of a call is that of a row. `undefined`: unknown. */
+/** Whether a call and a row have the same agent. `undefined`: unknown. */
 type Answer = boolean | undefined;
 
 /**
- * Identifies a call. A key has the address of the agent, which may change with a restart, and nothing must be sent to an agent
- * twice. But several agents may have one name. So a row with that name and message is taken only if its agent has the same task, or an
- * address in common.
+ * Identifies a call. Its key contains the agent's address, which may change with a restart, but no message must be sent
+ * twice. Several agents may share a name, so a row with the same name and message matches only if its agent has the same task or a
+ * common address.
  */
 export async function identify(
   turn: TurnBase,
@@ -235,11 +235,11 @@ function isOpen(row: OpenDelegation | ClosedDelegation): row is OpenDelegation {
   return "messageId" in row;
 }
 
-/** Asks the agent for what the agent of a row has. */
+/** Asks the agent of the call whether it has the row's task or message. */
 async function isOf(calls: DelegateCalls, row: OpenDelegation | ClosedDelegation): Promise<Answer> {
   if (!isOpen(row)) {
     const { result, failure } = row;
-    // An agent that did not take the message may be sent it again.
+    // The message can be sent again if the agent did not accept it.
     if (failure?.untaken === true) return false;
     const task = result?.task ?? failure?.task;
     return task === undefined ? undefined : hasTask(calls, task.id, task.contextId);
@@ -249,7 +249,7 @@ async function isOf(calls: DelegateCalls, row: OpenDelegation | ClosedDelegation
   return (await calls.find(row)) === undefined ? undefined : true;
 }
 
-/** The ids of some agents are short: the conversation has to be the same, too. */
+/** Some agents use short ids, so the conversation must match, too. */
 async function hasTask(calls: DelegateCalls, taskId: string, contextId: string | undefined): Promise<Answer> {
   try {
     const task = await calls.task(taskId);

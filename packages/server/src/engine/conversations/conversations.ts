@@ -20,11 +20,11 @@ import { replyWindow, type RunSettings } from "../shared/settings.ts";
 import { messageJson, valueJson } from "../../store/json.ts";
 import { defined } from "@parley/a2a/internal/base/defined";
 
-/** A direct reply of an agent. The answer and what is kept of the reply share its text. */
+/** A direct reply of an agent. The answer and the stored reply share its text. */
 export class DirectReply extends Payload<{ readonly message: Message }> {
   readonly text: string;
 
-  /** Throws `InvalidAgentResponse` where the message is not JSON. */
+  /** Throws `InvalidAgentResponse` if the message is not JSON. */
   constructor(message: Message) {
     super({ message });
     this.text = jsonOf(message, "turn.reply()", null);
@@ -45,11 +45,11 @@ export interface Exchange {
   /** Wall time of the reply, in milliseconds. */
   readonly time: number;
   readonly asked: Message;
-  /** JSON of the reply: one object for the garbage collector, where the message is ten. Row `message` of the benchmarks. */
+  /** The reply as JSON: one object for the garbage collector instead of ten (row `message` of the benchmarks). */
   readonly answer: string;
 }
 
-/** Keeps direct replies in memory with the messages that they answer, where the store does not keep them. */
+/** Keeps direct replies in memory with the messages that they answer, if the store does not keep them. */
 export class RememberedReplies {
   readonly #conversations = new BoundedMap<readonly Exchange[]>({
     bytes: maxBytes,
@@ -68,7 +68,7 @@ export class RememberedReplies {
     this.#conversations.drop(nameOf({ agent, owner, contextId: "" }));
   }
 
-  /** `begins`: whether the conversation begins with this exchange. */
+  /** `begins`: this exchange is the first of its conversation. */
   add(key: ContextKey, begins: boolean, exchange: Exchange): void {
     const name = nameOf(key);
     const known = begins ? undefined : this.#conversations.get(name);
@@ -77,7 +77,7 @@ export class RememberedReplies {
   }
 }
 
-/** An estimate, because an exact count costs more than everything else that is done to keep a reply. */
+/** An estimate: an exact count would cost more than storing the reply. */
 function bytesOf({ asked, answer }: Exchange): number {
   return sizeOf(asked) + memoryOf(answer);
 }
@@ -119,7 +119,7 @@ export class Conversations {
     return new ContextView(key, false, (options) => this.#history(key, asking, options), state, stateBytes);
   }
 
-  /** The context of a turn whose message begins the conversation: there is nothing to read. */
+  /** The context of a turn whose message starts the conversation, so there is nothing to read. */
   begin(key: ContextKey, { message }: AskingTurn): ContextView {
     const { clock, limits } = this.#settings;
     const history = (): Promise<HistoryEntry[]> => Promise.resolve([entryOf({ time: clock.now(), message })]);
@@ -127,8 +127,8 @@ export class Conversations {
   }
 
   /**
-   * Keeps a message and the JSON text of its direct reply, together with the state that the turn has set and, where answers
-   * are durable, the idempotency key. `undefined` where all of it is kept in memory.
+   * Stores a message and the JSON of its direct reply, together with the state that the turn has set and, if answers
+   * are durable, the idempotency key. `undefined` if all of it stays in memory.
    */
   keepReply(
     view: ContextView,

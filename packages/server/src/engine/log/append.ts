@@ -14,22 +14,22 @@ import {
 } from "../../store/index.ts";
 import type { EngineSettings } from "../shared/settings.ts";
 
-/** Effects of which a batch keeps the last one only: each replaces the one before, and a checkpoint can be large. */
+/** Effects of which a batch keeps only the last: each replaces the previous one, and a checkpoint can be large. */
 const replaceable: ReadonlySet<TaskEffect["effect"]> = new Set(["checkpoint", "taskState", "contextState"]);
 
-/** What one append stores: records in their order, effects, and the state and the run of the task after them. */
+/** The content of one append: records in order, effects, and the state and run of the task after them. */
 export class Batch {
   records: NewRecord[] = [];
   /** UTF-8 bytes of each record, and of all together. */
   sizes: number[] = [];
   bytes = 0;
   effects: TaskEffect[] = [];
-  /** How many records stood before each effect of a feature: those that it goes with. */
+  /** The number of records before each effect of a feature: it belongs to the last of them. */
   #places: Map<TaskEffect, number> | undefined;
   /** Before the records. */
   from: TaskState;
   state: TaskState;
-  /** `null`: the task has no run any more. */
+  /** `null`: the task no longer has a run. */
   run: StoredRun | null;
 
   constructor(state: TaskState, run: StoredRun | null) {
@@ -50,11 +50,11 @@ export class Batch {
     if (record.state !== undefined) this.state = record.state;
   }
 
-  /** `place`: how many of the records stand before the effect of a feature. */
+  /** `place`: the number of records before the effect of a feature. */
   addEffect(effect: TaskEffect, place: number = this.records.length): void {
     if (effect.effect === "run") this.run = effect.run;
     if (replaceable.has(effect.effect)) this.effects = this.effects.filter((each) => each.effect !== effect.effect);
-    // A delegation says with each chunk how far it is: only the last word counts.
+    // A delegation stores its progress with each chunk. Only the last one counts.
     if (isProgressRow(effect)) {
       this.effects = this.effects.filter((each) => !(isProgressRow(each) && each.key === effect.key));
     }
@@ -77,7 +77,7 @@ export class Batch {
     for (const [effect, place] of refused.#places ?? []) this.#place(effect, place);
   }
 
-  /** How many records stand before the effect of a feature. It goes with the last of them. 0 for other effects. */
+  /** The number of records before the effect of a feature; 0 for other effects. */
   placeOf(effect: TaskEffect): number {
     return this.#places?.get(effect) ?? 0;
   }
@@ -104,7 +104,7 @@ function rowBytes(effect: FeatureEffect): number {
 
 /**
  * Cuts a batch that is too large for its task. `before` is the task that refused it. `kept` has the records that fit, `lost` is
- * the first that does not. Where all of them fit, the rows were too many: `lost` is then the last record that sets one, and `rows`
+ * the first that does not. If all of them fit, the rows were too many: `lost` is then the last record that sets one, and `rows`
  * is true. Whether the others fit is known when they are appended. Some effects are dropped as well: a checkpoint, which would
  * cover lost records, the end of the lease, which belongs to a lost terminal status, and the rows of features that go with lost
  * records.
@@ -129,8 +129,8 @@ export function cutToFit(
 }
 
 /**
- * How many bytes of records a task of `before` bytes has room for, where it refused this batch. `Infinity` where the records are
- * within the limit: their rows were refused then, also where a status that ends the task is beyond `taskBytes`.
+ * How many bytes of records a task of `before` bytes has room for if it refused this batch. `Infinity` if the records are
+ * within the limit: their rows were refused then, even if a status that ends the task is beyond `taskBytes`.
  */
 function roomFor(batch: Batch, taskBytes: number, before: number): number {
   const { maxBytes = Infinity } = boundOf(batch, taskBytes);
@@ -142,14 +142,14 @@ function isRevoke(effect: TaskEffect): boolean {
   return effect.effect === "lease" && effect.op === "revoke";
 }
 
-/** An effect of a feature as its caller gives it. */
+/** An effect of a feature, as passed by its caller. */
 type FeatureChange<Effect extends FeatureEffect = FeatureEffect> = Effect extends unknown
   ? Omit<Effect, "effect">
   : never;
 
 /**
- * Adds changes of rows to `effects`, which go with one record. Throws a `TypeError` for what no store accepts: also for more
- * rows than a task may have. Of several changes of a row only what matters is kept, so that a hook cannot fill the memory.
+ * Adds changes of rows to `effects`, which belong to one record. Throws a `TypeError` for changes that no store accepts, and for more
+ * rows than a task may have. Merges several changes of a row, so that a hook cannot fill the memory.
  */
 export function keepIn(effects: FeatureEffect[]): (change: FeatureChange<RowEffect>) => void {
   /** The last change of each row, and its index in `effects`. */
@@ -163,7 +163,7 @@ export function keepIn(effects: FeatureEffect[]): (change: FeatureChange<RowEffe
     const before = last.get(name);
     if (op === "set" && before?.op !== "set" && rows === featureBounds.rows) throw tooManyRows();
     rows += Number(op === "set") - Number(before?.op === "set");
-    // A row that is deleted and set again gets a new place among the rows: both changes stay.
+    // Keep both changes of a row that is deleted and set again: it moves to the end of the rows.
     const at = before === undefined || (before.op === "delete" && op === "set") ? effects.length : before.at;
     effects[at] = effect;
     last.set(name, { at, op });
@@ -188,7 +188,7 @@ export type TurnEnd = "ended" | "messageWaits";
 
 export interface Ending {
   readonly finish: NewRecord | undefined;
-  /** Whether the turn resumes later, with its checkpoint: once its question is answered (`suspends`), or its wait is over (`waits`). */
+  /** `suspends` and `waits`: the turn resumes later with its checkpoint, once its question is answered or its wait is over. */
   readonly how: "ends" | "suspends" | "waits";
   readonly resolve: (end: TurnEnd) => void;
 }
@@ -209,7 +209,7 @@ export function acquireLease({ holder, term }: EngineSettings["lease"], now: num
 /** A terminal status may exceed the limit of a task by this many bytes. */
 const endBytes = 8 << 10;
 
-/** The limit of the size of a task for an append. A status of the engine itself is short, and has none. */
+/** The size limit of a task for an append. The engine's own statuses are short and have no limit. */
 export function boundOf({ records, state }: Batch, taskBytes: number): { readonly maxBytes?: number } {
   if (taskBytes === Infinity || !records.some(({ actor }) => actor !== "system")) return {};
   return { maxBytes: isTerminal(state) ? taskBytes + endBytes : taskBytes };
@@ -218,43 +218,43 @@ export function boundOf({ records, state }: Batch, taskBytes: number): { readonl
 export type Kept = readonly (readonly FeatureEffect[])[];
 
 export type AppendResult =
-  /** It is stored, and the turn continues. Or a message was first: the batch is appended again, without the end of the turn. */
+  /** Stored, and the turn continues. Or a message arrived first: the batch is appended again without the end of the turn. */
   | { readonly kind: "open" }
-  /** The task was created. `ended`: its turn has ended too. `log`: all of its records, where its message is answered by that. */
+  /** The task was created. `ended`: its turn has ended too. `log`: all of its records, if its message is answered by that. */
   | { readonly kind: "created"; readonly ended: boolean; readonly log: readonly NewRecord[] | undefined }
-  /** The turn has ended: the task is over, or waits for its user. */
+  /** The turn has ended: the task is terminal or waits for its user. */
   | { readonly kind: "ended" }
   /**
    * The task has no room for `lost`, which is dropped with everything after it. The records before it are appended next,
    * and leave the task in `state`. `rows`: it has too many rows of features, not too many bytes.
    */
   | { readonly kind: "full"; readonly lost: NewRecord | undefined; readonly rows: boolean; readonly state: TaskState }
-  /** Nothing more can be stored. `once`: the same message has made a task before. */
+  /** The run can store no more. `once`: the same message has already created a task. */
   | { readonly kind: "refused"; readonly loss: Loss; readonly once: OnceRecord | undefined }
   | { readonly kind: "failed"; readonly error: unknown };
 
-/** Why a run may write no more, although its turn has not ended. */
+/** Why a run must stop writing before its turn has ended. */
 export type Loss = "canceled" | "fenced" | "cutOff" | "store" | "shutdown";
 
-/** The loss that a refused append shows. A cancel in another process raises the fence too: only the state of the task tells. */
+/** The loss that a failed append reveals. A cancel in another process also raises the fence, so the task's state decides. */
 export function lossOf({ reason, head }: Extract<AppendOutcome, { readonly ok: false }>): Loss {
   const canceled = head === undefined ? reason === "terminal" : head.state === "TASK_STATE_CANCELED";
   return canceled ? "canceled" : "fenced";
 }
 
-/** What extensions have added to a record that can do without it. */
+/** An optional addition of extensions to a record. */
 export interface Addition {
   readonly by: readonly string[];
-  /** The record without what they add. */
+  /** The record without the addition. */
   readonly bare: () => NewRecord;
   readonly rows: readonly FeatureEffect[];
 }
 
-/** What extensions have added to records that are not stored yet, and that is left out where the task has no room for it. */
+/** Optional additions of extensions to records that are not stored yet. They are dropped if the task has no room. */
 export class Additions {
   readonly #logger: Logger;
   readonly #of = new WeakMap<NewRecord, Addition>();
-  /** What the log has a line of. */
+  /** Dropped additions that have been logged. */
   readonly #told = new Set<string>();
 
   constructor(logger: Logger) {
@@ -279,7 +279,7 @@ export class Additions {
     }
   }
 
-  /** The batch without additions; `undefined` where it has none. */
+  /** The batch without additions; `undefined` if it has none. */
   withoutAny(batch: Batch): Batch | undefined {
     const found = batch.records.map((record) => this.#bare(record));
     if (found.every((each) => each === undefined)) return undefined;
@@ -302,7 +302,7 @@ export class Additions {
     return { bare, rows: rows.filter(({ feature }) => by.includes(feature)) };
   }
 
-  /** The record without its addition. `undefined` where it has none, or another extension fails without it: then the record stays as it is. */
+  /** The record without its addition. `undefined` if it has none, or another extension needs it: the record then stays unchanged. */
   bareOf(record: NewRecord): NewRecord | undefined {
     try {
       return this.#of.get(record)?.bare();

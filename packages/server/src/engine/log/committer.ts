@@ -15,26 +15,26 @@ import { Emitter } from "../shared/collections.ts";
 export interface Cause {
   /** The caller who changed it, or whose message an agent works on. */
   readonly by?: Principal | undefined;
-  /** The state before the change, so that a status that keeps it is not recorded. Absent: each status changes it. */
+  /** The state before the change: a status with the same state is not recorded. Absent: every status is recorded. */
   readonly from?: TaskState | undefined;
 }
 
 /**
- * Something to append. `take` is called when the transaction begins, so that everything gathered until then is one item.
+ * A submission. `take` is called when the transaction begins, so that everything gathered until then is one item.
  * `settle` and `storeFailed` are called in the order of the items, and must not throw.
  */
 export interface Submission {
   take(): AppendItem;
   settle(outcome: AppendOutcome): void;
   storeFailed(error: unknown): void;
-  /** What caused the item that was taken last, for the audit. Absent: the server itself. */
+  /** The cause of the last item, for the audit. Absent: the server itself. */
   readonly cause?: Cause | undefined;
 }
 
 /**
- * Transactions that the store has at a time, and items of each. While the store works on one, this thread handles the
- * outcomes of the one before. A thousand tasks in one transaction would all wait for the last of them. Row `fan-in` of the
- * benchmarks needs both: a chunk takes half the time that it takes without bounds (docs/decisions/hot-path.md).
+ * Maximum concurrent transactions, and items of each. While the store works on one, this thread handles the outcomes of the
+ * previous one. A thousand tasks in one transaction would all wait for the last. Row `fan-in` of the benchmarks needs both
+ * limits: without them a chunk takes twice as long (docs/decisions/hot-path.md).
  */
 const maxInFlight = 2;
 const maxItems = 128;
@@ -95,7 +95,7 @@ function auditChanges(
   }
 }
 
-/** The context of a task whose state changes: a record of it says so. */
+/** The context of a task whose state changes, from its records. */
 function contextOf({ create, records }: TaskAppend): string | undefined {
   if (create !== undefined) return create.contextId;
   const status = records.find(({ kind }) => kind === "statusUpdate");
@@ -103,8 +103,8 @@ function contextOf({ create, records }: TaskAppend): string | undefined {
 }
 
 /**
- * Group commit: what is submitted in one turn of the event loop, or while the store is busy, is stored in one transaction.
- * Under load many tasks share a commit. A single event waits only for the end of the turn.
+ * Group commit: everything submitted in one turn of the event loop, or while the store is busy, is stored in one transaction.
+ * Under load many tasks share a commit. A single event waits only for the end of the turn of the event loop.
  */
 export class Committer {
   readonly stored: Emitter<[TaskAppend]> = new Emitter();
@@ -158,7 +158,7 @@ export class Committer {
     });
   }
 
-  /** The items, with an effect for each feature that has to see their records. A task without rows costs nothing more. */
+  /** The items, with an effect for each feature that must see their records. Free for tasks without rows. */
   #waking(items: readonly AppendItem[]): readonly AppendItem[] {
     const due = this.#clock.now();
     const wakes = this.#wakes.map((feature) => ({ effect: "feature", op: "wake", feature, due }) as const);
@@ -169,8 +169,8 @@ export class Committer {
   }
 
   /**
-   * A store that throws what is no `A2AError` refuses something that an item has, and has stored nothing: the items then go on their own,
-   * in their order, so that the others do not fail because of it.
+   * An error other than an `A2AError` means that the store rejected one of the items and stored nothing. Appends the items one by one,
+   * in order, so that the others do not fail because of it.
    */
   async #alone(items: readonly AppendItem[], error: unknown): Promise<readonly Result[]> {
     if (error instanceof A2AError || items.length === 1) return items.map(() => ({ error }));

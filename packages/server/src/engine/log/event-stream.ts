@@ -4,11 +4,11 @@ import { TextPayload, type StreamItem, type StreamName } from "@parley/a2a/inter
 import { taskJson, type Snapshot } from "../../store/index.ts";
 import { answers, LogReader, pageSize, type Position } from "./reader.ts";
 
-/** Where a reader begins with the events of a task. */
+/** The start of a stream in the log of a task. */
 export interface StreamPosition extends Position {
   /** For the stream of a send: `seq` of its message. */
   readonly input: number;
-  /** The generation of the task at `after`, where the version of the protocol has generations. */
+  /** The generation of the task at `after`, if the version of the protocol has generations. */
   readonly generation?: number;
 }
 
@@ -17,14 +17,14 @@ export interface StreamFrom extends StreamPosition {
   readonly first?: { readonly item: StreamItem; readonly state: TaskState };
 }
 
-/** Resolves to what there is to stream: the events of a task, one message, or nothing. */
+/** Resolves to the content of the stream: the events of a task, one message, or nothing. */
 export type OpenStream = () => Promise<StreamFrom | StreamItem | undefined>;
 
 type Batch = readonly StreamItem[];
 
 /**
- * The stream of an operation, as its caller iterates it. Thousands of them may be idle (row `subscribers` of the benchmarks),
- * so each keeps little: what was needed to open it is released, and one suspended function waits, at half a kilobyte.
+ * The stream of an operation. Thousands may be idle (row `subscribers` of the benchmarks), so each uses little memory: it
+ * releases what it needed to open, and waits in a single suspended function, at half a kilobyte.
  */
 export class EventStream implements AsyncIterableIterator<Batch> {
   readonly #operation: StreamName;
@@ -32,7 +32,7 @@ export class EventStream implements AsyncIterableIterator<Batch> {
   /** Absent while the stream is opened, and for a stream of one message. */
   #events: TaskEvents | undefined;
   #over = false;
-  /** While the stream is opened: ends the wait of a caller who leaves. */
+  /** While the stream opens: ends the wait if the caller leaves. */
   #leave: () => void = nothing;
 
   constructor(operation: StreamName, open: OpenStream) {
@@ -83,9 +83,9 @@ export class EventStream implements AsyncIterableIterator<Batch> {
     return [first.item];
   }
 
-  /** `undefined`: there is nothing to stream, or the caller has left. */
+  /** `undefined`: the stream is empty, or the caller has left. */
   async #opened(): Promise<StreamFrom | StreamItem | undefined> {
-    // A caller who leaves before the agent has yielded anything need not wait for it.
+    // A caller that leaves before the first event need not wait for the agent.
     const left = new Promise<undefined>((resolve) => (this.#leave = () => resolve(undefined)));
     const opened = await Promise.race([this.#open(), left]);
     this.#open = nothingToOpen;
@@ -109,7 +109,7 @@ class TaskEvents {
   readonly #operation: StreamName;
   readonly #from: StreamPosition;
   readonly #reader: LogReader;
-  /** Of the last event, where the version has generations. */
+  /** Of the last event, if the version has generations. */
   #generation: number | undefined;
   #over = false;
 
@@ -124,7 +124,7 @@ class TaskEvents {
     return this.#over;
   }
 
-  /** The next events, or none if there are none yet. A promise only where something has to be read: chunks need none. */
+  /** The next events; empty if none are available yet. A promise only if the store must be read, which chunks never need. */
   poll(): readonly StreamItem[] | Promise<readonly StreamItem[]> {
     if (this.#over) return [];
     const records = this.#reader.poll();
@@ -142,7 +142,7 @@ class TaskEvents {
     this.#reader.close();
   }
 
-  /** Closes the stream if a task in this state is its last event: the task is over, or waits for the sender (§11.7). */
+  /** Closes the stream if this state ends it: the task is terminal, or waits for the sender (§11.7). */
   async closeAt(state: TaskState): Promise<void> {
     if (isTerminal(state) || (await this.#asksSender(state))) this.close();
   }
@@ -187,7 +187,7 @@ class TaskEvents {
     return items;
   }
 
-  /** Whether a record is the last event of the stream. For a send, it is only if it answers the message. */
+  /** Whether a record is the last event of the stream. The stream of a send only ends with a record that answers its message. */
   async #closes(record: LogRecord): Promise<boolean> {
     if (record.state === undefined) return false;
     if (isTerminal(record.state)) return true;

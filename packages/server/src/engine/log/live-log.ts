@@ -3,14 +3,14 @@ import { placed, type LogRecord, type NewRecord, type TaskState } from "@parley/
 import type { StoredRun, TaskKey } from "../../store/index.ts";
 import { ChurnMap } from "../shared/collections.ts";
 
-/** The current head of a task, known without asking the store. */
+/** The current head of a task, known without a query. */
 export interface LiveHead {
   readonly seq: number;
   readonly state: TaskState;
   readonly run: StoredRun | undefined;
 }
 
-/** How much of a task is kept in memory for its readers. */
+/** Limits for the records that are kept in memory for readers. */
 export interface LiveLimits {
   readonly liveRecords: number;
   /** UTF-8 bytes of JSON. */
@@ -38,7 +38,7 @@ export class LiveLog {
   #bytes = 0;
   #head: LiveHead | undefined;
   #waiters = new Set<Waiter>();
-  /** How many notifications there were, so that a reader sees whether one came while it was reading. */
+  /** Number of notifications, so that a reader detects one that arrived while it was reading. */
   notifications = 0;
   #closed: { readonly error: unknown } | undefined;
   #draining: { readonly error: unknown } | undefined;
@@ -51,7 +51,7 @@ export class LiveLog {
     this.#limits = limits;
   }
 
-  /** The head of the task while this process runs it, and so makes or sees all of its changes; else `undefined`. */
+  /** The head of the task while this process runs it, and so knows all of its changes; else `undefined`. */
   get head(): LiveHead | undefined {
     return this.#head;
   }
@@ -62,7 +62,7 @@ export class LiveLog {
     this.notify();
   }
 
-  /** This process runs the task no longer: its readers read the store again. */
+  /** This process no longer runs the task: readers use the store again. */
   detach(): void {
     this.#head = undefined;
     this.#clear();
@@ -99,7 +99,7 @@ export class LiveLog {
   }
 
   /**
-   * The next records after `seq`: at least one, and no more than `bytes` together otherwise. Empty when there are none;
+   * The next records after `seq`: at least one, and no more than `bytes` together otherwise. Empty if there are no newer ones;
    * `undefined` when they are not in memory, so that the store has to be read.
    */
   after(seq: number, bytes: number): readonly LogRecord[] | undefined {
@@ -118,7 +118,7 @@ export class LiveLog {
   }
 
   /**
-   * Calls one function of `waiter` at the next notification, or `resolve` at once when there have been more than `seen`
+   * Calls a function of `waiter` at the next notification, or `resolve` immediately if there were more than `seen`
    * notifications.
    */
   subscribe(seen: number, waiter: Waiter): void {
@@ -141,8 +141,8 @@ export class LiveLog {
   }
 
   /**
-   * The process stops: readers that can read on elsewhere do so, once they have read what there is. While this process runs the task, they
-   * stay, since most of them end with its run.
+   * The process stops: readers that can continue in another process do so, after the records that are available. While this process runs the
+   * task they stay, because most of them end with its run.
    */
   drain(error: unknown): void {
     this.#draining = { error };
@@ -153,7 +153,7 @@ export class LiveLog {
     for (const { reject } of this.#takeWaiters()) reject(error);
   }
 
-  /** Tells the waiting readers, and all that would wait later, that nothing more will come. */
+  /** Ends waiting and later readers with an error: no more records will follow. */
   close(error: unknown): void {
     this.#closed = { error };
     this.fail(error);
@@ -175,7 +175,7 @@ export class LiveLog {
   #trim(): void {
     const { liveRecords, liveBytes } = this.#limits;
     if (this.#records.length <= liveRecords && this.#bytes <= liveBytes) return;
-    // Down to half, so that the cost of copying the other half is spread over many commits.
+    // Drop half, so that the cost of copying the rest is spread over many commits.
     let from = 0;
     while (this.#records.length - from > liveRecords / 2 || this.#bytes > liveBytes / 2) {
       this.#bytes -= this.#sizes[from] ?? 0;
@@ -198,7 +198,7 @@ export class LiveLogs {
     this.#limits = limits;
   }
 
-  /** The live log of a task, made when there is none. Each call needs one call of `release`. */
+  /** The live log of a task, created on demand. Each call needs one call of `release`. */
   acquire(task: TaskKey, contextId: string): LiveLog {
     let log = this.#logs.get(task.taskId);
     if (log === undefined) {
@@ -226,7 +226,7 @@ export class LiveLogs {
     else for (const log of this.#logs.values()) if (log.head === undefined) log.notify();
   }
 
-  /** The server begins to stop: readers of tasks that it does not run, and that can read on elsewhere, are told so. */
+  /** The server is stopping: readers of tasks that it does not run are sent to other processes, if they can continue there. */
   drain(error: unknown): void {
     this.#draining = { error };
     for (const log of this.#logs.values()) log.drain(error);

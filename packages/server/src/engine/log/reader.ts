@@ -23,7 +23,7 @@ import { callJson } from "./records.ts";
 
 /** Records of one page. Many readers may hold a page without reading it, so it is small. */
 export const pageSize = 256;
-/** The same in bytes of JSON. A larger record is a page of its own, and is counted (`Position.room`). */
+/** The same in bytes of JSON. A larger record gets a page to itself, and is counted (`Position.room`). */
 const pageBytes = roomless;
 
 export interface Position {
@@ -34,13 +34,13 @@ export interface Position {
   readonly contextId: string;
   /** `seq` of the record before the first one to read. */
   readonly after: number;
-  /** Asked before a record is returned that is larger than a page, where the server counts what its readers hold. */
+  /** Reserves memory for records that are larger than a page, if the server limits the memory of its readers. */
   readonly room?: Room;
 }
 
 /**
- * Reads the log of a task from a position on: first the stored records, then new ones as they come. Streams and sends that wait
- * for a task use it. It is a class because a generator that waits cannot be closed.
+ * Reads the log of a task from a position: first the stored records, then new ones as they arrive. Streams and waiting sends
+ * use it. It is a class because a waiting generator cannot be closed.
  */
 export class LogReader {
   readonly #from: Position;
@@ -71,7 +71,7 @@ export class LogReader {
     return undefined;
   }
 
-  /** The next records, or none if there are none yet. A promise only where the store is read. */
+  /** The next records; empty if none are available yet. A promise only if the store is read. */
   poll(): readonly LogRecord[] | Promise<readonly LogRecord[]> {
     if (this.#closed) return [];
     this.#seen = this.#live.notifications;
@@ -126,7 +126,7 @@ async function readPage(
   const options = { after, limit: pageSize, bytes: pageBytes };
   const page = await store.read(scope, taskId, room === undefined ? options : { ...options, room });
   if (page === undefined) throw new A2AError("TaskNotFound", undefined, { metadata: { taskId } });
-  // The log was compacted meanwhile, so it cannot be read on from here. A new subscription begins with the Task.
+  // The log was compacted meanwhile, so reading cannot continue here. A new subscription starts with the Task.
   if (after + 1 < page.head.firstSeq)
     throw new A2AError("Unavailable", "Subscribe to the task again: this position was compacted");
   return page.records;
@@ -134,7 +134,7 @@ async function readPage(
 
 /**
  * Whether a record answers the message at `input`, so that a send which waits for the answer returns (A2A 1.0 §3.2.2). A
- * terminal state answers every message. An interrupted one answers the message of its own turn: an earlier turn may ask its
+ * terminal state answers every message. An interrupted one answers the message of the same turn: an earlier turn may ask its
  * user something while the message waits.
  */
 export async function answers(
@@ -149,11 +149,11 @@ export async function answers(
   // Without a run, every message has had its turn.
   if (run === undefined) return true;
   if (run.turn === record.turn) return run.input >= input;
-  // A later message has its turn by now: whoever reads late still gets the answer to this one.
+  // A later message already has its turn. A late reader still gets the answer to this one.
   return run.input > input && record.turn >= run.turn - (await turnsAfter(store, scope, task, input, run.input));
 }
 
-/** How many turns after that of a message another one has its turn: each message begins one. */
+/** The number of turns between two messages: each message starts one. */
 async function turnsAfter(
   store: Store,
   scope: Scope,
@@ -172,13 +172,13 @@ async function turnsAfter(
   }
 }
 
-/** Resolves once the message at `input` is answered: its task waits for its user, or is over. Rejects when `signal` fires. */
+/** Resolves once the message at `input` is answered: its task is interrupted or terminal. Rejects when `signal` fires. */
 export async function waitForAnswer(from: Position, input: number, signal: AbortSignal | undefined): Promise<void> {
   const answered = await readUntil(from, signal, (record) => answers(record, input, from));
   if (!answered) throw new A2AError("Aborted", "The client disconnected");
 }
 
-/** Reads records until one is the `last`. `false`: `signal` fired, or the `timeout` in milliseconds was over, before. */
+/** Reads records until `last` returns true. `false`: `signal` fired or `timeout` milliseconds passed first. */
 async function readUntil(
   from: Position,
   signal: AbortSignal | undefined,
@@ -205,12 +205,12 @@ async function readUntil(
 
 interface NextMessage {
   readonly head: TaskHead;
-  /** The oldest of them, which waits for a turn; absent if none does. */
+  /** The oldest message that waits for a turn, if any. */
   readonly message: LogRecord | undefined;
   readonly more: boolean;
 }
 
-/** Reads the message after `seq`, which is that of the last turn. Answers to requests for an authorization need no turn. */
+/** Reads the next message after `seq`, the message of the last turn. Answers to authorization requests need no turn. */
 export async function readNextMessage(store: Pick<Store, "read">, task: TaskKey, seq: number): Promise<NextMessage> {
   const page = await store.read(task, task.taskId, { after: seq, limit: 2, kinds: ["message"] });
   if (page === undefined) throw new Error(`Task ${task.taskId} is gone from the store`);
@@ -237,8 +237,8 @@ async function hasMessageAfter(
 }
 
 /**
- * Resolves once a task is beyond a generation, is over, or `timeout` milliseconds have passed. Generations count the changes of
- * a task that readers see: its creation, statuses and artifacts, but no messages of the user (1.1 draft, §3.2.7).
+ * Resolves once a task is past a generation or terminal, or `timeout` milliseconds have passed. Generations count the visible
+ * changes of a task: its creation, statuses and artifacts, but not the user's messages (1.1 draft, §3.2.7).
  */
 export async function waitForGeneration(
   from: Position,
@@ -257,7 +257,7 @@ export async function waitForGeneration(
   await readUntil(from, signal, isLast, { clock, timeout });
 }
 
-/** The generation of a task at a `seq` of its log: that of its head, minus the records after `seq` that count. */
+/** The generation of a task at a `seq` of its log: the head's generation minus the counted records after `seq`. */
 export async function generationAt({ store, scope, task: { taskId } }: Position, seq: number): Promise<number> {
   let messages = 0;
   for (let after = seq; ;) {
@@ -272,15 +272,15 @@ export async function generationAt({ store, scope, task: { taskId } }: Position,
   }
 }
 
-/** Records of one page, and the most bytes of it. */
+/** Maximum records and bytes of one page. */
 const page = { limit: 256, bytes: 256 << 10 };
 
 /**
- * The timeline of a task (1.1 draft, §3.2.8), and the generations in which its artifacts began and ended, as its log has them up to the
- * head. `undefined` where the log no longer begins at its first record, or where the entries would take more than `bytes`: a part of a timeline
- * would be read as the whole.
+ * The timeline of a task (1.1 draft, §3.2.8), and the generations in which its artifacts began and ended, up to the
+ * head. `undefined` if the log no longer has its first record, or the entries would exceed `bytes`: clients would take a partial timeline
+ * for the whole one.
  *
- * @param room - Asked before a large page is read.
+ * @param room - Reserves memory before a large page is read.
  */
 export async function readTimeline(
   store: Pick<Store, "read">,

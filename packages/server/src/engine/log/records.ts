@@ -37,7 +37,7 @@ export interface Origin {
   readonly trace: string | undefined;
 }
 
-/** What a turn needs of the call that brought its message. It is stored with the message, so that a lost run can be resumed. */
+/** What a turn needs from the call of its message. Stored with the message, so that a lost run can be resumed. */
 export interface StoredCall {
   /** The result of `storedPrincipal`. */
   readonly principal: Principal;
@@ -48,7 +48,7 @@ export interface StoredCall {
   readonly trace?: string;
   /** Headers of the request that the agent declares with `store`. */
   readonly headers?: Readonly<Record<string, string>>;
-  /** Id of the request for an authorization that the message answers. It begins no turn. */
+  /** Id of the authorization request that the message answers. Such a message starts no turn. */
   readonly answers?: string;
 }
 
@@ -56,7 +56,7 @@ export const callJson: StoredJson<StoredCall> = storedJson();
 
 /**
  * The part of a caller that is stored: the identity that owns its tasks, its scopes and schemes, and the claims that the agent
- * declares (`keepClaims`). Other claims of a token are known to the turn that begins with it, and are never stored.
+ * declares (`keepClaims`). Other claims of a token are only available in the turn that starts with it, and are never stored.
  */
 export function storedPrincipal(
   { subject, organization, scopes, schemes, claims }: Principal,
@@ -177,7 +177,7 @@ export function artifactRecord(
   return { kind: "artifactUpdate", json, actor, ...common(origin, time) };
 }
 
-/** Checks what an agent yielded against the protocol, and copies it without unknown members. */
+/** Checks an agent's value against the protocol, and copies it without unknown members. */
 function checked<T>(schema: Schema<T>, value: unknown, what: string): T {
   const result = check(schema, value, "copy");
   if (result.ok) return result.value;
@@ -194,7 +194,7 @@ const maxBytes = 256 << 10;
 
 const suffix = "-mirror";
 
-/** Whether a message repeats what artifacts of its task say: in the conversation it is said once. */
+/** Returns whether a message repeats the text of its task's artifacts. The conversation then contains it once. */
 export function isMirror({ messageId, taskId, role }: Partial<Message>): boolean {
   return (
     role === "ROLE_AGENT" &&
@@ -204,14 +204,14 @@ export function isMirror({ messageId, taskId, role }: Partial<Message>): boolean
   );
 }
 
-/** Whether an event ends the task without a word of its own. */
+/** Whether an event ends the task without a message. */
 export function endsSilently(event: AgentEvent | undefined): event is StatusEvent {
   return event?.kind === "status" && event.state === "TASK_STATE_COMPLETED" && event.message === undefined;
 }
 
 /**
- * The message with the text of the artifacts of a turn, read from the log, so that it is the same after a crash. `undefined`: there is no
- * text, or too much.
+ * A message with the text of a turn's artifacts, read from the log, so that it is the same after a crash. `undefined`: no text, or too
+ * much.
  *
  * @param after - `seq` of the message of the turn.
  */

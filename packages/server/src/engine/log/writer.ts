@@ -27,7 +27,7 @@ import {
 import type { Cause, Committer, Submission } from "./committer.ts";
 import type { LiveLog, LiveLogs } from "./live-log.ts";
 
-/* What the writer of a log is made with. */
+/* Dependencies of the log writer. */
 
 export interface WriterStart {
   readonly seq: number;
@@ -46,9 +46,9 @@ export interface WriterInit {
   readonly contextId: string;
   /** Absent: the first records create the task. */
   readonly start?: WriterStart;
-  /** Has what the records can do without. */
+  /** Has the optional additions of the records. */
   readonly source?: { readonly additions: Additions | undefined };
-  /** The rows of the files that a record is the first to refer to. They stay out where the record does. */
+  /** The rows of files that a record refers to first. They are dropped with the record. */
   readonly files?: ((record: NewRecord) => readonly FeatureEffect[]) | undefined;
   readonly onResult: (result: AppendResult) => void;
 }
@@ -60,9 +60,8 @@ const none: readonly never[] = [];
  * is in flight at a time, so that records stay in order. Both batches together are limited, so that a fast agent waits for a
  * slow store.
  *
- * Messages depend on this invariant: a task without a run has no unread message. So a turn ends only if the log has no record
- * that the writer does not know (`expect`). The end of a turn raises the fence, and a message is accepted only under the fence
- * that its sender saw.
+ * Invariant for messages: a task without a run has no unread message. So a turn ends only if the writer knows all records of the
+ * log (`expect`). The end of a turn raises the fence, and a message is accepted only under the fence that its sender saw.
  */
 export class LogWriter implements Submission {
   /** Who sent the message of the turn, for the audit. */
@@ -116,8 +115,7 @@ export class LogWriter implements Submission {
 
   /**
    * Adds records and effects to the batch. Those of one call are stored together, unless the task becomes full. `kept`: the
-   * rows that go with each record, and stay out where it does. A terminal state also ends the run. Returns the state of the
-   * task after everything written so far.
+   * rows of each record, dropped with it. A terminal state also ends the run. Returns the state of the task after all writes so far.
    */
   write(records: readonly NewRecord[], effects: readonly TaskEffect[], kept: Kept = none): TaskState {
     const pending = this.#pending;
@@ -145,7 +143,7 @@ export class LogWriter implements Submission {
     });
   }
 
-  /** The log was read up to `seq` while nothing was in flight. `unreadMessages`: it holds messages that were not read. */
+  /** Notes that the log was read up to `seq` while no append was in flight. `unreadMessages`: it has unread messages. */
   sawLog(seq: number, unreadMessages: boolean): void {
     this.#seq = seq;
     this.#unreadMessages = unreadMessages;
@@ -174,7 +172,7 @@ export class LogWriter implements Submission {
   /** For the committer: the item that stores the batch. */
   take(): TaskAppend {
     const { task, contextId, settings } = this.#init;
-    // It was closed while it waited in the queue: this item changes nothing.
+    // Closed while queued: the item changes nothing.
     if (this.#closed) return { task, records: [] };
     const ending = this.#endingNow();
     const batch = this.#pending;
@@ -195,7 +193,7 @@ export class LogWriter implements Submission {
     return { task, fence: this.#fence, ...expect, records, ...bound, effects };
   }
 
-  /** For the committer: the outcome of the item that it took last. */
+  /** For the committer: the outcome of the last item that it took. */
   settle(outcome: AppendOutcome): void {
     this.#submitted = false;
     const batch = this.#inFlight;
@@ -211,19 +209,19 @@ export class LogWriter implements Submission {
     if (!this.#closed) this.#init.onResult({ kind: "failed", error });
   }
 
-  /** Ends all writing. `lost`: whatever is not stored by now never will be. `error`: the store failed. */
+  /** Ends all writing. `lost`: unstored data is dropped. `error`: the store failed. */
   close(lost: boolean, error?: A2AError): void {
     this.#closed = true;
     this.#isLost = lost;
     this.#endingIs("ended");
     if (error !== undefined) this.#live.fail(error);
-    // A terminal task does not change any more: its readers may keep reading from memory.
+    // A terminal task no longer changes, so its readers may keep reading from memory.
     if (this.#live.head === undefined || !isTerminal(this.#live.head.state)) this.#live.detach();
     this.#init.liveLogs.release(this.#live);
     this.#waiters.wake();
   }
 
-  /** What is left of a full task has been cut, and has no limit. */
+  /** No limit after a full task was cut: the remaining records fit. */
   get #taskBytes(): number {
     return this.#isFull ? Infinity : this.#init.settings.limits.taskBytes;
   }
@@ -260,7 +258,7 @@ export class LogWriter implements Submission {
     if (run === null) this.#pending.state = state;
     const ended = run === null;
     if (!isNew) return { kind: ended ? "ended" : "open" };
-    // A turn that let go of its process while it waits has ended here, and its message has no answer yet.
+    // A turn that released its process to wait has ended here, but its message has no answer yet.
     const isAnswered = ended && (isTerminal(state) || isInterrupted(state));
     return { kind: "created", ended, log: isAnswered ? records : undefined };
   }
@@ -273,7 +271,7 @@ export class LogWriter implements Submission {
     return { kind: "open" };
   }
 
-  /** The task is full: the batch is appended again without what it can do without. `undefined`: there is no such thing. */
+  /** The task is full: appends the batch again without its optional additions. `undefined`: it has none. */
   #leaveOut(batch: Batch): AppendResult | undefined {
     const left = this.#init.source?.additions?.withoutAny(batch);
     if (left === undefined) return undefined;
@@ -285,8 +283,8 @@ export class LogWriter implements Submission {
   }
 
   /**
-   * The task is full: the records that still fit are appended next, the others are dropped. Where the rows of those that were
-   * kept do not fit either, one more of them is dropped, and the status that ends the task stays.
+   * The task is full: appends the records that still fit, and drops the others. If the rows of the remaining records do not fit
+   * either, drops one more record, but keeps the status that ends the task.
    */
   #cut(batch: Batch, head: TaskHead | undefined): AppendResult {
     const before = head ?? { bytes: 0, state: this.#pending.state };
@@ -303,9 +301,9 @@ export class LogWriter implements Submission {
     return { kind: "full", lost, rows, state: kept.state };
   }
 
-  /** The end of the turn that is part of the next append; none while a message is known to wait. */
+  /** The end of the turn, as part of the next append. `undefined` while a message is known to wait. */
   #endingNow(): Ending | undefined {
-    // A turn that waits is not over: messages keep waiting for it.
+    // A waiting turn has not ended, so messages keep waiting for it.
     if (this.#unreadMessages && this.#ending?.how !== "waits") this.#endingIs("messageWaits");
     return this.#ending;
   }

@@ -9,12 +9,12 @@ import {
 } from "../../store/index.ts";
 import { isBegun } from "./task-rows.ts";
 
-/** Whether processes have crashed while they had a run, so that it may be the cause. */
+/** Whether a process has crashed during the run, so that the run may be the cause. */
 export function isSuspect(run: StoredRun | null | undefined): run is StoredRun {
   return (run?.deaths ?? 0) > 0;
 }
 
-/** Whether a run that writes these has come further than the run that was lost. That a step has begun is not progress: it may be what crashes. */
+/** Whether these writes get further than the lost run. The start of a step is not progress: the step may be what crashes. */
 export function isProgress(records: readonly NewRecord[], effects: readonly TaskEffect[]): boolean {
   if (records.length > 0) return true;
   return effects.some(
@@ -24,7 +24,7 @@ export function isProgress(records: readonly NewRecord[], effects: readonly Task
   );
 }
 
-/** The most that stores keep. Nobody comes that far without a record. */
+/** The maximum that stores keep. No run reaches it without storing a record. */
 const maxOutlived = 10_000;
 
 interface SuspectedRun {
@@ -35,12 +35,12 @@ interface SuspectedRun {
   flush(): Promise<void>;
 }
 
-/** A run that was taken over from a process that crashed. It may have caused the crash, until it writes something new. */
+/** A run that was taken over from a crashed process. It is suspected of the crash until it writes something new. */
 export class CrashSuspicion {
   readonly #of: SuspectedRun;
   #run: StoredRun;
   #excused = false;
-  /** `seq` of the last event that its replay has repeated. 0: not known yet. */
+  /** `seq` of the last replayed event. 0: not known yet. */
   #replayed = 0;
   #isOver = false;
 
@@ -54,11 +54,11 @@ export class CrashSuspicion {
     this.#isOver = true;
   }
 
-  /** The run has gone on for a while: it has caused none of the crashes so far, and a later one does not come from its start. */
+  /** Clears the run of its past crashes, because it has run for a while since its start. */
   clear(): void {
     const { turn, attempt, input, deaths = 0 } = this.#run;
     const outlived = Math.min(deaths, maxOutlived);
-    // Its start may be watched twice.
+    // May be called twice for one start.
     if (outlived !== this.#run.outlived) this.#store({ turn, attempt, input, deaths, outlived });
   }
 
@@ -68,7 +68,7 @@ export class CrashSuspicion {
     this.#excused = true;
   }
 
-  /** Another run began while this one was tried alone. Resolves once that is stored. */
+  /** Another run began during its solo trial. Resolves once this is stored. */
   async joined(): Promise<void> {
     if (this.#run.alone !== true) return;
     const { alone: _, ...run } = this.#run;
@@ -76,12 +76,12 @@ export class CrashSuspicion {
     await this.#of.flush().catch(() => {});
   }
 
-  /** What takes back the crash that was counted in advance, where the task is left for another process. */
+  /** Effects that undo the crash counted in advance, if the task is left to another process. */
   get handBack(): readonly TaskEffect[] {
     return this.#excused ? [] : [{ effect: "run", run: withoutCrash(this.#run) }];
   }
 
-  /** Stores how far the replay has come. If an attempt before this one died earlier, this one is cleared of that crash. */
+  /** Stores the progress of the replay. Getting further than the last attempt clears the run of that attempt's crash. */
   noteReplay(to: number, input: number): void {
     if (to <= this.#replayed) return;
     const begins = this.#replayed === 0;
@@ -108,7 +108,7 @@ export class CrashSuspicion {
   }
 }
 
-/** A run without the crash that its takeover counted in advance. */
+/** The run without the crash that its takeover counted in advance. */
 function withoutCrash({ turn, attempt, input, deaths = 1, outlived = 0 }: StoredRun): StoredRun {
   const before = deaths - 1;
   return { turn, attempt, input, deaths: before, outlived: Math.min(outlived, before) };

@@ -9,7 +9,7 @@ import { sha256, toHex } from "@parley/a2a/internal/base/bytes";
 const openJson = storedJson<OpenDelegation>();
 const closedJson = storedJson<ClosedDelegation>();
 
-/** What delegations keep with a task: read once in a turn, because only this run changes it. */
+/** The stored delegations of a task, read once per turn, because only this run changes them. */
 export async function openDelegations(run: KeepingTurn): Promise<Delegations> {
   const { settings, task } = run;
   // A message without a task has no rows.
@@ -23,7 +23,7 @@ export async function openDelegations(run: KeepingTurn): Promise<Delegations> {
   return new TurnDelegations(run, open, closed);
 }
 
-/** A run that has waited for so long has not caused the crash of the one before, in milliseconds. */
+/** After waiting this long, a run is cleared of the previous crash, in milliseconds. */
 const quietAfter = 1000;
 
 class TurnDelegations implements Delegations {
@@ -97,7 +97,7 @@ class TurnDelegations implements Delegations {
     this.#waiting += 1;
     if (this.#waiting === 1) {
       phase().rest(true, false);
-      // What it took over might crash the process. Once nothing comes, it is a wait like any other, however often processes end.
+      // The first events of the delegation might crash the process. After a quiet period it is a wait like any other.
       this.#quiet = settings.clock.after(quietAfter, () => phase().rest(true, true));
     }
     let waits = true;

@@ -16,8 +16,8 @@ import type { Phase } from "./phase.ts";
 /* One turn of an agent, step by step. */
 
 /**
- * How many steps of a turn are not paced, so that a short answer takes one commit, and no read of the store, however busy the
- * server is ("a short answer" in test/engine/cost.test.ts).
+ * How many steps of a turn are not paced, so that a short answer takes one commit and no read of the store, even on a busy
+ * server ("a short answer" in test/engine/cost.test.ts).
  */
 const freeSteps = 8;
 
@@ -28,7 +28,7 @@ export interface Driven {
   rest(): Promise<void> | undefined;
 }
 
-/** Takes what the agent yields in one turn, until it returns or the turn is over. Rejects with what it threw. */
+/** Processes what the agent yields in one turn, until it returns or the turn ends. Rejects with the agent's error. */
 export async function drive(output: AgentOutput, run: Driven, context: ContextView): Promise<void> {
   if (!isGenerator(output)) {
     try {
@@ -53,20 +53,20 @@ export async function drive(output: AgentOutput, run: Driven, context: ContextVi
       if (run.phase.stopped) break;
     }
   } catch (error) {
-    // Before the agent cleans up: what it does there must not be lost either.
+    // Before the agent cleans up, because its cleanup must not store anything.
     if (isOfStore(error)) run.phase.lose("store", error);
-    // An error of the agent has ended its generator. One of the engine has not, and the agent may have to clean up.
+    // An agent's error has ended its generator. After an engine's error, the agent may still have to clean up.
     void output.return().catch(() => {});
-    // The message that came instead of an authorization begins the next turn.
+    // The message that arrived instead of an authorization starts the next turn.
     if (error instanceof AuthorizationNotGiven && error.kind === "message") return;
     return refused(error, run, context);
   }
-  // The task or the turn is over before the agent has returned. A failed append is thrown at its `yield`.
+  // The task or the turn has ended before the agent returned. A failed append is thrown at its `yield`.
   if (run.storeError === undefined) await left(output);
   else await output.throw(run.storeError);
 }
 
-/** Ends the function. A step in its `finally` does not begin where the turn resumes later, and says so: that is not an error. */
+/** Ends the function. If the turn resumes later, a step in its `finally` throws instead of starting: that is not an error. */
 async function left(output: Extract<AgentOutput, AsyncGenerator<unknown, unknown, void>>): Promise<void> {
   try {
     await output.return();
@@ -75,7 +75,7 @@ async function left(output: Extract<AgentOutput, AsyncGenerator<unknown, unknown
   }
 }
 
-/** What the agent says about its message goes to the client. Rejects with any other error. */
+/** Sends the agent's complaint about its message to the client. Rejects with any other error. */
 async function refused(error: unknown, run: Driven, context: ContextView): Promise<void> {
   if (!(error instanceof MessageRefused)) throw error;
   if (!run.phase.refuse(error)) await run.accept(questionOf(error), context);
@@ -102,10 +102,10 @@ function isGenerator(output: AgentOutput): output is AgentEvents {
 /** The longest question about wrong fields, in characters of its lines. */
 const longestQuestion = 4096;
 
-/** Asks for a message that the agent can use: what the agent asks, and what is wrong with this one. */
+/** Asks for a valid message: the agent's question, and what is wrong with the message. */
 function questionOf({ ask, fields }: MessageRefused): AgentEvent {
   const missing = fields.every(({ field }) => field === "message.parts");
-  // Where there was nothing to check, the agent's own question says all.
+  // If the message had no data, the agent's own question suffices.
   if (ask !== undefined && missing) return asking(ask);
   const lines: string[] = [];
   let left = longestQuestion;
@@ -118,7 +118,7 @@ function questionOf({ ask, fields }: MessageRefused): AgentEvent {
   if (lines.length < fields.length) lines.push(`${fields.length - lines.length} more`);
   return asking([
     ...(ask ?? []),
-    // Many clients show text parts one after the other, with nothing between them.
+    // Many clients show text parts without a separator.
     {
       text: `${ask === undefined ? "" : "\n"}The message cannot be used:\n${lines.map((each) => `- ${each}`).join("\n")}`,
     },
@@ -133,11 +133,10 @@ function asking(parts: readonly Part[]): AgentEvent {
 const timeSlice = 1;
 
 /**
- * Keeps agents from blocking the event loop. An agent that yields without waiting continues from one microtask to the next,
- * and meanwhile no request is read and no answer written. Once the time slice is used up, agents wait for the next turn of
- * the event loop.
+ * Keeps agents from blocking the event loop. An agent that yields without waiting continues in microtasks, and meanwhile no
+ * request is read and no answer written. Once the time slice is used up, agents wait for the next turn of the event loop.
  *
- * The window of a writer bounds one agent, but not many: without the slice, 32 agents at full speed take 160 ms of CPU in one
+ * The writer's window limits one agent, but not many: without the slice, 32 agents at full speed take 160 ms of CPU in one
  * turn instead of 2 (docs/decisions/hot-path.md, and "many agents at full speed" in test/engine/cost.test.ts).
  */
 export class Pace {
@@ -150,7 +149,7 @@ export class Pace {
     this.#clock = clock;
   }
 
-  /** Resolves in the next turn of the event loop; `undefined` while this one has time left. */
+  /** Resolves in the next turn of the event loop; `undefined` while the current one has time left. */
   rest(): Promise<void> | undefined {
     if (this.#since === undefined) this.#begin();
     else if (this.#clock.elapsed() - this.#since >= timeSlice)

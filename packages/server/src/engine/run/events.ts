@@ -38,7 +38,7 @@ export class TaskArtifacts {
     if (isNew) this.#earlier = new ArtifactLedger();
   }
 
-  /** Whether `readLog` has to be called before an event can be noted. */
+  /** Whether `readLog` must be called before an event can be noted. */
   needsLog({ artifact, append }: ArtifactEvent): boolean {
     return this.#earlier === undefined && append === true && this.#own.isClosed(artifact.artifactId) === undefined;
   }
@@ -83,7 +83,7 @@ function notOpen(artifactId: string, closed: boolean): string {
   return `artifact ${id} is closed: open it with ${open}, and close it with { last: true } on the last append alone`;
 }
 
-/** States by which a turn may end the task after its question: they say why. */
+/** States with which a turn may end the task after its question, because they carry a reason. */
 const withdraws: ReadonlySet<TaskState> = new Set(["TASK_STATE_FAILED", "TASK_STATE_REJECTED", "TASK_STATE_CANCELED"]);
 
 const statusAdvice = "The question ends its turn: return after asking, and go on in the turn of the answer.";
@@ -92,8 +92,8 @@ const waitAdvice =
 const artifactAdvice = "A stream of the message has ended with the question: yield results before it.";
 
 /**
- * The question that a turn has asked its user. It stays open until the answer comes. A later status of the same turn would take
- * it back before anyone could answer, so such a status is refused, unless it ends the task for a reason.
+ * The question that a turn has asked its user. It stays open until the answer arrives. A later status of the same turn would
+ * withdraw it before the user could answer, so such a status is an error, unless it ends the task for a reason.
  */
 export class Question {
   readonly #logger: Logger;
@@ -119,13 +119,13 @@ export class Question {
   }
 
   /**
-   * Whether an event must not be stored because it came after the question. A result is stored, but streams of the message
-   * have ended with the question (A2A 1.0 §11.7), so their clients do not see it at once. Both are logged for the operator.
+   * Whether an event must not be stored because it follows the question. A result is stored, but streams of the message
+   * have ended with the question (A2A 1.0 §11.7), so their clients do not see it immediately. Both are logged for the operator.
    */
   refuses(event: AgentEvent, turn: number): boolean {
     if (!this.#isOpen) return false;
     const kind = event?.kind;
-    // The answer would wait until the wait is over, which may be never.
+    // The answer would have to wait for the end of this wait, which may never come.
     const refused = kind === "reply" || kind === "wait" || (kind === "status" && !withdraws.has(event.state));
     if (refused || (event?.kind === "artifact" && !this.#warned)) this.#report(event, turn, refused);
     return refused;
@@ -141,11 +141,11 @@ export class Question {
   }
 }
 
-/** Where an event of an agent stands. */
+/** The origin and position of an agent's event. */
 export interface EventPlace {
   readonly key: TaskKey;
   readonly origin: Origin;
-  /** Whose it is: one of a delegation comes from another agent. */
+  /** Its author. An event of a delegation comes from another agent. */
   readonly actor: "agent" | "delegate";
   /** Its number in its turn, for the id of its message. */
   readonly number: string;
@@ -153,9 +153,9 @@ export interface EventPlace {
 }
 
 /**
- * The record of an event that an agent yielded, or that came from another agent.
+ * The record of an event of this agent or of a delegation.
  *
- * @throws A2AError `InvalidAgentResponse` for anything else than an event.
+ * @throws A2AError `InvalidAgentResponse` for anything but an event.
  */
 export function recordOf(event: AgentEvent, place: EventPlace): NewRecord {
   if (place.actor === "delegate" && event?.kind !== "artifact" && event?.kind !== "status") {
@@ -167,7 +167,7 @@ export function recordOf(event: AgentEvent, place: EventPlace): NewRecord {
     case "status":
       return status(event, place);
     case "reply":
-      // The task was made before the answer was known: the answer completes it.
+      // The task was created before the answer was known: the answer completes it.
       return status({ state: "TASK_STATE_COMPLETED", message: event.message }, place);
     default:
       throw agentMistake(
@@ -183,7 +183,7 @@ function status(init: StatusInit, { key, origin, actor, number, time }: EventPla
   return statusRecord(origin, init, actor, messageId, time);
 }
 
-/** What the extensions of a turn make of the events of one task. What those of kind `data` add is left out where it has no room. */
+/** Applies the extensions of a turn to the events of one task. Additions of kind `data` are dropped if the task has no room. */
 export class ExtendedEvents {
   readonly additions: Additions;
   readonly #settings: RunSettings;
@@ -200,7 +200,7 @@ export class ExtendedEvents {
     this.#contextId = contextId;
   }
 
-  /** The record of an event, and the event as the extensions leave it. `kept`: takes the rows that they keep with it. */
+  /** The record of an event, and the event after the extensions' changes. `kept`: receives the rows that they store with it. */
   made(
     event: AgentEvent,
     input: TurnInput,
@@ -226,7 +226,7 @@ export class ExtendedEvents {
     return [recordOf(without, place), without];
   }
 
-  /** A status of the server with what extensions add to it, or without where that is too large. */
+  /** A status of the server with the extensions' additions, or without them if they are too large. */
   withAddition(record: NewRecord, by: readonly string[], bare: () => NewRecord): NewRecord {
     if (this.#isTooLarge(record)) {
       this.additions.leftOut(by, "limits.eventBytes");
@@ -250,10 +250,10 @@ export class ExtendedEvents {
   }
 }
 
-/** How many times a turn may be called again and do something else, until what it did before counts again. */
+/** Maximum stored ranges of lost events. After so many diverging attempts, the oldest range counts again. */
 const maxLostRanges = 256;
 
-/** What the agent saves. `events`: how many it has yielded. `asked`: it has asked a question. */
+/** The agent's checkpoint. `events`: how many it has yielded. `asked`: it has asked a question. */
 export function checkpointOf(
   value: JsonValue,
   events: number,
@@ -278,15 +278,15 @@ export class Checkpoints {
     this.#lost = checkpoint?.lost ?? [];
   }
 
-  /** Events of an earlier attempt do not count any more. */
+  /** Notes that events of an earlier attempt no longer count. */
   lose(range: LostRange): void {
     this.#lost = [...this.#lost, range].slice(-maxLostRanges);
   }
 
-  /** The agent saves one. `after`: up to where the log was compared with what the turn does. */
+  /** Saves a checkpoint. `after`: the `seq` up to which the log was compared with the turn's events. */
   save(saved: StoredCheckpoint, after: number): TaskEffect {
     const suspended = this.#last?.suspended;
-    // The events that it covers are not compared again.
+    // Events before the checkpoint are not compared again.
     this.#lost = this.#lost.filter(([from]) => from > after);
     this.#last = suspended === undefined ? saved : { ...saved, suspended };
     const value = jsonOf(this.#now(), "turn.saveCheckpoint()", saved.value);

@@ -22,7 +22,7 @@ export class FirstMessage implements Phase {
   readonly #host: PhaseHost;
   readonly #init: FirstMessageInit;
   readonly #input: TurnInput;
-  /** Wall time at which the message came: the time of the task's first record. */
+  /** Wall time of the message's arrival: the time of the task's first record. */
   readonly #arrived: number;
   #answering = false;
 
@@ -93,13 +93,13 @@ export class FirstMessage implements Phase {
 
   rest(): void {}
 
-  /** A turn that made no task and gave no answer has failed. */
+  /** A turn that created no task and gave no answer has failed. */
   endTurn(): Promise<undefined> {
     this.fail(safeSentences.silent, agentMistake(noEvent), "failed");
     return Promise.resolve(undefined);
   }
 
-  /** Only a task that is stored can be taken over after a crash. */
+  /** Only a stored task can be taken over after a crash, so there is nothing to prove. */
   proven(): Promise<void> {
     return Promise.resolve();
   }
@@ -128,7 +128,7 @@ export class FirstMessage implements Phase {
     return this.#reply(message, asked, context);
   }
 
-  /** Neither has a task that could keep its files. */
+  /** Inlines the files of a direct reply: there is no task to store them. */
   async #inlined(files: RunFiles, given: Message, context: ContextView): Promise<false> {
     this.#answering = true;
     const message = await files.inlined(given);
@@ -150,7 +150,7 @@ export class FirstMessage implements Phase {
     });
   }
 
-  /** What extensions make of a direct reply. */
+  /** Applies extensions to a direct reply. */
   #extended(event: ReplyEvent): ReplyEvent {
     const { active, call, message } = this.#input;
     const { extensions } = call;

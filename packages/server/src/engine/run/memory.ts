@@ -25,11 +25,11 @@ import { storedJson } from "@parley/a2a/internal/base/json";
 import { sha256, toHex } from "@parley/a2a/internal/base/bytes";
 
 interface RememberingTurn extends KeepingTurn {
-  /** The store could not be read. Returns what is thrown. */
+  /** The store could not be read. Returns the error to throw. */
   readonly onFailed: (error: unknown) => unknown;
 }
 
-/** What steps and waits keep with a task: read once in a turn, because only this run changes it. Events are read when they are asked for. */
+/** The stored steps and waits of a task. They are read once per turn, because only this run changes them. Events are read on demand. */
 export async function openMemory(run: RememberingTurn): Promise<RunMemory> {
   const { settings, task } = run;
   // A message without a task has no rows.
@@ -41,10 +41,10 @@ export async function openMemory(run: RememberingTurn): Promise<RunMemory> {
 
 const namesJson = storedJson<readonly string[]>();
 const textJson = storedJson<string>();
-/** The name of a step or a wait, and its result, if there is one. */
+/** The name of a step or a wait, and its result, if any. */
 const lineJson = storedJson<readonly [name: string, result?: unknown]>();
 
-/** Each of them is a row, and a task has few. */
+/** Maximum open waits. Each is a row, and rows are limited. */
 const maxWaits = 64;
 /** Maximum bytes of the names of steps that have begun, as JSON. */
 const maxBegun = 16 << 10;
@@ -71,11 +71,11 @@ export class RunMemory implements TurnMemory {
   readonly #results: { readonly turn: Remembered; readonly task: Remembered };
   readonly #begun: { readonly turn: Set<string>; readonly task: Set<string> };
   readonly #waits = new Map<string, OpenWait>();
-  /** Of them, those of earlier attempts that this one has not come to. */
+  /** Those of earlier attempts that this attempt has not reached yet. */
   readonly #unseen = new Set<string>();
-  /** Events that this run has taken. Their rows may not be deleted yet. */
+  /** Events that this run has consumed. Their rows may still exist. */
   readonly #taken = new Set<string>();
-  /** What deletes the results of earlier turns, with the first that is stored. */
+  /** Effects that delete the results of earlier turns, together with the first new result. */
   #forget: readonly FeatureEffect[];
 
   constructor(run: RememberingTurn, steps: readonly FeatureRow[], waits: readonly FeatureRow[]) {
@@ -119,10 +119,10 @@ export class RunMemory implements TurnMemory {
     const begun = this.#begun[scope];
     const before = begun.has(name);
     begun.add(name);
-    // No earlier attempt came to this step, so none of their crashes was caused by what comes from here on.
+    // No earlier attempt reached this step, so the code from here on did not cause their crashes.
     if (!before) this.#run.phase().clearCrashSuspicion();
     const effect = this.#begunRow(scope);
-    // Also where it is stored already: a run that has lost its lease finds out before it does anything.
+    // Even if it is stored already: a run that has lost its lease finds out before it does anything.
     await this.#keep([...this.#forgetting(), effect]);
     return before;
   }
@@ -172,7 +172,7 @@ export class RunMemory implements TurnMemory {
     for (const { key, value } of await this.#rows()) {
       if (!isEvent({ key })) continue;
       const event = eventJson.read(value);
-      // Another one may have its place by now.
+      // Another event may meanwhile have its place.
       if (event.name !== name || this.#taken.has(`${key} ${event.id}`)) continue;
       this.#taken.add(`${key} ${event.id}`);
       return { key, data: event.data };
@@ -185,8 +185,8 @@ export class RunMemory implements TurnMemory {
   }
 
   /**
-   * The turn lets go of the process, and waits for these. Others are of an earlier attempt, and nobody waits for them any more: a row that is
-   * over would wake the task again and again.
+   * The turn releases the process and waits for these. Other waits are of an earlier attempt and are removed: a settled row
+   * would wake the task again and again.
    */
   keepOnly(keys: readonly string[]): void {
     const others = [...this.#waits.keys()].filter((key) => !keys.includes(key));
@@ -201,7 +201,7 @@ export class RunMemory implements TurnMemory {
     for (const key of others) this.leave(key);
   }
 
-  /** A checkpoint was saved: the turn does not come to the waits before it any more. `counts`: their numbers. */
+  /** A checkpoint was saved, so the turn never reaches the waits before it again. `counts`: their numbers. */
   forgetWaits(counts: ReadonlyMap<string, number>): void {
     const effects = this.#results.turn.forget((name) => {
       const at = name.lastIndexOf("#");
@@ -261,7 +261,7 @@ export class RunMemory implements TurnMemory {
     return phase().keep(effects);
   }
 
-  /** It is stored with what the turn stores next. Where that fails, the turn is over, and says so elsewhere. */
+  /** Stores the effects with the next append of the turn. A failure is reported there. */
   #later(effects: readonly FeatureEffect[]): void {
     this.#keep(effects).catch(() => {});
   }
@@ -285,7 +285,7 @@ const minForgotten = 16 << 10;
 
 class Remembered {
   readonly #scope: ScopeName;
-  /** Lines by what they are the result of. */
+  /** Results by the name of their step or wait. */
   readonly #lines = new Map<string, string>();
   #last = 0;
   #text = "";
@@ -311,7 +311,7 @@ class Remembered {
     return this.#bytes;
   }
 
-  /** A result as JSON text, empty for nothing. */
+  /** A result as JSON text; `""` if it has no value. */
   find(name: string): string | undefined {
     const line = this.#lines.get(name);
     if (line === undefined) return undefined;
@@ -326,7 +326,7 @@ class Remembered {
     return this.#write(this.#text + line);
   }
 
-  /** What deletes results. Nothing, while these are few: the others are written anew. */
+  /** The effects that delete results. Empty while they are few: the others are rewritten. */
   forget(isOver: (name: string) => boolean): readonly FeatureEffect[] {
     const over = [...this.#lines].filter(([name]) => isOver(name));
     const freed = over.reduce((sum, [, line]) => sum + utf8Length(line), 0);
@@ -358,12 +358,12 @@ function lineOf(name: string, json: string): string {
   return `[${JSON.stringify(name)}${json === "" ? "" : `,${json}`}]\n`;
 }
 
-/** Bytes that the result of a step may take, where so many are stored. */
+/** Bytes left for the result of a step. `stored`: bytes of earlier results. */
 function roomFor(name: string, stored: number): number {
   return Math.max(0, Math.min(stepBounds.result, stepBounds.results - stored - utf8Length(lineOf(name, "")) - 1));
 }
 
-/** How many characters of a text to try as a row. A character takes at most three bytes as JSON within JSON. */
+/** Row sizes to try, in characters. A character takes at most three bytes as JSON within JSON. */
 const rowSizes = [30_000, 15_000, Math.floor(featureBounds.value / 3) - 2];
 
 function firstRow(text: string): string {
@@ -374,7 +374,7 @@ function firstRow(text: string): string {
   throw new RangeError("A row is too large");
 }
 
-/** What deletes the rows of turns before this one. */
+/** Effects that delete the rows of earlier turns. */
 function forgetEarlier(rows: readonly FeatureRow[], turn: number): readonly FeatureEffect[] {
   return rows
     .filter(({ key }) => scopeOf(key) !== "task" && Number(scopeOf(key)) < turn)

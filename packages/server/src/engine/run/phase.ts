@@ -15,54 +15,54 @@ export interface RunDeps {
   readonly liveLogs: LiveLogs;
   readonly conversations: Conversations;
   readonly budget: ByteBudget;
-  /** Called when a run does nothing but wait, and others may continue. */
+  /** Called when a run only waits, so that others may start. */
   readonly onRest?: () => void;
 }
 
-/** What a run works on: a message that has no task yet (`FirstMessage`), or a task (`TaskRun`). */
+/** What a run works on: a message without a task (`FirstMessage`), or a task (`TaskRun`). */
 export interface Phase {
   /** The fence of its lease; `undefined` before the task is stored. */
   readonly fence: number | undefined;
-  /** The task waits for its user or for an authorization: an agent that yields nothing is not a sign of trouble. */
+  /** The task waits for its user or for an authorization, so a silent agent is normal. */
   readonly isInterrupted: boolean;
   /** The turn has ended with the question of a delegation, and resumes with the answer. */
   readonly suspends: boolean;
-  /** The turn does nothing but wait: the run ends, and the turn resumes later, in any process. `undefined`: it does not. */
+  /** Set if the turn only waits: the run ends, and the turn resumes later, in any process. */
   readonly waits: Waiting | undefined;
-  /** Nothing that the agent yields from now on is stored. */
+  /** Whether the agent's further events are dropped. */
   readonly stopped: boolean;
 
   /** Takes events that the agent yielded together. Whether the turn continues; a promise only if there is a wait. */
   accept(events: readonly AgentEvent[], context: ContextView): boolean | Promise<boolean>;
   /** Resolves once everything accepted so far is stored; rejects when it cannot be. */
   flush(): Promise<void>;
-  /** Stores rows with the task, which has to exist. Rejects where they cannot be stored. */
+  /** Stores rows with the task, which must exist. Rejects if they cannot be stored. */
   keep(effects: readonly FeatureEffect[]): Promise<void>;
   /**
-   * Whether the turn does nothing but wait, for an authorization or another agent: a server that stops leaves it to another process.
-   * `clearsSuspicion`: a run that comes here has not caused the crash of the one before.
+   * Notes whether the turn only waits for an authorization or another agent: a stopping server releases it to another process.
+   * `clearsSuspicion`: reaching this point proves that the run did not cause the crash of the previous one.
    */
   rest(resting: boolean, clearsSuspicion: boolean): void;
   readonly resting: boolean;
-  /** Makes the task although the agent has yielded nothing yet (A2A 1.0 §3.2.2 `returnImmediately`). */
+  /** Creates the task before the agent's first event (A2A 1.0 §3.2.2 `returnImmediately`). */
   makeTask(): void;
   /** Ends the turn. Resolves to the next turn, if a message waits for one. A turn without any event fails the task. */
   endTurn(context: ContextView): Promise<NextTurn | undefined>;
-  /** The agent cannot use the message. `true`: the turn is over. Else the client is to be asked again. */
+  /** The agent cannot use the message. `true`: the turn is over. `false`: ask the client again. */
   refuse(refusal: MessageRefused): boolean;
   /** Fails the task. `sentence` is for its user, `cause` for the operator. */
   fail(sentence: string, cause: unknown, kind: TurnAbortKind): void;
-  /** Ends the run without writing: the task was canceled, or taken over, its message is given up, or the store fails. `cause`: for the log. */
+  /** Ends the run without writing: the task was canceled or taken over, its message was given up, or the store failed. `cause`: for the log. */
   lose(loss: Loss, cause?: unknown): void;
-  /** The server stops: a resumable task is left for another process, any other fails and says why. */
+  /** The server stops: releases a resumable task to another process, and fails any other with the reason. */
   stop(): Promise<void>;
-  /** Resolves once the run has stored something new, which proves that the process survives it, or once the run is over. */
+  /** Resolves once the run has ended or stored something new, which proves that the process survives it. */
   proven(): Promise<void>;
-  /** The process has survived the run for a while: neither the crashes so far nor a later one are taken for those of its start. */
+  /** The process has survived the run for a while: the start of the run is cleared of earlier and later crashes. */
   clearCrashSuspicion(): void;
   /** The server stops: if it is killed before the run ends, that death does not count as a crash of the run. */
   excuse(): void;
-  /** Another run began while this one was tried alone: a crash from now on is not proof against this one. Resolves once that is stored. */
+  /** Another run began during this one's solo trial: a crash no longer proves that this one caused it. Resolves once this is stored. */
   joined(): Promise<void>;
 }
 
@@ -78,11 +78,11 @@ export interface PhaseHost {
   readonly outside: RunFiles | undefined;
   readonly inStep: boolean;
   hold(bytes: number): void;
-  /** Nothing more will be written. `loss`: why not, where the turn has not ended. `storeError`: the agent gets it thrown at its `yield`. */
+  /** No more writes will follow. `loss`: why, if the turn has not ended. `storeError`: is thrown at the agent's `yield`. */
   end(loss?: Loss, storeError?: A2AError): void;
 }
 
-/** A turn that is under way, for what it keeps with its task. */
+/** A running turn, as seen by the code that stores its delegations, steps and waits. */
 export interface KeepingTurn {
   readonly settings: RunSettings;
   readonly logger: Logger;
@@ -91,13 +91,13 @@ export interface KeepingTurn {
   readonly number: number;
   readonly input: TurnInput;
   readonly phase: () => Phase;
-  /** Takes what cancels the task of another agent. */
+  /** Registers a function that cancels another agent's task. */
   readonly onCancel: (cancel: () => void) => void;
   readonly onProgress: () => void;
   readonly onBytes: (bytes: number) => void;
 }
 
-/** What a client reads when its task fails. The cause is in the operator's log. */
+/** Messages of failed tasks, for clients. The cause is in the operator's log. */
 export const safeSentences = {
   failed: "The agent failed and could not complete this task.",
   silent: "The agent gave no answer.",
@@ -110,14 +110,14 @@ export const safeSentences = {
   stopped: "The server was stopped while it worked on this task.",
   denied: "The authorization was refused.",
   expired: "The authorization was not given in time.",
-  unanswered: "Nobody answered in time, and the task was canceled.",
+  unanswered: "The task was canceled because no answer arrived in time.",
 } as const;
 
 /** The operator's log about a turn without any event. */
 export const noEvent =
   "The agent's turn ended without an event: return turn.reply(…), or yield an event; turn.completed() ends a task without a word";
 
-/** What `turn.signal` says of a run that was lost. */
+/** Abort reasons of `turn.signal` for lost runs. */
 export const lossReasons: { readonly [Name in Loss]: readonly [TurnAbortKind, string] } = {
   canceled: ["canceled", "The task was canceled"],
   fenced: ["leaseLost", "Another process has taken over the task"],

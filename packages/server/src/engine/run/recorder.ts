@@ -27,7 +27,7 @@ import { activeIn, attemptOf, type StoredCheckpoint, type TurnInput, type Waitin
 
 export interface Recorded {
   readonly records: readonly NewRecord[];
-  /** What extensions keep with each of the records; absent where the turn has no extensions. */
+  /** The extension rows of each record; absent if the turn has no extensions. */
   readonly kept: readonly (readonly FeatureEffect[])[] | undefined;
   readonly effects: readonly TaskEffect[];
   /** The agent yielded a status after its own question, which ends the turn: the status and all after it are not stored. */
@@ -43,7 +43,7 @@ export interface RecordedTask {
   readonly key: TaskKey;
   readonly contextId: string;
   readonly isNew: boolean;
-  /** When the message of the first turn of the run came; milliseconds since the Unix epoch. */
+  /** When the message of the run's first turn arrived; milliseconds since the Unix epoch. */
   readonly arrived: number;
   readonly logger: Logger;
 }
@@ -61,7 +61,7 @@ const nothing = { records: [], kept: undefined, effects: none };
 
 /**
  * Makes log records of the events that an agent yields in the turns of one task. It checks events against the protocol and
- * the task, gives records the same ids when a resumed run yields them again, and leaves out those that the lost run has stored.
+ * the task, gives records the same ids when a resumed run yields them again, and omits those that the lost run has stored.
  */
 export class Recorder {
   readonly #settings: RunSettings;
@@ -75,7 +75,7 @@ export class Recorder {
   #extended: ExtendedEvents | undefined;
   /** While a resumed run may repeat events of the lost one. */
   #replay: Replay | undefined;
-  /** What the lost run had stored and this one has not repeated. */
+  /** Events that the lost run had stored and this run has not repeated. */
   #lost: LostEvents | undefined;
   #events = 0;
   /** Events of delegations in this attempt. */
@@ -122,7 +122,7 @@ export class Recorder {
     return new Replay({ store, task: this.#key, ...lost, repeatable: extensions.repeatable(activeIn(turn)) });
   }
 
-  /** What the task can do without where it has no room. Absent: nothing. */
+  /** Optional additions of extensions, dropped if the task has no room. */
   get additions(): Additions | undefined {
     return this.#extended?.additions;
   }
@@ -132,7 +132,7 @@ export class Recorder {
     return this.#events > 0 || this.#delegated > 0;
   }
 
-  /** The first record of the task. It has the time at which the message came, so it is never later than the first event. */
+  /** The first record of the task. It has the arrival time of the message, so it is never later than the first event. */
   task(state: TaskState): NewRecord {
     return taskRecord(this.#origin(), state, this.#turn.message, this.#turn.call, this.#arrived);
   }
@@ -142,7 +142,7 @@ export class Recorder {
     return statusRecord(this.#origin(), init, "system", messageId, this.#now());
   }
 
-  /** A status that the engine sets at the end of a turn, with what extensions add to it. */
+  /** A status that the engine sets at the end of a turn, with the extensions' additions. */
   endStatus(init: StatusInit): NewRecord {
     const metadata = this.#turn.active?.finish(init.state);
     if (metadata === undefined) return this.systemStatus(init);
@@ -152,7 +152,7 @@ export class Recorder {
 
   /**
    * Records events that the agent yielded together. `state`: of the task before them. Throws or rejects with
-   * `InvalidAgentResponse`. A promise only where the log has to be read: row `fan-in` of the benchmarks has no time for more.
+   * `InvalidAgentResponse`. A promise only if the log has to be read: row `fan-in` of the benchmarks has no time for more.
    */
   take(events: readonly AgentEvent[], state: TaskState): Recorded | Promise<Recorded> {
     if (events.length === 1 && events[0]?.kind === "delegated") return this.#takeDelegated(events[0], state);
@@ -187,14 +187,14 @@ export class Recorder {
         ? { repeated: 0, added: (await this.#lost?.replaceInAll(all)) ?? all }
         : await replay.compare(all, this.additions);
     const lost = replay === undefined ? 0 : this.#compared(replay);
-    // The log has the lost events before the checkpoint: a later attempt that begins there skips them too.
+    // The log has lost events before the checkpoint: a later attempt that starts there must skip them too.
     const saved = checkpoints.map((stored) => this.#save({ ...stored, events: stored.events + lost }));
     return { records: added, kept: kept?.slice(repeated), effects: saved, endsTurn };
   }
 
   /**
-   * Records what came from another agent. It is not an event of the function, so it is not compared with those of a lost run: the row says
-   * how far the delegation has come.
+   * Records an event of another agent. It is not compared with the events of a lost run, because the delegation's row stores its
+   * progress.
    */
   #takeDelegated({ key, row, event }: DelegatedEvent, state: TaskState): Recorded {
     this.#delegated += 1;
@@ -213,7 +213,7 @@ export class Recorder {
     return { records: [record], kept, effects: [stored, checkpoint], endsTurn: true, suspends: true };
   }
 
-  /** What makes the task wait. Its run resumes as another attempt of the same turn. */
+  /** Makes the task wait. Its run resumes as another attempt of the same turn. */
   #takeWait(event: WaitEvent): Recorded {
     if (this.#question.refuses(event, this.#turn.turn)) return { ...nothing, endsTurn: true };
     const [effects, waits] = this.#checkpoints.wait(this.#turn, event);
@@ -244,7 +244,7 @@ export class Recorder {
     return this.#replay?.at ?? 0;
   }
 
-  /** Events were compared with those of the lost run. Returns how many of that were passed that do not count. */
+  /** Handles the result of comparing events with the lost run. Returns how many ignored records were skipped. */
   #compared(replay: Replay): number {
     const passed = replay.takePassed();
     this.#events += passed;
@@ -260,7 +260,7 @@ export class Recorder {
     return this.#checkpoints.save(saved, this.#replay === undefined ? Infinity : this.#replay.at);
   }
 
-  /** `kept`: takes what extensions keep with the record. */
+  /** `kept`: receives the extension rows of the record. */
   #record(event: AgentEvent, before: TaskState | undefined, kept: FeatureEffect[][] | undefined): NewRecord {
     this.#events += 1;
     try {
@@ -268,7 +268,7 @@ export class Recorder {
       if (before !== undefined && isTerminal(before)) {
         throw agentMistake(`the event before it ended the task (${before}), and nothing can follow: yield it earlier`);
       }
-      // A chunk without extensions is what agents yield most: row `chunk` of the budgets.
+      // The most frequent case: a chunk without extensions (row `chunk` of the budgets).
       if (kept === undefined && event?.kind === "artifact") {
         const chunk = artifactRecord(this.#origin(), event, "agent", this.#now());
         this.#check(chunk, before);
@@ -291,12 +291,12 @@ export class Recorder {
         `it takes ${utf8Length(json)} bytes, and limits.eventBytes is ${eventBytes}: give a large result in pieces, with turn.append()`,
       );
     }
-    // A run that repeats what is stored goes through its states a second time.
+    // A replaying run goes through its states again.
     if (state === undefined || before === undefined || this.#replay !== undefined) return;
     if (!mayMove(before, state)) throw agentMistake(`a task cannot go from ${before} to ${state}`);
   }
 
-  /** The record of an event, and the event that it is of, as the extensions of the turn change it. */
+  /** The record of an event, and the event itself, after the extensions' changes. */
   #made(
     event: AgentEvent,
     kept: FeatureEffect[][] | undefined,

@@ -13,29 +13,28 @@ interface EarlierEvents {
   readonly store: Pick<Store, "read">;
   readonly task: TaskKey;
   readonly turn: number;
-  /** The turn of the run, where that resumes an earlier one. */
+  /** The turn of the run, if that resumes an earlier one. */
   readonly last: number;
   /** `seq` of the turn's message. */
   readonly after: number;
   /** How many events of the turn its last checkpoint covers. */
   readonly skip: number;
-  /** Those after it that do not count. */
+  /** Ranges after it whose events do not count. */
   readonly lost: readonly LostRange[];
-  /** Takes out of a record what a run that repeats it may make anew. */
+  /** Removes the parts of a record that may differ in a repeated run. */
   readonly repeatable: ((record: NewRecord) => NewRecord) | undefined;
 }
 
 interface Compared {
-  /** How many of them, from the first on, are stored already. */
+  /** How many of the first records are already stored. */
   readonly repeated: number;
-  /** The others, as they are to be stored. */
+  /** The other records, to be stored. */
   readonly added: readonly NewRecord[];
 }
 
 /**
- * Compares the events of a resumed run with those that the lost run had stored after its last checkpoint. Events that are the
- * same are not stored twice. From the first difference on all events are new, and those that the lost run had stored beyond
- * that point are lost.
+ * Compares the events of a resumed run with those that the lost run had stored after its last checkpoint. Equal events are not
+ * stored again. After the first difference all events are new, and the remaining events of the lost run no longer count.
  */
 export class Replay {
   readonly #store: Pick<Store, "read">;
@@ -45,11 +44,11 @@ export class Replay {
   readonly #repeatable: EarlierEvents["repeatable"];
   readonly #ranges: readonly LostRange[];
   #skip: number;
-  /** `seq` of the last record that was read, of the last one that was looked at, and of the last one that was repeated. */
+  /** `seq` of the last record that was read, compared, and repeated. */
   #after: number;
   #at: number;
   #repeated: number;
-  /** The last `seq` of the log when it was read last. What follows it is of this run. */
+  /** The last `seq` of the log when it was read. Later records belong to this run. */
   #end = Infinity;
   #page: LogRecord[] = [];
   #over = false;
@@ -73,17 +72,17 @@ export class Replay {
     return this.#over;
   }
 
-  /** `seq` of the last record that was looked at. */
+  /** `seq` of the last compared record. */
   get at(): number {
     return this.#at;
   }
 
-  /** Once it is over: the events that this run is the first not to repeat, if there are any. */
+  /** At the end: the events that this run did not repeat, if any. */
   get tail(): LostRange | undefined {
     return this.#tail;
   }
 
-  /** The events that do not count, as far as the log was looked at. */
+  /** The events that do not count, in the compared part of the log. */
   get lost(): LostEvents {
     return this.#lost;
   }
@@ -95,7 +94,7 @@ export class Replay {
     return passed;
   }
 
-  /** `additions`: what extensions have added to the records. Where the task had no room for an addition, the record is stored without it. */
+  /** `additions`: the extensions' additions to the records. A record may have been stored without its addition for lack of room. */
   async compare(records: readonly NewRecord[], additions: Additions | undefined): Promise<Compared> {
     for (const [at, given] of records.entries()) {
       const stored = await this.#next();
@@ -133,7 +132,7 @@ export class Replay {
       const record = this.#page.shift() ?? (await this.#read());
       if (record === undefined) return undefined;
       this.#at = record.seq;
-      // What came from other agents is not repeated: delegations continue where they were.
+      // Events of other agents are not repeated: delegations continue where they stopped.
       if (record.actor !== "agent" || record.turn < this.#turn || record.turn > this.#last) continue;
       if (this.#skip > 0) {
         this.#skip -= 1;
@@ -160,8 +159,8 @@ export class Replay {
 }
 
 /**
- * Events of a lost run that a run after it did not repeat. Their statuses stay: they are history. Their chunks do not
- * count: the next chunk of such an artifact replaces the artifact by what it was before the first difference, and the chunk.
+ * Events of a lost run that a later run did not repeat. Their statuses stay as history. Their chunks do not count: the next chunk
+ * of such an artifact replaces it by its content before the first difference plus the chunk.
  */
 export class LostEvents {
   readonly #store: Pick<Store, "read">;
@@ -184,7 +183,7 @@ export class LostEvents {
     if (!this.#artifacts.has(artifactId)) this.#artifacts.set(artifactId, from);
   }
 
-  /** The records, where one that appends to an artifact with lost chunks replaces that artifact instead. */
+  /** The records. A chunk for an artifact with lost chunks replaces the artifact instead of appending to it. */
   async replaceInAll(records: readonly NewRecord[]): Promise<readonly NewRecord[]> {
     if (this.#artifacts.size === 0) return records;
     const replaced: NewRecord[] = [];
@@ -231,7 +230,7 @@ function isRepeated(stored: NewRecord, record: NewRecord, repeatable: EarlierEve
   if (stored.json === record.json) return true;
   const [one, other] = [withoutKeys(stored.json), withoutKeys(record.json)];
   if (one === other) return true;
-  // The same file is stored again under another key, which the rest of the comparison must not see.
+  // The same file gets another key in each attempt, which the comparison must ignore.
   if (one !== stored.json || other !== record.json) {
     return isRepeated({ ...stored, json: one }, { ...record, json: other }, repeatable);
   }

@@ -12,13 +12,13 @@ import type {
 import type { FeatureEffect, TaskKey } from "../../store/index.ts";
 import { agentMistake } from "../shared/mistakes.ts";
 
-/** Maximum characters of base64 that are taken into a message: one that has no task to keep its files, or one for another agent. */
+/** Maximum characters of base64 in a message without a task to store its files, or for another agent. */
 const maxInline = 8 << 20;
 
 interface RunFilesInit {
   /** Whether a run was lost before, which may have stored the same files. */
   readonly resumes: () => boolean;
-  /** Is told of each piece that is stored, since the agent yields nothing meanwhile. */
+  /** Called for each stored piece, because the agent yields nothing meanwhile. */
   readonly onProgress: () => void;
 }
 
@@ -53,19 +53,19 @@ export class RunFiles implements TurnFiles {
     async function* bytes(): AsyncGenerator<Uint8Array, void, void> {
       const blobs = await load();
       const owned = await blobs.owned(url, task);
-      if (owned === undefined) throw agentMistake("the URL names a file of somebody else");
+      if (owned === undefined) throw agentMistake("the URL names a file of another owner");
       yield* blobs.read(owned);
     }
     return { size: ref.size, bytes };
   }
 
-  /** Whether events have files that are outside, or belong there. What an agent yields can be anything. */
+  /** Whether events have files that are stored outside the task, or should be. Agents can yield anything. */
   has(events: readonly AgentEvent[]): boolean {
     const isOutside = (part: Part): boolean => isLarge(part, this.inlineBytes) || isReference(part);
     return events.some((event) => partsOf(event)?.some(isOutside) === true);
   }
 
-  /** A message with the bytes of its files, as far as they are small enough together. The others have no address any more. */
+  /** A message with the bytes of its files, within a total limit. Files beyond it lose their address. */
   async inlined(message: Message): Promise<Message> {
     return { ...message, parts: await this.#inlined(message.parts, async () => unreadable) };
   }
@@ -166,7 +166,7 @@ function isLarge({ raw }: Part, bytes: number): boolean {
   return typeof raw === "string" && raw.length > 4 * Math.ceil(bytes / 3);
 }
 
-/** Whether a part names a file that is kept outside. */
+/** Whether a part names a file that is stored outside the task. */
 export function isReference(part: Part): part is Part & { readonly url: string } {
   return typeof part.url === "string" && part.url.startsWith(blobScheme);
 }
@@ -183,7 +183,7 @@ function withContent(event: ArtifactEvent | StatusEvent, parts: readonly Part[])
 }
 
 /**
- * @param incoming - The files that the server has put into the message while it read it.
+ * @param incoming - Files that the server stored while it read the message.
  * @throws A2AError `InvalidParams` for a part whose URL only the server may write.
  */
 export function checkAddresses({ parts }: Message, incoming?: IncomingFilesByUrl): void {

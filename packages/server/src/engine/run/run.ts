@@ -40,7 +40,7 @@ export interface OwnDeps extends RunDeps {
   readonly onOver: (run: Run) => void;
 }
 
-/** Calls the agent, one turn after the other, until its task is over, waits for its user, or is lost. */
+/** Calls the agent turn by turn, until its task is terminal, waits for its user, or is lost. */
 export class Run implements HostedRun, PhaseHost, Driven {
   readonly key: TaskKey;
   readonly contextId: string;
@@ -55,9 +55,9 @@ export class Run implements HostedRun, PhaseHost, Driven {
   input: TurnInput;
   /** Bytes of the budget that it holds. */
   #bytes: number;
-  /** As it was at the beginning of the turn; absent in the turn that makes it. */
+  /** The task at the start of the turn; absent in the turn that creates it. */
   #task: Task | undefined;
-  /** The context begins with the message of this turn. */
+  /** Whether the context starts with this turn's message. */
   #isNewContext: boolean;
   #ended = false;
   #storeError: A2AError | undefined;
@@ -66,7 +66,7 @@ export class Run implements HostedRun, PhaseHost, Driven {
   #waiters: readonly (() => void)[] = none;
   readonly #host: RunHost;
   #logger: Logger | undefined;
-  /** Of `#bytes`: what the turn remembers. */
+  /** The part of `#bytes` for results of steps. */
   #resultBytes = 0;
 
   constructor(deps: OwnDeps, init: RunInit) {
@@ -94,28 +94,28 @@ export class Run implements HostedRun, PhaseHost, Driven {
     }));
   }
 
-  /** Resolves when nothing more will be written. */
+  /** Resolves when the run writes no more. */
   get done(): Promise<void> {
     if (this.#ended) return Promise.resolve();
     return new Promise((resolve) => void (this.#waiters = [...this.#waiters, resolve]));
   }
 
-  /** What the run works on: a message that has no task yet, or a task. */
+  /** What the run works on: a message without a task, or a task. */
   get phase(): Phase {
     return this.#phase;
   }
 
-  /** What cancels the tasks of other agents, where the task waits for the answer to a question of one of them. */
+  /** Functions that cancel the tasks of other agents, if the task waits for an answer to a question of one of them. */
   get cancels(): readonly (() => void)[] {
     return this.#phase.suspends ? this.#host.cancels : none;
   }
 
-  /** Runs until the task is over, waits for its user, or is lost. */
+  /** Runs until the task is terminal, waits for its user, or is lost. */
   start(): void {
     this.#executing = this.#execute();
   }
 
-  /** Resolves once the function of the agent has returned and no step of it is under way, so that nothing of the run acts any more. */
+  /** Resolves once the agent's function has returned and no step is running, so that the run has no further effects. */
   async returned(): Promise<void> {
     await this.done;
     await this.#executing;
@@ -130,14 +130,14 @@ export class Run implements HostedRun, PhaseHost, Driven {
         const { conversations, settings } = this.#deps;
         const opening = contextOf(conversations, this.key, this.contextId, this.input, this.#isNewContext);
         this.#isNewContext = false;
-        // A conversation that begins is there at once.
+        // A new conversation is available synchronously.
         const context = opening instanceof Promise ? await opening : opening;
         await (settings.observer?.turn === undefined
           ? this.#runTurn(context)
           : this.#runObserved(settings.observer.turn(this.#observed()), context));
-        // A direct reply is over here: what ends a turn is two promises, and an error for the operator.
+        // A direct reply ends here, and saves the two promises that ending a turn costs.
         if (this.#phase.stopped) return;
-        // The turn resumes later: what a step does by then must not be lost. `idleTimeout` bounds it.
+        // The turn resumes later, so the result of a running step must not be lost. `idleTimeout` limits it.
         if (this.inStep && (this.#phase.suspends || this.#phase.waits !== undefined)) {
           await Promise.race([this.#host.stepsOver(), this.done]);
         }
@@ -155,7 +155,7 @@ export class Run implements HostedRun, PhaseHost, Driven {
     return observe(begun, () => this.#runTurn(context, observation));
   }
 
-  /** `observation`: what an observer has opened for the turn. */
+  /** `observation`: the observer's span for the turn. */
   #runTurn(context: ContextView, observation?: Observation): Promise<void> {
     const turn = this.#turn(context, observation?.trace);
     const driven = observation?.yielded === undefined ? this : telling(this, observation.yielded);
@@ -165,7 +165,7 @@ export class Run implements HostedRun, PhaseHost, Driven {
     return this.#runExtended(extensions, turn, driven, context);
   }
 
-  /** Apart from `#runTurn`, where a closure would cost every message its variables. */
+  /** Separate from `#runTurn`, where its closure would cost memory for every message. */
   #runExtended(extensions: ExtensionsOfTurn, turn: EngineTurn, driven: Driven, context: ContextView): Promise<void> {
     return during(extensions, () => drive(this.hosted.agent.execute(turn), driven, context));
   }
@@ -183,11 +183,11 @@ export class Run implements HostedRun, PhaseHost, Driven {
     this.lastEventAt = this.#deps.settings.clock.elapsed();
   }
 
-  /** For `drive()`: takes what the agent yielded in one step. Whether the turn continues. */
+  /** For `drive()`: accepts what the agent yielded. Returns whether the turn continues. */
   accept(yielded: AgentYield, context: ContextView): boolean | Promise<boolean> {
     this.progressed();
     const events = isArray(yielded) ? yielded : [yielded];
-    // The end repeats what is stored, so what goes with it is stored first.
+    // The final message repeats stored artifacts, so store the events before it first.
     const end = this.hosted.agent.mirrorArtifactText === true && events.length > 1 ? events.at(-1) : undefined;
     if (endsSilently(end)) return this.#acceptBefore(end, events.slice(0, -1), context);
     return this.#accept(events, context);
@@ -216,12 +216,12 @@ export class Run implements HostedRun, PhaseHost, Driven {
     return outside && ((record) => outside.rowsOf(record));
   }
 
-  /** For `drive()`: lets other runs of a busy process continue. `undefined`: there is no need to. */
+  /** For `drive()`: yields to other runs of a busy process. `undefined`: not needed. */
   rest(): Promise<void> | undefined {
     return this.#deps.pace.rest();
   }
 
-  /** For `drive()`: why nothing more can be stored, where the store has failed. */
+  /** For `drive()`: the store's error, if it has failed. */
   get storeError(): A2AError | undefined {
     return this.#storeError;
   }
@@ -308,7 +308,7 @@ export class Run implements HostedRun, PhaseHost, Driven {
 
 const none: readonly (() => void)[] = [];
 
-/** The same run. What the agent yields is told before it is taken. */
+/** The same run, which reports what the agent yields to an observer first. */
 function telling(run: Driven, yielded: NonNullable<Observation["yielded"]>): Driven {
   return {
     get phase() {

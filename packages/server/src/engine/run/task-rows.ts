@@ -17,16 +17,16 @@ import { keepIn, taskRecord, type StoredCall } from "../log/index.ts";
 import type { Phase } from "./phase.ts";
 import { storedJson, type StoredJson } from "@parley/a2a/internal/base/json";
 
-/* The rows of steps, waits and events: their keys begin with what they belong to. Then those of the queue, and of extensions. */
+/* The rows of steps, waits and events, whose keys begin with their scope. Then those of the queue and of extensions. */
 
-/** What results belong to: a turn, by its number, or the whole task. */
+/** The scope of results: a turn, by its number, or the whole task. */
 export type ScopeName = `${number}` | "task";
 
 export function scopeOf(key: string): string {
   return key.slice(0, key.indexOf("."));
 }
 
-/** The key of the row with the names of steps that have begun, and whose results are not stored. */
+/** The key of the row with the names of steps that have begun but whose results are not stored. */
 export function begunKey(scope: ScopeName): string {
   return `${scope}.begun`;
 }
@@ -37,7 +37,7 @@ export function isBegun(key: string): boolean {
 
 export const waitJson: StoredJson<OpenWait> = storedJson();
 
-/** The row of a wait. `turn`: the turn that the function sees. `due`: when somebody has to look at it, while the task waits. */
+/** The row of a wait. `turn`: the turn that the function sees. `due`: when the waiting task must be checked. */
 export function waitRow(turn: number, key: string, wait: OpenWait, due?: number): FeatureEffect {
   const value = waitJson.write(wait);
   const row = { effect: "feature", op: "set", feature: waitFeature, key: waitKey(turn, key), value } as const;
@@ -48,7 +48,7 @@ export function waitKey(turn: number, key: string): string {
   return `${turn}.${key}`;
 }
 
-/** Whether a turn has waits that are not over, so that any agent is called again. `turn`: the turn that the function sees. */
+/** Whether a turn has open waits: such a turn is called again for any agent. `turn`: the turn that the function sees. */
 export async function hasWaits(store: Pick<Store, "features">, task: TaskKey, turn: number): Promise<boolean> {
   const rows = await store.features(task, task.taskId, waitFeature);
   return rows.some(isWaitOf(turn));
@@ -67,7 +67,7 @@ export interface StoredEvent {
 
 export const eventJson: StoredJson<StoredEvent> = storedJson();
 
-/** The row of an event, which has to be free. It is due at once, so that a process looks whether its task waits for it. */
+/** The row of an event, under an unused key. It is due immediately, so that a process checks whether its task waits for it. */
 export function eventRow(key: string, event: StoredEvent, due: number): FeatureEffect {
   return { effect: "feature", op: "set", feature: waitFeature, key, value: eventJson.write(event), due, if: null };
 }
@@ -91,7 +91,7 @@ export function isDueBy(now: number): (row: FeatureRow) => boolean {
   return ({ due = Infinity }) => due <= now;
 }
 
-/** The change of a row as it was read. `park`: it is not due any more. A number: when it is due. */
+/** A change of a row, if it is still as it was read. `park`: no longer due. A number: when it is due. */
 export function changed(read: FeatureRow, to: "delete" | "park" | number): FeatureEffect {
   const { key, value } = read;
   const row = { effect: "feature", feature: waitFeature, key, if: stateOf(read) } as const;
@@ -110,7 +110,7 @@ export function isQueued({ state, run }: Pick<TaskHead, "state" | "run">): boole
   return state === "TASK_STATE_SUBMITTED" && run === undefined;
 }
 
-/** Puts a task into the queue. `place`: those with a lower one come first, then those that came first. */
+/** Queues a task. Tasks with a lower `place` come first, then earlier ones. */
 export function queueRow({ turn, input }: QueuedRun, place: number): FeatureEffect {
   const value = queuedJson.write({ turn, input });
   return { effect: "feature", op: "set", feature: queueFeature, key: queueKey, value, due: place };
@@ -134,7 +134,7 @@ export function queuedTask(
   );
 }
 
-/** Owner of claimed names. Those of principals are JSON. */
+/** The owner of claimed names. Cannot be a principal's, because those are JSON. */
 const claims = "claims of extensions";
 const day = 24 * 60 * 60_000;
 
@@ -146,7 +146,7 @@ interface TurnRowsDeps {
   readonly phase: () => Pick<Phase, "fence" | "flush" | "keep" | "makeTask">;
 }
 
-/** The rows that an extension keeps with the task of a turn. `feature`: its URI. */
+/** The rows that an extension stores with the task of a turn. `feature`: its URI. */
 export function turnRows(feature: string, { store, clock, task, turn, phase }: TurnRowsDeps): TurnRows {
   return {
     read: () => store.features(task, task.taskId, feature),
@@ -160,13 +160,13 @@ export function turnRows(feature: string, { store, clock, task, turn, phase }: T
     async claim(name, until, family = feature) {
       const { agent, taskId } = task;
       const now = Math.floor(clock.now());
-      // Names of one day go together, so that no sweep deletes very many at once.
+      // One context per day, so that a sweep never deletes too many names at once.
       const context = { agent, owner: claims, contextId: `${family} ${Math.floor(now / day)}` };
       const hash = `${taskId} ${turn}`;
       const key = `${family} ${name}`;
       const held = await store.once(context, key, now);
       if (held !== undefined) return held.hash === hash;
-      // After a crash only a turn of a stored task continues. The name of another one would be taken, and used by nobody.
+      // After a crash only a turn of a stored task continues. Otherwise the name would stay taken and unused.
       if (phase().fence === undefined) {
         phase().makeTask();
         await phase().flush();

@@ -39,7 +39,7 @@ export interface TaskRunParts {
   readonly contextId: string;
   readonly input: TurnInput;
   readonly recorder: Recorder;
-  /** The task as it is stored, or how it is to be made. */
+  /** The stored task, or how to create it. */
   readonly start: WriterStart | NewTask;
 }
 
@@ -76,7 +76,7 @@ export class TaskRun implements Phase {
   #state: TaskState;
   #resting = false;
   #suspicion: CrashSuspicion | undefined;
-  /** The task is being left for another process: `stopped` stays true, also when the task turns out to be full. */
+  /** The task is being released to another process: `stopped` stays true, even if the task turns out to be full. */
   #leaving = false;
 
   constructor(deps: RunDeps, host: PhaseHost, parts: TaskRunParts) {
@@ -136,7 +136,7 @@ export class TaskRun implements Phase {
     return message === undefined ? {} : { message };
   }
 
-  /** Writes what the recorder made of events. Whether the turn continues. */
+  /** Writes recorded events. Returns whether the turn continues. */
   store(recorded: Recorded, context: ContextView): boolean | Promise<boolean> {
     if (this.stopped) return false;
     const { records, kept, effects, endsTurn, suspends, waits } = recorded;
@@ -164,7 +164,7 @@ export class TaskRun implements Phase {
     return this.flush();
   }
 
-  /** A step beside what waits is work. */
+  /** A step counts as work, even while the turn waits. */
   get resting(): boolean {
     return this.#resting && !this.#host.inStep;
   }
@@ -172,7 +172,7 @@ export class TaskRun implements Phase {
   rest(resting: boolean, clearsSuspicion: boolean): void {
     this.#resting = resting;
     if (resting) this.#deps.onRest?.();
-    // It has come to where the lost run waited, so it did not cause the crash.
+    // It has reached the point where the lost run waited, so it did not cause the crash.
     if (clearsSuspicion && resting && this.#suspicion !== undefined && !this.stopped) {
       this.#endSuspicion();
       this.#append([], [runEffect(this.#input)]);
@@ -198,7 +198,7 @@ export class TaskRun implements Phase {
     return undefined;
   }
 
-  /** The turn waits: its run ends, and messages that wait for a turn of their own keep waiting. */
+  /** The turn waits: its run ends, and queued messages stay queued for later turns. */
   async #letGo(context: ContextView): Promise<undefined> {
     const changes = withStates([], context, this.#host);
     if (changes.length > 0) this.#append([], changes);
@@ -210,7 +210,7 @@ export class TaskRun implements Phase {
     if (this.stopped) return;
     logFailure(this.#host.logger, { owner: this.#key.owner, turn: this.#input.turn }, kind, cause);
     const status = { state: "TASK_STATE_FAILED", message: { parts: [{ text: sentence }] } } as const;
-    // A task that is full has no room for more.
+    // A full task has no room for the status message.
     const isFull = sentence === safeSentences.full;
     this.#append([isFull ? this.#recorder.systemStatus(status) : this.#recorder.endStatus(status)], []);
     this.#host.abort(kind, sentence, cause);
@@ -303,7 +303,7 @@ export class TaskRun implements Phase {
     await this.#writer.flush();
     const { head, message, more } = await readNextMessage(store, this.#key, this.#input.input);
     this.#writer.sawLog(head.seq, more);
-    // A run that was lost meanwhile has given its part of the budget back.
+    // If the run was lost meanwhile, it has already released its part of the budget.
     if (message === undefined || this.#writer.closed) return undefined;
     this.#host.hold(head.bytes);
     const next = await readNextTurn(store, this.#key, message, this.#input.turn + 1, this.suspends);
@@ -320,7 +320,7 @@ export class TaskRun implements Phase {
     return next;
   }
 
-  /** The task has no room for an event of the agent, for the rows that extensions keep with it, or for the message that was to make it. */
+  /** The task has no room for an event of the agent, for its extension rows, or for the first message. */
   #isFull(lost: NewRecord | undefined, rows: boolean): void {
     const { taskBytes } = this.#deps.settings.limits;
     if (lost?.kind === "task") {
@@ -340,7 +340,7 @@ export class TaskRun implements Phase {
     this.#close("shutdown");
   }
 
-  /** Nothing more will be written: the turn has ended (`undefined`), or the run is lost. */
+  /** No more writes will follow: the turn has ended (`undefined`), or the run is lost. */
   #close(loss: Loss | undefined, cause?: unknown): void {
     if (this.#writer.closed) return;
     const error = loss === "store" ? runIsGivenUp(cause) : undefined;
@@ -365,15 +365,15 @@ export class TaskRun implements Phase {
 }
 
 /**
- * Whether a record shows that the state is out of date: the agent has begun, or was authorized elsewhere (A2A 1.0 §7.6.1). A result of
- * one delegation says nothing about the authorization that another one waits for.
+ * Whether a record proves that the state is outdated: the agent has started, or was authorized elsewhere (A2A 1.0 §7.6.1). A result of
+ * one delegation does not prove the authorization that another one waits for.
  */
 function showsWork(record: NewRecord | undefined, state: TaskState): boolean {
   if (record?.kind !== "artifactUpdate") return false;
   return state === "TASK_STATE_SUBMITTED" || (state === "TASK_STATE_AUTH_REQUIRED" && record.actor !== "delegate");
 }
 
-/** The status that the engine sets where an agent has begun, or continues. */
+/** The status that the engine sets when an agent starts or continues. */
 const working: StatusInit = { state: "TASK_STATE_WORKING" };
 
 function withStates(
@@ -394,7 +394,7 @@ function logFailure(
   kind: TurnAbortKind,
   cause: unknown,
 ): void {
-  // The operator asked for this end: a stack trace would tell nothing.
+  // The operator requested this: a stack trace would not help.
   if (kind === "shutdown") logger.warn("Task ended: the server is stopping", fields);
   else logger.error("A task failed", { ...fields, cause });
 }

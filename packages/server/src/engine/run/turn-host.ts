@@ -38,13 +38,13 @@ export interface HostedRun {
   holdResults(bytes: number): void;
 }
 
-/** What the turns of a run may use beside their events: the state of the task, its files, and what they keep with it. */
+/** What the turns of a run may use in addition to their events: the task's state, its files and its rows. */
 export class RunHost {
   readonly abort: RunAbort = new RunAbort();
   readonly #settings: RunSettings;
   readonly #run: HostedRun;
   readonly #storedState: string | undefined;
-  /** Made when the agent first asks for it. */
+  /** Created on first use. */
   #state: StateValue | undefined;
   #cancels: (() => void)[] | undefined;
   #delegations: Promise<Delegations> | undefined;
@@ -184,7 +184,7 @@ export class RunHost {
     if (counts !== undefined && events.some((event) => event?.kind === "checkpoint")) this.#opened?.forgetWaits(counts);
   }
 
-  /** How delegations, steps and waits are kept is loaded by the turns that have some. */
+  /** The code for delegations, steps and waits is loaded on first use. */
   async #openDelegations(): Promise<Delegations> {
     return (await import("./delegations.ts")).openDelegations(this.#keeping());
   }
@@ -212,7 +212,7 @@ export class RunHost {
     };
   }
 
-  /** At once, and not with the end of the agent, which may catch the error: it must not continue as if nothing were remembered. */
+  /** Ends the run immediately: the agent may catch the error, and must not continue without its stored results. */
   #failed(error: unknown): unknown {
     if (isOfStore(error)) this.#run.phase.lose("store", error);
     return error;
@@ -244,7 +244,7 @@ class RunAbort {
     this.#controller?.abort(errorOf(this.#reason));
   }
 
-  /** The run is over: a signal that is read from now on has fired. A signal that was read before does not fire. */
+  /** The run has ended: a signal that is read from now on is aborted. A signal that was read before does not fire. */
   end(): void {
     this.#reason ??= over;
   }
@@ -258,7 +258,7 @@ function errorOf({ kind, text, cause }: Reason): TurnAborted {
 
 const [maxDetails, maxDetail, maxAction] = [32, 1024, 256];
 
-/** JavaScript callers can pass anything, and what is recorded has to stay small. */
+/** Checks an audited action: JavaScript callers can pass anything, and records must stay small. */
 function checkAction(action: unknown, details: unknown): void {
   if (typeof action !== "string" || action === "" || action.length > maxAction)
     throw agentMistake(`turn.audit(): the action must be a text of 1 to ${maxAction} characters`);

@@ -19,7 +19,7 @@ import type { LostRange } from "./replay.ts";
 import { storedJson, type StoredJson } from "@parley/a2a/internal/base/json";
 import { messageJson } from "../../store/json.ts";
 
-/* What runs and turns begin with: the message that they answer, and what is left of earlier attempts. */
+/* The input of runs and turns: the message to answer, and the state of earlier attempts. */
 
 interface AnyRunInit {
   readonly hosted: HostedAgent;
@@ -27,9 +27,9 @@ interface AnyRunInit {
   readonly contextId: string;
   readonly message: Message;
   readonly call: StoredCall;
-  /** The caller with all of its claims; absent where only the stored part is known. */
+  /** The caller with all of its claims; absent if only the stored part is known. */
   readonly principal?: Principal;
-  /** The declared headers of the request; absent where only those that are stored are known. */
+  /** The declared headers of the request; absent if only the stored ones are known. */
   readonly headers?: Readonly<Record<string, string>> | undefined;
   readonly bytes: number;
 }
@@ -38,14 +38,14 @@ interface AnyRunInit {
 export interface FirstMessageInit extends AnyRunInit {
   readonly start?: undefined;
   readonly isNewContext: boolean;
-  /** The idempotency key, stored with the task, or with a direct reply where those are durable. */
+  /** The idempotency key, stored with the task, or with a direct reply if replies are durable. */
   readonly once: OnceEffect | undefined;
-  /** What extensions keep with the task. A direct reply has none. */
+  /** The extension rows of the task. A direct reply has none. */
   readonly kept: readonly FeatureEffect[];
   readonly result: Resolver<FirstResult>;
 }
 
-/** A task that exists: its next message, or a run of it that was lost. */
+/** The input for an existing task: its next message, or a lost run. */
 export interface TaskRunInit extends AnyRunInit {
   readonly start: WriterStart;
   /** As the agent gets it; absent in the turn that created it. */
@@ -61,30 +61,30 @@ export type RunInit = FirstMessageInit | TaskRunInit;
 /** The first result of a message: a direct reply, a task, or the answer of an earlier send of the same message. */
 export type FirstResult =
   | { readonly kind: "message"; readonly reply: DirectReply }
-  /** `log`: all records of the task, where its message is answered by the commit that created it. */
+  /** `log`: all records of the task, if its message is answered by the commit that created it. */
   | { readonly kind: "task"; readonly log: readonly NewRecord[] | undefined }
   | { readonly kind: "duplicate"; readonly once: OnceRecord };
 
-/** The turn that follows another one, and the task as it is when that turn begins. */
+/** The next turn, and the task at its start. */
 export interface NextTurn {
   readonly input: TurnInput;
   readonly task: Task | undefined;
 }
 
-/** What a turn waits for that has let go of its process. */
+/** What a turn waits for after it released its process. */
 export interface Waiting {
-  /** When the first of its waits is over, in milliseconds since the Unix epoch. `Infinity`: never. */
+  /** When its first wait ends, in milliseconds since the Unix epoch. `Infinity`: never. */
   readonly until: number;
   readonly events: boolean;
 }
 
-/** A checkpoint as it is stored: the value of the agent, and how many events and ids it had made. */
+/** A stored checkpoint: the agent's value, and how many events and ids it had made. */
 export interface StoredCheckpoint {
   /** Absent: the agent has saved none. */
   readonly value?: JsonValue;
   readonly events: number;
   readonly ids: number;
-  /** What the turn had counted (`TurnBase.count`). Absent: nothing. */
+  /** The turn's counters (`TurnBase.count`), if any. */
   readonly counts?: readonly (readonly [string, number])[];
   /** Events after it in the log that do not count, since a later attempt did not repeat them. Absent: none. */
   readonly lost?: readonly LostRange[];
@@ -104,7 +104,7 @@ export interface SuspendedTurn {
   readonly input: number;
   /** How many attempts it had, in all turns so far. */
   readonly attempt: number;
-  /** The turn whose run asked: a later one than `turn` where the function has asked before. */
+  /** The turn whose run asked. Later than `turn` if the function has asked before. */
   readonly askedIn: number;
 }
 
@@ -117,18 +117,18 @@ export interface TurnInput {
   readonly input: number;
   readonly message: Message;
   readonly call: StoredCall;
-  /** The sender: with all claims where the turn begins with its request, else as far as it was stored. */
+  /** The sender: with all claims if the turn starts with its request, else only the stored part. */
   readonly principal: Principal;
-  /** The declared headers of the request: all where the turn begins with it, else those that were stored. `undefined`: none. */
+  /** The declared headers of the request: all if the turn starts with it, else the stored ones. `undefined`: none. */
   readonly headers: Readonly<Record<string, string>> | undefined;
   readonly checkpoint: StoredCheckpoint | undefined;
   /** The turn that resumes with `message`, which answers the question of a delegation. The agent sees this turn. */
   readonly resumes?: ResumedTurn | undefined;
-  /** How many ids `makeId` has returned, those before the checkpoint included: a resumed run makes the same ids again. */
+  /** How many ids `makeId` has returned, including those before the checkpoint: a resumed run makes the same ids again. */
   ids: number;
-  /** What it has counted, those before the checkpoint included. Made with the first count. */
+  /** Its counters, including counts before the checkpoint. Created with the first count. */
   counts?: Map<string, number> | undefined;
-  /** The extensions that are active in the turn, from its beginning. `undefined`: none. */
+  /** The active extensions of the turn. `undefined`: none. */
   active?: ExtensionsOfTurn;
 }
 
@@ -137,7 +137,7 @@ export interface ResumedTurn extends SuspendedTurn {
   readonly call: StoredCall;
 }
 
-/** URIs of the extensions that are active in the turn that the agent sees. One that resumes with an answer has those of its message. */
+/** URIs of the extensions that are active in the agent's turn. A turn that resumes with an answer has those of its first message. */
 export function activeIn(input: TurnInput): readonly string[] {
   return seenBy(input).call.extensions;
 }
@@ -152,7 +152,7 @@ export function attemptOf({ attempt, resumes }: TurnInput): number {
   return attempt + (resumes?.attempt ?? 0);
 }
 
-/** The turn that a run begins with: turn 1 for a message that makes its task, else the turn that is stored. */
+/** The first turn of a run: turn 1 for a message that creates its task, else the stored turn. */
 export function firstTurnInput(init: RunInit): TurnInput {
   const { message, call, principal = call.principal, headers = call.headers } = init;
   if (init.start === undefined) {
@@ -170,7 +170,7 @@ export function runEffect({ turn, attempt, input }: TurnInput): TaskEffect {
   return { effect: "run", run: { turn, attempt, input } };
 }
 
-/** The checkpoint of a turn that does not wait any more. */
+/** The checkpoint of a turn that no longer waits. */
 function withoutWait({ waiting: _, ...checkpoint }: StoredCheckpoint): StoredCheckpoint {
   return checkpoint;
 }
@@ -187,8 +187,8 @@ export function seenTurn({ turn }: StoredRun, checkpoint: string | undefined): n
 }
 
 /**
- * Whether the turn of a run is over by the question of a delegation. The question is stored before the end of the run. An attempt in between
- * would follow the other delegations of the turn, whose questions would get the same answer.
+ * Whether the turn of a run has ended with the question of a delegation. The question is stored before the end of the run. Another attempt
+ * between the two would follow the turn's other delegations, whose questions would get the same answer.
  */
 export async function hasAskedForOther(
   store: Pick<Store, "head">,
@@ -200,8 +200,8 @@ export async function hasAskedForOther(
 }
 
 /**
- * The turn that a message resumes, where the task waited for the answer to the question of a delegation. `checkpoint`: of the task,
- * as JSON text. Rejects where the log does not have the message of that turn.
+ * The turn that a message resumes, if the task waited for the answer to the question of a delegation. `checkpoint`: of the task,
+ * as JSON text. Rejects if the log does not have the message of that turn.
  */
 export async function readResumed(
   store: Pick<Store, "read">,
@@ -221,7 +221,7 @@ export async function readResumed(
   };
 }
 
-/** The turn of a message that waited, which resumes an earlier one where that is `suspended`. */
+/** The turn of a queued message. It resumes an earlier turn if that is `suspended`. */
 export async function readNextTurn(
   store: Pick<Store, "read" | "head" | "load">,
   key: TaskKey,
@@ -264,7 +264,7 @@ function nextTurnInput({ seq, json, call: stored }: LogRecord, turn: number): Tu
   return { turn, attempt: 1, input: seq, message, call, principal, headers, checkpoint: undefined, ids: 0 };
 }
 
-/** The conversation of a turn. `isNew`: it begins with the message of the turn. */
+/** The conversation of a turn. `isNew`: it starts with the turn's message. */
 export function contextOf(
   conversations: Conversations,
   { agent, owner, taskId }: TaskKey,

@@ -37,7 +37,7 @@ export interface TurnInit {
   readonly skills: AgentCard["skills"];
   readonly logger: Logger;
   readonly clock: Clock;
-  /** W3C `traceparent` of what an observer has opened for the turn. */
+  /** W3C `traceparent` of the observer's span for the turn. */
   readonly trace: string | undefined;
 }
 
@@ -108,7 +108,7 @@ export class EngineTurn implements TurnBase {
   }
 
   get headers(): TurnBase["headers"] {
-    // Without a prototype, since a name may be that of one of its members.
+    // No prototype: a header's name may be that of a prototype's member.
     return Object.assign(Object.create(null) as Record<string, string>, this.#input.headers);
   }
 

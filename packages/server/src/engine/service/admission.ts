@@ -40,13 +40,13 @@ export interface SendDeps {
 
 /** A message under its idempotency key, until it is answered or stored. */
 export interface Attempt {
-  /** What is stored with the task or the answer, so that a later retry is recognized. */
+  /** Stored with the task or the answer, so that a later retry is recognized. */
   readonly once: OnceEffect;
   /** Its key, unique among those of all agents and owners. */
   readonly name: string;
-  /** What the store knows of the same message. */
+  /** The store's record of the same message. */
   readonly found: OnceRecord | undefined | Promise<OnceRecord | undefined>;
-  /** What a retry that comes meanwhile joins. `undefined` until the message is accepted. */
+  /** Retries that arrive meanwhile join it. `undefined` until the message is accepted. */
   admission: Admission | Promise<Admission> | undefined;
 }
 
@@ -57,9 +57,9 @@ export interface Send {
   readonly request: SendMessageRequest;
   readonly call: StoredCall;
   readonly principal: Principal;
-  /** The headers that the agent declares. `undefined`: it declares none. */
+  /** The headers that the agent declares, if any. */
   readonly headers: Readonly<Record<string, string>> | undefined;
-  /** `undefined` where deduplication is off. */
+  /** `undefined` if deduplication is off. */
   readonly attempt: Attempt | undefined;
   /** Rows to store with the task: those of extensions, and the webhook that the message asks for. */
   readonly kept: readonly FeatureEffect[];
@@ -69,11 +69,11 @@ export interface Send {
   readonly newTaskId?: string;
   /** Its large files that were stored while it was read. */
   readonly incoming?: IncomingFilesByUrl | undefined;
-  /** The credential or the refusal that the message brought for a request of its task. */
+  /** The message's answer to an authorization request of its task: a credential or a rejection. */
   readonly answer?: TakenAnswer | undefined;
 }
 
-/** The field of a send that has its webhook, for errors. */
+/** The field of the webhook in a send, for errors. */
 export const webhookPath = "configuration.taskPushNotificationConfig";
 
 /** The result of a message: the agent answered it directly, or it is in the log of a task. */
@@ -85,21 +85,21 @@ export type Accepted =
       readonly contextId: string;
       /** `seq` of the message. */
       readonly input: number;
-      /** All records of a task that was created and answered in one commit. The answer is made of them without reading the store. */
+      /** All records of a task that was created and answered in one commit. The answer is built from them without reading the store. */
       readonly log: readonly NewRecord[] | undefined;
-      /** Whether this message created the task, so that its whole log is new to the caller. */
+      /** Whether this message created the task, so its whole log is new to the caller. */
       readonly made: boolean;
     };
 
 /**
- * A message that was accepted. `answer` resolves once the message is answered or stored. It is a member, because a promise
- * that resolved to another promise would wait for that one as well.
+ * An accepted message. `answer` resolves once the message is answered or stored. It is wrapped in an object, because a
+ * promise cannot resolve to another promise without waiting for it.
  */
 export interface Admission {
   readonly answer: Promise<Accepted>;
 }
 
-/** The configs of webhooks. Rejects if the server has no webhooks, whatever the card says. */
+/** The configs of webhooks. Rejects if the server has no webhooks, even if the card declares them. */
 export async function configsOf({ configs }: Pick<SendDeps, "configs">): Promise<PushConfigs> {
   if (configs === undefined) throw new A2AError("PushNotificationNotSupported");
   return configs();
@@ -115,8 +115,8 @@ export function joined({ task, contextId }: TaskHead, input: number): Accepted {
 }
 
 /**
- * The message with its context. `Object.assign` and no `{ ...message, contextId }`: on Node 20 a literal that spreads first
- * and adds members after costs eight times as much, and the benchmark `message` half as much again (docs/decisions/hot-path.md).
+ * The message with its context. Uses `Object.assign`, because on Node 20 `{ ...message, contextId }` costs eight times as
+ * much, and makes the benchmark `message` 50 % slower (docs/decisions/hot-path.md).
  */
 export function inContext(message: Message, contextId: string): Message {
   return Object.assign({}, message, { contextId });
@@ -149,13 +149,13 @@ interface RememberedReply {
   readonly hash: string;
   /** On the monotonic clock. */
   readonly until: number;
-  /** JSON of the message: one object for the garbage collector; the message would be ten (docs/decisions/hot-path.md). */
+  /** The message as JSON: one object for the garbage collector instead of ten (docs/decisions/hot-path.md). */
   readonly json: string;
 }
 
 /**
- * Recognizes a message that was sent before, so that a retry gets the answer of the first attempt. Attempts that are under
- * way are known here, and direct replies that are kept in memory. Everything else is known to the store.
+ * Recognizes repeated messages, so that a retry gets the answer of the first attempt. It knows attempts in progress, and
+ * direct replies that are kept in memory. The store knows everything else.
  */
 export class Retries {
   readonly #settings: EngineSettings;
@@ -226,9 +226,9 @@ export class Retries {
     if (attempt === undefined) return;
     const { name, once } = attempt;
     if (this.#underWay.get(name) === attempt) this.#underWay.delete(name);
-    // A reply that is in the store is found there, by its key.
+    // A stored reply is found in the store by its key.
     if (reply === undefined || this.#settings.conversations === "store") return;
-    // A whole number needs no object of its own.
+    // Small integers need no allocation.
     const until = Math.ceil(this.#settings.clock.elapsed() + replyWindow(this.#settings));
     this.#replies.set(name, { hash: once.hash, until, json: reply });
   }
@@ -237,7 +237,7 @@ export class Retries {
     this.#replies.drop(`${agent}\0${owner}\0`);
   }
 
-  /** The result that the store has of the same message. Rejects for other content under the same key. */
+  /** The stored result of the same message. Rejects for other content under the same key. */
   async join(owner: Owner, found: OnceRecord, attempt: Attempt | undefined): Promise<Accepted> {
     if (attempt !== undefined) checkContent(found, attempt.once);
     if (found.answer !== undefined) return repeated(found.answer);
@@ -255,19 +255,19 @@ function repeated(json: string): Accepted {
 }
 
 /**
- * The key of a message among those of its owner: its id and its task. Where other content under a used id is a new message,
- * `hash` is part of the key, so that a retry of each of them finds its own first attempt.
+ * The key of a message, unique within its owner: its id and its task. If `onConflict` is `accept`, messages with different
+ * content share an id, so `hash` is part of the key, and each retry finds its own first attempt.
  */
 function keyOf({ taskId = "", messageId }: Message, hash: string): string {
   return `${taskId.length}:${taskId}${messageId}${hash}`;
 }
 
-/** Whether the message of a key had no task, and so created one. */
+/** Whether the message of a key had no task id, and so created a task. */
 function beganTask({ key }: OnceRecord): boolean {
   return key.startsWith("0:");
 }
 
-/** Refuses other content under a used id. With `onConflict: "accept"` such messages have different keys. */
+/** Rejects other content under a used id. With `onConflict: "accept"` such messages have different keys. */
 function checkContent(known: { readonly hash: string }, { hash }: OnceEffect): void {
   if (known.hash === hash) return;
   const description = "was used before, for a message with other content";

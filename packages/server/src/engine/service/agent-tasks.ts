@@ -22,9 +22,9 @@ import { taskNotFound } from "../shared/errors.ts";
 import type { EngineSettings } from "../shared/settings.ts";
 import type { CheckedAgent } from "./checks.ts";
 
-/** Where a reader wants the stream of a task to begin. */
+/** The start that a reader requests for the stream of a task. */
 export interface WantedStream {
-  /** The `seq` that the reader saw last. `undefined`: the stream begins with the task as it is now. */
+  /** The last `seq` that the reader received. `undefined`: the stream begins with the current task. */
   readonly after: number | undefined;
   /** For the stream of a send: `seq` of its message. */
   readonly input: number;
@@ -36,7 +36,7 @@ export class AgentTasks {
   readonly hosted: CheckedAgent;
   readonly settings: EngineSettings;
   readonly #liveLogs: LiveLogs;
-  /** An owner of nothing, so that a hidden task takes the same way as one that does not exist. */
+  /** An owner without data, so that a hidden task takes the same code path as an unknown one. */
   #nobody: string | undefined;
 
   constructor(hosted: CheckedAgent, settings: EngineSettings, liveLogs: LiveLogs) {
@@ -45,7 +45,7 @@ export class AgentTasks {
     this.#liveLogs = liveLogs;
   }
 
-  /** The owner of what the caller creates, and of the tasks that the caller sees. */
+  /** The owner of the tasks that the caller creates and sees. */
   ownerOf({ principal, hidden }: CallContext): Owner {
     return {
       agent: this.hosted.id,
@@ -67,7 +67,7 @@ export class AgentTasks {
     return snapshot;
   }
 
-  /** What of a task is loaded for an answer whose history the caller may limit (A2A 1.0 §3.2.4). */
+  /** Options to load a task for an answer whose history the caller may limit (A2A 1.0 §3.2.4). */
   wholeBut(historyLength: number | undefined, context: CallContext): LoadOptions {
     const { mergeTextParts } = this.settings;
     return {
@@ -78,7 +78,7 @@ export class AgentTasks {
     };
   }
 
-  /** A position in the log of a task, after a `seq`. `context`: of the caller to whom the records are sent. */
+  /** A position in the log of a task, after a `seq`. `context`: of the caller that receives the records. */
   position({ task, contextId }: Pick<TaskHead, "task" | "contextId">, after: number, context?: CallContext): Position {
     const { store } = this.settings;
     const position = { store, liveLogs: this.#liveLogs, scope: task, task, contextId, after };
@@ -86,8 +86,8 @@ export class AgentTasks {
   }
 
   /**
-   * The beginning of the stream of a task, `undefined` where nothing more can come. The stream continues after a cursor that
-   * is in the log. Without one, or where compaction removed its records, it begins with the Task (A2A 1.0 §3.1.6).
+   * The start of a task's stream; `undefined` if no more events can follow. The stream continues after a cursor that
+   * is in the log. Without one, or if compaction removed its records, it begins with the Task (A2A 1.0 §3.1.6).
    */
   async stream(
     of: Pick<TaskHead, "task" | "contextId">,
@@ -113,9 +113,9 @@ export function hasRoom(context: CallContext): context is CallContext & Room {
   return context.reserve !== undefined;
 }
 
-/* Answers are made of text as the store has it. Tasks are parsed only where their value is read. */
+/* Answers are built from stored text. Tasks are parsed only if their value is read. */
 
-/** A reply with the generations of its tasks by id, where the version of the call has them (1.1 draft, §3.2.7). */
+/** A reply with the generations of its tasks by id, if the version of the call has them (1.1 draft, §3.2.7). */
 export function counted<T>(
   reply: Reply<T>,
   context: CallContext,

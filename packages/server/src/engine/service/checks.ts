@@ -20,9 +20,9 @@ import type { EngineSettings } from "../shared/settings.ts";
 export interface CheckedAgent extends HostedAgent {
   /** URIs of the extensions that it declares (A2A 1.0 §4.6). */
   readonly declared: readonly string[];
-  /** URIs of those that a caller must ask for. */
+  /** URIs of extensions that a caller must request. */
   readonly required: readonly string[];
-  /** Says which of those that a call asks for are active. `undefined`: all of them. */
+  /** Selects which requested extensions are active. `undefined`: all of them. */
   readonly selecting: ExtensionHooks | undefined;
   /** Media types that it reads, without parameters. `text/*` and `*` are patterns. */
   readonly inputModes: readonly string[];
@@ -38,7 +38,7 @@ interface DeclaredHeader {
   readonly store: boolean;
 }
 
-/** @throws A2AError `InvalidParams` for `requestHeaders` that may not be read, and for extensions that lack what they require. */
+/** @throws A2AError `InvalidParams` for `requestHeaders` with forbidden names, and for extensions without the extensions that they require. */
 export function checkedAgent(
   hosted: HostedAgent,
   { extensions: hooks }: Pick<EngineSettings, "extensions">,
@@ -60,7 +60,7 @@ export function checkedAgent(
 }
 
 /**
- * Throws where a call must be refused before any work. Returns the URIs of the extensions that are active in it.
+ * Throws if a call is invalid, before any work. Returns the URIs of its active extensions.
  *
  * @param request - A request of this operation.
  */
@@ -116,7 +116,7 @@ export function methodOf({ methods }: CheckedAgent, operation: MethodName): Owne
   throw new A2AError("MethodNotFound", "This agent does not have the extension of this method");
 }
 
-/** Extensions that the caller asked for and the card declares (§4.6); refuses a caller who lacks a required one, or the one of the method that is called. */
+/** Extensions that the caller requests and the card declares (§4.6). Rejects a caller that omits a required one, or that of the called method. */
 function activate(
   { declared, required, selecting, card }: CheckedAgent,
   operation: OperationName,
@@ -140,7 +140,7 @@ function activate(
   return selecting.activate(active, call, needed);
 }
 
-/** Refuses a message that the agent cannot read, and a webhook where the agent has none. */
+/** Rejects a message that the agent cannot read, and a webhook if the agent has none. */
 function checkMessage({ card, inputModes }: CheckedAgent, request: SendMessageRequest): void {
   if (request.configuration?.taskPushNotificationConfig !== undefined && card.capabilities.pushNotifications !== true) {
     throw new A2AError("PushNotificationNotSupported");
@@ -162,7 +162,7 @@ function checkMessage({ card, inputModes }: CheckedAgent, request: SendMessageRe
 }
 
 /**
- * Refuses a message of too many parts, or with too much metadata. Other sizes are limits of the whole request and of the task.
+ * Rejects a message with too many parts or too much metadata. Other limits apply to the whole request and to the task.
  *
  * @throws A2AError `InvalidParams` that names the field.
  */
@@ -218,11 +218,11 @@ function refuseHeaders(description: string, { name }: HostedAgent["card"]): neve
   throw invalidParams(fields, `The agent ${JSON.stringify(name)} cannot be served: requestHeaders ${description}`);
 }
 
-/** What the values of all declared headers of a request may take, in bytes. */
+/** Maximum bytes of the values of a request's declared headers, together. */
 const headerBytes = 8 << 10;
 
 /**
- * The declared headers that a request has; `undefined` where the agent declares none.
+ * The declared headers that a request has; `undefined` if the agent declares none.
  *
  * @throws A2AError `RequestTooLarge`.
  */

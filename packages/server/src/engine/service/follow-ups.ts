@@ -43,9 +43,9 @@ interface FollowUp {
   /** Whether it may be stored only if the task has not changed since (`ifGenerationMatch` of the 1.1 draft). */
   readonly unchanged: boolean;
   readonly crowded: boolean;
-  /** What of the budget is taken for it. */
+  /** Bytes of the budget reserved for it. */
   readonly bytes: number;
-  /** Whether a run has it, and gives these bytes back when it is over. */
+  /** Whether a run has taken it. The run then releases these bytes when it ends. */
   passedOn: boolean;
 }
 
@@ -59,7 +59,7 @@ export class FollowUps {
     this.#retries = retries;
   }
 
-  /** Tries again when the task changes between the read and the append. */
+  /** Retries if the task changes between the read and the append. */
   async take(first: Send, task: TaskKey): Promise<Accepted> {
     const { store } = this.#deps.settings;
     const { budget, queue, runs, standing } = this.#deps;
@@ -79,7 +79,7 @@ export class FollowUps {
       const kept = await this.#keptFor(send, head);
       webhook ??= await this.#webhookOf(send, task);
       if (!budget.tryTake(task.owner, bytes)) await budget.take(task.owner, bytes);
-      // Room is looked at and taken at once: many answers may come together, and each of them waited.
+      // Check and reserve room in one step: many waiting answers may arrive together.
       const reserved = mayRun && !queue.isCrowdedFor(task.agent) && runs.reserve(task.taskId);
       const next: FollowUp = {
         send: { ...send, kept },
@@ -104,8 +104,8 @@ export class FollowUps {
   }
 
   /**
-   * What is kept with the message: also its answer to a request for an authorization. A turn that waits for an authorization finds out
-   * by its row that another message has come.
+   * The rows to store with the message, including its answer to an authorization request. A turn that waits for an authorization sees
+   * by its row that another message has arrived.
    */
   async #keptFor({ kept, answer }: Send, { task, state }: TaskHead): Promise<readonly FeatureEffect[]> {
     if (answer !== undefined) return [...kept, ...(await answer.effects(task))];
@@ -142,7 +142,7 @@ export class FollowUps {
     return beginsTurn(next.head) ? this.#wake(next) : this.#queue(next);
   }
 
-  /** A run works on the task, or its turn waits for room, a time or an event: the message waits in the log for the next turn. */
+  /** The task has a run, or its turn waits for room, a time or an event: the message waits in the log for the next turn. */
   async #queue(followUp: FollowUp): Promise<Accepted | undefined> {
     const { send, head, message, unchanged } = followUp;
     const { committer, liveLogs, settings } = this.#deps;
@@ -152,7 +152,7 @@ export class FollowUps {
     const record = messageRecord(originOf(head, turn, send), message, answers, settings.clock.now());
     const item: TaskAppend = {
       task: head.task,
-      // Only while that run has the task. If the run ended before this append, nobody would read the message.
+      // Only while that run has the task. If the run had ended before this append, the message would never be read.
       fence: head.fence,
       ...(unchanged && { expect: head.seq }),
       records: [record],
@@ -168,7 +168,7 @@ export class FollowUps {
     return joined(head, outcome.seq);
   }
 
-  /** No run works on the task: the message begins a turn, and ends an interrupted state. */
+  /** The task has no run: the message starts a turn, and ends an interrupted state. */
   async #wake(followUp: FollowUp): Promise<Accepted | undefined> {
     const { runs } = this.#deps;
     const { owner } = followUp.head.task;
@@ -235,14 +235,14 @@ export class FollowUps {
     return joined(head, outcome.seq);
   }
 
-  /** The message is stored, so it is accepted: its turn begins once a process can begin it. */
+  /** The message is stored and thus accepted: its turn starts once a process has room. */
   async #putBack({ head, send }: FollowUp, run: StoredRun, fence: number, cause: unknown): Promise<void> {
     const { places, liveLogs, settings } = this.#deps;
     const { taskId } = head.task;
     const about = taskFields({ ...head.task, contextId: head.contextId, trace: send.call.trace });
     if (!this.#deps.runs.stopping)
       settings.logger.error("Failed to begin a turn; its task is queued", { ...about, cause });
-    // Where that fails too, the task is found as one that was left.
+    // If this fails too, a later scan finds the task as abandoned.
     await places.putBack(head, run, fence).catch(() => {});
     liveLogs.notifyRemote(taskId);
   }
@@ -255,7 +255,7 @@ export class FollowUps {
     const { send, head, message, bytes } = followUp;
     const { settings, runs } = this.#deps;
     const { checkpoint } = head;
-    // A task that waits for an answer has a checkpoint only where the question was one of a delegation.
+    // A task that waits for an answer has a checkpoint only if the question was one of a delegation.
     const resumes = checkpoint === undefined ? undefined : await readResumed(settings.store, head.task, checkpoint);
     const snapshot =
       resumes?.turn === 1 ? undefined : await settings.store.load(head.task, head.task.taskId, { artifacts: true });
@@ -281,7 +281,7 @@ export class FollowUps {
     return page?.records[0]?.turn ?? 0;
   }
 
-  /** Throws the error for the caller. `undefined`: the task has changed, try again. */
+  /** Throws the error for the caller. `undefined`: the task has changed; retry. */
   async #refused(
     { send, head }: FollowUp,
     { reason, once, head: now = head }: Extract<AppendOutcome, { readonly ok: false }>,
@@ -292,7 +292,7 @@ export class FollowUps {
       const { taskBytes } = this.#deps.settings.limits;
       const bytes = records.reduce((sum, record) => sum + recordBytes(record), now.bytes);
       if (bytes > taskBytes) throw taskIsFull(taskBytes);
-      // Not the message is too large: the task has no room for another row.
+      // The message itself fits, but the task has no room for another row.
       if (send.request.configuration?.taskPushNotificationConfig === undefined) {
         throw new A2AError("InternalError", undefined, { cause: tooManyRows() });
       }
@@ -310,7 +310,7 @@ function beginsTurn(head: TaskHead): boolean {
   return head.run === undefined && waitingRun(head) === undefined && !isQueued(head);
 }
 
-/** The message, accepted again by extensions that depend on rows of its task. */
+/** The message after extensions that depend on rows of its task have accepted it again. */
 async function renewed(send: Send): Promise<Send> {
   const depends = send.kept.some((effect) => effect.op !== "wake" && effect.if !== undefined);
   return depends && send.again !== undefined ? send.again() : send;

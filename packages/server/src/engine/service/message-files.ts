@@ -14,7 +14,7 @@ export class MessageFiles {
   #task: TaskKey | undefined;
   /** One for each time that the message was accepted. */
   readonly #quotas: BlobQuota[] = [];
-  /** What was stored, by its base64 or its first URL: a message that is accepted again has the same files. */
+  /** Stored files by their base64 or first URL, so that a message that is accepted again gets the same files. */
   readonly #known = new Map<string, Part>();
 
   constructor(lazy: LazyBlobs, settings: Pick<EngineSettings, "ids" | "store">) {
@@ -23,8 +23,8 @@ export class MessageFiles {
   }
 
   /**
-   * The message with its large files outside. One that is refused stays as it is: its task is over, is none of the caller's, or is not
-   * as the caller expects it.
+   * The message with its large files stored outside. A message stays unchanged if it will be rejected: its task is terminal, belongs to
+   * another owner, or does not match what the caller expects.
    */
   async store(send: Send): Promise<Send> {
     const { owner, request, again } = send;
@@ -84,10 +84,10 @@ export class MessageFiles {
     }
   }
 
-  /** Deletes those that no row of the task names. After an error of the store, which may have stored the record, the collector does. */
+  /** Deletes files that no row of the task names. After an error of the store, which may have stored the record, the collector does this. */
   drop(error?: unknown): void {
     if (error !== undefined && !(error instanceof A2AError && error.code !== "Unavailable")) return;
-    // What fails here is left to the collector too.
+    // The collector also deletes what fails here.
     this.#drop().catch(() => {});
   }
 

@@ -30,7 +30,7 @@ import { counted, hasRoom, pageOf, taskReply, wrappedTask, type AgentTasks, type
 import type { Sends } from "./send-message.ts";
 import { defined } from "@parley/a2a/internal/base/defined";
 
-/** SendMessage (A2A 1.0 §3.1.1): answers with the agent's message, or with the task once it is interrupted or over. */
+/** SendMessage (A2A 1.0 §3.1.1): answers with the agent's message, or with the task once it is interrupted or terminal. */
 export async function sendMessage(
   tasks: AgentTasks,
   sends: Sends,
@@ -59,7 +59,7 @@ export async function sendMessage(
   return counted(wrappedTask(snapshot), context, () => new Map([[task.taskId, snapshot.head.generation]]));
 }
 
-/** SendStreamingMessage (§3.1.2). Resolves when the message is accepted. What the agent does with it goes to the stream. */
+/** SendStreamingMessage (§3.1.2). Resolves when the message is accepted. The stream has the agent's events. */
 export async function sendStreamingMessage(
   tasks: AgentTasks,
   sends: Sends,
@@ -74,7 +74,7 @@ export async function sendStreamingMessage(
     const { input, made } = accepted;
     const historyLength = request.configuration?.historyLength;
     if (made && historyLength === undefined) {
-      // The first record of the log is the task as it was created. Any other stream begins with the task as it is now.
+      // The first record of the log is the task at its creation. Any other stream begins with the current task.
       const counts = hasGenerations(context.version);
       return { ...tasks.position(accepted, 0, context), input, ...(counts && { generation: 0 }) };
     }
@@ -83,8 +83,8 @@ export async function sendStreamingMessage(
 }
 
 /**
- * GetTask (A2A 1.0 §3.1.3). In the 1.1 draft it may wait for a generation beyond the one that the caller knows, and the answer has the
- * timeline of the task, unless the caller wants no history.
+ * GetTask (A2A 1.0 §3.1.3). In the 1.1 draft it may wait for a later generation than the caller's, and the answer has the
+ * timeline of the task, unless the caller requests no history.
  */
 export async function getTask(tasks: AgentTasks, request: GetTaskRequest, context: CallContext): Promise<Reply<Task>> {
   const { id, historyLength, currentGeneration }: GetTaskRequestDraft = request;
@@ -102,7 +102,7 @@ export async function getTask(tasks: AgentTasks, request: GetTaskRequest, contex
   return timeline === undefined ? reply : { ...reply, timeline: { payload: reply.payload, ...timeline } };
 }
 
-/** CancelTask (§3.1.5). The task is canceled in its log before the answer, whatever its agent does. */
+/** CancelTask (§3.1.5). The cancellation is stored before the answer, even if the agent ignores it. */
 export async function cancelTask(
   tasks: AgentTasks,
   runs: Pick<Runs, "endTask">,
@@ -185,9 +185,9 @@ function queryOf(
 }
 
 /*
- * A page token is a position in a list (A2A 1.0 §3.1.4). It is accepted from one caller for one set of filters: its checksum
- * tells it from a token that this list did not give out. The checksum is not a secret. Access is limited by the scope of the
- * query and not by the token.
+ * A page token is a position in a list (A2A 1.0 §3.1.4). It is valid for one caller and one set of filters: its checksum
+ * detects tokens of other lists. The checksum is not a secret: access is limited by the scope of the query, not by the
+ * token.
  */
 
 function encodePageToken({ statusTime, taskId }: ListPosition, scope: string, request: ListTasksRequest): string {

@@ -13,17 +13,17 @@ import type { EngineSettings } from "../shared/settings.ts";
 import { hasRoom, type AgentTasks } from "./agent-tasks.ts";
 import { defined } from "@parley/a2a/internal/base/defined";
 
-/** How long a search waits for the index of what was stored before, in milliseconds. */
+/** How long a search waits until older tasks are indexed, in milliseconds. */
 const longestWait = 10_000;
 
-/** The full text search of the store: on while an extension of this server wants it, and else off. */
+/** The full text search of the store: on if an extension of this server needs it, else off. */
 export class TaskIndex {
   readonly #settings: Pick<EngineSettings, "clock" | "logger">;
   readonly #search: TaskSearch | undefined;
   readonly #isWanted: boolean;
   #switched: Promise<TaskSearch> | undefined;
 
-  /** @throws A2AError `InvalidParams` where an extension needs what the store does not have. */
+  /** @throws A2AError `InvalidParams` if an extension needs search and the store has none. */
   constructor(settings: Pick<EngineSettings, "clock" | "logger" | "store">, extensions: readonly AnyExtension[]) {
     const needs = extensions.find(({ searchesTasks }) => searchesTasks === true);
     const { search } = settings.store;
@@ -39,7 +39,7 @@ export class TaskIndex {
     this.#isWanted = needs !== undefined;
   }
 
-  /** Switches the search on or off. A failure is a line in the log, and a later search tries again. */
+  /** Switches the search on or off. A failure is logged, and the next search retries. */
   start(): void {
     const on = this.#isWanted;
     const begun = on ? this.#switchOn() : this.#search?.use(false);
@@ -48,7 +48,7 @@ export class TaskIndex {
     });
   }
 
-  /** The search, once its index has everything. Rejects as `Unavailable` where that takes long. */
+  /** The search, once its index is complete. Rejects with `Unavailable` if this takes too long. */
   async ready(): Promise<TaskSearch> {
     const { clock } = this.#settings;
     let stop = (): void => {};
@@ -63,7 +63,7 @@ export class TaskIndex {
     }
   }
 
-  /** The same after somebody else has switched it off. */
+  /** The same, after another process has switched it off. */
   again(): Promise<TaskSearch> {
     this.#switched = undefined;
     return this.ready();
@@ -77,7 +77,7 @@ export class TaskIndex {
     }
     const switched = search.use(true).then(() => search);
     this.#switched = switched;
-    // The next search tries again.
+    // The next search retries.
     switched.catch(() => (this.#switched = undefined));
     return switched;
   }
@@ -85,7 +85,7 @@ export class TaskIndex {
 
 /* Finds the tasks of a caller by their texts, for methods of extensions. Loaded with the first search. */
 
-/** The tasks of a caller: those that ListTasks gives to it. `guarded`: the operations with the rights of the caller. */
+/** Searches the tasks that ListTasks returns to the caller. `guarded`: the operations with the caller's rights. */
 export async function searchTasks(
   tasks: AgentTasks,
   index: TaskIndex,
@@ -105,7 +105,7 @@ export async function searchTasks(
     ]);
   }
   const filters = defined({ contextId, status });
-  // Whoever may not list these tasks may not search them, and to whom they are hidden nothing is found.
+  // A caller who may not list these tasks may not search them. If they are hidden from the caller, the search finds none.
   const { payload } = await guarded.call("ListTasks", { ...filters, pageSize: 1 }, context);
   if (payload.value.totalSize === 0) return { tasks: [], total: 0 };
   const owner = tasks.ownerOf(context);
@@ -115,7 +115,7 @@ export async function searchTasks(
   return { tasks: loaded.filter((task) => task !== undefined), total: page.total };
 }
 
-/** Another server of the store may have switched the search off: it is switched on again. */
+/** Finds tasks. If another server has switched the search off, switches it on again. */
 async function found<T>(index: TaskIndex, find: (search: TaskSearch) => Promise<T>): Promise<T> {
   try {
     return await find(await index.ready());
@@ -136,7 +136,7 @@ async function loadedTask(
     const snapshot = await store.load(tasks.ownerOf(context), taskId, { history: 0, artifacts: false, ...room });
     return snapshot && { task: snapshot.task, snippets };
   } catch (thrown) {
-    // A task whose status alone is larger than the store can give is found, and cannot be shown.
+    // A task whose status exceeds the store's limit is found but cannot be shown.
     if (thrown instanceof A2AError && thrown.code === "UnsupportedOperation") return undefined;
     throw thrown;
   }

@@ -51,8 +51,8 @@ export class Sends {
   }
 
   /**
-   * Throws or rejects when the message is refused. `extensions`: the URIs of those that are active in this call. A message that has to
-   * wait for nothing gets no promise: each is a hundredth of the CPU of a message (`test/budgets`).
+   * Throws or rejects if the message is invalid. `extensions`: the URIs that are active in this call. Returns a promise only if it must
+   * wait: each promise costs a hundredth of the CPU of a message (`test/budgets`).
    */
   accept(
     hosted: CheckedAgent,
@@ -68,7 +68,7 @@ export class Sends {
     );
   }
 
-  /** Takes a credential out of a message, before anything looks at it. */
+  /** Removes a credential from a message before any other code reads it. */
   async #takeAnswer(message: Message, answer: Part): Promise<TakenAnswer> {
     const { authorizations } = this.#deps.settings;
     if (authorizations === undefined)
@@ -100,7 +100,7 @@ export class Sends {
     return admission;
   }
 
-  /** Starts a run for a message that has to wait for nothing. `undefined`: this one has to. */
+  /** Starts a run for a message synchronously. `undefined`: this message must wait. */
   #startAtOnce(send: Send): Admission | undefined {
     const { budget, runs, queue, settings, standing } = this.#deps;
     const { request, call, attempt, incoming } = send;
@@ -128,7 +128,7 @@ export class Sends {
   async #admit(send: Send): Promise<Admission> {
     const { attempt, owner } = send;
     try {
-      // Awaits only what is not known yet: by then the task of the message may be over.
+      // Awaits only if necessary. Meanwhile the task of the message may end.
       const found = attempt?.found && (await attempt.found);
       if (found === undefined) return await this.#admitNew(send);
       this.#retries.end(attempt);
@@ -217,7 +217,7 @@ export class Sends {
     return answered(accepted);
   }
 
-  /** `webhook`: of the task that the message makes. It is not stored where the agent answers without a task. */
+  /** `webhook`: for the task that the message creates. Not stored if the agent answers without a task. */
   async #begin(send: Send, webhook: TaskPushNotificationConfig | undefined): Promise<Admission> {
     const taskId = send.newTaskId ?? this.#deps.settings.ids.next();
     if (webhook === undefined) return this.#startOrQueue(send, taskId);
@@ -239,7 +239,7 @@ export class Sends {
         const joined = runs.beforeStart();
         if (joined !== undefined) await joined;
         await budget.take(owner, bytes);
-        // Others may have taken the room meanwhile.
+        // Other messages may have taken the room meanwhile.
         if (!queue.isCrowdedFor(agent)) return this.#startRun(send, bytes, taskId);
         budget.give(owner, bytes);
       }
@@ -253,7 +253,7 @@ export class Sends {
     return answered(accepted);
   }
 
-  /** Makes a task whose agent is called once a process has room. The agent cannot reply directly any more: its reply completes the task. */
+  /** Creates a task whose agent is called once a process has room. The agent can no longer reply directly: its reply completes the task. */
   async #queueMessage(send: Send, taskId: string): Promise<Accepted> {
     const { settings, committer, places } = this.#deps;
     const { owner, call, attempt, kept, principal } = send;
@@ -279,8 +279,8 @@ export class Sends {
   }
 
   /**
-   * Starts a run for a message without a task (A2A 1.0 §3.4.1). The agent answers it, or makes the task `taskId`. `bytes`: what of the
-   * budget is taken for the message.
+   * Starts a run for a message without a task (A2A 1.0 §3.4.1). The agent answers it, or creates the task `taskId`. `bytes`: the part of the
+   * budget that is reserved for the message.
    */
   #startRun(send: Send, bytes: number, taskId: string): Admission {
     const { hosted, owner, call, principal, headers, attempt, kept } = send;
@@ -302,7 +302,7 @@ export class Sends {
       reject: (error) => {
         clearTimer?.();
         this.#retries.end(attempt);
-        // The caller may have left. Without a handler the rejection would end the process.
+        // The caller may have disconnected. Without a handler the rejection would end the process.
         answer.promise.catch(() => {});
         answer.reject(error);
       },

@@ -57,10 +57,10 @@ export interface ServiceDeps {
   readonly door: { readonly isClosed: boolean };
 }
 
-/** What an operation is given: the request, its call, and the URIs of the extensions that are active in it. */
+/** An operation. `extensions`: URIs of the extensions that are active in the call. */
 type Operation<Request, Answer> = (request: Request, context: CallContext, extensions: readonly string[]) => Answer;
 
-/** By operation. Those of the agent's extensions are the only methods. */
+/** Handlers by operation. The only methods are those of the agent's extensions. */
 type UnaryHandlers = {
   readonly [Name in UnaryName]: Operation<
     UnaryOperations[Name]["request"],
@@ -135,7 +135,7 @@ function methodHandlers(
   return Object.fromEntries(handlers);
 }
 
-/** Checks each call, and lets the extensions that are active in it change its answer. */
+/** Checks each call, and lets its active extensions change the answer. */
 class CheckedService implements AgentService {
   readonly #door: ServiceDeps["door"];
   readonly #hosted: CheckedAgent;
@@ -194,12 +194,12 @@ async function getExtendedAgentCard(
   { principal }: CallContext,
 ): Promise<Reply<AgentCard>> {
   if (extendedCard === undefined) throw new A2AError("ExtendedAgentCardNotConfigured");
-  // An authenticator may let callers in that it does not know.
+  // An authenticator may accept anonymous callers.
   if (principal === anonymous) throw new A2AError("Unauthenticated", "The extended card requires authentication");
   return { payload: new Payload(await extendedCard(principal)) };
 }
 
-/** How many bytes of delivered events are kept for other readers. */
+/** Maximum bytes of delivered events that are cached for other readers. */
 const keptBytes = 4 << 20;
 
 /** Applies `onDeliver` of the active extensions to answers and events. */

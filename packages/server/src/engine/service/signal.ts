@@ -18,10 +18,10 @@ interface SignalDeps {
 const longestId = 200;
 const unfit = /\0|\p{Surrogate}/u;
 
-/** How often it is tried where the task changes at the same time: by other events, or by runs that begin and end. */
+/** Maximum attempts if the task changes concurrently, by other events or by runs. */
 const maxTries = 100;
 
-/** Stores an event of a task. It stays until a turn of the task takes it, or the task is over. */
+/** Stores an event of a task, until a turn of the task consumes it or the task ends. */
 export async function signalTask(
   deps: SignalDeps,
   taskId: string,
@@ -38,7 +38,7 @@ export async function signalTask(
   for (let tries = 0; tries < maxTries; tries += 1) {
     const head = await find(store, agents, taskId);
     const { task, state } = head;
-    // It came before: also where the task is over by now.
+    // A repeated event, which succeeds even if the task has ended meanwhile.
     if (id !== undefined && (await store.once(task, onceKey(task, id), now)) !== undefined) return;
     if (isTerminal(state)) {
       throw new A2AError("UnsupportedOperation", "This task is over and takes no more events", {
@@ -55,7 +55,7 @@ function onceKey({ taskId }: TaskKey, id: string): string {
   return `parley event ${taskId} ${id}`;
 }
 
-/** Stores an event in a place that is free, so that there are never more than places. `false`: the task has changed meanwhile. */
+/** Stores an event in a free slot, so that the number of slots limits the events. `false`: the task has changed meanwhile. */
 async function stored(
   { store, committer, settle }: SignalDeps,
   { task, fence }: TaskHead,
@@ -67,13 +67,13 @@ async function stored(
   const free = Array.from({ length: stepBounds.events }, (_, place) => eventKey(place)).filter(
     (key) => !taken.has(key),
   );
-  // By chance, so that events that come together do not all want the same one.
+  // A random slot, so that concurrent events rarely collide.
   const key = free[Math.floor(Math.random() * free.length)];
   if (key === undefined) {
     throw new A2AError("TooManyRequests", `${taken.size} events of this task wait for it: it takes none of them`);
   }
   const row = eventRow(key, event, now);
-  // Under the fence: a task that is over has another one.
+  // Under the fence, which the end of the task raises.
   const outcome = await committer.append({
     task,
     fence,
@@ -81,12 +81,12 @@ async function stored(
     effects: once === undefined ? [row] : [once, row],
   });
   if (outcome.ok) {
-    // Whatever happens now, a look finds it.
+    // The event is stored: even if this fails, a poll finds it.
     await settle(task).catch(() => {});
     return true;
   }
   if (outcome.reason === "missing") throw taskNotFound(task.taskId);
-  // The caller may try again: a place is free once the task has taken an event.
+  // The caller may retry: a slot becomes free once the task consumes an event.
   if (outcome.reason === "full") throw new A2AError("TooManyRequests", "This task has no room for more events");
   return outcome.reason === "duplicate";
 }
@@ -96,7 +96,7 @@ function checked(name: unknown, data: unknown, id: unknown): string {
   if (typeof name !== "string" || name === "" || utf8Length(name) > stepBounds.name) {
     throw invalidParams([{ field: "name", description: `must be a text of 1 to ${stepBounds.name} bytes` }]);
   }
-  // It becomes the key of a row. Other bytes than a store takes would fail what other tasks store at the same time.
+  // The id becomes the key of a row. Invalid bytes would fail the appends of other tasks in the same transaction.
   if (id !== undefined && (typeof id !== "string" || id === "" || utf8Length(id) > longestId || unfit.test(id))) {
     throw invalidParams([{ field: "id", description: `must be a text of 1 to ${longestId} bytes` }]);
   }
@@ -104,7 +104,7 @@ function checked(name: unknown, data: unknown, id: unknown): string {
   try {
     json = JSON.stringify(data);
   } catch {
-    // It is refused below.
+    // Rejected below.
   }
   if (json === undefined) throw invalidParams([{ field: "data", description: "must be JSON" }]);
   const bytes = utf8Length(json);

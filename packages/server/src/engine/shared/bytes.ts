@@ -1,12 +1,12 @@
 import { utf8Length } from "@parley/a2a/internal/base/index";
 import type { JsonValue, Message } from "@parley/a2a/internal/model/index";
 
-/** Whether a text takes more than so many bytes. They are counted only where its length cannot tell. */
+/** Whether a text takes more than `bytes` bytes. Counts them only if its length does not decide. */
 export function exceeds(text: string, bytes: number): boolean {
   return text.length * 3 > bytes && utf8Length(text) > bytes;
 }
 
-/** Bytes of memory that objects take without their texts: a message, one of its parts, a value within them. */
+/** Memory of objects without their texts, in bytes: a message, a part, a value. */
 const perMessage = 512;
 const perPart = 64;
 const perValue = 16;

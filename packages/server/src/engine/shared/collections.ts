@@ -44,7 +44,7 @@ export class ChurnMap<Key, Value> {
   }
 }
 
-/** Tells listeners that something happened, so that what is built first need not know what is built on it. */
+/** Notifies listeners, so that lower stages need not know the stages above them. */
 export class Emitter<Args extends readonly unknown[] = []> {
   #listeners: readonly ((...args: Args) => void)[] = [];
 

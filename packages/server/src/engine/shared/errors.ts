@@ -2,7 +2,7 @@ import { A2AError, invalidParams } from "@parley/a2a/internal/model/index";
 import { RunGivenUp, ServerIsStopping } from "@parley/a2a/internal/protocol/index";
 import type { TaskHead } from "../../store/index.ts";
 
-/* Errors that several operations answer with, and those of the store. */
+/* Errors that several operations use, and those of the store. */
 
 /** Also for the task of another owner, because for this caller it does not exist. */
 export function taskNotFound(taskId: string): A2AError {
@@ -20,22 +20,22 @@ export function taskIsFull(taskBytes: number): A2AError {
   return invalidParams([{ field: "message.parts", description }], "This task is full");
 }
 
-/** For a message that would begin one run more than its owner may have. */
+/** For a message that would exceed its owner's limit of runs. */
 export function tooManyTasks(max: number): A2AError {
   return new A2AError("TooManyRequests", `Agents work on ${max} tasks of this caller already`, { retryAfter: 5 });
 }
 
-/** For a message whose task would have to wait behind more of its owner than may wait. */
+/** For a message that would exceed its owner's limit of queued tasks. */
 export function tooManyQueued(max: number): A2AError {
   return new A2AError("TooManyRequests", `${max} tasks of this caller wait for an agent already`, { retryAfter: 5 });
 }
 
-/** Ends the stream of a task that continues elsewhere. Without a time to wait: another process may have it by now. */
+/** Ends the stream of a task that continues elsewhere. Without `retryAfter`: another process may already run it. */
 export function streamMoves(): A2AError {
   return new ServerIsStopping("The server is stopping; the stream continues on another one");
 }
 
-/** For who waits for a turn that is given up. `cause`: why the store failed. The task may continue, here or elsewhere. */
+/** For callers that wait for an abandoned turn. `cause`: why the store failed. The task may continue, here or elsewhere. */
 export function turnIsLost(cause?: unknown): A2AError {
   return new A2AError("Unavailable", undefined, { cause, retryAfter: retryAfterOf(cause) });
 }
@@ -53,8 +53,8 @@ export function serverIsStopping(): A2AError {
 }
 
 /**
- * The store could not be asked now. The agent is not at fault: its run is given up, as where
- * nothing can be written, and its task continues with another one.
+ * The store is unavailable for reading. The agent is not at fault: its run is given up, as after
+ * a failed write, and its task continues with another run.
  */
 class StoreUnavailable extends A2AError {
   constructor(cause: A2AError) {
@@ -63,10 +63,10 @@ class StoreUnavailable extends A2AError {
   }
 }
 
-/** How many causes of an error are looked at. */
+/** Maximum causes of an error that are inspected. */
 const maxCauses = 8;
 
-/** Whether an error is that of the store, also where an agent has thrown another one for it. */
+/** Whether an error comes from the store, even if an agent wrapped it. */
 export function isOfStore(error: unknown): boolean {
   let each = error;
   for (let depth = 0; depth < maxCauses && each instanceof Error; depth += 1) {

@@ -22,9 +22,9 @@ export function mistakeOf(event: AgentEvent, place: string, error: unknown): unk
 }
 
 /**
- * A value of an agent as JSON text. `name`: the call that the agent gave it to.
+ * Serializes an agent's value. `name`: the call that got it.
  *
- * @param own - What of it the agent has made and is not checked yet. Default: all of it.
+ * @param own - The part that the agent has made and that is not checked yet. Default: all of it.
  */
 export function jsonOf(value: unknown, name: string, own: unknown = value): string {
   try {
@@ -36,14 +36,14 @@ export function jsonOf(value: unknown, name: string, own: unknown = value): stri
   }
 }
 
-/** @throws A2AError `InvalidAgentResponse` with the path of what is not JSON. `undefined` is nothing. */
+/** @throws A2AError `InvalidAgentResponse` with the path of a value that is not JSON. `undefined` is allowed. */
 function checkJson(value: unknown, path: string): void {
   const fault = value === undefined ? undefined : notJson(value);
   if (fault !== undefined) throw agentMistake(`it is not JSON: ${path}${fault}; ${jsonAdvice("use")}`);
 }
 
 /**
- * Checks the free JSON of an event that an agent has made by hand or with a builder: metadata and data.
+ * Checks the free JSON of an agent's event: metadata and data.
  *
  * @throws A2AError `InvalidAgentResponse` with the path of what is not JSON.
  */
@@ -77,7 +77,7 @@ function checkContent(content: unknown, path: string): void {
   }
 }
 
-/** `jsonTextOf` throws for what nests too deep. Its error names neither the event nor what to do. */
+/** Adds context to the error of `jsonTextOf` for values that nest too deeply. */
 function asMistake(error: unknown): unknown {
   if (!(error instanceof TypeError || error instanceof RangeError)) return error;
   return agentMistake(`it is not JSON: ${error.message}; ${jsonAdvice("use")}`);

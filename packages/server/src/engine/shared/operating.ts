@@ -7,22 +7,22 @@ export interface OperatingHost {
   readonly node: string;
   /** Stores a change of a task. `by`: who does it, for the audit. */
   append(item: TaskAppend, by?: Principal): Promise<AppendOutcome>;
-  /** Cancels a task that is as it was read, in whatever process it runs. `false`: it has changed. */
+  /** Cancels a task in any process, if it has not changed since it was read. `false`: it has changed. */
   cancel(head: TaskHead, options: CancelOptions): Promise<boolean>;
-  /** Does what an act has made due: in this process at once, in the others when they notice. */
+  /** Does the work that an act has made due: immediately in this process; other processes notice it. */
   nudge(): Promise<void>;
   /** Whether this process runs an agent. */
   serves(agent: string): boolean;
-  /** The processes on the store, where it counts them: how long each has been silent, in milliseconds. */
+  /** The processes on the store, if it counts them: how long each has been silent, in milliseconds. */
   nodes(): ReadonlyMap<string, number>;
-  /** A process that has been silent for so many milliseconds is dead. */
+  /** How long a process must be silent to count as dead, in milliseconds. */
   readonly silence: number;
 }
 
 export interface CancelOptions {
-  /** What is stored with the end of the task. */
+  /** Effects to store with the end of the task. */
   readonly effects: readonly TaskEffect[];
-  /** Only while this is the last record of the task. Absent: whatever it is. */
+  /** Only if this is the last record of the task. Absent: any. */
   readonly seq?: number | undefined;
   /** Who cancels. */
   readonly by?: Principal | undefined;

@@ -13,9 +13,9 @@ export interface HostedAgent {
   readonly id: string;
   /** The agent. */
   readonly agent: Agent;
-  /** The card as it is served. Operations that it does not declare are refused (A2A 1.0 §3.3.4). */
+  /** The card as it is served. Operations that it does not declare fail (A2A 1.0 §3.3.4). */
   readonly card: AgentCard;
-  /** Puts the service behind the checks of callers, for methods of extensions. Default: none, which checks nobody. */
+  /** Authorizes callers before the methods of extensions. Default: no checks. */
   readonly guard?: Interceptor;
   /** Returns the card for authenticated callers (§3.1.11). Absent: none is configured. */
   readonly extendedCard?: (principal: Principal) => AgentCard | Promise<AgentCard>;
@@ -26,17 +26,17 @@ export interface DedupeOptions {
   /** How long a messageId is remembered, in milliseconds. Default: as long as its task, and 10 minutes for direct replies. */
   readonly window?: number;
   /**
-   * Other content under a used messageId is refused, or accepted as a new message, for clients that number their messages
+   * Rejects other content with a used messageId, or accepts it as a new message, for clients that number their messages
    * from 1. Default `accept`.
    */
   readonly onConflict?: "refuse" | "accept";
   /** How many direct replies are remembered in memory. Default 10,000. */
   readonly replies?: number;
-  /** How many bytes they may take. A reply that takes more than half of it is not remembered. Default 16 MiB. */
+  /** Maximum bytes of remembered replies. A reply above half of it is not remembered. Default 16 MiB. */
   readonly replyBytes?: number;
 }
 
-/** How long tasks are kept after their last status, in milliseconds. Servers that share a store have the same times. */
+/** How long tasks are kept after their last status, in milliseconds. Must be equal on all servers that share a store. */
 export interface RetentionOptions {
   /** Terminal tasks, and conversations without a task, are deleted after this time. Default 30 days. */
   readonly terminal?: number | false;
@@ -58,8 +58,8 @@ export interface RetentionOptions {
    */
   readonly agents?: Readonly<Record<string, Omit<RetentionOptions, "agents" | "replay" | "interval">>>;
   /**
-   * The logs of terminal tasks are compacted after so many milliseconds. Until then a stream can be resumed anywhere in
-   * them. `false`: never. Default 1 hour.
+   * When the logs of terminal tasks are compacted, in milliseconds. Before this, a stream can be resumed at any position.
+   * `false`: never. Default 1 hour.
    */
   readonly replay?: number | false;
   /** How often tasks are deleted and compacted, in milliseconds. Default 1 minute. */
@@ -72,9 +72,9 @@ export type TaskTimes = NonNullable<RetentionOptions["agents"]>[string];
 /** How processes that share a store divide the tasks. A process holds a lease on each task that it runs. */
 export interface LeaseOptions {
   /**
-   * How long a process may give no sign of life before others take its tasks over, in milliseconds. It must be the same for all processes
-   * that share a store. A task whose agent cannot resume it fails after four times that, where the store counts processes. Default 2.6 s
-   * where it does, as on PostgreSQL, and 30 s where each lease is renewed.
+   * How long a process may be silent before others take over its tasks, in milliseconds. Must be equal for all processes
+   * that share a store. If the store counts processes, as PostgreSQL does, a task that cannot be resumed fails after four times this.
+   * Default 2.6 s if the store counts processes, else 30 s.
    */
   readonly ttl?: number;
   /** How often in a row a run may be lost without having stored anything, before its task is suspended. Default 10. */
@@ -90,13 +90,13 @@ export interface LeaseOptions {
   /** Whether a holder is known to be dead, so that its tasks are taken over before their leases expire. Default: none is; `serve()` knows those of ended processes of this machine. */
   readonly isGone?: (holder: string) => boolean;
   /**
-   * Whether a holder was killed from outside (SIGKILL), so that its tasks did not crash it. Such a death does not count for `maxDeaths`, only for
-   * `maxAttempts`. Default: of none that is known; `serve()` with `processes` knows how its processes died.
+   * Whether a holder was killed from outside (SIGKILL), so that its tasks did not crash it. Such a death counts only for `maxAttempts`,
+   * not for `maxDeaths`. Default: never known; `serve()` with `processes` knows how its processes died.
    */
   readonly wasKilled?: (holder: string) => boolean;
 }
 
-/** Limits that keep one task, or one owner, from using up what others need. */
+/** Limits that keep one task or owner from exhausting shared resources. */
 export interface EngineLimits {
   /** How many events of one turn may wait for their commit. Default 256. */
   readonly pendingEvents?: number;
@@ -111,44 +111,43 @@ export interface EngineLimits {
   /** Largest checkpoint, and largest state of a task and of a context, in bytes of JSON. Default 4 MiB. */
   readonly stateBytes?: number;
   /**
-   * Largest task: its messages, artifacts and statuses together, in bytes of JSON. A message beyond it is refused. An
+   * Largest task: its messages, artifacts and statuses together, in bytes of JSON. A message beyond it is rejected. An
    * event beyond it fails the task. Default 32 MiB.
    */
   readonly taskBytes?: number;
   /**
-   * How much this process may hold at one time of the tasks that it runs and the messages that they answer, in bytes of
-   * JSON. One owner gets half of it at most. A message that does not fit waits for ten seconds and is then refused as
-   * `Unavailable`. Lost tasks wait until they fit. Messages below 64 KiB are accepted until the limit is exceeded by half.
-   * Default 256 MiB.
+   * Maximum memory for the running tasks of this process and the messages that they answer, in bytes of JSON. One owner
+   * gets at most half of it. A message that does not fit waits for ten seconds, then fails with `Unavailable`. Lost tasks
+   * wait until they fit. Messages below 64 KiB are accepted until the limit is exceeded by half. Default 256 MiB.
    */
   readonly totalBytes?: number;
-  /** Largest page of a list, in bytes of JSON. A task that is larger gets a page of its own. Default 8 MiB. */
+  /** Largest page of a list, in bytes of JSON. A larger task gets a page to itself. Default 8 MiB. */
   readonly pageBytes?: number;
-  /** Maximum parts of a message. A message with more is refused. Default 10,000. */
+  /** Maximum parts of a message. A message with more is rejected. Default 10,000. */
   readonly messageParts?: number;
   /**
-   * Largest metadata of a request with a message, those of the message and its parts among them: their names and texts, and 16 bytes
-   * for each value. A message with more is refused. Default 1 MiB.
+   * Maximum metadata of a request with a message, including the metadata of the message and its parts: names, texts, and 16 bytes
+   * per value. A message with more is rejected. Default 1 MiB.
    */
   readonly metadataBytes?: number;
   /**
-   * Most tasks of one owner that agents work on at a time in this process, and messages that are not a task yet. A message that would
-   * begin another one is refused (`TooManyRequests`). A task that waits for its caller does not count. Default: no limit.
+   * Maximum tasks of one owner that agents work on at a time in this process, including messages that are not a task yet. A message that would
+   * start another one fails (`TooManyRequests`). A task that waits for its caller does not count. Default: no limit.
    */
   readonly tasksPerCaller?: number;
   /**
-   * Most runs of this process at a time. A message that would begin another one makes its task as `TASK_STATE_SUBMITTED`, and a message to a
-   * task that waits for it puts that back to it. Such tasks wait in the store, in order for each owner and with the owners in turn, and any
-   * process with room begins the next. A run that only waits, for another agent or an authorization, does not count. Default 1,000.
+   * Maximum concurrent runs of this process. Beyond it, the task of a message stays or becomes `TASK_STATE_SUBMITTED` and waits in the
+   * store: in order for each owner, and with the owners in turn. Any process with room starts the next task. A run that only waits for
+   * another agent or an authorization does not count. Default 1,000.
    */
   readonly runs?: number;
   /**
-   * Most tasks of one owner that are submitted and wait for a process with room, in all processes that share the store. A message that would
-   * make another one is refused (`TooManyRequests`). Default 10,000.
+   * Maximum submitted tasks of one owner that wait for a process with room, in all processes that share the store. A message that would
+   * create another one fails (`TooManyRequests`). Default 10,000.
    */
   readonly queuedPerCaller?: number;
   /**
-   * How long a promise of an extension's hook may take, in milliseconds. Beyond it the hook has failed, and what it gives later is dropped.
+   * Time limit of an asynchronous extension hook, in milliseconds. A hook that exceeds it has failed, and its later result is dropped.
    * Default 30 s.
    */
   readonly hookTimeout?: number;
@@ -158,23 +157,23 @@ export interface EngineLimits {
 export interface EngineOptions {
   /** Where tasks and conversations are stored. */
   readonly store: Store;
-  /** Extensions of the protocol that all agents of this server have, beside their own. Default: none. */
+  /** Protocol extensions that all agents of this server have in addition to their own. Default: none. */
   readonly extensions?: readonly AnyExtension[];
   /** The agents. */
   readonly agents: readonly HostedAgent[];
-  /** Is told what happens, for metrics and traces. Default: none. */
+  /** Receives events for metrics and traces. Default: none. */
   readonly observer?: Observer;
-  /** Is told what an operator may have to look up later. `auditLog(logger)` writes it to a log. Default: nobody is told. */
+  /** Receives what an operator may have to look up later. `auditLog(logger)` writes it to a log. Default: no audit. */
   readonly audit?: Audit;
-  /** Gets the log lines, those of refused requests included: one a minute at most, with counts. Default: none is written. */
+  /** Receives the log. Rejected requests are summarized at most once a minute. Default: no log. */
   readonly logger?: Logger;
-  /** Time. Default: that of the runtime. */
+  /** The clock. Default: the runtime's. */
   readonly clock?: Clock;
   /** Makes the ids of tasks, contexts and messages. Default: time-ordered UUIDs (version 7). */
   readonly ids?: Ids;
   /**
    * Returns the owner of what a caller creates: who sees its tasks, contexts and webhooks. `byOrganization` shares them within an
-   * organization. Where it returns no text, or an empty one, the call fails. Default: organization and subject together.
+   * organization. If it returns no text, or an empty one, the call fails. Default: organization and subject together.
    */
   readonly ownerOf?: (principal: Principal) => string;
   /** How repeated messages are recognized. `false`: not at all. */
@@ -191,29 +190,29 @@ export interface EngineOptions {
    */
   readonly directReplyWithin?: number;
   /**
-   * How long a `GetTask` of the 1.1 draft waits for a generation beyond its `currentGeneration`, before it answers with
-   * the task as it stands. Milliseconds, default 30 s.
+   * How long a `GetTask` of the 1.1 draft waits for a generation beyond its `currentGeneration` before it answers with
+   * the current task. Milliseconds, default 30 s.
    */
   readonly longPoll?: number;
   /**
    * Where direct replies are kept with the messages that they answer, for `turn.context.history()`: in memory (32 MiB at
-   * most), or in the store. Default: the store where it is durable.
+   * most), or in the store. Default: the store if it is durable.
    */
   readonly conversations?: "memory" | "store";
   /** How webhooks are delivered. Absent: none, and cards must not declare them. */
   readonly push?: PushSettings;
-  /** Makes what delivers webhooks. Absent: nothing does. */
+  /** Makes the outbox that delivers webhooks. Absent: no webhooks. */
   readonly outbox?: (host: OutboxHost) => Outbox;
   /** How agents get authorizations for their tasks (A2A 1.0 §7.6). Absent: `turn.authorize()` fails. */
   readonly inTask?: InTaskSettings;
-  /** Makes what keeps large files outside of the store. Absent: every file is in it. */
+  /** Makes the blob storage for large files. Absent: all files are in the store. */
   readonly files?: (rooms: BlobDeps) => LazyBlobs;
   /**
-   * Whether adjacent text parts of an artifact are one part where a task is read: those of the same media type that have no file name and no
-   * metadata. Many clients show each part on a line of its own, and a stream of a model is a part for each token. Events of a stream
+   * Merges adjacent text parts of an artifact when a task is read, if they have the same media type, no file name and no
+   * metadata. Many clients show each part on a separate line, and a model's stream has a part per token. Events of a stream
    * always have the parts as the agent yielded them. Default true.
    */
   readonly mergeTextParts?: boolean;
-  /** How often readers look for records of other processes, where the store cannot be watched. Milliseconds, default 1 s. */
+  /** How often readers look for records of other processes, if the store cannot be watched. Milliseconds, default 1 s. */
   readonly pollInterval?: number;
 }

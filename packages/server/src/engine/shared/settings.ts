@@ -39,7 +39,7 @@ export interface EngineSettings {
   };
   readonly retention: RetentionOptions & Required<Pick<RetentionOptions, "terminal" | "replay" | "interval">>;
   readonly lease: Required<LeaseOptions> & {
-    /** For how long a lease is taken, in milliseconds: where the store counts processes, it ends with its process. */
+    /** The duration of a lease, in milliseconds. If the store counts processes, a lease ends with its process. */
     readonly term: number;
   };
   readonly limits: Required<EngineLimits>;
@@ -53,7 +53,7 @@ export interface EngineSettings {
   readonly pollInterval: number;
 }
 
-/** Returns a name that no two principals share, whatever characters their subjects contain. */
+/** Returns a unique name for each principal, for any characters in its subject. */
 function ownerOfPrincipal(): (principal: Principal) => string {
   // Each call needs the name, and authenticators return the same object for the same credentials.
   const names = new WeakMap<Principal, string>();
@@ -67,12 +67,12 @@ function ownerOfPrincipal(): (principal: Principal) => string {
   };
 }
 
-/** How long a direct reply is remembered, so that a retry gets it again. Milliseconds. */
+/** How long a direct reply is remembered for retries, in milliseconds. */
 export function replyWindow({ dedupe }: Pick<EngineSettings, "dedupe">): number {
   return dedupe.window ?? 10 * 60_000;
 }
 
-/** The extensions of the server and of its agents. One that several name is there once. */
+/** The extensions of the server and of its agents, each once. */
 function extensionsOf({ extensions = [], agents }: EngineOptions): readonly AnyExtension[] {
   return [...new Set([...extensions, ...agents.flatMap(({ agent }) => agent.extensions ?? [])])];
 }
@@ -144,7 +144,7 @@ function leaseOf(
   { ttl, holder, maxAttempts = 10, maxDeaths = 2, wasKilled = () => false, isGone }: LeaseOptions = {},
   { ids, exclusive, counts }: { readonly ids: Ids; readonly exclusive: boolean; readonly counts: boolean },
 ): EngineSettings["lease"] {
-  // Made when it is needed: Workers allow no random values before their first request.
+  // Created on first use: Workers allow no random values before their first request.
   const own = (): string => (holder ??= ids.next());
   const time = ttl ?? (counts ? 2_600 : 30_000);
   return {
@@ -182,7 +182,7 @@ function checkedOwner(ownerOf: (principal: Principal) => unknown): (principal: P
   };
 }
 
-/** A wrong time would keep tasks for ever, and a store without rules would delete tasks that have a longer time. */
+/** Rejects an invalid time, which would keep tasks forever, and rules that the store does not support, which would delete tasks too early. */
 function checkRetention(retention: RetentionOptions = {}, store: Store): void {
   const { terminal: _, replay: __, interval: ___, agents = {}, ...states } = retention;
   const groups = [
@@ -204,7 +204,7 @@ function checkRetention(retention: RetentionOptions = {}, store: Store): void {
   }
 }
 
-/** What a run uses of the store beside its writer. Rejects with `StoreUnavailable` during an outage. */
+/** What a run uses of the store, in addition to its writer. Rejects with `StoreUnavailable` during an outage. */
 export type RunStore = Pick<Store, "head" | "features" | "read" | "load" | "conversation" | "once" | "append">;
 
 export type RunSettings = Omit<EngineSettings, "store"> & { readonly store: RunStore };

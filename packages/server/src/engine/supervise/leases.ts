@@ -9,14 +9,14 @@ import type { Runs } from "./runs.ts";
 
 /*
  * The end of a lease is wall time, because two processes share no other clock. A wall clock can be set. So leases are renewed
- * when it was, and `LeaseWatch` relies on it only where it can.
+ * when it was, and `LeaseWatch` relies on it only if it can.
  */
 
 /** How long a task of an unknown process is watched, in milliseconds. */
 const unknownFor = 30_000;
 /** How many leases are watched at a time. Others are watched in later scans. */
 const maxWatched = 10_000;
-/** Each tenth scan reads all leases. The others read those that have expired by the wall clock. */
+/** Every tenth scan reads all leases. The others read only those that have expired by the wall clock. */
 const fullScanEvery = 10;
 
 /** A lease as it was found, and since when it has not changed, on the monotonic clock. */
@@ -27,19 +27,19 @@ interface Seen {
 }
 
 /**
- * Decides whether a lease has expired, so that its holder counts as dead. Where the wall clock cannot be relied on, a lease
+ * Decides whether a lease has expired, so that its holder counts as dead. If the wall clock cannot be relied on, a lease
  * has expired once it has not changed for `ttl` on the monotonic clock of this process: a live holder renews it three times
  * in that time.
  *
- * Where the store counts its processes, a lease lasts as long as its process, and that one is asked for.
+ * If the store counts its processes, a lease lasts as long as its process, so the process is checked instead.
  *
- * The wall clock is not relied on for `ttl` after it was set, for a lease that ends later than any lease can, and for a lease
- * that has long expired although the previous scan did not find it.
+ * The wall clock is not trusted for `ttl` after a jump, for a lease that ends later than any lease can, and for a lease
+ * that expired long ago although the previous scan did not find it.
  */
 export class LeaseWatch {
   readonly #clock: Clock;
   readonly #nodes: Pick<Nodes, "silence" | "isSilent" | "dead"> | undefined;
-  /** The name of this process. It is made when it is first asked for, and platforms give no random bytes before a request. */
+  /** The name of this process. Created on first use, because some platforms have no random bytes before the first request. */
   readonly #self: () => string;
   readonly #ttl: number;
   readonly #isGone: (holder: string) => boolean;
@@ -47,7 +47,7 @@ export class LeaseWatch {
   #seen = new Map<string, Seen>();
   #found = new Map<string, Seen>();
   #scans = 0;
-  /** A scan of all leases has begun, and has not come to their end. */
+  /** A scan of all leases has started and not finished. */
   #isOpen = false;
   #trustedFrom = -Infinity;
   /** Wall time of this scan, and of the previous one. */
@@ -55,8 +55,8 @@ export class LeaseWatch {
   #before = -Infinity;
 
   /**
-   * `nodes`: those that are known to be alive or dead, where the store counts them. `mayResume`: whether a task that this process has given
-   * up may be taken over; `undefined` for others.
+   * `nodes`: the known processes, if the store counts them. `mayResume`: whether a task that this process has given
+   * up may be taken over; `undefined` for other tasks.
    */
   constructor(
     clock: Clock,
@@ -81,14 +81,14 @@ export class LeaseWatch {
     return this.#seen.size > 0;
   }
 
-  /** The wall clock was set: for `ttl` it says nothing about leases. */
+  /** The wall clock has jumped: it is not trusted for `ttl`. */
   distrustWallClock(): void {
     this.#trustedFrom = this.#clock.elapsed() + this.#ttl;
     this.#before = -Infinity;
   }
 
   /**
-   * Begins a scan. It has to read all leases, as where `every` is true, or those that have expired by the wall clock at `now`, and those
+   * Starts a scan. It must read all leases (`all`, always with `every`), or those that have expired by the wall clock at `now` and those
    * of `holders`.
    */
   begin(every = false): { readonly all: boolean; readonly now: number; readonly holders: readonly string[] } {
@@ -121,22 +121,22 @@ export class LeaseWatch {
     const left = until - this.#now;
     const isRunning = left > 0 && left <= this.#ttl;
     if (!isRunning && this.#found.size < maxWatched) {
-      // A lease that has expired stays expired: the task may have to wait before it is taken over.
+      // An expired lease stays expired: the task may have to wait before it is taken over.
       this.#found.set(key, { until, fence, since: isExpired ? -Infinity : elapsed });
     }
     return isExpired;
   }
 
-  /** Whether the holder of a task that was found expired has been heard of since: many are taken over, one after the other. */
+  /** Whether the holder of an expired task has shown a sign of life since the scan, which may be a while ago. */
   isBack({ holder }: TaskHead): boolean {
     if (this.#nodes === undefined || holder === undefined || holder === this.#self()) return false;
     return (this.#nodes.silence(holder) ?? Infinity) < this.#ttl && !this.#isSurelyGone(holder);
   }
 
-  /** Whether its holder has been gone for so long that a task which cannot be resumed is given up. */
+  /** Whether its holder has been gone long enough to fail a task that cannot be resumed. */
   isLongExpired({ holder }: TaskHead): boolean {
     if (this.#nodes === undefined || holder === undefined || this.#isSurelyGone(holder)) return true;
-    // This process has no such run, and nobody else will take it while this one lives.
+    // This process has no such run, and no other process takes it while this one lives.
     if (holder === this.#self()) return true;
     return (this.#nodes.silence(holder) ?? Infinity) >= patience * this.#ttl;
   }
@@ -147,17 +147,17 @@ export class LeaseWatch {
     return this.#isSurelyGone(holder) || (this.#nodes?.silence(holder) ?? 0) >= this.#ttl;
   }
 
-  /** Where processes are counted, one that still beats is not gone: two machines may have the same name. */
+  /** If processes are counted, one that still beats is not gone: two machines may have the same name. */
   #isSurelyGone(holder: string): boolean {
     return this.#isGone(holder) && (this.#nodes === undefined || this.#nodes.isSilent(holder));
   }
 
-  /** Whether a task is left, where its lease lasts as long as its process. */
+  /** Whether a task is abandoned, if leases last as long as their process. */
   #isLeft(nodes: Pick<Nodes, "silence">, holder: string, head: TaskHead): boolean {
     const isOwn = holder === this.#self();
     const silence = isOwn ? undefined : nodes.silence(holder);
     if (silence !== undefined) return silence >= this.#ttl;
-    // Nobody knows the process, or this one has lost sight of its task, as after a commit whose answer was lost.
+    // The holder is unknown, or this process has lost track of the task, as after a commit whose answer was lost.
     const { leaseUntil: until = -Infinity, fence, task } = head;
     const key = `${task.agent}\0${task.taskId}`;
     const known = this.#seen.get(key);
@@ -218,7 +218,7 @@ export class Leases {
     await Promise.all([...this.#deps.runs.all()].map((run) => this.#renewOne(run)));
   }
 
-  /** Another process has changed a task: where it took the lease away, as a cancel does, the run ends at once. */
+  /** Another process has changed a task. If it revoked the lease, as a cancel does, the run ends immediately. */
   async changedElsewhere(taskId: string): Promise<void> {
     const run = this.#deps.runs.find(taskId);
     if (run === undefined) return;
@@ -228,7 +228,7 @@ export class Leases {
     if (head !== undefined && head.fence !== fence) await this.#renewOne(run);
   }
 
-  /** Other processes may have changed any task. A few queries, whatever the number of runs. */
+  /** Other processes may have changed any task. Costs a few queries, for any number of runs. */
   async compare(): Promise<void> {
     const { runs, settings, agents } = this.#deps;
     const { store } = settings;
@@ -246,14 +246,14 @@ export class Leases {
     await Promise.all(changed.map((run) => this.#renewOne(run)));
   }
 
-  /** Also finds out whether the run has its lease still. What it stores comes after what the run has stored. */
+  /** Also detects whether the run still has its lease. Its append is ordered after those of the run. */
   async #renewOne(run: Run): Promise<void> {
     const { fence } = run.phase;
     if (fence === undefined) return;
     const { clock, lease } = this.#deps.settings;
     const until = clock.now() + lease.term;
     const effects = [{ effect: "lease", op: "renew", until }] as const;
-    // A store that fails now may work again before the lease expires.
+    // If the store fails now, it may recover before the lease expires.
     const outcome = await this.#deps.committer
       .append({ task: run.key, fence, records: [], effects })
       .catch(() => undefined);
@@ -278,7 +278,7 @@ class WallClockWatch {
   jump(): number {
     const distance = this.#measure();
     const moved = distance - this.#distance;
-    // A slow correction is not a jump, whatever it adds up to.
+    // A slow correction is not a jump, even if it adds up.
     this.#distance = distance;
     return Math.abs(moved) > tolerance ? moved : 0;
   }

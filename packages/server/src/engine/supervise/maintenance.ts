@@ -65,7 +65,7 @@ export class Maintenance {
     void this.tick();
   }
 
-  /** Does the work that is due, or all of it (`force`). A call during another one waits for it first. */
+  /** Does the due work, or all of it (`force`). Waits for a running call first. */
   async tick(force = false): Promise<void> {
     while (this.#isWorking) await this.#working;
     if (this.#stopped) return;
@@ -78,20 +78,20 @@ export class Maintenance {
     if (force) await this.#collecting;
   }
 
-  /** Waits for a scan that is under way: what it had begun to take over is left for another process. */
+  /** Waits for a running scan. Tasks that it has begun to take over are released to another process. */
   async stop(): Promise<void> {
     this.#stopped = true;
     this.#clearTimer();
     await this.#recovering?.catch(() => {});
   }
 
-  /** Looks for lost tasks now, also while other work runs. `every`: also for those whose leases have not expired. */
+  /** Looks for lost tasks now, even while other work runs. `every`: includes those whose leases have not expired. */
   recoverSoon(every = false): void {
     if (every) this.#recoverEvery = true;
     if (!this.#stopped) void this.#guard("Scan for lost tasks", () => this.#recover());
   }
 
-  /** Where nothing is due, all is done when this returns, and the next timer is set. */
+  /** If nothing is due, finishes synchronously and sets the next timer. */
   async #tick(): Promise<void> {
     this.#isWorking = true;
     const { settings, runs, leases, nodes, workLeft } = this.#deps;
@@ -103,7 +103,7 @@ export class Maintenance {
       this.#leasesDue = now + this.#heartbeat;
       if (store.nodes === undefined) await this.#guard("Lease renewal", () => leases.renew());
       await this.#guard("Scan for lost tasks", () => this.#recover());
-      // Where processes are counted, it is known when one is gone: all that is claimed need not be read each time.
+      // If processes are counted, claimed work need not be read unless one is dead.
       if (store.nodes === undefined || nodes.dead.length > 0) workLeft.emit();
     }
     if (now >= this.#sweepDue) {
@@ -124,7 +124,7 @@ export class Maintenance {
     }
   }
 
-  /** One scan after the other. A call that finds one under way has it scan again. */
+  /** Scans one at a time. A call during a scan makes it scan again. */
   async #recover(): Promise<void> {
     if (this.#deps.outage.isAway) return;
     if (this.#recovering !== undefined) {
@@ -149,7 +149,7 @@ export class Maintenance {
     } while (this.#recoverAgain && !this.#stopped);
   }
 
-  /** Beside the other work: a large bucket is listed for minutes, and leases are renewed meanwhile. */
+  /** Runs concurrently with the other work: listing a large bucket takes minutes, while leases must be renewed. */
   #collect(now: number): void {
     const { blobs } = this.#deps.settings;
     if (blobs === undefined || this.#collecting !== undefined) return;
@@ -161,7 +161,7 @@ export class Maintenance {
   async #sweep(): Promise<void> {
     const { settings, runs, agents } = this.#deps;
     const isOver = (): boolean => this.#stopped;
-    // Loaded when it is first needed.
+    // Loaded on first use.
     const { cancelUnanswered, sweepAll, SweepTime } = await import("./retention.ts");
     const now = (this.#sweepTime ??= new SweepTime(settings, this.#distance)).now();
     await cancelUnanswered({ settings, runs, agents, now, isOver });
@@ -176,7 +176,7 @@ const defaultTurnTimeout = 60 * 60_000;
 function endOverdueTurns(runs: Iterable<Run>, now: number): void {
   for (const run of runs) {
     const { idleTimeout = defaultIdleTimeout, turnTimeout = defaultTurnTimeout } = run.hosted.agent;
-    // It waits for another agent, whose silence is not a fault of this one. Its client notices when that one is gone.
+    // While a run waits for another agent, its silence is not an idle timeout. Its client detects if that agent is gone.
     if (run.phase.resting) run.lastEventAt = now;
     if (turnTimeout !== false && now - run.startedAt >= turnTimeout) {
       const cause = new Error(`The turn went on for more than ${turnTimeout} ms`);

@@ -5,18 +5,18 @@ import type { Outage } from "./outage.ts";
 
 /** How many heartbeats there are in the time after which a process counts as dead. */
 const beats = 16;
-/** How many of them a process has missed that is silent. */
+/** How many missed heartbeats make a process silent. */
 const maxMissed = 4;
-/** The longest pause between two heartbeats, in milliseconds: a process that is known to be gone is soon seen to be silent, too. */
+/** Maximum pause between two heartbeats, in milliseconds. */
 const longestPause = 1_000;
-/** A task that cannot be resumed is given up after so many times the time after which others are taken over: nothing can take that back. */
+/** Tasks that cannot be resumed fail after this many times `lease.ttl`, because a failure is final. */
 export const patience = 4;
-/** A process that has been dead for so long is forgotten, in milliseconds. */
+/** When a dead process is forgotten, in milliseconds. */
 const forgetAfter = 60 * 60_000;
-/** For so long every scan looks for tasks of a dead process, in milliseconds. Later ones are found by those scans that read all leases. */
+/** How long every scan looks for tasks of a dead process, in milliseconds. Scans that read all leases find the rest. */
 const searchFor = 10 * 60_000;
 
-/** The heartbeats of a process that the store does not know any more. */
+/** Stands for the heartbeats of a process that the store has forgotten. */
 const lost = -1;
 
 interface NodesDeps {
@@ -31,12 +31,12 @@ interface Seen {
 }
 
 /**
- * Who is alive, where the store counts its processes. A process is dead once its heartbeats have stopped for `lease.ttl`, while this one
- * read them all the time: no wall clock is asked. If this process was stopped, or the store could not be reached, it begins to count anew,
- * since the others could not be seen, or could not say anything, either.
+ * Tracks which processes are alive, if the store counts them. A process is dead once its heartbeats have stopped for `lease.ttl` while this one
+ * kept reading them: no wall clock is involved. After this process was paused, or could not reach the store, it starts to count again,
+ * because it could not see the others' heartbeats either.
  */
 export class Nodes {
-  /** A process has been silent for too long: its tasks may be taken over. `unknown`: the store does not know it any more. */
+  /** A process has been silent for too long: its tasks may be taken over. `unknown`: the store has forgotten it. */
   readonly gone: Emitter<[unknown: boolean]> = new Emitter();
   /** This process was silent for so long that others may have taken its tasks over. */
   readonly wasAbsent: Emitter = new Emitter();
@@ -45,12 +45,12 @@ export class Nodes {
   readonly #deps: NodesDeps;
   readonly #nodes: StoreNodes | undefined;
   #seen: ReadonlyMap<string, Seen> = new Map();
-  /** When the last heartbeat began, and when it was over. */
+  /** When the last heartbeat was sent, and when it was answered. */
   #sent = -Infinity;
   #arrived = -Infinity;
-  /** The last answer came long after the one before. */
+  /** The last answer came long after the previous one. */
   #isLate = false;
-  /** Those that were reported as gone, and how far. */
+  /** The processes that were reported as gone, and at which stage. */
   #told = new Map<string, number>();
   #clearTimer: () => void = () => {};
   #clearCutOff: () => void = () => {};
@@ -80,8 +80,8 @@ export class Nodes {
   }
 
   /**
-   * How long a process has been silent, in milliseconds. `undefined`: it is not known. 0 where this one has not looked for long: it was
-   * stopped, or could not reach the store, and the others may have said something since.
+   * How long a process has been silent, in milliseconds. `undefined`: unknown. 0 if this process was paused or could not reach the store,
+   * so it may have missed heartbeats.
    */
   silence(node: string): number | undefined {
     const seen = this.#seen.get(node);
@@ -89,7 +89,7 @@ export class Nodes {
     return this.#deps.settings.clock.elapsed() - this.#arrived > this.#patience ? 0 : this.#sent - seen.since;
   }
 
-  /** All that are known, and how long each has been silent. */
+  /** All known processes, and how long each has been silent. */
   silences(): ReadonlyMap<string, number> {
     return new Map(Array.from(this.#seen.keys(), (name) => [name, this.silence(name) ?? 0]));
   }
@@ -99,7 +99,7 @@ export class Nodes {
     return (this.silence(node) ?? (this.#arrived === -Infinity ? 0 : Infinity)) > maxMissed * this.#pause;
   }
 
-  /** How long what was read of the others counts, in milliseconds. */
+  /** How long a reading of the others' heartbeats is valid, in milliseconds. */
   get #patience(): number {
     return this.#deps.settings.lease.ttl / 2;
   }
@@ -113,7 +113,7 @@ export class Nodes {
     return [...this.#told.keys()].filter((name) => (this.silence(name) ?? Infinity) < searchFor);
   }
 
-  /** Says that this process is alive, and looks who else is. Never rejects. */
+  /** Sends a heartbeat and reads those of the others. Never rejects. */
   async beat(): Promise<void> {
     if (this.#nodes === undefined || this.#stopped) return;
     await (this.#beating ??= this.#beat(this.#nodes).finally(() => (this.#beating = undefined)));
@@ -133,7 +133,7 @@ export class Nodes {
       await this.#forget(nodes);
     } catch (cause) {
       this.#failures += 1;
-      // A connection that breaks fails one. The next one tells more.
+      // A broken connection fails one heartbeat, so log only the second failure.
       const isLogged = this.#failures === 2;
       void this.#deps.outage.failed(cause).then((isOutage) => {
         if (isLogged && !isOutage && !this.#stopped) logger.error("Heartbeat failed; retrying", { cause });
@@ -143,8 +143,8 @@ export class Nodes {
   }
 
   /**
-   * The others count from when the store got the heartbeat, which is not before it was sent. So this process knows no later than they do
-   * that they may run its tasks.
+   * The others count from the time when the store received the heartbeat, which is after it was sent. So this process knows no later than
+   * the others that they may take over its tasks.
    */
   #awaitNext(sent: number): void {
     const { clock, lease } = this.#deps.settings;
@@ -165,16 +165,16 @@ export class Nodes {
       const known = this.#seen.get(name);
       if (known === undefined || (wasAway && (known.beats !== count || !this.#isLate)))
         seen.set(name, { beats: count, since: arrived });
-      // While all answers are late, each that shows the same counts for as much as one that is not: else nobody would ever be dead.
+      // While all answers are late, an unchanged count still proves silence. Otherwise no node would ever be declared dead.
       else if (wasAway) seen.set(name, { beats: count, since: known.since + gap - this.#patience });
       else if (known.beats === count) seen.set(name, known);
-      // It was after the read before this one. The clock of the store may have been set meanwhile.
+      // The heartbeat was after the previous read, even if the store's clock has jumped.
       else seen.set(name, { beats: count, since: Math.max(before, arrived - Math.max(0, silent)) });
     }
     const isFirst = this.#arrived === -Infinity;
     const missing = [...this.#seen].filter(([name]) => !seen.has(name));
     const isMissing = missing.some(([, known]) => known.beats !== lost);
-    // A database that has crashed, or has failed over, has an empty table. Who was in it is remembered: a process that lives is soon back.
+    // After a crash or failover of the database the table is empty. Remember its processes: those that are alive soon return.
     for (const [name, { since }] of missing) {
       if (sent - since > forgetAfter) continue;
       const counted = wasAway ? (this.#isLate ? since + gap - this.#patience : arrived) : since;
@@ -188,7 +188,7 @@ export class Nodes {
     this.#tell(isMissing);
   }
 
-  /** Each process is told of twice: when its tasks can be resumed, and when the others are given up. One that stopped may have left some, too. */
+  /** Reports each process twice: when its resumable tasks can be taken over, and when the others fail. A stopped process may have left tasks, too. */
   #tell(isMissing: boolean): void {
     const { ttl, holder, isGone } = this.#deps.settings.lease;
     const told = new Map<string, number>();
@@ -204,7 +204,7 @@ export class Nodes {
     if (isNew || isMissing) this.gone.emit(isMissing);
   }
 
-  /** How long it takes until one that is silent counts as dead, in milliseconds. */
+  /** Time until the next silent process counts as dead, in milliseconds. */
   #untilNext(): number {
     const { ttl } = this.#deps.settings.lease;
     let least = Infinity;

@@ -7,12 +7,12 @@ import { endsWithin } from "@parley/a2a/internal/base/async";
 
 /** Pauses between two checks of a database that is unavailable, in milliseconds: the first one, and the longest. */
 const [firstPause, longestPause] = [1_000, 5_000];
-/** A database that has worked for so long is available again, in milliseconds. */
+/** How long a database must work to count as available again, in milliseconds. */
 const stableTime = 5_000;
 const checkTimeout = 5_000;
-/** How many runs that were given up are remembered. The leases of others expire. */
+/** Maximum remembered runs that were given up. The leases of the others expire. */
 const maxLeft = 10_000;
-/** For so long the function of a run may ignore its signal, where its agent has no `idleTimeout` of its own, in milliseconds. */
+/** How long the function of a run may ignore its signal if its agent has no `idleTimeout`, in milliseconds. */
 const defaultIdleTimeout = 5 * 60_000;
 
 interface Left {
@@ -26,21 +26,21 @@ interface Left {
 }
 
 /**
- * A database that is unavailable: away, or full. Runs whose events it cannot store are given up. They are counted, and logged together.
- * Until it works again nothing is begun that would fail. Then this process takes up at once what it has given up, without waiting for
- * its own leases to expire: it knows that nobody works on them once their functions have returned.
+ * Handles an unavailable or full database. Runs whose events cannot be stored are given up, counted, and logged together. Until the
+ * database works again, no work starts that would fail. Then this process immediately resumes what it gave up, without waiting for its
+ * own leases to expire: it knows that these tasks are idle once their functions have returned.
  */
 export class Outage {
-  /** The database may work again: what was given up may be taken over, and what could not begin may begin. */
+  /** The database may work again: abandoned runs and blocked work may start. */
   readonly back: Emitter = new Emitter();
   readonly #settings: Pick<EngineSettings, "clock" | "logger" | "store">;
   readonly #left = new Map<string, Left>();
   #isAway = false;
   #checking: Promise<boolean> | undefined;
   #pause = firstPause;
-  /** When the outage began; monotonic time. Absent: none. */
+  /** When the outage began; monotonic time. Absent: no outage. */
   #since: number | undefined;
-  /** When it was over, unless another failure follows. */
+  /** When the database worked again, unless another failure follows. */
   #worksSince: number | undefined;
   #isLogged = false;
   #cause: unknown;
@@ -77,7 +77,7 @@ export class Outage {
     return true;
   }
 
-  /** No heartbeat was answered for so long that other processes may run the tasks of this one. */
+  /** Heartbeats failed for so long that other processes may run this process's tasks. */
   cutOff(): void {
     this.#goAway(undefined);
   }
@@ -102,7 +102,7 @@ export class Outage {
     if (!this.#isAway) void this.failed(run.storeError);
   }
 
-  /** Whether a task whose lease this process has may be taken over. `undefined`: it was not given up here. */
+  /** Whether a task leased by this process may be taken over. `undefined`: this process did not give it up. */
   mayResume({ task, fence }: TaskHead): boolean | undefined {
     const left = this.#left.get(task.taskId);
     if (left === undefined || left.fence !== fence) return undefined;
@@ -148,7 +148,7 @@ export class Outage {
     this.#since ??= clock.elapsed();
     if (this.#worksSince === undefined && this.#due !== Infinity) return;
     this.#worksSince = undefined;
-    // What is given up in the same moment is counted in the same line.
+    // Runs that are given up at the same time share a log line.
     this.#after(this.#pause);
   }
 

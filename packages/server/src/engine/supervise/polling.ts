@@ -11,7 +11,7 @@ interface PollerInit {
   readonly isOver: () => boolean;
 }
 
-/** Polls the store for rows that are due, one poll after the other: when it is called, and after a time. */
+/** Polls the store for due rows, one poll at a time: on a call, and after a delay. */
 export class Poller {
   readonly #init: PollerInit;
   #hasTimer = false;
@@ -69,7 +69,7 @@ export function shuffled<T>(items: readonly T[]): readonly T[] {
   return [...items.slice(from), ...items.slice(0, from)];
 }
 
-/** The longest pause before a task is tried again, in milliseconds. */
+/** Maximum backoff for a task, in milliseconds. */
 const longestPause = 60 * 60_000;
 /** How many failed tasks are remembered. */
 const maxFailures = 10_000;
@@ -85,8 +85,8 @@ interface BackoffDeps {
 }
 
 /**
- * Retries tasks that could not be taken over, after longer and longer pauses, so that other tasks need not wait for them. The first
- * failure is logged. An outage of the database does not count as one.
+ * Retries tasks that could not be taken over, with increasing delays, so that they do not delay other tasks. Logs the first
+ * failure. An outage of the database does not count as a failure.
  */
 export class Backoff {
   readonly #deps: BackoffDeps;
@@ -118,7 +118,7 @@ export class Backoff {
       this.#failures.delete(taskId);
       return result;
     } catch (cause) {
-      // It is tried again as soon as the database is back.
+      // It is retried as soon as the database is back.
       if (await this.#deps.outage.failed(cause)) return undefined;
       const { clock, lease, logger } = this.#deps.settings;
       const failed = this.#failures.get(taskId)?.tries ?? 0;

@@ -15,9 +15,9 @@ import { tooManyQueued } from "../shared/errors.ts";
 import type { HostedAgent } from "../shared/options.ts";
 import type { EngineSettings } from "../shared/settings.ts";
 
-/** How long what was read of the queue counts for later tasks of the same owner, in milliseconds. */
+/** How long a reading of the queue is reused for later tasks of the same owner, in milliseconds. */
 const readFor = 100;
-/** How many of the newest submitted tasks of an owner are read at first, and then at a time, for the last one in the queue. Nearly always it is the first. */
+/** Page sizes for finding an owner's last queued task among its newest submitted tasks. Nearly always it is the first. */
 const [firstRead, thenRead] = [5, 50];
 
 interface OwnerPlace {
@@ -28,7 +28,7 @@ interface OwnerPlace {
   given: number;
 }
 
-/** The last place of an owner in the queue, 0 for none, and how many of its tasks are submitted. */
+/** An owner's last place in the queue (0: none), and its number of submitted tasks. */
 interface LastPlace {
   readonly place: number;
   readonly submitted: number;
@@ -43,12 +43,12 @@ interface QueuePlacesDeps {
 }
 
 /**
- * Puts tasks into the queue. They are rows of the store, and take no memory. Each has a place, which it got when it came: one after the last
- * of its owner, and not before the first of all. So the tasks of an owner begin in order, owners take turns, and the next one is found
+ * Puts tasks into the queue. They are rows of the store, and take no memory. Each gets a place on arrival: one after its owner's last
+ * place, but not before the first place in the queue. So an owner's tasks start in order, owners take turns, and the next task is found
  * without reading the others.
  */
 export class QueuePlaces {
-  /** Whether tasks may wait, as far as this process knows. While none does, a run that is over costs no query. */
+  /** Whether tasks may be waiting. While this is false, the end of a run costs no query. */
   mayWait = false;
   readonly entered: Emitter = new Emitter();
   readonly #deps: QueuePlacesDeps;
@@ -61,8 +61,8 @@ export class QueuePlaces {
   /**
    * Puts a task at the end of the queue. `store` stores the row with the message that the task waits for.
    *
-   * @param max - How many tasks of its owner may wait. Default: any number.
-   * @throws A2AError `TooManyRequests` where so many do.
+   * @param max - Maximum waiting tasks of its owner. Default: no limit.
+   * @throws A2AError `TooManyRequests` if the owner has reached it.
    */
   async enter(
     task: TaskKey,
@@ -79,8 +79,8 @@ export class QueuePlaces {
   }
 
   /**
-   * Puts a task back whose turn this process had begun with `fence`, and whose agent it could not call: any process with room begins it.
-   * `place`: where it was. Default: the end of the queue.
+   * Returns a task to the queue whose turn this process started with `fence` but whose agent it could not call. `place`: its former
+   * place. Default: the end of the queue.
    */
   async putBack(head: TaskHead, run: QueuedRun, fence: number, place?: number): Promise<void> {
     const { committer, settings } = this.#deps;
@@ -98,7 +98,7 @@ export class QueuePlaces {
     await (place === undefined ? this.enter(task, run, store) : store(queueRow(run, place)));
   }
 
-  /** Two processes may give two tasks of one owner the same place: then the one that is stored first begins first. */
+  /** Two processes may assign the same place to two tasks of one owner: the one that is stored first then starts first. */
   async #at<Result>(
     { agent, owner }: Owner,
     store: (place: number) => Promise<Result>,
@@ -133,7 +133,7 @@ export class QueuePlaces {
     return (await settings.store.dueFeatures(query))[0]?.due ?? 1;
   }
 
-  /** The place of the last task of an owner: the one with the newest status. Others are submitted too until their agents say more. */
+  /** The last place of an owner: that of its task with the newest status. Running tasks without a status are submitted, too, and are skipped. */
   async #last(owner: Owner): Promise<LastPlace> {
     const { store } = this.#deps.settings;
     const query = { state: "TASK_STATE_SUBMITTED", history: 0, artifacts: false } as const;

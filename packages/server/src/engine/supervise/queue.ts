@@ -13,9 +13,9 @@ import type { Suspects } from "./suspects.ts";
 import type { Takeover } from "./takeover.ts";
 
 const pageSize = 100;
-/** How many tasks that cannot begin now are passed over in one poll. */
+/** Maximum tasks that cannot start now and are skipped in one poll. */
 const maxStuck = 100;
-/** Other processes put many tasks into the queue at a time: they are read together, after so many milliseconds. */
+/** Delay in milliseconds to read tasks together that other processes queue at the same time. */
 const gatherMs = 2;
 
 interface QueueDeps {
@@ -30,7 +30,7 @@ interface QueueDeps {
   readonly suspects: Pick<Suspects, "isTrial">;
 }
 
-/** Begins the tasks that wait for a process with room for their run, while this one has room. */
+/** Starts queued tasks while this process has room. */
 export class Queue {
   readonly #deps: QueueDeps;
   readonly #backoff: Backoff;
@@ -44,7 +44,7 @@ export class Queue {
     places.entered.on(() => void this.poll());
   }
 
-  /** Whether a message that begins a run has to wait: there is no room, others came before, or its agent is paused. */
+  /** Whether a message that starts a run must wait: no room, earlier tasks are queued, or its agent is paused. */
   isCrowdedFor(agent: string): boolean {
     const { places, runs, standing } = this.#deps;
     return places.mayWait || runs.room === 0 || standing.isPaused(agent);
@@ -62,13 +62,13 @@ export class Queue {
     if (this.#deps.places.mayWait) void this.poll();
   }
 
-  /** Another process may have put a task into the queue. */
+  /** Another process may have queued a task. */
   changedElsewhere(): void {
     if (this.#deps.runs.room === 0) this.#deps.places.mayWait = true;
     else this.#poller.after(gatherMs);
   }
 
-  /** Begins tasks while there is room. A call during a poll makes it poll again. Never rejects. */
+  /** Starts tasks while there is room. A call during a poll makes it poll again. Never rejects. */
   poll(): Promise<void> {
     return this.#poller.now();
   }
@@ -79,7 +79,7 @@ export class Queue {
     try {
       while (!runs.stopping && !suspects.isTrial && !outage.isAway) {
         const { room } = runs;
-        // Whether others wait is seen when there is room.
+        // Without room, assume that others wait. The next poll with room will check.
         if (room === 0) places.mayWait = true;
         const rows = room === 0 ? [] : await this.#rows(stuck, room);
         if (room > 0) places.mayWait = rows.length > 0 || stuck.size > 0;
@@ -91,7 +91,7 @@ export class Queue {
       if (!runs.stopping && !(await outage.failed(cause)))
         settings.logger.error("Queue poll failed; retrying", { cause });
     }
-    // Where only this process can have queued anything, it knows.
+    // Polls unless only this process queues tasks and knows that none waits.
     if (places.mayWait || settings.store.exclusive !== true) this.#poller.after(settings.pollInterval);
   }
 
@@ -111,14 +111,14 @@ export class Queue {
   async #beginAll(rows: readonly DueFeature[]): Promise<readonly DueFeature[]> {
     const begun = await Promise.all(rows.map((row) => this.#begin(row, rows.length > 1)));
     const left = rows.filter((_row, at) => begun[at] === false);
-    // One that cannot be stored fails those that are stored together with it.
+    // An item that cannot be stored fails all items in the same transaction.
     const failed = left.filter(({ task }) => rows.length > 1 && this.#backoff.hasFailed(task.taskId));
     const stuck = left.filter((row) => !failed.includes(row));
     for (const row of failed) if (!(await this.#begin(row))) stuck.push(row);
     return stuck;
   }
 
-  /** `again`: where it fails, it is tried again alone. `false`: it stays in the queue. */
+  /** `again`: if it fails, the caller retries it alone. Returns `false` if it stays in the queue. */
   async #begin({ task, key, value, due }: DueFeature, again = false): Promise<boolean> {
     const { settings, agents, committer, takeover } = this.#deps;
     const hosted = agents.get(task.agent);
@@ -128,7 +128,7 @@ export class Queue {
     const row = { effect: "feature", feature: queueFeature, key } as const;
     const leave: FeatureEffect = { ...row, op: "delete", if: { value, due } };
     if (head.run !== undefined || isTerminal(head.state)) {
-      // Whoever has begun it may put it back meanwhile, into the same place: that row stays.
+      // The process that started it may meanwhile have queued it again at the same place: that row stays.
       return (await committer.append({ task, fence: head.fence, expect: head.seq, records: [], effects: [leave] })).ok;
     }
     const run = queuedJson.read(value);

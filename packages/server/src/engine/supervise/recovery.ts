@@ -17,7 +17,7 @@ import type { Standing } from "./standing.ts";
 import { crashesOf, maxAtOnce, type Starter, type Suspects } from "./suspects.ts";
 import { giveUp, type SuspendingOption, type Takeover } from "./takeover.ts";
 
-/** How many lost tasks are read at a time: more, where those of many processes are. */
+/** How many lost tasks are read at a time. The larger number is for many processes. */
 const [pageSize, largePage] = [100, 500];
 /** How many agents that are not hosted here are named in the log. */
 const maxNamed = 20;
@@ -34,17 +34,17 @@ interface RecoveryDeps {
 }
 
 /**
- * Takes over tasks whose process is gone. A process may have crashed because of one of its tasks. So taking a task over
- * counts a crash for it (`StoredRun.deaths`) until something new of it is stored; one that continues for a while has outlived all of its crashes.
- * Tasks with a crash on record that they did not outlive are started a few at a time, more and more while nothing crashes, and nothing else
- * is started meanwhile. A task that was started alone, and has `maxDeaths` of these crashes, is suspended: an operator decides.
+ * Takes over tasks whose process is gone. One of its tasks may have crashed the process. So each takeover counts a crash for its
+ * task (`StoredRun.deaths`) until the task stores something new; a task that runs for a while has outlived all of its crashes.
+ * Tasks with crashes that they did not outlive start a few at a time, more and more while nothing crashes, and no other task starts
+ * meanwhile. A task that was started alone and has `maxDeaths` such crashes is suspended until an operator decides.
  */
 export class Recovery {
   readonly #deps: RecoveryDeps;
   readonly #backoff: Backoff;
   readonly #starter: Starter;
   #isCrowded = false;
-  /** What the scan that is under way has taken over without a crash on record. */
+  /** Runs without recorded crashes that the current scan has taken over. */
   #resumed: Run[] = [];
   /** Agents with lost tasks that are not hosted here and were named in the log. */
   readonly #named = new Set<string>();
@@ -62,7 +62,7 @@ export class Recovery {
     return this.#isCrowded;
   }
 
-  /** Reads all tasks that may be taken over, page by page. `every`: also those whose leases have not expired. */
+  /** Reads all tasks that may be taken over, page by page. `every`: including those whose leases have not expired. */
   async scan(every = false): Promise<void> {
     this.#isCrowded = false;
     this.#resumed = [];
@@ -78,7 +78,7 @@ export class Recovery {
     const { leaseWatch, suspects } = this.#deps;
     const { all, now, holders } = leaseWatch.begin(every);
     const ever = Number.MAX_SAFE_INTEGER;
-    // What was released comes first: it waits for nothing.
+    // Released tasks first: they need not wait for a lease to expire.
     if (!(await this.#scanFor({ now: all ? ever : now }))) return;
     if (holders.length > 0 && !(await this.#scanFor({ now: ever, holders }))) return;
     leaseWatch.end();
@@ -89,7 +89,7 @@ export class Recovery {
     if (isFirst && !suspects.isTrial) suspects.tried.emit();
   }
 
-  /** Page by page. `false`: there is no room for more. */
+  /** Scans page by page. `false`: no room for more runs. */
   async #scanFor(wanted: Pick<ClaimQuery, "now" | "holders">): Promise<boolean> {
     const { settings, agents, leaseWatch, runs, suspects, standing } = this.#deps;
     const counts = settings.store.nodes !== undefined;
@@ -108,7 +108,7 @@ export class Recovery {
     return true;
   }
 
-  /** Many at a time: a process may have left thousands. `false`: there is no room for more. */
+  /** Takes over many at a time: a process may have left thousands. `false`: no room for more runs. */
   async #recoverAll(lost: readonly TaskHead[]): Promise<boolean> {
     const { runs } = this.#deps;
     for (let at = 0; at < lost.length;) {
@@ -117,7 +117,7 @@ export class Recovery {
       if (this.#isCrowded) return false;
       const next = lost.slice(at, at + Math.min(maxAtOnce, runs.room));
       await Promise.all(next.map((head) => this.#recover(head, next.length > 1)));
-      // One that cannot be stored fails those that are stored together with it.
+      // An item that cannot be stored fails all items in the same transaction.
       const failed = next.filter(({ task }) => this.#backoff.hasFailed(task.taskId));
       if (next.length > 1) for (const head of failed) await this.#recover(head);
       at += next.length;
@@ -135,7 +135,7 @@ export class Recovery {
     const { settings, runs, suspects } = this.#deps;
     if (await this.#hasAsked(head)) return this.#endAsked(head, again);
     if (!this.#isResumable(head) && !(await this.#isResting(head))) {
-      // Its process may only have been busy. Nothing can take the end of a task back.
+      // Its process may only have been busy, and ending a task is final.
       if (!this.#deps.leaseWatch.isLongExpired(head)) return;
       await this.#backoff.guard(head, () => giveUp(settings, runs, head, safeSentences.lost), again);
       return;
@@ -144,14 +144,14 @@ export class Recovery {
     if (option !== undefined) await this.#backoff.guard(head, () => this.#deps.takeover.suspend(head, option), again);
     else {
       const { count } = crashesOf(head, settings.lease);
-      // Beside a task on trial, it could be what crashes.
+      // During a trial of another task, this one could be what crashes.
       if (count > 0 || suspects.busy) return suspects.add(head, count);
       const run = await this.#resume(head, again);
       if (run !== undefined) this.#resumed.push(run);
     }
   }
 
-  /** Whether the turn is over by its question, although its run is not: that of a delegation, or of an agent that cannot be called again. */
+  /** Whether the turn has ended with its question although its run has not: a delegation's question, or one of an agent that cannot be called again. */
   async #hasAsked(head: TaskHead): Promise<boolean> {
     if (head.state !== "TASK_STATE_INPUT_REQUIRED" || head.run === undefined) return false;
     if (await hasAskedForOther(this.#deps.settings.store, head.task, head.run)) return true;
@@ -168,7 +168,7 @@ export class Recovery {
     return this.#deps.agents.get(task.agent)?.agent.resumable === true;
   }
 
-  /** The option whose limit is reached. `undefined`: none is, and the task is tried again. */
+  /** The option whose limit is reached. `undefined`: none, and the task is retried. */
   #reasonToSuspend(head: TaskHead): SuspendingOption | undefined {
     const { lease } = this.#deps.settings;
     const { maxDeaths, maxAttempts } = lease;
@@ -177,7 +177,7 @@ export class Recovery {
     return all >= maxAttempts ? "lease.maxAttempts" : undefined;
   }
 
-  /** Whether the turn did nothing but wait, for another agent, an authorization, a time or an event, so that any agent can be called again. */
+  /** Whether the turn only waited, for another agent, an authorization, a time or an event: such a turn can always be called again. */
   async #isResting({ task, state, run }: TaskHead): Promise<boolean> {
     const { authorizations, store } = this.#deps.settings;
     if ((await store.features(task, task.taskId, delegationFeature)).length > 0) return true;

@@ -25,7 +25,7 @@ function before(now: number, time: number | false): number {
   return time === false ? -Infinity : now - time;
 }
 
-/** The times of agents and states as rules: those of an agent in a state, then those of an agent, then those of a state. */
+/** The times of agents and states as rules, in order of precedence: agent and state, agent, state. */
 function rulesOf({ agents = {}, ...all }: EngineSettings["retention"], now: number): readonly SweepRule[] {
   const ofStates = (times: TaskTimes, agent?: string): SweepRule[] =>
     terminalStates.flatMap(([option, state]) => {
@@ -42,16 +42,16 @@ function rulesOf({ agents = {}, ...all }: EngineSettings["retention"], now: numb
 
 /** A wall clock that moved ahead by more than this against the monotonic clock was set. Milliseconds. */
 const tolerance = 60_000;
-/** For so long the time before is used then. Milliseconds on the monotonic clock. */
+/** How long the previous time is used after the wall clock jumped ahead. Milliseconds on the monotonic clock. */
 const holdTime = 60 * 60_000;
 
-/** The time by which is deleted: what a clock that was set ahead for a while had deleted would not come back. */
+/** The time for retention. It ignores a wall clock that is ahead for a while: deleted data would not come back. */
 export class SweepTime {
   readonly #clock: Clock;
   readonly #logger: Logger;
-  /** Wall time minus monotonic time, as it is trusted. */
+  /** The trusted difference between wall time and monotonic time. */
   #distance: number;
-  /** The same as it was found further ahead, and since when. */
+  /** A larger difference, and since when it has been observed. */
   #ahead: { readonly distance: number; readonly since: number } | undefined;
 
   constructor({ clock, logger }: Pick<EngineSettings, "clock" | "logger">, distance: number) {
@@ -119,7 +119,7 @@ export async function cancelUnanswered({ settings, runs, agents, now, isOver }: 
         const found = await store.upkeep.find(selection, sweepLimit);
         let ended = 0;
         for (const head of found) {
-          // An answer that comes in between wins.
+          // An answer that arrives meanwhile wins.
           const only = { fence: head.fence, seq: head.seq };
           if (await runs.endTask(head, { state: "TASK_STATE_CANCELED", message }, only)) ended += 1;
         }

@@ -24,15 +24,15 @@ interface EndOptions {
   readonly by?: Principal;
   /** The task is ended only while it has this fence. Default: with any. */
   readonly fence?: number;
-  /** The task is ended only while this is its last record. Default: whatever it is. */
+  /** Ends the task only if this is its last record. Default: any. */
   readonly seq?: number;
-  /** The task is ended only while this is its run; `null`: while it has none. Default: whatever it is. */
+  /** Ends the task only if this is its run; `null`: only without a run. Default: any. */
   readonly run?: StoredRun | null;
-  /** What is stored with the end. Default: nothing. */
+  /** Effects to store with the end. Default: none. */
   readonly effects?: readonly TaskEffect[];
 }
 
-/** How many tasks are kept that wait for the answer to a question of a delegation. The oldest are forgotten. */
+/** Maximum remembered tasks that wait for an answer to a delegation's question. The oldest are forgotten. */
 const maxSuspended = 10_000;
 
 const leaveQueue: TaskEffect = deleteRow(queueFeature, queueKey);
@@ -44,12 +44,12 @@ export class Runs {
   readonly #suspects: Pick<Suspects, "join">;
   readonly #standing: Pick<Standing, "isDraining">;
   readonly #running = new ChurnMap<string, Run>();
-  /** Tasks whose run is about to begin, and how often room is taken for each. */
+  /** Tasks whose run is about to start, and how often room is reserved for each. */
   readonly #reserved = new Map<string, number>();
   #reservations = 0;
-  /** How many runs each owner has, and messages that begin one. Absent: they are not limited. */
+  /** Runs per owner, including messages that start one. Absent: not limited. */
   readonly #owners: Map<string, number> | undefined;
-  /** Of tasks that wait for the answer to a question of a delegation: what cancels the tasks of the other agents. */
+  /** For tasks that wait for an answer to a delegation's question: functions that cancel the other agents' tasks. */
   #suspended: Map<string, readonly (() => void)[]> | undefined;
   #stopping = false;
 
@@ -61,7 +61,7 @@ export class Runs {
     this.#deps = { ...deps, pace, onOver: (run: Run) => this.#over(run), onRest: () => this.rested.emit() };
   }
 
-  /** Before a run begins that no trial knows of: `undefined` when no task is tried alone, else resolves once it no longer counts as alone. */
+  /** Called before a run outside of trials starts. `undefined`: no task is on trial alone. Otherwise resolves once that task no longer counts as alone. */
   beforeStart(): Promise<void> | undefined {
     return this.#suspects.join();
   }
@@ -78,12 +78,12 @@ export class Runs {
     return this.#stopping;
   }
 
-  /** How many more runs this process has room for. Runs that only wait need none. */
+  /** How many more runs this process has room for. Waiting runs need no room. */
   get room(): number {
     if (this.#standing.isDraining) return 0;
     const runs = this.#deps.settings.limits.runs - this.#reservations;
     const room = runs - this.#running.size;
-    // Few processes are full, so only those look at each run.
+    // Check each run only if the process seems full, which is rare.
     if (room > 0) return room;
     let busy = 0;
     for (const { phase } of this.#running.values()) busy += Number(!phase.resting);
@@ -91,8 +91,8 @@ export class Runs {
   }
 
   /**
-   * Takes room for the run of a stored task, before its lease is taken: others that look meanwhile see it. `start` uses it up; where the
-   * run does not begin, `release` gives it back. `false`: none.
+   * Reserves room for the run of a stored task before its lease is taken, so that concurrent checks see it. `start` uses it up; call
+   * `release` if the run does not start. `false`: no room.
    */
   reserve(taskId: string): boolean {
     if (this.room === 0) return false;
@@ -101,7 +101,7 @@ export class Runs {
     return true;
   }
 
-  /** Gives back what `reserve` took. */
+  /** Releases a reservation. */
   release(taskId: string): void {
     const count = this.#reserved.get(taskId) ?? 0;
     if (count === 0) return;
@@ -111,10 +111,10 @@ export class Runs {
   }
 
   /**
-   * Counts a run that is about to begin. Where it does not begin, `leave` has to be called.
+   * Counts a run that is about to start. Call `leave` if it does not.
    *
-   * @param max - How many its owner may have.
-   * @throws A2AError `TooManyRequests` where the owner has as many as it may.
+   * @param max - Maximum runs of its owner.
+   * @throws A2AError `TooManyRequests` if the owner has reached it.
    */
   enter(owner: string, max: number = this.#deps.settings.limits.tasksPerCaller): void {
     if (this.#owners === undefined) return;
@@ -129,7 +129,7 @@ export class Runs {
     else this.#owners?.delete(owner);
   }
 
-  /** Calls the agent, after `enter`, in the room that was reserved for a stored task. Throws `Unavailable` when the server stops. */
+  /** Calls the agent, after `enter` and, for a stored task, `reserve`. Throws `Unavailable` while the server stops. */
   start(init: RunInit): Run {
     if (this.#stopping) throw serverIsStopping();
     const run = new Run(this.#deps, init);
@@ -152,7 +152,7 @@ export class Runs {
     return this.#running.values();
   }
 
-  /** Ends a task from outside its run, whatever its agent does. `false`: the task had ended before, or was taken over. */
+  /** Ends a task from outside its run, even if its agent ignores it. `false`: the task had already ended, or was taken over. */
   async endTask(head: TaskHead, status: StatusInit, options: EndOptions): Promise<boolean> {
     const { committer, liveLogs, settings } = this.#deps;
     const { extensions = [], trace, fence, seq, by, run, effects = [] } = options;
@@ -185,10 +185,10 @@ export class Runs {
     this.#suspended.set(key.taskId, cancels);
   }
 
-  /** Lets turns end for `grace` milliseconds, then stops those that have not. */
+  /** Waits up to `grace` milliseconds for turns to end, then stops the others. */
   async stop(grace: number): Promise<void> {
     this.#stopping = true;
-    // Whoever runs the server may kill it before the grace is over.
+    // The operator may kill the process before the grace period ends.
     for (const { phase } of this.#running.values()) phase.excuse();
     this.#deps.budget.close(serverIsStopping());
     const waiting = [...this.#running.values()].filter(({ phase }) => phase.resting);

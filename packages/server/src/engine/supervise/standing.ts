@@ -10,11 +10,11 @@ interface StandingDeps {
 }
 
 /**
- * The standing orders of operators, which every process on the store obeys: paused agents begin and resume no turn anywhere, and a process that
- * drains begins and resumes none at all. They are read at the start, and every `pollInterval`.
+ * The standing orders of operators, which every process on the store obeys: a paused agent starts and resumes no turns anywhere, and a draining
+ * process starts and resumes none at all. They are read at the start, and every `pollInterval`.
  */
 export class Standing {
-  /** An order was given or withdrawn. */
+  /** An order was set or withdrawn. */
   readonly changed: Emitter = new Emitter();
   readonly #deps: StandingDeps;
   readonly #poller: Poller;
@@ -30,7 +30,7 @@ export class Standing {
     this.#poller = new Poller({ clock, work: () => this.#poll(), isOver: () => this.#stopped });
   }
 
-  /** Whether this process is to begin nothing. */
+  /** Whether this process must not start turns. */
   get isDraining(): boolean {
     return this.#isDraining;
   }
@@ -44,7 +44,7 @@ export class Standing {
     return this.#orders.size > 0 && this.#orders.has(orderNames.pause(agent));
   }
 
-  /** Those of some agents that are not paused. */
+  /** The given agents without the paused ones. */
   active(agents: Iterable<string>): string[] {
     const all = [...agents];
     return this.#orders.size === 0 ? all : all.filter((agent) => !this.isPaused(agent));

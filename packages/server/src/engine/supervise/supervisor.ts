@@ -21,7 +21,7 @@ import { Suspects } from "./suspects.ts";
 import { Takeover } from "./takeover.ts";
 import { Waker } from "./waker.ts";
 
-/** What is known of the database and of the other processes, before anything runs. */
+/** Knowledge about the database and the other processes, before any run starts. */
 export interface Liveness {
   readonly outage: Outage;
   readonly nodes: Nodes;
@@ -125,7 +125,7 @@ export class Supervisor {
     runs.rested.on(() => queue.freed());
   }
 
-  /** Looks for work that may begin now. */
+  /** Polls for work that can start now. */
   async #look(): Promise<void> {
     const { waker, queue, maintenance } = this.#parts;
     maintenance.recoverSoon(true);
@@ -138,7 +138,7 @@ export class Supervisor {
     void this.#look();
   }
 
-  /** The processes that are known, and how long each has been silent, in milliseconds. */
+  /** The known processes, and how long each has been silent, in milliseconds. */
   silences(): ReadonlyMap<string, number> {
     return this.#parts.nodes.silences();
   }
@@ -156,12 +156,12 @@ export class Supervisor {
     queue.freed();
   }
 
-  /** An event of a task was stored: where the task waits for it, it resumes. */
+  /** An event of a task was stored: the task resumes if it waits for it. */
   settle(task: TaskKey): Promise<unknown> {
     return this.#parts.waker.settle(task);
   }
 
-  /** Starts the periodic work, the first of it at once. Without `background` the rest is done when `tick` is called. */
+  /** Starts the periodic work, the first round immediately. Without `background`, later rounds run on `tick`. */
   start(background: boolean): void {
     const { settings, outage, nodes, changes, maintenance, waker, queue, runs, standing } = this.#parts;
     outage.start(background);
@@ -172,10 +172,10 @@ export class Supervisor {
       maintenance.start(background);
       waker.start(background);
       queue.start(background);
-      // Until then it is not known who lives.
+      // Before the first heartbeat it is unknown which processes are alive.
       if (settings.store.nodes !== undefined) void nodes.beat().then(() => maintenance.recoverSoon());
     };
-    // What is paused must not begin before that is known.
+    // Paused tasks must not start, so first read which are paused.
     if (standing.isRead) start();
     else void standing.start(background).then(start);
   }
@@ -192,7 +192,7 @@ export class Supervisor {
     await queue.poll();
   }
 
-  /** Lets turns end for `grace` milliseconds, stops those that have not, and ends all periodic work but the heartbeat. */
+  /** Waits up to `grace` milliseconds for turns to end, stops the others, and ends all periodic work except the heartbeat. */
   async stop(grace: number): Promise<void> {
     const { runs, outage, waker, queue, maintenance, changes } = this.#parts;
     await runs.stop(grace);
@@ -201,14 +201,14 @@ export class Supervisor {
     changes.stop();
   }
 
-  /** After `stop`, once nothing is held under the name of this process: others need not watch it any more. */
+  /** After `stop`, once this process holds no leases or claims: others need not watch it any more. */
   leave(): Promise<void> {
     return this.#parts.nodes.stop();
   }
 }
 
 /**
- * Aborts the runs that another process may have taken over. A task that nobody can resume continues: it has no second copy, and fails only
+ * Aborts the runs that another process may have taken over. A task that cannot be resumed continues: it has no second copy, and fails only
  * if this process stays away.
  */
 function loseResumable(runs: Iterable<Run>, outage: Outage): void {
@@ -233,7 +233,7 @@ interface RemoteChangesDeps {
 }
 
 /**
- * What other processes change, as the store tells it: readers read on, a run that has lost its task ends, and tasks in the queue begin
+ * Handles changes by other processes, as the store reports them: readers continue, a run that has lost its task ends, and queued tasks start
  * if there is room.
  */
 class RemoteChanges {
@@ -287,7 +287,7 @@ class RemoteChanges {
     if (taskId === queuedRuns) return queue.changedElsewhere();
     liveLogs.notifyRemote(taskId);
     if (taskId !== undefined) return void this.#ask(taskId);
-    // Somebody may have left a run, put a task into the queue, or taken one away.
+    // Another process may have released a run, queued a task or claimed one.
     queue.changedElsewhere();
     void this.#compare();
   }

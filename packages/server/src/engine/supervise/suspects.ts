@@ -6,11 +6,11 @@ import type { Run } from "../run/index.ts";
 import { endsWithin } from "@parley/a2a/internal/base/async";
 
 /*
- * A death counts against a task only if nothing else explains it. It does not count if the server was stopping, if its process was killed from
- * outside, if the attempt got further than the one before, or if another run began while the task was tried alone.
+ * The death of a process counts against a task only if nothing else explains it. It does not count if the server was stopping, if its process
+ * was killed from outside, if the attempt got further than the previous one, or if another run began during the task's solo trial.
  */
 
-/** A task that runs for so long has outlived its start, in milliseconds: others are started, even if nothing new of it is stored. */
+/** How long a task is on trial, in milliseconds. After this it counts as harmless, even if it has stored nothing new. */
 const trialTime = 5_000;
 /** How many tasks are queued; later scans find the others. */
 const maxSuspects = 1_000;
@@ -18,7 +18,7 @@ export const maxAtOnce = 25;
 
 export interface Starter {
   readonly runs: { readonly stopping: boolean; readonly room: number };
-  /** Takes a task over; `undefined` when that cannot be done now. `alone`: no other one is started with it. */
+  /** Takes over a task; `undefined` if this is not possible now. `alone`: no other task is started with it. */
   readonly resume: (head: TaskHead, alone: boolean) => Promise<Run | undefined>;
 }
 
@@ -28,9 +28,9 @@ interface Suspect {
 }
 
 /**
- * Tasks of which one may have caused a crash. The first is started alone, then two, then four: the number grows while nothing crashes, and
- * is 1 again in the next process. Tasks with a second crash just after a start come last, each alone. So only a task that was alone is taken
- * for the cause of a crash.
+ * Tasks that were running when a process crashed, so one of them may be the cause. They start on trial: first one alone, then two, then four. The
+ * number grows while nothing crashes, and is 1 again in the next process. Tasks with two or more crashes right after their start come last, one
+ * at a time. A crash is blamed only on a task that was on trial alone.
  */
 export class Suspects {
   readonly tried: Emitter = new Emitter();
@@ -39,9 +39,9 @@ export class Suspects {
   /** All lost tasks were read once. */
   hasScanned = false;
   #busy = false;
-  /** The task that is tried alone. Absent: none is. */
+  /** The task that is on trial alone, if any. */
   #alone: Promise<Run | undefined> | undefined;
-  /** Others have begun beside it. Resolves once that is stored. */
+  /** Other tasks have started during its trial. Resolves once this is stored. */
   #joined: Promise<void> | undefined;
 
   constructor(clock: Clock) {
@@ -57,39 +57,39 @@ export class Suspects {
     return this.#busy || this.#queue.size > 0;
   }
 
-  /** Whether nothing else may start: a task is on trial, or lost tasks were not read yet, of which one may be. */
+  /** Whether no other task may start: a task is on trial, or lost tasks have not been read yet and may need a trial. */
   get isTrial(): boolean {
     return !this.hasScanned || this.busy;
   }
 
-  /** All lost tasks were read. Returns whether for the first time. */
+  /** Notes that all lost tasks have been read. Returns whether this is the first time. */
   scanned(): boolean {
     const isFirst = !this.hasScanned;
     this.hasScanned = true;
     return isFirst;
   }
 
-  /** `crashes`: how many are on record that it did not outlive. A task without any is started between two trials, and not beside one. */
+  /** `crashes`: recorded crashes that it did not outlive. A task without crashes starts between two trials, never during one. */
   add(head: TaskHead, crashes: number): void {
     if (this.#queue.size < maxSuspects) this.#queue.set(head.task.taskId, { head, crashes });
   }
 
-  /** Starts the first tasks of the queue, unless some are under way. `after`: once these have shown that they are harmless. */
+  /** Starts the first trial of the queue, unless one is running. `after`: runs that must prove harmless first. */
   startNext(starter: Starter, after: readonly Run[] = []): void {
     if (!this.#busy && this.#queue.size > 0) void this.#startAll(starter, after);
   }
 
-  /** Before another run begins: a task that is tried alone is not alone any more. `undefined`: no task is. */
+  /** Called before another run begins: notes that the task on trial is no longer alone. `undefined`: no task is on trial alone. */
   join(): Promise<void> | undefined {
     return (this.#joined ??= this.#alone?.then((run) => run?.phase.joined()));
   }
 
-  /** Waits until something new of each run is stored, it is over, or `trialTime` has passed. Those that continue have outlived their crashes. */
+  /** Waits until each run has stored something new or ended, at most `trialTime`. Runs that continue are cleared of their crashes. */
   async proven(runs: readonly Run[]): Promise<void> {
     if (runs.length === 0) return;
     const proven = runs.map((run) => Promise.race([run.phase.proven(), run.done]));
     await endsWithin(this.#clock, trialTime, Promise.all(proven));
-    // A crash from now on is counted for the next ones, not for these.
+    // From now on, a crash does not count against these runs.
     for (const { phase } of runs) phase.clearCrashSuspicion();
     await Promise.all(runs.map(({ phase }) => phase.flush().catch(() => {})));
   }
@@ -116,7 +116,7 @@ export class Suspects {
     if (!this.isTrial) this.tried.emit();
   }
 
-  /** Those without a crash first, all of them; then those with one; then each of the others. */
+  /** The next trial: first all tasks without a crash together, then tasks with one crash, then the others one at a time. */
   #next(width: number, room: number): readonly Suspect[] {
     const all = [...this.#queue.values()];
     const fresh = all.filter(({ crashes }) => crashes === 0);
@@ -128,7 +128,7 @@ export class Suspects {
 
 interface Crashes {
   readonly all: number;
-  /** How many of them came just after its start, so that it may have caused them. */
+  /** How many of them came right after its start, so that it may have caused them. */
   readonly count: number;
   /** Whether it had been started alone the last time. */
   readonly alone: boolean;
@@ -139,14 +139,14 @@ export function crashesOf(
   lease: Pick<EngineSettings["lease"], "holder" | "wasKilled">,
 ): Crashes {
   const { deaths = 0, outlived = 0, alone = false } = run ?? {};
-  // This process has not crashed: what its own takeover counted is taken back.
+  // This process has not crashed: subtract the crash that its own takeover counted.
   const isOwn = holder === lease.holder;
   const all = isOwn ? Math.max(0, deaths - 1) : deaths;
   const isKilled = !isOwn && holder !== undefined && lease.wasKilled(holder);
   return { all, count: Math.max(0, all - outlived - Number(isKilled)), alone: alone && !isOwn && !isKilled };
 }
 
-/** The run as it is stored while it is tried again. Until it makes progress it counts one crash more. */
+/** The run to store for its next attempt. It counts one crash in advance, until it makes progress. */
 export function nextAttempt({ turn, input, attempt }: StoredRun, { all, count }: Crashes, alone: boolean): StoredRun {
   const next = { turn, input, attempt: attempt + 1, deaths: all + 1, outlived: all - count };
   return count > 0 && alone ? { ...next, alone: true } : next;

@@ -45,28 +45,28 @@ interface TakeoverDeps {
   readonly places: Pick<QueuePlaces, "putBack">;
 }
 
-/** Leaves a task whose turn could not begin after all, once its lease was taken with `fence`. */
+/** Releases a task whose turn could not start after its lease was taken with `fence`. */
 type Undo = (fence: number) => Promise<unknown>;
 
-/** What the task must be like when its lease is taken, and what goes before its run. */
+/** Conditions for taking a task's lease, and records to store before its run. */
 type Claim = Pick<TaskAppend, "fence" | "expect" | "records">;
 
 type Claimed = Extract<AppendOutcome, { readonly ok: true }>;
 
-/** The option of a server that says when a task is suspended. */
+/** The server option whose limit suspends a task. */
 export type SuspendingOption = "lease.maxDeaths" | "lease.maxAttempts";
 
 /** Takes over one lost task: takes its lease, reads what its run needs, and starts it. */
 export class Takeover {
   readonly #deps: TakeoverDeps;
-  /** A run that is taken over or woken belongs to nobody who calls: an event may come from anywhere. */
+  /** Runs that are taken over or woken start outside the context of any call: an event may come from anywhere. */
   readonly #apart = new Apart();
 
   constructor(deps: TakeoverDeps) {
     this.#deps = deps;
   }
 
-  /** `undefined` if there is no room for it now, or another process has taken it over. `alone`: no other task is started with it. */
+  /** Resumes a lost task. `undefined`: no room now, or another process has taken it over. `alone`: no other task is started with it. */
   async resume(hosted: HostedAgent, head: TaskHead, alone = false): Promise<Run | undefined> {
     const lost = head.run;
     if (lost === undefined || !this.#takeRoom(head)) return undefined;
@@ -76,7 +76,7 @@ export class Takeover {
     });
   }
 
-  /** Continues with a task that waits. `waiting`: its run. `effects`: what else is stored with the lease. As `resume`, which has no room for it with `noRoom`. */
+  /** Continues a waiting task. `waiting`: its run. `effects`: stored with the lease. Otherwise like `resume`; `noRoom` reports missing room. */
   async wake(
     hosted: HostedAgent,
     head: TaskHead,
@@ -88,7 +88,7 @@ export class Takeover {
     return this.#within(head, () => this.#start(hosted, head, { turn, input, attempt: attempt + 1 }, effects));
   }
 
-  /** Begins the turn of a task in the queue. `leave`: takes it out of the queue, where it has the place `due`. As `resume`. */
+  /** Starts the turn of a queued task. `leave`: removes it from the queue, if it has the place `due`. Otherwise like `resume`. */
   async begin(
     hosted: HostedAgent,
     head: TaskHead,
@@ -104,7 +104,7 @@ export class Takeover {
     return this.#within(head, () => this.#start(hosted, head, next, [leave], { fence, records }, undo));
   }
 
-  /** Takes room and memory for the run of a task. `false`: none. */
+  /** Reserves room and memory for the run of a task. `false`: none left. */
   #takeRoom({ task, bytes }: TaskHead): boolean {
     const { runs, budget } = this.#deps;
     if (!runs.reserve(task.taskId)) return false;
@@ -114,8 +114,8 @@ export class Takeover {
   }
 
   /**
-   * Ends the turn of a lost run that had asked its question: the answer is the next turn. Where that has come already, it begins.
-   * `undefined` where it has not, or it cannot begin now.
+   * Ends the turn of a lost run that had asked its question. If the answer has already arrived, the next turn starts.
+   * `undefined`: no answer yet, or the turn cannot start now.
    */
   async endAsked(hosted: HostedAgent, head: TaskHead): Promise<Run | undefined> {
     const { committer, settings } = this.#deps;
@@ -138,7 +138,7 @@ export class Takeover {
   }
 
   /**
-   * Suspends a task: no process takes it over until an operator resumes it. For its user nothing changes. The log names it once, with
+   * Suspends a task: no process takes it over until an operator resumes it. Its user sees no change. The log reports it once, with
    * the option whose limit was reached and the command that resumes it.
    */
   async suspend({ task, contextId, run, fence, seq }: TaskHead, option: SuspendingOption): Promise<void> {
@@ -150,7 +150,7 @@ export class Takeover {
       { effect: "run", run: suspended },
     ] as const;
     const stored = await committer.append({ task, fence, expect: seq, run, records: [], effects });
-    // Its process was only late, or another one has taken it over.
+    // Its process was only slow, or another one has taken it over.
     if (!stored.ok) return;
     const command = `parley ops resume ${task.taskId}${task.agent === "/" ? "" : ` --agent ${task.agent}`}`;
     const about = taskFields({ ...task, contextId });
@@ -159,14 +159,14 @@ export class Takeover {
     settings.logger.error(sentence, { ...about, deaths: run.deaths ?? 0, option, command });
   }
 
-  /** The status with which a turn begins that no caller begins. */
+  /** The first status of a turn that starts without a call. */
   #working({ task: { taskId }, contextId, statusTime }: TaskHead, turn: number): NewRecord {
     const origin = { taskId, contextId, turn, attempt: 1, extensions: [], trace: undefined };
     const time = Math.max(this.#deps.settings.clock.now(), statusTime);
     return statusRecord(origin, { state: "TASK_STATE_WORKING" }, "system", "", time);
   }
 
-  /** Starts a run within the room and the memory that were taken for it. */
+  /** Starts a run within the reserved room and memory. */
   async #within({ task, bytes }: TaskHead, start: () => Promise<Run | undefined>): Promise<Run | undefined> {
     const { budget, runs } = this.#deps;
     let run: Run | undefined;
@@ -174,7 +174,7 @@ export class Takeover {
       run = await start();
       return run;
     } finally {
-      // A run gives these bytes back when it is over.
+      // A run releases these bytes when it ends.
       if (run === undefined) {
         budget.give(task.owner, bytes);
         runs.release(task.taskId);
@@ -218,22 +218,22 @@ export class Takeover {
   }
 
   /**
-   * Takes the lease. Something may have been stored since the task was read, which may be long ago where many are lost: a holder that was
-   * only late continues under the same fence, and its run may be at its next turn. Then the task is left for the next look.
+   * Takes the lease. The task may have changed since it was read, which may be long ago if many are lost: a holder that was
+   * only slow continues under the same fence, and its run may be in its next turn. The task then stays for the next scan.
    */
   #claim(head: TaskHead, run: StoredRun, effects: readonly TaskEffect[], claim: Claim): Promise<AppendOutcome> {
     const { committer, settings } = this.#deps;
     const lease = acquireLease(settings.lease, settings.clock.now());
     return committer.append({
       task: head.task,
-      // Not every change of a run has a record: its next turn may have none, and a step that was stored.
+      // Compare the run, too: some changes have no record, such as a stored step.
       run: head.run ?? null,
       ...claim,
       effects: [{ effect: "lease", op: "revoke" }, lease, { effect: "run", run }, ...effects],
     });
   }
 
-  /** Gives up a task whose log cannot be read. Where the store fails, leaves the task and throws the error. */
+  /** Reads what the run needs. Fails a task whose log cannot be read. If the store fails, releases the task and throws the error. */
   async #read(
     hosted: HostedAgent,
     head: TaskHead,
@@ -255,7 +255,7 @@ export class Takeover {
     }
   }
 
-  /** Leaves a task that this process has begun to take over, as it was: one that waited keeps waiting, and is due. */
+  /** Releases a task that this process has begun to take over, unchanged: a waiting task keeps waiting, and is due. */
   async #release({ task, fence, run }: TaskHead): Promise<void> {
     const { committer, settings } = this.#deps;
     const due = Math.floor(settings.clock.now());
@@ -269,8 +269,8 @@ export class Takeover {
 }
 
 /**
- * Reads what a lost run needs, once this process holds the lease. Rejects when the log does not have it. `undefined`: the task was
- * canceled or taken over since, and its agent is not called.
+ * Reads what a lost run needs, once this process holds the lease. Rejects if the log lacks it. `undefined`: the task was
+ * canceled or taken over meanwhile, so its agent is not called.
  */
 async function readLostRun(
   store: Store,
@@ -286,7 +286,7 @@ async function readLostRun(
   if (head === undefined) throw new Error("The task is gone");
   if (head.fence !== fence) return undefined;
   const { state, checkpoint, taskState } = head;
-  // In the first turn the agent gets no task, also when it is tried again.
+  // In the first turn the agent gets no task, even on a retry.
   const resumes = await readResumed(store, task, checkpoint);
   const before = (resumes ?? run).turn === 1 ? undefined : await store.load(task, taskId, { artifacts: true });
   return {
@@ -317,11 +317,11 @@ export async function giveUp(
   if (cause !== undefined) {
     logger.error("Lost task failed: its log cannot be read", { ...about, cause });
   } else {
-    // What this process has given up itself was counted when it did.
+    // A run that this process gave up was already counted then.
     const level = holder === lease.holder ? "info" : "warn";
     logger[level]("Task lost: its process is gone", { ...about, holder, sentence });
   }
   const status = { state: "TASK_STATE_FAILED", message: { parts: [{ text: sentence }] } } as const;
-  // With another fence the run has ended its turn since, or another process has taken it over; else a holder that was late continues.
+  // A different fence means that the run has ended its turn or was taken over. Otherwise a slow holder continues.
   await runs.endTask(head, status, { fence, seq, run: run ?? null });
 }

@@ -22,17 +22,17 @@ import type { Takeover } from "./takeover.ts";
 import { pause } from "@parley/a2a/internal/base/async";
 
 const pageSize = 100;
-/** How many tasks are woken at a time: those that work may be as large as they are. */
+/** Maximum tasks that are woken at a time, to limit their memory. */
 const maxAwakeCount = 256;
 /** How many tasks of a poll are settled at the same time. */
 const maxAtOnce = 32;
-/** A task that works may take its events itself. If its process dies, another one looks after this time, in milliseconds. */
+/** A running task consumes its events itself. If its process dies, another one checks after this time, in milliseconds. */
 const whileItWorks = 60_000;
-/** When a task is tried again that failed, in milliseconds. */
+/** When a failed task is retried, in milliseconds. */
 const afterFailure = 30_000;
-/** After so many owners without room in one poll, there is most likely none for anybody. */
+/** After this many owners without room in one poll, the poll stops: most likely no owner has room. */
 const maxWithoutRoom = 16;
-/** How many pages one poll passes that it can do nothing with. The next one continues there. */
+/** Maximum pages without progress in one poll. The next poll continues there. */
 const maxPages = 50;
 
 interface WakerDeps {
@@ -49,15 +49,15 @@ interface WakerDeps {
 type Settled = "changed" | "same" | "failed" | "noRoom";
 
 /**
- * Wakes tasks that wait for a time or an event. They have no run and take no memory: their waits are rows, which are due when their time is
- * over, and so are events that nobody has taken. Each process looks for rows that are due, and one of them gets the lease of the task.
+ * Wakes tasks that wait for a time or an event. They have no run and take no memory: their waits are rows, which become due when their time is
+ * over. Events that no wait has consumed are due rows, too. Each process polls for due rows, and one of them gets the lease of the task.
  */
 export class Waker {
   readonly #deps: WakerDeps;
   readonly #backoff: Backoff;
   readonly #awake = new ChurnMap<string, Run>();
   readonly #poller: Poller;
-  /** Rows were left because too many tasks are awake, or too many runs continue. */
+  /** Rows were skipped because too many tasks are awake, or too many runs are active. */
   #isFull = false;
   /** Where the next poll continues: after this `due`. `undefined`: from the beginning. */
   #after: number | undefined;
@@ -78,13 +78,13 @@ export class Waker {
     return this.#poller.stop();
   }
 
-  /** A run of this process is over. `waits`: its task waits. */
+  /** A run of this process has ended. `waits`: its task waits. */
   over(task: TaskKey, waits: Waiting | undefined): void {
     this.#awake.delete(task.taskId);
     if (this.#deps.runs.stopping) return;
     if (waits !== undefined) {
       const left = waits.until - this.#deps.settings.clock.now();
-      // An event may have come just before the run let go of the task, and either may have been put off while it worked.
+      // An event may have arrived just before the run released the task, and either may have been deferred while it worked.
       if (waits.events || left <= 0) void this.#settled(task, true);
       if (waits.until !== Infinity) this.#poller.after(left);
     }
@@ -94,12 +94,12 @@ export class Waker {
     }
   }
 
-  /** Wakes a task where one of its waits is over, and else puts off its rows that are due. Never rejects. */
+  /** Wakes a task if one of its waits is over; otherwise defers its due rows. Never rejects. */
   async settle(task: TaskKey): Promise<void> {
     await this.#settled(task);
   }
 
-  /** `surely`: tries twice, as a row that was put off would be looked at a minute later. */
+  /** `surely`: tries twice, because a deferred row would be polled a minute later. */
   async #settled(task: TaskKey, surely = false): Promise<Settled> {
     const { settings, runs } = this.#deps;
     if (runs.stopping) return "same";
@@ -119,7 +119,7 @@ export class Waker {
     return (await this.#backoff.guard({ task }, surely ? twice : work)) ?? "failed";
   }
 
-  /** Poller for rows that are due. A call that finds a look under way has it look again. Never rejects. */
+  /** Polls for due rows. A call during a poll makes it poll again. Never rejects. */
   poll(): Promise<void> {
     return this.#poller.now();
   }
@@ -130,7 +130,7 @@ export class Waker {
     const { suspects, outage, runs } = this.#deps;
     if (suspects.isTrial || runs.stopping || outage.isAway) return;
     try {
-      // One query, where nothing is due.
+      // If nothing is due, one query suffices.
       const [next] = await this.#due({ now: Number.MAX_SAFE_INTEGER, limit: 1 });
       if (next === undefined) return;
       if (next.due > clock.now()) return this.#poller.after(next.due - clock.now());
@@ -140,7 +140,7 @@ export class Waker {
     }
   }
 
-  /** Page by page, from where the last poll ended. What cannot be woken now is passed, so that it does not stand before others. */
+  /** Reads page by page, from the end of the last poll. Skips tasks that cannot be woken now, so that they do not block others. */
   async #pollAll(): Promise<void> {
     const { settings, runs } = this.#deps;
     const full = new Set<string>();
@@ -162,8 +162,8 @@ export class Waker {
   }
 
   /**
-   * Returns how many tasks were settled. `full`: owners without room. Several at a time, so that one commit takes the leases of many and
-   * stores what they do.
+   * Returns how many tasks were settled. `full`: owners without room. Handles several at a time, so that one commit takes the leases of many
+   * and stores their events.
    */
   async #settleAll(rows: readonly DueFeature[], full: Set<string>): Promise<number> {
     const tasks = shuffled([...new Map(rows.map(({ task }) => [`${task.agent}\0${task.taskId}`, task])).values()]);
@@ -193,7 +193,7 @@ export class Waker {
     return count;
   }
 
-  /** What fails again and again does not come first: its rows are due later, as far as they can be changed. */
+  /** Defers the rows of tasks that keep failing, if possible, so that they do not block others. */
   async #putOffFailed(rows: readonly DueFeature[]): Promise<void> {
     const [first] = rows;
     const later = Math.ceil(this.#deps.settings.clock.now() + afterFailure);
@@ -227,7 +227,7 @@ export class Waker {
     const over = rows.some((row) => isWait(row) && isOver(row, now, rows));
     const due = rows.filter(isDueBy(now));
     const parked = due.map((row) => changed(row, "park"));
-    // What is due and ends no wait is for a later one: whoever comes to that reads it.
+    // A due event that ends no wait is for a later one, which reads it.
     if (!over) return this.#change(head, parked);
     const run = await takeover.wake(hosted, head, waiting, parked);
     if (run === "noRoom") return run;
@@ -238,7 +238,7 @@ export class Waker {
     return "changed";
   }
 
-  /** The task works, or waits for its user: its function comes to its waits and events itself, and lets go with new rows. */
+  /** The task is running or waits for its user: its function will reach its waits and events, and store new rows. */
   #putOff(head: TaskHead, rows: readonly FeatureRow[], now: number): Promise<Settled> {
     const later = Math.ceil(now + whileItWorks);
     return this.#change(

@@ -126,7 +126,7 @@ export function joined<Item>(list: readonly Item[], item: Item): readonly Item[]
   return list;
 }
 
-/** The value of a map under a key, which is made if there is none. */
+/** The value of a map under a key, created if absent. */
 export function getOrMake<Key, Value>(map: Map<Key, Value>, key: Key, make: () => Value): Value {
   let value = map.get(key);
   if (value === undefined) {

@@ -19,9 +19,9 @@ import { updateJson } from "../json.ts";
 const maxBytes = 64 << 20;
 /** Characters in one turn of the event loop. Splitting as many into words takes some milliseconds. */
 const sliceChars = 128 << 10;
-/** Words are compared so many times faster than texts are split. */
+/** How much faster words are compared than texts are split. */
 const comparedFaster = 16;
-/** What a task costs, in characters: so that a search of many small ones is sliced too. */
+/** Cost of a task in characters, so that a search of many small tasks is sliced, too. */
 const taskCost = 64;
 
 /** The words of the texts of a task, when its log had this length. */
@@ -38,8 +38,8 @@ interface Found {
 }
 
 /**
- * Full text search in memory. The words of a task are made by its first search, and again after it has changed: tasks that are not searched
- * cost nothing. A search yields to the event loop. Beyond `maxBytes` of words, the least recently searched are dropped.
+ * Full text search in memory. The words of a task are extracted by its first search, and again after it has changed: tasks that are not
+ * searched cost nothing. A search yields to the event loop. Beyond `maxBytes`, the least recently searched words are dropped.
  */
 export class MemorySearch implements TaskSearch {
   readonly #tables: () => MemoryTables;
@@ -115,11 +115,11 @@ export class MemorySearch implements TaskSearch {
   }
 }
 
-/** Yields to the event loop after so many characters. */
+/** Yields to the event loop after `sliceChars` characters. */
 class Slices {
   #left = sliceChars;
 
-  /** Counts what is read now, and waits for the next turn of the event loop if this one has read enough. */
+  /** Counts characters, and waits for the next turn of the event loop if the slice is used up. */
   async take(chars: number): Promise<void> {
     this.#left -= chars;
     if (this.#left > 0) return;
@@ -167,7 +167,7 @@ function wordsOf(texts: readonly SearchText[]): KeptWords {
   return keptWords(searchWords(texts.map(({ text }) => text).join("\n")));
 }
 
-/** Strings with other letters than those of Latin take two bytes for each. */
+/** Strings with non-Latin letters take two bytes per character. */
 function bytesOf({ words, main }: KeptWords): number {
   return 150 + (words.length + main.length) * (/[\u0100-\uFFFF]/.test(words) ? 2 : 1);
 }

@@ -167,7 +167,7 @@ class MemoryStore implements Store {
   async sweep(options: SweepOptions): Promise<SweepReport> {
     const { deleteBefore = -Infinity, compactBefore = -Infinity, rules = [], now, limit } = options;
     const { ending, terminal, idle, loose } = this.#tables;
-    /** Nothing younger is deleted. */
+    /** Younger items are kept. */
     const latest = Math.max(deleteBefore, ...rules.map((rule) => rule.deleteBefore));
     const keys = drain(ending, limit, {
       isDue: ({ until }) => until <= now,
@@ -180,7 +180,7 @@ class MemoryStore implements Store {
     });
     const contexts = drain(idle, limit, {
       isDue: ({ touched }) => touched < latest,
-      // What must not be done again is remembered until it expires, however old its conversation is.
+      // Idempotency keys are kept until they expire, even if their conversation is old.
       stays: ({ keys: own, owner, touched }) =>
         touched >= deletesBefore(options, owner.agent.name) ||
         own.some(({ until }) => until !== Infinity && until > now),
@@ -279,13 +279,13 @@ function lazySearch(tables: () => MemoryTables): TaskSearch {
   const load = (): Promise<TaskSearch> =>
     (loading ??= import("./search.ts").then(({ MemorySearch }) => new MemorySearch(tables)));
   return {
-    // What was never on needs no switching off.
+    // Not loaded to switch off a search that was never on.
     use: async (on) => (on || loading !== undefined ? (await load()).use(on) : undefined),
     find: async (owner, query) => (await load()).find(owner, query),
   };
 }
 
-/** What only `head` returns. */
+/** Adds the values that only `head` returns. */
 function withValues({ head, checkpoint, taskState }: StoredTask): TaskHead {
   if (checkpoint === undefined && taskState === undefined) return head;
   return { ...head, ...(checkpoint !== undefined && { checkpoint }), ...(taskState !== undefined && { taskState }) };
@@ -293,7 +293,7 @@ function withValues({ head, checkpoint, taskState }: StoredTask): TaskHead {
 
 interface Drain<Item> {
   isDue(item: Item): boolean;
-  /** Whether an item stays although it is due. */
+  /** Whether to keep an item although it is due. */
   stays?(item: Item): boolean;
   take(item: Item): void;
 }

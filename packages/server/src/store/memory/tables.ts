@@ -64,9 +64,9 @@ export class MemoryTables {
     (a, b) => compare(a.until, b.until) || a.serial - b.serial,
   );
   readonly features: MemoryFeatures = new MemoryFeatures();
-  /** What processes tell each other, by key. */
+  /** Notes by key. */
   readonly notes: Map<string, StoreNote> = new Map();
-  /** What operators have ordered, by name. */
+  /** Standing orders by name. */
   readonly orders: Map<string, string> = new Map();
   /** The audit of operators, oldest first. */
   readonly acts: StoredAct[] = [];
@@ -97,7 +97,7 @@ export class MemoryTables {
     return found;
   }
 
-  /** What is stored under a key that has not expired. */
+  /** The record of an idempotency key that has not expired. */
   key(owner: Owner, key: string, now: number): OnceRecord | undefined {
     const found = this.owner(owner)?.keys.get(key);
     return found !== undefined && found.until > now ? found.record : undefined;
@@ -226,7 +226,7 @@ export class MemoryTables {
     task.context.touched = Math.max(task.context.touched, task.statusTime);
   }
 
-  /** Removes a task from its lists. What lists are ordered by may change only while a task is in none of them. */
+  /** Removes a task from its lists. Members that define the order may only change while a task is in no list. */
   #displace(task: StoredTask): void {
     for (const index of indexesOf(task)) index.delete(task);
     task.context.owner.agent.runs.delete(task);
@@ -296,7 +296,7 @@ export class MemoryTables {
     if (contexts.size === 0) agent.owners.delete(name);
   }
 
-  /** Compacts a task, once. A task of more than `most` bytes stays as it is. */
+  /** Compacts a task, once. Skips tasks of more than `most` bytes. */
   compact(task: StoredTask, most: number): void {
     this.loose.delete(task);
     compactTask(task, most);
