@@ -66,6 +66,8 @@ const maxTold = 20;
  *
  * @example
  * ```ts
+ * import { diag, DiagLogLevel } from "@opentelemetry/api";
+ *
  * diag.setLogger(diagLogger(standardLogger()), DiagLogLevel.WARN);
  * ```
  */

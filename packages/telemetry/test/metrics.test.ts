@@ -133,6 +133,21 @@ describe("a million values of a label", () => {
     expect(counts.reduce((sum, [, value]) => sum + value, 0)).toBe(count);
   });
 
+  test("of agents that are called are no more, and what is kept for them is bounded", async () => {
+    const metrics = prometheus();
+    const about = { operation: "GetTask", version: "1.0", trace: undefined } as const;
+    const count = 50_000;
+    for (let at = 0; at < count; at += 1) {
+      const card = { name: `${"x".repeat(at % 2 === 0 ? 5 : 2_000)} ${at}`, description: "", version: "1" };
+      observationOf(metrics.request?.({ ...about, card, url: `http://${at}.example.com` })).end?.();
+    }
+    const counts = [...samples(await metrics.text())].filter(([name]) =>
+      name.startsWith("a2a_client_operation_duration_seconds_count"),
+    );
+    expect(counts).toHaveLength(101);
+    expect(counts.reduce((sum, [, value]) => sum + value, 0)).toBe(count);
+  });
+
   test("a value is escaped, and a long one is other", async () => {
     const metrics = prometheus();
     for (const name of ['say "hi"\n\\', "x".repeat(200)]) {

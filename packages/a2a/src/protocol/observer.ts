@@ -126,18 +126,8 @@ export interface ProcessGauges {
   readonly restingRuns: number;
   /** Bytes of JSON of the tasks that run and the messages that they answer: `limits.totalBytes` limits them. */
   readonly usedBytes: number;
-  /** The pool of the store's connections. Absent: the store has none. */
-  readonly connections?: PoolGauges;
-}
-
-/** Connections to a database. */
-export interface PoolGauges {
-  /** How many are open. */
-  readonly total: number;
-  /** How many of them do nothing. */
-  readonly idle: number;
-  /** How many statements wait for one. */
-  readonly waiting: number;
+  /** Connections of the store's pool: how many are open, how many of them idle, how many callers wait for one. Absent: it has no pool. */
+  readonly connections?: { readonly total: number; readonly idle: number; readonly waiting: number };
 }
 
 /** Waiting work in a store. Counts are capped: at 10,000 for `queuedTasks`, and at 1,000 for the others. */

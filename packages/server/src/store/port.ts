@@ -27,16 +27,6 @@ export * from "./operators.ts";
 export * from "./queries.ts";
 export type { SearchHit, SearchPage, SearchQuery, SearchSnippet, SearchTerm, TaskSearch } from "./search.ts";
 
-/** What a pool of connections to a database does. */
-export interface StoreConnections {
-  /** How many are open. */
-  readonly total: number;
-  /** How many of them are idle. */
-  readonly idle: number;
-  /** How many callers wait for one. */
-  readonly waiting: number;
-}
-
 /**
  * Stores tasks and conversations. A task is an append-only log of records. Every change goes through `append`: a batch in
  * one transaction, with one outcome for each item. Data that must be stored together with an event is an effect of its item.
@@ -63,8 +53,8 @@ export interface Store {
    */
   readonly clock?: Clock;
 
-  /** What its pool of connections does, for metrics. Absent: it has none. */
-  connections?(): StoreConnections;
+  /** Connections of its pool: how many are open, how many of them idle, how many callers wait for one. Absent: it has no pool. */
+  connections?(): { readonly total: number; readonly idle: number; readonly waiting: number };
 
   /**
    * Applies the items in order, in one transaction. An item whose conditions do not hold changes nothing, and only this item fails. If several

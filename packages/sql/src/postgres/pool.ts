@@ -1,4 +1,3 @@
-import type { StoreConnections } from "@parley/server/internal/store/index";
 import { connectionOver, Liveness, StatementNames, type PoolClientLike } from "./connection.ts";
 import { sqlState, type ChannelListener, type Connection, type Listening, type PostgresDriver } from "./driver.ts";
 import { isDisconnection } from "./errors.ts";
@@ -16,7 +15,7 @@ export interface PoolLike {
   off(event: "error", listener: (error: Error) => void): unknown;
   /** Closes the pool. */
   end(): Promise<void>;
-  /** How many connections are open. Absent: what the pool does is unknown. */
+  /** How many connections are open. */
   readonly totalCount?: number;
   /** How many of them are idle. */
   readonly idleCount?: number;
@@ -49,6 +48,7 @@ export function poolDriver(pool: PoolLike, options: PoolDriverOptions): Postgres
   const limit = pool.options?.connectionTimeoutMillis ? 0 : (options.connectTimeout ?? 0);
 
   const liveness = new Liveness();
+  const use = () => ({ total: pool.totalCount ?? 0, idle: pool.idleCount ?? 0, waiting: pool.waitingCount ?? 0 });
 
   async function lend<T>(body: (connection: Connection) => Promise<T>, most: number): Promise<T> {
     const client = await living(pool, limit, liveness);
@@ -90,7 +90,7 @@ export function poolDriver(pool: PoolLike, options: PoolDriverOptions): Postgres
     // A subscription keeps its connection, and the statements need another one.
     ...(pool.options?.max === 1 ? {} : { listen }),
     ...(pool.options?.max !== undefined && { connections: pool.options.max }),
-    ...(pool.totalCount !== undefined && { use: () => useOf(pool) }),
+    ...("totalCount" in pool && { use }),
     keepsSessions: () => names.use(),
     async close() {
       await Promise.all([...listening].map((subscription) => subscription.close()));
@@ -100,10 +100,6 @@ export function poolDriver(pool: PoolLike, options: PoolDriverOptions): Postgres
       else pool.off("error", onError);
     },
   };
-}
-
-function useOf({ totalCount = 0, idleCount = 0, waitingCount = 0 }: PoolLike): StoreConnections {
-  return { total: totalCount, idle: idleCount, waiting: waitingCount };
 }
 
 /** Ignores errors of a lent client: its running statements reject, too. */

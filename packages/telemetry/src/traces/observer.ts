@@ -189,7 +189,7 @@ export class Tracing implements Observer {
     if (isWithin && turn === 1) return { parent: active, links: noLinks };
     const called = parsed(trace);
     const first = turn > 1 || attempt > 1 ? this.#origins.of(taskId) : undefined;
-    // A task that began on another node: whoever follows it here finds its call.
+    // A task that began on another node: a stream that is resumed here is linked to its call.
     if (called !== undefined) this.#origins.note(taskId, called);
     const relationship = attempt > 1 ? "resume_origin" : "origin";
     const links = [
