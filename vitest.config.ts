@@ -33,7 +33,7 @@ const postgres = [
 
 /** What a server does on each of its stores. The project `postgres` runs the same files on PostgreSQL. */
 const onEachStore = [
-  "test/behaviour/{behaviour,claims,conversations,owner-data,push-operator,questions,request-headers,suspended-tasks,task-search}.test.ts",
+  "test/behaviour/{behaviour,claims,conversations,operators,owner-data,push-operator,questions,request-headers,suspended-tasks,task-search}.test.ts",
   "test/isolation/**/*.test.ts",
   "packages/node/test/{blob-collector,blob-rows,blobs,large-messages}.test.ts",
 ];

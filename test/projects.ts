@@ -13,6 +13,7 @@ export const long: readonly string[] = [
   "packages/sql/test/sqlite/large.test.ts",
   "packages/sql/test/sqlite/operators.test.ts",
   "packages/sql/test/sqlite/thread.test.ts",
+  "packages/server/test/operate/hostile.test.ts",
   "packages/server/test/store/memory.test.ts",
   "packages/server/test/store/search-memory.test.ts",
   "packages/a2a/test/cards/changes.test.ts",

@@ -1,6 +1,10 @@
+import { spawn, type ChildProcessByStdio } from "node:child_process";
+import { once } from "node:events";
 import { existsSync, mkdirSync, readFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { join } from "node:path";
+import { createInterface } from "node:readline";
+import type { Readable, Writable } from "node:stream";
 import { chromium, type Browser, type Page } from "playwright-core";
 import { afterAll, beforeAll, expect, onTestFinished } from "vitest";
 
@@ -19,6 +23,31 @@ beforeAll(async () => {
   if (shots !== undefined) mkdirSync(shots, { recursive: true });
 }, 120_000);
 afterAll(() => browser.close());
+
+const program = join(import.meta.dirname, "..", "..", "packages", "cli", "dist", "main.js");
+
+/** Starts a command of `parley`, without a keychain. It is ended with the test. */
+export function parley(
+  args: readonly string[],
+  env: NodeJS.ProcessEnv = {},
+): ChildProcessByStdio<Writable, Readable, null> {
+  const child = spawn(process.execPath, [program, ...args], {
+    stdio: ["pipe", "pipe", "inherit"],
+    env: { ...process.env, PARLEY_KEYCHAIN: "off", ...env },
+  });
+  onTestFinished(async () => {
+    child.kill();
+    if (child.exitCode === null) await once(child, "exit");
+  });
+  return child;
+}
+
+/** Runs `parley inspect`. Returns the URL that it prints. */
+export async function inspecting(args: readonly string[] = [], env: NodeJS.ProcessEnv = {}): Promise<string> {
+  const child = parley(["inspect", ...args, "--no-open", "--json"], env);
+  const [line] = (await once(createInterface({ input: child.stdout }), "line")) as [string];
+  return (JSON.parse(line) as { readonly url: string }).url;
+}
 
 interface OpenInit {
   readonly width?: number;

@@ -1,13 +1,11 @@
-import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import { createInterface } from "node:readline";
 import { gzipSync } from "node:zlib";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { defineAgent, memoryStore, serve, text, type AgentDescription, type ServeOptions } from "@parley/node";
 import { bearer } from "@parley/a2a/auth";
-import { fits, flaws, loaded, open, say, shot, show } from "./console-page.ts";
+import { fits, flaws, inspecting, loaded, open, say, shot, show } from "./console-page.ts";
 
 /* The console as `parley inspect` serves it, in a real browser. Screenshots of every screen are left in the folder that CONSOLE_SHOTS names. */
 
@@ -39,21 +37,6 @@ async function serving(card: Partial<AgentDescription> = {}, options: ServeOptio
   return server.url;
 }
 
-/** Runs `parley inspect`. Returns the URL that it prints. */
-async function inspecting(...args: readonly string[]): Promise<string> {
-  const program = join(root, "packages", "cli", "dist", "main.js");
-  const child = spawn(process.execPath, [program, "inspect", ...args, "--no-open", "--json"], {
-    stdio: ["ignore", "pipe", "inherit"],
-    env: { ...process.env, PARLEY_KEYCHAIN: "off" },
-  });
-  onTestFinished(async () => {
-    child.kill();
-    if (child.exitCode === null) await once(child, "exit");
-  });
-  const [line] = (await once(createInterface({ input: child.stdout }), "line")) as [string];
-  return (JSON.parse(line) as { readonly url: string }).url;
-}
-
 describe("every screen", () => {
   test.each([
     [1200, "light"],
@@ -63,7 +46,7 @@ describe("every screen", () => {
   ] as const)(
     "fits, has no flaw that axe finds, and asks its own origin alone: %i pixels, %s",
     async (width, theme) => {
-      const { page, noise } = await open(await inspecting(await serving()), { width, theme });
+      const { page, noise } = await open(await inspecting([await serving()]), { width, theme });
       await page.click("text=Will it rain?");
       await page.waitForSelector("text=completed");
       await say(page, "ask me");
@@ -86,7 +69,7 @@ describe("every screen", () => {
 
 describe("a conversation", () => {
   test("streams an answer, answers a question, and shows both as one context", async () => {
-    const { page } = await open(await inspecting(await serving()));
+    const { page } = await open(await inspecting([await serving()]));
     await say(page, "ask me");
     await page.waitForSelector("text=input required");
     await say(page, "count to 5");
@@ -98,7 +81,7 @@ describe("a conversation", () => {
   });
 
   test("cancels a task that runs", async () => {
-    const { page } = await open(await inspecting(await serving()));
+    const { page } = await open(await inspecting([await serving()]));
     await say(page, "wait");
     await page.waitForSelector("text=working");
     await page.click("text=Cancel");
@@ -106,7 +89,7 @@ describe("a conversation", () => {
   });
 
   test("answers a question in the inbox, which is then empty", async () => {
-    const { page } = await open(await inspecting(await serving()));
+    const { page } = await open(await inspecting([await serving()]));
     await say(page, "ask me");
     await page.waitForSelector("text=Which city?");
     await show(page, "Inbox");
@@ -118,7 +101,7 @@ describe("a conversation", () => {
   });
 
   test("stands beside another one with the same agent", async () => {
-    const { page } = await open(await inspecting(await serving()));
+    const { page } = await open(await inspecting([await serving()]));
     await page.click("button:text-is('New')");
     await expect.poll(() => page.locator(".pane").count()).toBe(2);
     await page.locator("textarea[aria-label=Message]").nth(1).fill("count to 2");
@@ -156,7 +139,7 @@ describe("the log of the wire", () => {
 
   test("sends a request again as the user changed it, with the credentials of the agent", async () => {
     const agent = await serving({}, { authenticator: bearer({ "s3cret-of-the-user": { subject: "ada" } }) });
-    const { page } = await open(await inspecting(agent, "--token", "s3cret-of-the-user"));
+    const { page } = await open(await inspecting([agent, "--token", "s3cret-of-the-user"]));
     await say(page, "count to 2");
     await page.waitForSelector("text=completed");
     await show(page, "Wire");
@@ -195,7 +178,7 @@ test("shows a hostile agent as text: nothing runs, nothing is loaded", async () 
     provider: { organization: payload, url: "javascript:alert(1)" },
     skills: [{ id: "x", name: payload, description: payload, tags: [payload], examples: [payload, "hostile"] }],
   };
-  const { page, noise } = await open(await inspecting(await serving(card)));
+  const { page, noise } = await open(await inspecting([await serving(card)]));
   await say(page, "hostile");
   await page.waitForSelector("text=completed");
   for (const screen of ["Talk", "Tasks", "Timeline", "Wire", "Card"]) {
@@ -214,7 +197,7 @@ test("shows a hostile agent as text: nothing runs, nothing is loaded", async () 
 
 describe("without the token of the launch", () => {
   test("neither the API nor the agents answer, and the page says what to do", async () => {
-    const url = new URL(await inspecting(await serving()));
+    const url = new URL(await inspecting([await serving()]));
     const card = "agents/a1/.well-known/agent-card.json";
     const paths = ["console/api/session", "console/api/wire", "agents/a1/tasks", card];
     for (const path of paths) {
@@ -253,7 +236,7 @@ describe("its size", () => {
   const sizeOf = (name: string): number => gzipSync(readFileSync(join(folder, name))).length;
 
   test("is at most 60 kB before the timeline is opened, and 120 kB in all, gzipped", async () => {
-    const { page } = await open(await inspecting(await serving()));
+    const { page } = await open(await inspecting([await serving()]));
     const loaded = await page.evaluate<string[]>(
       "performance.getEntriesByType('resource').map(({ name }) => name).filter((name) => name.includes('/assets/'))",
     );
@@ -265,7 +248,7 @@ describe("its size", () => {
 });
 
 test("a timeline of 100,000 events has few elements, and draws each pixel once", async () => {
-  const { page } = await open(await inspecting(await serving()));
+  const { page } = await open(await inspecting([await serving()]));
   await say(page, "count to 100000");
   await page.waitForSelector("text=completed", { timeout: 120_000 });
   await show(page, "Timeline");

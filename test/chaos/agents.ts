@@ -29,7 +29,7 @@ export function storyteller(resumable: boolean, call: CallService): Agent {
       if (order.what === "wait") {
         yield* turn.sleep(300);
         yield turn.working("Waiting for a word");
-        const word = yield* turn.waitFor("word");
+        const word = yield* turn.waitFor("word", { timeout: 3_600_000 });
         return yield turn.completed(`The word is ${JSON.stringify(word)}`);
       }
       return undefined;

@@ -1,9 +1,13 @@
+import { readFileSync } from "node:fs";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
 import type { TaskState } from "@parley/a2a/model";
 import { eventOf, type LogRecord } from "@parley/a2a/internal/model/index";
 import { describe, expect, test } from "vitest";
 import { check, timeline } from "./check.ts";
 import { readOf } from "./fold.ts";
-import { digest, type Entry, type TaskLog } from "./history.ts";
+import { digest, type Counted, type Entry, type Metered, type TaskLog } from "./history.ts";
+import { exact, judged, Scraper, sumOf } from "./metrics.ts";
 import { artifactOf, chunkOf, conversation, ways, type Order } from "./orders.ts";
 import { plan } from "./plan.ts";
 
@@ -101,6 +105,7 @@ function without(one: (entry: Entry) => boolean): readonly Entry[] {
 const streams = "every event is on every stream once, in order";
 const steps = "no step is done again once its result is stored";
 const webhooks = "every webhook comes in order, at least once";
+const operators = "operators are told what happened";
 const fences = "one valid fence at a time";
 
 describe("the judge", () => {
@@ -216,10 +221,91 @@ describe("the judge", () => {
     expect(broken([...right, { type: "told", at: 1_002, taskId, seq: 3 }])).toEqual(["wake-ups follow the commit"]);
   });
 
+  test("finds counts of operators and gauges of the dashboard that are not those of the history", () => {
+    const gauges = Object.fromEntries(exact.map((name) => [name, 0]));
+    const quiet = { paused: [], queued: 0, runs: 0, listed: 1, gauges, open: [] };
+    const agents = { "/resumable": { [done]: 1 } };
+    const atEnd: Counted = { type: "counted", at: 3_000, node: "0.1", agents, ...quiet };
+    const waits = { taskId, agent: "/resumable", state: "TASK_STATE_WORKING", waits: true } as const;
+    const waiting: Counted = {
+      ...atEnd,
+      agents: { "/resumable": { TASK_STATE_WORKING: 1 } },
+      gauges: { ...gauges, parley_tasks_waiting: 1 },
+      open: [waits],
+    };
+    const queued: Counted = {
+      ...atEnd,
+      agents: { "/resumable": { [submitted]: 1 } },
+      gauges: { ...gauges, parley_queue_length: 1, parley_queue_age_seconds: 2 },
+      queued: 1,
+      paused: ["/resumable"],
+      open: [{ ...waits, state: submitted, waits: false }],
+    };
+    expect(broken([...right, atEnd, waiting, queued])).toEqual([]);
+    const { parley_webhooks_due: _, ...missing } = gauges;
+    const wrong: readonly Counted[] = [
+      { ...atEnd, agents: { "/resumable": { [done]: 2 } } },
+      { ...atEnd, agents: {} },
+      { ...atEnd, agents: { ...agents, "/plain": { [done]: 1 } } },
+      { ...atEnd, listed: 2 },
+      { ...atEnd, runs: 1 },
+      { ...atEnd, gauges: missing },
+      ...exact.map((name) => ({ ...atEnd, gauges: { ...gauges, [name]: 1 } })),
+      { ...waiting, gauges },
+      { ...waiting, open: [] },
+      { ...queued, gauges: { ...queued.gauges, parley_queue_age_seconds: 0 } },
+      { ...queued, queued: 0 },
+      { ...queued, paused: [] },
+    ];
+    for (const each of wrong) expect(broken([...right, each])).toEqual([operators]);
+  });
+
+  test("finds counters of a process below what it has stored, and sums above the history", () => {
+    const all = { allRecords: 4, allTakeovers: 0, allDelivered: 4 };
+    const metered: Metered = { type: "metered", at: 3_000, node: "0.1", records: 3, turns: 1, ...all };
+    expect(broken([...right, metered])).toEqual([]);
+    // A killed process takes its last counts along.
+    expect(broken([...right, { ...metered, allRecords: 0, allDelivered: 0 }])).toEqual([]);
+    for (const more of [{ records: 2 }, { turns: 0 }, { allRecords: 5 }, { allTakeovers: 1 }, { allDelivered: 7 }])
+      expect(broken([...right, { ...metered, ...more }])).toEqual([operators]);
+  });
+
   test("reports clients and nodes that failed", () => {
     expect(broken([...right, { type: "trouble", at: 1, what: "Node 0.1 ended on its own: 1" }])).toEqual([
       "no client and no node fails",
     ]);
+  });
+});
+
+describe("the dashboard", () => {
+  const file = new URL("../../deploy/monitoring/grafana-dashboard.json", import.meta.url);
+  const { panels } = JSON.parse(readFileSync(file, "utf8")) as {
+    readonly panels: readonly { readonly targets?: readonly { readonly expr: string }[] }[];
+  };
+  const queries = panels.flatMap(({ targets = [] }) => targets.map(({ expr }) => expr));
+
+  test("shows no value of the store or of runs that a run of chaos does not judge", () => {
+    const values = queries.filter((query) => !query.includes("["));
+    const shown = values.flatMap((query) => query.match(/\bparley_\w+/g) ?? []);
+    // Its limit is of each process, and no history has bytes.
+    expect(new Set(shown)).toEqual(new Set([...exact, "parley_memory_held_bytes"]));
+    for (const name of Object.keys(judged)) expect(queries.join("\n")).toContain(name);
+  });
+
+  test("is told of a counter over all processes of a node, without what a killed one had counted last", async () => {
+    let answer = "";
+    const server = createServer((_request, response) => response.end(answer));
+    await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+    const scraper = new Scraper((server.address() as AddressInfo).port);
+    for (const text of ['n{a="1"} 3\nn{a="2"} 2\nother 9', 'n{a="1"} 4\nn{a="2"} 2', 'n{a="1"} 1', 'n{a="1"} 2']) {
+      answer = `# TYPE n counter\n${text}\n`;
+      await scraper.scrape();
+    }
+    expect([sumOf(scraper.total, "n"), sumOf(scraper.total, "n", 'a="2"'), sumOf(scraper.total, "other")]).toEqual([
+      8, 2, 9,
+    ]);
+    await new Promise((resolve) => server.close(resolve));
+    expect(await scraper.scrape()).toBeUndefined();
   });
 });
 

@@ -1,5 +1,6 @@
 import { effectRule } from "./check-effects.ts";
 import { answerRule, cancelRule, streamRule } from "./check-readers.ts";
+import { operatorProblems } from "./check-operators.ts";
 import { contentRule, endRule, fenceRule, logRule, messageRule } from "./check-tasks.ts";
 import { promptness, type Promptness } from "./check-promptness.ts";
 import { webhookRule } from "./check-webhooks.ts";
@@ -67,6 +68,8 @@ export function check(history: readonly Entry[], logs: readonly TaskLog[], optio
     if (entry.type !== "trouble") continue;
     violations.push({ rule: "no client and no node fails", taskId: entry.taskId ?? "", what: entry.what });
   }
+  for (const what of operatorProblems(history, logs))
+    violations.push({ rule: "operators are told what happened", taskId: "", what });
   const prompt = promptness(history, logs);
   const rule = "wake-ups follow the commit";
   if (prompt.events > 0 && prompt.median > options.promptWithin) {
@@ -88,7 +91,7 @@ function byTask(
   const entries = new Map<string, Entry[]>();
   for (const log of logs) entries.set(log.taskId, []);
   for (const entry of history) {
-    if (entry.type === "fault" || entry.type === "trouble") continue;
+    if (!("taskId" in entry) || entry.type === "trouble") continue;
     const known = entries.get(entry.taskId);
     if (known === undefined) entries.set(entry.taskId, [entry]);
     else known.push(entry);
@@ -134,6 +137,8 @@ const plural: Readonly<Record<Exclude<Entry["type"], "fault">, string>> = {
   stored: "fenced appends",
   told: "wake-ups",
   trouble: "troubles",
+  counted: "counts of operators",
+  metered: "nodes with metrics",
 };
 
 /** What happened to the task of a violation, and the faults meanwhile, in order. */
@@ -142,7 +147,7 @@ export function timeline(
   history: readonly Entry[],
   log: TaskLog | undefined,
 ): readonly string[] {
-  const own = history.filter((entry) => entry.type !== "fault" && entry.taskId === taskId);
+  const own = history.filter((entry) => "taskId" in entry && entry.taskId === taskId);
   const [from, to] = [(own[0]?.at ?? 0) - 5_000, (own.at(-1)?.at ?? 0) + 1_000];
   const during = (entry: Entry): entry is Fault => entry.type === "fault" && entry.at >= from && entry.at <= to;
   const records = (log?.records ?? []).map((record) => ({ type: "record" as const, at: record.time, ...record }));

@@ -7,10 +7,10 @@ import {
   type StreamResponse,
   type Task,
 } from "@parley/a2a";
-import { isTerminal, message } from "@parley/a2a/model";
+import { isTerminal, message, type TaskState } from "@parley/a2a/model";
 import { pause } from "./harms.ts";
 import { digest, type Entry, type Read } from "./history.ts";
-import { conversation, type Order, type Planned } from "./orders.ts";
+import { conversation, type Order, type Planned, type Way } from "./orders.ts";
 
 /* Clients of the cluster: conversations at the same time, each with one task after another. They write down what they see. */
 
@@ -26,6 +26,19 @@ export interface CrowdOptions {
   readonly hook: (config: string) => string;
   readonly note: (entry: Entry) => void;
 }
+
+/** A task that stays as it is until it is finished. */
+export interface HeldTask {
+  readonly way: HeldWay;
+  readonly agent: "/plain" | "/resumable";
+  readonly taskId: string;
+  state(): Promise<TaskState>;
+  /** Gives it what it waits for. Resolves when it is over. */
+  finish(): Promise<void>;
+}
+
+/** It waits for its agent, which is paused, for its user, or for a word. */
+export type HeldWay = Extract<Way, "plain" | "ask" | "wait">;
 
 /** A task as its client knows it. */
 interface Story {
@@ -62,6 +75,27 @@ export class Crowd {
   async run(): Promise<void> {
     const all = Array.from({ length: this.#options.conversations }, (_, number) => this.#converse(number));
     await Promise.all(all);
+  }
+
+  /** Begins a task that stays as it is. */
+  async hold(way: HeldWay, number: number): Promise<HeldTask> {
+    const what = way === "plain" ? "tell" : way;
+    const order = (part: string): Order => ({ what, name: `held-${number}-${part}`, chunks: 2, steps: [], pause: 10 });
+    const orders = [order("a"), { ...order("b"), what: "tell" } as const];
+    const planned: Planned = { way, orders, binding: "JSONRPC", joinAt: 0, actAt: 0 };
+    const story: Story = { planned, client: await this.#client(planned), acts: new Acts(), taskId: "" };
+    await this.#sent(story);
+    return {
+      way,
+      agent: way === "plain" ? "/plain" : "/resumable",
+      taskId: story.taskId,
+      state: async () => (await story.client.getTask(story.taskId)).status.state,
+      finish: async () => {
+        if (way === "ask") return void (await this.#streamed(story, 1));
+        if (way === "wait") await this.#speak(story);
+        return this.#untilOver(story);
+      },
+    };
   }
 
   /** Stops the conversations from starting further tasks. */
@@ -134,15 +168,24 @@ export class Crowd {
 
   /** A task that reports to a webhook, and is looked at until it is over. */
   async #hooked(story: Story): Promise<void> {
-    const { client } = story;
+    await this.#sent(story, (messageId) => ({ taskPushNotificationConfig: { url: this.#options.hook(messageId) } }));
+    return this.#untilOver(story);
+  }
+
+  /** Sends the first message of a task without waiting for it. */
+  async #sent(story: Story, more: (messageId: string) => object = () => ({})): Promise<void> {
     const sent = this.#message(story, 0);
-    const url = this.#options.hook(sent.messageId);
-    const configuration = { taskPushNotificationConfig: { url }, returnImmediately: true };
-    const { task } = await client.sendMessage({ message: sent, configuration });
+    const configuration = { ...more(sent.messageId), returnImmediately: true };
+    const { task } = await story.client.sendMessage({ message: sent, configuration });
     if (task === undefined) throw new Error("The answer is not a task");
     story.taskId = task.id;
     this.#acked(story, sent.messageId, story.planned.orders[0]);
-    for (let seen = task; ; seen = await client.getTask(task.id)) {
+  }
+
+  /** Looks at a task until it is over. */
+  async #untilOver({ client, taskId }: Story): Promise<void> {
+    for (;;) {
+      const seen = await client.getTask(taskId);
       if (isTerminal(seen.status.state)) return this.#answered(seen);
       await pause(1_000);
     }

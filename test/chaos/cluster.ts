@@ -87,6 +87,15 @@ export class ClusterNode {
     this.#isStopped = false;
   }
 
+  /** The name of its process. */
+  get name(): string {
+    return `${this.#number}.${this.#lives}`;
+  }
+
+  get port(): number {
+    return this.#settings.port;
+  }
+
   tell(command: Command): void {
     if (this.#child?.connected === true) this.#child.send(command, () => {});
   }

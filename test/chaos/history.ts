@@ -123,7 +123,57 @@ export interface Trouble extends Moment {
   readonly taskId?: string;
 }
 
-export type Entry = Fault | Acked | Read | Closed | Answered | Canceled | Effect | Delivered | Stored | Told | Trouble;
+/** What operators and the dashboard were told at one node while nothing moved, and what clients saw of the tasks that were not over. */
+export interface Counted extends Moment {
+  readonly type: "counted";
+  /** The process. */
+  readonly node: string;
+  /** Tasks by agent and state. */
+  readonly agents: Readonly<Record<string, Readonly<Partial<Record<TaskState, number>>>>>;
+  readonly paused: readonly string[];
+  /** Tasks in the queue, runs, and tasks on all pages of the list. */
+  readonly queued: number;
+  readonly runs: number;
+  readonly listed: number;
+  /** Gauges of the dashboard, by the names of their metrics. */
+  readonly gauges: Readonly<Record<string, number>>;
+  /** As clients saw them. `waits`: for a word. */
+  readonly open: readonly {
+    readonly taskId: string;
+    readonly agent: string;
+    readonly state: TaskState;
+    readonly waits: boolean;
+  }[];
+}
+
+/** The counters of a node at the end. */
+export interface Metered extends Moment {
+  readonly type: "metered";
+  /** The last process. */
+  readonly node: string;
+  /** Records that it has stored, and turns that it has run. */
+  readonly records: number;
+  readonly turns: number;
+  /** Of all processes of the node, as far as they were read before they ended. */
+  readonly allRecords: number;
+  readonly allTakeovers: number;
+  readonly allDelivered: number;
+}
+
+export type Entry =
+  | Fault
+  | Acked
+  | Read
+  | Closed
+  | Answered
+  | Canceled
+  | Effect
+  | Delivered
+  | Stored
+  | Told
+  | Trouble
+  | Counted
+  | Metered;
 
 /** A task as the store has it at the end. */
 export interface TaskLog {

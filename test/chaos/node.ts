@@ -2,6 +2,7 @@ import { openSync, writeSync } from "node:fs";
 import { serve, silentLogger, type Server } from "@parley/node";
 import type { LogFields } from "@parley/a2a/internal/base/index";
 import { postgresStore } from "@parley/sql/postgres";
+import { prometheus } from "@parley/telemetry/prometheus";
 import { storyteller } from "./agents.ts";
 import type { Stored } from "./history.ts";
 import { mutated, type Mutation } from "./mutations.ts";
@@ -80,6 +81,7 @@ const call: Parameters<typeof storyteller>[1] = async ({ signal, ...what }) => {
   return (await response.json()) as number;
 };
 
+const metrics = prometheus();
 const server: Server = await serve(
   [
     { path: "/resumable", agent: storyteller(true, call) },
@@ -102,12 +104,20 @@ const server: Server = await serve(
       events: "all",
       retryAfter: Array.from({ length: 1_000 }, () => 200),
     },
-    routes: async (request) => {
-      const [, taskId] = /^\/word\/(.+)$/.exec(new URL(request.url).pathname) ?? [];
-      if (taskId === undefined) return undefined;
-      await server.signal(taskId, "word", "hello", { id: "word" });
-      return new Response("Thank you\n");
-    },
+    operators: true,
+    observer: metrics,
+    routes: [
+      metrics.route,
+      {
+        path: "/word",
+        answer: async (request) => {
+          const [, taskId] = /^\/word\/(.+)$/.exec(new URL(request.url).pathname) ?? [];
+          if (taskId === undefined) return undefined;
+          await server.signal(taskId, "word", "hello", { id: "word" });
+          return new Response("Thank you\n");
+        },
+      },
+    ],
   },
 );
 process.on("message", ({ dropWakeups }: Command) => (dropsWakeups = dropWakeups));

@@ -14,6 +14,8 @@ import type { Entry, TaskLog } from "./history.ts";
 import type { Mutation } from "./mutations.ts";
 import { plan } from "./plan.ts";
 import { startServices } from "./services.ts";
+import { Scraper } from "./metrics.ts";
+import { standstill, writeCounts, writeMetrics } from "./standstill.ts";
 import { leftAfter, logsOf, storedIn } from "./stored.ts";
 import { startWitness } from "./witness.ts";
 
@@ -41,6 +43,9 @@ export interface ChaosResult {
 /** How long nothing may end after the last fault, in milliseconds, while work remains. */
 const patience = 120_000;
 
+/** Between two readings of the metrics of a node, in milliseconds. */
+const scrapeInterval = 2_000;
+
 /** Runs a cluster, injects faults, and judges what was seen. */
 export async function chaos(options: ChaosOptions): Promise<ChaosResult> {
   const { seed, say } = options;
@@ -54,6 +59,9 @@ export async function chaos(options: ChaosOptions): Promise<ChaosResult> {
     closing.push(witness);
     const crowd = new Crowd({ ...options, ...cluster, note });
     const running = crowd.run();
+    const watched = cluster.nodes.map((node) => ({ node, scraper: new Scraper(node.port) }));
+    const scraping = setInterval(() => watched.forEach(({ scraper }) => void scraper.scrape()), scrapeInterval);
+    closing.push(() => Promise.resolve(clearInterval(scraping)));
     const progress = setInterval(() => say(`${crowd.begun} tasks begun, ${crowd.done} done`), 30_000);
     closing.push(() => Promise.resolve(clearInterval(progress)));
     const harms = new Harms({ ...cluster, note });
@@ -64,9 +72,15 @@ export async function chaos(options: ChaosOptions): Promise<ChaosResult> {
     say("No more faults: every task has to end now");
     if (!(await isOver(running, crowd)))
       note({ type: "trouble", at: Date.now(), what: `${crowd.unfinished.join(", ")} did not come to an end` });
+    clearInterval(scraping);
+    await standstill({ watched, crowd, note, patience }).catch((thrown: unknown) =>
+      note({ type: "trouble", at: Date.now(), what: `Operators: ${String(thrown)}` }),
+    );
     const store = await available(() => postgresStore({ database: cluster.postgres.url, wakeup: false }));
     for (const what of await leftAfter(store, patience))
       note({ type: "trouble", at: Date.now(), what: `The store did not come to rest: ${what}` });
+    await writeCounts(watched, [], note);
+    await writeMetrics(watched, note);
     const logs = await logsOf(store);
     await store.close();
     await Promise.all(cluster.nodes.map((node) => node.end("SIGTERM")));

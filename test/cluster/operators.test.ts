@@ -3,6 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { connect } from "@parley/a2a";
+import { postgresStore } from "@parley/sql/postgres";
 import { useDatabase } from "../postgres/database.ts";
 
 import { ready, useServers } from "./servers.ts";
@@ -19,7 +20,13 @@ interface Answer {
   readonly status: number;
   readonly body: Readonly<Record<string, unknown>> & {
     readonly why?: { readonly kind: string; readonly node?: string };
-    readonly nodes?: readonly { readonly name: string; readonly self: boolean; readonly draining: boolean }[];
+    readonly nodes?: readonly {
+      readonly name: string;
+      readonly self: boolean;
+      readonly draining: boolean;
+      readonly gone?: true;
+      readonly agents?: readonly string[];
+    }[];
     readonly task?: { readonly state: string };
   };
 }
@@ -50,7 +57,11 @@ async function startNode() {
   const stateOf = async (id: string) => (await client.getTask(id)).status.state;
   const { nodes = [] } = (await ops("/nodes")).body;
   const name = nodes.find(({ self }) => self)?.name ?? "";
-  return { ops, why, begin, stateOf, name, url };
+  const end = async (): Promise<void> => {
+    program.child.kill("SIGTERM");
+    await program.ended;
+  };
+  return { ops, why, begin, stateOf, name, url, end };
 }
 
 describe("an operator at one node", () => {
@@ -99,5 +110,29 @@ describe("an operator at one node", () => {
     }
     expect((await two.ops("/acts/undrain", { node: one.name })).status).toBe(200);
     await vi.waitFor(async () => expect((await fetch(`${one.url}/readyz`)).status).toBe(200));
+  });
+
+  test("sees which agents each node runs, that none runs an agent, and that a node which drained is gone", async () => {
+    const [one, two] = await Promise.all([startNode(), startNode()]);
+    const nodes = async () => (await one.ops("/nodes")).body.nodes ?? [];
+    const node = async (name: string) => (await nodes()).find((each) => each.name === name);
+    for (const { name } of [one, two]) {
+      await vi.waitFor(async () => expect(await node(name)).toMatchObject({ agents: ["/"], draining: false }));
+    }
+    const store = await postgresStore({ database: database().url });
+    const json = JSON.stringify({ id: "t", contextId: "c", status: { state: "TASK_STATE_SUBMITTED" }, history: [] });
+    const record = { kind: "task", json, state: "TASK_STATE_SUBMITTED", time: 1, actor: "user" } as const;
+    const task = { agent: "/gone", owner: "o", taskId: "t" };
+    await store.append([{ task, create: { contextId: "c" }, records: [{ ...record, turn: 1, attempt: 1 }] }]);
+    await store.close();
+    const { body } = await one.ops("/why?agent=%2Fgone&taskId=t");
+    const text = "No node serves agent /gone: start a server that does";
+    expect(body.why).toMatchObject({ kind: "agentNotServed", text });
+    expect(await one.ops("/acts/drain", { node: "no such" })).toMatchObject({ status: 409 });
+    expect((await one.ops("/acts/drain", { node: two.name })).status).toBe(200);
+    await two.end();
+    await vi.waitFor(async () => expect(await node(two.name)).toMatchObject({ gone: true, draining: true }));
+    expect((await one.ops("/acts/undrain", { node: two.name })).status).toBe(200);
+    expect(await node(two.name)).toMatchObject({ gone: true, draining: false });
   });
 });

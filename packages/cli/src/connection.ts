@@ -18,29 +18,17 @@ export interface CallOptions {
   readonly verbose?: boolean;
 }
 
-/** Connects to an agent with the credentials of the options, or of a stored login. */
+/** Connects to an agent with the credentials of the options, or of a stored login. Headers that are given take precedence. */
 export async function open(
   io: Io,
   url: string,
   options: CallOptions,
-  given: Pick<Given, "fetch" | "retry"> = {},
+  given: Pick<Given, "fetch" | "retry" | "interceptors"> & { readonly headers?: Readonly<Record<string, string>> } = {},
 ): Promise<Client> {
-  const headers = callHeaders(options, io.env);
+  const headers: Readonly<Record<string, string>> = { ...callHeaders(options, io.env), ...given.headers };
   const login = headers["authorization"] === undefined ? await loginFor(io, url) : undefined;
-  return connectWith(io, url, options, { headers, ...login, ...given });
+  return connectWith(io, url, options, { ...given, headers, ...login });
 }
-
-/** The same for the console, which records what goes over the wire, and whose user may add headers. */
-export async function openRecorded(io: Io, url: string, options: CallOptions, recorded: Recorded): Promise<Client> {
-  const { headers: typed, fetch, interceptors } = recorded;
-  const headers: Readonly<Record<string, string>> = { ...callHeaders(options, io.env), ...typed };
-  const login = headers["authorization"] === undefined ? await loginFor(io, url) : undefined;
-  return connectWith(io, url, options, { headers, ...login, ...defined({ fetch, interceptors }) });
-}
-
-type Recorded = Pick<ConnectOptions, "fetch" | "interceptors"> & {
-  readonly headers?: Readonly<Record<string, string>>;
-};
 
 /** The credentials of a stored login for an agent, and their origins. */
 async function loginFor(io: Io, url: string): Promise<Given | undefined> {

@@ -163,11 +163,7 @@ function requiredOwner(options: OwnerOptions): string {
 async function ownersOf(upkeep: Upkeep, name: string, { agent }: OwnerOptions): Promise<readonly Owner[]> {
   const all: Owner[] = [];
   for (let after: Owner | undefined; ;) {
-    const page = await upkeep.owners({
-      owner: name,
-      limit: batchSize,
-      ...defined({ agent, after }),
-    });
+    const page = await upkeep.owners({ owner: name, limit: batchSize, ...defined({ agent, after }) });
     all.push(...page);
     after = page.at(-1);
     if (page.length < batchSize) return all;

@@ -1,11 +1,14 @@
 import { randomBytes } from "node:crypto";
 import { apiKey } from "@parley/a2a/auth";
 import { defined } from "@parley/a2a/internal/base/defined";
-import { consoleRoutes, openInspector } from "@parley/console";
+import { consoleRoutes, openInspector, type InspectorLogins } from "@parley/console";
 import { serve, type Server } from "@parley/node";
-import { callHeaders, loginHeaders, openRecorded, type CallOptions } from "./connection.ts";
+import { callHeaders, loginHeaders, open, type CallOptions } from "./connection.ts";
 import { CommandError } from "./errors.ts";
 import type { Io } from "./io.ts";
+import { complete, enter, loginsOf, loginTarget } from "./login.ts";
+import { Logins } from "./logins/logins.ts";
+import { alternatives, flowsOf, kindOf, type EnteredLogin } from "./logins/providers.ts";
 import { print } from "./output/text.ts";
 
 export interface InspectOptions extends CallOptions {
@@ -17,17 +20,17 @@ export interface InspectOptions extends CallOptions {
 export async function inspect(io: Io, url: string | undefined, options: InspectOptions): Promise<number> {
   const token = randomBytes(24).toString("base64url");
   const held: { mounts?: Server["mounts"] } = {};
-  const mounts = (): Server["mounts"] => {
-    if (held.mounts === undefined) throw new CommandError("the console is not ready");
-    return held.mounts;
-  };
   const inspector = openInspector({
-    open: (at, given) => openRecorded(io, at, { ...options, ...given }, given),
+    open: (at, given) => open(io, at, { ...options, ...given }, given),
     credentials: async (at) => {
       const given = callHeaders(options, io.env);
       return given["authorization"] === undefined ? { ...(await loginHeaders(io, at, options)), ...given } : given;
     },
-    mounts: { add: (service) => mounts().add(service), remove: (path) => mounts().remove(path) },
+    ...defined({ logins: loginsFor(io, options) }),
+    get mounts() {
+      if (held.mounts === undefined) throw new CommandError("the console is not ready");
+      return held.mounts;
+    },
   });
   const server = await serve([], {
     port: options.port,
@@ -53,4 +56,36 @@ export async function inspect(io: Io, url: string | undefined, options: InspectO
     await server.close({ grace: 0 });
   }
   return 0;
+}
+
+/** The logins of `parley login`, for the console. `undefined` if the options have credentials, or no login can be stored. */
+function loginsFor(io: Io, options: CallOptions): InspectorLogins | undefined {
+  if (callHeaders(options, io.env)["authorization"] !== undefined || Logins.of(io) === undefined) return undefined;
+  return {
+    of: async (url, card) => ({
+      ways: alternatives(card).map((schemes) =>
+        schemes.map(({ name, scheme, scopes }) => {
+          const isTls = scheme.mtlsSecurityScheme !== undefined;
+          const kind = kindOf(scheme) ?? (isTls ? "mutualTls" : "unsupported");
+          return { name, kind, scopes, flows: kind === "oauth2" ? flowsOf(scheme) : [] };
+        }),
+      ),
+      logins: await loginsOf(io).for(url),
+    }),
+    async logIn(url, given, signal) {
+      const target = await loginTarget(io, url, options);
+      const schemes = alternatives(target.card).flat();
+      const entered: EnteredLogin[] = [];
+      for (const { name, user, options: own } of given) {
+        const scheme = schemes.find((one) => one.name === name);
+        if (scheme !== undefined) entered.push(await enter(user, target.url, scheme, { ...options, ...own }));
+      }
+      await complete(io, target, options, entered, signal);
+      signal.throwIfAborted();
+      for (const one of entered) await target.logins.save(one.login(), one.secrets());
+    },
+    async logOut(url) {
+      for (const one of await loginsOf(io).for(url)) await loginsOf(io).remove(one);
+    },
+  };
 }

@@ -9,9 +9,7 @@ import {
 import { defined } from "@parley/a2a/internal/base/defined";
 import { line } from "@parley/a2a/internal/base/display";
 import { loopbackRedirect } from "@parley/node";
-import { answerTo } from "./files.ts";
 import { CommandError } from "./errors.ts";
-import type { Io } from "./io.ts";
 import type { NewLogin } from "./logins/logins.ts";
 import {
   endpointsOf,
@@ -22,6 +20,17 @@ import {
   type Flow,
   type NamedScheme,
 } from "./logins/providers.ts";
+
+/** The user who logs in: on a terminal, or on a page of the console. */
+export interface LoginUser {
+  /** Asks for a text. */
+  answer(question: string, hidden: boolean): Promise<string>;
+  /** Shows the page of an authorization server. */
+  openPage(url: string): Promise<void>;
+  showCode(prompt: DevicePrompt): void;
+  /** Whether a browser would open on another machine than the user's. */
+  readonly isRemote: boolean;
+}
 
 /** Options of `parley login` for OAuth. */
 export interface OAuthLoginOptions {
@@ -35,27 +44,26 @@ export interface OAuthLoginOptions {
 }
 
 /** The flow of `--flow`, or the first of the card that works on this machine. */
-function flowFor({ name, scheme }: NamedScheme, { flow }: OAuthLoginOptions, env: Io["env"]): Flow {
+function flowFor({ name, scheme }: NamedScheme, { flow }: OAuthLoginOptions, isRemote: boolean): Flow {
   if (flow !== undefined) return flow;
   const known = flowsOf(scheme);
-  // A browser would open on the remote machine.
-  const [first] = env["SSH_CONNECTION"] !== undefined && known.includes("device") ? ["device" as const] : known;
+  const [first] = isRemote && known.includes("device") ? ["device" as const] : known;
   if (first === undefined) throw new CommandError(`${line(name)} has no supported OAuth flow`);
   return first;
 }
 
 /** Asks for the client of an OAuth login. The user logs in at the first call. */
 export async function enterOAuth(
-  io: Io,
+  user: LoginUser,
   base: NewLogin,
   named: NamedScheme,
   options: OAuthLoginOptions,
 ): Promise<EnteredLogin> {
-  const flow = flowFor(named, options, io.env);
-  const clientId = options.clientId ?? (await answerTo(io, `Client ID for ${base.url}: `, false));
+  const flow = flowFor(named, options, user.isRemote);
+  const clientId = options.clientId ?? (await user.answer(`Client ID for ${base.url}: `, false));
   const withSecret = flow === "client" || options.withSecret === true;
   const tokens = new NewTokens(
-    withSecret ? { clientSecret: await answerTo(io, `Secret of client ${line(clientId)}: `, true) } : {},
+    withSecret ? { clientSecret: await user.answer(`Secret of client ${line(clientId)}: `, true) } : {},
   );
   const login: NewLogin = {
     ...base,
@@ -71,15 +79,16 @@ export async function enterOAuth(
     },
   };
   const oauth = await oauthOptions(login, async () => tokens.secrets, tokens);
-  let user: LoggedInUser | undefined;
+  let known: LoggedInUser | undefined;
   return {
-    provider: providerFor(io, flow, oauth, (known) => (user = known)),
-    login: () => ({
-      ...login,
+    provider: providerFor(user, flow, oauth, (told) => (known = told)),
+    login() {
+      const who = flow === "client" ? clientId : nameOf(known);
+      const { resource, issuer } = tokens.key ?? {};
       // Later commands may call a path below the agent with a token for this resource.
-      settings: { ...login.settings, ...defined({ resource: tokens.key?.resource }) },
-      account: accountOf(flow === "client" ? clientId : nameOf(user), tokens.key?.issuer),
-    }),
+      const settings = { ...login.settings, ...defined({ resource }) };
+      return { ...login, settings, account: issuer === undefined ? who : `${who} at ${issuer}` };
+    },
     secrets: () => tokens.secrets,
   };
 }
@@ -91,28 +100,13 @@ function nameOf(user: LoggedInUser | undefined): string {
   return name !== undefined && email !== undefined ? `${name} <${email}>` : (name ?? email ?? subject);
 }
 
-function accountOf(who: string, issuer: string | undefined): string {
-  return issuer === undefined ? who : `${who} at ${issuer}`;
-}
-
 function providerFor(
-  io: Io,
+  user: LoginUser,
   flow: Flow,
   oauth: Awaited<ReturnType<typeof oauthOptions>>,
   onUser: (user: LoggedInUser) => void,
 ): CredentialProvider {
   if (flow === "client") return clientCredentials(oauth);
-  if (flow === "device") return deviceCode({ ...oauth, onUser, prompt: (prompt) => showCode(io, prompt) });
-  return authorizationCode({ ...oauth, onUser, redirect: loopbackRedirect({ open: (url) => openPage(io, url) }) });
-}
-
-function showCode(io: Io, { verificationUri, verificationUriComplete, userCode }: DevicePrompt): void {
-  const or = verificationUriComplete === undefined ? "" : `\nOr open ${verificationUriComplete}`;
-  io.stderr.write(`Open ${verificationUri} and enter the code ${userCode}${or}\n`);
-}
-
-async function openPage(io: Io, url: string): Promise<void> {
-  io.stderr.write(`Opening a page to log in. If it does not open, visit:\n  ${line(url, Number.POSITIVE_INFINITY)}\n`);
-  // Without a browser, the user can open it.
-  await io.openPage(url).catch(() => undefined);
+  if (flow === "device") return deviceCode({ ...oauth, onUser, prompt: (prompt) => user.showCode(prompt) });
+  return authorizationCode({ ...oauth, onUser, redirect: loopbackRedirect({ open: (url) => user.openPage(url) }) });
 }

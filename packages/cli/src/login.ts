@@ -1,6 +1,6 @@
 import type { AgentCard } from "@parley/a2a/internal/model/index";
 import type { Client } from "@parley/a2a/internal/client/index";
-import { signIn, type CredentialProvider } from "@parley/a2a/credentials";
+import { signIn } from "@parley/a2a/credentials";
 import { line } from "@parley/a2a/internal/base/display";
 import { hasCode } from "@parley/a2a/model";
 import { isLoopback } from "@parley/a2a/internal/base/index";
@@ -8,7 +8,7 @@ import { answerTo } from "./files.ts";
 import { callHeaders, connectWith, type CallOptions } from "./connection.ts";
 import { CommandError, UsageError } from "./errors.ts";
 import type { Io } from "./io.ts";
-import type { OAuthLoginOptions } from "./login-oauth.ts";
+import type { LoginUser, OAuthLoginOptions } from "./login-oauth.ts";
 import { Logins, loginUrl, type Login, type NewLogin } from "./logins/logins.ts";
 import {
   alternatives,
@@ -31,7 +31,7 @@ export interface ListLoginsOptions {
   readonly json?: boolean;
 }
 
-function loginsOf(io: Io): Logins {
+export function loginsOf(io: Io): Logins {
   const logins = Logins.of(io);
   if (logins === undefined) {
     throw new CommandError("cannot store logins: neither HOME nor XDG_CONFIG_HOME is set");
@@ -41,44 +41,71 @@ function loginsOf(io: Io): Logins {
 
 /** `parley login`. Returns the exit code. */
 export async function login(io: Io, at: string, options: LoginOptions): Promise<number> {
-  const url = loginUrl(at);
-  if (!url.startsWith("https:") && !isLoopback(new URL(url).hostname)) {
-    throw new UsageError(`${url} must be https: anyone on the network could read your secret`);
-  }
-  const logins = loginsOf(io);
-  const headers = callHeaders(options, io.env);
-  const { card } = await connectWith(io, at, options, { headers });
+  const target = await loginTarget(io, at, options);
+  const user = onTerminal(io);
   const entered: EnteredLogin[] = [];
-  for (const scheme of schemesFor(card, options, io.env)) entered.push(await enter(io, url, scheme, options));
-  const credentials = entered.map(({ provider }) => provider);
+  for (const scheme of schemesFor(target.card, options, user))
+    entered.push(await enter(user, target.url, scheme, options));
   const interrupt = new AbortController();
   const release = io.onInterrupt(() => interrupt.abort());
   try {
-    await obtain(card, at, credentials, interrupt.signal);
-    await tryOut(await connectWith(io, at, options, { headers, credentials }), interrupt.signal);
+    await complete(io, target, options, entered, interrupt.signal);
   } catch (error) {
     if (interrupt.signal.aborted) return 130;
     throw error;
   } finally {
     release();
   }
-  for (const one of entered) await keep(io, logins, one);
+  for (const one of entered) await keep(io, target.logins, one);
   return 0;
 }
 
-/** Lets the user log in, if the scheme needs it. */
-async function obtain(
-  card: AgentCard,
-  at: string,
-  credentials: readonly CredentialProvider[],
+type LoginTarget = Readonly<Record<"at" | "url", string> & { logins: Logins; card: AgentCard }>;
+
+/** The agent to log in to, and the URL of the login. */
+export async function loginTarget(io: Io, at: string, options: CallOptions): Promise<LoginTarget> {
+  const url = loginUrl(at);
+  if (!url.startsWith("https:") && !isLoopback(new URL(url).hostname)) {
+    throw new UsageError(`${url} must be https: anyone on the network could read your secret`);
+  }
+  const logins = loginsOf(io);
+  const { card } = await connectWith(io, at, options, { headers: callHeaders(options, io.env) });
+  return { at, url, logins, card };
+}
+
+/** Gets the credentials of logins, and tests them. */
+export async function complete(
+  io: Io,
+  { at, card }: LoginTarget,
+  options: CallOptions,
+  entered: readonly EnteredLogin[],
   signal: AbortSignal,
 ): Promise<void> {
+  const credentials = entered.map(({ provider }) => provider);
   try {
     await signIn(card, at, credentials, { signal });
   } catch (error) {
     if (hasCode(error, "Unauthenticated")) throw new CommandError(`login failed: ${error.message}`, { cause: error });
     throw error;
   }
+  await tryOut(await connectWith(io, at, options, { headers: callHeaders(options, io.env), credentials }), signal);
+}
+
+function onTerminal(io: Io): LoginUser {
+  return {
+    isRemote: io.env["SSH_CONNECTION"] !== undefined,
+    answer: (question, hidden) => answerTo(io, question, hidden),
+    showCode({ verificationUri, verificationUriComplete, userCode }) {
+      const or = verificationUriComplete === undefined ? "" : `\nOr open ${verificationUriComplete}`;
+      io.stderr.write(`Open ${verificationUri} and enter the code ${userCode}${or}\n`);
+    },
+    async openPage(url) {
+      const shown = line(url, Number.POSITIVE_INFINITY);
+      io.stderr.write(`Opening a page to log in. If it does not open, visit:\n  ${shown}\n`);
+      // Without a browser, the user can open it.
+      await io.openPage(url).catch(() => undefined);
+    },
+  };
 }
 
 async function keep(io: Io, logins: Logins, entered: EnteredLogin): Promise<void> {
@@ -89,7 +116,7 @@ async function keep(io: Io, logins: Logins, entered: EnteredLogin): Promise<void
 }
 
 /** The schemes to log in with: the first requirement of the card that this program supports. */
-function schemesFor(card: AgentCard, options: LoginOptions, env: Io["env"]): readonly NamedScheme[] {
+function schemesFor(card: AgentCard, options: LoginOptions, { isRemote }: LoginUser): readonly NamedScheme[] {
   const { scheme: wanted } = options;
   const all = alternatives(card);
   const name = line(card.name, maxLength.name);
@@ -99,8 +126,7 @@ function schemesFor(card: AgentCard, options: LoginOptions, env: Io["env"]): rea
     if (one !== undefined) return one;
     throw new UsageError(`the card of ${name} has no scheme ${wanted}; it has ${namesOf(all)}`);
   }
-  // A browser would open on the remote machine.
-  const remote = options.flow === undefined && env["SSH_CONNECTION"] !== undefined;
+  const remote = options.flow === undefined && isRemote;
   for (const asked of [...(remote ? [{ ...options, flow: "device" as const }] : []), options]) {
     const usable = all.find((schemes) => schemes.every(({ scheme }) => usableKind(scheme, asked) !== undefined));
     if (usable !== undefined) return usable;
@@ -129,7 +155,12 @@ function usableKind(
 }
 
 /** Asks for the credentials of a scheme. */
-async function enter(io: Io, url: string, named: NamedScheme, options: LoginOptions): Promise<EnteredLogin> {
+export async function enter(
+  user: LoginUser,
+  url: string,
+  named: NamedScheme,
+  options: LoginOptions,
+): Promise<EnteredLogin> {
   const { name, scheme } = named;
   const kind = usableKind(scheme, options);
   const shown = line(name, maxLength.name);
@@ -146,14 +177,14 @@ async function enter(io: Io, url: string, named: NamedScheme, options: LoginOpti
   };
   if (kind === "oauth2") {
     const { enterOAuth } = await import("./login-oauth.ts");
-    return enterOAuth(io, base, named, options);
+    return enterOAuth(user, base, named, options);
   }
   if (kind === "basic") {
-    const username = options.username ?? (await answerTo(io, `User name at ${url}: `, false));
-    const secret = await answerTo(io, `Password at ${url}: `, true);
+    const username = options.username ?? (await user.answer(`User name at ${url}: `, false));
+    const secret = await user.answer(`Password at ${url}: `, true);
     return simple({ ...base, account: username, settings: { username } }, secret);
   }
-  const secret = await answerTo(io, `${kind === "apiKey" ? "API key" : "Token"} for ${url} (${shown}): `, true);
+  const secret = await user.answer(`${kind === "apiKey" ? "API key" : "Token"} for ${url} (${shown}): `, true);
   // The error of fetch() would show the secret.
   if (!/^[\x21-\x7e]+$/.test(secret))
     throw new UsageError("the secret must consist of printable ASCII characters without spaces");
@@ -174,9 +205,7 @@ async function tryOut(client: Client, signal: AbortSignal): Promise<void> {
   } catch (error) {
     // The error of a withheld token says what to do.
     if (hasCode(error, "Unauthenticated") && error.metadata["withheldFrom"] === undefined) {
-      throw new CommandError(`the agent rejected the credentials: ${error.message}`, {
-        cause: error,
-      });
+      throw new CommandError(`the agent rejected the credentials: ${error.message}`, { cause: error });
     }
     // Any other error means that the agent accepted the credentials.
     if (hasCode(error, "Unauthenticated", "ConnectionFailed", "Timeout", "InvalidResponse")) throw error;

@@ -16,6 +16,7 @@ import type {
 import { callHeaders } from "./connection.ts";
 import { CommandError } from "./errors.ts";
 import type { Io } from "./io.ts";
+import { opsUrl } from "./options.ts";
 import { counted, print, stateName, table } from "./output/text.ts";
 import { openStore, type PlaceOptions } from "./stores.ts";
 
@@ -166,12 +167,12 @@ interface OneOptions extends OpsOptions {
 export async function show(io: Io, taskId: string, options: OneOptions): Promise<number> {
   return asking(io, options, async (ask) => {
     const shown = found(await ask<ShownTask>("showTask", { agent: options.agent, taskId }), options.agent, taskId);
-    print(io, options, shown, () => shownText(shown));
+    print(io, options, shown, () => shownText(shown, options));
     return 0;
   });
 }
 
-function shownText({ task, waits, steps, webhooks, log, acts }: ShownTask): string {
+function shownText({ task, waits, steps, webhooks, log, acts }: ShownTask, options: OpsOptions): string {
   const { run, node = "-" } = task;
   const facts = [
     ["task", task.taskId],
@@ -185,7 +186,7 @@ function shownText({ task, waits, steps, webhooks, log, acts }: ShownTask): stri
   ];
   const parts = [
     table(facts.map((row) => row.map((cell) => line(cell)))),
-    waits.map(whyText).join(""),
+    waits.map((each) => whyText(each, options)).join(""),
     section(
       "Steps",
       steps.map(({ name, scope, state }) => [name, scope, state]),
@@ -214,8 +215,11 @@ function section(title: string, rows: readonly (readonly string[])[]): string {
   return rows.length === 0 ? "" : `${title}\n${table(rows.map((row) => row.map((cell) => line(cell))))}`;
 }
 
-function whyText({ text, help }: Explanation): string {
-  return `${line(text)}\n${help === undefined ? "" : `  $ ${line(help)}\n`}`;
+function whyText({ text, help }: Explanation, { url, store }: OpsOptions): string {
+  // A command for operators goes where this one went, and can be copied.
+  const at = store !== undefined ? ` --store ${store}` : url === opsUrl ? "" : ` --url ${url}`;
+  const command = help?.startsWith("parley ops ") === true ? help + at : help;
+  return `${line(text)}\n${command === undefined ? "" : `  $ ${line(command)}\n`}`;
 }
 
 /** `parley ops why`. */
@@ -226,7 +230,7 @@ export async function why(io: Io, taskId: string, options: OneOptions): Promise<
       taskId,
     });
     const shown = found(answer, options.agent, taskId);
-    print(io, options, shown, () => shown.waits.map(whyText).join(""));
+    print(io, options, shown, () => shown.waits.map((each) => whyText(each, options)).join(""));
     return 0;
   });
 }
@@ -275,13 +279,14 @@ export async function nodes(io: Io, options: OpsOptions): Promise<number> {
 export function nodesText(all: readonly OperatedNode[]): string {
   const rows = all
     .filter(({ name }) => name !== "")
-    .map(({ name, self, silentMs, draining, runs }) => [
+    .map(({ name, self, silentMs, draining, gone, agents, runs }) => [
       name,
       `${runs}`,
       silentMs === undefined ? "-" : `${silentMs} ms`,
-      [draining ? "drains" : "", self ? "answers" : ""].filter(Boolean).join(", "),
+      agents?.join(", ") ?? "-",
+      [gone ? "gone" : "", draining ? "drains" : "", self ? "answers" : ""].filter(Boolean).join(", "),
     ]);
-  return table([["NODE", "RUNS", "SILENT", ""], ...rows.map((row) => row.map((cell) => line(cell)))]);
+  return table([["NODE", "RUNS", "SILENT", "AGENTS", ""], ...rows.map((row) => row.map((cell) => line(cell)))]);
 }
 
 interface AuditOptions extends OpsOptions {
@@ -300,21 +305,8 @@ export async function audit(io: Io, options: AuditOptions): Promise<number> {
   });
 }
 
-function actRow({
-  number,
-  time,
-  act,
-  outcome,
-  by = "-",
-  agent,
-  taskId,
-  node,
-  name,
-  reason,
-  after,
-}: Act): readonly string[] {
-  const subject = node ?? taskId ?? agent ?? "";
-  return [`${number}`, time, by, act, outcome, subject, name ?? "", after ?? "", reason ?? ""];
+function actRow({ number, time, act, outcome, by = "-", name = "", after = "", reason = "", ...of }: Act): string[] {
+  return [`${number}`, time, by, act, outcome, of.node ?? of.taskId ?? of.agent ?? "", name, after, reason];
 }
 
 type TaskCommand = (io: Io, taskId: string, options: ActOptions, more?: Inputs) => Promise<number>;

@@ -85,6 +85,9 @@ export const defaultStore = ".parley/parley.db";
 /** The id of an agent that is served alone, at the root of its server. */
 export const rootAgent = "/";
 
+/** The API of operators of a server with default options. */
+export const opsUrl = "http://127.0.0.1:4000/ops";
+
 /** Collects the values of a repeatable option. */
 export function collect(value: string, before: readonly string[] = []): readonly string[] {
   return [...before, value];

@@ -60,9 +60,7 @@ export async function watch(io: Io, at: string, id: string, options: CallOptions
     options,
     streams,
     leavesAtForm: true,
-    ...(asks && {
-      answer: (taskId, data) => sending(client, { taskId, parts: [{ data }] }, { streams, wait: true }),
-    }),
+    ...(asks && { answer: (taskId, data) => sending(client, { taskId, parts: [{ data }] }, { streams, wait: true }) }),
   });
 }
 

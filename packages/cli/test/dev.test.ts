@@ -74,6 +74,24 @@ test("serves the new version as soon as it loads, while tasks finish in the vers
   expect((await running.done).code).toBe(0);
 });
 
+test.each([
+  ["prints the link of the console", [], 200],
+  ["serves no console with --no-console, and prints no link", ["--no-console"], 404],
+  ["serves no console where callers need credentials", ["--api-key", "secret-of-a-caller"], 401],
+] as const)("%s", async (_, args, status) => {
+  await save(agent("one"));
+  const port = await reservePort();
+  running = start(["dev", "agent.ts", "--port", String(port), "--store", "memory", ...args], { cwd: folder });
+  await running.until("out", status === 200 ? /Talk to it at \S+\n/ : /is ready at/);
+  expect((await fetch(`http://127.0.0.1:${port}/console/`)).status).toBe(status);
+  running.child.kill("SIGINT");
+  const { code, out } = await running.done;
+  expect(code).toBe(0);
+  const link = `Talk to it at http://127.0.0.1:${port}/console/\n`;
+  if (status === 200) expect(out).toContain(link);
+  else expect(out).not.toContain("Talk to it at");
+});
+
 test("waits for a change if the module cannot be loaded at first, and ends with Ctrl-C", async () => {
   const port = await reservePort();
   await save("export default 1;");

@@ -188,7 +188,7 @@ async function hostileOperators(answer: Answer | "refusal", text: string): Promi
     agents: [{ agent: text, states: { [`TASK_STATE_${text}`]: text }, paused: true }],
     queue: { count: text, more: true, oldestMs: text },
     runs: { count: text, more: true, suspended: text, free: text },
-    nodes: [{ name: text, self: true, silentMs: text, draining: true, runs: text }],
+    nodes: [{ name: text, self: true, silentMs: text, draining: true, gone: true, agents: [text], runs: text }],
   };
   const bodies = {
     task: { ok: true, ...everything, continues: text },

@@ -20,9 +20,10 @@ export const screenNames: Readonly<Record<Screen, string>> = {
   timeline: "Timeline",
   wire: "Wire",
   card: "Card",
+  "sign-in": "Sign in",
 };
 
-const screenKeys: Readonly<Record<Screen, string>> = {
+const screenKeys: Readonly<Record<(typeof screens)[number], string>> = {
   talk: "g t",
   tasks: "g k",
   inbox: "g i",
@@ -42,12 +43,13 @@ export function agentShown(): AgentEntry | undefined {
 
 function showScreen(screen: Screen): void {
   const agent = agentShown();
-  go({ screen, ...(agent !== undefined && { agent: agent.id }) });
+  const { beside } = route.value;
+  go({ screen, ...(agent !== undefined && { agent: agent.id }), ...(beside !== undefined && { beside }) });
 }
 
-/** Puts the focus on an element once it is there. */
-function focusOn(selector: string): void {
-  requestAnimationFrame(() => document.querySelector<HTMLElement>(selector)?.focus());
+/** Puts the focus on an element once it is there. `at`: which of those that the selector matches. */
+function focusOn(selector: string, at: number = 0): void {
+  requestAnimationFrame(() => [...document.querySelectorAll<HTMLElement>(selector)].at(at)?.focus());
 }
 
 /** What can be done now. */
@@ -84,10 +86,19 @@ function agentActions(agent: AgentEntry): readonly Action[] {
       run: () => {
         newChat(agent);
         showScreen("talk");
-        focusOn(".pane:last-child textarea[aria-label=Message]");
+        focusOn(`.pane[data-agent="${CSS.escape(agent.id)}"] textarea[aria-label=Message]`, -1);
       },
     },
     { name: "Cancel the task", keys: "x", run: () => chatOf(agent)?.cancel() },
+    ...(agent.signIn === undefined
+      ? []
+      : [{ name: `Sign in to ${agent.card.name}`, keys: "g s", run: () => showScreen("sign-in") }]),
+    ...agents.value
+      .filter(({ id }) => id !== agent.id)
+      .map(({ id, card }) => ({
+        name: `Talk to ${card.name} beside ${agent.card.name}`,
+        run: () => go({ screen: "talk", agent: agent.id, beside: id }),
+      })),
   ];
 }
 

@@ -7,10 +7,11 @@ import { linkTo, route, screens } from "./route.ts";
 import { fileProblem, readOnly } from "./saved.ts";
 import { Agents } from "./screens/agents.tsx";
 import { Talk } from "./screens/talk.tsx";
-import { agents, begin, session, signIn } from "./server.ts";
+import { agentOf, agents, begin, session, signIn } from "./server.ts";
 import { followWire } from "./wire.ts";
 
 const SignIn = lazily(async () => (await import("./screens/sign-in.tsx")).SignIn);
+const AgentSignIn = lazily(async () => (await import("./screens/agent-sign-in.tsx")).AgentSignIn);
 const Tasks = lazily(async () => (await import("./screens/tasks.tsx")).Tasks);
 const Wire = lazily(async () => (await import("./screens/wire.tsx")).Wire);
 const Overlay = lazily(async () => (await import("./screens/palette.tsx")).Overlay);
@@ -22,7 +23,7 @@ const problem = signal("");
 
 /** The page: the agents at the side, and one screen of the chosen one. */
 function App() {
-  const { screen, agent: id } = route.value;
+  const { screen, agent: id, beside } = route.value;
   const agent = agentShown();
   const title = agent?.card.name;
   const isQuiet = readOnly.value !== undefined && (screen === "tasks" || screen === "inbox");
@@ -49,7 +50,11 @@ function App() {
           {screens.map((name) => (
             <a
               key={name}
-              href={linkTo({ screen: name, ...(agent !== undefined && { agent: agent.id }) })}
+              href={linkTo({
+                screen: name,
+                ...(agent !== undefined && { agent: agent.id }),
+                ...(beside !== undefined && { beside }),
+              })}
               aria-current={name === screen ? "page" : undefined}
             >
               {screenNames[name]}
@@ -66,7 +71,10 @@ function App() {
         {(screen === "talk" || screen === "card") && agent === undefined && (
           <p class="quiet empty">Connect to an agent to talk to it.</p>
         )}
-        {screen === "talk" && agent !== undefined && <Talk key={agent.id} agent={agent} />}
+        {screen === "talk" && agent !== undefined && (
+          <Talk key={agent.id} agent={agent} beside={beside === agent.id ? undefined : agentOf(beside)} />
+        )}
+        {screen === "sign-in" && agent !== undefined && <AgentSignIn key={agent.id} agent={agent} />}
         {screen === "card" && agent !== undefined && <Card agent={agent} />}
       </main>
       {overlay.value !== undefined && <Overlay />}

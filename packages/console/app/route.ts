@@ -1,25 +1,30 @@
 import { signal } from "@preact/signals";
 
-/** The screens. */
+/** The screens of the navigation. */
 export const screens = ["talk", "tasks", "inbox", "timeline", "wire", "card"] as const;
 
-export type Screen = (typeof screens)[number];
+export type Screen = (typeof screens)[number] | "sign-in";
 
-/** What the page shows, as the fragment of its address says: `#/talk/a1`. */
+/** What the page shows, as the fragment of its address says: `#/talk/a1?beside=a2`. */
 export interface Route {
   readonly screen: Screen;
   /** `AgentEntry.id`. Absent: none is chosen. */
   readonly agent?: string;
   /** What is chosen on the screen, such as the number of an exchange. */
   readonly item?: string;
+  /** Another agent that is shown beside the first one. */
+  readonly beside?: string;
 }
 
 function routeOf(fragment: string): Route {
-  const [, screen, agent, item] = fragment.split("/").map((part) => decodeURIComponent(part));
+  const [path = "", query] = fragment.split("?");
+  const [, screen, agent, item] = path.split("/").map((part) => decodeURIComponent(part));
+  const beside = new URLSearchParams(query).get("beside") ?? "";
   return {
-    screen: screens.find((name) => name === screen) ?? "talk",
+    screen: [...screens, "sign-in" as const].find((name) => name === screen) ?? "talk",
     ...(agent !== undefined && agent !== "" && { agent }),
     ...(item !== undefined && { item }),
+    ...(beside !== "" && { beside }),
   };
 }
 
@@ -28,8 +33,9 @@ export const route = signal(routeOf(location.hash));
 addEventListener("hashchange", () => (route.value = routeOf(location.hash)));
 
 /** The address of a route, for links. */
-export function linkTo({ screen, agent = "", item }: Route): string {
-  return `#/${[screen, agent, ...(item === undefined ? [] : [item])].map(encodeURIComponent).join("/")}`;
+export function linkTo({ screen, agent = "", item, beside }: Route): string {
+  const path = [screen, agent, ...(item === undefined ? [] : [item])].map(encodeURIComponent).join("/");
+  return `#/${path}${beside === undefined ? "" : `?beside=${encodeURIComponent(beside)}`}`;
 }
 
 export function go(to: Route): void {

@@ -1,7 +1,17 @@
 import { computed, signal } from "@preact/signals";
 import { readOnly } from "./saved.ts";
+import type { AgentCard } from "@parley/a2a";
 import type { FetchLike } from "@parley/a2a/internal/client/index";
-import type { AgentEntry, ConnectRequest, RawRequest, Session, SignIn, WireRecord } from "../src/api.ts";
+import type {
+  AgentEntry,
+  ConnectRequest,
+  LoginEvent,
+  RawRequest,
+  SchemeLogin,
+  Session,
+  SignIn,
+  WireRecord,
+} from "../src/api.ts";
 
 /* What the application asks of its server. */
 
@@ -48,12 +58,13 @@ class ServerError extends Error {
   }
 }
 
-async function ask(method: string, path: string, body?: object): Promise<Response> {
+async function ask(method: string, path: string, body?: object, signal?: AbortSignal): Promise<Response> {
   const response = await fetch(`./api/${path}`, {
     method,
     credentials: credentialsMode,
     headers: { ...ownHeaders(), ...(body !== undefined && { "content-type": "application/json" }) },
     ...(body !== undefined && { body: JSON.stringify(body) }),
+    ...(signal !== undefined && { signal }),
   });
   if (response.ok) return response;
   throw new ServerError(await reasonOf(response), response.status);
@@ -108,6 +119,37 @@ export async function disconnect(id: string): Promise<void> {
   await loadSession();
 }
 
+/** Connects to an agent again, with the logins that are stored now. */
+export async function reconnect(id: string): Promise<void> {
+  await ask("POST", `agents/${id}`);
+  await loadSession();
+}
+
+export async function logOut(id: string): Promise<void> {
+  await ask("DELETE", `agents/${id}/login`);
+  await loadSession();
+}
+
+/** Logs in to an agent by the server of the console. What the user has to do comes as events; `signal` cancels. */
+export async function* logIn(
+  id: string,
+  schemes: readonly SchemeLogin[],
+  signal: AbortSignal,
+): AsyncGenerator<LoginEvent, void, void> {
+  const { body } = await ask("POST", `agents/${id}/login`, schemes, signal);
+  for await (const events of linesOf<LoginEvent>(body)) {
+    if (events.some(({ kind }) => kind === "done")) await loadSession();
+    yield* events;
+  }
+}
+
+/** A card of this server, as its callers get it: with its signatures. */
+export async function servedCard(path: string): Promise<AgentCard> {
+  const response = await fetch(path, { credentials: credentialsMode, headers: ownHeaders() });
+  if (!response.ok) throw new ServerError(await reasonOf(response), response.status);
+  return (await response.json()) as AgentCard;
+}
+
 /** Sends a request as it is: by the server of the console, or from this page to the server that serves it. */
 export async function sendRaw(request: RawRequest): Promise<void> {
   if (session.value?.mode !== "server") return void (await ask("POST", "wire", request));
@@ -136,12 +178,16 @@ export async function recordedFetch(agent: string): Promise<FetchLike> {
 
 /** The records of the wire after a number, as they come. Ends when the server ends the connection. */
 export async function* wireAfter(after: number): AsyncGenerator<readonly WireRecord[], void, void> {
-  const { body } = await ask("GET", `wire?after=${after}`);
+  yield* linesOf<WireRecord>((await ask("GET", `wire?after=${after}`)).body);
+}
+
+/** Lines of JSON, as they come. */
+async function* linesOf<Line>(body: Response["body"]): AsyncGenerator<readonly Line[], void, void> {
   if (body === null) return;
   let rest = "";
   for await (const text of body.pipeThrough(new TextDecoderStream())) {
     const lines = (rest + text).split("\n");
     rest = lines.pop() ?? "";
-    if (lines.length > 0) yield lines.map((line) => JSON.parse(line) as WireRecord);
+    if (lines.length > 0) yield lines.map((line) => JSON.parse(line) as Line);
   }
 }

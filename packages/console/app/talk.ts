@@ -1,5 +1,6 @@
 import { signal, type Signal } from "@preact/signals";
 import {
+  A2AError,
   connectJsonRpc,
   TaskView,
   type Client,
@@ -8,6 +9,7 @@ import {
   type Part,
   type Task,
 } from "@parley/a2a";
+import { answered, withoutCredentials } from "./decisions.ts";
 import { ownHeaders, recordedFetch, session } from "./server.ts";
 import type { AgentEntry } from "../src/api.ts";
 
@@ -38,6 +40,8 @@ export interface ReplyEntry {
 export interface FailedEntry {
   readonly kind: "failed";
   readonly message: string;
+  /** The code of the error, such as `Unauthenticated`. */
+  readonly code?: string;
 }
 
 const clients = new Map<string, Promise<Client>>();
@@ -77,26 +81,27 @@ export class Chat {
     return this.#conversation?.contextId;
   }
 
-  /** Sends a message, and shows its answer as it comes. */
-  async send(parts: readonly Part[]): Promise<void> {
+  /** Sends a message, and shows its answer as it comes. `onTaken` is called once the agent has begun to answer. */
+  async send(parts: readonly Part[], onTaken: () => void = () => {}): Promise<void> {
     this.busy.value = true;
     try {
       const client = await clientOf(this.agent);
       this.#conversation ??= client.conversation();
       const message: Message = { messageId: crypto.randomUUID(), role: "ROLE_USER", parts: [...parts] };
-      this.#add({ kind: "sent", message });
+      this.#add({ kind: "sent", message: { ...message, parts: [...withoutCredentials(parts)] } });
       this.#stop = new AbortController();
-      await this.#follow(this.#conversation.stream({ message }, { signal: this.#stop.signal }));
+      await this.#follow(this.#conversation.stream({ message }, { signal: this.#stop.signal }), onTaken);
     } catch (thrown) {
-      if (this.#stop?.signal.aborted !== true) this.#add({ kind: "failed", message: messageOf(thrown) });
+      if (this.#stop?.signal.aborted !== true) this.#add(failed(thrown));
     } finally {
       this.busy.value = false;
     }
   }
 
-  async #follow(events: ReturnType<Conversation["stream"]>): Promise<void> {
+  async #follow(events: ReturnType<Conversation["stream"]>, onTaken: () => void): Promise<void> {
     const view = new TaskView();
     let at: number | undefined;
+    let isTaken = false;
     const show = (running: boolean): void => {
       const { task, message } = view;
       if (task !== undefined) at = this.#put(at, { kind: "task", task, running });
@@ -105,6 +110,8 @@ export class Chat {
     const frame = new Frame(() => show(true));
     try {
       for await (const event of events) {
+        if (!isTaken) onTaken();
+        isTaken = true;
         view.apply(event);
         frame.request();
       }
@@ -116,12 +123,12 @@ export class Chat {
 
   /** Answers what a task asks. Where its stream is still open, that stream shows what comes of it. */
   async answer(task: Task, parts: readonly Part[]): Promise<void> {
-    if (!this.busy.value) return this.send(parts);
+    if (!this.busy.value) return this.send(parts, () => answered(this.agent, task, parts));
     try {
       const { answerTask } = await import("./tasks.ts");
       await answerTask(this.agent, task, parts);
     } catch (thrown) {
-      this.#add({ kind: "failed", message: messageOf(thrown) });
+      this.#add(failed(thrown));
     }
   }
 
@@ -132,7 +139,7 @@ export class Chat {
     try {
       await (await clientOf(this.agent)).cancelTask(taskId);
     } catch (thrown) {
-      this.#add({ kind: "failed", message: messageOf(thrown) });
+      this.#add(failed(thrown));
     }
   }
 
@@ -180,6 +187,7 @@ class Frame {
   }
 }
 
-function messageOf(thrown: unknown): string {
-  return thrown instanceof Error ? thrown.message : String(thrown);
+function failed(thrown: unknown): FailedEntry {
+  const message = thrown instanceof Error ? thrown.message : String(thrown);
+  return { kind: "failed", message, ...(thrown instanceof A2AError && { code: thrown.code }) };
 }

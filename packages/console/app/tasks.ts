@@ -4,6 +4,7 @@ import { systemClock } from "@parley/a2a/internal/base/index";
 // The small client of `connectJsonRpc()` has no method for it.
 import { watchTask as watch } from "@parley/a2a/internal/client/watch";
 import type { AgentEntry } from "../src/api.ts";
+import { answered } from "./decisions.ts";
 import { clientOf } from "./talk.ts";
 import { activity } from "./wire.ts";
 
@@ -83,12 +84,10 @@ export async function watchTask(agent: AgentEntry, id: string): Promise<{ client
 }
 
 /** Answers the question of a task, and does not wait for what comes of it. */
-export async function answerTask(
-  agent: AgentEntry,
-  { id: taskId, contextId }: Task,
-  parts: readonly Part[],
-): Promise<void> {
+export async function answerTask(agent: AgentEntry, task: Task, parts: readonly Part[]): Promise<void> {
   const client = await clientOf(agent);
+  const { id: taskId, contextId } = task;
   const message = { parts, taskId, ...(contextId !== undefined && { contextId }) };
   await client.sendMessage({ message, configuration: { returnImmediately: true } });
+  answered(agent, task, parts);
 }

@@ -33,7 +33,100 @@ export interface AgentEntry {
   readonly version: string;
   /** The card as its agent has it. */
   readonly card: AgentCard;
+  /** Path of the card on the console's own origin, as callers get it. Absent: `card` is what the agent sent. */
+  readonly cardPath?: string;
+  /** The protocol's routing label, of an agent that shares its path with others. */
+  readonly tenant?: string;
+  /** How the user signs in to it. Absent: its credentials came with the connection, or nothing stores logins. */
+  readonly signIn?: AgentSignIn;
 }
+
+/** How the user of an inspector signs in to an agent. */
+export interface AgentSignIn {
+  /** The requirements of the card, in its order: all schemes of one of them are needed. */
+  readonly ways: readonly (readonly SignInScheme[])[];
+  /** Whether no requirement allows anonymous calls. */
+  readonly isRequired: boolean;
+  /** The logins that are stored for the agent, one for each scheme. */
+  readonly logins: readonly StoredLogin[];
+}
+
+/** A security scheme of a card. */
+export interface SignInScheme {
+  /** Its name on the card. */
+  readonly name: string;
+  /** What signs in with it. `oauth2` includes OpenID Connect; `mutualTls` and `unsupported` need a program. */
+  readonly kind: "apiKey" | "basic" | "bearer" | "oauth2" | "mutualTls" | "unsupported";
+  /** The scopes that the requirement names. */
+  readonly scopes: readonly string[];
+  /** The OAuth flows: in a browser on this machine, with a code on any device, with a client secret. */
+  readonly flows: readonly LoginFlow[];
+}
+
+/** The OAuth flows of a login, by their names in `parley login --flow`. */
+export const loginFlows = ["browser", "device", "client"] as const;
+
+/** One of them. */
+export type LoginFlow = (typeof loginFlows)[number];
+
+/** A login as it is stored, without its secrets. */
+export interface StoredLogin {
+  /** Name of the scheme. */
+  readonly scheme: string;
+  /** Who is logged in, if known. */
+  readonly account?: string;
+  /** In ISO 8601. */
+  readonly since: string;
+  /** Where its secrets are. */
+  readonly secretsIn: "keychain" | "file";
+}
+
+/** What a user enters for a scheme. `POST api/agents/ID/login` takes a list of them, which satisfies one requirement of the card. */
+export interface SchemeLogin {
+  /** Name of the scheme. */
+  readonly name: string;
+  /** Default: the first flow of the scheme. */
+  readonly flow?: LoginFlow;
+  /** The OAuth client. */
+  readonly clientId?: string;
+  /** Further scopes to ask for, with spaces between them. */
+  readonly scopes?: string;
+  /** The issuer of the authorization server. Default: that of the card. */
+  readonly issuer?: string;
+  /** For Basic. */
+  readonly username?: string;
+  /** The API key, token, password, or secret of the client. */
+  readonly secret?: string;
+}
+
+/** A line of the answer to `POST api/agents/ID/login`. The login ends when its reader leaves. */
+export type LoginEvent =
+  | {
+      /** The user has to open a page of the authorization server. */
+      readonly kind: "page";
+      /** Its URL. */
+      readonly url: string;
+    }
+  | {
+      /** The user has to enter a code on a page of the authorization server. */
+      readonly kind: "code";
+      /** The page. */
+      readonly url: string;
+      /** The page with the code in it. */
+      readonly complete?: string;
+      /** The code to enter. */
+      readonly code: string;
+    }
+  | {
+      /** The login is stored, and used. */
+      readonly kind: "done";
+    }
+  | {
+      /** Nothing was stored. */
+      readonly kind: "failed";
+      /** Why. */
+      readonly message: string;
+    };
 
 /** The bindings of A2A, by their names on cards. */
 export const bindings = ["JSONRPC", "HTTP+JSON", "GRPC"] as const;

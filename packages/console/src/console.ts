@@ -1,8 +1,18 @@
 import { A2AError, toA2AError } from "@parley/a2a/internal/model/index";
 import type { RouteContext, RouteMount, ServedAgent } from "@parley/server/internal/handler";
-import { bindings, type AgentEntry, type ConnectRequest, type RawRequest, type Session, type SignIn } from "./api.ts";
+import {
+  bindings,
+  loginFlows,
+  type AgentEntry,
+  type ConnectRequest,
+  type RawRequest,
+  type SchemeLogin,
+  type Session,
+  type SignIn,
+} from "./api.ts";
 import { asset } from "./assets.ts";
 import type { Inspector } from "./inspector.ts";
+import { loginLines } from "./logins.ts";
 
 /** What a console shows. */
 export interface ConsoleOptions {
@@ -78,8 +88,16 @@ async function answer(
   try {
     if (what === "POST /agents") return Response.json(await inspector.connect(connectRequest(await request.json())));
     if (what === "POST /wire") return await done(inspector.send(rawRequest(await request.json())));
-    const [, id] = /^DELETE \/agents\/(\w+)$/.exec(what) ?? [];
-    return id === undefined ? undefined : await done(inspector.disconnect(id));
+    const [, method, id = "", login = ""] = /^(\w+) \/agents\/(\w+)(\/login)?$/.exec(what) ?? [];
+    if (method === "DELETE" && login === "") return await done(inspector.disconnect(id));
+    if (method === "DELETE") return Response.json(await inspector.logOut(id));
+    if (method === "POST" && login === "") return Response.json(await inspector.reconnect(id));
+    if (method === "POST") {
+      const schemes = schemeLogins(await request.json());
+      const ended = AbortSignal.any([request.signal, closing]);
+      return lines(loginLines((page, signal) => inspector.logIn(id, schemes, page, signal), ended));
+    }
+    return undefined;
   } catch (thrown) {
     return failed(thrown);
   }
@@ -96,11 +114,20 @@ async function sessionOf(inspector: Inspector | undefined, agents: RouteContext[
 }
 
 /** An agent of this server. The browser calls it by JSON-RPC of 1.0, on the origin that it has the page from. */
-function entryOf({ id, url, card }: ServedAgent): AgentEntry {
+function entryOf({ id, url, card, cardUrl, tenant }: ServedAgent): AgentEntry {
   const called = card.supportedInterfaces.find(
     ({ protocolBinding, protocolVersion }) => protocolBinding === "JSONRPC" && protocolVersion === "1.0",
   );
-  return { id, url, path: new URL(called?.url ?? url).pathname, binding: "JSONRPC", version: "1.0", card };
+  return {
+    id,
+    url,
+    path: new URL(called?.url ?? url).pathname,
+    binding: "JSONRPC",
+    version: "1.0",
+    card,
+    cardPath: new URL(cardUrl).pathname,
+    ...(tenant !== undefined && { tenant }),
+  };
 }
 
 function wire({ log }: Inspector, request: Request, closing: AbortSignal): Response {
@@ -109,7 +136,11 @@ function wire({ log }: Inspector, request: Request, closing: AbortSignal): Respo
     Number.isSafeInteger(after) && after >= 0 ? after : 0,
     AbortSignal.any([request.signal, closing]),
   );
-  return new Response(body, { headers: { "content-type": "application/x-ndjson" } });
+  return lines(body);
+}
+
+function lines(body: ReadableStream<Uint8Array>): Response {
+  return new Response(body, { headers: { "content-type": "application/x-ndjson", "cache-control": "no-store" } });
 }
 
 /** What could not be done, for the user: why, as the client says it. */
@@ -130,6 +161,21 @@ function connectRequest(given: unknown): ConnectRequest {
     ...(named !== undefined && { binding: named }),
     ...(headers !== undefined && { headers: texts(headers) }),
   };
+}
+
+/** Maximum schemes of a login. */
+const maxSchemes = 20;
+
+function schemeLogins(given: unknown): readonly SchemeLogin[] {
+  if (!Array.isArray(given) || given.length === 0 || given.length > maxSchemes)
+    throw invalid(`The body must be a list of 1 to ${maxSchemes} schemes`);
+  return given.map((one: unknown) => {
+    const { flow, name = "", ...rest } = texts(one);
+    const known = loginFlows.find((flowName) => flowName === flow);
+    if (flow !== undefined && known === undefined) throw invalid(`flow must be one of ${loginFlows.join(", ")}`);
+    const entered = Object.fromEntries(Object.entries(rest).filter(([, value]) => value !== ""));
+    return { name, ...entered, ...(known !== undefined && { flow: known }) };
+  });
 }
 
 function rawRequest(given: unknown): RawRequest {
@@ -153,7 +199,7 @@ function texts(given: unknown): Readonly<Record<string, string>> {
   const all = Object.entries(objectOf(given));
   return Object.fromEntries(
     all.map(([name, value]) => {
-      if (typeof value !== "string") throw invalid("headers must be texts");
+      if (typeof value !== "string") throw invalid(`${JSON.stringify(name)} must be text`);
       return [name, value] as const;
     }),
   );

@@ -5,6 +5,7 @@
 
 export { consoleRoutes, type ConsoleOptions } from "./console.ts";
 export { openInspector, type Inspector, type InspectorOptions, type OpenOptions } from "./inspector.ts";
+export type { InspectorLogins } from "./logins.ts";
 export type { WireLog } from "./wire-log.ts";
 export type {
   AgentEntry,

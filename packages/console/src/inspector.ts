@@ -1,7 +1,8 @@
 import { A2AError, type Client, type ConnectOptions, type FetchLike } from "@parley/a2a/internal/client/index";
 import type { AgentCard } from "@parley/a2a/internal/model/index";
 import type { HostedService } from "@parley/server";
-import type { AgentEntry, Binding, ConnectRequest, RawRequest } from "./api.ts";
+import type { AgentEntry, Binding, ConnectRequest, RawRequest, SchemeLogin } from "./api.ts";
+import { enteredBy, signInOf, type InspectorLogins, type LoginPage } from "./logins.ts";
 import { recordingCalls, recordingFetch, secretsOf } from "./recording.ts";
 import { WireLog } from "./wire-log.ts";
 
@@ -18,9 +19,13 @@ export interface InspectorOptions {
    * URL alone. Default: only those of `ConnectRequest.headers`.
    */
   credentials?(url: string): Promise<Readonly<Record<string, string>>>;
+  /** Stores logins for agents. Default: the user cannot sign in from here. */
+  readonly logins?: InspectorLogins;
   /** Serves an agent on the console's own origin, so that the application in the browser can call it. */
   readonly mounts: {
     add(service: HostedService): void;
+    /** Serves it in place of the one with the same path. */
+    replace(service: HostedService): void;
     remove(path: string): Promise<void>;
   };
 }
@@ -43,6 +48,12 @@ export interface Inspector {
   connect(request: ConnectRequest): Promise<AgentEntry>;
   /** Forgets an agent. */
   disconnect(id: string): Promise<void>;
+  /** Connects again, with the logins that are stored now. */
+  reconnect(id: string): Promise<AgentEntry>;
+  /** Logs in to an agent and connects again. Another login for the same agent aborts this one. */
+  logIn(id: string, schemes: readonly SchemeLogin[], page: LoginPage, signal: AbortSignal): Promise<void>;
+  /** Deletes the logins for an agent, and connects again. */
+  logOut(id: string): Promise<AgentEntry>;
   /** Sends a request as it is. Resolves once its answer was read to its end. */
   send(request: RawRequest): Promise<void>;
 }
@@ -53,76 +64,144 @@ const maxAgents = 64;
 interface Connected {
   readonly entry: AgentEntry;
   /** What the user typed. */
-  readonly headers: Readonly<Record<string, string>>;
+  readonly request: ConnectRequest;
   readonly fetch: FetchLike;
+  readonly hosted: HostedService;
 }
 
 /** Makes an inspector, which is connected to nothing. */
 export function openInspector(options: InspectorOptions): Inspector {
-  const { mounts, fetch = (url, init) => globalThis.fetch(url, init) } = options;
-  const log = new WireLog();
-  const connected = new Map<string, Connected>();
-  let last = 0;
-  let opening = 0;
+  return new OpenInspector(options);
+}
 
-  async function connect(request: ConnectRequest): Promise<AgentEntry> {
-    if (connected.size + opening >= maxAgents)
+class OpenInspector implements Inspector {
+  readonly log: WireLog = new WireLog();
+  readonly #options: InspectorOptions;
+  readonly #connected = new Map<string, Connected>();
+  /** The logins that have not ended, by agent. */
+  readonly #pending = new Map<string, AbortController>();
+  #last = 0;
+  #opening = 0;
+
+  constructor(options: InspectorOptions) {
+    this.#options = options;
+  }
+
+  agents(): readonly AgentEntry[] {
+    return [...this.#connected.values()].map(({ entry }) => entry);
+  }
+
+  async connect(request: ConnectRequest): Promise<AgentEntry> {
+    if (this.#connected.size + this.#opening >= maxAgents)
       throw new A2AError("TooManyRequests", `${maxAgents} agents are connected; disconnect one first`);
-    opening++;
+    this.#opening++;
     try {
-      return await opened(request);
+      const one = await this.#opened(`a${++this.#last}`, request);
+      this.#options.mounts.add(one.hosted);
+      this.#connected.set(one.entry.id, one);
+      return one.entry;
     } finally {
-      opening--;
+      this.#opening--;
     }
   }
 
-  async function opened({ url, binding, headers = {} }: ConnectRequest): Promise<AgentEntry> {
-    const id = `a${++last}`;
+  async reconnect(id: string): Promise<AgentEntry> {
+    const next = await this.#opened(id, this.#found(id).request);
+    // It may have been disconnected meanwhile.
+    this.#found(id);
+    this.#options.mounts.replace(next.hosted);
+    this.#connected.set(id, next);
+    return next.entry;
+  }
+
+  async disconnect(id: string): Promise<void> {
+    const one = this.#connected.get(id);
+    this.#connected.delete(id);
+    this.#pending.get(id)?.abort();
+    if (one !== undefined) await this.#options.mounts.remove(one.entry.path);
+  }
+
+  async logIn(id: string, schemes: readonly SchemeLogin[], page: LoginPage, signal: AbortSignal): Promise<void> {
+    const { logins, url, signIn } = this.#loginsOf(id);
+    const entered = enteredBy(signIn, schemes, page);
+    const own = new AbortController();
+    this.#pending.get(id)?.abort(new A2AError("Aborted", "Another login for this agent began"));
+    this.#pending.set(id, own);
+    try {
+      await logins.logIn(url, entered, AbortSignal.any([own.signal, signal]));
+    } finally {
+      if (this.#pending.get(id) === own) this.#pending.delete(id);
+    }
+    await this.reconnect(id);
+  }
+
+  async logOut(id: string): Promise<AgentEntry> {
+    const { logins, url } = this.#loginsOf(id);
+    await logins.logOut(url);
+    return this.reconnect(id);
+  }
+
+  async send({ agent, method, url, headers, body }: RawRequest): Promise<void> {
+    const one = this.#found(agent);
+    const own = new URL(url).origin === new URL(one.entry.url).origin ? await this.#credentialsOf(one) : {};
+    const signal = AbortSignal.timeout(60_000);
+    const init = { method, headers: { ...own, ...headers }, signal, redirect: "manual" as const };
+    const response = await one.fetch(url, { ...init, ...(body !== undefined && { body }) });
+    await discarded(response);
+  }
+
+  async #opened(id: string, request: ConnectRequest): Promise<Connected> {
+    const { open, logins, fetch = (url, init) => globalThis.fetch(url, init) } = this.#options;
+    const { url, binding, headers = {} } = request;
     let secrets = secretsOf(headers);
     let chosen = { url };
-    const recording = recordingFetch(log, id, fetch, () => secrets);
-    const client = await options.open(url, {
+    const recording = recordingFetch(this.log, id, fetch, () => secrets);
+    const client = await open(url, {
       fetch: recording,
       headers,
-      interceptors: binding === "GRPC" ? [recordingCalls(log, id, () => chosen)] : [],
+      interceptors: binding === "GRPC" ? [recordingCalls(this.log, id, () => chosen)] : [],
       ...(binding !== undefined && { binding }),
     });
     const { card, service } = client;
     secrets = secretsOf(headers, card);
     chosen = client.chosen;
-    const { protocolBinding, protocolVersion } = client.chosen;
+    const { protocolBinding, protocolVersion, tenant } = client.chosen;
     const path = `/agents/${id}`;
-    mounts.add({ service, card: hostedCard(card), path });
-    const entry: AgentEntry = { id, url, path, binding: protocolBinding, version: protocolVersion, card };
-    connected.set(id, { entry, headers, fetch: recording });
-    return entry;
+    const isTyped = Object.keys(headers).some((name) => name.toLowerCase() === "authorization");
+    const stored = isTyped ? undefined : await logins?.of(url, card);
+    const entry: AgentEntry = {
+      id,
+      url,
+      path,
+      binding: protocolBinding,
+      version: protocolVersion,
+      card,
+      ...(tenant !== undefined && tenant !== "" && { tenant }),
+      ...(stored !== undefined && { signIn: signInOf(stored, card) }),
+    };
+    return { entry, request, fetch: recording, hosted: { service, card: hostedCard(card), path } };
+  }
+
+  #found(id: string): Connected {
+    const one = this.#connected.get(id);
+    if (one === undefined) throw new A2AError("InvalidParams", `No agent ${JSON.stringify(id)} is connected`);
+    return one;
+  }
+
+  /** What signs in to an agent. */
+  #loginsOf(id: string) {
+    const { url, signIn } = this.#found(id).entry;
+    const { logins } = this.#options;
+    if (logins === undefined || signIn === undefined)
+      throw new A2AError("UnsupportedOperation", "The credentials for this agent came with the connection");
+    return { logins, url, signIn };
   }
 
   /** By lower-case names, so that a header of the request replaces one of them. */
-  async function credentialsOf({ entry, headers }: Connected): Promise<Readonly<Record<string, string>>> {
-    const all = { ...(await options.credentials?.(entry.url)), ...headers };
+  async #credentialsOf({ entry, request }: Connected): Promise<Readonly<Record<string, string>>> {
+    const all = { ...(await this.#options.credentials?.(entry.url)), ...request.headers };
     return Object.fromEntries(Object.entries(all).map(([name, value]) => [name.toLowerCase(), value]));
   }
-
-  return {
-    log,
-    agents: () => [...connected.values()].map(({ entry }) => entry),
-    connect,
-    async disconnect(id) {
-      const found = connected.get(id);
-      connected.delete(id);
-      if (found !== undefined) await mounts.remove(found.entry.path);
-    },
-    async send({ agent, method, url, headers, body }) {
-      const found = connected.get(agent);
-      if (found === undefined) throw new A2AError("InvalidParams", `No agent ${JSON.stringify(agent)} is connected`);
-      const own = new URL(url).origin === new URL(found.entry.url).origin ? await credentialsOf(found) : {};
-      const signal = AbortSignal.timeout(60_000);
-      const init = { method, headers: { ...own, ...headers }, signal, redirect: "manual" as const };
-      const response = await found.fetch(url, { ...init, ...(body !== undefined && { body }) });
-      await discarded(response);
-    },
-  };
 }
 
 /** Maximum bytes of an answer that is read for the log alone. */

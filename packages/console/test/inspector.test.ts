@@ -1,12 +1,12 @@
 import { A2AError, type Client } from "@parley/a2a/internal/client/index";
 import { describe, expect, it } from "vitest";
-import { openInspector, type InspectorOptions, type WireRecord } from "../src/index.ts";
+import { openInspector, type InspectorLogins, type InspectorOptions, type WireRecord } from "../src/index.ts";
 import { recordingFetch } from "../src/recording.ts";
 import { WireLog } from "../src/wire-log.ts";
 
 /* What the user of a console, and the agents, may ask of its process: memory and connections stay within limits. */
 
-const mounts = { add: () => {}, remove: async () => {} };
+const mounts = { add: () => {}, replace: () => {}, remove: async () => {} };
 const never: InspectorOptions["open"] = () => new Promise<Client>(() => {});
 
 function endless(piece: string): Response {
@@ -46,6 +46,50 @@ describe("an inspector", () => {
     for (let n = 0; n < 100; n++) {
       await expect(inspector.connect({ url: "http://127.0.0.1:1" })).rejects.toThrow("nobody there");
     }
+  });
+});
+
+describe("a login", () => {
+  const card = { name: "Toy", description: "", version: "1", skills: [], capabilities: {}, supportedInterfaces: [] };
+  const chosen = { protocolBinding: "JSONRPC", protocolVersion: "1.0" };
+  const page = { openPage: async () => {}, showCode: () => {} };
+  const way = { name: "oauth", kind: "oauth2", scopes: [], flows: ["browser"] } as const;
+  const entered = [{ name: "oauth", clientId: "native" }];
+
+  function inspecting() {
+    const begun: AbortSignal[] = [];
+    const logIn: InspectorLogins["logIn"] = (_url, _entered, signal) => {
+      begun.push(signal);
+      return new Promise((_, reject) => signal.addEventListener("abort", () => reject(new Error("aborted"))));
+    };
+    const logins = { of: async () => ({ ways: [[way]], logins: [] }), logIn, logOut: async () => {} };
+    const open = async () => Object.create({ card, service: {}, chosen }) as Client;
+    return { inspector: openInspector({ open, mounts, logins }), begun };
+  }
+
+  it.each(["another login", "its page", "the end of the agent"])("is aborted by %s", async (by) => {
+    const { inspector, begun } = inspecting();
+    const { id } = await inspector.connect({ url: "https://toy.example" });
+    const gone = new AbortController();
+    const first = inspector.logIn(id, entered, page, gone.signal).catch((thrown: unknown) => thrown);
+    const later = by === "another login" ? inspector.logIn(id, entered, page, gone.signal) : undefined;
+    later?.catch(() => {});
+    if (by === "its page") gone.abort();
+    if (by === "the end of the agent") await inspector.disconnect(id);
+    expect(await first).toMatchObject({ message: "aborted" });
+    expect(begun.map(({ aborted }) => aborted)).toEqual(by === "another login" ? [true, false] : [true]);
+  });
+
+  it("is refused where the credentials came with the connection", async () => {
+    const { inspector, begun } = inspecting();
+    const { id, signIn: none } = await inspector.connect({
+      url: "https://toy.example",
+      headers: { Authorization: "x" },
+    });
+    expect(none).toBeUndefined();
+    await expect(inspector.logIn(id, entered, page, new AbortController().signal)).rejects.toThrow("came with");
+    await expect(inspector.logOut(id)).rejects.toThrow("came with");
+    expect(begun).toEqual([]);
   });
 });
 

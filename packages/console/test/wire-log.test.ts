@@ -45,7 +45,7 @@ test("a request that is sent again has the credentials of the agent on its own o
       return new Response("{}");
     },
     credentials: async () => ({ Authorization: "Bearer of-the-login", "X-Tenant": "acme" }),
-    mounts: { add: () => {}, remove: async () => {} },
+    mounts: { add: () => {}, replace: () => {}, remove: async () => {} },
   });
   const { id } = await inspector.connect({ url: "https://toy.example/agent", headers: { "X-Tenant": "globex" } });
   const request = { agent: id, method: "GET", headers: { accept: "text/plain" } };

@@ -101,9 +101,7 @@ export async function addressOf(host: string): Promise<string> {
   } catch (cause) {
     throw new Error(
       `Cannot listen on ${host}: the name has no address. Set \`host\` to an IP address or another name`,
-      {
-        cause,
-      },
+      { cause },
     );
   }
 }

@@ -136,7 +136,7 @@ export interface StoreGauges {
   readonly queuedTasks: number;
   /** How long the first queued task has waited, in milliseconds. 0: none waits. */
   readonly queueAgeMs: number;
-  /** Tasks that wait for a time. */
+  /** Tasks that wait for a time, or for an event with a timeout. */
   readonly waitingTasks: number;
   /** Webhooks whose next attempt is due, and not made yet. */
   readonly dueWebhooks: number;

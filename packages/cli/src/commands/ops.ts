@@ -7,6 +7,7 @@ import {
   count,
   json,
   option,
+  opsUrl,
   rootAgent,
   stateOption,
   timeOption,
@@ -22,7 +23,7 @@ const agentName = argument("<agent>", "agent, by its path or mount ID");
 const nodeName = argument("<node>", "name of the node, from parley ops nodes");
 
 const opsOptions: readonly Option[] = [
-  option("--url <url>", "URL of the operators' API of a server", agentUrl).default("http://127.0.0.1:4000/ops"),
+  option("--url <url>", "URL of the operators' API of a server", agentUrl).default(opsUrl),
   option("--token <token>", "bearer token to send"),
   option("--header <name: value>", "header to send; repeatable", collect),
   option("--store <path>", "use this SQLite file of a server, and not its API"),

@@ -99,12 +99,7 @@ async function call(io: Io, at: string, card: AgentCard, each: Interface, option
       io,
       only,
       { ...options, binding },
-      {
-        headers: callHeaders(options, io.env),
-        credentialOrigins: [new URL(at).origin],
-        retry: false,
-        timeout: 10_000,
-      },
+      { headers: callHeaders(options, io.env), credentialOrigins: [new URL(at).origin], retry: false, timeout: 10_000 },
     );
     await client.getTask(`parley-doctor-${randomUUID()}`);
     return found("broken", `${name} returned a task that cannot exist: the server there is not an agent`);

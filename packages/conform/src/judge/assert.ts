@@ -74,10 +74,7 @@ function checking<A extends Json>(
   takes: (argument: Json) => argument is A,
   check: (argument: A, value: Json | undefined, path: string) => Mismatch | undefined,
 ): Operator {
-  return {
-    takes,
-    check: (argument, value, path) => (takes(argument) ? check(argument, value, path) : undefined),
-  };
+  return { takes, check: (argument, value, path) => (takes(argument) ? check(argument, value, path) : undefined) };
 }
 
 /** An operator that checks the value as a whole. `expected` describes the expectation. */

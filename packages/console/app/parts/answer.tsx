@@ -1,9 +1,9 @@
 import type { Part, Task } from "@parley/a2a";
-import { answerAuthorization, readAuthorization, type AuthorizationRequest } from "@parley/a2a/internal/protocol/index";
+import { readAuthorization } from "@parley/a2a/internal/protocol/index";
 import { answerOf, formIn, hintOf, shown, type Field, type Form } from "@parley/a2a/internal/schema/form";
 import { useSignal } from "@preact/signals";
 import { useId } from "preact/hooks";
-import { WebLink } from "./markdown.tsx";
+import { Authorization } from "./authorization.tsx";
 
 interface AnswerProps {
   readonly task: Task;
@@ -13,9 +13,12 @@ interface AnswerProps {
 }
 
 /** What a task that waits asks of its user: a form, an authorization, or a text. */
-export function Answer({ task: { status }, onAnswer, withText }: AnswerProps) {
+export function Answer({ task, onAnswer, withText }: AnswerProps) {
+  const { status } = task;
   if (status.state === "TASK_STATE_AUTH_REQUIRED") {
-    return <Authorization request={readAuthorization(status.message)} onAnswer={onAnswer} />;
+    const request = readAuthorization(status.message);
+    if (request === undefined) return <p class="quiet">The agent waits for an authorization. It gave no link.</p>;
+    return <Authorization key={request.id} task={task} request={request} onAnswer={onAnswer} />;
   }
   const form = formIn(status.message);
   if (form !== undefined) return <FormOf key={status.message?.messageId} form={form} onAnswer={onAnswer} />;
@@ -23,59 +26,6 @@ export function Answer({ task: { status }, onAnswer, withText }: AnswerProps) {
 }
 
 type OnAnswer = Pick<AnswerProps, "onAnswer">;
-
-/** What is asked for, and how it is given: by a link, or here where the agent takes it in a message. */
-function Authorization({ request, onAnswer }: OnAnswer & { readonly request: AuthorizationRequest | undefined }) {
-  const secret = useSignal("");
-  if (request === undefined) return <p class="quiet">The agent waits for an authorization. It gave no link.</p>;
-  const { form, url, expiresAt, inMessage = false } = request;
-  const give = (credential: string | true): void => void onAnswer([answerAuthorization(request, { credential })]);
-  return (
-    <section class="asked" aria-label="Authorization">
-      <p>
-        The agent asks for an authorization: <strong>{form}</strong>
-        {expiresAt !== undefined && `, until ${new Date(expiresAt).toLocaleString()}`}
-      </p>
-      {url !== undefined && (
-        <p>
-          Give it at <WebLink href={url}>{hostOf(url)}</WebLink>
-          <span class="quiet"> {url}</span>
-        </p>
-      )}
-      {inMessage && (
-        <form
-          onSubmit={(event) => {
-            event.preventDefault();
-            give(form === "approval" ? true : secret.value);
-          }}
-        >
-          {form !== "approval" && (
-            <label>
-              Secret
-              <input
-                type="password"
-                required
-                autocomplete="off"
-                value={secret.value}
-                onInput={({ currentTarget }) => (secret.value = currentTarget.value)}
-              />
-            </label>
-          )}
-          <div class="tools">
-            <button type="submit">{form === "approval" ? "Approve" : "Send secret"}</button>
-            <button type="button" onClick={() => void onAnswer([answerAuthorization(request, { denied: true })])}>
-              Deny
-            </button>
-          </div>
-        </form>
-      )}
-    </section>
-  );
-}
-
-function hostOf(url: string): string {
-  return URL.canParse(url) ? new URL(url).host : url;
-}
 
 function FormOf({ form: { fields, sample }, onAnswer }: OnAnswer & { readonly form: Form }) {
   if (fields === undefined) return <JsonForm sample={sample ?? {}} onAnswer={onAnswer} />;

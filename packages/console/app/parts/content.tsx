@@ -1,7 +1,11 @@
 import type { Part } from "@parley/a2a";
+import { authorizationMember } from "@parley/a2a/internal/protocol/authorization";
 import { line } from "@parley/a2a/internal/base/display";
 import { useEffect, useMemo } from "preact/hooks";
+import { lazily } from "../lazy.tsx";
 import { Markdown, WebLink } from "./markdown.tsx";
+
+const AuthorizationPart = lazily(async () => (await import("./authorization.tsx")).AuthorizationPart);
 
 /** What a message or an artifact contains. */
 export function Content({ parts }: { readonly parts: readonly Part[] }) {
@@ -23,19 +27,22 @@ function OnePart({ part }: { readonly part: Part }) {
 }
 
 /** Data for the program that draws a form, or sends an authorization, is folded. */
-function Data({ part: { mediaType = "" }, value }: { readonly part: Part; readonly value: unknown }) {
+function Data({ part, value }: { readonly part: Part; readonly value: unknown }) {
+  const { mediaType = "" } = part;
   const members = typeof value === "object" && value !== null ? Object.keys(value) : [];
-  const isAsking = mediaType.startsWith("application/schema+json") || members.some((name) => asking.test(name));
-  if (!isAsking) return <Json value={value} />;
+  const isAuthorization = members.includes(authorizationMember);
+  const isAsking = mediaType.startsWith("application/schema+json") || members.includes("form");
+  if (!isAsking && !isAuthorization) return <Json value={value} />;
   return (
-    <details>
-      <summary class="quiet">Data</summary>
-      <Json value={value} />
-    </details>
+    <>
+      {isAuthorization && <AuthorizationPart part={part} />}
+      <details>
+        <summary class="quiet">Data</summary>
+        <Json value={value} />
+      </details>
+    </>
   );
 }
-
-const asking = /^(?:form|urn:parley:extension:in-task-authorization:v1)$/;
 
 /** Maximum characters of data that are shown. */
 const maxJson = 200_000;

@@ -1,4 +1,5 @@
-import { Lexer, type Token, type Tokens } from "marked";
+import { signal } from "@preact/signals";
+import type { Lexer, Token, Tokens } from "marked";
 import type { ComponentChildren, JSX } from "preact";
 import { useMemo } from "preact/hooks";
 
@@ -7,8 +8,27 @@ import { useMemo } from "preact/hooks";
 /** Texts beyond this are shown as they are: a lexer takes long for hostile ones. */
 const maxMarkdown = 100_000;
 
+/** What reads markdown, once it is loaded: it is a quarter of the first screen, which needs none. */
+const loaded = signal<typeof Lexer | undefined>(undefined);
+let isLoading = false;
+
+function load(): void {
+  if (isLoading) return;
+  isLoading = true;
+  void import("marked").then(({ Lexer }) => (loaded.value = Lexer));
+}
+
 export function Markdown({ text }: { readonly text: string }): JSX.Element {
-  const tokens = useMemo(() => tokensOf(text), [text]);
+  const lexer = loaded.value;
+  const tokens = useMemo(() => lexer && tokensOf(text, lexer), [text, lexer]);
+  if (lexer === undefined) {
+    load();
+    return (
+      <div class="markdown">
+        <p>{text}</p>
+      </div>
+    );
+  }
   if (tokens === undefined) return <pre class="plain">{text}</pre>;
   return <div class="markdown">{tokens.map(block)}</div>;
 }
@@ -20,11 +40,11 @@ const deep = /^(?:[ \t]*(?:>|[*+-][ \t]|\d{1,9}[.)][ \t])){16}/m;
 const inlineBudget = 100;
 
 /** The blocks of a text. `undefined`: it is shown as it is. */
-function tokensOf(text: string): readonly Token[] | undefined {
+function tokensOf(text: string, Reader: typeof Lexer): readonly Token[] | undefined {
   if (text.length > maxMarkdown || deep.test(text)) return undefined;
   const until = performance.now() + inlineBudget;
   try {
-    const lexer = new Lexer({ gfm: true, breaks: true });
+    const lexer = new Reader({ gfm: true, breaks: true });
     lexer.blockTokens(text.replace(/\r\n?/g, "\n"), lexer.tokens);
     for (const { src, tokens } of lexer.inlineQueue) {
       if (performance.now() < until && isTame(src)) lexer.inlineTokens(src, tokens);

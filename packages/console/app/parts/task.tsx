@@ -1,4 +1,6 @@
 import type { Task } from "@parley/a2a";
+import { useEffect } from "preact/hooks";
+import { decisions, settle } from "../decisions.ts";
 import { Content } from "./content.tsx";
 
 /** `TASK_STATE_INPUT_REQUIRED` is `input required`. */
@@ -18,7 +20,9 @@ export function State({ state }: { readonly state: string }) {
 }
 
 /** The results of a task, and the message of its status. */
-export function Results({ task: { artifacts = [], status } }: { readonly task: Task }) {
+export function Results({ task }: { readonly task: Task }) {
+  const { id, artifacts = [], status } = task;
+  useEffect(() => settle(task), [id, status.state]);
   return (
     <>
       {artifacts.map(({ artifactId, name, parts }) => (
@@ -28,6 +32,31 @@ export function Results({ task: { artifacts = [], status } }: { readonly task: T
         </section>
       ))}
       {status.message !== undefined && <Content parts={status.message.parts} />}
+      <Decisions taskId={id} />
+    </>
+  );
+}
+
+/** How the requests of a task for an authorization ended, as far as this page knows. */
+function Decisions({ taskId }: { readonly taskId: string }) {
+  const ended = decisions.value.filter((one) => one.taskId === taskId && one.outcome !== undefined);
+  return (
+    <>
+      {ended.map(({ requestId, form, digest, outcome, at, by }) => (
+        <p key={requestId} class="decision">
+          The {form} {outcome}
+          {at !== undefined && ` at ${new Date(at).toLocaleString()}`}
+          {by !== undefined && ` as ${by}`}.{" "}
+          <span class="quiet">
+            Request {requestId}
+            {digest !== undefined && (
+              <>
+                , <code>{digest}</code>
+              </>
+            )}
+          </span>
+        </p>
+      ))}
     </>
   );
 }

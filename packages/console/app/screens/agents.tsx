@@ -11,14 +11,25 @@ export function Agents() {
   return (
     <nav class="agents" aria-label="Agents">
       <ul>
-        {agents.value.map(({ id, card, url, binding, version }) => (
+        {agents.value.map(({ id, card, url, binding, version, tenant, signIn }) => (
           <li key={id}>
             <a href={linkTo({ screen, agent: id })} aria-current={id === chosen ? "true" : undefined}>
               <span dir="auto">{card.name}</span>
               <span class="quiet">
                 {binding} {version} · {hostOf(url)}
+                {tenant !== undefined && ` · ${tenant}`}
               </span>
             </a>
+            {signIn !== undefined && signIn.ways.length > 0 && (
+              <a
+                class="quiet"
+                href={linkTo({ screen: "sign-in", agent: id })}
+                aria-label={`${signIn.logins.length === 0 ? "Sign in to" : "Signed in to"} ${card.name}`}
+                title={signIn.logins[0]?.account}
+              >
+                {signIn.logins.length === 0 ? "Sign in" : "Signed in"}
+              </a>
+            )}
             {canConnect && (
               <button
                 type="button"

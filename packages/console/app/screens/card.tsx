@@ -1,14 +1,23 @@
 import type { AgentCard } from "@parley/a2a";
-import { canonicalJson, lintCard, verifyCard, type CardKeySet, type SignatureVerdict } from "@parley/a2a/cards";
+import {
+  canonicalJson,
+  lintCard,
+  verifyCard,
+  type CardKeySet,
+  type CardReading,
+  type SignatureVerdict,
+} from "@parley/a2a/cards";
 import { useSignal } from "@preact/signals";
 import { useEffect, useMemo } from "preact/hooks";
 import type { AgentEntry } from "../../src/api.ts";
 import { Json } from "../parts/content.tsx";
 import { WebLink } from "../parts/markdown.tsx";
-import { session } from "../server.ts";
+import { servedCard } from "../server.ts";
 
 /** The card of an agent, and what is wrong with it. */
-export function Card({ agent: { card, url } }: { readonly agent: AgentEntry }) {
+export function Card({ agent }: { readonly agent: AgentEntry }) {
+  const { url, tenant } = agent;
+  const card = useCard(agent);
   const findings = lintCard(card);
   return (
     <div class="card">
@@ -19,6 +28,12 @@ export function Card({ agent: { card, url } }: { readonly agent: AgentEntry }) {
         <dd>
           <WebLink href={url} />
         </dd>
+        {tenant !== undefined && (
+          <>
+            <dt>Tenant</dt>
+            <dd dir="auto">{tenant}</dd>
+          </>
+        )}
         <dt>Version</dt>
         <dd>{card.version}</dd>
         {card.provider !== undefined && (
@@ -37,13 +52,14 @@ export function Card({ agent: { card, url } }: { readonly agent: AgentEntry }) {
         <ul>
           {findings.map((finding, at) => (
             <li key={at} data-level={finding.level}>
-              <strong>{finding.level}</strong> {finding.message}
+              <strong>{finding.level}</strong> {finding.message}{" "}
+              {finding.field !== "" && <code class="quiet">{finding.field}</code>}
             </li>
           ))}
         </ul>
       )}
-      {session.value?.mode === "inspect" && <Signatures card={card} />}
-      <Changes card={card} url={url} />
+      <Signatures card={card} />
+      <Changes card={agent.card} url={tenant === undefined ? url : `${url} ${tenant}`} />
       <h2>Skills</h2>
       <ul>
         {card.skills.map(({ id, name, description }) => (
@@ -58,6 +74,21 @@ export function Card({ agent: { card, url } }: { readonly agent: AgentEntry }) {
   );
 }
 
+/** The card as callers of this server get it, with its signatures; until it is read, or in `parley inspect`, that of the entry. */
+function useCard({ card, cardPath }: AgentEntry): AgentCard {
+  const read = useSignal<AgentCard | undefined>(undefined);
+  useEffect(() => {
+    read.value = undefined;
+    // A server that does not give it to this user has told about the agent all the same.
+    if (cardPath !== undefined)
+      void servedCard(cardPath).then(
+        (found) => (read.value = found),
+        () => undefined,
+      );
+  }, [card, cardPath]);
+  return read.value ?? card;
+}
+
 /** The signatures of a card. Only keys that the user gives are trusted, never those that the card names. */
 function Signatures({ card }: { readonly card: AgentCard }) {
   const keys = useSignal("");
@@ -65,12 +96,8 @@ function Signatures({ card }: { readonly card: AgentCard }) {
   const verdicts = useSignal<readonly SignatureVerdict[]>([]);
   const check = async (): Promise<void> => {
     problem.value = "";
-    if (keys.value.trim() === "") {
-      verdicts.value = (card.signatures ?? []).map(() => ({ outcome: "unknown-key" }));
-      return;
-    }
     try {
-      const keySet = keySetIn(keys.value);
+      const keySet = keys.value.trim() === "" ? { keys: [] } : keySetIn(keys.value);
       verdicts.value = (await verifyCard(card, { keys: [{ keySet }] })).signatures;
     } catch (thrown) {
       verdicts.value = [];
@@ -82,19 +109,16 @@ function Signatures({ card }: { readonly card: AgentCard }) {
     return (
       <>
         <h2>Signatures</h2>
-        <p>The card is not signed.</p>
+        <p>The card is not signed: nothing proves who wrote it, except for the address that it came from.</p>
       </>
     );
   }
   return (
     <>
       <h2>Signatures</h2>
-      <ul>
+      <ul class="signatures">
         {verdicts.value.map((verdict, at) => (
-          <li key={at}>
-            <strong>{wordFor(verdict.outcome)}</strong> {"kid" in verdict && verdict.kid}{" "}
-            {"reason" in verdict && verdict.reason}
-          </li>
+          <Verdict key={at} verdict={verdict} />
         ))}
       </ul>
       <form
@@ -113,6 +137,7 @@ function Signatures({ card }: { readonly card: AgentCard }) {
             onInput={({ currentTarget }) => (keys.value = currentTarget.value)}
           />
         </label>
+        <p class="quiet">Get them from whoever runs the agent, not by the address in the card.</p>
         <button type="submit">Verify</button>
         {problem.value !== "" && (
           <p class="problem" role="alert">
@@ -124,8 +149,43 @@ function Signatures({ card }: { readonly card: AgentCard }) {
   );
 }
 
-function wordFor(outcome: SignatureVerdict["outcome"]): string {
-  return outcome === "valid" ? "verified" : outcome.replaceAll("-", " ");
+/** What each outcome means, and what to do. */
+const meanings: Readonly<Record<SignatureVerdict["outcome"], readonly [word: string, meaning: string]>> = {
+  valid: ["verified", "A key that you trust signed the card, and nothing was changed since"],
+  invalid: [
+    "invalid",
+    "It names a key that you trust, but does not fit the card: the card was changed, or the signature is forged",
+  ],
+  "unknown-key": ["unknown key", "None of the keys that you trust made it, so it proves nothing yet"],
+  "outdated-key": ["outdated key", "Its key counts no more, so the card has to be signed again"],
+  "unreadable-keys": ["unreadable keys", "The keys cannot be read now"],
+  unsupported: ["unsupported", "It cannot be checked"],
+};
+
+const readings: Readonly<Record<CardReading, string>> = {
+  exact: "over the document as it came",
+  specification: "over the members that A2A defines",
+  reduced: "over the members that are not empty",
+};
+
+function Verdict({ verdict: { outcome, kid, alg, jku, reading, reason } }: { readonly verdict: SignatureVerdict }) {
+  const [word, meaning] = meanings[outcome];
+  return (
+    <li data-outcome={outcome}>
+      <strong>{word}</strong> {meaning}
+      {reason !== undefined && ` (${reason})`}.
+      <div class="quiet">
+        {[
+          kid === undefined ? "names no key" : `key ${kid}`,
+          alg ?? "",
+          reading === undefined ? "" : readings[reading],
+          jku === undefined ? "" : `names the key set ${jku}, which is not trusted for that`,
+        ]
+          .filter((text) => text !== "")
+          .join(" · ")}
+      </div>
+    </li>
+  );
 }
 
 function keySetIn(text: string): CardKeySet {

@@ -1,44 +1,63 @@
 import type { Part } from "@parley/a2a";
-import { useSignal } from "@preact/signals";
+import { useSignal, type Signal } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
 import type { AgentEntry } from "../../src/api.ts";
 import { chatLists, chatsOf, closeChat, newChat } from "../chats.ts";
 import { Content } from "../parts/content.tsx";
 import { Results, State } from "../parts/task.tsx";
 import { lazily } from "../lazy.tsx";
-import { linkTo } from "../route.ts";
+import { go, linkTo, type Route } from "../route.ts";
 import { readOnly, type SavedChat } from "../saved.ts";
+import { agents } from "../server.ts";
 import type { Chat, Entry } from "../talk.ts";
 
 const Answer = lazily(async () => (await import("../parts/answer.tsx")).Answer);
 
-/** Conversations with an agent, side by side. */
-export function Talk({ agent }: { readonly agent: AgentEntry }) {
-  if (readOnly.value !== undefined) return <Saved agent={agent} chats={readOnly.value.chats} />;
-  const own = chatLists.value < 0 ? [] : chatsOf(agent);
+interface TalkProps {
+  readonly agent: AgentEntry;
+  /** Another agent, in columns of its own. */
+  readonly beside: AgentEntry | undefined;
+}
+
+/** Conversations with one agent or two, side by side. */
+export function Talk({ agent, beside }: TalkProps) {
+  const isToBoth = useSignal(false);
+  const both = beside === undefined ? [agent] : [agent, beside];
+  if (readOnly.value !== undefined) return <Saved agents={both} chats={readOnly.value.chats} />;
+  const alone: Route = { screen: "talk", agent: agent.id };
   return (
-    <div class="talk">
-      {own.map((chat, at) => (
-        <Pane
-          key={at}
-          chat={chat}
-          title={own.length === 1 ? agent.card.name : `${agent.card.name} · ${at + 1}`}
-          onAdd={() => newChat(agent)}
-          onClose={own.length === 1 ? undefined : () => closeChat(chat)}
-        />
-      ))}
+    <div class={beside === undefined ? "talk" : "talk two"}>
+      {both.map((one) => {
+        const own = chatLists.value < 0 ? [] : chatsOf(one);
+        const other = both.find(({ id }) => id !== one.id);
+        return own.map((chat, at) => (
+          <Pane
+            key={`${one.id} ${at}`}
+            chat={chat}
+            agent={one}
+            title={own.length === 1 ? one.card.name : `${one.card.name} · ${at + 1}`}
+            other={other}
+            isToBoth={isToBoth}
+            hasChoice={one === agent && at === 0 && agents.value.length > 1}
+            onAdd={() => newChat(one)}
+            onClose={own.length > 1 ? () => closeChat(chat) : one === beside ? () => go(alone) : undefined}
+          />
+        ));
+      })}
     </div>
   );
 }
 
 /** The conversations of an opened file. */
-function Saved({ agent, chats }: { readonly agent: AgentEntry; readonly chats: readonly SavedChat[] }) {
-  const own = chats.filter((chat) => chat.agent === agent.id);
+function Saved({ agents, chats }: { readonly agents: readonly AgentEntry[]; readonly chats: readonly SavedChat[] }) {
+  const shown = agents.flatMap((agent) =>
+    chats.filter((chat) => chat.agent === agent.id).map((chat, at) => ({ ...chat, agent, at })),
+  );
   return (
-    <div class="talk">
-      {own.length === 0 && <p class="quiet empty">Nothing was said to this agent.</p>}
-      {own.map(({ entries }, at) => (
-        <section key={at} class="pane" aria-label={`${agent.card.name} · ${at + 1}`}>
+    <div class={agents.length === 1 ? "talk" : "talk two"}>
+      {shown.length === 0 && <p class="quiet empty">Nothing was said to this agent.</p>}
+      {shown.map(({ agent, entries, at }) => (
+        <section key={`${agent.id} ${at}`} class="pane" aria-label={`${agent.card.name} · ${at + 1}`}>
           <header>
             <h1 dir="auto">{agent.card.name}</h1>
           </header>
@@ -55,19 +74,28 @@ function Saved({ agent, chats }: { readonly agent: AgentEntry; readonly chats: r
 
 interface PaneProps {
   readonly chat: Chat;
+  readonly agent: AgentEntry;
   readonly title: string;
+  /** The agent in the other columns. */
+  readonly other: AgentEntry | undefined;
+  /** Whether messages go to the other agent, too. */
+  readonly isToBoth: Signal<boolean>;
+  /** Whether the agent beside it is chosen here. */
+  readonly hasChoice: boolean;
   readonly onAdd: () => void;
   readonly onClose: (() => void) | undefined;
 }
 
-function Pane({ chat, title, onAdd, onClose }: PaneProps) {
+function Pane({ chat, agent, title, other, isToBoth, hasChoice, onAdd, onClose }: PaneProps) {
   const end = useRef<HTMLDivElement>(null);
   const entries = chat.entries.value;
   useEffect(() => end.current?.scrollIntoView({ block: "end" }), [entries]);
+  const { signIn } = agent;
   return (
-    <section class="pane" aria-label={title}>
+    <section class="pane" aria-label={title} data-agent={agent.id}>
       <header>
         <h1 dir="auto">{title}</h1>
+        {hasChoice && <Beside agent={agent} other={other} />}
         <button type="button" class="small" onClick={onAdd} title="Another conversation beside this one">
           New
         </button>
@@ -77,16 +105,48 @@ function Pane({ chat, title, onAdd, onClose }: PaneProps) {
           </button>
         )}
       </header>
+      {signIn?.isRequired === true && signIn.logins.length === 0 && (
+        <p class="notice">
+          This agent asks for credentials. <SignInLink agent={agent} />
+        </p>
+      )}
       <div class="entries" role="log" aria-live="polite" tabIndex={0}>
         {entries.length === 0 && <Examples chat={chat} />}
         {entries.map((entry, at) => (
-          <EntryView key={at} entry={entry} agent={chat.agent} chat={at === entries.length - 1 ? chat : undefined} />
+          <EntryView key={at} entry={entry} agent={agent} chat={at === entries.length - 1 ? chat : undefined} />
         ))}
         <div ref={end} />
       </div>
-      <Composer chat={chat} />
+      <Composer chat={chat} other={other} isToBoth={isToBoth} />
     </section>
   );
+}
+
+/** Chooses the agent in the other columns. */
+function Beside({ agent, other }: Pick<PaneProps, "agent" | "other">) {
+  return (
+    <select
+      class="small"
+      aria-label="Agent beside this one"
+      value={other?.id ?? ""}
+      onChange={({ currentTarget: { value } }) =>
+        go({ screen: "talk", agent: agent.id, ...(value !== "" && { beside: value }) })
+      }
+    >
+      <option value="">alone</option>
+      {agents.value
+        .filter(({ id }) => id !== agent.id)
+        .map(({ id, card }) => (
+          <option key={id} value={id}>
+            beside {card.name}
+          </option>
+        ))}
+    </select>
+  );
+}
+
+function SignInLink({ agent: { id } }: { readonly agent: AgentEntry }) {
+  return <a href={linkTo({ screen: "sign-in", agent: id })}>Sign in</a>;
 }
 
 /** What the card suggests to ask. */
@@ -116,7 +176,7 @@ function EntryView({ entry, agent, chat }: EntryProps) {
   if (entry.kind === "failed") {
     return (
       <p class="problem" role="alert">
-        {entry.message}
+        {entry.message} {entry.code === "Unauthenticated" && agent.signIn !== undefined && <SignInLink agent={agent} />}
       </p>
     );
   }
@@ -146,19 +206,21 @@ function EntryView({ entry, agent, chat }: EntryProps) {
 }
 
 /** Where the user writes. */
-function Composer({ chat }: { readonly chat: Chat }) {
+function Composer({ chat, other, isToBoth }: Pick<PaneProps, "chat" | "other" | "isToBoth">) {
   const text = useSignal("");
   const files = useSignal<readonly File[]>([]);
   const busy = chat.busy.value;
+  const second = other !== undefined && isToBoth.value ? chatsOf(other).at(-1) : undefined;
+  const isWaiting = second?.busy.value === true;
   const send = async (): Promise<void> => {
     const parts = [
       ...(text.value === "" ? [] : [{ text: text.value }]),
       ...(await Promise.all(files.value.map(partOf))),
     ];
-    if (parts.length === 0 || busy) return;
+    if (parts.length === 0 || busy || isWaiting) return;
     text.value = "";
     files.value = [];
-    await chat.send(parts);
+    await Promise.all([chat.send(parts), second?.send(parts)]);
   };
   return (
     <form
@@ -219,7 +281,19 @@ function Composer({ chat }: { readonly chat: Chat }) {
           Cancel
         </button>
       ) : (
-        <button type="submit">Send</button>
+        <button type="submit" disabled={isWaiting}>
+          {second === undefined ? "Send" : "Send to both"}
+        </button>
+      )}
+      {other !== undefined && (
+        <label class="both">
+          <input
+            type="checkbox"
+            checked={isToBoth.value}
+            onChange={({ currentTarget }) => (isToBoth.value = currentTarget.checked)}
+          />
+          Also to {other.card.name}
+        </label>
       )}
     </form>
   );

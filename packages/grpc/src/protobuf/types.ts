@@ -1,15 +1,7 @@
 /** Tables that drive encoding and decoding. */
 
 /** Types of fields in our messages, with their numbers in descriptor.proto. */
-export const fieldTypes = {
-  int64: 3,
-  int32: 5,
-  bool: 8,
-  string: 9,
-  message: 11,
-  bytes: 12,
-  enum: 14,
-} as const;
+export const fieldTypes = { int64: 3, int32: 5, bool: 8, string: 9, message: 11, bytes: 12, enum: 14 } as const;
 
 export type FieldType = (typeof fieldTypes)[keyof typeof fieldTypes];
 

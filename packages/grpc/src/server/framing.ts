@@ -75,11 +75,7 @@ export class WebFraming implements Framing {
   reader(frames: ByteReader): ByteReader {
     if (!this.#isText) return frames;
     const base64 = new Base64Reader();
-    return {
-      chunk: (bytes) => frames.chunk(base64.push(bytes)),
-      end: () => frames.end(),
-      gone: () => frames.gone(),
-    };
+    return { chunk: (bytes) => frames.chunk(base64.push(bytes)), end: () => frames.end(), gone: () => frames.gone() };
   }
 
   withoutMessage(trailers: Metadata): UniversalResponse {

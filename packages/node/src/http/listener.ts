@@ -196,12 +196,7 @@ export class Responder {
 }
 
 /** A sink whose client has disconnected. */
-const closedSink: Sink = {
-  closed: true,
-  write: () => false,
-  ready: () => Promise.resolve(),
-  onClose: (run) => run(),
-};
+const closedSink: Sink = { closed: true, write: () => false, ready: () => Promise.resolve(), onClose: (run) => run() };
 
 /** The answer to a defect of this program. Bindings write all other errors. */
 const internalError: Head = { status: 500, headers: { "content-type": "application/json" } };

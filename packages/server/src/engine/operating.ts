@@ -27,7 +27,7 @@ export function operatingOf({ settings, committer, supervisor, agents }: Operati
         { effects, ...(seq !== undefined && { seq }), ...causeOf(by) },
       ),
     nudge: () => supervisor.operated(),
-    serves: (agent) => agents.has(agent),
+    agents: () => [...agents.keys()],
     nodes: () => supervisor.silences(),
     silence: lease.ttl,
   };

@@ -1,3 +1,4 @@
+import { defined } from "@parley/a2a/internal/base/defined";
 import type { Ids } from "@parley/a2a/internal/base/index";
 import { isTerminal, type Message } from "@parley/a2a/internal/model/index";
 import { auditedSubject, type Audit } from "@parley/a2a/internal/protocol/index";
@@ -22,7 +23,7 @@ import { explain, short } from "./explain.ts";
 import type { ActContext, ActResult, PausedAgent, Resumed, TaskTarget } from "./port.ts";
 import { factsOf, pausedAgent, turnOf, type ReadDeps } from "./read.ts";
 import { copiedSteps, forgetStep, stepsOf } from "./steps.ts";
-import { inWords, subjects, viewOf, type ActAbout, type ActText } from "./views.ts";
+import { clipped, inWords, subjects, viewOf, type ActAbout, type ActText } from "./views.ts";
 
 /* The acts of operators. Each act is stored in the audit: together with its change, or alone if it is rejected. */
 
@@ -218,8 +219,12 @@ export class Acts {
   }
 
   async drain(node: string, context: ActContext): Promise<ActResult<{ readonly node: string }>> {
-    const order = this.#orderText(context);
-    const given = await this.#order(orderNames.drain(node), order, { act: "drain", node }, context);
+    const about: ActAbout = { act: "drain", node };
+    const known = this.#deps.host.nodes();
+    if (known.size > 0 && !known.has(node)) {
+      return this.#refuse(about, context, undefined, notPossible(`No node is named ${node}. \`nodes\` lists them`));
+    }
+    const given = await this.#order(orderNames.drain(node), this.#orderText(context), about, context);
     return given ?? { ok: true, node };
   }
 
@@ -229,12 +234,7 @@ export class Acts {
   }
 
   #orderText({ principal, reason }: ActContext): OrderText {
-    const by = principal?.subject;
-    return {
-      time: this.#deps.clock.now(),
-      ...(by !== undefined && { by }),
-      ...(reason !== undefined && { reason }),
-    };
+    return { time: this.#deps.clock.now(), ...defined({ by: clipped(principal?.subject), reason }) };
   }
 
   /** Gives or withdraws an order. `undefined`: done. */
@@ -326,7 +326,7 @@ export class Acts {
     await this.#deps.operators.change({ act });
     this.#tell(about, context, "refused");
     const reason = refusal?.refused ?? "notFound";
-    return { ok: false, reason, message, ...(head !== undefined && { task: viewOf(head) }) };
+    return { ok: false, reason, message, ...defined({ task: head && viewOf(head) }) };
   }
 
   #effect(about: ActAbout, context: ActContext, change: Pick<ActText, "before" | "after">): ActEffect {
@@ -339,16 +339,12 @@ export class Acts {
     change: Pick<ActText, "before" | "after">,
     outcome: ActText["outcome"] = "done",
   ): AuditedAct {
-    const { agent = "", taskId, node } = about;
+    const { agent = "", taskId, node, name } = about;
     const { subject: by, organization } = principal ?? {};
-    const text: ActText = {
-      ...about,
-      outcome,
-      ...(by !== undefined && { by }),
-      ...(organization !== undefined && { organization }),
-      ...(reason !== undefined && { reason }),
-      ...change,
-    };
+    const { before, after } = change;
+    const who = { by: clipped(by), organization: clipped(organization), reason };
+    const what = { name: clipped(name), before, after: clipped(after) };
+    const text: ActText = { ...about, outcome, ...defined({ ...who, ...what }) };
     const subject =
       node !== undefined
         ? subjects.node(node)

@@ -40,7 +40,7 @@ export function directHost(store: Store, clock: Pick<Clock, "now">): OperatingHo
       return outcome.ok;
     },
     nudge: async () => {},
-    serves: () => true,
+    agents: () => undefined,
     nodes: () => new Map(),
     silence: Infinity,
   };

@@ -1,3 +1,4 @@
+import { defined } from "@parley/a2a/internal/base/defined";
 import { isTerminal } from "@parley/a2a/internal/model/index";
 import type { OpenDelegation, OpenWait } from "@parley/a2a/internal/protocol/index";
 import type { OperatingHost } from "../engine/shared/operating.ts";
@@ -26,7 +27,9 @@ export interface Facts {
   readonly more: boolean;
   /** The pause of its agent. */
   readonly pause: OrderText | undefined;
-  readonly host: Pick<OperatingHost, "nodes" | "serves" | "silence">;
+  /** Whether a node runs its agent. `undefined`: it is not known. */
+  readonly served: boolean | undefined;
+  readonly host: Pick<OperatingHost, "nodes" | "silence">;
   /** In milliseconds since the Unix epoch. */
   readonly now: number;
 }
@@ -36,7 +39,12 @@ export function explain(facts: Facts): readonly [Explanation, ...Explanation[]] 
   const { head } = facts;
   const { state, run } = head;
   const since = iso(head.statusTime);
-  if (isTerminal(state)) return [{ kind: "done", text: `The task is over: ${short(state)}`, state, since }];
+  if (isTerminal(state)) {
+    const text = `The task is over: ${short(state)}`;
+    if (state !== "TASK_STATE_FAILED") return [{ kind: "done", text, state, since }];
+    const why = `${text}. The log of its server says why; a new task can continue it`;
+    return [{ kind: "done", text: why, help: commandFor("resume", head), state, since }];
+  }
   if (run !== undefined) return explainRun(facts, run);
   const held = heldBack(facts);
   if (isQueued(head)) return [held ?? queued(facts)];
@@ -51,7 +59,7 @@ export function explain(facts: Facts): readonly [Explanation, ...Explanation[]] 
   }
   if (state === "TASK_STATE_AUTH_REQUIRED") return [authorization(facts)];
   if (state === "TASK_STATE_INPUT_REQUIRED") {
-    const help = `parley send --task ${quoted(head.task.taskId)} TEXT (as its owner)`;
+    const help = `parley send URL TEXT --task ${quoted(head.task.taskId)} (as its owner)`;
     return [{ kind: "input", text: "The task waits for a message of its user", help, since }];
   }
   return [held ?? lost(head)];
@@ -87,18 +95,20 @@ function explainRun(facts: Facts, run: StoredRun): readonly [Explanation, ...Exp
 }
 
 /** Why a due task is not started. */
-function heldBack({ head, pause, host }: Facts): Explanation | undefined {
+function heldBack({ head, pause, served }: Facts): Explanation | undefined {
   const { agent } = head.task;
   if (pause !== undefined) {
     const { by, reason } = pause;
     const why = reason === undefined ? "" : `: ${reason}`;
     const text = `Agent ${agent} is paused${by === undefined ? "" : ` by ${by}`}${why}`;
     const help = `parley ops unpause ${quoted(agent)}`;
-    const more = { ...(by !== undefined && { by }), ...(reason !== undefined && { reason }) };
-    return { kind: "agentPaused", text, help, agent, since: iso(pause.time), ...more };
+    return { kind: "agentPaused", text, help, agent, since: iso(pause.time), ...defined({ by, reason }) };
   }
-  if (host.serves(agent)) return undefined;
-  const text = `This server does not run agent ${agent}; another node has to`;
+  if (served === true) return undefined;
+  const text =
+    served === false
+      ? `No node serves agent ${agent}: start a server that does`
+      : `This server does not serve agent ${agent}; another node has to`;
   return { kind: "agentNotServed", text, help: "parley ops nodes", agent };
 }
 
@@ -107,8 +117,9 @@ function lost(head: TaskHead): Explanation {
 }
 
 function queued({ head, ahead, more }: Facts): Explanation {
-  const count = more ? `more than ${ahead}` : `${ahead}`;
-  const text = `The task is in the queue for a node with room (limits.runs), behind ${count} tasks of its agent`;
+  const count =
+    ahead === 0 ? "It is the first" : `${more ? "More than " : ""}${ahead} ${ahead === 1 ? "is" : "are"} before it`;
+  const text = `The task is in the queue of its agent for a node with room (limits.runs). ${count}`;
   return { kind: "queued", text, help: "parley ops nodes", since: iso(head.statusTime), ahead, more };
 }
 
@@ -118,8 +129,9 @@ function waitOf({ head }: Facts, turn: number, { key, value }: FeatureRow): read
   const help = commandFor("drop-wait", head, wait);
   const to = until === undefined ? undefined : iso(until);
   if (event !== undefined) {
-    const text = `The task waits for the event ${JSON.stringify(event)}${to === undefined ? "" : `, until ${to}`}`;
-    return [{ kind: "event", text, help, wait, event, ...(to !== undefined && { until: to }) }];
+    const end = to === undefined ? "" : `, until ${to}`;
+    const text = `The task waits for the event ${JSON.stringify(event)}, which the application signals${end}`;
+    return [{ kind: "event", text, help, wait, event, ...defined({ until: to }) }];
   }
   return to === undefined ? [] : [{ kind: "time", text: `The task waits until ${to}`, help, wait, until: to }];
 }
@@ -127,13 +139,7 @@ function waitOf({ head }: Facts, turn: number, { key, value }: FeatureRow): read
 function delegation(head: TaskHead, { agent, taskId }: OpenDelegation): Explanation {
   const which = taskId === undefined ? "an answer" : `task ${taskId}`;
   const text = `The task waits for ${which} of agent ${agent}`;
-  return {
-    kind: "delegation",
-    text,
-    help: commandFor("cancel", head),
-    agent,
-    ...(taskId !== undefined && { taskId }),
-  };
+  return { kind: "delegation", text, help: commandFor("cancel", head), agent, ...defined({ taskId }) };
 }
 
 function authorization({ head, requests }: Facts): Explanation {

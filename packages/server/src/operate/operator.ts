@@ -1,3 +1,4 @@
+import { defined } from "@parley/a2a/internal/base/defined";
 import { timeOrderedIds, type Clock, type Ids } from "@parley/a2a/internal/base/index";
 import { A2AError } from "@parley/a2a/internal/model/index";
 import type { Audit } from "@parley/a2a/internal/protocol/index";
@@ -32,10 +33,7 @@ export function createOperator({ ids = timeOrderedIds(), ...init }: OperatorInit
     counts: () => countTasks(deps),
     nodes: () => nodesOf(deps),
     paused: () => pausedAgents(deps),
-    acts: async ({ limit = 50, before }) => {
-      const found = await operators.acts({ limit, ...(before !== undefined && { before }) });
-      return found.map(actOf);
-    },
+    acts: async ({ limit = 50, before }) => (await operators.acts({ limit, ...defined({ before }) })).map(actOf),
     cancel: (target, context) => acts.cancel(target, context),
     resume: (target, context) => acts.resume(target, context),
     retryStep: (target, context) => acts.retryStep(target, context),

@@ -76,7 +76,7 @@ export type Explanation = { readonly text: string; readonly help?: string } & (
       readonly reason?: string;
     }
   | {
-      /** It is due, and this server does not run its agent. */
+      /** It is due, and no node runs its agent, or none is known that does. */
       readonly kind: "agentNotServed";
       readonly agent: string;
     }
@@ -203,7 +203,7 @@ export interface TaskFilter {
   readonly before?: number;
   /** Default `newest`. Of runs (`node`, `suspended`) there is one order: the oldest lease first. */
   readonly order?: "oldest" | "newest";
-  /** 1 to 500. Default 50. A page of runs may have fewer tasks although there are more. */
+  /** 1 to 500. Default 50. A page has fewer tasks only where it is the last one. */
   readonly limit?: number;
   /** The `next` of the page before, of the same filter. */
   readonly cursor?: string;
@@ -246,6 +246,10 @@ export interface OperatedNode {
   /** How long it has been silent, in milliseconds. Absent: the store does not count nodes. */
   readonly silentMs?: number;
   readonly draining: boolean;
+  /** It has been silent for longer than a lease, and holds no run: it has most likely stopped. `undrain` withdraws an order to it. */
+  readonly gone?: true;
+  /** The agents that it runs. Absent: they are not known. */
+  readonly agents?: readonly string[];
   /** How many runs it holds. */
   readonly runs: number;
 }
@@ -316,10 +320,13 @@ export interface Operator {
   retryStep(target: TaskTarget & { readonly step: string }, context: ActContext): Promise<ActResult<Resumed>>;
   /** Ends a wait for a time or an event as its timeout does. */
   dropWait(target: TaskTarget & { readonly wait: string }, context: ActContext): Promise<ActResult>;
-  /** No process begins or resumes a turn of the agent until `unpause`. Messages are accepted, and wait in the queue. */
+  /**
+   * No process begins or resumes a turn of the agent until `unpause`. Turns that run end. Messages are accepted, and wait in the queue, also
+   * those that come to a task while its turn runs.
+   */
   pause(agent: string, context: ActContext): Promise<ActResult<{ readonly paused: PausedAgent }>>;
   unpause(agent: string, context: ActContext): Promise<ActResult<{ readonly agent: string }>>;
-  /** A node begins and resumes no turn until `undrain`, and its probe of readiness fails. Turns that run continue. */
+  /** A node begins and resumes no turn until `undrain`, and its probe of readiness fails. Turns that run end there; the next ones run elsewhere. */
   drain(node: string, context: ActContext): Promise<ActResult<{ readonly node: string }>>;
   undrain(node: string, context: ActContext): Promise<ActResult<{ readonly node: string }>>;
 }

@@ -1,8 +1,9 @@
+import { defined } from "@parley/a2a/internal/base/defined";
 import type { Clock } from "@parley/a2a/internal/base/index";
 import { invalidParams, isTerminal, type TaskState } from "@parley/a2a/internal/model/index";
 import { isQueued, queueKey } from "../engine/run/task-rows.ts";
 import { waitingRun } from "../engine/run/turn-input.ts";
-import type { OperatingHost } from "../engine/shared/operating.ts";
+import { notedAgents, type OperatingHost } from "../engine/shared/operating.ts";
 import { inTaskFeature } from "../intask/row.ts";
 import { pushOperator } from "../push/operator.ts";
 import {
@@ -20,7 +21,7 @@ import {
 } from "../store/index.ts";
 import { cursorOf, positionOf } from "./cursor.ts";
 import { explain, iso, type Facts } from "./explain.ts";
-import type { Counts, OperatedNode, PausedAgent, ShownTask, TaskFilter, TaskList } from "./port.ts";
+import type { Counts, OperatedNode, OperatedTask, PausedAgent, ShownTask, TaskFilter, TaskList } from "./port.ts";
 import { stepsOf } from "./steps.ts";
 import { actOf, subjects, viewOf } from "./views.ts";
 
@@ -36,7 +37,7 @@ export interface ReadDeps {
 
 /** Tasks of a page: by default, and at most. */
 const [defaultLimit, maxLimit] = [50, 500];
-/** Maximum agents that are counted, and runs that are read for one page of `node` or `suspended`. */
+/** Maximum agents that are counted, and runs that are read at a time. */
 const [maxAgents, runsPerPage] = [1_000, 500];
 /** How many runs and rows of the queue are counted. */
 const maxCounted = 10_000;
@@ -56,16 +57,7 @@ export async function listTasks(deps: ReadDeps, filter: TaskFilter): Promise<Tas
   if (node !== undefined || suspended === true) return listRuns(deps, filter, { key, position, limit });
   const [statusTime, number] = position ?? [];
   const after = typeof statusTime === "number" && typeof number === "number" ? { statusTime, number } : undefined;
-  const page = await deps.operators.tasks({
-    order,
-    limit,
-    ...(agent !== undefined && { agent }),
-    ...(owner !== undefined && { owner }),
-    ...(states !== undefined && { states }),
-    ...(since !== undefined && { since }),
-    ...(before !== undefined && { before }),
-    ...(after !== undefined && { after }),
-  });
+  const page = await deps.operators.tasks({ order, limit, ...defined({ agent, owner, states, since, before, after }) });
   const { next } = page;
   const tasks = page.heads.map(viewOf);
   return next === undefined ? { tasks } : { tasks, next: cursorOf(key, [next.statusTime, next.number]) };
@@ -77,29 +69,34 @@ interface RunsPage {
   readonly limit: number;
 }
 
-/** Lists runs, which are few and have their own index. A page reads a fixed number of them, so it may have fewer matches. */
+/** Lists runs, which are few and have their own index. Reads them until a page is full. */
 async function listRuns(deps: ReadDeps, filter: TaskFilter, { key, position, limit }: RunsPage): Promise<TaskList> {
   const { node, suspended, agent, owner, states, since = -Infinity, before = Infinity } = filter;
   const agents = agent === undefined ? await agentsOf(deps) : [agent];
   const [leaseUntil, number] = position ?? [];
-  const after: ClaimPosition | undefined =
+  let after: ClaimPosition | undefined =
     typeof number === "number" ? { number, ...(typeof leaseUntil === "number" && { leaseUntil }) } : undefined;
-  const page = await deps.store.claimable({
-    now: ever,
-    agents,
-    limit: Math.min(limit, runsPerPage),
-    ...(node !== undefined && { holders: [node] }),
-    ...(after !== undefined && { after }),
-  });
+  const holders = node === undefined ? undefined : [node];
+  const read = (most: number) =>
+    deps.store.claimable({ now: ever, agents, limit: most, ...defined({ holders, after }) });
   const fits = ({ task, state, statusTime, run }: TaskHead): boolean =>
     (owner === undefined || owner === task.owner) &&
     (states === undefined || states.includes(state)) &&
     (suspended !== true || run?.suspended === true) &&
     statusTime >= since &&
     statusTime < before;
-  const tasks = page.heads.filter(fits).map(viewOf);
-  const { next } = page;
-  return next === undefined ? { tasks } : { tasks, next: cursorOf(key, [next.leaseUntil ?? null, next.number]) };
+  const tasks: OperatedTask[] = [];
+  for (;;) {
+    let page = await read(runsPerPage);
+    const places = page.heads.flatMap((head, at) => (fits(head) ? [at + 1] : []));
+    const last = places[limit - tasks.length - 1];
+    // The position after a task is known where it is the last one of a page.
+    if (last !== undefined && last < page.heads.length) page = await read(last);
+    tasks.push(...page.heads.filter(fits).map(viewOf));
+    after = page.next;
+    if (after === undefined) return { tasks };
+    if (tasks.length >= limit) return { tasks, next: cursorOf(key, [after.leaseUntil ?? null, after.number]) };
+  }
 }
 
 async function agentsOf({ operators }: ReadDeps): Promise<readonly string[]> {
@@ -113,16 +110,28 @@ export async function factsOf(deps: ReadDeps, head: TaskHead): Promise<Facts> {
   const isOver = isTerminal(head.state);
   const rowsOf = (feature: string, asked: boolean) =>
     asked ? store.features(task, task.taskId, feature) : Promise.resolve([]);
-  const [waits, steps, delegations, requests, orders, place] = await Promise.all([
+  const [waits, steps, delegations, requests, orders, place, served] = await Promise.all([
     rowsOf(waitFeature, waitingRun(head) !== undefined),
     rowsOf(stepFeature, true),
     rowsOf(delegationFeature, !isOver),
     rowsOf(inTaskFeature, !isOver),
     operators.orders(),
     isQueued(head) ? aheadOf(deps, head) : { ahead: 0, more: false },
+    isServed(deps, task.agent),
   ]);
   const pause = orderText(orders, orderNames.pause(task.agent));
-  return { head, waits, steps, delegations, requests, pause, host, now, ...place };
+  return { head, waits, steps, delegations, requests, pause, served, host, now, ...place };
+}
+
+/** Whether a node that is not silent runs an agent. `undefined`: it is not known. */
+async function isServed({ store, host, clock }: ReadDeps, agent: string): Promise<boolean | undefined> {
+  if (host.agents()?.includes(agent) !== false) return true;
+  const others = [...host.nodes()].flatMap(([name, silentMs]) =>
+    name === host.node || silentMs >= host.silence ? [] : [name],
+  );
+  const noted = await notedAgents(store, others, clock.now());
+  if ([...noted.values()].some((agents) => agents.includes(agent))) return true;
+  return store.nodes !== undefined && noted.size === others.length ? false : undefined;
 }
 
 function orderText(orders: readonly StandingOrder[], name: string): OrderText | undefined {
@@ -155,28 +164,13 @@ export async function showTask(deps: ReadDeps, agent: string, taskId: string): P
     task: viewOf(head),
     why: waits[0],
     waits,
-    steps: stepsOf(facts.steps, turn).map(({ name, scope, state }) => ({
-      name,
-      scope: scope === "task" ? "task" : "turn",
-      state,
-    })),
-    webhooks: webhooks.map(({ configId: id, url, state, delivered, attempts, problem }) => ({
-      id,
-      url,
-      state,
-      delivered,
-      attempts,
-      ...(problem !== undefined && { problem: problem.reason }),
-    })),
-    log: (page?.records ?? []).map(({ seq, kind, time, actor, turn: of, attempt, state }) => ({
-      seq,
-      kind,
-      time: iso(time),
-      actor,
-      turn: of,
-      attempt,
-      ...(state !== undefined && { state }),
-    })),
+    steps: stepsOf(facts.steps, turn).map((step) => ({ ...step, scope: step.scope === "task" ? "task" : "turn" })),
+    webhooks: webhooks.map(({ configId: id, url, state, delivered, attempts, problem }) =>
+      defined({ id, url, state, delivered, attempts, problem: problem?.reason }),
+    ),
+    log: (page?.records ?? []).map(({ seq, kind, time, actor, turn: of, attempt, state }) =>
+      defined({ seq, kind, time: iso(time), actor, turn: of, attempt, state }),
+    ),
     acts: acts.map(actOf),
   };
 }
@@ -231,8 +225,7 @@ export async function countTasks(deps: ReadDeps): Promise<Counts> {
 async function* runPages(deps: ReadDeps): AsyncGenerator<readonly TaskHead[], void, void> {
   const agents = await agentsOf(deps);
   for (let after: ClaimPosition | undefined; ;) {
-    const query = { now: ever, agents, limit: runsPerPage, ...(after !== undefined && { after }) };
-    const page = await deps.store.claimable(query);
+    const page = await deps.store.claimable({ now: ever, agents, limit: runsPerPage, ...defined({ after }) });
     yield page.heads;
     if (page.next === undefined) return;
     after = page.next;
@@ -250,16 +243,21 @@ export async function nodesOf(deps: ReadDeps): Promise<readonly OperatedNode[]> 
     counted += heads.length;
     if (counted >= maxCounted) break;
   }
-  const drained = new Set((await operators.orders()).map(({ name }) => name));
-  const names = new Set([host.node, ...known.keys(), ...held.keys()]);
-  return [...names].sort().map((name) => {
-    const silentMs = known.get(name);
+  const drain = orderNames.drain("");
+  const orders = (await operators.orders()).filter(({ name }) => name.startsWith(drain));
+  const drained = new Set(orders.map(({ name }) => name.slice(drain.length)));
+  const names = [...new Set([host.node, ...known.keys(), ...held.keys(), ...drained])].sort();
+  const noted = await notedAgents(deps.store, names, deps.clock.now());
+  return names.map((name) => {
+    const [self, silentMs, runs = 0] = [name === host.node, known.get(name), held.get(name)];
+    const isGone = known.size > 0 && !self && runs === 0 && (silentMs ?? Infinity) >= host.silence;
+    const agents = self ? host.agents() : noted.get(name);
     return {
       name,
-      self: name === host.node,
-      ...(silentMs !== undefined && { silentMs: Math.round(silentMs) }),
-      draining: drained.has(orderNames.drain(name)),
-      runs: held.get(name) ?? 0,
+      self,
+      draining: drained.has(name),
+      runs,
+      ...defined({ silentMs: silentMs && Math.max(0, Math.round(silentMs)), gone: isGone || undefined, agents }),
     };
   });
 }
@@ -271,5 +269,5 @@ export async function pausedAgents({ operators }: Pick<ReadDeps, "operators">): 
 }
 
 export function pausedAgent(agent: string, { by, reason, time }: OrderText): PausedAgent {
-  return { agent, since: iso(time), ...(by !== undefined && { by }), ...(reason !== undefined && { reason }) };
+  return { agent, since: iso(time), ...defined({ by, reason }) };
 }

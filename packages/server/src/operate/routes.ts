@@ -1,4 +1,4 @@
-import { A2AError, invalidParams, type TaskState } from "@parley/a2a/internal/model/index";
+import { invalidParams, type TaskState } from "@parley/a2a/internal/model/index";
 import type { Principal } from "@parley/a2a/internal/protocol/index";
 import type { ActContext, ActName, ActResult, Operator, TaskFilter } from "./port.ts";
 import { actNames, ref, state, type JsonSchema } from "./schemas.ts";
@@ -7,7 +7,7 @@ import { actNames, ref, state, type JsonSchema } from "./schemas.ts";
 
 /** What an input may be. */
 interface Input {
-  readonly type: "string" | "integer" | "boolean" | "time" | "states";
+  readonly type: "string" | "integer" | "boolean" | "time" | "states" | "order";
   readonly description: string;
   readonly required?: boolean;
   readonly maximum?: number;
@@ -47,10 +47,12 @@ export interface OperatorRoute {
   run(operator: Operator, given: Given, context: ActContext): Promise<object | undefined>;
 }
 
-const agent: Input = { type: "string", description: "Agent, by the id of its mount", required: true };
+/** Most characters of a text, and of a name that the store keeps with an order or an act: at most three bytes each. */
+const [maxText, maxName] = [4_096, 680];
+const agent: Input = { type: "string", description: "Agent, by the id of its mount", required: true, maximum: maxName };
 const onlyAgent: Input = { type: "string", description: "Only tasks of this agent" };
-const taskId: Input = { type: "string", description: "ID of the task", required: true };
-const node: Input = { type: "string", description: "Name of the node", required: true };
+const taskId: Input = { type: "string", description: "ID of the task", required: true, maximum: maxName };
+const node: Input = { type: "string", description: "Name of the node", required: true, maximum: maxName };
 const reason: Input = { type: "string", description: "Why, for the audit", maximum: 1_000 };
 const seq: Input = {
   type: "integer",
@@ -72,9 +74,6 @@ function targetOf(given: Given): { agent: string; taskId: string; seq?: number }
 
 function filterOf(given: Given): TaskFilter {
   const { states, order, ...rest } = given;
-  if (order !== undefined && order !== "oldest" && order !== "newest") {
-    throw invalidParams([{ field: "order", description: "must be oldest or newest" }]);
-  }
   // The inputs of this route have the names and types of a filter.
   const filter: { -readonly [Name in keyof TaskFilter]: unknown } = { ...rest };
   if (states !== undefined) filter.states = states;
@@ -93,6 +92,17 @@ function actRoute(
   return { method: "POST", path: `/v1/acts/${act}`, id, summary, act, inputs, answer, run };
 }
 
+function reading(
+  path: string,
+  id: string,
+  summary: string,
+  answer: string,
+  inputs: Inputs,
+  run: OperatorRoute["run"],
+): OperatorRoute {
+  return { method: "GET", path, id, summary, act: "read", inputs, answer, run };
+}
+
 export const operatorRoutes: readonly OperatorRoute[] = [
   {
     method: "GET",
@@ -108,23 +118,21 @@ export const operatorRoutes: readonly OperatorRoute[] = [
       suspended: { type: "boolean", description: "Only suspended tasks" },
       since: { type: "time", description: "Only tasks whose status is of this time or later" },
       before: { type: "time", description: "Only tasks whose status is older" },
-      order: { type: "string", description: "`oldest` or `newest` status first. Default newest" },
+      order: { type: "order", description: "`oldest` or `newest` status first. Default newest" },
       limit: { type: "integer", description: "Maximum tasks of a page. Default 50", maximum: 500 },
       cursor: { type: "string", description: "`next` of the page before, with the same filter" },
     },
     answer: "TaskList",
     run: (operator, given) => operator.list(filterOf(given)),
   },
-  {
-    method: "GET",
-    path: "/v1/task",
-    id: "showTask",
-    summary: "Shows a task: why it waits, its steps, webhooks, newest records and acts",
-    act: "read",
-    inputs: { agent, taskId },
-    answer: "ShownTask",
-    run: (operator, given) => operator.show(textOf(given, "agent"), textOf(given, "taskId")),
-  },
+  reading(
+    "/v1/task",
+    "showTask",
+    "Shows a task: why it waits, its steps, webhooks, newest records and acts",
+    "ShownTask",
+    { agent, taskId },
+    (operator, given) => operator.show(textOf(given, "agent"), textOf(given, "taskId")),
+  ),
   {
     method: "GET",
     path: "/v1/why",
@@ -138,36 +146,20 @@ export const operatorRoutes: readonly OperatorRoute[] = [
       return shown && { task: shown.task, why: shown.why, waits: shown.waits };
     },
   },
-  {
-    method: "GET",
-    path: "/v1/counts",
-    id: "countTasks",
-    summary: "Counts tasks by agent and state, the queue, and runs",
-    act: "read",
-    inputs: {},
-    answer: "Counts",
-    run: (operator) => operator.counts(),
-  },
-  {
-    method: "GET",
-    path: "/v1/nodes",
-    id: "listNodes",
-    summary: "Lists the nodes, and how many runs each holds",
-    act: "read",
-    inputs: {},
-    answer: "Nodes",
-    run: async (operator) => ({ nodes: await operator.nodes() }),
-  },
-  {
-    method: "GET",
-    path: "/v1/paused",
-    id: "listPaused",
-    summary: "Lists paused agents",
-    act: "read",
-    inputs: {},
-    answer: "Paused",
-    run: async (operator) => ({ agents: await operator.paused() }),
-  },
+  reading(
+    "/v1/counts",
+    "countTasks",
+    "Counts tasks by agent and state, the queue, and runs",
+    "Counts",
+    {},
+    (operator) => operator.counts(),
+  ),
+  reading("/v1/nodes", "listNodes", "Lists the nodes, and how many runs each holds", "Nodes", {}, async (operator) => ({
+    nodes: await operator.nodes(),
+  })),
+  reading("/v1/paused", "listPaused", "Lists paused agents", "Paused", {}, async (operator) => ({
+    agents: await operator.paused(),
+  })),
   {
     method: "GET",
     path: "/v1/acts",
@@ -230,8 +222,7 @@ export const operatorRoutes: readonly OperatorRoute[] = [
   ),
 ];
 
-/** Most characters of a text. */
-const maxText = 4_096;
+const orders: readonly unknown[] = ["oldest", "newest"];
 
 /** The JSON Schema of an input. */
 export function schemaOf({ type, maximum }: Input): JsonSchema {
@@ -244,6 +235,8 @@ export function schemaOf({ type, maximum }: Input): JsonSchema {
       return { type: "boolean" };
     case "time":
       return { type: "string", format: "date-time" };
+    case "order":
+      return { type: "string", enum: orders };
     case "states":
       return { type: "array", items: state, minItems: 1 };
   }
@@ -266,7 +259,7 @@ export function readInputs(route: OperatorRoute, values: ReadonlyMap<string, unk
   }
   for (const [name, input] of Object.entries(route.inputs)) {
     const value = values.get(name);
-    if (value === undefined || value === null) {
+    if (value === undefined) {
       if (input.required === true) fields.push({ field: name, description: "is required" });
       continue;
     }
@@ -305,9 +298,10 @@ function readJson(input: Input, value: unknown): Read {
     const isRight = Array.isArray(value) && value.every((each) => (names as readonly unknown[]).includes(each));
     return isRight ? (value as readonly string[]) : { wrong: `must be states such as ${names[0]}` };
   }
+  if (type === "order" && !orders.includes(value)) return { wrong: "must be oldest or newest" };
   if (typeof value !== "string" || value === "") return { wrong: "must be a text" };
   if (value.length > (maximum ?? maxText)) return { wrong: `must have at most ${maximum ?? maxText} characters` };
-  if (type === "string") return value;
+  if (type !== "time") return value;
   const time = /^\d{4}-\d\d-\d\dT/.test(value) ? Date.parse(value) : NaN;
   return Number.isNaN(time) ? { wrong: "must be a time such as 2026-11-28T20:00:00Z" } : time;
 }
@@ -316,9 +310,4 @@ function readJson(input: Input, value: unknown): Read {
 export function requestOf(route: OperatorRoute, given: Given, principal: Principal): OperatorRequest {
   const named = (name: "agent" | "taskId" | "node") => (typeof given[name] === "string" ? { [name]: given[name] } : {});
   return { principal, act: route.act, ...named("agent"), ...named("taskId"), ...named("node") };
-}
-
-/** Throws the error for a path that has no such method. */
-export function methodNotAllowed(): A2AError {
-  return new A2AError("InvalidRequest", "This method is not allowed here");
 }

@@ -100,17 +100,7 @@ export const schemas: Readonly<Record<string, JsonSchema>> = {
         "problem?": text,
       }),
     ),
-    log: listOf(
-      object({
-        seq: number,
-        kind: text,
-        time,
-        actor: text,
-        turn: number,
-        attempt: number,
-        "state?": state,
-      }),
-    ),
+    log: listOf(object({ seq: number, kind: text, time, actor: text, turn: number, attempt: number, "state?": state })),
     acts: listOf(ref("Act")),
   }),
   Why: object({ task: ref("OperatedTask"), why: ref("Explanation"), waits: listOf(ref("Explanation")) }),
@@ -122,7 +112,17 @@ export const schemas: Readonly<Record<string, JsonSchema>> = {
     runs: object({ count: number, more: flag, suspended: number, free: number }),
   }),
   Nodes: object({
-    nodes: listOf(object({ name: text, self: flag, "silentMs?": number, draining: flag, runs: number })),
+    nodes: listOf(
+      object({
+        name: text,
+        self: flag,
+        "silentMs?": number,
+        draining: flag,
+        "gone?": { const: true },
+        "agents?": listOf(text),
+        runs: number,
+      }),
+    ),
   }),
   PausedAgent: object({ agent: text, since: time, "by?": text, "reason?": text }),
   Paused: object({ agents: listOf(ref("PausedAgent")) }),
@@ -153,11 +153,6 @@ export const schemas: Readonly<Record<string, JsonSchema>> = {
     "task?": ref("OperatedTask"),
   }),
   Error: object({
-    error: object({
-      code: number,
-      status: text,
-      message: text,
-      "details?": listOf({ type: "object" }),
-    }),
+    error: object({ code: number, status: text, message: text, "details?": listOf({ type: "object" }) }),
   }),
 };

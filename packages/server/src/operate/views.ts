@@ -1,29 +1,26 @@
-import type { StoredAct, TaskHead } from "../store/index.ts";
+import { defined } from "@parley/a2a/internal/base/defined";
+import { utf8Length } from "@parley/a2a/internal/base/index";
+import { jsonHash } from "@parley/a2a/internal/model/index";
+import { operatorBounds, type StoredAct, type TaskHead } from "../store/index.ts";
 import { iso, short } from "./explain.ts";
 import type { Act, ActName, OperatedTask } from "./port.ts";
 
 /* What is stored, as operators see it. */
 
-export function viewOf({ task, contextId, state, statusTime, seq, bytes, holder, run }: TaskHead): OperatedTask {
-  return {
-    agent: task.agent,
-    owner: task.owner,
-    taskId: task.taskId,
-    contextId,
-    state,
-    statusTime: iso(statusTime),
-    seq,
-    bytes,
-    ...(holder !== undefined && { node: holder }),
-    ...(run !== undefined && {
-      run: {
-        turn: run.turn,
-        attempt: run.attempt,
-        deaths: run.deaths ?? 0,
-        suspended: run.suspended === true,
-      },
-    }),
-  };
+export function viewOf({
+  task,
+  contextId,
+  state,
+  statusTime,
+  seq,
+  bytes,
+  holder: node,
+  run: held,
+}: TaskHead): OperatedTask {
+  const { agent, owner, taskId } = task;
+  const { turn = 1, attempt = 1, deaths = 0, suspended = false } = held ?? {};
+  const run = held && { turn, attempt, deaths, suspended };
+  return { agent, owner, taskId, contextId, state, statusTime: iso(statusTime), seq, bytes, ...defined({ node, run }) };
 }
 
 /** A task in a few words, for the audit. */
@@ -38,10 +35,21 @@ export const subjects: {
   readonly agent: (agent: string) => string;
   readonly node: (node: string) => string;
 } = {
-  task: (agent, taskId) => `task ${JSON.stringify([agent, taskId])}`,
-  agent: (agent) => `agent ${agent}`,
-  node: (node) => `node ${node}`,
+  task: (agent, taskId) => bounded("task", JSON.stringify([agent, taskId])),
+  agent: (agent) => bounded("agent", agent),
+  node: (node) => bounded("node", node),
 };
+
+function bounded(kind: string, name: string): string {
+  const subject = `${kind} ${name}`;
+  if (utf8Length(subject) <= operatorBounds.name) return subject;
+  return `${kind} ${jsonHash(name)}`;
+}
+
+/** Texts that an act stores are cut, so that it has room: names of steps have no limit. */
+export const clipped = (text: string | undefined): string | undefined =>
+  text === undefined || text.length <= maxClipped ? text : `${text.slice(0, maxClipped)}…`;
+const maxClipped = 500;
 
 /** An act as it is stored. */
 export type ActText = Omit<Act, "number" | "time">;

@@ -212,7 +212,10 @@ describe("drop a wait", () => {
     const taskId = await on.send("Go");
     await waitsFor(on, taskId, "event");
     const why = await on.why(taskId);
-    expect(why).toMatchObject({ event: "paid", text: 'The task waits for the event "paid"' });
+    expect(why).toMatchObject({
+      event: "paid",
+      text: 'The task waits for the event "paid", which the application signals',
+    });
     const wait = why.kind === "event" ? why.wait : "";
     expect(why.help).toContain("parley ops drop-wait");
     expect((await on.ops("/v1/acts/drop-wait", { agent, taskId, wait })).status).toBe(200);

@@ -20,9 +20,13 @@ interface Answer<Body> {
 
 /** The document of the API. Every answer in these tests is checked against it. */
 export const document = openApi(`${url}/ops`) as {
-  readonly paths: Readonly<Record<string, Readonly<Record<string, { readonly responses: Responses }>>>>;
+  readonly paths: Readonly<Record<string, Readonly<Record<string, Operation>>>>;
   readonly components: object;
 };
+interface Operation {
+  readonly responses: Responses;
+  readonly requestBody?: { readonly content: { readonly "application/json": { readonly schema: object } } };
+}
 type Responses = Readonly<
   Record<string, { readonly content: { readonly "application/json": { readonly schema: object } } }>
 >;
@@ -30,12 +34,16 @@ type Responses = Readonly<
 const ajv = new Ajv2020({ strict: false, allErrors: true });
 addFormats.default(ajv);
 
+/** Why a value is not of a schema of the document. `undefined`: it is. */
+export function unlikeSchema(schema: object | false, value: unknown): string | undefined {
+  const whole = schema && { ...schema, components: document.components };
+  return ajv.validate(whole, value) ? undefined : ajv.errorsText();
+}
+
 /** Why an answer is not what the document says. `undefined`: it is. */
-function unlike(method: string, path: string, status: number, body: unknown): string | undefined {
+export function unlike(method: string, path: string, status: number, body: unknown): string | undefined {
   const schema = document.paths[path]?.[method.toLowerCase()]?.responses[status]?.content["application/json"].schema;
-  if (schema === undefined) return `${method} ${path} has no answer ${status}`;
-  const isValid = ajv.validate({ ...schema, components: document.components }, body);
-  return isValid ? undefined : ajv.errorsText();
+  return schema === undefined ? `${method} ${path} has no answer ${status}` : unlikeSchema(schema, body);
 }
 
 export interface Served {

@@ -24,10 +24,7 @@ export interface ManyStatement {
 /** `sqlOf` gets the rows as `VALUES (?, ?), …`. */
 export function statementOf(columns: number, sqlOf: (values: string) => string): ManyStatement {
   const row = `(${Array(columns).fill("?").join(", ")})`;
-  return {
-    columns,
-    sizes: sizes.map((rows) => ({ rows, sql: sqlOf(`VALUES ${Array(rows).fill(row).join(", ")}`) })),
-  };
+  return { columns, sizes: sizes.map((rows) => ({ rows, sql: sqlOf(`VALUES ${Array(rows).fill(row).join(", ")}`) })) };
 }
 
 /** `conflict`: the clause for a row that exists. */

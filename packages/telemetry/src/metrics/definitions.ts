@@ -96,7 +96,7 @@ export const metrics: Readonly<Record<Single, Metric> & Record<"server" | "clien
   heldBytes: gauge("parley.memory.held", "Bytes of tasks that run, which limits.totalBytes limits", "By"),
   queued: gauge("parley.queue.length", "Tasks that wait for a process with room", "{task}"),
   queueAge: gauge("parley.queue.age", "How long the first task of the queue has waited", "s"),
-  waiting: gauge("parley.tasks.waiting", "Tasks that wait for a time or an event", "{task}"),
+  waiting: gauge("parley.tasks.waiting", "Tasks that wait for a time, or for an event with a timeout", "{task}"),
   suspended: gauge("parley.tasks.suspended", "Tasks that wait for an operator", "{task}"),
   dueWebhooks: gauge("parley.webhooks.due", "Webhooks whose next attempt is due", "{webhook}"),
   webhookDelay: gauge("parley.webhooks.delay", "How long the first due webhook has been due", "s"),

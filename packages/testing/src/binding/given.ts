@@ -83,13 +83,7 @@ export class Served {
       fetch: this.fetch,
       headers,
       clock: systemClock,
-      limits: {
-        connectTimeout: 30_000,
-        idleTimeout: 30_000,
-        maxResponseBytes: most,
-        maxEventBytes: most,
-        ...limits,
-      },
+      limits: { connectTimeout: 30_000, idleTimeout: 30_000, maxResponseBytes: most, maxEventBytes: most, ...limits },
     };
   }
 

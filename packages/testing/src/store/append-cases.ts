@@ -165,11 +165,7 @@ export const appendCases: Cases = {
       await store.append([making(id), adding(id, status(id, state))]);
       const before = await headOf(store, key(id));
       for (const record of [working(id), said("more"), chunk(id, "a", "x"), status(id, state)]) {
-        expect(await append(store, adding(id, record))).toEqual({
-          ok: false,
-          reason: "terminal",
-          head: before,
-        });
+        expect(await append(store, adding(id, record))).toEqual({ ok: false, reason: "terminal", head: before });
         expect(await verdict(store, { task: key(id), expect: 2, fence: 0, records: [record] })).toEqual("terminal");
       }
       expect(await headOf(store, key(id))).toEqual(before);

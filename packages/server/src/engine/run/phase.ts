@@ -1,12 +1,14 @@
 import type { Logger } from "@parley/a2a/internal/base/index";
 import type { A2AError } from "@parley/a2a/internal/model/index";
 import type { AgentEvent, ByteBudget, MessageRefused, TurnAbortKind } from "@parley/a2a/internal/protocol/index";
-import type { FeatureEffect, TaskKey, TaskStateEffect } from "../../store/index.ts";
+import type { FeatureEffect, StoredRun, TaskKey, TaskStateEffect } from "../../store/index.ts";
 import type { Conversations, ContextView } from "../conversations/conversations.ts";
 import type { Committer, LiveLogs, Loss, WriterInit } from "../log/index.ts";
 import type { RunSettings } from "../shared/settings.ts";
 import type { RunFiles } from "./run-files.ts";
 import type { NextTurn, TurnInput, Waiting } from "./turn-input.ts";
+
+type NextRun = Pick<StoredRun, "turn" | "input">;
 
 /** Engine dependencies of a run. */
 export interface RunDeps {
@@ -17,6 +19,12 @@ export interface RunDeps {
   readonly budget: ByteBudget;
   /** Called when a run only waits, so that others may start. */
   readonly onRest?: () => void;
+  /** Queues the next turn of a task whose agent is paused, or whose node drains. `undefined`: the turn may begin here. */
+  readonly queue?: (
+    task: TaskKey,
+    run: NextRun,
+    store: (row: FeatureEffect) => Promise<void>,
+  ) => Promise<void> | undefined;
 }
 
 /** What a run works on: a message without a task (`FirstMessage`), or a task (`TaskRun`). */

@@ -5,6 +5,8 @@ import type { FeatureEffect, StoredRun, TaskEffect, TaskKey } from "../../store/
 import type { ContextView } from "../conversations/conversations.ts";
 import {
   LogWriter,
+  endOfRun,
+  endOfSuspendedRun,
   endsSilently,
   mirrorOf,
   readNextMessage,
@@ -305,8 +307,14 @@ export class TaskRun implements Phase {
     this.#writer.sawLog(head.seq, more);
     // If the run was lost meanwhile, it has already released its part of the budget.
     if (message === undefined || this.#writer.closed) return undefined;
+    const run = { turn: this.#input.turn + 1, input: message.seq };
+    const queued = this.#deps.queue?.(this.#key, run, (row) => this.#queue(row));
+    if (queued !== undefined) {
+      await queued;
+      return undefined;
+    }
     this.#host.hold(head.bytes);
-    const next = await readNextTurn(store, this.#key, message, this.#input.turn + 1, this.suspends);
+    const next = await readNextTurn(store, this.#key, message, run.turn, this.suspends);
     this.#input = next.input;
     const { resumes } = this.#input;
     this.suspends = false;
@@ -318,6 +326,13 @@ export class TaskRun implements Phase {
       ...forgotten,
     ]);
     return next;
+  }
+
+  /** Ends the run. Its next turn is queued with `row`. */
+  #queue(row: FeatureEffect): Promise<void> {
+    const ends = this.suspends ? endOfSuspendedRun : endOfRun;
+    this.#append([this.#recorder.systemStatus({ state: "TASK_STATE_SUBMITTED" })], [...ends, row]);
+    return this.flush();
   }
 
   /** The task has no room for an event of the agent, for its extension rows, or for the first message. */

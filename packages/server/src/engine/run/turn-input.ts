@@ -214,11 +214,7 @@ export async function readResumed(
   const page = await store.read(task, task.taskId, { after: suspended.input - 1, limit: 1 });
   const record = page?.records[0];
   if (record?.call === undefined) throw new Error("The log lacks the message of the turn");
-  return {
-    ...suspended,
-    message: messageOf(record),
-    call: callJson.read(record.call),
-  };
+  return { ...suspended, message: messageOf(record), call: callJson.read(record.call) };
 }
 
 /** The turn of a queued message. It resumes an earlier turn if that is `suspended`. */

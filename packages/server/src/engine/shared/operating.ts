@@ -1,5 +1,6 @@
+import { jsonHash } from "@parley/a2a/internal/model/index";
 import type { Principal } from "@parley/a2a/internal/protocol/index";
-import type { AppendOutcome, TaskAppend, TaskEffect, TaskHead } from "../../store/index.ts";
+import type { AppendOutcome, Store, TaskAppend, TaskEffect, TaskHead } from "../../store/index.ts";
 
 /** How the acts of an operator reach the tasks of an engine. */
 export interface OperatingHost {
@@ -11,8 +12,8 @@ export interface OperatingHost {
   cancel(head: TaskHead, options: CancelOptions): Promise<boolean>;
   /** Does the work that an act has made due: immediately in this process; other processes notice it. */
   nudge(): Promise<void>;
-  /** Whether this process runs an agent. */
-  serves(agent: string): boolean;
+  /** The agents that this process runs. `undefined`: it runs none, and is no node. */
+  agents(): readonly string[] | undefined;
   /** The processes on the store, if it counts them: how long each has been silent, in milliseconds. */
   nodes(): ReadonlyMap<string, number>;
   /** How long a process must be silent to count as dead, in milliseconds. */
@@ -26,4 +27,38 @@ export interface CancelOptions {
   readonly seq?: number | undefined;
   /** Who cancels. */
   readonly by?: Principal | undefined;
+}
+
+/** For so long a note about a process counts, in milliseconds. */
+export const notedFor = 120_000;
+/** Most characters of a note. */
+const maxNote = 1_024;
+
+const noteKey = (node: string): string => `agents ${jsonHash(node)}`;
+
+/** Notes which agents a process runs, for the operators of others. More agents than fit into a note are not told. */
+export async function noteAgents(
+  { notes }: Store,
+  node: string,
+  agents: readonly string[],
+  now: number,
+): Promise<void> {
+  const ascii = (char: string): string => `\\u${char.charCodeAt(0).toString(16).padStart(4, "0")}`;
+  const value = JSON.stringify(agents).replaceAll(/[^ -~]/g, ascii);
+  if (value.length <= maxNote) await notes?.write([{ key: noteKey(node), value, until: now + notedFor }], now);
+}
+
+/** Which agents the processes run that have told it. */
+export async function notedAgents(
+  { notes }: Store,
+  nodes: readonly string[],
+  now: number,
+): Promise<ReadonlyMap<string, readonly string[]>> {
+  const found = await notes?.read(nodes.slice(0, 1_000).map(noteKey), now);
+  return new Map(
+    nodes.flatMap((node) => {
+      const value = found?.get(noteKey(node));
+      return value === undefined ? [] : [[node, JSON.parse(value) as readonly string[]] as const];
+    }),
+  );
 }

@@ -64,12 +64,12 @@ export class QueuePlaces {
    * @param max - Maximum waiting tasks of its owner. Default: no limit.
    * @throws A2AError `TooManyRequests` if the owner has reached it.
    */
-  async enter(
+  async enter<Result>(
     task: TaskKey,
     run: QueuedRun,
-    store: (row: FeatureEffect) => Promise<AppendOutcome>,
+    store: (row: FeatureEffect) => Promise<Result>,
     max?: number,
-  ): Promise<AppendOutcome> {
+  ): Promise<Result> {
     this.mayWait = true;
     try {
       return await this.#at(task, (place) => store(queueRow(run, place)), max);

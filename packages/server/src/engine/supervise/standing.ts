@@ -1,5 +1,6 @@
 import { orderNames } from "../../store/index.ts";
 import { Emitter } from "../shared/collections.ts";
+import { notedFor, noteAgents } from "../shared/operating.ts";
 import type { EngineSettings } from "../shared/settings.ts";
 import type { Outage } from "./outage.ts";
 import { Poller } from "./polling.ts";
@@ -7,6 +8,7 @@ import { Poller } from "./polling.ts";
 interface StandingDeps {
   readonly settings: Pick<EngineSettings, "clock" | "lease" | "logger" | "pollInterval" | "store">;
   readonly outage: Pick<Outage, "failed">;
+  readonly agents: ReadonlyMap<string, unknown>;
 }
 
 /**
@@ -22,6 +24,7 @@ export class Standing {
   #isDraining = false;
   #isRead = false;
   #stopped = false;
+  #noted = { agents: "", at: -Infinity };
 
   constructor(deps: StandingDeps) {
     this.#deps = deps;
@@ -72,6 +75,7 @@ export class Standing {
     try {
       const found = await settings.store.operators?.orders();
       this.#note(new Set(found?.map(({ name }) => name)));
+      await this.#noteAgents();
     } catch (cause) {
       if (!this.#stopped && !(await outage.failed(cause))) {
         settings.logger.error("Failed to read the orders of operators; retrying", { cause });
@@ -79,6 +83,18 @@ export class Standing {
     }
     this.#isRead = true;
     if (!this.#stopped) this.#poller.after(settings.pollInterval);
+  }
+
+  /** Where the store counts processes, operators at the others learn which agents this one runs. */
+  async #noteAgents(): Promise<void> {
+    const { settings, agents } = this.#deps;
+    const { clock, lease, store } = settings;
+    const names = [...agents.keys()];
+    const noted = { agents: names.join("\n"), at: clock.elapsed() };
+    const isKnown = noted.agents === this.#noted.agents && noted.at - this.#noted.at < notedFor / 2;
+    if (store.nodes === undefined || isKnown) return;
+    await noteAgents(store, lease.holder, names, clock.now());
+    this.#noted = noted;
   }
 
   #note(orders: ReadonlySet<string>): void {

@@ -5,7 +5,7 @@ import { Emitter } from "../shared/collections.ts";
 import { isOutage } from "../shared/errors.ts";
 import type { HostedAgent } from "../shared/options.ts";
 import type { EngineSettings, RunSettings } from "../shared/settings.ts";
-import type { Run } from "../run/index.ts";
+import type { Run, RunDeps } from "../run/index.ts";
 import type { TaskKey } from "../../store/index.ts";
 import { Leases, LeaseWatch } from "./leases.ts";
 import { Maintenance } from "./maintenance.ts";
@@ -64,9 +64,11 @@ export function createSupervisor({ liveness, runSettings, ...deps }: SupervisorD
   const { settings, agents, committer, budget, liveLogs } = deps;
   const { outage, nodes, leaseWatch, workLeft } = liveness;
   const suspects = new Suspects(settings.clock);
-  const standing = new Standing({ settings, outage });
-  const runs = new Runs({ ...deps, settings: runSettings }, suspects, standing);
+  const standing = new Standing({ settings, outage, agents });
   const places = new QueuePlaces({ settings, committer, agents });
+  const queueNext: RunDeps["queue"] = (task, run, store) =>
+    standing.isDraining || standing.isPaused(task.agent) ? places.enter(task, run, store) : undefined;
+  const runs = new Runs({ ...deps, settings: runSettings, queue: queueNext }, suspects, standing);
   const takeover = new Takeover({ settings, committer, agents, runs, budget, places });
   const starting = { settings, committer, agents, runs, takeover, outage, suspects, standing };
   const waker = new Waker(starting);

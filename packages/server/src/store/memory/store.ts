@@ -169,10 +169,7 @@ class MemoryStore implements Store {
     const { ending, terminal, idle, loose } = this.#tables;
     /** Younger items are kept. */
     const latest = Math.max(deleteBefore, ...rules.map((rule) => rule.deleteBefore));
-    const keys = drain(ending, limit, {
-      isDue: ({ until }) => until <= now,
-      take: (key) => this.#tables.forget(key),
-    });
+    const keys = drain(ending, limit, { isDue: ({ until }) => until <= now, take: (key) => this.#tables.forget(key) });
     const deleted = drain(terminal, limit, {
       isDue: ({ statusTime }) => statusTime < latest,
       stays: ({ head, state, statusTime }) => statusTime >= deletesBefore(options, head.task.agent, state),

@@ -1,0 +1,91 @@
+/* What the nodes show at `/metrics`, and the dashboard on it. */
+
+/**
+ * How a value of the dashboard relates to the history (docs/decisions/chaos.md). The dashboard shows rates and distributions of other metrics,
+ * which no history has.
+ */
+export const judged: Readonly<Record<string, "exact" | "bound">> = {
+  parley_runs_active: "exact",
+  parley_runs_resting: "exact",
+  parley_queue_length: "exact",
+  parley_queue_age_seconds: "exact",
+  parley_tasks_waiting: "exact",
+  parley_tasks_suspended: "exact",
+  parley_webhooks_due: "exact",
+  parley_webhooks_delay_seconds: "exact",
+  parley_store_unreadable: "exact",
+  parley_store_records_total: "bound",
+  parley_webhook_delivery_duration_seconds_count: "bound",
+  parley_lease_changes_total: "bound",
+  gen_ai_invoke_agent_duration_seconds_count: "bound",
+};
+
+export const exact: readonly string[] = Object.keys(judged).filter((name) => judged[name] === "exact");
+
+/** A node that is stopped does not answer. In milliseconds. */
+const timeout = 1_500;
+
+/** Values by series: a name with its labels. */
+export type Samples = ReadonlyMap<string, number>;
+
+function samplesOf(text: string): Samples {
+  const lines = text.split("\n").filter((line) => line !== "" && !line.startsWith("#"));
+  return new Map(
+    lines.map((line) => {
+      const end = line.lastIndexOf(" ");
+      return [line.slice(0, end), Number(line.slice(end + 1))];
+    }),
+  );
+}
+
+/** The sum of a metric over its labels. `label`: only series with it. */
+export function sumOf(samples: Samples, name: string, label = ""): number {
+  let sum = 0;
+  for (const [series, value] of samples) {
+    if (series === name || (series.startsWith(`${name}{`) && series.includes(label))) sum += value;
+  }
+  return sum;
+}
+
+/** The counters of one node, read as Prometheus reads them: one process after the other, and what a killed one had counted since the last reading is lost. */
+export class Scraper {
+  readonly #url: string;
+  #last: Samples = new Map();
+  readonly #total = new Map<string, number>();
+  /** One reading at a time: an older one would look like that of another process. */
+  #reading: Promise<unknown> = Promise.resolve();
+
+  constructor(port: number) {
+    this.#url = `http://127.0.0.1:${port}/metrics`;
+  }
+
+  /** Increases of all series since the beginning, as far as they were seen. */
+  get total(): Samples {
+    return this.#total;
+  }
+
+  /** Reads the metrics. `undefined`: the node does not answer. */
+  scrape(): Promise<Samples | undefined> {
+    const reading = this.#reading.then(() => this.#scrape());
+    this.#reading = reading;
+    return reading;
+  }
+
+  async #scrape(): Promise<Samples | undefined> {
+    let samples: Samples;
+    try {
+      const response = await fetch(this.#url, { signal: AbortSignal.timeout(timeout) });
+      if (!response.ok) return undefined;
+      samples = samplesOf(await response.text());
+    } catch {
+      return undefined;
+    }
+    for (const [series, value] of samples) {
+      const before = this.#last.get(series) ?? 0;
+      // A smaller value is of another process.
+      this.#total.set(series, (this.#total.get(series) ?? 0) + (value < before ? value : value - before));
+    }
+    this.#last = samples;
+    return samples;
+  }
+}
