@@ -31,7 +31,7 @@ const most: Readonly<Record<string, number>> = {
   "@parley/conform": 40,
   "@parley/console": 18,
   "@parley/nats": 4,
-  "@parley/telemetry": 7,
+  "@parley/telemetry": 8,
   "@parley/telemetry/prometheus": 3,
   "@parley/grpc": 5,
   "@parley/grpc/client": 5,

@@ -5,5 +5,5 @@
 
 export { telemetry, type TelemetryOptions } from "./telemetry.ts";
 export { observers } from "./observers.ts";
-export { tracedLogger, type LogsProvider, type LogRecord } from "./logs.ts";
+export { diagLogger, tracedLogger, type LogsProvider, type LogRecord } from "./logs.ts";
 export type { Redact } from "./traces/content.ts";

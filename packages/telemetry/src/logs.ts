@@ -1,4 +1,4 @@
-import { context, isSpanContextValid, trace } from "@opentelemetry/api";
+import { context, isSpanContextValid, trace, type DiagLogger } from "@opentelemetry/api";
 import type { LogFields, Logger } from "@parley/a2a/internal/base/index";
 import { scope } from "./names.ts";
 
@@ -55,6 +55,36 @@ export function tracedLogger(
       emit(logs, level, message, fields);
     };
   return { debug: write("debug"), info: write("info"), warn: write("warn"), error: write("error") };
+}
+
+/** How many different errors of an SDK are logged. */
+const maxTold = 20;
+
+/**
+ * A logger for what OpenTelemetry says of itself, such as that a collector does not answer. An SDK repeats that with each export, and says nothing
+ * where it has no logger. Each error and warning is logged once, and at most 20 of them.
+ *
+ * @example
+ * ```ts
+ * import { diag, DiagLogLevel } from "@opentelemetry/api";
+ *
+ * diag.setLogger(diagLogger(standardLogger()), DiagLogLevel.WARN);
+ * ```
+ */
+export function diagLogger(logger: Logger): DiagLogger {
+  const told = new Set<string>();
+  const once =
+    (level: "error" | "warn") =>
+    (message: string, ...details: unknown[]): void => {
+      // The same error has other numbers each time.
+      const key = message.slice(0, 200).replaceAll(/\d+/g, "0");
+      if (told.size >= maxTold || told.has(key)) return;
+      told.add(key);
+      const cause = [message, ...details].map((each) => (typeof each === "string" ? each : textOf(each))).join(" ");
+      logger[level]("OpenTelemetry reported a problem; further ones like it are not logged", { cause });
+    };
+  const nothing = (): void => {};
+  return { error: once("error"), warn: once("warn"), info: nothing, debug: nothing, verbose: nothing };
 }
 
 function emit(

@@ -36,6 +36,7 @@ export const attribute = {
   leaseChange: "parley.lease.change",
   outcome: "parley.outcome",
   cpuMode: "cpu.mode",
+  connectionState: "parley.store.connection.state",
 } as const;
 
 /** Longest attribute that a stranger chose, in characters. */

@@ -1,6 +1,5 @@
 import type {
   Begun,
-  BegunDelivery,
   DeliveryObservation,
   Observation,
   ObservedAppend,
@@ -61,27 +60,33 @@ export function observers(...all: readonly Observer[]): Observer {
     ...(delivery && { delivery }),
     ...(gauges.length > 0 && {
       gauges: (read) => {
-        const ends = new Errors().each(gauges.map((one) => () => one.gauges?.(read)));
-        return () => new Errors().each(ends.map((end) => () => end?.())).at(0);
+        const errors = new Errors();
+        const ends = gauges.map((one) => errors.try(() => one.gauges?.(read)));
+        return () => {
+          for (const end of ends) errors.try(() => end?.());
+          errors.tell();
+        };
       },
     }),
   };
 }
 
-/** Calls several functions, whatever they throw, and keeps the first error until `tell`. */
+/** Keeps the first error of several observers until it is told: each is called, whatever another one throws. */
 class Errors {
   #first: { readonly error: unknown } | undefined;
 
-  /** The results of those that did not throw. */
-  each<T>(calls: readonly (() => T)[]): readonly T[] {
-    return calls.flatMap((call) => {
-      try {
-        return [call()];
-      } catch (error) {
-        this.#first ??= { error };
-        return [];
-      }
-    });
+  /** What it returns; `undefined` if it throws. */
+  try<T>(call: () => T): T | undefined {
+    try {
+      return call();
+    } catch (error) {
+      this.#first ??= { error };
+      return undefined;
+    }
+  }
+
+  get any(): boolean {
+    return this.#first !== undefined;
   }
 
   /** Throws the error, for the log. */
@@ -92,10 +97,11 @@ class Errors {
 
 function tells<T>(given: readonly (((about: T) => void) | undefined)[]): ((about: T) => void) | undefined {
   const all = given.filter((one) => one !== undefined);
-  if (all.length === 0) return undefined;
+  const [only] = all;
+  if (only === undefined || all.length === 1) return only;
   return (about) => {
     const errors = new Errors();
-    errors.each(all.map((one) => () => one(about)));
+    for (const one of all) errors.try(() => one(about));
     errors.tell();
   };
 }
@@ -106,22 +112,22 @@ function begins<T>(given: readonly (Begins<T> | undefined)[]): Begins<T> | undef
   if (only === undefined || all.length === 1) return only;
   return (about) => {
     const errors = new Errors();
-    const begun = errors.each(all.map((one) => () => one(about))).map(opened);
-    const answering = begun.filter((one) => one.answered !== undefined);
-    const yielding = begun.filter((one) => one.yielded !== undefined);
-    return {
-      ...joined(begun),
-      ...(answering.length > 0 && {
-        answered: (answer) => void errors.each(answering.map((one) => () => one.answered?.(answer))),
-      }),
-      ...(yielding.length > 0 && {
-        yielded: (events) => void errors.each(yielding.map((one) => () => one.yielded?.(events))),
-      }),
-      end(error) {
-        errors.each(begun.map((one) => () => one.end?.(error)));
+    const begun: Observation[] = [];
+    for (const one of all) {
+      const opened = errors.try(() => one(about));
+      if (opened) begun.push(typeof opened === "function" ? { end: opened } : opened);
+    }
+    const joined: Writable<Observation> = contextOf(begun);
+    const [answers, yields] = [begun.some((one) => one.answered), begun.some((one) => one.yielded)];
+    if (answers) joined.answered = (answer) => begun.forEach((one) => errors.try(() => one.answered?.(answer)));
+    if (yields) joined.yielded = (events) => begun.forEach((one) => errors.try(() => one.yielded?.(events)));
+    if (answers || yields || errors.any || begun.some((one) => one.end)) {
+      joined.end = (error) => {
+        for (const one of begun) errors.try(() => one.end?.(error));
         errors.tell();
-      },
-    };
+      };
+    }
+    return joined;
   };
 }
 
@@ -133,36 +139,39 @@ function deliveries(
   if (only === undefined || all.length === 1) return only;
   return (about) => {
     const errors = new Errors();
-    const begun = errors.each(all.map((one) => () => one(about))).map(openedDelivery);
+    const begun: DeliveryObservation[] = [];
+    for (const one of all) {
+      const opened = errors.try(() => one(about));
+      if (opened) begun.push(typeof opened === "function" ? { end: opened } : opened);
+    }
     return {
-      ...joined(begun),
+      ...contextOf(begun),
       end(result) {
-        errors.each(begun.map((one) => () => one.end?.(result)));
+        for (const one of begun) errors.try(() => one.end?.(result));
         errors.tell();
       },
     };
   };
 }
 
-function opened(begun: Begun): Observation {
-  return typeof begun === "function" ? { end: begun } : (begun ?? {});
-}
-
-function openedDelivery(begun: BegunDelivery): DeliveryObservation {
-  return typeof begun === "function" ? { end: begun } : (begun ?? {});
-}
+type Writable<T> = { -readonly [Key in keyof T]: T[Key] };
 
 /** The contexts of several, one within the other. */
-function joined(all: readonly Context[]): Context {
-  const trace = all.findLast((one) => one.trace !== undefined)?.trace;
-  const headers = Object.fromEntries(all.flatMap((one) => Object.entries(one.headers ?? {})));
-  const running = all.filter((one) => one.run !== undefined);
-  return {
-    ...(trace !== undefined && { trace }),
-    ...(Object.keys(headers).length > 0 && { headers }),
-    ...(running.length > 0 && {
-      run: <T>(work: () => T): T =>
-        running.reduceRight<() => T>((inner, one) => () => (one.run === undefined ? inner() : one.run(inner)), work)(),
-    }),
+function contextOf(all: readonly Context[]): Writable<Context> {
+  const joined: Writable<Context> = {};
+  for (const one of all) {
+    if (one.trace !== undefined) joined.trace = one.trace;
+    if (one.headers !== undefined) joined.headers = { ...joined.headers, ...one.headers };
+  }
+  const [outermost, ...others] = all.filter((one) => one.run !== undefined);
+  if (outermost === undefined) return joined;
+  joined.run = <T>(work: () => T): T => {
+    const inner = others.reduceRight<() => T>((within, one) => () => ran(one, within), work);
+    return ran(outermost, inner);
   };
+  return joined;
+}
+
+function ran<T>(one: Context, work: () => T): T {
+  return one.run === undefined ? work() : one.run(work);
 }

@@ -1,4 +1,5 @@
 import { createServer } from "node:net";
+import { diag, DiagLogLevel } from "@opentelemetry/api";
 import { OTLPTraceExporter } from "@opentelemetry/exporter-trace-otlp-http";
 import {
   BasicTracerProvider,
@@ -6,13 +7,14 @@ import {
   SimpleSpanProcessor,
   type SpanExporter,
 } from "@opentelemetry/sdk-trace-base";
+import { NodeTracerProvider } from "@opentelemetry/sdk-trace-node";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { connect } from "@parley/a2a/internal/client/index";
 import { safeObserver } from "@parley/a2a/internal/protocol/index";
 import { createHandler } from "@parley/server/internal/handler";
 import { memoryStore } from "@parley/server/internal/store/index";
 import { LinesLogger } from "../../a2a/test/transport/support.ts";
-import { telemetry } from "../src/index.ts";
+import { diagLogger, telemetry } from "../src/index.ts";
 import { agentOf, registered } from "./support.ts";
 
 /** An exporter that fails changes nothing for the agent. */
@@ -69,7 +71,7 @@ describe("an agent is unharmed by", () => {
     expect(await logOf(new BasicTracerProvider({ spanProcessors }))).toEqual(["An observer failed"]);
   });
 
-  test("an OTLP address where nobody listens", async () => {
+  test("an OTLP address where nobody listens, which is told once", async () => {
     const server = createServer();
     const port = await new Promise<number>((resolve) =>
       server.listen(0, "127.0.0.1", () => {
@@ -78,9 +80,20 @@ describe("an agent is unharmed by", () => {
       }),
     );
     await new Promise((resolve) => server.close(resolve));
+    const told = new LinesLogger();
+    diag.setLogger(diagLogger(told), DiagLogLevel.WARN);
+    onTestFinished(() => diag.disable());
     const exporter = new OTLPTraceExporter({ url: `http://127.0.0.1:${port}/v1/traces`, timeoutMillis: 50 });
-    const provider = new BasicTracerProvider({ spanProcessors: [new SimpleSpanProcessor(exporter)] });
+    const provider = new NodeTracerProvider({ spanProcessors: [new SimpleSpanProcessor(exporter)] });
     expect(await logOf(provider)).toEqual([]);
+    await expect(provider.forceFlush()).rejects.toBeDefined();
+    // Forty exports have failed.
+    expect(told.lines.map(({ message, fields }) => [message, String(fields?.["cause"])])).toEqual([
+      [
+        "OpenTelemetry reported a problem; further ones like it are not logged",
+        expect.stringContaining("ECONNREFUSED"),
+      ],
+    ]);
   });
 });
 

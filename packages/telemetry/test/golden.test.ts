@@ -1,12 +1,6 @@
-import { describe, expect, onTestFinished, test, vi } from "vitest";
-import { connect } from "@parley/a2a";
-import { observeRequests, type ClientBinding } from "@parley/a2a/protocol";
-import { grpcBinding } from "@parley/grpc/client";
-import { serve } from "@parley/node";
-import { memoryStore } from "@parley/server";
-import type { AgentDefinition } from "@parley/server/internal/agent/index";
-import { telemetry, type TelemetryOptions } from "../src/index.ts";
-import { agentOf, registered, Spans } from "./support.ts";
+import { describe, expect, test, vi } from "vitest";
+import { chain } from "./chain.ts";
+import { registered, Spans } from "./support.ts";
 
 /** The trace of a message that three agents answer: A asks B, and B asks C. Each of them is a server with a port of its own. */
 
@@ -37,47 +31,6 @@ const golden = [
   `invoke_agent C ${turn}`,
   `execute_tool look up ${step}`,
 ].map((line, depth) => "  ".repeat(depth) + line);
-
-async function served(
-  name: string,
-  onMessage: AgentDefinition["onMessage"],
-  spans: Spans,
-  options: TelemetryOptions = {},
-): Promise<string> {
-  const server = await serve(agentOf(name, onMessage), {
-    port: 0,
-    grpc: true,
-    signals: false,
-    logger: false,
-    store: memoryStore(),
-    observer: telemetry({ tracerProvider: spans.provider, ...options }),
-  });
-  onTestFinished(() => server.close());
-  return server.url;
-}
-
-async function clientOf(url: string, binding: string, spans: Spans, options: TelemetryOptions = {}) {
-  const observer = telemetry({ tracerProvider: spans.provider, ...options });
-  const bindings: readonly ClientBinding[] = [grpcBinding()];
-  return connect(url, { binding, bindings, observer, interceptors: [observeRequests(observer)] });
-}
-
-/** A, B and C behind one another. Returns a client of A. */
-async function chain(binding: string, spans: Spans) {
-  const inC: AgentDefinition["onMessage"] = async function* (turn_) {
-    const answer = await turn_.step("look up", async () => "42");
-    yield turn_.artifact({ parts: [{ text: answer }] });
-  };
-  const c = await clientOf(await served("C", inC, spans), binding, spans);
-  const inB: AgentDefinition["onMessage"] = async function* (turn_) {
-    yield* turn_.delegate(c, "What is it?");
-  };
-  const b = await clientOf(await served("B", inB, spans), binding, spans);
-  const inA: AgentDefinition["onMessage"] = async function* (turn_) {
-    yield* turn_.delegate(b, "Ask C");
-  };
-  return clientOf(await served("A", inA, spans), binding, spans);
-}
 
 describe.each(["JSONRPC", "HTTP+JSON", "GRPC"])("a trace over three agents and %s", (binding) => {
   test("has one call, one turn and one delegation for each agent, in one trace", async () => {

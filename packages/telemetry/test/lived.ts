@@ -3,10 +3,16 @@ import { A2AError } from "@parley/a2a/internal/model/index";
 import { connect } from "@parley/a2a/internal/client/index";
 import { observationOf, observeRequests, type Observer } from "@parley/a2a/internal/protocol/index";
 import { createHandler } from "@parley/server/internal/handler";
-import { memoryStore } from "@parley/server/internal/store/index";
+import { memoryStore, type Store } from "@parley/server/internal/store/index";
+import { bound } from "../../server/test/engine/support.ts";
 import { agentOf } from "./support.ts";
 
 export const url = "http://localhost:4000";
+
+/** The store as if it had a pool of connections. */
+function withPool(store: Store): Store {
+  return { ...bound(store), connections: () => ({ total: 5, idle: 2, waiting: 1 }) };
+}
 
 /** Everything that has a metric happens once. */
 export async function lived(observer: Observer, routes: Parameters<typeof createHandler>[1]["routes"] = []) {
@@ -15,7 +21,7 @@ export async function lived(observer: Observer, routes: Parameters<typeof create
     await turn.step("book", async () => undefined);
     yield turn.artifact({ parts: [{ text: "done" }] });
   });
-  const handler = createHandler(agent, { publicUrl: url, store: memoryStore(), observer, routes });
+  const handler = createHandler(agent, { publicUrl: url, store: withPool(memoryStore()), observer, routes });
   onTestFinished(() => handler.close());
   const fetch = (to: string, init?: RequestInit): Promise<Response> => handler.fetch(new Request(to, init));
   const client = await connect(url, { fetch, binding: "JSONRPC", interceptors: [observeRequests(observer)] });

@@ -36,6 +36,10 @@ describe("/metrics", () => {
       'a2a_method_name="GetTask",a2a_protocol_version="1.0",gen_ai_agent_name="Toy",error_type="TaskNotFound"';
     expect(found.get(`a2a_server_operation_duration_seconds_count{${failed}}`)).toBe(1);
     expect(found.get("parley_queue_length")).toBe(0);
+    const state = (name: string) => `parley_store_connections{parley_store_connection_state="${name}"}`;
+    expect([found.get(state("used")), found.get(state("idle")), found.get("parley_store_connection_waits")]).toEqual([
+      3, 2, 1,
+    ]);
     expect(found.get("process_memory_usage_bytes")).toBeGreaterThan(1e6);
     expect(found.get('process_cpu_time_seconds_total{cpu_mode="user"}')).toBeGreaterThan(0);
   });
@@ -126,6 +130,21 @@ describe("a million values of a label", () => {
     const counts = [...samples(text)].filter(([name]) => name.startsWith("gen_ai_execute_tool_duration_seconds_count"));
     expect(counts).toHaveLength(101);
     expect(counts.at(-1)?.[0]).toContain('gen_ai_tool_name="other"');
+    expect(counts.reduce((sum, [, value]) => sum + value, 0)).toBe(count);
+  });
+
+  test("of agents that are called are no more, and what is kept for them is bounded", async () => {
+    const metrics = prometheus();
+    const about = { operation: "GetTask", version: "1.0", trace: undefined } as const;
+    const count = 50_000;
+    for (let at = 0; at < count; at += 1) {
+      const card = { name: `${"x".repeat(at % 2 === 0 ? 5 : 2_000)} ${at}`, description: "", version: "1" };
+      observationOf(metrics.request?.({ ...about, card, url: `http://${at}.example.com` })).end?.();
+    }
+    const counts = [...samples(await metrics.text())].filter(([name]) =>
+      name.startsWith("a2a_client_operation_duration_seconds_count"),
+    );
+    expect(counts).toHaveLength(101);
     expect(counts.reduce((sum, [, value]) => sum + value, 0)).toBe(count);
   });
 

@@ -6,6 +6,7 @@ import {
   InMemorySpanExporter,
   SimpleSpanProcessor,
   type ReadableSpan,
+  type SpanProcessor,
 } from "@opentelemetry/sdk-trace-base";
 import { afterAll, beforeAll } from "vitest";
 import { defineAgent, type AgentDefinition } from "@parley/server/internal/agent/index";
@@ -13,9 +14,13 @@ import { defineAgent, type AgentDefinition } from "@parley/server/internal/agent
 /** An SDK 2 whose spans are kept in memory. Contexts and propagators are those of the process, as an SDK registers them. */
 export class Spans {
   readonly exporter: InMemorySpanExporter = new InMemorySpanExporter();
-  readonly provider: BasicTracerProvider = new BasicTracerProvider({
-    spanProcessors: [new SimpleSpanProcessor(this.exporter)],
-  });
+  readonly provider: BasicTracerProvider;
+
+  constructor(others: readonly SpanProcessor[] = []) {
+    this.provider = new BasicTracerProvider({
+      spanProcessors: [new SimpleSpanProcessor(this.exporter), ...others],
+    });
+  }
 
   get finished(): readonly ReadableSpan[] {
     return this.exporter.getFinishedSpans();

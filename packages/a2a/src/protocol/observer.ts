@@ -126,6 +126,8 @@ export interface ProcessGauges {
   readonly restingRuns: number;
   /** Bytes of JSON of the tasks that run and the messages that they answer: `limits.totalBytes` limits them. */
   readonly usedBytes: number;
+  /** Connections of the store's pool: how many are open, how many of them idle, how many callers wait for one. Absent: it has no pool. */
+  readonly connections?: { readonly total: number; readonly idle: number; readonly waiting: number };
 }
 
 /** Waiting work in a store. Counts are capped: at 10,000 for `queuedTasks`, and at 1,000 for the others. */

@@ -47,7 +47,9 @@ export function gaugesOf({ settings, runs, budget, agents }: GaugesDeps): Gauges
     process() {
       const all = [...runs.all()];
       const restingRuns = all.filter(({ phase }) => phase.resting).length;
-      return { activeRuns: all.length - restingRuns, restingRuns, usedBytes: budget.used };
+      const connections = store.connections?.();
+      const pool = connections && { connections };
+      return { activeRuns: all.length - restingRuns, restingRuns, usedBytes: budget.used, ...pool };
     },
     async store() {
       const queued = await rowsOf(queueFeature, ever, maxQueued);

@@ -53,6 +53,9 @@ export interface Store {
    */
   readonly clock?: Clock;
 
+  /** Connections of its pool: how many are open, how many of them idle, how many callers wait for one. Absent: it has no pool. */
+  connections?(): { readonly total: number; readonly idle: number; readonly waiting: number };
+
   /**
    * Applies the items in order, in one transaction. An item whose conditions do not hold changes nothing, and only this item fails. If several
    * conditions do not hold, `duplicate` takes precedence, then the order of the members of `TaskAppend`, then features. Resolves after the

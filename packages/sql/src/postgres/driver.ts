@@ -1,3 +1,5 @@
+import type { Store } from "@parley/server/internal/store/index";
+
 /**
  * What the store needs from a PostgreSQL library. `pool.ts` adapts `pg`; `postgres` or PGlite fit with an adapter of the same size.
  * Every value is passed as a parameter.
@@ -12,6 +14,8 @@ export interface PostgresDriver extends Queries {
   listen?(channel: string, listener: ChannelListener): Promise<Listening>;
   /** The maximum number of connections. Absent: unknown, and none is kept for longer than a call. */
   readonly connections?: number;
+  /** What the pool does. Absent: unknown. */
+  readonly use?: Store["connections"];
   /** Called once each connection is known to keep its session: statements may then be prepared and run by name. */
   keepsSessions?(): void;
   /** Ends what the driver has opened itself. A pool of the user stays open. */

@@ -15,6 +15,12 @@ export interface PoolLike {
   off(event: "error", listener: (error: Error) => void): unknown;
   /** Closes the pool. */
   end(): Promise<void>;
+  /** How many connections are open. */
+  readonly totalCount?: number;
+  /** How many of them are idle. */
+  readonly idleCount?: number;
+  /** How many callers wait for one. */
+  readonly waitingCount?: number;
   /** `max`: the maximum number of connections. `connectionTimeoutMillis`: how long lending one may take; 0 or absent: no limit. */
   readonly options?: { readonly max?: number | undefined; readonly connectionTimeoutMillis?: number | undefined };
 }
@@ -42,6 +48,7 @@ export function poolDriver(pool: PoolLike, options: PoolDriverOptions): Postgres
   const limit = pool.options?.connectionTimeoutMillis ? 0 : (options.connectTimeout ?? 0);
 
   const liveness = new Liveness();
+  const use = () => ({ total: pool.totalCount ?? 0, idle: pool.idleCount ?? 0, waiting: pool.waitingCount ?? 0 });
 
   async function lend<T>(body: (connection: Connection) => Promise<T>, most: number): Promise<T> {
     const client = await living(pool, limit, liveness);
@@ -83,6 +90,7 @@ export function poolDriver(pool: PoolLike, options: PoolDriverOptions): Postgres
     // A subscription keeps its connection, and the statements need another one.
     ...(pool.options?.max === 1 ? {} : { listen }),
     ...(pool.options?.max !== undefined && { connections: pool.options.max }),
+    ...("totalCount" in pool && { use }),
     keepsSessions: () => names.use(),
     async close() {
       await Promise.all([...listening].map((subscription) => subscription.close()));

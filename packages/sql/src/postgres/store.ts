@@ -69,6 +69,7 @@ export function databaseStore(database: Database, schema: Schema, options: Datab
   return {
     durable: true,
     clock,
+    ...(database.driver.use && { connections: database.driver.use }),
     append: (items) => calls.run(() => writer.append(items)),
     sweep: (sweeping) =>
       calls.run(async () => {

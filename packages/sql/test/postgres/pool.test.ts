@@ -46,6 +46,18 @@ describe("a pool of the program", () => {
     expect(lines).toEqual([]);
   });
 
+  test("is reported by the store: how many connections are open, idle, and waited for", async () => {
+    const pool = poolWith({ max: 2 });
+    const store = await postgresStore({ database: pool, schema: "used", wakeup: false });
+    opened.push(store);
+    const taken = [await pool.connect(), await pool.connect()];
+    const waiting = pool.connect();
+    expect(store.connections?.()).toEqual({ total: 2, idle: 0, waiting: 1 });
+    for (const client of taken) client.release();
+    (await waiting).release();
+    expect(store.connections?.()).toEqual({ total: 2, idle: 2, waiting: 0 });
+  });
+
   test("that is exhausted, and has no limit of its own: calls are Unavailable, and no client is lost", async () => {
     const pool = poolWith({ max: 1 });
     await pool.query("SELECT 1");

@@ -18,7 +18,7 @@ export type Labels = Readonly<Record<string, string>>;
 
 const seconds = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 1800];
 const counts = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10000];
-const { method, version, agentName, error, toolName, leaseChange, outcome, cpuMode } = attribute;
+const { method, version, agentName, error, toolName, leaseChange, outcome, cpuMode, connectionState } = attribute;
 const ofCall = [method, version, agentName, error];
 
 function histogram(name: string, description: string, labels: readonly string[], unit = "s"): Metric {
@@ -29,8 +29,8 @@ function counter(name: string, description: string, labels: readonly string[], u
   return { name, kind: "counter", unit, description, labels };
 }
 
-function gauge(name: string, description: string, unit: string): Metric {
-  return { name, kind: "gauge", unit, description, labels: [] };
+function gauge(name: string, description: string, unit: string, labels: readonly string[] = []): Metric {
+  return { name, kind: "gauge", unit, description, labels };
 }
 
 /** The metrics of one side of a call. */
@@ -67,6 +67,8 @@ type Single =
   | "dueWebhooks"
   | "webhookDelay"
   | "storeFailed"
+  | "connections"
+  | "connectionWaits"
   | "cpu"
   | "memory"
   | "loopMean"
@@ -99,6 +101,8 @@ export const metrics: Readonly<Record<Single, Metric> & Record<"server" | "clien
   dueWebhooks: gauge("parley.webhooks.due", "Webhooks whose next attempt is due", "{webhook}"),
   webhookDelay: gauge("parley.webhooks.delay", "How long the first due webhook has been due", "s"),
   storeFailed: gauge("parley.store.unreadable", "1 where the store could not be asked for its gauges", "1"),
+  connections: gauge("parley.store.connections", "Connections of the store's pool", "{connection}", [connectionState]),
+  connectionWaits: gauge("parley.store.connection.waits", "Statements that wait for a connection", "{wait}"),
   cpu: counter("process.cpu.time", "CPU time of the process", [cpuMode], "s"),
   memory: gauge("process.memory.usage", "Resident memory of the process", "By"),
   loopMean: gauge("nodejs.eventloop.delay.mean", "Mean delay of the event loop since the last reading", "s"),
@@ -117,6 +121,8 @@ export const read: readonly Metric[] = [
   metrics.dueWebhooks,
   metrics.webhookDelay,
   metrics.storeFailed,
+  metrics.connections,
+  metrics.connectionWaits,
   metrics.cpu,
   metrics.memory,
   metrics.loopMean,
@@ -128,10 +134,13 @@ export const all: readonly Metric[] = Object.values(metrics).flatMap((each: Metr
   "name" in each ? [each] : [each.duration, each.first, each.events],
 );
 
+/** Adds to a counter, or records a value of a histogram. */
+export type Recorder = (value: number) => void;
+
 /** Where metrics go. */
 export interface Instruments {
-  /** Adds to a counter, or records a value of a histogram. */
-  record(metric: Metric, value: number, labels: Labels): void;
+  /** What records values with these labels. Keep it where values are frequent: finding it takes longer than a value. */
+  recorder(metric: Metric, labels: Labels): Recorder;
   /** Calls `reading` when somebody asks for the metrics of `read`. The returned function ends it. */
   collect(reading: Reading): () => void;
 }

@@ -9,7 +9,7 @@ import {
 } from "@opentelemetry/api";
 import { scope } from "../names.ts";
 import { Caps } from "./caps.ts";
-import { read, type Instruments, type Labels, type Metric, type Reading } from "./definitions.ts";
+import { read, type Instruments, type Labels, type Metric, type Reading, type Recorder } from "./definitions.ts";
 
 /** The instruments of a meter. They are made with their first value: an SDK may be started later than the agent is made. */
 export function meterInstruments(provider: MeterProvider | undefined): Instruments {
@@ -30,11 +30,12 @@ export function meterInstruments(provider: MeterProvider | undefined): Instrumen
     return instrument;
   };
   return {
-    record(metric: Metric, value: number, labels: Labels) {
+    recorder(metric: Metric, labels: Labels): Recorder {
       const instrument = instrumentOf(metric);
       const bounded = caps.bound(metric, labels);
-      if ("record" in instrument) instrument.record(value, bounded);
-      else instrument.add(value, bounded);
+      return "record" in instrument
+        ? (value) => instrument.record(value, bounded)
+        : (value) => instrument.add(value, bounded);
     },
     collect: (reading) => observe(meterOf(), reading),
   };

@@ -1,5 +1,12 @@
 import { Caps } from "../metrics/caps.ts";
-import { all, type Instruments, type Labels, type Metric, type Reading } from "../metrics/definitions.ts";
+import {
+  all,
+  type Instruments,
+  type Labels,
+  type Metric,
+  type Reading,
+  type Recorder,
+} from "../metrics/definitions.ts";
 
 /** How many series a metric may have. Further ones are one series without labels of their own. */
 const maxSeries = 1000;
@@ -26,15 +33,18 @@ export class Registry implements Instruments {
   readonly #series = new Map<Metric, Map<string, Series>>();
   readonly #readings = new Set<Reading>();
 
-  readonly record = (metric: Metric, value: number, labels: Labels): void => {
+  recorder(metric: Metric, labels: Labels): Recorder {
     const series = this.#seriesOf(metric, this.#caps.bound(metric, labels));
-    series.sum += value;
-    series.count += 1;
-    if (metric.buckets === undefined) return;
-    const at = metric.buckets.findIndex((bound) => value <= bound);
-    const bucket = at < 0 ? metric.buckets.length : at;
-    series.buckets[bucket] = (series.buckets[bucket] ?? 0) + 1;
-  };
+    const { buckets: bounds } = metric;
+    return (value) => {
+      series.sum += value;
+      series.count += 1;
+      if (bounds === undefined) return;
+      let at = 0;
+      while (at < bounds.length && value > (bounds[at] ?? Infinity)) at += 1;
+      series.buckets[at] = (series.buckets[at] ?? 0) + 1;
+    };
+  }
 
   collect(reading: Reading): () => void {
     this.#readings.add(reading);

@@ -1,5 +1,7 @@
 import {
   context as contexts,
+  INVALID_SPANID,
+  INVALID_TRACEID,
   isSpanContextValid,
   propagation,
   trace as traces,
@@ -21,16 +23,24 @@ const form = /^[0-9a-f]{2}-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})/;
 
 /** What a `traceparent` names; `undefined` if there is none, or if it is not valid. */
 export function parsed(trace: string | undefined): SpanContext | undefined {
-  const [, traceId = "", spanId = "", flags = ""] = form.exec(trace ?? "") ?? [];
+  if (trace === undefined) return undefined;
+  const [, traceId = "", spanId = "", flags = ""] = form.exec(trace) ?? [];
   const found: SpanContext = { traceId, spanId, traceFlags: parseInt(flags, 16) & TraceFlags.SAMPLED, isRemote: true };
   return isSpanContextValid(found) ? found : undefined;
 }
 
 /** The `traceparent` of a span; `undefined` without an SDK. */
 export function traceparentOf(span: Span): string | undefined {
-  const found = span.spanContext();
-  if (!isSpanContextValid(found)) return undefined;
-  return `00-${found.traceId}-${found.spanId}-${found.traceFlags.toString(16).padStart(2, "0")}`;
+  const { traceId, spanId, traceFlags } = span.spanContext();
+  if (traceId === INVALID_TRACEID || spanId === INVALID_SPANID) return undefined;
+  const flags = traceFlags === 1 ? "01" : traceFlags === 0 ? "00" : traceFlags.toString(16).padStart(2, "0");
+  return `00-${traceId}-${spanId}-${flags}`;
+}
+
+/** Whether a `traceparent` names this span. Without both it does. */
+export function isOf(trace: string | undefined, span: SpanContext | undefined): boolean {
+  if (trace === undefined || span === undefined) return trace === undefined && span === undefined;
+  return trace.startsWith(span.traceId, 3) && trace.startsWith(span.spanId, 36);
 }
 
 /** A link to a span of before. */
@@ -48,8 +58,7 @@ const getter: TextMapGetter<HeaderReader> = {
  * The context of a request. The context that is active already counts where it has a span of the same trace: that of the transport, or of the
  * client in this process.
  */
-export function incoming(headers: HeaderReader | undefined, trace: string | undefined): Context {
-  const active = contexts.active();
+export function incoming(active: Context, headers: HeaderReader | undefined, trace: string | undefined): Context {
   const extracted = headers === undefined ? active : propagation.extract(active, headers, getter);
   const own = traces.getSpanContext(active);
   const theirs = traces.getSpanContext(extracted);
@@ -61,8 +70,13 @@ export function incoming(headers: HeaderReader | undefined, trace: string | unde
   return traces.setSpanContext(extracted, named);
 }
 
-/** The headers that carry a context. */
-export function outgoing(context: Context): Record<string, string> {
+/** The headers that carry a context, beside `traceparent`. `undefined`: there are none. */
+export function outgoing(context: Context): Readonly<Record<string, string>> | undefined {
+  const { traceparent: _, ...headers } = injected(context);
+  return Object.keys(headers).length > 0 ? headers : undefined;
+}
+
+function injected(context: Context): Record<string, string> {
   const headers: Record<string, string> = {};
   propagation.inject(context, headers);
   return headers;
@@ -72,8 +86,7 @@ export function outgoing(context: Context): Record<string, string> {
 const rpcMetadata = Symbol.for("OpenTelemetry SDK Context Key RPC_METADATA");
 
 /** The SERVER span of an instrumented transport. `undefined`: there is none. */
-export function transportSpan(): Span | undefined {
-  const active = contexts.active();
+export function transportSpan(active: Context): Span | undefined {
   const metadata: unknown = active.getValue(rpcMetadata);
   if (typeof metadata === "object" && metadata !== null && "span" in metadata && isSpan(metadata.span))
     return metadata.span;
@@ -107,7 +120,7 @@ export function isGrpc(span: Span): boolean {
 /** How much is remembered of tasks, in bytes. */
 const bytes = 1 << 20;
 
-/** The spans in which tasks of this process began, for links. Those of older tasks are forgotten. */
+/** The spans in which tasks began that this process was called for or runs, for links. Those of older tasks are forgotten. */
 export class Origins {
   readonly #known = new BoundedMap<SpanContext>({ bytes, bytesOf: (key) => 2 * key.length + 400 });
 
@@ -116,9 +129,10 @@ export class Origins {
     return taskId === undefined ? undefined : this.#known.get(taskId);
   }
 
-  /** Remembers the span of a task, unless there is one. */
-  note(taskId: string, span: Span): void {
-    if (this.#known.get(taskId) === undefined) this.#known.set(taskId, span.spanContext());
+  /** Remembers the span of a task, unless there is one. What was not sampled cannot be looked at. */
+  note(taskId: string, span: SpanContext): void {
+    if ((span.traceFlags & TraceFlags.SAMPLED) === 0 || this.#known.get(taskId) !== undefined) return;
+    this.#known.set(taskId, span);
   }
 }
 

@@ -76,6 +76,8 @@ class Agent(AgentExecutor):
         if words == 'hold':
             await asyncio.Event().wait()
         received = list(context.message.parts)
+        if words == 'traceparent':
+            received = [Part(text=traceparent(context.call_context.state))]
         await task.add_artifact(
             received[1:] if words == 'parts' else received, name='echo'
         )
@@ -83,6 +85,14 @@ class Agent(AgentExecutor):
 
     async def cancel(self, context, queue):
         await TaskUpdater(queue, context.task_id, context.context_id).cancel()
+
+
+def traceparent(state):
+    """The header, as the SDK gives its agents those of a request."""
+    if 'headers' in state:
+        return state['headers'].get('traceparent', '')
+    metadata = state['grpc_context'].invocation_metadata()
+    return dict(metadata).get('traceparent', '')
 
 
 def push_options():

@@ -186,7 +186,7 @@ export class Committer {
   }
 
   #appendObserved(begun: Begun, items: readonly AppendItem[]): Promise<readonly Result[]> {
-    return observe(begun, async () => this.#store.append(items));
+    return observe(begun, () => this.#store.append(items));
   }
 
   #emitStored(items: readonly AppendItem[], results: readonly Result[]): void {

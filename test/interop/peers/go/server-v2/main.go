@@ -64,11 +64,23 @@ func (agent) Execute(ctx context.Context, at *a2asrv.ExecutorContext) iter.Seq2[
 			return
 		case "parts":
 			artifact = at.Message.Parts[1:]
+		case "traceparent":
+			artifact = []*a2a.Part{a2a.NewTextPart(traceparent(ctx))}
 		}
 		if yield(a2a.NewArtifactEvent(at, artifact...), nil) {
 			say(a2a.TaskStateCompleted, "")
 		}
 	}
+}
+
+// traceparent is the header, as the SDK gives its agents those of a request.
+func traceparent(ctx context.Context) string {
+	if call, ok := a2asrv.CallContextFrom(ctx); ok {
+		if values, _ := call.ServiceParams().Get("traceparent"); len(values) > 0 {
+			return values[0]
+		}
+	}
+	return ""
 }
 
 func (agent) Cancel(_ context.Context, at *a2asrv.ExecutorContext) iter.Seq2[a2a.Event, error] {

@@ -1,0 +1,36 @@
+import { BoundedMap, memoryOf } from "@parley/a2a/internal/base/bounded-map";
+import type { A2AError } from "@parley/a2a/internal/model/index";
+import { attribute } from "../names.ts";
+import type { Instruments, Labels, Metric, Recorder } from "./definitions.ts";
+
+/* Recorders that are kept, so that a message neither makes labels nor looks for their series. */
+
+/** How many are kept of a kind. Further ones are made anew: a label with more values is an attack. */
+const maxKept = 500;
+
+/** What is found again by the values of its labels. */
+export function kept<T>(): BoundedMap<T> {
+  return new BoundedMap<T>({ bytes: 1 << 20, entries: maxKept, bytesOf: (key) => memoryOf(key) });
+}
+
+/** The recorders of a metric whose only label is the name of an agent. */
+export function byAgent(instruments: Instruments, metric: Metric): (name: string) => Recorder {
+  const recorders = kept<Recorder>();
+  return (name) => {
+    const known = recorders.get(name);
+    if (known !== undefined) return known;
+    const recorder = instruments.recorder(metric, { [attribute.agentName]: name });
+    recorders.set(name, recorder);
+    return recorder;
+  };
+}
+
+/** The labels of what may have failed. */
+export function failing(labels: Labels, error: A2AError | undefined): Labels {
+  return error === undefined ? labels : { ...labels, [attribute.error]: error.code };
+}
+
+/** Seconds since this value of `performance.now()`. */
+export function secondsSince(since: number): number {
+  return (performance.now() - since) / 1000;
+}
