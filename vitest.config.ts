@@ -15,8 +15,8 @@ const interop = ["test/interop/**/*.test.ts"];
 const keychain = ["test/keychain/**/*.test.ts"];
 /** Every program of the documentation, each run as a process. */
 const docs = ["test/docs/**/*.test.ts"];
-/** The examples as processes that are killed, and beside those with the official SDK. */
-const examples = ["test/examples/**/*.test.ts", "examples/data-analyst/test/main.test.ts"];
+/** The examples as processes that are killed, and beside those with the official SDK; and all tests of the largest example. */
+const examples = ["test/examples/**/*.test.ts", "examples/data-analyst/test/**/*.test.ts"];
 /** The packages as they are published, installed and compiled as by their users. */
 const release = ["test/release/**/*.test.ts", "test/types/**/*.test.ts"];
 /** Processes with a small heap, and what may be done to them: a command of its own. */

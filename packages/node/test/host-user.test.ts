@@ -356,7 +356,7 @@ describe("the card with hostUser()", () => {
     const byHost = hostUser({ scheme: "bearer" });
     for (const authenticator of [byHost, anyOf(byHost, anyone()), allOf(byHost)]) {
       const served = serve(mirror, { port: 0, store: memoryStore(), authenticator });
-      await expect(served).rejects.toThrow("Mount the agents in the framework by `expressMount`");
+      await expect(served).rejects.toThrow("Mount the agents in the framework with `expressMount`");
     }
   });
 
