@@ -90,7 +90,7 @@ describe("an agent is unharmed by", () => {
     // Forty exports have failed.
     expect(told.lines.map(({ message, fields }) => [message, String(fields?.["cause"])])).toEqual([
       [
-        "OpenTelemetry reported a problem; further ones like it are not logged",
+        "OpenTelemetry reported a problem; not logging repetitions",
         expect.stringContaining("ECONNREFUSED"),
       ],
     ]);
