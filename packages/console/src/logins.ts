@@ -30,7 +30,7 @@ interface EnteredScheme {
 
 /** Answers the questions of a login with the user's input. */
 interface LoginUser extends LoginPage {
-  /** Returns the entered secret. Rejects if there is none, and for any other question. */
+  /** Returns the entered secret. Rejects if the user entered none, and for any other question. */
   answer(question: string, hidden: boolean): Promise<string>;
   /** The browser runs on the user's machine. */
   readonly isRemote: false;

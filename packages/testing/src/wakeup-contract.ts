@@ -75,7 +75,7 @@ const cases: Readonly<Record<string, (given: Given) => Promise<void>>> = {
   "do not reach the node that published them": async ({ open, expect }) => {
     const [one, other] = [await open(), await open()];
     await arrives(one, other, "mine");
-    // An echo later than the other node's answer would have arrived before it.
+    // An echo would have arrived before the answer of the other node.
     await arrives(other, one, "yours");
     expect(one.told.includes("mine")).toEqual(false);
   },
@@ -85,7 +85,7 @@ const cases: Readonly<Record<string, (given: Given) => Promise<void>>> = {
     const ids = Array.from({ length: 5000 }, (_, at) => `task-${at}-${"x".repeat(24)}`);
     one.wakeup.publish(ids);
     await until("all are told", () => covers(other.told, ids));
-    // The next one is named again.
+    // The next wake-up names its task again.
     await until("one more is told", () => {
       one.wakeup.publish(["one more"]);
       return other.told.includes("one more");

@@ -78,7 +78,7 @@ const cases: Readonly<Record<string, Case>> = {
     const { task, error } = getSnapshot();
     expect([task?.status.state, textOf(getSnapshot(), "a"), error]).toEqual(["TASK_STATE_COMPLETED", "all", undefined]);
     await until("the stream is closed", () => run.openStreams() === 0);
-    // One who comes later finds the end, and nothing is read again.
+    // A later subscriber gets the final snapshot without a new stream.
     const before = calls;
     subscribe(() => (calls += 1));
     await soon();
@@ -191,7 +191,7 @@ function textOf({ task }: TaskSnapshot, artifactId: string): string {
   );
 }
 
-/** Long enough for something that should not happen to happen. */
+/** Waits long enough for an unexpected event to arrive. */
 async function soon(): Promise<void> {
   await new Promise((resolve) => setTimeout(resolve, 50));
 }
