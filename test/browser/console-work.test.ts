@@ -211,7 +211,7 @@ describe("the wire", () => {
     await page.selectOption("select[aria-label=Operation]", "SendStreamingMessage");
     await expect.poll(() => page.locator(".list li").count()).toBe(1);
     await page.selectOption("select[aria-label=Status]", "failed");
-    await page.waitForSelector("text=No requests yet.");
+    await page.waitForSelector("text=No requests.");
     await page.selectOption("select[aria-label=Status]", "ok");
     await page.click(".list li a");
     await page.click("button >> text=Pin");

@@ -82,12 +82,12 @@ export function actions(): readonly Action[] {
     ...(agent === undefined ? [] : agentActions(agent)),
     { name: "Write a message", keys: "m", run: () => (showScreen("talk"), focusOn("textarea[aria-label=Message]")) },
     { name: "Filter the list", keys: "/", run: () => focusOn("input[type=search]") },
-    { name: "Copy the chosen request as curl", keys: "y", run: () => copyChosen("curl") },
-    { name: "Copy the chosen request as TypeScript", run: () => copyChosen("code") },
-    { name: "Clear the wire", run: async () => (await import("./wire.ts")).clearWire() },
+    { name: "Copy the selected request as curl", keys: "y", run: () => copyChosen("curl") },
+    { name: "Copy the selected request as TypeScript", run: () => copyChosen("code") },
+    { name: "Clear the wire log", run: async () => (await import("./wire.ts")).clearWire() },
     { name: "Save this session to a file", keys: "s", run: async () => (await import("./session-file.ts")).save() },
     { name: "Open a session from a file", keys: "o", run: async () => (await import("./session-file.ts")).choose() },
-    { name: "Show the keys", keys: "?", run: () => void (overlay.value = "keys") },
+    { name: "Show keyboard shortcuts", keys: "?", run: () => void (overlay.value = "keys") },
   ];
 }
 

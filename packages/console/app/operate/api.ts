@@ -72,6 +72,6 @@ async function reasonOf(response: Response): Promise<string> {
     const { error } = (await response.json()) as { readonly error: { readonly message: string } };
     return error.message;
   } catch {
-    return `The API of operators answered ${response.status}`;
+    return `The operators' API responded with status ${response.status}`;
   }
 }

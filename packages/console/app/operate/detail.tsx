@@ -73,7 +73,7 @@ function Shown({ shown }: { readonly shown: ShownTask }) {
       </p>
       <Table
         title="Steps"
-        names={["Step", "Of", "State", "Began", "Ended", ""]}
+        names={["Step", "Of", "State", "Started", "Ended", ""]}
         rows={steps.map(({ name, scope, state, begun, ended }) => [
           name,
           scope,

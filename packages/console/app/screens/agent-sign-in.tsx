@@ -38,7 +38,7 @@ export function AgentSignIn({ agent }: { readonly agent: AgentEntry }) {
             <button type="button" class="small" onClick={() => void attempt(() => reconnect(agent.id))}>
               Connect again
             </button>{" "}
-            uses logins made there since.
+            to use logins made there since.
           </p>
         </>
       )}
@@ -89,7 +89,7 @@ function obstacle({ kind, flows }: SignInScheme): string | undefined {
   if (kind === "unsupported")
     return "Parley has no login for this scheme. Connect again, and add its header under Options.";
   if (kind === "oauth2" && flows.length === 0)
-    return "Its OAuth flows are not supported. Get a token elsewhere, and run parley login with --with-token.";
+    return "Parley does not support this scheme's OAuth flows. Get a token elsewhere, and run parley login --with-token.";
   return undefined;
 }
 
@@ -164,8 +164,7 @@ function LoginForm({ agent, schemes }: LoginFormProps) {
       {isUsable && (
         <>
           <p class="quiet">
-            What you enter goes to parley inspect on this machine, and is stored for later. Codes and tokens never reach
-            this page.
+            parley inspect on this machine receives and stores your input. Codes and tokens never reach this page.
           </p>
           <div class="tools">
             <button type="submit" disabled={running.value !== undefined}>
@@ -293,7 +292,7 @@ function OAuthFields({ scheme: { flows, scopes }, prefix }: SchemeFieldsProps) {
           <input name={`${prefix}issuer`} type="url" autocomplete="off" placeholder="from the card" />
         </label>
       </details>
-      {scopes.length > 0 && <p class="quiet">The agent asks for: {scopes.join(" ")}</p>}
+      {scopes.length > 0 && <p class="quiet">Scopes that the card requires: {scopes.join(" ")}</p>}
     </>
   );
 }
@@ -301,7 +300,7 @@ function OAuthFields({ scheme: { flows, scopes }, prefix }: SchemeFieldsProps) {
 function ClientSecret({ name, required }: { readonly name: string; readonly required: boolean }) {
   return (
     <label>
-      Client secret{!required && ", if it has one"}
+      Client secret{!required && " (optional)"}
       <input name={name} type="password" required={required} autocomplete="off" />
     </label>
   );

@@ -236,18 +236,18 @@ function Overview({ counts, nodes, acts }: OverviewProps) {
           Object.entries(by)
             .map(([state, count]) => `${count} ${stateWord(state)}`)
             .join(", "),
-          paused ? "paused" : "works",
+          paused ? "paused" : "active",
           <Act label={paused ? "Unpause" : "Pause"} on={agent} wish={paused ? unpause(agent) : pause(agent)} />,
         ])}
       />
       <Table
         title="Nodes"
-        names={["Node", "Runs", "Silent", "State", "Agents", ""]}
+        names={["Node", "Runs", "Silent for", "State", "Agents", ""]}
         rows={nodes.map(({ name, runs: own, silentMs, draining, self, gone, agents: served }) => [
-          `${nodeWord(name)}${self ? " (answers)" : ""}`,
+          `${nodeWord(name)}${self ? " (this node)" : ""}`,
           `${own}`,
           silentMs === undefined ? "" : `${silentMs} ms`,
-          [gone === true && "gone", draining && "drains"].filter(Boolean).join(", ") || "works",
+          [gone === true && "gone", draining && "draining"].filter(Boolean).join(", ") || "active",
           served?.join(", ") ?? "",
           <Act
             label={draining ? "Undrain" : "Drain"}

@@ -84,7 +84,7 @@ function Keys() {
   const all = [{ name: "Actions", keys: "Ctrl K or ⌘ K" }, ...actions(), { name: "Close", keys: "Esc" }];
   return (
     <>
-      <h1>Keys</h1>
+      <h1>Keyboard shortcuts</h1>
       <dl>
         {all.map(
           ({ name, keys }) =>

@@ -96,7 +96,7 @@ function Pane({ chat, agent, title, other, isToBoth, hasChoice, onAdd, onClose }
       <header>
         <h1 dir="auto">{title}</h1>
         {hasChoice && <Beside agent={agent} other={other} />}
-        <button type="button" class="small" onClick={onAdd} title="Another conversation beside this one">
+        <button type="button" class="small" onClick={onAdd} title="Opens another conversation beside this one">
           New
         </button>
         {onClose !== undefined && (
@@ -133,7 +133,7 @@ function Beside({ agent, other }: Pick<PaneProps, "agent" | "other">) {
         go({ screen: "talk", agent: agent.id, ...(value !== "" && { beside: value }) })
       }
     >
-      <option value="">none</option>
+      <option value="">no other agent</option>
       {agents.value
         .filter(({ id }) => id !== agent.id)
         .map(({ id, card }) => (

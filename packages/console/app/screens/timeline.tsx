@@ -56,7 +56,7 @@ function TaskTimeline({ agent, task }: TimelineProps & { readonly task: string }
     <>
       {refusedBy.value !== "" ? (
         <p class="why quiet">
-          Operators see runs, steps, waits and webhooks here: <a href={linkTo({ screen: "operate" })}>sign in</a>.
+          Operators also see runs, steps, waits and webhooks here: <a href={linkTo({ screen: "operate" })}>sign in</a>.
         </p>
       ) : (
         follower.problem.value !== "" && (
@@ -91,7 +91,7 @@ export function TimelineOf({ lanes }: { readonly lanes: readonly Lane[] }) {
     () => new Map(lanes.flatMap(({ name, spans: own }) => own.map((span) => [span, name]))),
     [lanes],
   );
-  if (spans.length === 0) return <p class="quiet empty">Nothing has happened yet.</p>;
+  if (spans.length === 0) return <p class="quiet empty">No events yet.</p>;
   const begin = spans[0]?.start ?? 0;
   return (
     <div class="timeline">

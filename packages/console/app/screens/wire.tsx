@@ -44,7 +44,7 @@ export function Wire({ agent }: { readonly agent: string | undefined }) {
             The console's server does not answer; retrying
           </p>
         )}
-        {found.length === 0 && <p class="quiet empty">No requests yet.</p>}
+        {found.length === 0 && <p class="quiet empty">No requests.</p>}
         <ol>
           {found.slice(0, 500).map((one) => (
             <Row key={one.request.exchange} exchange={one} agent={agent} isChosen={one === chosen} />
