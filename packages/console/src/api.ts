@@ -2,7 +2,7 @@
 
 import type { AgentCard } from "@parley/a2a/internal/model/index";
 
-/** `GET api/session`: what the console shows. */
+/** `GET api/session`: the mode of the console, and its agents. */
 export interface Session {
   /** `inspect`: the user connects to any agents. `server`: the console shows the agents of the server that serves it. */
   readonly mode: "inspect" | "server";

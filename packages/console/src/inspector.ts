@@ -196,7 +196,7 @@ class OpenInspector implements Inspector {
     return one;
   }
 
-  /** The login store for an agent. Throws if the agent cannot use it. */
+  /** The login store, with the agent's URL and sign-in. Throws if the user set credentials when connecting. */
   #loginsOf(id: string) {
     const { url, signIn } = this.#found(id).entry;
     const { logins } = this.#options;

@@ -54,7 +54,7 @@ export async function answerOperators(
   try {
     const { search } = new URL(request.url);
     const answer = await operators.ask({ method, path: path + search, ...(body !== undefined && { body }) });
-    // The page reads only JSON, so no other type may pass.
+    // The page reads only JSON, so relay any answer as JSON.
     return new Response(await answer.text(), {
       status: answer.status,
       headers: { "content-type": "application/json", "x-content-type-options": "nosniff" },

@@ -16,7 +16,7 @@ export interface Recorder {
 /** Maximum characters of a body in the log. */
 const maxText = 1 << 20;
 
-/** Headers whose values are secrets, besides those that the schemes of a card name. */
+/** Headers with secret values, in addition to those that the schemes of a card name. */
 const secretHeaders = /^(?:authorization|proxy-authorization|cookie|set-cookie|dpop|x-api-key)$|token|secret|password/;
 
 /** Names of headers and parameters whose values are secrets. */

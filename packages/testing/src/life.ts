@@ -6,7 +6,7 @@ import type { FetchLike } from "@parley/a2a/internal/transport/client/binding";
 import type { SteppedClock } from "./fake-clock.ts";
 
 /**
- * The view of one server process: store, clock, log and agent. When it is killed, all of it stops at once, as with
+ * One server process: its store, clock, log and agent. When it is killed, all of them stop at once, as with
  * SIGKILL: calls are never answered, timers never fire, and the agent does not continue after its next `yield` or
  * `await`. No `finally` runs, and nothing more is stored.
  */

@@ -103,7 +103,7 @@ function shown(value: unknown): string {
   return text.length > 2000 ? `${text.slice(0, 2000)} …` : text;
 }
 
-/** Waits for a condition. `what` names it if it is not met in time. */
+/** Waits for a condition. The timeout error contains `what`. */
 export async function until(what: string, holds: () => boolean): Promise<void> {
   const end = performance.now() + 30_000;
   while (!holds()) {

@@ -154,7 +154,7 @@ export interface StepReport {
   readonly duration: number;
 }
 
-/** A failed test, with everything needed to investigate it. */
+/** A failed test, with the details to investigate it. */
 export interface FailedTest extends Pick<TestReport, "id" | "name" | "level" | "section" | "requirements">, Failure {
   /** The binding's name on the card. */
   readonly binding: string;

@@ -151,7 +151,7 @@ const guarded: readonly (readonly [CallStep["operation"], JsonMap])[] = [
   ["get_extended_agent_card", {}],
 ];
 
-/** The checks by the id of their test. */
+/** The checks, by test id. */
 const checks: Readonly<Record<string, Check>> = {
   "CARD-CACHE-001": [
     "the public card has an ETag, or a Cache-Control with a max-age",

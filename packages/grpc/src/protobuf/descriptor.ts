@@ -189,7 +189,7 @@ export interface MethodType {
 const repeatedLabel = 3;
 const requiredBehavior = 2;
 
-/** Fields of a draft, to add to those in the files, by the name of their message. */
+/** Fields of a draft to add to the messages of the files, by message name. */
 export type Additions = Readonly<Record<string, readonly Omit<FieldDescriptor, "label">[]>>;
 
 /** Reads the message types and services of files, with the google.protobuf types that they use. */

@@ -203,7 +203,7 @@ export class Tracing implements Observer {
   }
 }
 
-/** Sets the attributes of a served call. Reading the address from the socket takes time. */
+/** Sets the attributes of a served call. Reading `address` queries the socket, so recorded spans only. */
 function setServed(span: Span, call: ObservedCall): void {
   setCall(span, call, call.card);
   const { address } = call;
