@@ -49,11 +49,11 @@ async function tampered(agent: string): Promise<string> {
 }
 
 const explained: readonly (readonly [keys: string, outcome: string])[] = [
-  [await keysOf(key), "verified A key that you trust signed the card, and nothing was changed since."],
-  [await keysOf(await makeCardKey()), "unknown key None of the keys that you trust made it"],
+  [await keysOf(key), "verified A key that you trust signed the card, and the card is unchanged since."],
+  [await keysOf(await makeCardKey()), "unknown key No key that you trust made this signature"],
   [
     await keysOf(key, { exp: 1_000 }),
-    "outdated key Its key counts no more, so the card has to be signed again (the key has expired).",
+    "outdated key The key is no longer valid, so the card must be signed again (the key has expired).",
   ],
   [await keysOf(key, { revoked: { reason: "lost" } }), "(the key is revoked)."],
 ];
@@ -71,7 +71,7 @@ describe("the signatures of a card are explained", () => {
     await show(page, "Card");
     await loaded(page);
     await page.waitForSelector(".signatures >> text=unknown key");
-    expect(await page.textContent(".signatures")).toContain("which is not trusted for that");
+    expect(await page.textContent(".signatures")).toContain("which does not make it trusted");
     for (const [keys, outcome] of explained) {
       await page.fill(".resend textarea", keys);
       await page.click("text=Verify");
@@ -82,7 +82,7 @@ describe("the signatures of a card are explained", () => {
     await shot(page, `Signatures ${mode} ${width} ${theme}`);
     await page.fill(".resend textarea", "{}");
     await page.click("text=Verify");
-    await page.waitForSelector("[role=alert] >> text=A key set is");
+    await page.waitForSelector("[role=alert] >> text=Keys must be");
     expect(noise).toEqual([]);
   });
 
@@ -102,7 +102,7 @@ describe("the signatures of a card are explained", () => {
     const server = await serving({ console: true });
     const { page } = await open(`${server.url}/console/`);
     await show(page, "Card");
-    await page.waitForSelector("text=The card is not signed: nothing proves who wrote it");
+    await page.waitForSelector("text=The card is not signed. Only the URL that it came from tells who wrote it");
   });
 });
 

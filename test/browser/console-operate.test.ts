@@ -278,8 +278,8 @@ describe("tasks of all owners", () => {
     const client = await connect(`${server.url}/planner`);
     await expect.poll(async () => (await client.getTask(taskId)).status.state).toBe("TASK_STATE_COMPLETED");
     await page.click("dialog button >> text=Confirm");
-    await page.waitForSelector("dialog [role=alert] >> text=It is completed now");
-    await shot(page, "Refused");
+    await page.waitForSelector("dialog [role=alert] >> text=The task is now completed");
+    await shot(page, "Rejected");
     await page.click("dialog button >> text=Back");
     await page.waitForSelector("dialog", { state: "detached" });
   });
@@ -326,9 +326,9 @@ describe("tasks of all owners", () => {
     await shot(page, "Sign in as an operator");
     await page.fill("form.operator input[name=secret]", "token-of-an-operator");
     await page.click("form.operator button");
-    await page.waitForSelector("text=No task is like this.");
+    await page.waitForSelector("text=No tasks match.");
     await page.reload();
-    await page.waitForSelector("text=No task is like this.");
+    await page.waitForSelector("text=No tasks match.");
   });
 });
 

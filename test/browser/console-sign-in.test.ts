@@ -114,7 +114,7 @@ test("in a browser: the call is the user's, the page has neither code nor token,
   const { env, tokens } = await home();
   const { page, noise } = await open(await inspecting([agent], env));
   const answers = answersOf(page);
-  await page.waitForSelector("text=This agent asks for credentials.");
+  await page.waitForSelector("text=This agent requires credentials.");
   await say(page, "who");
   await page.click(".problem a >> text=Sign in");
   await page.waitForSelector(form);
@@ -128,7 +128,7 @@ test("in a browser: the call is the user's, the page has neither code nor token,
   await shot(page, "Signed in");
 
   await show(page, "Talk");
-  expect(await page.locator("text=This agent asks for credentials.").count()).toBe(0);
+  expect(await page.locator("text=This agent requires credentials.").count()).toBe(0);
   await say(page, "who");
   await page.waitForSelector("text=You are ada");
   await show(page, "Wire");
@@ -315,7 +315,7 @@ describe("every scheme of a card", () => {
     await page.waitForSelector("legend >> text=key (API key)");
     await check("both");
     await page.selectOption("select[name=way]", "2");
-    await page.waitForSelector("text=It asks for a client certificate (mutual TLS)");
+    await page.waitForSelector("text=This scheme requires a client certificate (mutual TLS)");
     expect(await page.locator(`${form} button`).count()).toBe(0);
     await check("certificate");
     expect(noise).toEqual([]);

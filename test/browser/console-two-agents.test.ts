@@ -47,7 +47,7 @@ test.each([
   await sayTo(page, "Carol", "one");
   await pane(page, "Carol").getByText("Carol heard one").waitFor();
   expect(await pane(page, "Alice").locator("article").count()).toBe(0);
-  await page.getByLabel("Also to Carol").check();
+  await page.getByLabel("Also send to Carol").check();
   await sayTo(page, "Alice", "two");
   await pane(page, "Alice").getByText("Alice heard two").waitFor();
   await pane(page, "Carol").getByText("Carol heard two").waitFor();
@@ -72,7 +72,7 @@ test("a message to both waits until both can take it, and each has its own conve
   const { page } = await open(`${await serving()}#/talk/%2Falice?beside=%2Fbob`);
   await sayTo(page, "Bob", "wait");
   await pane(page, "Bob").getByText("Cancel").waitFor();
-  await page.getByLabel("Also to Bob").check();
+  await page.getByLabel("Also send to Bob").check();
   expect(await pane(page, "Alice").getByText("Send to both").isDisabled()).toBe(true);
   await sayTo(page, "Alice", "early");
   expect(await pane(page, "Alice").locator("article").count()).toBe(0);

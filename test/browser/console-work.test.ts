@@ -184,12 +184,12 @@ describe("a session as a file", () => {
 
     const saved = readFileSync(path, "utf8");
     const bad: readonly (readonly [content: string, why: string])[] = [
-      [saved.slice(0, -100), "not complete JSON"],
+      [saved.slice(0, -100), "not valid JSON"],
       [`{"parley":"other"}`, "not a session of the Parley console"],
       [saved.replace(`"version":1,`, `"version":2,`), "version 2; this console reads 1"],
-      [saved.replace(`"kind":"request"`, `"kind":"__proto__"`), "a record of the wire is not complete"],
-      [saved.replace(/"parts":\[/, `"parts":[7,`), "an entry of a conversation is not complete"],
-      [" ".repeat((64 << 20) + 1), "at most 67108864 can be opened"],
+      [saved.replace(`"kind":"request"`, `"kind":"__proto__"`), "a record of the wire is incomplete"],
+      [saved.replace(/"parts":\[/, `"parts":[7,`), "an entry of a conversation is incomplete"],
+      [" ".repeat((64 << 20) + 1), "the maximum is 67108864"],
     ];
     for (const [content, why] of bad) {
       writeFileSync(path, content);
@@ -211,7 +211,7 @@ describe("the wire", () => {
     await page.selectOption("select[aria-label=Operation]", "SendStreamingMessage");
     await expect.poll(() => page.locator(".list li").count()).toBe(1);
     await page.selectOption("select[aria-label=Status]", "failed");
-    await page.waitForSelector("text=Nothing was sent yet.");
+    await page.waitForSelector("text=No requests.");
     await page.selectOption("select[aria-label=Status]", "ok");
     await page.click(".list li a");
     await page.click("button >> text=Pin");

@@ -123,7 +123,7 @@ async function runAll(
   });
 }
 
-/** How long all tests of one binding together wait for the server's rate limit, in milliseconds. */
+/** Maximum total wait of a binding's tests for the server's rate limit, in milliseconds. */
 const longestRateLimit = 10_000;
 
 function targetOf(run: PlannedRun, options: ConformOptions, limits: Limits, webhooks: Webhooks): Target {
@@ -145,7 +145,7 @@ function targetOf(run: PlannedRun, options: ConformOptions, limits: Limits, webh
 
 /** The test behaviors that the agent implements. undefined: all. */
 function knownBehaviors(card: JsonMap, { behaviors, suites }: ConformOptions): readonly string[] | undefined {
-  // Tests of the user are for an agent that implements their behaviors.
+  // With custom suites, assume that the agent implements the behaviors of their tests.
   if (behaviors === undefined) return suites === undefined ? offeredBehaviors(card) : undefined;
   if (behaviors === "all") return undefined;
   return isList(behaviors) ? behaviors : Object.keys(behaviors);
@@ -159,7 +159,7 @@ function lowerCase(headers: Readonly<Record<string, string>>): Readonly<Record<s
   return Object.fromEntries(Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]));
 }
 
-/** Number of MUST checks that the options exclude. A test counts for each binding that its version ran over. */
+/** Number of MUST checks that the options exclude. A test counts once for each binding in its version. */
 function omittedMusts(omitted: readonly Test[], bindings: readonly BindingReport[]): number {
   return omitted
     .filter(({ level }) => level === "must")

@@ -6,11 +6,11 @@ import { readOnly } from "./saved.ts";
 import { agentOf, agents, session } from "./server.ts";
 import { chatOf, newChat } from "./chats.ts";
 
-/* Everything that the palette and the keys can do. */
+/* The actions of the palette and the keyboard shortcuts. */
 
 export interface Action {
   readonly name: string;
-  /** Its key, such as `g t`: one after the other. */
+  /** Its shortcut, such as `g t`: first `g`, then `t`. */
   readonly keys?: string;
   run(): void | Promise<void>;
 }
@@ -36,15 +36,15 @@ const screenKeys: Readonly<Record<(typeof screens)[number], string>> = {
   operate: "g o",
 };
 
-/** The screens that there are: that of operators where the console has their API. */
+/** The available screens. Operate needs the operators' API. */
 export const shownScreens = computed(() =>
   screens.filter((name) => name !== "operate" || (operators.value !== undefined && readOnly.value === undefined)),
 );
 
-/** What is open over the page. */
+/** The open overlay. */
 export const overlay = signal<"palette" | "keys" | undefined>(undefined);
 
-/** The agent of the page. */
+/** The selected agent. */
 export function agentShown(): AgentEntry | undefined {
   const { agent } = route.value;
   return agentOf(agent) ?? (agent === undefined ? agents.value[0] : undefined);
@@ -56,7 +56,7 @@ function showScreen(screen: Screen): void {
   go({ screen, ...(agent !== undefined && { agent: agent.id }), ...(beside !== undefined && { beside }) });
 }
 
-/** Puts the focus on an element once it is there: the code of its screen may have to be loaded. `at`: which of those that the selector matches. */
+/** Focuses an element as soon as its screen is loaded. `at`: index among the elements that match the selector. */
 function focusOn(selector: string, at: number = 0, frames: number = 300): void {
   requestAnimationFrame(() => {
     const found = [...document.querySelectorAll<HTMLElement>(selector)].at(at);
@@ -65,7 +65,7 @@ function focusOn(selector: string, at: number = 0, frames: number = 300): void {
   });
 }
 
-/** What can be done now. */
+/** The actions that are available now. */
 export function actions(): readonly Action[] {
   const agent = agentShown();
   return [
@@ -82,12 +82,12 @@ export function actions(): readonly Action[] {
     ...(agent === undefined ? [] : agentActions(agent)),
     { name: "Write a message", keys: "m", run: () => (showScreen("talk"), focusOn("textarea[aria-label=Message]")) },
     { name: "Filter the list", keys: "/", run: () => focusOn("input[type=search]") },
-    { name: "Copy the chosen request as curl", keys: "y", run: () => copyChosen("curl") },
-    { name: "Copy the chosen request as TypeScript", run: () => copyChosen("code") },
-    { name: "Clear the wire", run: async () => (await import("./wire.ts")).clearWire() },
+    { name: "Copy the selected request as curl", keys: "y", run: () => copyChosen("curl") },
+    { name: "Copy the selected request as TypeScript", run: () => copyChosen("code") },
+    { name: "Clear the wire log", run: async () => (await import("./wire.ts")).clearWire() },
     { name: "Save this session to a file", keys: "s", run: async () => (await import("./session-file.ts")).save() },
     { name: "Open a session from a file", keys: "o", run: async () => (await import("./session-file.ts")).choose() },
-    { name: "Show the keys", keys: "?", run: () => void (overlay.value = "keys") },
+    { name: "Show keyboard shortcuts", keys: "?", run: () => void (overlay.value = "keys") },
   ];
 }
 
@@ -131,7 +131,7 @@ async function copyChosen(as: "curl" | "code"): Promise<void> {
 
 let first = "";
 
-/** Runs what a key stands for, unless the user is writing. */
+/** Runs the action of a shortcut, unless the user is typing. */
 export function onKey(event: KeyboardEvent): void {
   const { key, target } = event;
   if ((event.ctrlKey || event.metaKey) && key.toLowerCase() === "k") {
@@ -140,7 +140,7 @@ export function onKey(event: KeyboardEvent): void {
     return;
   }
   if (key === "Escape") overlay.value = undefined;
-  // What is typed before the list is there is no key.
+  // While an overlay loads, key presses are input for it, not shortcuts.
   if (overlay.value !== undefined) return;
   const isWriting = target instanceof HTMLElement && target.closest("input, textarea, select, dialog") !== null;
   if (isWriting || event.ctrlKey || event.metaKey || event.altKey || key.length > 1) return;

@@ -6,10 +6,10 @@ import { Chat } from "./talk.ts";
 
 const chats = new Map<string, readonly Chat[]>();
 
-/** Counts changes of the lists. */
+/** Incremented when a list changes. */
 export const chatLists = signal(0);
 
-/** The conversations with an agent: at least one. */
+/** The conversations with an agent. Never empty. */
 export function chatsOf(agent: AgentEntry): readonly Chat[] {
   const known = chats.get(agent.id) ?? [new Chat(agent)];
   chats.set(agent.id, known);
@@ -29,13 +29,13 @@ export function closeChat(chat: Chat): void {
   chatLists.value++;
 }
 
-/** The conversation that waits for an answer, else the last one. */
+/** The conversation that waits for an answer; otherwise the last one. */
 export function chatOf(agent: AgentEntry): Chat | undefined {
   const all = chatsOf(agent);
   return all.find(({ busy }) => busy.value) ?? all.at(-1);
 }
 
-/** All conversations in which something was said. */
+/** All conversations with at least one entry. */
 export function allChats(): readonly Chat[] {
   return [...chats.values()].flat().filter(({ entries }) => entries.value.length > 0);
 }

@@ -1,6 +1,6 @@
 import type { RequestRecord } from "../src/api.ts";
 
-/** A program that sends the request again by the client, where it is a call of A2A; else by `fetch`. */
+/** A program that sends the request again: an A2A call through the client, anything else through `fetch`. */
 export function asCode({ method, url, headers, body, operation }: RequestRecord): string {
   const kept = headers.filter(([name]) => !/^(?:content-type|accept|a2a-|content-length|user-agent)/i.test(name));
   const given = Object.fromEntries(kept.map(([name, value]) => [name, value.replace(/•••/g, "SECRET")]));
@@ -26,7 +26,7 @@ interface Call {
   readonly params: unknown;
 }
 
-/** The functions of the client with the request of A2A as their argument, and those that take the id of a task. */
+/** Operations whose client function takes the A2A request. The functions of the others take a task id. */
 const operations = /^(?:Send(?:Streaming)?Message|ListTasks)$/;
 const byId = /^(?:GetTask|CancelTask|SubscribeToTask)$/;
 
@@ -53,7 +53,7 @@ function functionOf(method: string): string {
   return method.charAt(0).toLowerCase() + method.slice(1);
 }
 
-/** JSON as JavaScript. It can be pasted anywhere: no tag and no line end of other alphabets is in it. */
+/** JSON as a JavaScript literal. Escapes `<` and Unicode line separators, so it can be pasted anywhere. */
 function literal(value: unknown): string {
   const text = JSON.stringify(value, null, 2) ?? "undefined";
   return text.replace(/[<\u2028\u2029]/g, (char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, "0")}`);

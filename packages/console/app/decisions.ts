@@ -4,28 +4,28 @@ import { authorizationMember, memberOf } from "@parley/a2a/internal/protocol/aut
 import type { AgentEntry } from "../src/api.ts";
 import { agentOf } from "./server.ts";
 
-/* How requests for an authorization ended, for as long as the page is open: agents do not tell who answered. */
+/* Outcomes of authorization requests, in the memory of the page. Agents do not report who answered a request. */
 
-/** A request that was shown, and how it ended. */
+/** A request that the page has shown, and its outcome. */
 export interface Decision {
   readonly taskId: string;
   /** `AuthorizationRequest.id`. */
   readonly requestId: string;
-  /** What was asked for, such as `approval`. */
+  /** What the agent requested, such as `approval`. */
   readonly form: string;
   /** Digest of the question, as the user saw it. */
   readonly digest?: string;
-  /** How it ended. Absent: it is open. */
+  /** Its outcome. Absent: the request is pending. */
   readonly outcome?: string;
-  /** When it ended, in ISO 8601: when the agent took the answer from here, or what the status of the task says. */
+  /** ISO 8601. When the agent accepted the answer from this page, or the timestamp of the task's status. */
   readonly at?: string;
-  /** The account that the console calls the agent with. Only for answers from here. */
+  /** The account with which the console calls the agent. Only for answers from this page. */
   readonly by?: string;
 }
 
 export const decisions = signal<readonly Decision[]>([]);
 
-/** Adds what is known now about a request. */
+/** Adds a request, or updates it. */
 export function decide(decision: Decision): void {
   const { taskId, requestId } = decision;
   const isSame = (other: Decision): boolean => other.taskId === taskId && other.requestId === requestId;
@@ -33,7 +33,7 @@ export function decide(decision: Decision): void {
   decisions.value = [...decisions.value.filter((other) => !isSame(other)), { ...known, ...decision }].slice(-200);
 }
 
-/** Ends the requests that a task no longer waits for, and that were not answered from here. */
+/** Sets the outcome of requests that the task no longer waits for and that this page did not answer. */
 export function settle({ id, status: { state, timestamp } }: Task): void {
   if (state === "TASK_STATE_AUTH_REQUIRED") return;
   for (const open of decisions.value) {
@@ -43,7 +43,7 @@ export function settle({ id, status: { state, timestamp } }: Task): void {
   }
 }
 
-/** The agent has taken an answer from here. */
+/** Records that the agent accepted an answer from this page. */
 export function answered(agent: AgentEntry, { id: taskId }: Task, parts: readonly Part[]): void {
   const at = new Date().toISOString();
   const by = (agentOf(agent.id) ?? agent).signIn?.logins[0]?.account;
@@ -57,7 +57,7 @@ export function answered(agent: AgentEntry, { id: taskId }: Task, parts: readonl
   }
 }
 
-/** The same parts without credentials, to be shown and saved. */
+/** Removes the credentials from parts, so that they can be shown and saved. */
 export function withoutCredentials(parts: readonly Part[]): readonly Part[] {
   return parts.map((part) => {
     const member = memberOf(part);

@@ -1,7 +1,7 @@
 import { signal } from "@preact/signals";
 import type { ComponentType } from "preact";
 
-/** A component whose code is loaded when it is first shown. */
+/** A component that loads its code when it is first rendered. */
 export function lazily<Props extends object>(load: () => Promise<ComponentType<Props>>): ComponentType<Props> {
   const loaded = signal<{ readonly Shown: ComponentType<Props> } | undefined>(undefined);
   let loading = false;

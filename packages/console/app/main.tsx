@@ -24,7 +24,7 @@ const Operate = lazily(async () => (await import("./screens/operate.tsx")).Opera
 
 const problem = signal("");
 
-/** The page: the agents at the side, and one screen of the chosen one. */
+/** The page: a sidebar with the agents, and one screen of the selected agent. */
 function App() {
   const { screen, agent: id, beside } = route.value;
   const agent = agentShown();
@@ -67,7 +67,7 @@ function App() {
         {screen === "timeline" && <Timeline agent={id} task={route.value.item} />}
         {screen === "wire" && <Wire agent={id} />}
         {screen === "operate" && shownScreens.value.includes("operate") && <Operate />}
-        {isQuiet && <p class="quiet empty">A file has no tasks to follow: see Talk, Timeline and Wire.</p>}
+        {isQuiet && <p class="quiet empty">A saved session has no live tasks. See Talk, Timeline and Wire.</p>}
         {screen === "tasks" && !isQuiet && (
           <Tasks agents={id === undefined ? agents.value : agent === undefined ? [] : [agent]} screen="tasks" />
         )}
@@ -87,7 +87,7 @@ function App() {
 }
 
 addEventListener("keydown", onKey);
-// Once the user is signed in. The console works without it.
+// Needs a signed-in user. The console works without the operators' API.
 effect(() => {
   if (session.value !== undefined && operators.peek() === undefined) findOperators().catch(() => {});
 });

@@ -5,14 +5,14 @@ export const screens = ["talk", "tasks", "inbox", "timeline", "wire", "card", "o
 
 export type Screen = (typeof screens)[number] | "sign-in";
 
-/** What the page shows, as the fragment of its address says: `#/talk/a1?beside=a2`. */
+/** The route in the URL fragment, such as `#/talk/a1?beside=a2`. */
 export interface Route {
   readonly screen: Screen;
-  /** `AgentEntry.id`. Absent: none is chosen. */
+  /** `AgentEntry.id`. Absent: no agent is selected. */
   readonly agent?: string;
-  /** What is chosen on the screen, such as the number of an exchange. */
+  /** The selected item of the screen, such as the number of an exchange. */
   readonly item?: string;
-  /** Another agent that is shown beside the first one. */
+  /** A second agent, beside the first one. */
   readonly beside?: string;
 }
 

@@ -2,7 +2,7 @@ import { signal } from "@preact/signals";
 import type { AgentEntry, WireRecord } from "../src/api.ts";
 import type { Entry } from "./talk.ts";
 
-/** A session as its file has it. */
+/** The content of a session file. */
 export interface SavedSession {
   readonly parley: "session";
   readonly version: 1;
@@ -19,8 +19,8 @@ export interface SavedChat {
   readonly entries: readonly Entry[];
 }
 
-/** The session of an opened file. While it is shown nothing is sent. */
+/** The session of an opened file. While it is open, the page sends nothing. */
 export const readOnly = signal<SavedSession | undefined>(undefined);
 
-/** Why a file was not opened. */
+/** Why a file could not be opened. */
 export const fileProblem = signal("");

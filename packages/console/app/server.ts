@@ -13,9 +13,9 @@ import type {
   WireRecord,
 } from "../src/api.ts";
 
-/* What the application asks of its server. */
+/* Requests of the application to its server. */
 
-/** The token of `parley inspect`, from the address of the page. It stays in this tab, and leaves the address. */
+/** The token of `parley inspect`, from the URL of the page. Stored in this tab, and removed from the URL. */
 const token = takeToken();
 
 function takeToken(): string | undefined {
@@ -29,7 +29,7 @@ function takeToken(): string | undefined {
   return fresh ?? sessionStorage.getItem("token") ?? undefined;
 }
 
-/** Credentials for the agents of the server, as headers. They stay in this tab. */
+/** Headers with credentials for the agents of the server. Stored in this tab only. */
 let credentials = JSON.parse(sessionStorage.getItem("credentials") ?? "{}") as Readonly<Record<string, string>>;
 
 /** Headers of every request to the origin of the page. */
@@ -37,7 +37,7 @@ export function ownHeaders(): Readonly<Record<string, string>> {
   return { ...credentials, ...(token !== undefined && { "x-parley-console": token }) };
 }
 
-/** How to sign in, once the server wants it. */
+/** How to sign in, if the server requires it. */
 export const signIn = signal<SignIn | undefined>(undefined);
 
 /** Uses credentials from now on. Rejects if the server does not accept them. */
@@ -48,7 +48,7 @@ export async function signInWith(headers: Readonly<Record<string, string>>): Pro
   signIn.value = undefined;
 }
 
-/** Why the last request to the server failed, for the user. */
+/** A failed request to the server. Its message is for the user. */
 class ServerError extends Error {
   readonly status: number;
 
@@ -91,10 +91,10 @@ async function loadSession(): Promise<void> {
   session.value = (await (await ask("GET", "session")).json()) as Session;
 }
 
-/** Where the server knows Basic, a browser would ask for a password itself, unless the request is one without credentials. */
+/** For a server with Basic, `omit` prevents the browser's own password prompt. */
 let credentialsMode: RequestCredentials = "same-origin";
 
-/** Reads the session, or how to sign in. */
+/** Loads the session, or how to sign in. */
 export async function begin(): Promise<void> {
   const how = (await (await fetch("./sign-in")).json()) as SignIn;
   if (how.basic) credentialsMode = "omit";
@@ -119,7 +119,7 @@ export async function disconnect(id: string): Promise<void> {
   await loadSession();
 }
 
-/** Connects to an agent again, with the logins that are stored now. */
+/** Reconnects to an agent with the current stored logins. */
 export async function reconnect(id: string): Promise<void> {
   await ask("POST", `agents/${id}`);
   await loadSession();
@@ -130,7 +130,7 @@ export async function logOut(id: string): Promise<void> {
   await loadSession();
 }
 
-/** Logs in to an agent by the server of the console. What the user has to do comes as events; `signal` cancels. */
+/** Logs in to an agent through the console's server. Yields the user's next steps as events; `signal` cancels. */
 export async function* logIn(
   id: string,
   schemes: readonly SchemeLogin[],
@@ -143,14 +143,14 @@ export async function* logIn(
   }
 }
 
-/** A card of this server, as its callers get it: with its signatures. */
+/** A card as this server sends it to callers, with its signatures. */
 export async function servedCard(path: string): Promise<AgentCard> {
   const response = await fetch(path, { credentials: credentialsMode, headers: ownHeaders() });
   if (!response.ok) throw new ServerError(await reasonOf(response), response.status);
   return (await response.json()) as AgentCard;
 }
 
-/** Sends a request as it is: by the server of the console, or from this page to the server that serves it. */
+/** Sends a request unchanged: `parley inspect` sends it for the page; otherwise the page sends it itself. */
 export async function sendRaw(request: RawRequest): Promise<void> {
   if (session.value?.mode !== "server") return void (await ask("POST", "wire", request));
   const { method, url, headers, body } = request;
@@ -164,7 +164,7 @@ export async function sendRaw(request: RawRequest): Promise<void> {
   await (await fetch(url, { ...init, ...(body !== undefined && { body }) })).text();
 }
 
-/** What the calls of this page to the agents of its server go through. */
+/** A recording `fetch` for this page's calls to an agent of its server. */
 export async function recordedFetch(agent: string): Promise<FetchLike> {
   const { recordingFetch, secretsOf } = await import("../src/recording.ts");
   const { recorder } = await import("./wire.ts");
@@ -176,12 +176,12 @@ export async function recordedFetch(agent: string): Promise<FetchLike> {
   );
 }
 
-/** The records of the wire after a number, as they come. Ends when the server ends the connection. */
+/** Streams the wire records after a number. Ends when the server closes the connection. */
 export async function* wireAfter(after: number): AsyncGenerator<readonly WireRecord[], void, void> {
   yield* linesOf<WireRecord>((await ask("GET", `wire?after=${after}`)).body);
 }
 
-/** Lines of JSON, as they come. */
+/** Streams lines of JSON, in batches. */
 async function* linesOf<Line>(body: Response["body"]): AsyncGenerator<readonly Line[], void, void> {
   if (body === null) return;
   let rest = "";

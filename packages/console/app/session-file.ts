@@ -7,7 +7,7 @@ import { fileProblem, readOnly, type SavedChat, type SavedSession } from "./save
 import type { Entry } from "./talk.ts";
 import { recordsOf, showRecords } from "./wire.ts";
 
-/* A session as a file: what went over the wire, and what was said. Secrets are masked in it as on the page. */
+/* A session file: the wire traffic and the conversations. Secrets are masked as on the page. */
 
 /** Maximum size of a file, in bytes. */
 const maxBytes = 64 << 20;
@@ -31,7 +31,7 @@ export function save(): void {
   setTimeout(() => URL.revokeObjectURL(url), 1_000);
 }
 
-/** Lets the user choose a file, and shows it. */
+/** Lets the user select a file, and opens it. */
 export function choose(): void {
   const input = document.createElement("input");
   input.type = "file";
@@ -45,7 +45,7 @@ export function choose(): void {
 
 async function openFile(file: File): Promise<void> {
   try {
-    if (file.size > maxBytes) throw new Error(`The file has ${file.size} bytes; at most ${maxBytes} can be opened`);
+    if (file.size > maxBytes) throw new Error(`The file has ${file.size} bytes; the maximum is ${maxBytes}`);
     const saved = sessionIn(await file.text());
     readOnly.value = saved;
     showRecords(saved.wire);
@@ -56,13 +56,13 @@ async function openFile(file: File): Promise<void> {
   }
 }
 
-/** Reads a file. Throws what is wrong with it. */
+/** Parses a session file. Throws if it is invalid. */
 function sessionIn(text: string): SavedSession {
   let read: unknown;
   try {
     read = JSON.parse(text);
   } catch {
-    throw new Error("The file is not a session: it is not complete JSON");
+    throw new Error("The file is not a session: it is not valid JSON");
   }
   if (!isObject(read) || read["parley"] !== "session")
     throw new Error("The file is not a session of the Parley console");
@@ -86,11 +86,11 @@ function agentIn(value: unknown): AgentEntry {
   if (!isObject(value)) throw broken("an agent must be an object");
   const text = (name: string): string => textOf(value[name], `${name} of an agent`);
   const { card } = value;
-  if (!isCard(card)) throw broken("a card is not complete");
+  if (!isCard(card)) throw broken("a card is incomplete");
   return { id: text("id"), path: "", url: text("url"), binding: text("binding"), version: text("version"), card };
 }
 
-/** Whether a card has what the screens of a file show. */
+/** Whether a card has the members that the screens need. */
 function isCard(value: unknown): value is AgentCard {
   if (!isObject(value)) return false;
   const { name, description, version, skills, provider } = value;
@@ -108,12 +108,12 @@ function hasTexts(value: Json, ...names: readonly string[]): boolean {
 }
 
 function textOf(value: unknown, what: string): string {
-  if (typeof value !== "string") throw broken(`${what} must be a text`);
+  if (typeof value !== "string") throw broken(`${what} must be a string`);
   return value;
 }
 
 function recordIn(value: unknown): WireRecord {
-  if (!isRecord(value)) throw broken("a record of the wire is not complete");
+  if (!isRecord(value)) throw broken("a record of the wire is incomplete");
   return value;
 }
 
@@ -146,7 +146,7 @@ function isHeaders(value: unknown): boolean {
 function chatIn(value: unknown): SavedChat {
   if (!isObject(value) || !Array.isArray(value["entries"])) throw broken("a conversation has no entries");
   const entries = value["entries"].map((entry: unknown) => {
-    if (!isEntry(entry)) throw broken("an entry of a conversation is not complete");
+    if (!isEntry(entry)) throw broken("an entry of a conversation is incomplete");
     return entry;
   });
   return { agent: textOf(value["agent"], "agent of a conversation"), entries };

@@ -13,24 +13,24 @@ import { answered, withoutCredentials } from "./decisions.ts";
 import { ownHeaders, recordedFetch, session } from "./server.ts";
 import type { AgentEntry } from "../src/api.ts";
 
-/** What a conversation shows, in order. */
+/** An entry of a conversation. */
 export type Entry = SentEntry | TaskEntry | ReplyEntry | FailedEntry;
 
-/** The user has sent a message. */
+/** A message from the user. */
 export interface SentEntry {
   readonly kind: "sent";
   readonly message: Message;
 }
 
-/** A task, as it grows. A later message of the same task continues it with an entry of its own. */
+/** A task, updated while it runs. A later message to the same task starts another entry. */
 export interface TaskEntry {
   readonly kind: "task";
   readonly task: Task;
-  /** Whether its events are followed. */
+  /** Whether the page follows its events. */
   readonly running: boolean;
 }
 
-/** A direct reply. */
+/** A reply without a task. */
 export interface ReplyEntry {
   readonly kind: "reply";
   readonly message: Message;
@@ -40,13 +40,13 @@ export interface ReplyEntry {
 export interface FailedEntry {
   readonly kind: "failed";
   readonly message: string;
-  /** The code of the error, such as `Unauthenticated`. */
+  /** The error code, such as `Unauthenticated`. */
   readonly code?: string;
 }
 
 const clients = new Map<string, Promise<Client>>();
 
-/** The client of an agent. It calls the agent on the origin of this page: the console's server passes it on, or serves it. */
+/** The client of an agent. Calls the origin of this page: the console's server forwards the call, or serves the agent itself. */
 export function clientOf(agent: AgentEntry): Promise<Client> {
   const known = clients.get(agent.id);
   if (known !== undefined) return known;
@@ -68,7 +68,7 @@ async function openClient({ id, path, card }: AgentEntry): Promise<Client> {
 export class Chat {
   readonly agent: AgentEntry;
   readonly entries: Signal<readonly Entry[]> = signal([]);
-  /** Whether an answer is awaited. */
+  /** Whether the conversation waits for an answer. */
   readonly busy: Signal<boolean> = signal(false);
   #conversation: Conversation | undefined;
   #stop: AbortController | undefined;
@@ -81,7 +81,7 @@ export class Chat {
     return this.#conversation?.contextId;
   }
 
-  /** Sends a message, and shows its answer as it comes. `onTaken` is called once the agent has begun to answer. */
+  /** Sends a message and streams its answer. Calls `onTaken` when the agent starts to answer. */
   async send(parts: readonly Part[], onTaken: () => void = () => {}): Promise<void> {
     this.busy.value = true;
     try {
@@ -121,7 +121,7 @@ export class Chat {
     }
   }
 
-  /** Answers what a task asks. Where its stream is still open, that stream shows what comes of it. */
+  /** Answers the question of a task. If its stream is still open, that stream shows the result. */
   async answer(task: Task, parts: readonly Part[]): Promise<void> {
     if (!this.busy.value) return this.send(parts, () => answered(this.agent, task, parts));
     try {
@@ -132,7 +132,7 @@ export class Chat {
     }
   }
 
-  /** Cancels the task that runs. */
+  /** Cancels the running task. */
   async cancel(): Promise<void> {
     const taskId = this.#conversation?.taskId;
     if (taskId === undefined) return this.#stop?.abort();
@@ -147,7 +147,7 @@ export class Chat {
     this.entries.value = [...this.entries.value, entry];
   }
 
-  /** Replaces the entry at a place, or adds it. Returns its place. */
+  /** Replaces the entry at an index, or appends it. Returns the index. */
   #put(at: number | undefined, entry: Entry): number {
     const entries = [...this.entries.value];
     const place = at ?? entries.length;
@@ -157,7 +157,7 @@ export class Chat {
   }
 }
 
-/** Runs something once in a frame, however often it is requested. A hidden tab has no frames, so a timer takes over there. */
+/** Calls `run` at most once a frame. A hidden tab has no frames, so there a timer calls it. */
 class Frame {
   readonly #run: () => void;
   #cancel: (() => void) | undefined;

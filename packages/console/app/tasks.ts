@@ -1,23 +1,23 @@
 import { signal, type Signal } from "@preact/signals";
 import type { Client, Part, Task, WatchedTask } from "@parley/a2a";
 import { systemClock } from "@parley/a2a/internal/base/index";
-// The small client of `connectJsonRpc()` has no method for it.
+// The client of `connectJsonRpc()` has no `watchTask()`.
 import { watchTask as watch } from "@parley/a2a/internal/client/watch";
 import type { AgentEntry } from "../src/api.ts";
 import { answered } from "./decisions.ts";
 import { clientOf } from "./talk.ts";
 import { activity } from "./wire.ts";
 
-/** States in which a task waits for its user. */
+/** States in which a task waits for the user. */
 export const waiting: readonly Task["status"]["state"][] = ["TASK_STATE_INPUT_REQUIRED", "TASK_STATE_AUTH_REQUIRED"];
 
-/** A task and the agent that has it. */
+/** A task and its agent. */
 export interface ListedTask {
   readonly agent: AgentEntry;
   readonly task: Task;
 }
 
-/** A list of tasks of some agents, newest first, that is read again while it is shown. */
+/** The tasks of some agents, newest first. Polls while it is visible. */
 export class TaskList {
   readonly tasks: Signal<readonly ListedTask[] | undefined> = signal(undefined);
   readonly problem: Signal<string> = signal("");
@@ -25,14 +25,14 @@ export class TaskList {
   readonly #states: readonly (Task["status"]["state"] | undefined)[];
   readonly #limit: number;
 
-  /** @param states - Only tasks in these states. Empty: in any. */
+  /** @param states - Only tasks in these states. Empty: all states. */
   constructor(agents: readonly AgentEntry[], states: readonly Task["status"]["state"][], limit: number = 50) {
     this.#agents = agents;
     this.#states = states.length === 0 ? [undefined] : states;
     this.#limit = limit;
   }
 
-  /** Reads the list now, a moment after calls to the agents, and now and then. Returns a function that stops it. */
+  /** Polls now, shortly after calls to the agents, and every 10 s. Returns a function that stops it. */
   follow(): () => void {
     const stop = new AbortController();
     let timer: ReturnType<typeof setTimeout> | undefined;
@@ -77,13 +77,13 @@ export class TaskList {
   }
 }
 
-/** A task, with all that happens to it. */
+/** Watches a task. */
 export async function watchTask(agent: AgentEntry, id: string): Promise<{ client: Client; watched: WatchedTask }> {
   const client = await clientOf(agent);
   return { client, watched: watch(client, id, {}, { card: client.card, clock: systemClock }) };
 }
 
-/** Answers the question of a task, and does not wait for what comes of it. */
+/** Answers the question of a task, without waiting for the result. */
 export async function answerTask(agent: AgentEntry, task: Task, parts: readonly Part[]): Promise<void> {
   const client = await clientOf(agent);
   const { id: taskId, contextId } = task;

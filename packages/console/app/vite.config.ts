@@ -1,9 +1,9 @@
 import { defineConfig } from "vite";
 
-// The application of the console: `vite build packages/console/app` writes it to dist/app.
+// Builds the console's application: `vite build packages/console/app` writes to dist/app.
 export default defineConfig({
   base: "./",
-  // The sources of the packages, so that no other build comes first.
+  // Resolves packages to their sources, so they need no build first.
   resolve: { conditions: ["@parley/source", "browser", "module", "import", "default"] },
   oxc: { jsx: { runtime: "automatic", importSource: "preact" } },
   build: {
@@ -11,11 +11,11 @@ export default defineConfig({
     emptyOutDir: true,
     target: "es2023",
     modulePreload: { polyfill: false },
-    // An address with `data:` is not allowed by the policy of the page.
+    // The page's Content-Security-Policy forbids `data:` URLs.
     assetsInlineLimit: 0,
     rolldownOptions: {
       output: {
-        // What every screen needs is compressed together, which is smaller than file by file.
+        // One chunk for the code that every screen needs compresses better than one per file.
         codeSplitting: {
           groups: [
             {

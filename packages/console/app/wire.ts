@@ -11,50 +11,50 @@ import type { Recorder } from "../src/recording.ts";
 import { readOnly } from "./saved.ts";
 import { wireAfter } from "./server.ts";
 
-/** A request with all that came back. It is replaced when it changes. */
+/** A request and its response so far. Immutable: each change creates a new object. */
 export interface Exchange {
   readonly request: RequestRecord;
   readonly response?: ResponseRecord;
   readonly pieces: readonly PieceRecord[];
-  /** The record of its end. Absent: it is not over. */
+  /** The end record. Absent: the exchange is still open. */
   readonly ended?: EndRecord;
   readonly error?: string;
-  /** Bytes of the answer so far. */
+  /** Bytes of the response body so far. */
   readonly bytes: number;
 }
 
 /** The newest exchanges, oldest first. */
 export const exchanges = signal<readonly Exchange[]>([]);
 
-/** Whether an exchange is one with an agent; absent: with any. Who has sent a webhook is not known, so it is one of each. */
+/** Whether an exchange belongs to an agent (absent: any). The sender of a webhook is unknown, so webhooks belong to every agent. */
 export function isOf(agent: string | undefined): (exchange: Exchange) => boolean {
   return ({ request }) => (agent ?? request.agent) === request.agent || request.agent === webhooks;
 }
 
-/** Whether records come. `undefined`: not yet. */
+/** Whether the page receives records. `undefined`: not connected yet. */
 export const isLive = signal<boolean | undefined>(undefined);
 
-/** Counts the records of calls that may change a task: those that only list tasks do not count. */
+/** Incremented for records of calls that may change a task. Calls that only read tasks do not count. */
 export const activity = signal(0);
 
-/** Maximum exchanges that the page keeps. The server has more in its log. */
+/** Maximum exchanges that the page keeps. The server's log has more. */
 const maxExchanges = 2_000;
 
-/** Characters of all exchanges that the page keeps: beyond them the oldest are forgotten. */
+/** Maximum characters of all exchanges. Beyond it, the page drops the oldest. */
 const maxCharacters = 64 << 20;
 
-/** Pieces of an exchange that the page keeps. */
+/** Maximum pieces of an exchange that the page keeps. */
 const maxPieces = 200_000;
 
-/** The pieces grow in place: to copy them for each piece would take quadratic time. */
+/** Appends pieces in place: copying them for each piece would take quadratic time. */
 type Growing = Exchange & { readonly pieces: PieceRecord[] };
 
 const all = new Map<number, Growing>();
 
-/** Characters of what is in `all`. */
+/** Number of characters in `all`. */
 let characters = 0;
 
-/** Forgets the oldest exchanges beyond the limits. The newest stays. */
+/** Drops the oldest exchanges beyond the limits. Always keeps the newest. */
 function forget(): void {
   for (const [number, { request, pieces }] of all) {
     if (all.size === 1 || (all.size <= maxExchanges && characters <= maxCharacters)) return;
@@ -88,7 +88,7 @@ function changed(known: Growing, record: Exclude<WireRecord, RequestRecord>): Gr
   return { ...known, bytes: known.bytes + record.body.bytes };
 }
 
-/** Shows records, oldest first. */
+/** Shows new records. Expects them oldest first. */
 function take(records: readonly WireRecord[]): void {
   if (readOnly.value !== undefined) return;
   show(records);
@@ -100,13 +100,13 @@ function show(records: readonly WireRecord[]): void {
   exchanges.value = [...all.values()];
 }
 
-/** Shows the records of a file in place of all others. */
+/** Replaces all records by those of a file. */
 export function showRecords(records: readonly WireRecord[]): void {
   clearWire();
   show(records);
 }
 
-/** What the page shows, as records. */
+/** The records of all exchanges on the page. */
 export function recordsOf(): readonly WireRecord[] {
   return [...all.values()]
     .flatMap(({ request, response, pieces, ended }): readonly WireRecord[] => [
@@ -122,7 +122,7 @@ let last = 0;
 let lastExchange = 0;
 let batch: WireRecord[] = [];
 
-/** The log of calls that this page makes itself. Its records are shown together, a moment later. */
+/** Records calls that this page makes itself. Shows the records in batches, every 50 ms. */
 export const recorder: Recorder = {
   nextExchange: () => ++lastExchange,
   add(record) {
@@ -135,7 +135,7 @@ export const recorder: Recorder = {
   },
 };
 
-/** Follows the log of the wire for as long as the page is open. */
+/** Follows the wire log while the page is open. */
 export async function followWire(): Promise<void> {
   for (;;) {
     try {
@@ -145,7 +145,7 @@ export async function followWire(): Promise<void> {
         take(records);
       }
     } catch {
-      // The server is away: asked again below.
+      // The server is unreachable; the loop retries.
     }
     isLive.value = false;
     await new Promise((resolve) => setTimeout(resolve, 2_000));
@@ -159,14 +159,14 @@ function isChange(exchange: Exchange | undefined): boolean {
   );
 }
 
-/** Empties the log of the page. */
+/** Clears the page's log. */
 export function clearWire(): void {
   all.clear();
   characters = 0;
   exchanges.value = [];
 }
 
-/** The command that sends a request again. Masked headers are left for the user to fill in. */
+/** A curl command that sends the request again. The user must fill in masked headers. */
 export function asCurl({ method, url, headers, body }: RequestRecord): string {
   const lines = [
     `curl ${quoted(url)}`,
@@ -177,7 +177,7 @@ export function asCurl({ method, url, headers, body }: RequestRecord): string {
   return lines.join(" \\\n  ");
 }
 
-/** One word of a shell (POSIX). */
+/** Quotes a word for a POSIX shell. */
 function quoted(text: string): string {
   return `'${text.replaceAll("'", "'\\''")}'`;
 }

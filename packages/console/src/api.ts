@@ -1,17 +1,17 @@
-/* What the application in the browser and its server say to each other. The application imports this file, too. */
+/* The messages between the application in the browser and its server. Both import this file. */
 
 import type { AgentCard } from "@parley/a2a/internal/model/index";
 
-/** `GET api/session`: what the console shows. */
+/** `GET api/session`: the mode of the console, and its agents. */
 export interface Session {
-  /** `inspect`: agents are connected from here. `server`: the agents of the server that serves the console. */
+  /** `inspect`: the user connects to any agents. `server`: the console shows the agents of the server that serves it. */
   readonly mode: "inspect" | "server";
   readonly agents: readonly AgentEntry[];
 }
 
-/** `GET sign-in`, which anyone may ask: how to sign in. */
+/** `GET sign-in`: how to sign in. Requires no credentials. */
 export interface SignIn {
-  /** `inspect`: by the URL that the command printed. */
+  /** `inspect`: the user signs in with the URL that the command printed. */
   readonly mode: Session["mode"];
   readonly bearer: boolean;
   readonly basic: boolean;
@@ -24,11 +24,11 @@ export interface OperatorsAnswer {
   readonly operators: OperatorsEntry | null;
 }
 
-/** The API of operators as the page calls it, and how its user signs in there. */
+/** The path of the operators' API, and its authentication schemes. */
 export interface OperatorsEntry {
-  /** On the origin of the page. */
+  /** Path on the origin of the page. */
   readonly path: string;
-  /** For `parley ops --url`. */
+  /** The value for `parley ops --url`. */
   readonly url: string;
   readonly bearer: boolean;
   readonly basic: boolean;
@@ -36,33 +36,33 @@ export interface OperatorsEntry {
   readonly apiKeys: readonly string[];
 }
 
-/** An agent that can be talked to. */
+/** A connected or served agent. */
 export interface AgentEntry {
   /** Identifies the agent in this console, and in its links. */
   readonly id: string;
-  /** The URL that it was connected by. */
+  /** The URL that the user connected to. */
   readonly url: string;
   /** Path of its JSON-RPC and REST on the console's own origin. */
   readonly path: string;
-  /** How the console itself speaks with it, such as `JSONRPC` and `0.3`. */
+  /** The binding that the console uses for it, such as `JSONRPC`. */
   readonly binding: string;
-  /** The version of A2A that it speaks with it. */
+  /** The protocol version that the console uses for it, such as `0.3`. */
   readonly version: string;
-  /** The card as its agent has it. */
+  /** The card from the agent. */
   readonly card: AgentCard;
-  /** Path of the card on the console's own origin, as callers get it. Absent: `card` is what the agent sent. */
+  /** Path of the card on the console's own origin, as callers get it. Absent: `card` is already that card. */
   readonly cardPath?: string;
-  /** The protocol's routing label, of an agent that shares its path with others. */
+  /** The tenant (routing label) of an agent that shares its path with others. */
   readonly tenant?: string;
-  /** How the user signs in to it. Absent: its credentials came with the connection, or nothing stores logins. */
+  /** How the user signs in to the agent. Absent: the user set credentials when connecting, or the inspector has no login store. */
   readonly signIn?: AgentSignIn;
 }
 
 /** How the user of an inspector signs in to an agent. */
 export interface AgentSignIn {
-  /** The requirements of the card, in its order: all schemes of one of them are needed. */
+  /** The security requirements of the card, in order. The user must satisfy all schemes of one of them. */
   readonly ways: readonly (readonly SignInScheme[])[];
-  /** Whether no requirement allows anonymous calls. */
+  /** Whether the agent rejects anonymous calls. */
   readonly isRequired: boolean;
   /** The logins that are stored for the agent, one for each scheme. */
   readonly logins: readonly StoredLogin[];
@@ -72,7 +72,7 @@ export interface AgentSignIn {
 export interface SignInScheme {
   /** Its name on the card. */
   readonly name: string;
-  /** What signs in with it. `oauth2` includes OpenID Connect; `mutualTls` and `unsupported` need a program. */
+  /** Kind of the scheme. `oauth2` includes OpenID Connect. The console cannot sign in with `mutualTls` and `unsupported`. */
   readonly kind: "apiKey" | "basic" | "bearer" | "oauth2" | "mutualTls" | "unsupported";
   /** The scopes that the requirement names. */
   readonly scopes: readonly string[];
@@ -86,7 +86,7 @@ export const loginFlows = ["browser", "device", "client"] as const;
 /** One of them. */
 export type LoginFlow = (typeof loginFlows)[number];
 
-/** A login as it is stored, without its secrets. */
+/** A stored login, without its secrets. */
 export interface StoredLogin {
   /** Name of the scheme. */
   readonly scheme: string;
@@ -98,7 +98,7 @@ export interface StoredLogin {
   readonly secretsIn: "keychain" | "file";
 }
 
-/** What a user enters for a scheme. `POST api/agents/ID/login` takes a list of them, which satisfies one requirement of the card. */
+/** The user's input for a scheme. `POST api/agents/ID/login` takes a list that satisfies one requirement of the card. */
 export interface SchemeLogin {
   /** Name of the scheme. */
   readonly name: string;
@@ -106,40 +106,40 @@ export interface SchemeLogin {
   readonly flow?: LoginFlow;
   /** The OAuth client. */
   readonly clientId?: string;
-  /** Further scopes to ask for, with spaces between them. */
+  /** Additional scopes, separated by spaces. */
   readonly scopes?: string;
-  /** The issuer of the authorization server. Default: that of the card. */
+  /** The issuer of the authorization server. Default: the issuer on the card. */
   readonly issuer?: string;
-  /** For Basic. */
+  /** User name for Basic. */
   readonly username?: string;
-  /** The API key, token, password, or secret of the client. */
+  /** The API key, token, password or client secret. */
   readonly secret?: string;
 }
 
-/** A line of the answer to `POST api/agents/ID/login`. The login ends when its reader leaves. */
+/** A line of the answer to `POST api/agents/ID/login`. Aborting the request aborts the login. */
 export type LoginEvent =
   | {
-      /** The user has to open a page of the authorization server. */
+      /** The user must open a page of the authorization server. */
       readonly kind: "page";
       /** Its URL. */
       readonly url: string;
     }
   | {
-      /** The user has to enter a code on a page of the authorization server. */
+      /** The user must enter a code on a page of the authorization server. */
       readonly kind: "code";
       /** The page. */
       readonly url: string;
-      /** The page with the code in it. */
+      /** The page with the code filled in. */
       readonly complete?: string;
       /** The code to enter. */
       readonly code: string;
     }
   | {
-      /** The login is stored, and used. */
+      /** The console has stored the login and uses it. */
       readonly kind: "done";
     }
   | {
-      /** Nothing was stored. */
+      /** The login failed. Nothing was stored. */
       readonly kind: "failed";
       /** Why. */
       readonly message: string;
@@ -160,11 +160,11 @@ export interface ConnectRequest {
   readonly headers?: Readonly<Record<string, string>>;
 }
 
-/** `POST api/wire`: sends a request as it is. What comes back is in the log. The answer has the number of its exchange. */
+/** `POST api/wire`: sends a request unchanged. The answer has the number of the exchange; the log has the response. */
 export interface RawRequest {
-  /** The agent whose credentials go with it. */
+  /** The agent whose credentials the console adds. */
   readonly agent: string;
-  /** Method of HTTP. */
+  /** HTTP method. */
   readonly method: string;
   /** An HTTP URL. */
   readonly url: string;
@@ -175,7 +175,7 @@ export interface RawRequest {
 }
 
 /**
- * One line of the log of the wire, which `GET api/wire?after=N` sends as lines of JSON, and continues to send. Headers with secrets are
+ * One line of the wire log. `GET api/wire?after=N` streams the lines as JSON and stays open for new ones. Secret header values are
  * masked before they are stored.
  */
 export type WireRecord = RequestRecord | ResponseRecord | PieceRecord | EndRecord;
@@ -183,13 +183,13 @@ export type WireRecord = RequestRecord | ResponseRecord | PieceRecord | EndRecor
 interface AnyRecord {
   /** Number of the record, from 1. */
   readonly n: number;
-  /** Number of the request that it belongs to. */
+  /** Number of the exchange. */
   readonly exchange: number;
   /** Milliseconds since the Unix epoch. */
   readonly at: number;
 }
 
-/** What webhooks have in place of an agent: nothing proves who sent them. */
+/** Agent id of webhooks: their sender is unauthenticated. */
 export const webhooks = "webhooks";
 
 /** A request was sent, or a webhook was received. */
@@ -198,15 +198,15 @@ export interface RequestRecord extends AnyRecord {
   readonly kind: "request";
   /** `AgentEntry.id`, or `webhooks`. */
   readonly agent: string;
-  /** Method of HTTP, or the operation where no bytes are seen, as over gRPC. */
+  /** HTTP method; for gRPC, whose bytes the console does not see, the operation. */
   readonly method: string;
-  /** Where it was sent, with keys in the query masked. */
+  /** The URL, with keys in the query masked. */
   readonly url: string;
   /** Its headers, with secrets masked. */
   readonly headers: HeaderList;
   /** Its body. */
   readonly body: CapturedBody;
-  /** The operation of 1.0 where the console knows it, such as `SendMessage`. */
+  /** The A2A 1.0 operation, such as `SendMessage`, if known. */
   readonly operation?: string;
 }
 
@@ -220,7 +220,7 @@ export interface ResponseRecord extends AnyRecord {
   readonly headers: HeaderList;
 }
 
-/** A part of a body arrived: the whole body, or an event of a stream. */
+/** A body arrived, or an event of a stream. */
 export interface PieceRecord extends AnyRecord {
   /** Always `piece`. */
   readonly kind: "piece";
@@ -232,17 +232,17 @@ export interface PieceRecord extends AnyRecord {
 export interface EndRecord extends AnyRecord {
   /** Always `end`. */
   readonly kind: "end";
-  /** Why it failed. Absent: it was complete. */
+  /** Why the exchange failed. Absent: it completed. */
   readonly error?: string;
 }
 
-/** Names in lower case, with their values in the order in which they were sent. */
+/** Names in lower case, with their values, in the order sent. */
 export type HeaderList = readonly (readonly [name: string, value: string])[];
 
-/** Bytes of a body. */
+/** A body, for display. */
 export interface CapturedBody {
-  /** All of them, though `text` may have less. */
+  /** Length of the whole body. `text` may be truncated. */
   readonly bytes: number;
-  /** As UTF-8. Cut off at 1 MiB. */
+  /** The body as UTF-8, truncated at 1 MiB. */
   readonly text: string;
 }

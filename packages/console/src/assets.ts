@@ -1,9 +1,9 @@
 import { readFile } from "node:fs/promises";
 import { fileURLToPath } from "node:url";
 
-/* The application for the browser, as `npm run build` makes it. */
+/* The browser application that `npm run build` creates. */
 
-/** Below this folder, from `src` and from `dist` alike. */
+/** Folder of the built application. The relative path works from both `src` and `dist`. */
 const folder = new URL("../dist/app/", import.meta.url);
 
 const types: Readonly<Record<string, string>> = {
@@ -14,8 +14,8 @@ const types: Readonly<Record<string, string>> = {
 };
 
 /**
- * The policy of the application: its own files, and requests to its own origin. Files of agents are shown by URLs of blobs that it makes
- * itself, images alone.
+ * The Content-Security-Policy of the application: its own files, and requests to its own origin. It shows files of agents as blob URLs,
+ * images only.
  */
 const policy =
   "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' blob:; media-src blob:; connect-src 'self'; " +
@@ -23,7 +23,7 @@ const policy =
 
 const cache = new Map<string, Promise<Uint8Array<ArrayBuffer>>>();
 
-/** A file of the application, by its path below the console. `undefined`: it has none of that name. */
+/** A file of the application, by its path below the console. `undefined`: not found. */
 export async function asset(path: string): Promise<Response | undefined> {
   const name = path === "" || path === "/" ? "index.html" : path.slice(1);
   const type = /^(?:assets\/)?[\w-]+(?:\.[\w-]+)*\.(\w+)$/.exec(name)?.[1];
@@ -32,13 +32,13 @@ export async function asset(path: string): Promise<Response | undefined> {
     const file =
       cache.get(name) ?? readFile(fileURLToPath(new URL(name, folder))).then((bytes) => new Uint8Array(bytes));
     cache.set(name, file);
-    // Names below `assets` have a hash of their content.
+    // File names below `assets` contain a hash of the content.
     const caching = name.startsWith("assets/") ? "public, max-age=31536000, immutable" : "no-cache";
     const headers = { "content-type": types[type], "cache-control": caching, "content-security-policy": policy };
     return new Response(await file, { headers });
   } catch (cause) {
     cache.delete(name);
     if (name !== "index.html") return undefined;
-    throw new Error("The application of the console is not built: run `npm run build`", { cause });
+    throw new Error("The console's application is not built; run `npm run build`", { cause });
   }
 }

@@ -15,19 +15,19 @@ import type { Inspector } from "./inspector.ts";
 import { answerOperators, type ConsoleOperators } from "./operators.ts";
 import { loginLines } from "./logins.ts";
 
-/** What a console shows. */
+/** Options of `consoleRoutes()`. */
 export interface ConsoleOptions {
   /** Its path below the URL of the server. Default `/console`. */
   readonly path?: string;
-  /** Agents that its user connects to. Default: the agents that the server serves, which the browser calls itself. */
+  /** An inspector, whose user connects to any agents. Default: the agents of the server, which the browser calls directly. */
   readonly inspector?: Inspector;
-  /** The API of operators, for a user who may operate the server. Default: the console shows only the tasks of its user. */
+  /** The operators' API, for users who may operate the server. Default: the console shows only the user's own tasks. */
   readonly operators?: ConsoleOperators;
 }
 
 /**
- * The console, for the option `routes` of `serve()`: the application, which anyone may load, and its data, for callers whom the
- * authenticator of the server accepts.
+ * The console's routes, for the option `routes` of `serve()`. Anyone may load the application. Its data requires credentials that the server's
+ * authenticator accepts.
  */
 export function consoleRoutes({ path = "/console", inspector, operators }: ConsoleOptions = {}): readonly RouteMount[] {
   const link: RouteMount["link"] = (agent) => ({
@@ -56,14 +56,14 @@ async function application(
   { below, agents }: RouteContext,
 ): Promise<Response | undefined> {
   if (request.method !== "GET" && request.method !== "HEAD") return undefined;
-  // Relative addresses of the page need the slash.
+  // Relative URLs of the page need the trailing slash.
   if (below === "")
     return new Response(null, { status: 308, headers: { location: `${new URL(request.url).pathname}/` } });
   if (below === "/sign-in") return Response.json(await signInOf(inspector, agents));
   return asset(below);
 }
 
-/** How callers sign in, as the cards say that anyone may read. */
+/** How callers sign in, from the public cards. */
 async function signInOf(inspector: Inspector | undefined, agents: RouteContext["agents"]): Promise<SignIn> {
   if (inspector !== undefined) return { mode: "inspect", bearer: false, basic: false, apiKeys: [] };
   const cards = (await agents()).map(({ card }) => card);
@@ -121,7 +121,7 @@ async function sessionOf(inspector: Inspector | undefined, agents: RouteContext[
   return { mode: "server", agents: (await agents()).map(entryOf) };
 }
 
-/** An agent of this server. The browser calls it by JSON-RPC of 1.0, on the origin that it has the page from. */
+/** An agent of this server. The browser calls it over JSON-RPC 1.0 on the origin of the page. */
 function entryOf({ id, url, card, cardUrl, tenant }: ServedAgent): AgentEntry {
   const called = card.supportedInterfaces.find(
     ({ protocolBinding, protocolVersion }) => protocolBinding === "JSONRPC" && protocolVersion === "1.0",
@@ -151,7 +151,7 @@ function lines(body: ReadableStream<Uint8Array>): Response {
   return new Response(body, { headers: { "content-type": "application/x-ndjson", "cache-control": "no-store" } });
 }
 
-/** What could not be done, for the user: why, as the client says it. */
+/** An error response with the client's message, for the user. */
 function failed(thrown: unknown): Response {
   const { code, message } = thrown instanceof SyntaxError ? invalid("The body must be JSON") : toA2AError(thrown);
   return Response.json({ error: { code, message } }, { status: code === "InvalidParams" ? 400 : 502 });
@@ -189,7 +189,8 @@ function schemeLogins(given: unknown): readonly SchemeLogin[] {
 function rawRequest(given: unknown): RawRequest {
   const { agent, method, url, headers = {}, body } = objectOf(given);
   if (typeof agent !== "string") throw invalid("agent must be the id of a connected agent");
-  if (typeof method !== "string" || !/^[A-Z]{1,20}$/.test(method)) throw invalid("method must be one of HTTP");
+  if (typeof method !== "string" || !/^[A-Z]{1,20}$/.test(method))
+    throw invalid("method must be an HTTP method in upper case");
   if (typeof url !== "string" || !/^https?:/i.test(url) || !URL.canParse(url)) throw invalid("url must be an HTTP URL");
   if (body !== undefined && typeof body !== "string") throw invalid("body must be text");
   const lowered = Object.fromEntries(

@@ -1,5 +1,5 @@
 /**
- * The console: routes that serve it, and an inspector that connects to the agents of others.
+ * The console: routes that serve it, and an inspector that connects to other servers' agents.
  * @packageDocumentation
  */
 

@@ -8,17 +8,17 @@ import { recordingCalls, recordingFetch, secretsOf } from "./recording.ts";
 import { webhookRoute } from "./webhooks.ts";
 import { WireLog } from "./wire-log.ts";
 
-/** How an inspector reaches agents. */
+/** Options of `openInspector()`. */
 export interface InspectorOptions {
   /**
-   * Connects to an agent, with the credentials that the user has for it. Pass `given` to `connect()`: it records what goes over the wire.
+   * Connects to an agent with the user's credentials. Pass `given` to `connect()`; it records the wire traffic.
    */
   open(url: string, given: OpenOptions): Promise<Client>;
-  /** Sends requests as they are. Default: the `fetch` of the runtime. */
+  /** Sends raw requests. Default: the `fetch` of the runtime. */
   readonly fetch?: FetchLike;
   /**
-   * Headers with the credentials that the user has for the agent of a URL, for requests that are sent again. They go to the origin of that
-   * URL alone. Default: only those of `ConnectRequest.headers`.
+   * Returns headers with the user's credentials for the agent at a URL, for resent requests. The inspector sends them only to the origin of
+   * that URL. Default: only `ConnectRequest.headers`.
    */
   credentials?(url: string): Promise<Readonly<Record<string, string>>>;
   /** Stores logins for agents. Default: the user cannot sign in from here. */
@@ -26,58 +26,58 @@ export interface InspectorOptions {
   /** Serves an agent on the console's own origin, so that the application in the browser can call it. */
   readonly mounts: {
     add(service: HostedService): void;
-    /** Serves it in place of the one with the same path. */
+    /** Replaces the service with the same path. */
     replace(service: HostedService): void;
     remove(path: string): Promise<void>;
   };
 }
 
-/** What `InspectorOptions.open` has to pass to `connect()`. */
+/** Options that `InspectorOptions.open` must pass to `connect()`. */
 export interface OpenOptions extends Pick<ConnectOptions, "fetch" | "interceptors"> {
-  /** The binding to use. Absent: the first of the card that answers. */
+  /** The binding to use. Absent: the first on the card that answers. */
   readonly binding?: Binding;
   /** Headers of every request. */
   readonly headers: Readonly<Record<string, string>>;
 }
 
-/** Agents that the user of a console has connected to, and what went over the wire to them. */
+/** The connected agents of a console's user, and the log of their wire traffic. */
 export interface Inspector {
-  /** What went over the wire. */
+  /** The log of the wire traffic. */
   readonly log: WireLog;
-  /** The agents that are connected. */
+  /** The connected agents. */
   agents(): readonly AgentEntry[];
   /** Connects to an agent. Throws what `connect()` throws, and `TooManyRequests` when 64 agents are connected. */
   connect(request: ConnectRequest): Promise<AgentEntry>;
-  /** Forgets an agent. */
+  /** Disconnects an agent. */
   disconnect(id: string): Promise<void>;
-  /** Connects again, with the logins that are stored now. */
+  /** Reconnects with the current stored logins. */
   reconnect(id: string): Promise<AgentEntry>;
-  /** Logs in to an agent and connects again. Another login for the same agent aborts this one. */
+  /** Logs in to an agent and reconnects. A later login for the same agent aborts this one. */
   logIn(id: string, schemes: readonly SchemeLogin[], page: LoginPage, signal: AbortSignal): Promise<void>;
-  /** Deletes the logins for an agent, and connects again. */
+  /** Deletes the logins for an agent and reconnects. */
   logOut(id: string): Promise<AgentEntry>;
-  /** Sends a request as it is. Resolves once its answer was read to its end. */
+  /** Sends a request unchanged. Resolves when the complete response has arrived. */
   send(request: RawRequest): Promise<void>;
   /**
-   * A route that receives webhooks and writes them into the log. It accepts them from anyone who knows its path, and checks no signature.
+   * A route that receives webhooks and writes them to the log. Accepts requests from anyone who knows its path; checks no signatures.
    *
    * @param path - Hard to guess.
    */
   webhooks(path: string): RouteMount;
 }
 
-/** Maximum agents that are connected at a time. */
+/** Maximum agents connected at a time. */
 const maxAgents = 64;
 
 interface Connected {
   readonly entry: AgentEntry;
-  /** What the user typed. */
+  /** The user's input. */
   readonly request: ConnectRequest;
   readonly fetch: FetchLike;
   readonly hosted: HostedService;
 }
 
-/** Makes an inspector, which is connected to nothing. */
+/** Creates an inspector without connections. */
 export function openInspector(options: InspectorOptions): Inspector {
   return new OpenInspector(options);
 }
@@ -86,7 +86,7 @@ class OpenInspector implements Inspector {
   readonly log: WireLog = new WireLog();
   readonly #options: InspectorOptions;
   readonly #connected = new Map<string, Connected>();
-  /** The logins that have not ended, by agent. */
+  /** The pending logins, by agent. */
   readonly #pending = new Map<string, AbortController>();
   #last = 0;
   #opening = 0;
@@ -115,7 +115,7 @@ class OpenInspector implements Inspector {
 
   async reconnect(id: string): Promise<AgentEntry> {
     const next = await this.#opened(id, this.#found(id).request);
-    // It may have been disconnected meanwhile.
+    // Throws if the user has disconnected the agent meanwhile.
     this.#found(id);
     this.#options.mounts.replace(next.hosted);
     this.#connected.set(id, next);
@@ -133,7 +133,7 @@ class OpenInspector implements Inspector {
     const { logins, url, signIn } = this.#loginsOf(id);
     const entered = enteredBy(signIn, schemes, page);
     const own = new AbortController();
-    this.#pending.get(id)?.abort(new A2AError("Aborted", "Another login for this agent began"));
+    this.#pending.get(id)?.abort(new A2AError("Aborted", "Superseded by another login for this agent"));
     this.#pending.set(id, own);
     try {
       await logins.logIn(url, entered, AbortSignal.any([own.signal, signal]));
@@ -196,12 +196,12 @@ class OpenInspector implements Inspector {
     return one;
   }
 
-  /** What signs in to an agent. */
+  /** The login store, with the agent's URL and sign-in. Throws if the user set credentials when connecting. */
   #loginsOf(id: string) {
     const { url, signIn } = this.#found(id).entry;
     const { logins } = this.#options;
     if (logins === undefined || signIn === undefined)
-      throw new A2AError("UnsupportedOperation", "The credentials for this agent came with the connection");
+      throw new A2AError("UnsupportedOperation", "This agent uses the credentials that were set when connecting");
     return { logins, url, signIn };
   }
 
@@ -209,17 +209,17 @@ class OpenInspector implements Inspector {
     return webhookRoute(this.log, path);
   }
 
-  /** By lower-case names, so that a header of the request replaces one of them. */
+  /** Names in lower case, so that headers of the request replace them. */
   async #credentialsOf({ entry, request }: Connected): Promise<Readonly<Record<string, string>>> {
     const all = { ...(await this.#options.credentials?.(entry.url)), ...request.headers };
     return Object.fromEntries(Object.entries(all).map(([name, value]) => [name.toLowerCase(), value]));
   }
 }
 
-/** Maximum bytes of an answer that is read for the log alone. */
+/** Maximum bytes of a response to read only for the log. */
 const maxDiscarded = 64 << 20;
 
-/** Reads a body to its end, which writes it into the log, and keeps nothing of it. */
+/** Reads a body to its end and discards it. Reading writes it to the log. */
 async function discarded({ body }: Response): Promise<void> {
   if (body === null) return;
   const reader: ReadableStreamDefaultReader<Uint8Array> = body.getReader();
@@ -231,7 +231,7 @@ async function discarded({ body }: Response): Promise<void> {
   await reader.cancel();
 }
 
-/** The card as the console serves it: without addresses, signatures and security, which are those of the agent itself. */
+/** The card that the console serves: without URLs, signatures and security, which apply only to the agent itself. */
 function hostedCard({ name, description, version, skills, capabilities, ...card }: AgentCard): HostedService["card"] {
   const { defaultInputModes, defaultOutputModes } = card;
   const { streaming = false, pushNotifications = false, extensions = [] } = capabilities;

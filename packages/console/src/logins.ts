@@ -2,9 +2,9 @@ import type { DevicePrompt } from "@parley/a2a/credentials";
 import { A2AError, type AgentCard } from "@parley/a2a/internal/model/index";
 import type { AgentSignIn, LoginEvent, SchemeLogin } from "./api.ts";
 
-/** Stores the logins of the user of an inspector. Codes, tokens and secrets stay with it: a page only has links to open. */
+/** Stores the logins of an inspector's user. Codes, tokens and secrets never reach the page, which only shows links. */
 export interface InspectorLogins {
-  /** How the user signs in to the agent of a URL, and which logins are stored. The page gets no further members of these. */
+  /** How the user signs in to the agent at a URL, and the stored logins. The page receives no other members of these objects. */
   of(url: string, card: AgentCard): Promise<Pick<AgentSignIn, "ways" | "logins">>;
   /**
    * Logs in, tests the credentials with the agent, and stores them. Nothing is stored if it rejects.
@@ -16,7 +16,7 @@ export interface InspectorLogins {
   logOut(url: string): Promise<void>;
 }
 
-/** A scheme, with what its user has entered, and where a login asks further. */
+/** A scheme with the user's input, and an object that answers further questions of the login. */
 interface EnteredScheme {
   /** Name of the scheme. */
   readonly name: string;
@@ -28,23 +28,23 @@ interface EnteredScheme {
   readonly user: LoginUser;
 }
 
-/** The user of a page who logs in. */
+/** Answers the questions of a login with the user's input. */
 interface LoginUser extends LoginPage {
-  /** The secret that was entered. Rejects where none was, and for other questions. */
+  /** Returns the entered secret. Rejects if the user entered none, and for any other question. */
   answer(question: string, hidden: boolean): Promise<string>;
-  /** A browser opens on the machine of the user. */
+  /** The browser runs on the user's machine. */
   readonly isRemote: false;
 }
 
-/** Shows the user where to log in. */
+/** Tells the user where to log in. */
 export interface LoginPage {
-  /** A page of the authorization server to open in a browser of this machine. */
+  /** Shows a page of the authorization server, to open in a browser on this machine. */
   openPage(url: string): Promise<void>;
-  /** A code to enter on any device. */
+  /** Shows a code to enter on any device. */
   showCode(prompt: DevicePrompt): void;
 }
 
-/** What a login gets of the form of a page. Throws if no requirement of the card has exactly these schemes. */
+/** Converts the input of a form for a login. Throws if no requirement of the card has exactly these schemes. */
 export function enteredBy(
   { ways }: Pick<AgentSignIn, "ways">,
   given: readonly SchemeLogin[],
@@ -71,7 +71,7 @@ export function enteredBy(
   }));
 }
 
-/** What a page may know of the logins for an agent. */
+/** The logins for an agent, with only the members that the page may see. */
 export function signInOf({ ways, logins }: Pick<AgentSignIn, "ways" | "logins">, card: AgentCard): AgentSignIn {
   const { securityRequirements: required = [] } = card;
   return {
@@ -86,7 +86,7 @@ export function signInOf({ ways, logins }: Pick<AgentSignIn, "ways" | "logins">,
   };
 }
 
-/** Runs a login, and tells what happens as lines of JSON. It is aborted when nobody reads them any more. */
+/** Runs a login and streams its events as lines of JSON. Canceling the stream aborts the login. */
 export function loginLines(
   logIn: (page: LoginPage, signal: AbortSignal) => Promise<void>,
   ended: AbortSignal,
@@ -99,7 +99,7 @@ export function loginLines(
       const tell = (event: LoginEvent): void => {
         if (!signal.aborted) controller.enqueue(encoder.encode(`${JSON.stringify(event)}\n`));
       };
-      // Its lines are read while it runs.
+      // Not awaited: the caller reads the events while the login runs.
       void logIn(pageOf(tell), signal)
         .then(
           () => tell({ kind: "done" }),

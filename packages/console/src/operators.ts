@@ -2,20 +2,20 @@ import type { SecurityScheme } from "@parley/a2a/internal/model/index";
 import type { RouteContext } from "@parley/server/internal/handler";
 import type { OperatorsEntry } from "./api.ts";
 
-/* The API of operators, for a console whose user may operate the server. */
+/* The operators' API, for a console whose user may operate the server. */
 
-/** Where the API of operators is. */
+/** The location of the operators' API. */
 export type ConsoleOperators = OwnOperators | RelayedOperators;
 
-/** It is on the server that serves the console: the browser calls it with credentials that its user types. */
+/** An API on the server that serves the console. The browser calls it with the operator's credentials. */
 interface OwnOperators {
   /** Its path below the URL of the server, such as `/ops`. */
   readonly path: string;
-  /** How operators sign in. Absent: anyone who connects directly from this machine is one. */
+  /** How operators sign in. Absent: anyone who connects directly from this machine is an operator. */
   readonly authenticator?: { readonly securitySchemes: Readonly<Record<string, SecurityScheme>> };
 }
 
-/** It is on another server, which the console calls with credentials of its own. */
+/** An API on another server. The console calls it with its own credentials. */
 interface RelayedOperators {
   /** Its URL. */
   readonly url: string;
@@ -27,16 +27,16 @@ interface RelayedOperators {
 export interface OperatorsRequest {
   /** Its method. */
   readonly method: "GET" | "POST";
-  /** Below its URL, with the query, such as `/v1/nodes`. */
+  /** Path below the URL of the API, with the query, such as `/v1/nodes`. */
   readonly path: string;
-  /** JSON text. Absent: none. */
+  /** JSON text. */
   readonly body?: string;
 }
 
-/** Maximum characters of a body that is relayed. */
+/** Maximum characters of a body to relay. */
 const maxBody = 64 << 10;
 
-/** Answers what is below `/operators`. `undefined`: something else was asked for. */
+/** Answers requests below `/operators`. `undefined`: the request has another path. */
 export async function answerOperators(
   operators: ConsoleOperators | undefined,
   request: Request,
@@ -54,7 +54,7 @@ export async function answerOperators(
   try {
     const { search } = new URL(request.url);
     const answer = await operators.ask({ method, path: path + search, ...(body !== undefined && { body }) });
-    // Whatever it is: the page reads JSON alone.
+    // The page reads only JSON, so relay any answer as JSON.
     return new Response(await answer.text(), {
       status: answer.status,
       headers: { "content-type": "application/json", "x-content-type-options": "nosniff" },

@@ -4,11 +4,11 @@ import type { Interceptor } from "@parley/a2a/internal/protocol/index";
 import type { CapturedBody, HeaderList } from "./api.ts";
 import type { NewRecord } from "./wire-log.ts";
 
-/* What sends requests and writes them into the log of the wire. It runs in the console's process and in browsers. */
+/* Sends requests and records them in the wire log. Runs in the console's process and in browsers. */
 
-/** Where records go. */
+/** Receives records. */
 export interface Recorder {
-  /** A number for the next request. */
+  /** Returns the number of the next request. */
   nextExchange(): number;
   add(record: NewRecord): void;
 }
@@ -16,18 +16,18 @@ export interface Recorder {
 /** Maximum characters of a body in the log. */
 const maxText = 1 << 20;
 
-/** Headers whose values are secrets, besides those that the schemes of a card name. */
+/** Headers with secret values, in addition to those that the schemes of a card name. */
 const secretHeaders = /^(?:authorization|proxy-authorization|cookie|set-cookie|dpop|x-api-key)$|token|secret|password/;
 
-/** How secrets are told apart from what may be shown. */
+/** Names of headers and parameters whose values are secrets. */
 export interface Secrets {
-  /** Further names of headers, in lower case, such as those of the API keys of a card. */
+  /** Additional header names, in lower case, such as the API keys of a card. */
   readonly headers?: ReadonlySet<string>;
-  /** Names of parameters in a query. */
+  /** Names of query parameters. */
   readonly parameters?: ReadonlySet<string>;
 }
 
-/** What must not be shown: headers that the user typed, and API keys by the names that the card has for them. */
+/** The secrets of an agent: headers that the user entered, and the API keys that the card names. */
 export function secretsOf(headers: Readonly<Record<string, string>>, card?: AgentCard): Secrets {
   const keys = Object.values(card?.securitySchemes ?? {}).flatMap(({ apiKeySecurityScheme: key }) => key ?? []);
   const named = (location: string): string[] => keys.flatMap((key) => (key.location === location ? [key.name] : []));
@@ -37,7 +37,7 @@ export function secretsOf(headers: Readonly<Record<string, string>>, card?: Agen
   };
 }
 
-/** A fetch that writes requests and responses into the log, with secrets masked. `secrets` is called for each request. */
+/** A `fetch` that logs requests and responses with secrets masked. Calls `secrets` for each request. */
 export function recordingFetch(log: Recorder, agent: string, fetch: FetchLike, secrets: () => Secrets): FetchLike {
   return async (url, init) => {
     const exchange = log.nextExchange();
@@ -49,7 +49,7 @@ export function recordingFetch(log: Recorder, agent: string, fetch: FetchLike, s
       log.add({ kind: "response", exchange, status: response.status, headers });
       return withBody(response, new BodyRecorder(log, exchange, response), init.signal);
     } catch (thrown) {
-      // A caller that does not want the answer any more is no failure.
+      // An abort by the caller is not a failure.
       log.add({ kind: "end", exchange, ...(!init.signal.aborted && { error: messageOf(thrown) }) });
       throw thrown;
     }
@@ -67,7 +67,7 @@ function requestOf(url: string, { method, headers, body }: FetchInit, hidden: Se
   };
 }
 
-/** The same response. Its body is recorded as it is read. */
+/** Returns the response with a body that is recorded while it is read. */
 function withBody(response: Response, recorder: BodyRecorder, signal: AbortSignal): Response {
   const { status, statusText, headers, url, redirected } = response;
   if (response.body === null) {
@@ -104,10 +104,10 @@ function withBody(response: Response, recorder: BodyRecorder, signal: AbortSigna
   return copy;
 }
 
-/** The empty line after an event. */
+/** The blank line after an event. */
 const eventEnd = /\r?\n\r?\n|\r\r/g;
 
-/** Records the body of a response: each event of a stream for itself, any other body as a whole. */
+/** Records the body of a response: one record for each event of a stream, one for any other body. */
 class BodyRecorder {
   readonly #log: Recorder;
   readonly #exchange: number;
@@ -129,7 +129,7 @@ class BodyRecorder {
       if (this.#text.length < maxText) this.#text += text;
       return;
     }
-    // The end of an event may begin in the last three characters of the rest.
+    // The separator after an event may begin in the last three characters of the previous text.
     let from = Math.max(0, this.#text.length - 3);
     this.#text += text;
     for (;;) {
@@ -158,7 +158,7 @@ class BodyRecorder {
   }
 }
 
-/** Records calls whose bytes no fetch sees, such as those over gRPC, as JSON of A2A 1.0. */
+/** Records calls that do not use `fetch`, such as gRPC calls, as JSON of A2A 1.0. */
 export function recordingCalls(log: Recorder, agent: string, target: () => { readonly url: string }): Interceptor {
   const begin = (operation: string, request: unknown): number => {
     const exchange = log.nextExchange();
@@ -219,7 +219,7 @@ export function masked(headers: HeaderList, { headers: names }: Secrets): Header
   });
 }
 
-/** Keeps the scheme of `Authorization`, which is no secret and often what is wrong. */
+/** Keeps the scheme of `Authorization`: it is not secret, and often the mistake. */
 function mask(value: string): string {
   const [, scheme] = /^(\w+) \S/.exec(value) ?? [];
   return scheme === undefined ? "•••" : `${scheme} •••`;
@@ -239,7 +239,7 @@ export function captured(text: string, bytes: number): CapturedBody {
 
 const encoder = new TextEncoder();
 
-/** Bytes of a text as UTF-8. */
+/** UTF-8 length of a text, in bytes. */
 function sizeOf(text: string): number {
   return encoder.encode(text).length;
 }

@@ -3,10 +3,10 @@ import { webhooks } from "./api.ts";
 import { captured, masked } from "./recording.ts";
 import type { WireLog } from "./wire-log.ts";
 
-/** Maximum bytes of a webhook. A server sends references to larger events. */
+/** Maximum bytes of a webhook. Servers send references for larger events. */
 const maxBytes = 1 << 20;
 
-/** Receives webhooks, as `Inspector.webhooks` says. */
+/** The route of `Inspector.webhooks`. */
 export function webhookRoute(log: WireLog, path: string): RouteMount {
   return {
     path,
@@ -18,7 +18,7 @@ export function webhookRoute(log: WireLog, path: string): RouteMount {
       const exchange = log.nextExchange();
       const headers = masked([...request.headers], {});
       const body = captured(text, bytes?.byteLength ?? 0);
-      // The path is a secret: anyone who has it can write into the log.
+      // The path is a secret: anyone who knows it can write to the log.
       const url = `${new URL(request.url).origin}/webhooks/•••`;
       log.add({ kind: "request", exchange, agent: webhooks, method: "POST", url, headers, body, operation: "webhook" });
       const response = bytes === undefined ? new Response(null, { status: 413 }) : answerTo(text);
@@ -29,19 +29,19 @@ export function webhookRoute(log: WireLog, path: string): RouteMount {
   };
 }
 
-/** A server may ask at registration for its challenge (`PushOptions.challenge`). */
+/** Answers the challenge that a server may send at registration (`PushOptions.challenge`). */
 function answerTo(text: string): Response {
   try {
     const read: unknown = JSON.parse(text);
     const asked = typeof read === "object" && read !== null && "challenge" in read ? read.challenge : undefined;
     if (typeof asked === "string") return Response.json({ challenge: asked });
   } catch {
-    // It is shown as it is.
+    // Not JSON, so not a challenge.
   }
   return new Response(null, { status: 204 });
 }
 
-/** `undefined`: it is too large. */
+/** `undefined`: the body is too large. */
 async function bodyOf({ body }: Request): Promise<Uint8Array | undefined> {
   if (body === null) return new Uint8Array();
   const reader: ReadableStreamDefaultReader<Uint8Array> = body.getReader();

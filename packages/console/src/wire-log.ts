@@ -1,15 +1,15 @@
 import type { HeaderList, WireRecord } from "./api.ts";
 
-/** A record without what the log adds. */
+/** A record without the members that the log adds. */
 export type NewRecord = WireRecord extends infer One ? (One extends WireRecord ? Omit<One, "n" | "at"> : never) : never;
 
-/** Characters that a record is counted with, besides its texts. */
+/** Size of a record without its texts, in characters. */
 const overhead = 200;
 
-/** What went over the wire: the newest records, up to a number of characters. */
+/** The newest records of the wire traffic, up to a total number of characters. */
 export class WireLog {
   readonly #limit: number;
-  /** The records from `#first` on. Those before it are forgotten, and removed together: one by one would move all the others each time. */
+  /** Records before `#first` are dropped. They are removed in batches, because each removal moves all other records. */
   #records: { readonly record: WireRecord; readonly size: number }[] = [];
   #first = 0;
   readonly #readers = new Set<() => void>();
@@ -17,17 +17,17 @@ export class WireLog {
   #last = 0;
   #exchanges = 0;
 
-  /** @param limit - Characters of all records. Default 64 Mi. */
+  /** @param limit - Maximum characters of all records. Default 64 Mi. */
   constructor(limit: number = 64 << 20) {
     this.#limit = limit;
   }
 
-  /** A number for the next request. */
+  /** Returns the number of the next request. */
   nextExchange(): number {
     return ++this.#exchanges;
   }
 
-  /** Adds a record, and forgets the oldest ones beyond the limit. */
+  /** Adds a record, and drops the oldest ones beyond the limit. */
   add(given: NewRecord): void {
     const record = { ...given, n: ++this.#last, at: Date.now() };
     const size = overhead + sizeOf(record);
@@ -37,7 +37,7 @@ export class WireLog {
     for (const wake of this.#readers) wake();
   }
 
-  /** The records after a number, as lines of JSON, and then those to come, until `signal` is aborted. */
+  /** Streams the records after a number as lines of JSON, and then new records, until `signal` is aborted. */
   lines(after: number, signal: AbortSignal): ReadableStream<Uint8Array> {
     let next = after + 1;
     const encoder = new TextEncoder();

@@ -16,7 +16,7 @@ export interface GrpcOptions {
   readonly url?: string;
   /** Origins of web pages that may use gRPC-Web; `true` allows all. Default: the `cors` of the server. */
   readonly cors?: CorsOptions | boolean;
-  /** Longest time to receive one message, in milliseconds. Default: 5 minutes. */
+  /** Timeout for receiving one message, in milliseconds. Default: 5 minutes. */
   readonly requestTimeout?: number;
 }
 
@@ -30,7 +30,7 @@ export function grpcBinding(options: GrpcOptions = {}): AnyPathBinding {
   return {
     name: "GRPC",
     interfaces({ url, label }, codec) {
-      // A call of 0.3 has neither a field nor a path for a tenant.
+      // A 0.3 call cannot name a tenant: it has neither a field nor a path for it.
       if (codec.tenantInPath === true && label !== undefined) return [];
       return [{ url: options.url ?? addressOf(url), ...(label !== undefined && { tenant: label }) }];
     },
@@ -44,11 +44,11 @@ function addressOf(url: string): string {
   return `${hostname}:${port === "" ? (protocol === "https:" ? 443 : 80) : port}`;
 }
 
-/** Paths of the services. Only the path of a preflight request tells that it is for gRPC. */
+/** Paths of the services. The path is the only sign that a preflight request is for gRPC. */
 const services =
   /^\/(?:lf\.a2a\.v1\.A2AService|a2a\.v1\.A2AService|grpc\.health\.v1\.Health|grpc\.reflection\.v1(?:alpha)?\.ServerReflection)\//;
 
-/** Loads the handler with the first request: this takes longer than the rest of the server's start. */
+/** Loads the handler with the first request, because loading takes longer than the rest of the server's start. */
 class GrpcEndpoint implements AnyPathEndpoint {
   readonly #host: ServerHost;
   readonly #options: GrpcOptions;

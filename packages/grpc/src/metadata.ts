@@ -1,8 +1,8 @@
-/** Headers that gRPC defines, and what a server reads from a request before it loads the rest. */
+/** Headers that gRPC defines. A server reads these before it loads the codecs. */
 
 import type { UniversalRequest } from "@parley/a2a/internal/protocol/index";
 
-/** Longest timer, in milliseconds. A longer timeout counts as no timeout. */
+/** Maximum timer, in milliseconds. A longer timeout counts as no timeout. */
 const longestTimer = 0x7fff_ffff;
 
 const units: Readonly<Record<string, number>> = {

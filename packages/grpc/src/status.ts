@@ -65,7 +65,7 @@ export interface Status {
 }
 
 /**
- * Largest details, in bytes: trailers count as headers, which peers limit to 8 KiB or more. Larger details are dropped.
+ * Maximum size of details, in bytes. Trailers count as headers, which peers limit to 8 KiB or more. Drops larger details.
  */
 const largestDetails = 4096;
 const longestMessage = 1024;

@@ -1,6 +1,6 @@
 import type { OperationName } from "@parley/a2a/internal/protocol/index";
 
-/** How many are kept. There are eleven operations, and few versions. */
+/** Maximum cached values. There are eleven operations and few versions. */
 const maxKept = 50;
 
 interface Kept<T> {
@@ -9,7 +9,7 @@ interface Kept<T> {
   readonly made: T;
 }
 
-/** What is made once for an operation and a version. It looks through a list: to write a key costs a message a microsecond. */
+/** Caches a value for each operation and version. Searches a list, because building a map key costs a microsecond per message. */
 export class ByOperation<T> {
   readonly #make: (operation: OperationName, version: string) => T;
   #all: Kept<T>[] = [];

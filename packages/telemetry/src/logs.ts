@@ -6,19 +6,19 @@ import { scope } from "./names.ts";
 export interface LogRecord {
   /** 5 debug, 9 info, 13 warn, 17 error. */
   readonly severityNumber: number;
-  /** `INFO`. */
+  /** Such as `INFO`. */
   readonly severityText: string;
   /** The message. */
   readonly body: string;
-  /** The fields of the line. Those that are objects are texts. */
+  /** The fields of the line. Objects become strings. */
   readonly attributes: Record<string, string | number | boolean>;
 }
 
-/** Where records go: a `LoggerProvider` of `@opentelemetry/api-logs` fits. */
+/** Receives records. Compatible with the `LoggerProvider` of `@opentelemetry/api-logs`. */
 export interface LogsProvider {
   /** The logger of a scope. */
   getLogger(name: string): {
-    /** Takes a record. */
+    /** Exports a record. */
     emit(record: LogRecord): void;
   };
 }
@@ -27,8 +27,8 @@ const severities = { debug: 5, info: 9, warn: 13, error: 17 } as const;
 type Level = keyof typeof severities;
 
 /**
- * A logger whose lines name the span that is active: `trace_id`, `span_id` and `trace_flags`, as Loki, Datadog and others join logs with
- * traces. With a `loggerProvider` each line is also a record of OpenTelemetry.
+ * A logger that adds the active span to each line (`trace_id`, `span_id`, `trace_flags`), so that tools such as Loki and Datadog can join
+ * logs with traces. With a `loggerProvider`, it also exports each line as an OpenTelemetry record.
  *
  * @param logger - Writes the lines.
  *
@@ -57,12 +57,12 @@ export function tracedLogger(
   return { debug: write("debug"), info: write("info"), warn: write("warn"), error: write("error") };
 }
 
-/** How many different errors of an SDK are logged. */
+/** Maximum distinct problems to log. */
 const maxTold = 20;
 
 /**
- * A logger for what OpenTelemetry says of itself, such as that a collector does not answer. An SDK repeats that with each export, and says nothing
- * where it has no logger. Each error and warning is logged once, and at most 20 of them.
+ * A logger for OpenTelemetry's own problems, such as an unreachable collector. Without a logger an SDK reports nothing; with one it repeats a
+ * problem for each export. This logger logs each error and warning once, and at most 20 of them.
  *
  * @example
  * ```ts
@@ -76,12 +76,12 @@ export function diagLogger(logger: Logger): DiagLogger {
   const once =
     (level: "error" | "warn") =>
     (message: string, ...details: unknown[]): void => {
-      // The same error has other numbers each time.
+      // Repetitions of a problem differ only in numbers, such as ports and times.
       const key = message.slice(0, 200).replaceAll(/\d+/g, "0");
       if (told.size >= maxTold || told.has(key)) return;
       told.add(key);
       const cause = [message, ...details].map((each) => (typeof each === "string" ? each : textOf(each))).join(" ");
-      logger[level]("OpenTelemetry reported a problem; further ones like it are not logged", { cause });
+      logger[level]("OpenTelemetry reported a problem; not logging repetitions", { cause });
     };
   const nothing = (): void => {};
   return { error: once("error"), warn: once("warn"), info: nothing, debug: nothing, verbose: nothing };
@@ -98,7 +98,7 @@ function emit(
   try {
     logs.emit({ severityNumber: severities[level], severityText: level.toUpperCase(), body, attributes });
   } catch {
-    // The line itself was written. An exporter that fails must not fail what is logged.
+    // The logger has already written the line. A failing exporter must not break the caller.
   }
 }
 

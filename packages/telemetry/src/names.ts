@@ -1,9 +1,9 @@
-/* Names of the conventions, inlined: `a2a.*` has no package yet, and that of the others takes 10 MB. */
+/* Names of the semantic conventions, inlined: `a2a.*` has no package yet, and the package of the others takes 10 MB. */
 
 /** Name of the instrumentation scope. */
 export const scope = "@parley/telemetry";
 
-/** Attributes, by the draft of semantic-conventions-genai#195 and by v0.1.0 of the GenAI conventions. Those of our own begin with `parley.`. */
+/** Attributes of the draft semantic-conventions-genai#195 and of v0.1.0 of the GenAI conventions. Custom ones begin with `parley.`. */
 export const attribute = {
   method: "a2a.method.name",
   version: "a2a.protocol.version",
@@ -39,10 +39,10 @@ export const attribute = {
   connectionState: "parley.store.connection.state",
 } as const;
 
-/** Longest attribute that a stranger chose, in characters. */
+/** Maximum length of an untrusted attribute, in characters. */
 const maxText = 256;
 
-/** A text that a stranger chose, as an attribute of a span. */
+/** Truncates untrusted text for an attribute. */
 export function bounded(text: string): string {
   return text.length > maxText ? text.slice(0, maxText) : text;
 }

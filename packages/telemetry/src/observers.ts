@@ -15,15 +15,15 @@ import type {
   Observer,
 } from "@parley/a2a/internal/protocol/index";
 
-/* Observers that are made of others. */
+/* Combines observers. */
 
-/** A member of an observer that is called at a beginning. */
+/** A member of an observer that is called when something begins. */
 type Begins<T> = (about: T) => Begun;
 type Context = Pick<Observation, "run" | "trace" | "headers">;
 
 /**
- * One observer out of several. Each is told everything, also when another one throws. The context of the first is around that of the next,
- * and the trace that is passed on is that of the last one that has one.
+ * Combines several observers. Each receives every event, even if another one throws. The context of the first observer encloses that of the
+ * next. The propagated trace is that of the last observer that has one.
  *
  * @example
  * ```ts
@@ -71,11 +71,11 @@ export function observers(...all: readonly Observer[]): Observer {
   };
 }
 
-/** Keeps the first error of several observers until it is told: each is called, whatever another one throws. */
+/** Collects the first error of several observers, so that each is called even if another one throws. */
 class Errors {
   #first: { readonly error: unknown } | undefined;
 
-  /** What it returns; `undefined` if it throws. */
+  /** Returns the result of `call`; `undefined` if it throws. */
   try<T>(call: () => T): T | undefined {
     try {
       return call();
@@ -89,7 +89,7 @@ class Errors {
     return this.#first !== undefined;
   }
 
-  /** Throws the error, for the log. */
+  /** Throws the first error, which the caller logs. */
   tell(): void {
     if (this.#first !== undefined) throw this.#first.error;
   }
@@ -156,7 +156,7 @@ function deliveries(
 
 type Writable<T> = { -readonly [Key in keyof T]: T[Key] };
 
-/** The contexts of several, one within the other. */
+/** The nested contexts of several observers. */
 function contextOf(all: readonly Context[]): Writable<Context> {
   const joined: Writable<Context> = {};
   for (const one of all) {

@@ -10,23 +10,23 @@ import { Tracing } from "./traces/observer.ts";
 
 /** Options of `telemetry()`. */
 export interface TelemetryOptions {
-  /** Where spans go; `false`: there are none. Default: the provider that your SDK has registered. */
+  /** Receives spans; `false` disables tracing. Default: the provider that your SDK has registered. */
   readonly tracerProvider?: TracerProvider | false;
-  /** Where metrics go; `false`: there are none. Default: the provider that your SDK has registered. */
+  /** Receives metrics; `false` disables metrics. Default: the provider that your SDK has registered. */
   readonly meterProvider?: MeterProvider | false;
   /**
-   * Whether there are spans of agents: `invoke_agent` for turns and delegations, `execute_tool` for steps. `false` where the framework
-   * of the agent makes its own, so that they are not counted twice. Default true.
+   * Whether to create agent spans: `invoke_agent` for turns and delegations, `execute_tool` for steps. Set to `false` if the agent's framework
+   * creates its own; otherwise they count twice. Default true.
    */
   readonly agentSpans?: boolean;
   /**
-   * How calls look within an instrumented server. `2026-10`: the span of the transport gets the attributes and the name of the call.
-   * `2026-05`: the call is a span of its own below it. Both are drafts of the A2A convention. Default `2026-10`.
+   * How calls appear in an instrumented server. `2026-10`: the transport's span gets the attributes and the name of the call.
+   * `2026-05`: the call is a child span of it. Both are drafts of the A2A convention. Default `2026-10`.
    */
   readonly convention?: "2026-10" | "2026-05";
   /**
-   * Exports what users and agents have written, on `invoke_agent` spans alone: a function that removes what nobody may see. It is called with
-   * each text and who wrote it, and returns what to export; `undefined`: nothing. Default: no content is exported.
+   * Exports the content of messages, only on `invoke_agent` spans, after this function has redacted it. Called with each text and the role of
+   * its author. Returns the text to export; `undefined`: nothing. Default: no content is exported.
    *
    * @example
    * ```ts
@@ -39,10 +39,10 @@ export interface TelemetryOptions {
 }
 
 /**
- * Traces and measures what a server and its clients do, by OpenTelemetry. Start your SDK before; without one it does nothing. Pass it to
+ * Records traces and metrics of a server and its clients with OpenTelemetry. Start your SDK first; without one it does nothing. Pass it to
  * a server as `observer`, and to a client as `observer` and to `observeRequests`.
  *
- * @throws A2AError `InvalidParams` for options that are wrong.
+ * @throws A2AError `InvalidParams` for invalid options.
  *
  * @example
  * ```ts

@@ -16,7 +16,7 @@ import { declareCases, type Runner } from "./runner.ts";
 
 export type { ContractServer, ContractServerOptions };
 
-/** How the suite serves agents and calls them. */
+/** Options of `bindingContract()`: how to serve and call agents. */
 export interface BindingContractOptions {
   /**
    * Serves agents with the server's side of the binding, by `createHandler`, `serve` or another host, with the options
@@ -28,8 +28,8 @@ export interface BindingContractOptions {
   /** The version to speak. Default: the client's first. */
   readonly version?: string;
   /**
-   * Features that the binding lacks in this version; their cases are left out. `resume`: events have no position in the
-   * log, so a stream cannot resume. `list`: no list of tasks. `details`: errors only have a name and a message. `http`:
+   * Features that the binding lacks in this version. The suite omits their cases. `resume`: events have no position in the
+   * log, so a stream cannot resume. `list`: no ListTasks. `details`: errors have only a name and a message. `http`:
    * requests are not HTTP that a browser would send. `version`: only one version.
    */
   readonly without?: readonly ("resume" | "list" | "details" | "http" | "version")[];
@@ -37,7 +37,7 @@ export interface BindingContractOptions {
 
 /**
  * Tests every rule of a binding, over its server and its client: operations, streams, errors, callers, tenants,
- * versions, limits. A binding is done when it passes.
+ * versions, limits. A binding is complete when it passes.
  *
  * @example
  * ```ts

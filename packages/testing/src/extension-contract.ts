@@ -16,8 +16,8 @@ export type { ExtensionContractBinding, ExtensionContractOptions, ExtensionContr
 
 /**
  * Tests the promises of every extension (A2A 1.0 §4.6): it is off unless requested, active and echoed over each binding
- * and version, distinct from other versions of it, and enforced if required; without it the JSON is unchanged. While
- * active it causes no failures or log entries, and its methods reveal nothing of other callers. Invalid metadata,
+ * and version, distinct from its other versions, and enforced if required. If it is off, the JSON is unchanged. While
+ * active, it causes no failures or log entries, and its methods reveal nothing of other callers. Invalid metadata,
  * params and data parts on either side, and failing hooks, have the effect that its kind defines. Extension packages
  * run it on themselves.
  *

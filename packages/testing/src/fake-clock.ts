@@ -1,12 +1,12 @@
 import { defer, type Clock } from "@parley/a2a/internal/base/index";
 
-/** A clock that a test moves. */
+/** A clock that advances only when a test moves it. */
 export interface FakeClock extends Clock {
   /** Advances by `ms` milliseconds. Due timers fire in order, including new ones. */
   advance(ms: number): void;
   /** Changes the wall clock by `ms` milliseconds. No time passes, so no timer fires. */
   jump(ms: number): void;
-  /** When the next timer is due, on `elapsed()`, or `undefined`. */
+  /** Due time of the next timer, on the scale of `elapsed()`; `undefined` without timers. */
   next(): number | undefined;
 }
 
@@ -16,7 +16,7 @@ interface Timer {
 }
 
 /**
- * Creates a clock that stands still until moved.
+ * Creates a clock that does not advance until moved.
  *
  * @param start - Its wall time, in milliseconds since the Unix epoch. Default: the beginning of 2026.
  *
@@ -63,7 +63,7 @@ export function fakeClock(start: number = Date.UTC(2026, 0, 1)): FakeClock {
   };
 }
 
-/** The clock of a server under test. It stands still until moved, so no timeout ends a test by surprise. */
+/** The clock of a server under test. It does not advance until moved, so no timeout fires unexpectedly. */
 export interface TestClock extends Clock {
   /**
    * Advances by `ms` milliseconds. Timers fire in order, each after running work has settled: agents run until they
@@ -74,8 +74,8 @@ export interface TestClock extends Clock {
    */
   advance(ms: number): Promise<void>;
   /**
-   * Advances only as agents wait with `turn.clock.after()`, until `work` is done; while an agent waits for something
-   * else, the clock stands still. Returns the result of `work`.
+   * Advances only while agents wait with `turn.clock.after()`, until `work` is done. While an agent waits for anything
+   * else, the clock does not advance. Returns the result of `work`.
    *
    * @example
    * ```ts
@@ -88,19 +88,19 @@ export interface TestClock extends Clock {
   jump(ms: number): void;
   /** Makes `advance()` and `settle()` wait for work that takes real time. Returns the work. */
   track<Work extends Promise<unknown>>(work: Work): Work;
-  /** Resolves when everything left waits for the clock, a message, or something the clock cannot see. */
+  /** Resolves when all remaining work waits for the clock, a message, or something that the clock cannot see. */
   settle(): Promise<void>;
 }
 
-/** Turns of the event loop without new work before work counts as settled. */
+/** Number of event loop turns without new work after which work counts as settled. */
 const quietTurns = 4;
-/** Turns after which the clock continues although an agent never pauses. */
+/** Maximum event loop turns to wait for an agent that never pauses. */
 const maxTurns = 200;
 
-/** A clock that moves from timer to timer, and knows which of them agents wait for. */
+/** A clock that advances from timer to timer, and knows the timers that agents wait for. */
 export class SteppedClock implements TestClock {
   readonly #fake = fakeClock();
-  /** Counter of started work. */
+  /** Number of started operations. */
   #begun = 0;
   readonly #pending = new Set<Promise<unknown>>();
   /** Due times of agents' timers. */

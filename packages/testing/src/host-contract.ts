@@ -16,17 +16,17 @@ import { declareCases, type Runner } from "./runner.ts";
 
 export type { ContractHost, ContractHostOptions };
 
-/** How the suites serve. */
+/** Options of the host contracts. */
 export interface HostContractOptions {
   /**
-   * Serves services with `createHost`, `serve` or a host of your own, with JSON-RPC and REST. The options go to it as they are. Each case
-   * has its own host, and closes it.
+   * Serves services over JSON-RPC and REST, with `createHost`, `serve` or a custom host. Pass the options to it unchanged. Each case
+   * opens and closes its own host.
    */
   readonly serve: (mounts: readonly HostedService[], options: ContractHostOptions) => Promise<ContractHost>;
 }
 
 /**
- * Every rule of a host that serves services without an engine: cards, callers, streams, errors, limits, probes, closing.
+ * Tests every rule of a host that serves services without an engine: cards, callers, streams, errors, limits, probes, closing.
  *
  * @example
  * ```ts
@@ -44,12 +44,12 @@ export function serviceHostContract(runner: Runner, options: HostContractOptions
   declare(runner, "a host of services", serviceCases, options);
 }
 
-/** Every rule of agents that are added, replaced and removed while a host serves. */
+/** Tests every rule of adding, replacing and removing agents while a host serves. */
 export function mountsContract(runner: Runner, options: HostContractOptions): void {
   declare(runner, "mounts that change while the host serves", mountCases, options);
 }
 
-/** Every rule of an application's routes and pages on a host of agents. */
+/** Tests every rule of an application's routes and pages on a host of agents. */
 export function routesContract(runner: Runner, options: HostContractOptions): void {
   declare(runner, "routes of an application", routeCases, options);
 }
@@ -66,7 +66,7 @@ function declare(runner: Runner, chapter: string, cases: HostCases, options: Hos
   });
 }
 
-/** What holds for services that no engine runs. */
+/** Rules for services without an engine. */
 const serviceCases: HostCases = {
   "the card has the mount's data, the host's addresses and credentials, and no other capabilities": async ({
     serve,

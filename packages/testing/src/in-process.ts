@@ -15,7 +15,7 @@ import type { ExtensionContractBinding } from "./extension/given.ts";
 
 /** Options of `inProcess()`: those of the engine, and overrides of the card. */
 export interface InProcessOptions extends Partial<Omit<EngineOptions, "agents">> {
-  /** Members of the card that override those of the agent. */
+  /** Members that override the card derived from the agent. */
   readonly card?: Partial<AgentCard>;
 }
 

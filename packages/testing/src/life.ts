@@ -6,7 +6,7 @@ import type { FetchLike } from "@parley/a2a/internal/transport/client/binding";
 import type { SteppedClock } from "./fake-clock.ts";
 
 /**
- * The view of one server process: store, clock, log and agent. When it is killed, all of it stops at once, as with
+ * One server process: its store, clock, log and agent. When it is killed, all of them stop at once, as with
  * SIGKILL: calls are never answered, timers never fire, and the agent does not continue after its next `yield` or
  * `await`. No `finally` runs, and nothing more is stored.
  */
@@ -102,7 +102,7 @@ export class Life {
     return steps;
   }
 
-  /** The same promise, but it never settles once the process is killed. */
+  /** Awaits a promise. Never settles after the process is killed. */
   async #alive<Value>(work: Promise<Value>): Promise<Value> {
     try {
       return await work;
@@ -121,7 +121,7 @@ function withClock(turn: TurnBase, clock: Clock): TurnBase {
   return new Proxy(turn, {
     get(target, name) {
       if (name === "clock") return clock;
-      // The members are private fields of the turn itself.
+      // The members use private fields, so read them from the turn itself.
       const member: unknown = Reflect.get(target, name, target);
       return typeof member === "function" ? (member.bind(target) as unknown) : member;
     },
@@ -156,7 +156,7 @@ export function refused(why: string): TypeError {
   return new TypeError("fetch failed", { cause: Object.assign(new Error(why), { code: "ECONNREFUSED" }) });
 }
 
-/** A body that breaks off when its process is killed. */
+/** A body that fails when its process is killed. */
 function connected(reader: ReadableStreamDefaultReader<Uint8Array>, life: Life): ReadableStream<Uint8Array> {
   return new ReadableStream<Uint8Array>(
     {

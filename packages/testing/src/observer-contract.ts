@@ -25,25 +25,25 @@ export interface ObserverUnderTest {
   /** The observer, for servers and clients. */
   readonly observer: Observer;
   /**
-   * Says what of the observer is active around the code that calls it, such as the id of a span. `undefined`: nothing is. Absent: the observer
-   * has no context.
+   * Returns the observer's active context where it is called, such as the id of a span; `undefined` without one. Absent: the observer
+   * has no contexts.
    */
   readonly active?: () => unknown;
   /** Releases what the observer uses. */
   close?(): Promise<void>;
 }
 
-/** What `observerContract()` tests. */
+/** Options of `observerContract()`. */
 export interface ObserverContractOptions {
-  /** Makes an observer. Each case gets its own. */
+  /** Creates an observer. Each case gets its own. */
   readonly open: () => ObserverUnderTest | Promise<ObserverUnderTest>;
   /** Bindings to test. Default: JSON-RPC and REST, without a network. */
   readonly over?: readonly ExtensionContractBinding[];
 }
 
 /**
- * What an observer has to promise, as tests: it changes nothing and never fails; what it makes active is active in the code of agents and
- * in nothing else; and the trace that it begins continues at the agents that are called, over each binding.
+ * Tests every rule of an observer: it changes nothing and never fails; its context is active only in the code of agents; and its
+ * trace continues in the called agents, over each binding.
  *
  * @example
  * ```ts
@@ -66,12 +66,12 @@ const caller = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
 
 class ObserverSuite {
   readonly given: ObserverUnderTest;
-  /** What servers and clients have warned of. */
+  /** Warnings of servers and clients. */
   readonly lines: string[] = [];
-  /** `traceparent` of each request that a client has sent. */
+  /** `traceparent` of each request from a client. */
   readonly sent: (string | undefined)[] = [];
   readonly gauges: Gauges[] = [];
-  /** What a second observer was told of calls, turns, steps and delegations. */
+  /** The calls, turns, steps and delegations that the observer received. */
   readonly told: string[] = [];
   readonly calls: { readonly facts: CallFacts; readonly answers: ObservedAnswer[] }[] = [];
   readonly #logger: Logger;
@@ -107,7 +107,7 @@ class ObserverSuite {
     await this.given.close?.();
   }
 
-  /** The observer under test, with what it is told noted. */
+  /** Wraps the observer under test, and records its calls in `told`. */
   #beside(observer: Observer): Observer {
     const noting = (begun: Begun, line: string): Begun => {
       this.told.push(line);
@@ -267,7 +267,7 @@ const cases: Readonly<Record<string, Case>> = {
   },
 };
 
-/** An observer's error is a log entry. */
+/** Fails the case if there are log entries: the server logs an observer's errors. */
 function withoutProblems(body: Case): Case {
   return async (suite, expect) => {
     await body(suite, expect);
@@ -279,12 +279,12 @@ function traceIdOf(trace: string | undefined): string | undefined {
   return trace?.split("-")[1];
 }
 
-/** The same observation with some of its members replaced. It may be of a class, so that its members cannot be spread. */
+/** Replaces some members of an observation. Uses a proxy, because the methods of a class instance cannot be spread. */
 function replacing(observation: Observation, members: Partial<Observation>): Observation {
   return new Proxy(observation, {
     get(target, name): unknown {
       const member: unknown = Reflect.get(name in members ? members : target, name);
-      // A method with private fields works on its own object alone.
+      // A method that uses private fields works only on its own object.
       return typeof member === "function"
         ? (...given: unknown[]): unknown => Reflect.apply(member, target, given)
         : member;

@@ -1,17 +1,17 @@
 /**
- * What a suite needs of a test runner: the functions of vitest, jest, `node:test` or `bun:test` as they are.
- * A case may take some seconds, so give the runner a timeout of a minute.
+ * The functions of a test runner that a suite uses. Pass those of vitest, jest, `node:test` or `bun:test` unchanged.
+ * A case may take several seconds, so set the runner's timeout to a minute.
  */
 export interface Runner {
   /** Groups tests. */
   describe(name: string, body: () => void): unknown;
   /** Declares a test. */
   it(name: string, body: () => Promise<void>): unknown;
-  /** Shows differences as the runner does. Default: a comparison that names the path of the first difference. */
+  /** The runner's `expect`. Default: a comparison that names the path of the first difference. */
   expect?(actual: unknown): Expectation;
 }
 
-/** The part of an assertion library that the suites use: vitest's, jest's, or one that you wrote. */
+/** The part of an assertion library that the suites use, such as vitest's, jest's or your own. */
 export interface Expectation {
   /** Fails unless the values are deeply equal. */
   toEqual(expected: unknown): void;
@@ -19,7 +19,7 @@ export interface Expectation {
 
 export type Expect = (actual: unknown) => Expectation;
 
-/** The runner's `expect`, or our own. */
+/** The runner's `expect`, or `plainExpect`. */
 export function expectOf(runner: Runner): Expect {
   return (actual) => runner.expect?.(actual) ?? plainExpect(actual);
 }
@@ -32,7 +32,7 @@ interface Opened<Given> {
   close(): Promise<unknown>;
 }
 
-/** Declares a case. `open` makes what the case is given. */
+/** Declares a case. `open` creates the arguments of the case. */
 function declareCase<Given>(
   runner: Runner,
   name: string,
@@ -93,7 +93,7 @@ function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
   return typeof value === "object" && value !== null;
 }
 
-/** The own members of an object, also `__proto__`. Those of an array include its length. */
+/** The own members of an object, including `__proto__`. For an array, also its length. */
 function membersOf(value: Readonly<Record<string, unknown>>): readonly string[] {
   return Array.isArray(value) ? [...Object.keys(value), "length"] : Object.keys(value);
 }
@@ -103,7 +103,7 @@ function shown(value: unknown): string {
   return text.length > 2000 ? `${text.slice(0, 2000)} …` : text;
 }
 
-/** Waits for a condition. `what` names it if it is not met in time. */
+/** Waits for a condition. The timeout error contains `what`. */
 export async function until(what: string, holds: () => boolean): Promise<void> {
   const end = performance.now() + 30_000;
   while (!holds()) {

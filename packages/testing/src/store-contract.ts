@@ -26,20 +26,20 @@ import { searchCases, searchRankCases, searchStays, sharesSearch } from "./store
 import { retentionCases } from "./store/sweep-cases.ts";
 import { sharesDeletedOwners, upkeepCases } from "./store/upkeep-cases.ts";
 
-/** How the suite makes stores. */
+/** Options of `storeContract()`: how to create stores. */
 export interface StoreContractOptions {
   /** Creates an empty store. Each case gets its own, and closes it. */
   readonly create: () => Store | Promise<Store>;
-  /** For stores whose data survives them: closes a store, and opens its data again. */
+  /** For persistent stores: closes a store, and opens its data again. */
   readonly reopen?: (store: Store) => Promise<Store>;
   /** For stores that several processes can have open: opens the data of a store a second time, while the store is open. */
   readonly share?: (store: Store) => Promise<Store>;
   /**
-   * For stores whose data survives a crash: abandons a store as a killed process would, and opens its data again. Default:
-   * `reopen`. Without both, no store crashes.
+   * For stores that survive crashes: abandons a store as a killed process would, and opens its data again. Default:
+   * `reopen`. If both are absent, the suite simulates no crashes.
    */
   readonly crash?: (store: Store) => Store | Promise<Store>;
-  /** How many random histories are played. They need the package `fast-check`. Default 100. */
+  /** Number of random histories to replay. Requires the package `fast-check`. Default 100. */
   readonly histories?: number;
 }
 
@@ -113,7 +113,7 @@ export function storeContract(runner: Runner, options: StoreContractOptions): vo
 }
 
 /**
- * Plays only the random histories of `storeContract`, for a longer run. Rejects with the shortest history in which the store and
+ * Replays only the random histories of `storeContract`, for a longer run. Rejects with the shortest history in which the store and
  * the reference differ, and with its seed. Needs the package `fast-check`.
  */
 export async function storeHistories(
@@ -141,7 +141,7 @@ interface Subject {
   readonly crash: (store: Store) => Store | Promise<Store>;
 }
 
-/** Passes if a store behaves like the reference in a random history. */
+/** Replays a random history. Fails if the store differs from the reference. */
 async function replay({ expect, create, crash }: Subject, { steps, history }: History): Promise<void> {
   let store = await create();
   const reference = new Reference();
@@ -150,7 +150,7 @@ async function replay({ expect, create, crash }: Subject, { steps, history }: Hi
       switch (step.step) {
         case "append":
           expect(withoutSizes(await store.append(step.items))).toEqual(withoutSizes(reference.append(step.items)));
-          // Few rows are left at the end of a history.
+          // At the end of a history, few rows are left to compare.
           for (const now of [2, 6]) await new Comparison(expect, store, reference).due({ now, limit: 100 });
           break;
         case "sweep":

@@ -13,7 +13,7 @@ import { inProcessFetch, Life, type Listening, refused } from "./life.ts";
 export interface TestAgentOptions extends Partial<Omit<HandlerOptions, "clock">> {
   /** The store of its tasks, which survives crashes. `close()` does not close a given store. Default: in memory. */
   readonly store?: Store;
-  /** The clock of another agent under test, so that both share it. Default: a new clock. */
+  /** The clock of another agent under test, to share it. Default: a new clock. */
   readonly clock?: TestClock;
 }
 
@@ -30,16 +30,16 @@ type Disposal = { readonly [Key in AsyncDispose]: () => Promise<void> };
 export interface AgentUnderTest {
   /** An anonymous client. */
   readonly client: Client;
-  /** The clock of the agent's server. It stands still until moved. */
+  /** The clock of the agent's server. It does not advance until moved. */
   readonly clock: TestClock;
   /** The store of its tasks. */
   readonly store: Store;
-  /** The log of its server, oldest first. It tells why an agent failed, which clients are not told. */
+  /** The log of its server, oldest first. It has the reason why an agent failed, which clients do not receive. */
   readonly logs: readonly LogLine[];
   /** Warnings and errors of `logs` as text, with stacks. Empty after a successful test. */
   readonly problems: readonly string[];
   /**
-   * A client of another caller. A name stands for a caller who satisfies all security requirements of the card; a
+   * A client of another caller. A string names a caller that satisfies all security requirements of the card; a
    * principal is used unchanged, with its `scopes` and `schemes`.
    */
   as(caller: string | Principal): Promise<Client>;
@@ -59,8 +59,8 @@ export interface AgentUnderTest {
    */
   crash(): Promise<void>;
   /**
-   * Starts a process on the same store. After a crash the clock first moves until the leases of lost tasks have expired
-   * (`lease.ttl`, 30 s by default), so that they are taken over at once. A running process is shut down first, as in a
+   * Starts a process on the same store. After a crash, first advances the clock until the leases of lost tasks have expired
+   * (`lease.ttl`, 30 s by default), so that the process takes them over at once. Shuts a running process down first, as in a
    * deployment. Clients stay connected.
    *
    * @param agent - The agent of the new process. Default: the same agent.
@@ -71,8 +71,8 @@ export interface AgentUnderTest {
 }
 
 /**
- * Serves an agent for a test in this process, without a port, with the real server and the real client, so that the
- * test sees the wire format. Works with any test runner. Only needs `close()`, and keeps no process alive.
+ * Serves an agent for a test, in this process and without a port. Uses the real server and client, so that the
+ * test covers the wire format. Works with any test runner. Call `close()` at the end; an open agent does not keep the process alive.
  *
  * @throws A2AError `InvalidParams` for an invalid option.
  *
@@ -140,8 +140,8 @@ export async function testAgent(agent: Agent, options: TestAgentOptions = {}): P
 const defaultTtl = 30_000;
 
 /**
- * A client in the same process needs no timeouts, and reconnects at once. Its delays are in real time: a test starts a
- * process with `restart()`, not by moving its clock.
+ * A client in the same process needs no timeouts, and reconnects immediately. Its delays use real time: a test starts a
+ * process with `restart()`, not by moving the clock.
  */
 const clientOptions: Omit<ConnectOptions, "extensions"> = {
   connectTimeout: false,
@@ -160,7 +160,7 @@ class Server {
   readonly #lines: LogLine[];
   #agent: Agent;
   #running: (Listening & Pick<Handler, "close" | "signal">) | undefined;
-  /** The error of connections without a process. */
+  /** The error of connections while no process runs. */
   #refusal = new Error("The agent was not started");
 
   constructor(agent: Agent, options: ServerOptions, lines: LogLine[]) {
@@ -204,11 +204,10 @@ class Server {
   }
 
   crash(): void {
-    if (this.#running === undefined)
-      throw new A2AError("InvalidRequest", "The agent is not running: restart() starts it");
+    if (this.#running === undefined) throw new A2AError("InvalidRequest", "The agent is not running; call restart()");
     this.#running.life.kill();
     this.#running = undefined;
-    this.#refusal = refused("The agent has crashed: restart() starts it again");
+    this.#refusal = refused("The agent has crashed; call restart()");
     this.hasCrashed = true;
   }
 
@@ -223,7 +222,7 @@ class Server {
 /** Header that names a test caller. Only the server under test knows it. */
 const callerHeader = "x-test-caller";
 
-/** Test callers, in addition to those that the server's own authenticator finds. */
+/** Test callers, in addition to those of the server's own authenticator. */
 class Callers {
   readonly #principals = new Map<string, Principal>();
   readonly #agent: Agent;
@@ -240,7 +239,7 @@ class Callers {
     return id;
   }
 
-  /** Finds test callers, and asks `own` about all others. */
+  /** Authenticates test callers, and passes all other requests to `own`. */
   authenticator(own: Authenticator | undefined): Authenticator {
     return {
       securitySchemes: { ...this.#agent.securitySchemes, ...own?.securitySchemes },

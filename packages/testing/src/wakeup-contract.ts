@@ -52,7 +52,7 @@ function reconnecting(disconnect: () => Promise<void>): typeof cases {
     "reconnect after a lost connection, and report that any task may have changed": async ({ open }) => {
       const [one, other] = [await open(), await open()];
       await disconnect();
-      await until("the loss is told", () => one.told.includes(undefined) && other.told.includes(undefined));
+      await until("both nodes report the loss", () => one.told.includes(undefined) && other.told.includes(undefined));
       await until("the nodes are connected", () => one.wakeup.isConnected && other.wakeup.isConnected);
       await arrives(one, other, "after");
       await arrives(other, one, "back");
@@ -66,7 +66,7 @@ const cases: Readonly<Record<string, (given: Given) => Promise<void>>> = {
     const more: (string | undefined)[] = [];
     two.wakeup.subscribe((taskId) => more.push(taskId));
     one.wakeup.publish(["a", "b"]);
-    await until("both arrive", () =>
+    await until("every listener receives both ids", () =>
       [two.told, three.told, more].every((told) => told.includes("a") && told.includes("b")),
     );
     expect(more).toEqual(two.told);
@@ -75,7 +75,7 @@ const cases: Readonly<Record<string, (given: Given) => Promise<void>>> = {
   "do not reach the node that published them": async ({ open, expect }) => {
     const [one, other] = [await open(), await open()];
     await arrives(one, other, "mine");
-    // An echo later than the other node's answer would have arrived before it.
+    // An echo would have arrived before the answer of the other node.
     await arrives(other, one, "yours");
     expect(one.told.includes("mine")).toEqual(false);
   },
@@ -84,9 +84,9 @@ const cases: Readonly<Record<string, (given: Given) => Promise<void>>> = {
     const [one, other] = [await open(), await open()];
     const ids = Array.from({ length: 5000 }, (_, at) => `task-${at}-${"x".repeat(24)}`);
     one.wakeup.publish(ids);
-    await until("all are told", () => covers(other.told, ids));
-    // The next one is named again.
-    await until("one more is told", () => {
+    await until("the other node receives all ids", () => covers(other.told, ids));
+    // A further wake-up names its task.
+    await until("the other node receives one more id", () => {
       one.wakeup.publish(["one more"]);
       return other.told.includes("one more");
     });
@@ -99,7 +99,7 @@ const cases: Readonly<Record<string, (given: Given) => Promise<void>>> = {
     const [one, other] = [await open(), await open()];
     for (const id of ["'; --", '"\\', "\u0000\n", "漢字🎉", "$1", "*", "x".repeat(20_000), "\ud800", " "]) {
       one.wakeup.publish([id]);
-      await until(`${JSON.stringify(id.slice(0, 10))} is told`, () => covers(other.told, [id]));
+      await until(`${JSON.stringify(id.slice(0, 10))} arrives`, () => covers(other.told, [id]));
       other.told.length = 0;
     }
   },
@@ -108,7 +108,7 @@ const cases: Readonly<Record<string, (given: Given) => Promise<void>>> = {
     const [one, other] = [await open(), await open()];
     for (let change = 0; change < 1000; change += 1) one.wakeup.publish(["busy"]);
     one.wakeup.publish(["last"]);
-    await until("the last is told", () => covers(other.told, ["last"]));
+    await until("the other node receives the last id", () => covers(other.told, ["last"]));
     const times = other.told.filter((taskId) => taskId === "busy").length;
     expect(covers(other.told, ["busy"]) && times < 100).toEqual(true);
   },
@@ -121,7 +121,7 @@ const cases: Readonly<Record<string, (given: Given) => Promise<void>>> = {
     end();
     end();
     one.wakeup.publish(["first"]);
-    await until("all that remain are told", () => other.told.includes("first") && told.includes("first"));
+    await until("the remaining listeners receive the id", () => other.told.includes("first") && told.includes("first"));
     expect(told).toEqual(["first"]);
     endSecond();
     await arrives(one, other, "second");
@@ -135,7 +135,7 @@ const cases: Readonly<Record<string, (given: Given) => Promise<void>>> = {
     await one.wakeup.close();
     one.wakeup.publish(["late"]);
     await one.wakeup.close();
-    await until("what was published is told", () => covers(other.told, ["begin", "end"]));
+    await until("the other node receives all published ids", () => covers(other.told, ["begin", "end"]));
     expect(one.wakeup.isConnected).toEqual(false);
     const third = await open();
     await arrives(third, other, "third");
@@ -143,7 +143,7 @@ const cases: Readonly<Record<string, (given: Given) => Promise<void>>> = {
   },
 };
 
-/** Publishes an id until the other node receives it: a wake-up may be lost. */
+/** Publishes an id until the other node receives it, because a wake-up may be lost. */
 async function arrives(from: Node, to: Node, taskId: string): Promise<void> {
   await until(`${taskId} arrives`, () => {
     from.wakeup.publish([taskId]);
@@ -151,7 +151,7 @@ async function arrives(from: Node, to: Node, taskId: string): Promise<void> {
   });
 }
 
-/** Whether a node was told to check all of these tasks. */
+/** Whether a node received wake-ups for all of these tasks. */
 function covers(told: readonly (string | undefined)[], ids: readonly string[]): boolean {
   if (told.includes(undefined)) return true;
   const known = new Set(told);

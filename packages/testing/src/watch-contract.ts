@@ -9,13 +9,13 @@ export interface WatchUnderTest {
   append(artifactId: string, text: string): void;
   /** The agent completes the task. */
   complete(): void;
-  /** Breaks the open connections. New ones can be made at once. */
+  /** Breaks the open connections. Clients can reconnect immediately. */
   disconnect(): void;
   /** Makes every connection fail, open and new ones, until `reconnect()`. The client gives up within seconds. */
   cutOff(): void;
   /** Ends `cutOff()`. */
   reconnect(): void;
-  /** How many streams are open. */
+  /** Number of open streams. */
   openStreams(): number;
   /** Ends the task, the client and the server. */
   close(): Promise<void>;
@@ -55,7 +55,7 @@ const cases: Readonly<Record<string, Case>> = {
     const seen: TaskSnapshot[] = [];
     const unsubscribe = subscribe(() => seen.push(getSnapshot()));
     for (const text of ["one ", "two ", "three"]) run.append("a", text);
-    await until("the text is there", () => textOf(getSnapshot(), "a") === "one two three");
+    await until("the snapshot has the text", () => textOf(getSnapshot(), "a") === "one two three");
     expect(getSnapshot() === getSnapshot()).toEqual(true);
     expect(new Set([before, ...seen]).size).toEqual(seen.length + 1);
     unsubscribe();
@@ -74,11 +74,11 @@ const cases: Readonly<Record<string, Case>> = {
     subscribe(() => (calls += 1));
     run.append("a", "all");
     run.complete();
-    await until("it has ended", () => getSnapshot().ended);
+    await until("the task has ended", () => getSnapshot().ended);
     const { task, error } = getSnapshot();
     expect([task?.status.state, textOf(getSnapshot(), "a"), error]).toEqual(["TASK_STATE_COMPLETED", "all", undefined]);
     await until("the stream is closed", () => run.openStreams() === 0);
-    // One who comes later finds the end, and nothing is read again.
+    // A later subscriber gets the final snapshot without a new stream.
     const before = calls;
     subscribe(() => (calls += 1));
     await soon();
@@ -90,10 +90,10 @@ const cases: Readonly<Record<string, Case>> = {
     subscribe(() => {});
     run.append("a", "stays");
     run.append("b", "one");
-    await until("both are there", () => textOf(getSnapshot(), "b") === "one");
+    await until("the snapshot has both artifacts", () => textOf(getSnapshot(), "b") === "one");
     const before = getSnapshot().task;
     run.append("b", " two");
-    await until("one has grown", () => textOf(getSnapshot(), "b") === "one two");
+    await until("the artifact has grown", () => textOf(getSnapshot(), "b") === "one two");
     const after = getSnapshot().task;
     const isSame = [after?.status === before?.status, artifactOf(after, "a") === artifactOf(before, "a")];
     expect([...isSame, artifactOf(after, "b") === artifactOf(before, "b"), after === before]).toEqual([
@@ -110,11 +110,11 @@ const cases: Readonly<Record<string, Case>> = {
     const words = Array.from({ length: 12 }, (_, at) => `${at} `);
     for (const word of words) {
       run.append("a", word);
-      await until("the word is there", () => textOf(getSnapshot(), "a").endsWith(word));
+      await until("the snapshot has the word", () => textOf(getSnapshot(), "a").endsWith(word));
       run.disconnect();
     }
     run.complete();
-    await until("it has ended", () => getSnapshot().ended);
+    await until("the task has ended", () => getSnapshot().ended);
     expect([textOf(getSnapshot(), "a"), getSnapshot().error]).toEqual([words.join(""), undefined]);
   },
 
@@ -122,7 +122,7 @@ const cases: Readonly<Record<string, Case>> = {
     const { getSnapshot, subscribe } = run.watched;
     const unsubscribe = subscribe(() => {});
     run.append("a", "one ");
-    await until("the first is there", () => textOf(getSnapshot(), "a") === "one ");
+    await until("the snapshot has the first chunk", () => textOf(getSnapshot(), "a") === "one ");
     unsubscribe();
     await until("the stream is closed", () => run.openStreams() === 0);
     run.append("a", "two ");
@@ -130,7 +130,7 @@ const cases: Readonly<Record<string, Case>> = {
     expect(textOf(getSnapshot(), "a")).toEqual("one ");
     subscribe(() => {});
     run.append("a", "three");
-    await until("all is there", () => textOf(getSnapshot(), "a") === "one two three");
+    await until("the snapshot has all chunks", () => textOf(getSnapshot(), "a") === "one two three");
   },
 
   "calls each listener until it unsubscribes": async (run, expect) => {
@@ -145,7 +145,7 @@ const cases: Readonly<Record<string, Case>> = {
     leave();
     leaveOnce();
     run.append("a", "one");
-    await until("the text is there", () => textOf(getSnapshot(), "a") === "one");
+    await until("the snapshot has the text", () => textOf(getSnapshot(), "a") === "one");
     expect([calls.left, calls.stayed > 0, calls.twice === calls.stayed, run.openStreams()]).toEqual([0, true, true, 1]);
   },
 
@@ -154,7 +154,7 @@ const cases: Readonly<Record<string, Case>> = {
     for (let at = 0; at < 5; at += 1) subscribe(() => {})();
     subscribe(() => {});
     run.append("a", "one");
-    await until("the text is there", () => textOf(getSnapshot(), "a") === "one");
+    await until("the snapshot has the text", () => textOf(getSnapshot(), "a") === "one");
     expect(run.openStreams()).toEqual(1);
   },
 
@@ -162,9 +162,9 @@ const cases: Readonly<Record<string, Case>> = {
     const { getSnapshot, subscribe } = run.watched;
     const unsubscribe = subscribe(() => {});
     run.append("a", "one ");
-    await until("the first is there", () => textOf(getSnapshot(), "a") === "one ");
+    await until("the snapshot has the first chunk", () => textOf(getSnapshot(), "a") === "one ");
     run.cutOff();
-    await until("it has failed", () => getSnapshot().error !== undefined);
+    await until("the watched task has an error", () => getSnapshot().error !== undefined);
     expect([getSnapshot().ended, textOf(getSnapshot(), "a"), getSnapshot().error instanceof Error]).toEqual([
       true,
       "one ",
@@ -174,7 +174,7 @@ const cases: Readonly<Record<string, Case>> = {
     run.reconnect();
     run.append("a", "two");
     subscribe(() => {});
-    await until("all is there", () => textOf(getSnapshot(), "a") === "one two");
+    await until("the snapshot has all chunks", () => textOf(getSnapshot(), "a") === "one two");
     expect([getSnapshot().ended, getSnapshot().error]).toEqual([false, undefined]);
   },
 };
@@ -191,7 +191,7 @@ function textOf({ task }: TaskSnapshot, artifactId: string): string {
   );
 }
 
-/** Long enough for something that should not happen to happen. */
+/** Waits long enough for an unexpected event to arrive. */
 async function soon(): Promise<void> {
   await new Promise((resolve) => setTimeout(resolve, 50));
 }

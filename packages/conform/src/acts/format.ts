@@ -75,7 +75,7 @@ export interface Test {
   readonly tags: readonly string[];
   /** Empty: for every binding. */
   readonly transports: readonly Transport[];
-  /** When it applies. */
+  /** The conditions under which it applies. */
   readonly preconditions: Preconditions;
   /** Test behaviors that the agent must have (ACTS §11). */
   readonly behaviors: readonly string[];
@@ -139,7 +139,7 @@ export interface StreamStep extends StepBase {
   readonly stream: string;
   /** Waits for this number of events. Default: for the end of the stream. */
   readonly read?: number;
-  /** Then closes the connection. */
+  /** Closes the connection afterwards. */
   readonly disconnect: boolean;
   readonly expectStream?: ExpectStream;
 }

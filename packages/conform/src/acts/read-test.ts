@@ -22,7 +22,7 @@ import {
 import type { StrictMap } from "./strict-map.ts";
 import { isList, isMap } from "./values.ts";
 
-/** What tests inherit from their file. */
+/** Defaults that tests inherit from their file. */
 export interface FileDefaults {
   readonly version: string;
   readonly variables: Test["variables"];
@@ -88,7 +88,7 @@ function readPreconditions(map: StrictMap): Test["preconditions"] {
   };
 }
 
-/** Reads each kind of step. The key of a step tells its kind. */
+/** Readers of steps, by the key that determines the kind of a step. */
 const kinds: Readonly<Record<string, (map: StrictMap, base: StepBase) => Step>> = {
   operation: (map, base) => ({ ...base, kind: "call", ...readCall(map), ...readExpecting(map) }),
   raw: readRaw,

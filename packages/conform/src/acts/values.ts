@@ -105,7 +105,7 @@ export function resolve(value: Json, lookup: (name: string) => Json | undefined)
   });
 }
 
-/** A string as it is, any other value as JSON. */
+/** A string unchanged, any other value as JSON. */
 export function textOf(value: Json): string {
   return typeof value === "string" ? value : JSON.stringify(value);
 }
@@ -124,7 +124,7 @@ export function completeParams(params: JsonMap): JsonMap {
   return { ...rest, ...defined({ taskId }), ...pushNotificationConfig };
 }
 
-/** Does the same for the body of a raw step: the `params` of a JSON-RPC request, or the body of a REST request. */
+/** Completes the body of a raw step: the `params` of a JSON-RPC request, or the body of a REST request. */
 export function completeBody(body: Json): Json {
   if (!isMap(body)) return body;
   const params = member(body, "params");
@@ -141,7 +141,7 @@ export function inWords(value: Json, behaviors: readonly string[], words: Readon
   });
 }
 
-/** A value of the model as JSON. Types of the model are interfaces, which no index signature accepts; their values are JSON. */
+/** Types a value of the model as JSON. TypeScript does not assign the model's interfaces to an index signature. */
 export function asJson(value: object): JsonMap {
   return value as JsonMap;
 }

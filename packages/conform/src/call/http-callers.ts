@@ -42,7 +42,7 @@ export function jsonRpcCaller(place: Place): Caller {
       return rpcOutcome(await send(request, timeout, place.bounds));
     },
     async raw({ path, ...request }, timeout) {
-      // `/` is the address of the interface, which may not end with a slash.
+      // `/` stands for the interface's URL, which may lack the trailing slash.
       const url = path === "/" ? place.url : serverUrl(place, path);
       const body = request.body && withTenant(request.body, place.tenant);
       return rawOutcome(await send({ ...request, ...defined({ body }), url }, timeout, place.bounds));
@@ -50,7 +50,7 @@ export function jsonRpcCaller(place: Place): Caller {
   };
 }
 
-/** A raw request with the tenant of its interface in `params` (A2A 1.0 §8.3.2), if `params` is an object. */
+/** Adds the interface's tenant to the `params` of a raw request (A2A 1.0 §8.3.2), if `params` is an object. */
 function withTenant(body: string, tenant: string | undefined): string {
   const request = tenant === undefined ? undefined : parseJson(body);
   const params = member(request, "params");

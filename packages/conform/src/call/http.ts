@@ -23,7 +23,7 @@ export interface HttpRequest {
 export interface Bounds {
   /** Maximum size of a response or stream, in bytes. */
   readonly maxBytes: number;
-  /** Ends the run. */
+  /** Aborted when the run ends. */
   readonly signal: AbortSignal;
 }
 

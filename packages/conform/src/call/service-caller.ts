@@ -39,7 +39,7 @@ const decodeStatus: GrpcWire["decodeError"] = (status, body) => {
   });
 };
 
-/** The value as the codec must type it. Tests check it. */
+/** Returns the value with the type that the codec requires. Tests check the value. */
 function unchanged(...values: readonly unknown[]): never {
   return values.at(-1) as never;
 }
@@ -124,7 +124,7 @@ export function v03Caller(transport: Transport, place: Place): Caller {
 }
 
 /**
- * Calls over a custom binding (A2A 1.0 §5.8, §12) with the client that its author supplied. Tests see what that client decodes. Errors have
+ * Calls over a custom binding (A2A 1.0 §5.8, §12) with its author's client. Tests see the values that this client decodes. Errors have
  * JSON-RPC codes.
  */
 export function customCaller(binding: ClientBinding, version: string, place: Place): Caller {
@@ -194,11 +194,11 @@ function openStream(
   maxBytes: number,
   stop: () => void,
 ): OpenStream {
-  /** The error that ended the stream, by the event that stands for it. */
+  /** The errors that ended streams, by the events that represent them. */
   const errors = new Map<Json, WireError>();
   async function* events(): AsyncGenerator<Json, void, void> {
     let any = false;
-    // The client does not report received bytes, so the JSON of each event counts.
+    // The client does not report received bytes, so count the JSON of each event.
     let bytes = 0;
     try {
       for await (const batch of batches) {

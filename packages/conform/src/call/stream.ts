@@ -123,7 +123,7 @@ export async function* readEvents(
       data = [];
     }
   }
-  // The standard tells clients to discard an event that no blank line ends.
+  // The standard tells clients to discard an event without a final blank line.
   if (data.length > 0) throw new InvalidAnswer("the stream ends inside an event");
 }
 

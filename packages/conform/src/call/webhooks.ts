@@ -28,7 +28,7 @@ export class Webhooks {
   #closed = false;
 
   /**
-   * @param address - How servers reach this machine. Default: they run on it.
+   * @param address - Public URL of the receiver. Default: servers run on this machine.
    * @param maxBytes - Limit for all deliveries to one test. Beyond it, the receiver responds with 413.
    */
   constructor(address: string | undefined, maxBytes: number) {

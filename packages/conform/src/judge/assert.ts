@@ -52,7 +52,7 @@ export function check(assertion: Json, value: Json | undefined, path = ""): Mism
 }
 
 interface Operator {
-  /** With any other argument, the name is that of a member: a card may have a member `type`. */
+  /** Whether the argument is valid. If not, the key is a member name: a card may have a member `type`. */
   readonly takes: (argument: Json) => boolean;
   readonly check: (argument: Json, value: Json | undefined, path: string) => Mismatch | undefined;
 }

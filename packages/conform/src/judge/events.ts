@@ -103,8 +103,8 @@ export function checkStream(
 }
 
 /**
- * Two streams of one task must have the same updates in the same order. A stream that started later, and so has another first event, has only
- * the last ones.
+ * Checks that two streams of one task have the same updates in the same order. If their first events differ, the stream that started
+ * later has only the last updates.
  */
 function checkSame(events: readonly Json[], other: readonly Json[]): Mismatch | undefined {
   let [here, there] = [updatesOf(events), updatesOf(other)];

@@ -20,7 +20,7 @@ interface Shape {
   readonly fields: readonly Field[];
   /** Exactly one of these members must be set. */
   readonly oneOf?: readonly string[];
-  /** The shape to use instead of this one, by the value of `kind`. */
+  /** The shape that replaces this one, by the value of `kind`. */
   readonly byKind?: Readonly<Record<string, string>>;
   /** Prefix of the names of the shapes of its version. */
   readonly prefix: string;
@@ -56,7 +56,7 @@ const states = [
   .join("|");
 const flow = "refreshUrl?: text, scopes?: text{}";
 
-/** Responses of A2A 1.0 (§4, `a2a.proto`). They are independent of the server's schemas, so that a mistake there cannot hide. */
+/** Responses of A2A 1.0 (§4, `a2a.proto`). Independent of Parley's schemas, so that a mistake in those is detected. */
 const shapesV1: ShapeTable = {
   ...sharedShapes,
   Task: `

@@ -104,7 +104,7 @@ export interface TestReport {
   readonly tags: readonly string[];
   /** Test behaviors that the agent must have, as message prefixes (ACTS §11). */
   readonly behaviors: readonly string[];
-  /** `error`: the test or the runner is wrong, so there is no result. */
+  /** `error`: the test or the runner has a bug, so there is no result. */
   readonly result: "pass" | "fail" | "error" | "skip";
   /** In milliseconds. */
   readonly duration: number;
@@ -130,7 +130,7 @@ export interface Skipped {
   readonly option?: MissingOption;
 }
 
-/** Why a test failed. Texts of the server are cut. */
+/** Why a test failed. Texts from the server are truncated. */
 export interface Failure {
   /** What went wrong. */
   readonly message: string;
@@ -154,7 +154,7 @@ export interface StepReport {
   readonly duration: number;
 }
 
-/** A failed test, with everything needed to investigate it. */
+/** A failed test, with the details to investigate it. */
 export interface FailedTest extends Pick<TestReport, "id" | "name" | "level" | "section" | "requirements">, Failure {
   /** The binding's name on the card. */
   readonly binding: string;

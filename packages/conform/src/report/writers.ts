@@ -152,7 +152,7 @@ function testLine(test: TestReport, className: string, options: ReporterOptions)
   return `${open}><${tag} message="${xml(failure.message)}">${more}</${tag}></testcase>`;
 }
 
-/** Build servers ignore skipped tests. So the verdict is a separate test, which is skipped if not all checks ran. */
+/** Reports the verdict as a separate test, because build servers ignore skipped tests. It is skipped if not all checks ran. */
 function verdictLines(verdict: Verdict, counts: Counts, options: ReporterOptions): readonly string[] {
   const { result, reasons } = verdict;
   const why = [describeVerdict(verdict), ...reasons.map((one) => `${one.checks}: ${reasonText(one, options)}`)].join(

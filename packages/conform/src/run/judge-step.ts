@@ -35,7 +35,7 @@ interface Results {
 /** Prefix of header names in a capture. */
 const headerPath = "$headers.";
 
-/** What the steps of a test can refer to: variables, and results of earlier steps. */
+/** The values that steps can refer to: variables, and results of earlier steps. */
 export class Scope {
   readonly #test: Test;
   readonly #target: Target;
@@ -197,7 +197,7 @@ export class StepJudge {
 
   /** Waits for the first event: a stream may consist of one error. */
   async #firstError(stream: OpenStream, step: CallStep | RawStep): Promise<WireError | undefined> {
-    // The scope closes the stream, so it must have it before anything can fail.
+    // The scope closes the stream, so pass the stream to it before anything can fail.
     this.#scope.keep({ ...step, capture: {} }, { stream });
     await stream.live.until(1, step.expectStream?.timeout ?? this.#target.timeout);
     const [raw] = stream.live.raw;

@@ -13,15 +13,15 @@ import type { Skipped } from "../report/report.ts";
 import type { Target } from "./target.ts";
 
 /*
- * Some tests of the official files are tagged `runner-special`: their steps alone pass on any server, and the runner must check what their
- * description says.
+ * Some official tests are tagged `runner-special`: every server passes their steps. The test's description says what the runner must
+ * check instead.
  */
 
-/** What the runner checks instead of the steps of a test, as its report shows it, and the test that checks it. */
+/** The runner's check for such a test: its text in reports, and a function that returns the test to run. */
 type Check = readonly [reading: string, change: (test: Test, target: Target) => Test | Skipped];
 
 const aboutClients: Skipped = { reason: "tests clients, not servers", applies: false };
-const unspecified: Skipped = { reason: "leaves its check to the runner, which has none for it", applies: true };
+const unspecified: Skipped = { reason: "leaves its check to the runner, which does not implement it", applies: true };
 const nothing = { assertions: [], capture: {}, delay: 0 } as const;
 
 function call(id: string, operation: CallStep["operation"], params: JsonMap, more: Partial<CallStep> = {}): CallStep {
@@ -140,7 +140,7 @@ const deliveredWithCredentials: Check = [
   delivered({ headers: { authorization: "Bearer test-token" } }),
 ];
 
-/** The operations that SEC-AUTH-004 describes. Its steps call only one of them. */
+/** The operations that the description of SEC-AUTH-004 names. The test's own steps call only one of them. */
 const guarded: readonly (readonly [CallStep["operation"], JsonMap])[] = [
   ["send_message", userMessage("tck-complete-task")],
   ["get_task", { id: "{{$uuid}}" }],
@@ -151,7 +151,7 @@ const guarded: readonly (readonly [CallStep["operation"], JsonMap])[] = [
   ["get_extended_agent_card", {}],
 ];
 
-/** The checks by the id of their test. */
+/** The checks, by test id. */
 const checks: Readonly<Record<string, Check>> = {
   "CARD-CACHE-001": [
     "the public card has an ETag, or a Cache-Control with a max-age",
@@ -212,7 +212,7 @@ const checks: Readonly<Record<string, Check>> = {
       ),
     }),
   ],
-  // Its steps fetch the public card, which requires no credentials.
+  // The test's own steps fetch the public card, which requires no credentials.
   "SEC-AUTH-006": [
     "ListTasks without credentials is rejected with 401 and WWW-Authenticate",
     (test) => {

@@ -177,8 +177,8 @@ interface Found {
 }
 
 /**
- * Fetches the card of a version: from the URL itself if that ends with `.json`, else from the well-known path below it, then from that of
- * its origin. Throws ConformError if there is no card.
+ * Fetches the card of a version. Uses the URL itself if it ends with `.json`; otherwise the well-known path below the URL, then at
+ * the origin. Throws ConformError if there is no card.
  */
 async function findCard(options: {
   readonly url: string;

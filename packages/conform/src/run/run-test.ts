@@ -13,13 +13,13 @@ import { Scope, StepJudge } from "./judge-step.ts";
 import { officialCheck, readingOf } from "./official.ts";
 import { requiredExtensions, whySkipped, type Target } from "./target.ts";
 
-/** Failures of a test. Any other error means that the test or the runner is wrong. */
+/** Errors that fail a test. Any other error is a bug of the test or the runner. */
 const failures = [Failed, InvalidAnswer, NoAnswer, Unresolved] as const;
 
 /** The reason of a run's signal when its time limit is exceeded. */
 export class TimeIsUp extends Error {}
 
-/** Runs a test, or skips it. Never rejects. `signal` ends it. */
+/** Runs or skips a test. Never rejects. Ends when `signal` is aborted. */
 export async function askOne(test: Test, target: Target, signal: AbortSignal): Promise<TestReport> {
   const { id, name, level, specRef, requirements, tags, behaviors } = test;
   const report = { id, name, level, ...defined({ section: specRef }), requirements, tags, behaviors };
@@ -73,7 +73,7 @@ async function runTest(test: Test, target: Target, signal: AbortSignal): Promise
 
 const outOfTime: Skipped = { reason: "the run exceeded its time limit", applies: true, option: "timeout" };
 
-/** The promise. Rejects as soon as the signal is aborted. */
+/** Awaits the promise, but rejects as soon as the signal is aborted. */
 function unlessAborted<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
   return new Promise((resolve, reject) => {
     const stop = (): void => reject(signal.reason as Error);

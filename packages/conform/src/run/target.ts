@@ -17,7 +17,7 @@ export interface Target {
   readonly webhooks: Webhooks;
   /** Time limit of one step, in milliseconds. */
   readonly timeout: number;
-  /** How long tests of this binding may still wait for the server's rate limit, in milliseconds. */
+  /** Remaining wait of this binding's tests for the server's rate limit, in milliseconds. */
   readonly patience: { left: number };
   /** Test behaviors that the agent implements. Default: all. */
   readonly behaviors?: readonly string[];
@@ -43,13 +43,13 @@ export function requiredExtensions(card: JsonMap): readonly string[] {
     .filter((uri) => typeof uri === "string");
 }
 
-/** The alternatives of the card's security requirements (A2A 1.0 §4.4.1): whether each names a scheme. */
+/** For each alternative of the card's security requirements (A2A 1.0 §4.4.1), whether it names a scheme. */
 function requirementsOf(card: JsonMap): readonly boolean[] {
   return findAll(card, "securityRequirements[*]").map((one) => Object.keys(member(one, "schemes") ?? {}).length > 0);
 }
 
 /**
- * Whether a test of authentication applies to the card. With an alternative that names no scheme, callers need no credentials, so a test that
+ * Whether a test of authentication applies to the card. If an alternative names no scheme, callers need no credentials, and a test that
  * expects their rejection does not apply.
  */
 function authenticates(card: JsonMap, { steps }: Test): boolean {
@@ -139,7 +139,7 @@ function whyNotRun(test: Test, target: Target): Skipped | undefined {
   // An agent that accepts only other media types may reject text before any other check.
   if (!takesText(card) && test.steps.some(sendsText))
     return { reason: "the agent does not accept text", applies: true };
-  // Without credentials, such an agent rejects everything but its public card, which proves nothing else.
+  // Without credentials, such an agent rejects every call except for its public card, so other tests prove nothing.
   if (requiresCredentials(card) && Object.keys(headers).length === 0 && !test.steps.every(fetchesCard)) {
     return { reason: "the card requires credentials", applies: true, option: "headers" };
   }

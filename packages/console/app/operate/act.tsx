@@ -6,24 +6,24 @@ import { stateOf } from "./words.ts";
 
 /** An act that waits for its confirmation. */
 export interface WantedAct {
-  /** As `parley ops` has it, such as `drop-wait`. */
+  /** Name of the subcommand of `parley ops`, such as `drop-wait`. */
   readonly name: string;
-  /** What it does, for the user. */
+  /** The question to the user, such as `Cancel this task?`. */
   readonly text: string;
-  /** What it is about: words of the command, and inputs of the API. */
+  /** Arguments of the command. `inputs` are the same for the API. */
   readonly words: readonly string[];
   readonly inputs: Readonly<Record<string, string>>;
-  /** The task as the user sees it. The act is refused if it has changed. */
+  /** The task as the user sees it. The server rejects the act if the task has changed. */
   readonly task?: OperatedTask;
 }
 
-/** What is to be confirmed. */
+/** The act that waits for confirmation. */
 export const wanted = signal<WantedAct | undefined>(undefined);
 
-/** Counts acts that were done: what is shown is read again. */
+/** Incremented after each act, so that the page reloads its data. */
 export const acted = signal(0);
 
-/** A command of the terminal. */
+/** The equivalent shell command. */
 export function commandOf({ name, words, task, inputs }: WantedAct, more: readonly string[] = []): string {
   const agent = task === undefined || task.agent === "/" ? [] : ["--agent", task.agent];
   const { url = "" } = operators.value ?? {};
@@ -32,12 +32,12 @@ export function commandOf({ name, words, task, inputs }: WantedAct, more: readon
   return ["parley", "ops", name, ...words, ...about, ...more, ...at].map(word).join(" ");
 }
 
-/** A word of a shell (POSIX). */
+/** Quotes a word for a POSIX shell. */
 function word(text: string): string {
   return /^[\w./:@%+=][\w./:@%+=-]*$|^--\w+$/.test(text) ? text : `'${text.replaceAll("'", String.raw`'\''`)}'`;
 }
 
-/** Asks for a confirmation, acts, and shows why an act was refused. */
+/** Asks for confirmation, sends the act, and shows why the server rejects it. */
 export function Confirm() {
   const { value } = wanted;
   return value === undefined ? null : <ConfirmAct key={`${value.name} ${value.words.join(" ")}`} wish={value} />;
@@ -86,7 +86,7 @@ function ConfirmAct({ wish }: { readonly wish: WantedAct }) {
           </p>
         )}
         <label>
-          Reason, for the audit
+          Reason, for the audit log
           <input
             name="reason"
             maxLength={1_000}
@@ -95,17 +95,17 @@ function ConfirmAct({ wish }: { readonly wish: WantedAct }) {
             onInput={({ currentTarget }) => (reason.value = currentTarget.value)}
           />
         </label>
-        <p class="quiet">The same in a terminal:</p>
+        <p class="quiet">Equivalent command:</p>
         <pre tabIndex={0}>{commandOf(wish, [...seq, ...given])}</pre>
         {problem.value !== "" && (
           <p class="problem" role="alert">
-            Refused: {problem.value}
-            {now.value !== undefined && `. It is ${stateOf(now.value)} now, entry ${now.value.seq}`}
+            Rejected: {problem.value}
+            {now.value !== undefined && `. The task is now ${stateOf(now.value)}, entry ${now.value.seq}`}
           </p>
         )}
         <div class="tools">
           <button type="submit" disabled={busy.value}>
-            {now.value === undefined ? "Confirm" : "Confirm as it is now"}
+            {now.value === undefined ? "Confirm" : "Confirm anyway"}
           </button>
           <button type="button" onClick={() => dialog.current?.close()}>
             Back

@@ -3,20 +3,20 @@ import type { ActResult } from "@parley/server/internal/operate/port";
 import type { OperatorsAnswer, OperatorsEntry } from "../../src/api.ts";
 import { ownHeaders } from "../server.ts";
 
-/* What the application asks of the API of operators. */
+/* Requests of the application to the operators' API. */
 
-/** The API of operators. `undefined`: the console has none. */
+/** The operators' API. `undefined`: the console has none. */
 export const operators = signal<OperatorsEntry | undefined>(undefined);
 
-/** Why the API did not let the user in. Empty: it did, or it was not asked. */
+/** Why the API rejected the user's credentials. Empty: it accepted them, or was not called. */
 export const refusedBy = signal("");
 
-/** Credentials of the operator, as headers. They stay in this tab. Absent: those of the user, and of the page. */
+/** Headers with the operator's credentials. Stored in this tab only. Default: the headers that the user signed in with, and those of the page. */
 let credentials = JSON.parse(sessionStorage.getItem("operator") ?? "null") as Readonly<Record<string, string>> | null;
 
 type Inputs = Readonly<Record<string, string | number | boolean | undefined>>;
 
-/** Asks whether there is an API of operators. */
+/** Asks the server where the operators' API is. */
 export async function findOperators(): Promise<void> {
   const response = await fetch("./api/operators", { headers: ownHeaders(), credentials: "omit" });
   if (!response.ok) return;
@@ -30,7 +30,7 @@ export async function signInAsOperator(headers: Readonly<Record<string, string>>
   sessionStorage.setItem("operator", JSON.stringify(headers));
 }
 
-/** Reads. `undefined`: there is no such task. */
+/** Sends a GET request. `undefined`: the task does not exist. */
 export async function read<Answer>(path: string, inputs: Inputs = {}): Promise<Answer | undefined> {
   const query = new URLSearchParams();
   for (const [name, value] of Object.entries(inputs)) if (value !== undefined) query.set(name, String(value));
@@ -40,7 +40,7 @@ export async function read<Answer>(path: string, inputs: Inputs = {}): Promise<A
   return (await response.json()) as Answer;
 }
 
-/** Acts, as `POST /v1/acts/NAME`. */
+/** Sends an act to `POST /v1/acts/NAME`. */
 export async function act(name: string, inputs: Inputs): Promise<ActResult<object>> {
   const given = Object.fromEntries(Object.entries(inputs).filter(([, value]) => value !== undefined && value !== ""));
   const response = await send("POST", `/v1/acts/${name}`, JSON.stringify(given));
@@ -52,7 +52,7 @@ async function send(method: string, path: string, body?: string): Promise<Respon
   const { path: base = "" } = operators.value ?? {};
   const response = await fetch(base + path, {
     method,
-    // A browser would ask for a password itself.
+    // Otherwise the browser shows its own password prompt.
     credentials: "omit",
     headers: { ...ownHeaders(), ...credentials, ...(body !== undefined && { "content-type": "application/json" }) },
     ...(body !== undefined && { body }),
@@ -62,7 +62,7 @@ async function send(method: string, path: string, body?: string): Promise<Respon
     return response;
   }
   const reason = await reasonOf(response);
-  // Who may read some tasks, or may not act, stays signed in.
+  // A 403 for other paths does not sign the operator out: some operators may read only some tasks, or may not act.
   if (response.status === 401 || /^\/v1\/(?:tasks|counts)\b/.test(path)) refusedBy.value = reason;
   throw new Error(reason);
 }
@@ -72,6 +72,6 @@ async function reasonOf(response: Response): Promise<string> {
     const { error } = (await response.json()) as { readonly error: { readonly message: string } };
     return error.message;
   } catch {
-    return `The API of operators answered ${response.status}`;
+    return `The operators' API responded with status ${response.status}`;
   }
 }

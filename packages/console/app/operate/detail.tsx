@@ -8,7 +8,7 @@ import { operators, read } from "./api.ts";
 import { filter, polled } from "./list.ts";
 import { nodeWord, stateWord, timeText } from "./words.ts";
 
-/** A task of any owner: why it waits, its steps, webhooks and records, and what can be done. */
+/** A task of any owner: why it waits, its steps, webhooks and records, and the acts that an operator may take. */
 export function Operated({ agent, taskId }: { readonly agent: string; readonly taskId: string }) {
   const shown = useSignal<ShownTask | undefined>(undefined);
   const problem = useSignal("");
@@ -19,7 +19,7 @@ export function Operated({ agent, taskId }: { readonly agent: string; readonly t
           const found = await read<ShownTask>("/v1/task", { agent, taskId });
           if (isStopped()) return;
           if (found !== undefined) shown.value = found;
-          problem.value = found === undefined ? "The server has no such task" : "";
+          problem.value = found === undefined ? "Task not found" : "";
         } catch (thrown) {
           if (!isStopped()) problem.value = thrown instanceof Error ? thrown.message : String(thrown);
         }
@@ -73,7 +73,7 @@ function Shown({ shown }: { readonly shown: ShownTask }) {
       </p>
       <Table
         title="Steps"
-        names={["Step", "Of", "State", "Began", "Ended", ""]}
+        names={["Step", "Of", "State", "Started", "Ended", ""]}
         rows={steps.map(({ name, scope, state, begun, ended }) => [
           name,
           scope,
@@ -85,7 +85,7 @@ function Shown({ shown }: { readonly shown: ShownTask }) {
               label="Retry"
               on={name}
               wish={{
-                ...about(shown, "retry-step", `Do step ${JSON.stringify(name)} again?`, [name]),
+                ...about(shown, "retry-step", `Retry step ${JSON.stringify(name)}?`, [name]),
                 inputs: { agent: task.agent, taskId: task.taskId, step: name },
               }}
             />
@@ -169,7 +169,7 @@ function Facts({ shown: { task } }: { readonly shown: ShownTask }) {
   );
 }
 
-/** The command that helps, as the API of this console is called. */
+/** Why a task waits, and the command that helps, with the `--url` of this console's API. */
 function Why({ why: { text, help } }: { readonly why: Explanation }) {
   const { url = "" } = operators.value ?? {};
   const isDefault = url === "http://127.0.0.1:4000/ops" || help?.startsWith("parley ops ") !== true;
@@ -181,13 +181,13 @@ function Why({ why: { text, help } }: { readonly why: Explanation }) {
   );
 }
 
-/** An act on the task that is shown. */
+/** An act on the selected task. */
 function about({ task }: ShownTask, name: string, text: string, words: readonly string[] = []): WantedAct {
   const { agent, taskId } = task;
   return { name, text, words: [taskId, ...words], inputs: { agent, taskId }, task };
 }
 
-/** What can be done with a task as it is. */
+/** The acts that the current state of the task allows. */
 function Acts({ shown }: { readonly shown: ShownTask }) {
   const { task, waits } = shown;
   const { agent, taskId } = task;
@@ -205,9 +205,7 @@ function Acts({ shown }: { readonly shown: ShownTask }) {
               key={one.wait}
               label={`Drop wait ${one.wait}`}
               wish={{
-                ...about(shown, "drop-wait", `End the wait ${JSON.stringify(one.wait)} as its timeout does?`, [
-                  one.wait,
-                ]),
+                ...about(shown, "drop-wait", `End wait ${JSON.stringify(one.wait)} as if it timed out?`, [one.wait]),
                 inputs: { agent, taskId, wait: one.wait },
               }}
             />
@@ -224,12 +222,12 @@ export function pause(agent: string): WantedAct {
 }
 
 export function unpause(agent: string): WantedAct {
-  return { name: "unpause", text: `Let agent ${agent} work again?`, words: [agent], inputs: { agent } };
+  return { name: "unpause", text: `Unpause agent ${agent}?`, words: [agent], inputs: { agent } };
 }
 
 interface ActProps {
   readonly label: string;
-  /** What it is about, for those who do not see the row. */
+  /** The object of the act, for the accessible name of the button. */
   readonly on?: string;
   readonly wish: WantedAct;
 }

@@ -3,9 +3,9 @@ import type { Act, Counts, OperatedNode, OperatedTask, TaskList } from "@parley/
 import { acted } from "./act.tsx";
 import { read } from "./api.ts";
 
-/** Which tasks are shown. Empty texts exclude none. */
+/** Filters the tasks. An empty string matches all. */
 export interface Filter {
-  /** What the tasks on the page have to have: a part of an id, an owner or an agent. */
+  /** A substring of the id, owner or agent. Applies to the tasks on the page. */
   readonly text: string;
   readonly states: string;
   readonly agent: string;
@@ -27,17 +27,17 @@ const anything: Filter = {
   limit: 50,
 };
 
-/** What is shown. It stays while the page is open. */
+/** The current filter. Kept while the page is open. */
 export const filter = signal(anything);
 
-/** Whether a task has the text of a filter. */
+/** Whether a task matches the text of a filter. */
 export function holds(text: string): (task: OperatedTask) => boolean {
   const wanted = text.toLowerCase();
   return ({ taskId, contextId, owner, agent }) =>
     [taskId, contextId, owner, agent].some((each) => each.toLowerCase().includes(wanted));
 }
 
-/** The agent of a task anywhere on the server, by the id of its mount. */
+/** Mount id of the agent that has a task. Searches all agents of the server. */
 export async function agentOf(taskId: string): Promise<string | undefined> {
   const { agents = [] } = (await read<Counts>("/v1/counts")) ?? {};
   for (const { agent } of agents.slice(0, 50)) {
@@ -46,13 +46,13 @@ export async function agentOf(taskId: string): Promise<string | undefined> {
   return undefined;
 }
 
-/** Most tasks of a page. */
+/** Maximum tasks of a page. */
 export const maxTasks = 500;
 
-/** What operators see: tasks of all owners, agents and nodes, read again while they are shown. */
+/** The operators' view: tasks of all owners, agents and nodes. Polls while it is visible. */
 export class Operated {
   readonly tasks: Signal<readonly OperatedTask[] | undefined> = signal(undefined);
-  /** Whether there are more. */
+  /** Whether further tasks match. */
   readonly more: Signal<boolean> = signal(false);
   readonly counts: Signal<Counts | undefined> = signal(undefined);
   readonly nodes: Signal<readonly OperatedNode[]> = signal([]);
@@ -60,7 +60,7 @@ export class Operated {
   readonly acts: Signal<readonly Act[]> = signal([]);
   readonly problem: Signal<string> = signal("");
 
-  /** Reads now, after each act, and every other second. Returns a function that stops it. */
+  /** Polls now, after each act, and every 2 s. Returns a function that stops it. */
   follow(filter: Filter): () => void {
     let round = 0;
     return polled(
@@ -70,7 +70,7 @@ export class Operated {
           const wanted = Object.fromEntries(
             Object.entries({ states, agent, owner, node }).filter(([, value]) => value !== ""),
           );
-          // To count is more work for the server.
+          // Counting costs the server more than listing.
           const counted = round++ % 5 === 0 ? this.#count(isStopped) : undefined;
           const page = await read<TaskList>("/v1/tasks", { ...wanted, limit, order, ...(suspended && { suspended }) });
           await counted;
@@ -100,9 +100,9 @@ export class Operated {
 }
 
 /**
- * Runs something now, after each act, and every other second while the page is visible. Returns a function that stops it.
+ * Calls `work` now, after each act, and every 2 s while the page is visible. Returns a function that stops it.
  *
- * @param onAct - Called before the work that an act causes.
+ * @param onAct - Called after each act, before `work`.
  */
 export function polled(work: (isStopped: () => boolean) => Promise<void>, onAct: () => unknown = () => {}): () => void {
   let isStopped = false;
@@ -114,7 +114,7 @@ export function polled(work: (isStopped: () => boolean) => Promise<void>, onAct:
     if (!document.hidden) await work(() => isStopped || own !== round);
     if (!isStopped && own === round) timer = setTimeout(() => void next(), 2_000);
   };
-  // It is called at once, too.
+  // Also calls the listener immediately.
   const leave = acted.subscribe(() => {
     onAct();
     void next();

@@ -3,42 +3,42 @@ import type { Counts, LogEntry, ShownTask, TaskLog } from "@parley/server/intern
 import { agents } from "../server.ts";
 import { read, refusedBy } from "./api.ts";
 
-/* The logs of a task and of the tasks that it has delegated, as the server has them. */
+/* The stored logs of a task and of its delegated tasks. */
 
-/** What the server knows of a task. */
+/** A task and its log, as the server stores them. */
 export interface LoggedTask {
   readonly shown: ShownTask;
   readonly entries: readonly LogEntry[];
-  /** Tasks of its delegations on the same server, by the number of the delegation. */
+  /** Delegated tasks on the same server, by delegation number. */
   readonly children: ReadonlyMap<number, LoggedTask>;
-  /** When it was read, in milliseconds since the Unix epoch. */
+  /** When the page read it, in milliseconds since the Unix epoch. */
   readonly at: number;
 }
 
-/** Records of a task that the page reads. */
+/** Maximum records of a task that the page reads. */
 const maxEntries = 200_000;
-/** Tasks within tasks that are followed. */
+/** Maximum depth and number of delegated tasks that the page follows. */
 const [maxDepth, maxTasks] = [3, 20];
-/** Agents that are asked for a task whose agent is not known. */
+/** Maximum agents to ask for a task whose agent is unknown. */
 const maxAgents = 50;
 
-/** A task that is read again until it is over. */
+/** Polls a task until it is terminal. */
 export class TaskLogFollower {
   readonly loaded: Signal<LoggedTask | undefined> = signal(undefined);
   readonly problem: Signal<string> = signal("");
   readonly #known = new Map<string, { readonly agent: string; readonly entries: LogEntry[] }>();
-  /** Tasks of delegations in this round. */
+  /** Number of delegated tasks in this round. */
   #followed = 0;
   readonly #agent: string | undefined;
   readonly #taskId: string;
 
-  /** @param agent - By the id of its mount. An id that the server does not know counts as absent: then all agents are asked. */
+  /** @param agent - Mount id. If absent or unknown to the server, the follower asks all agents. */
   constructor(agent: string | undefined, taskId: string) {
     this.#agent = agent;
     this.#taskId = taskId;
   }
 
-  /** Reads now, and every other second. Returns a function that stops it. */
+  /** Polls now and every 2 s. Returns a function that stops it. */
   follow(): () => void {
     let isStopped = false;
     const next = async (): Promise<void> => {
@@ -53,7 +53,7 @@ export class TaskLogFollower {
       } catch (thrown) {
         if (!isStopped) this.problem.value = thrown instanceof Error ? thrown.message : String(thrown);
       }
-      // Asked again, it would refuse again.
+      // After a rejection of the credentials, a retry would fail again.
       if (!isStopped && refusedBy.value === "") timer = setTimeout(() => void next(), 2_000);
     };
     let timer: ReturnType<typeof setTimeout> | undefined;
@@ -87,7 +87,7 @@ export class TaskLogFollower {
   }
 }
 
-/** Reads the records that came since. */
+/** Appends the records after the last entry. */
 async function readOn(entries: LogEntry[], agent: string, taskId: string): Promise<void> {
   for (let after = entries.at(-1)?.seq; entries.length < maxEntries;) {
     const page = await read<TaskLog>("/v1/log", { agent, taskId, after, limit: 5_000 });
@@ -97,7 +97,7 @@ async function readOn(entries: LogEntry[], agent: string, taskId: string): Promi
   }
 }
 
-/** The agents of this server with a name, by their ids. */
+/** Ids of the server's agents with this name. */
 function idsOf(name: string): readonly string[] {
   return agents.value.filter(({ card }) => card.name === name).map(({ id }) => id);
 }
@@ -109,7 +109,7 @@ async function candidatesOf(wanted: readonly (string | undefined)[]): Promise<re
   return [...first, ...ids.filter((id) => !first.includes(id))].slice(0, maxAgents);
 }
 
-/** Whether anything is to be drawn anew. What runs grows. */
+/** Whether the chart must be redrawn. Spans of a running task always grow. */
 function isNew(found: LoggedTask, before: LoggedTask | undefined): boolean {
   const textOf = ({ shown, children }: LoggedTask): string =>
     JSON.stringify(shown) + [...children.values()].map(textOf).join("");

@@ -4,11 +4,11 @@ import { operators, refusedBy, signInAsOperator } from "./api.ts";
 
 interface Way {
   readonly name: string;
-  /** The headers that have the credentials. */
+  /** Returns the headers with the credentials. */
   headers(user: string, secret: string): Readonly<Record<string, string>>;
 }
 
-/** Asks an operator for credentials: those of the agents need not be theirs. */
+/** Asks for the operator's credentials. They can differ from those for the agents. */
 export function OperatorSignIn() {
   const ways = operators.value === undefined ? [] : waysOf(operators.value);
   const chosen = useSignal(0);

@@ -1,8 +1,8 @@
 import type { OperatedTask } from "@parley/server/internal/operate/port";
 
-/* What the API of operators says, in few words. */
+/* Short display texts for values of the operators' API. */
 
-/** `TASK_STATE_INPUT_REQUIRED` is `input required`. */
+/** `TASK_STATE_INPUT_REQUIRED` becomes `input required`. */
 export function stateWord(state: string): string {
   return state
     .replace(/^TASK_STATE_/, "")
@@ -10,12 +10,12 @@ export function stateWord(state: string): string {
     .replaceAll("_", " ");
 }
 
-/** The state of a task in a word or two. */
+/** The display text of a task's state. */
 export function stateOf({ state, run }: OperatedTask): string {
   return run?.suspended === true ? "suspended" : stateWord(state);
 }
 
-/** A node in a few characters. The name that nodes give themselves is a list of machine, process, time of its start and a random id. */
+/** A short name of a node. The default name is a list of machine, process, start time and a random id. */
 export function nodeWord(name: string): string {
   try {
     const read: unknown = JSON.parse(name);
@@ -24,7 +24,7 @@ export function nodeWord(name: string): string {
       return `${machine?.replace(/ pid:.*$/, "").slice(0, 11)}…/${process}/${id?.slice(0, 4)}`;
     }
   } catch {
-    // It is a name of the option `lease.holder`.
+    // The option `lease.holder` sets a custom name.
   }
   return name;
 }
@@ -33,7 +33,7 @@ export function timeText(time: string | undefined): string {
   return time === undefined ? "" : new Date(time).toLocaleString();
 }
 
-/** How long ago, in the largest unit. */
+/** The age in its largest unit. */
 export function ageOf(time: string): string {
   const seconds = Math.max(0, Math.round((Date.now() - Date.parse(time)) / 1000));
   if (seconds < 120) return `${seconds} s`;

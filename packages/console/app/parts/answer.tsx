@@ -8,16 +8,16 @@ import { Authorization } from "./authorization.tsx";
 interface AnswerProps {
   readonly task: Task;
   readonly onAnswer: (parts: readonly Part[]) => Promise<void>;
-  /** Whether a question without a form is answered here, too. */
+  /** Whether to show a text field for a question without a form. */
   readonly withText: boolean;
 }
 
-/** What a task that waits asks of its user: a form, an authorization, or a text. */
+/** Asks the user for the input of a waiting task: a form, an authorization, or text. */
 export function Answer({ task, onAnswer, withText }: AnswerProps) {
   const { status } = task;
   if (status.state === "TASK_STATE_AUTH_REQUIRED") {
     const request = readAuthorization(status.message);
-    if (request === undefined) return <p class="quiet">The agent waits for an authorization. It gave no link.</p>;
+    if (request === undefined) return <p class="quiet">The agent waits for an authorization, but sent no link.</p>;
     return <Authorization key={request.id} task={task} request={request} onAnswer={onAnswer} />;
   }
   const form = formIn(status.message);
@@ -75,7 +75,7 @@ function FieldForm({ fields, onAnswer }: OnAnswer & { readonly fields: readonly 
   );
 }
 
-/** No name of a field is one of an object's own, such as `__proto__`. */
+/** The prefix prevents collisions with names such as `__proto__`. */
 const key = ({ name }: Field): string => `field ${name}`;
 
 interface FieldProps {
@@ -145,14 +145,15 @@ function TypedInput({ field, onText, ...rest }: TypedInputProps) {
   return <input {...rest} dir="auto" onInput={onInput} />;
 }
 
-/** A form that cannot be asked field by field. */
+/** One JSON input, for a form that cannot be shown field by field. */
 function JsonForm({ sample, onAnswer }: OnAnswer & { readonly sample: unknown }) {
   const text = useSignal(JSON.stringify(sample, null, 2));
   const problem = useSignal("");
   const send = (): void => {
     try {
       const data: unknown = JSON.parse(text.value);
-      if (typeof data !== "object" || data === null || Array.isArray(data)) throw new Error("It must be an object");
+      if (typeof data !== "object" || data === null || Array.isArray(data))
+        throw new Error("The data must be a JSON object");
       problem.value = "";
       void onAnswer([{ data: { ...data } }]);
     } catch (thrown) {

@@ -18,7 +18,7 @@ interface AuthorizationProps {
   readonly onAnswer: (parts: readonly Part[]) => Promise<void>;
 }
 
-/** What is asked for, until when, and how it is given: by a link, or here where the agent takes it in a message. */
+/** An authorization request, its expiry, and how to answer it: through a link, or here if the agent accepts a message. */
 export function Authorization({ task, request, onAnswer }: AuthorizationProps) {
   const { id: requestId, form, url, expiresAt, inMessage = false } = request;
   const { message, timestamp } = task.status;
@@ -56,10 +56,10 @@ export function Authorization({ task, request, onAnswer }: AuthorizationProps) {
           </>
         )}
       </dl>
-      {isExpired && <p class="problem">The request has expired, and can no longer be answered.</p>}
+      {isExpired && <p class="problem">The request has expired and can no longer be answered.</p>}
       {!isExpired && url !== undefined && (
         <p>
-          Give it at <WebLink href={url}>{hostOf(url)}</WebLink>
+          Authorize at <WebLink href={url}>{hostOf(url)}</WebLink>
           <span class="quiet"> {url}</span>
         </p>
       )}
@@ -109,12 +109,12 @@ function hostOf(url: string): string {
   return URL.canParse(url) ? new URL(url).host : url;
 }
 
-/** SHA-256 of the question as it came: of its parts as canonical JSON (RFC 8785). `undefined`: not known yet, or this page cannot tell. */
+/** SHA-256 of the question's parts as canonical JSON (RFC 8785). `undefined`: pending, or not available on this page. */
 function useDigest(parts: readonly Part[] | undefined): string | undefined {
   const digest = useSignal<string | undefined>(undefined);
   const json = canonicalJson(parts ?? []);
   useEffect(() => {
-    // Only pages over TLS or on this machine have it.
+    // Browsers offer it only over TLS or on localhost.
     const subtle: SubtleCrypto | undefined = globalThis.isSecureContext ? crypto.subtle : undefined;
     void subtle?.digest("SHA-256", new TextEncoder().encode(json)).then((hash) => {
       digest.value = `sha256:${[...new Uint8Array(hash)].map((byte) => byte.toString(16).padStart(2, "0")).join("")}`;
@@ -123,10 +123,10 @@ function useDigest(parts: readonly Part[] | undefined): string | undefined {
   return digest.value;
 }
 
-/** Longest wait of a timer of browsers, in milliseconds. */
+/** Maximum delay of a browser timer, in milliseconds. */
 const maxTimerMs = 2 ** 31 - 1;
 
-/** Whether a time has come. The component is drawn again then. */
+/** Whether a time has passed. Rerenders the component at that time. */
 function useExpired(at: string | undefined): boolean {
   const now = useSignal(Date.now());
   const left = at === undefined ? Infinity : Date.parse(at) - now.value;
@@ -138,7 +138,7 @@ function useExpired(at: string | undefined): boolean {
   return left <= 0;
 }
 
-/** A part with a request for an authorization, or with the answer to one, in a history. */
+/** A part of the history that requests an authorization or answers a request. */
 export function AuthorizationPart({ part }: { readonly part: Part }) {
   const member = memberOf(part);
   const asked = readAuthorization({ parts: [part] });

@@ -7,7 +7,7 @@ import { Markdown, WebLink } from "./markdown.tsx";
 
 const AuthorizationPart = lazily(async () => (await import("./authorization.tsx")).AuthorizationPart);
 
-/** What a message or an artifact contains. */
+/** The parts of a message or an artifact. */
 export function Content({ parts }: { readonly parts: readonly Part[] }) {
   return (
     <>
@@ -26,7 +26,7 @@ function OnePart({ part }: { readonly part: Part }) {
   return <FileOf raw={part.raw ?? ""} name={name} mediaType={part.mediaType ?? "application/octet-stream"} />;
 }
 
-/** Data for the program that draws a form, or sends an authorization, is folded. */
+/** Collapsed for data that the console itself handles: forms and authorizations. */
 function Data({ part, value }: { readonly part: Part; readonly value: unknown }) {
   const { mediaType = "" } = part;
   const members = typeof value === "object" && value !== null ? Object.keys(value) : [];
@@ -44,7 +44,7 @@ function Data({ part, value }: { readonly part: Part; readonly value: unknown })
   );
 }
 
-/** Maximum characters of data that are shown. */
+/** Maximum characters of data to show. */
 const maxJson = 200_000;
 
 export function Json({ value }: { readonly value: unknown }) {
@@ -68,10 +68,10 @@ function jsonOf(value: unknown): string {
   }
 }
 
-/** Images that a browser draws without running anything: SVG is not one of them. */
+/** Image types that cannot run scripts. SVG can. */
 const drawn = /^image\/(?:png|jpeg|gif|webp|avif)$/;
 
-/** A file that came with the answer: an image is shown, anything else can be saved. It never opens in the page. */
+/** An inline file. Shows an image; offers any other file for download, and never opens it in the page. */
 function FileOf({ raw, name, mediaType }: { readonly raw: string; readonly name: string; readonly mediaType: string }) {
   const isImage = drawn.test(mediaType);
   const { url, size } = useMemo(() => {

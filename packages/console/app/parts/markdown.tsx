@@ -3,12 +3,12 @@ import type { Lexer, Token, Tokens } from "marked";
 import type { ComponentChildren, JSX } from "preact";
 import { useMemo } from "preact/hooks";
 
-/* Markdown of strangers, as elements. Nothing becomes HTML: a tag in the text is shown as text, and images are links. */
+/* Renders untrusted Markdown as elements, without HTML: tags appear as text, images as links. */
 
-/** Texts beyond this are shown as they are: a lexer takes long for hostile ones. */
+/** Maximum characters to render as Markdown. Hostile texts make a lexer slow; longer texts appear as plain text. */
 const maxMarkdown = 100_000;
 
-/** What reads markdown, once it is loaded: it is a quarter of the first screen, which needs none. */
+/** The Markdown lexer. Loaded lazily: it would add a quarter to the code of the first screen, which needs no Markdown. */
 const loaded = signal<typeof Lexer | undefined>(undefined);
 let isLoading = false;
 
@@ -33,13 +33,13 @@ export function Markdown({ text }: { readonly text: string }): JSX.Element {
   return <div class="markdown">{tokens.map(block)}</div>;
 }
 
-/** Quotes and lists in one another, beyond which a text is shown as it is: the lexer would run out of stack. */
+/** Quotes and lists nested this deep would overflow the lexer's stack; such a text appears as plain text. */
 const deep = /^(?:[ \t]*(?:>|[*+-][ \t]|\d{1,9}[.)][ \t])){16}/m;
 
-/** Time for the emphasis and links of a text, in milliseconds. The rest is shown without them. */
+/** Time limit for lexing emphasis and links, in milliseconds. The rest of the text appears without them. */
 const inlineBudget = 100;
 
-/** The blocks of a text. `undefined`: it is shown as it is. */
+/** The blocks of a text. `undefined`: show it as plain text. */
 function tokensOf(text: string, Reader: typeof Lexer): readonly Token[] | undefined {
   if (text.length > maxMarkdown || deep.test(text)) return undefined;
   const until = performance.now() + inlineBudget;
@@ -56,7 +56,7 @@ function tokensOf(text: string, Reader: typeof Lexer): readonly Token[] | undefi
   }
 }
 
-/** Whether a paragraph is lexed in no time: with each delimiter, and with the length of a word, it takes quadratic time. */
+/** Whether lexing a paragraph is cheap. The time is quadratic in the number of delimiters and the length of words. */
 function isTame(src: string): boolean {
   return (src.match(/[*_~`[\]<!@]/g)?.length ?? 0) <= 200 && !/\S{1000}/.test(src);
 }
@@ -141,7 +141,7 @@ function span(token: Token): ComponentChildren {
   }
 }
 
-/** A link to the web, with its address for all to see. Any other address is text. */
+/** A link to an HTTP URL, which its title shows. Any other URL appears as text. */
 export function WebLink({ href, children }: { readonly href: string; readonly children?: ComponentChildren }) {
   if (!/^https?:\/\//i.test(href) || !URL.canParse(href)) return <span>{children ?? href}</span>;
   return (

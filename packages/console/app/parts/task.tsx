@@ -3,7 +3,7 @@ import { useEffect } from "preact/hooks";
 import { decisions, settle } from "../decisions.ts";
 import { Content } from "./content.tsx";
 
-/** `TASK_STATE_INPUT_REQUIRED` is `input required`. */
+/** `TASK_STATE_INPUT_REQUIRED` becomes `input required`. */
 function stateText(state: string): string {
   return state
     .replace(/^TASK_STATE_/, "")
@@ -19,7 +19,7 @@ export function State({ state }: { readonly state: string }) {
   );
 }
 
-/** The results of a task, and the message of its status. */
+/** The artifacts of a task, and its status message. */
 export function Results({ task }: { readonly task: Task }) {
   const { id, artifacts = [], status } = task;
   useEffect(() => settle(task), [id, status.state]);
@@ -37,7 +37,7 @@ export function Results({ task }: { readonly task: Task }) {
   );
 }
 
-/** How the requests of a task for an authorization ended, as far as this page knows. */
+/** The known outcomes of a task's authorization requests. */
 function Decisions({ taskId }: { readonly taskId: string }) {
   const ended = decisions.value.filter((one) => one.taskId === taskId && one.outcome !== undefined);
   return (

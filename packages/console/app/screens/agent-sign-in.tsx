@@ -12,7 +12,7 @@ import {
 import { WebLink } from "../parts/markdown.tsx";
 import { logIn, logOut, reconnect } from "../server.ts";
 
-/** Signs in to an agent of `parley inspect`, by the schemes of its card. */
+/** Signs in to an agent of `parley inspect` with the schemes of its card. */
 export function AgentSignIn({ agent }: { readonly agent: AgentEntry }) {
   const { card, signIn } = agent;
   const problem = useSignal("");
@@ -28,17 +28,17 @@ export function AgentSignIn({ agent }: { readonly agent: AgentEntry }) {
     <div class="card">
       <h1 dir="auto">Sign in to {card.name}</h1>
       {signIn === undefined ? (
-        <p>The credentials for this agent came with the connection: disconnect it to use others.</p>
+        <p>You entered this agent's credentials when you connected. To use others, disconnect and connect again.</p>
       ) : (
         <>
           <Stored signIn={signIn} onSignOut={() => void attempt(() => logOut(agent.id))} />
-          {signIn.ways.length === 0 ? <p>Its card asks for no credentials.</p> : <Ways agent={agent} signIn={signIn} />}
+          {signIn.ways.length === 0 ? <p>The card requires no credentials.</p> : <Ways agent={agent} signIn={signIn} />}
           <p class="quiet">
             Logins are shared with parley login.{" "}
             <button type="button" class="small" onClick={() => void attempt(() => reconnect(agent.id))}>
               Connect again
             </button>{" "}
-            uses those that were made there meanwhile.
+            to use logins made there since.
           </p>
         </>
       )}
@@ -51,7 +51,7 @@ export function AgentSignIn({ agent }: { readonly agent: AgentEntry }) {
   );
 }
 
-/** The logins that there are. */
+/** The stored logins. */
 function Stored({ signIn: { logins }, onSignOut }: { readonly signIn: SignInOf; readonly onSignOut: () => void }) {
   if (logins.length === 0) return null;
   return (
@@ -82,14 +82,14 @@ function wayName(schemes: readonly SignInScheme[]): string {
   return schemes.map(({ name, kind }) => `${name} (${kinds[kind]})`).join(" and ");
 }
 
-/** Why the console cannot sign in with a scheme, and what can. `undefined`: it can. */
+/** Why the console cannot sign in with a scheme, and what to do instead. `undefined`: it can. */
 function obstacle({ kind, flows }: SignInScheme): string | undefined {
   if (kind === "mutualTls")
-    return "It asks for a client certificate (mutual TLS), which the console does not have. Call the agent from a program: connect(url, { tls: { cert, key } }) of @parley/node.";
+    return "This scheme requires a client certificate (mutual TLS), which the console does not have. Call the agent from a program: connect(url, { tls: { cert, key } }) of @parley/node.";
   if (kind === "unsupported")
     return "Parley has no login for this scheme. Connect again, and add its header under Options.";
   if (kind === "oauth2" && flows.length === 0)
-    return "Its OAuth flows are not supported. Get a token elsewhere, and run parley login with --with-token.";
+    return "Parley does not support this scheme's OAuth flows. Get a token elsewhere, and run parley login --with-token.";
   return undefined;
 }
 
@@ -122,7 +122,7 @@ function Ways({ agent, signIn: { ways } }: { readonly agent: AgentEntry; readonl
 
 interface LoginFormProps {
   readonly agent: AgentEntry;
-  /** All of them are needed. */
+  /** The user must sign in with all of them. */
   readonly schemes: readonly SignInScheme[];
 }
 
@@ -164,8 +164,7 @@ function LoginForm({ agent, schemes }: LoginFormProps) {
       {isUsable && (
         <>
           <p class="quiet">
-            What you enter goes to parley inspect on this machine, and is stored for later. Codes and tokens never reach
-            this page.
+            parley inspect on this machine receives and stores your input. Codes and tokens never reach this page.
           </p>
           <div class="tools">
             <button type="submit" disabled={running.value !== undefined}>
@@ -184,7 +183,7 @@ function LoginForm({ agent, schemes }: LoginFormProps) {
   );
 }
 
-/** What the user has to do, and how it ended. */
+/** The user's next step, and the outcome. */
 function Progress({ events, isRunning }: { readonly events: readonly LoginEvent[]; readonly isRunning: boolean }) {
   return (
     <div role="status">
@@ -198,7 +197,7 @@ function Progress({ events, isRunning }: { readonly events: readonly LoginEvent[
 function Step({ event, isRunning }: { readonly event: LoginEvent; readonly isRunning: boolean }) {
   if (event.kind === "done") return <p class="good">Signed in.</p>;
   if (event.kind === "failed") return <p class="problem">{event.message}</p>;
-  // A page of a login that has ended leads nowhere.
+  // The page of an ended login no longer works.
   if (!isRunning) return null;
   const { host } = new URL(event.url);
   if (event.kind === "page") {
@@ -218,7 +217,7 @@ function Step({ event, isRunning }: { readonly event: LoginEvent; readonly isRun
 
 interface SchemeFieldsProps {
   readonly scheme: SignInScheme;
-  /** What the names of its fields begin with. */
+  /** Prefix of the field names. */
   readonly prefix: string;
 }
 
@@ -285,15 +284,15 @@ function OAuthFields({ scheme: { flows, scopes }, prefix }: SchemeFieldsProps) {
         <summary>Options</summary>
         {flow.value !== "client" && <ClientSecret name={`${prefix}secret`} required={false} />}
         <label>
-          Further scopes
+          Additional scopes
           <input name={`${prefix}scopes`} autocomplete="off" placeholder="offline_access" spellcheck={false} />
         </label>
         <label>
           Issuer
-          <input name={`${prefix}issuer`} type="url" autocomplete="off" placeholder="that of the card" />
+          <input name={`${prefix}issuer`} type="url" autocomplete="off" placeholder="from the card" />
         </label>
       </details>
-      {scopes.length > 0 && <p class="quiet">The agent asks for: {scopes.join(" ")}</p>}
+      {scopes.length > 0 && <p class="quiet">Scopes that the card requires: {scopes.join(" ")}</p>}
     </>
   );
 }
@@ -301,13 +300,13 @@ function OAuthFields({ scheme: { flows, scopes }, prefix }: SchemeFieldsProps) {
 function ClientSecret({ name, required }: { readonly name: string; readonly required: boolean }) {
   return (
     <label>
-      Client secret{!required && ", if it has one"}
+      Client secret{!required && " (optional)"}
       <input name={name} type="password" required={required} autocomplete="off" />
     </label>
   );
 }
 
-/** What the user has entered, by scheme. Empty fields are left out. */
+/** The user's input for each scheme, without empty fields. */
 function enteredIn(form: HTMLFormElement, schemes: readonly SignInScheme[]): readonly SchemeLogin[] {
   const fields = [...new FormData(form)];
   return schemes.map(({ name }, at) => {

@@ -4,7 +4,7 @@ import { linkTo, go, route } from "../route.ts";
 import { readOnly } from "../saved.ts";
 import { agents, connectTo, disconnect, session } from "../server.ts";
 
-/** The agents, and what connects to another one. */
+/** The agents, and a form that connects to another one. */
 export function Agents() {
   const { screen, agent: chosen } = route.value;
   const canConnect = session.value?.mode === "inspect" && readOnly.value === undefined;
@@ -98,7 +98,7 @@ function Connect() {
         <label>
           Binding
           <select name="binding">
-            <option value="">the first of the card</option>
+            <option value="">first on the card</option>
             {bindings.map((name) => (
               <option key={name}>{name}</option>
             ))}
@@ -108,7 +108,7 @@ function Connect() {
           Headers, one per line
           <textarea name="headers" rows={2} placeholder="Authorization: Bearer …" spellcheck={false} />
         </label>
-        <p class="quiet">Headers are kept in memory until the command ends. parley login stores credentials.</p>
+        <p class="quiet">Headers stay in memory until the command exits. To store credentials, use parley login.</p>
       </details>
       <button type="submit" disabled={busy.value}>
         {busy.value ? "Connecting …" : "Connect"}

@@ -14,7 +14,7 @@ import { Json } from "../parts/content.tsx";
 import { WebLink } from "../parts/markdown.tsx";
 import { servedCard } from "../server.ts";
 
-/** The card of an agent, and what is wrong with it. */
+/** The card of an agent, and its problems. */
 export function Card({ agent }: { readonly agent: AgentEntry }) {
   const { url, tenant } = agent;
   const card = useCard(agent);
@@ -47,7 +47,7 @@ export function Card({ agent }: { readonly agent: AgentEntry }) {
       </dl>
       <h2>Checks</h2>
       {findings.length === 0 ? (
-        <p>No mistakes were found.</p>
+        <p>No problems found.</p>
       ) : (
         <ul>
           {findings.map((finding, at) => (
@@ -74,12 +74,12 @@ export function Card({ agent }: { readonly agent: AgentEntry }) {
   );
 }
 
-/** The card as callers of this server get it, with its signatures; until it is read, or in `parley inspect`, that of the entry. */
+/** The card as this server sends it to callers, with its signatures. Until it loads, and in `parley inspect`, the card of the entry. */
 function useCard({ card, cardPath }: AgentEntry): AgentCard {
   const read = useSignal<AgentCard | undefined>(undefined);
   useEffect(() => {
     read.value = undefined;
-    // A server that does not give it to this user has told about the agent all the same.
+    // If the server rejects the request, the card of the entry remains.
     if (cardPath !== undefined)
       void servedCard(cardPath).then(
         (found) => (read.value = found),
@@ -89,7 +89,7 @@ function useCard({ card, cardPath }: AgentEntry): AgentCard {
   return read.value ?? card;
 }
 
-/** The signatures of a card. Only keys that the user gives are trusted, never those that the card names. */
+/** The signatures of a card. Trusts only keys that the user enters, never keys that the card names. */
 function Signatures({ card }: { readonly card: AgentCard }) {
   const keys = useSignal("");
   const problem = useSignal("");
@@ -109,7 +109,7 @@ function Signatures({ card }: { readonly card: AgentCard }) {
     return (
       <>
         <h2>Signatures</h2>
-        <p>The card is not signed: nothing proves who wrote it, except for the address that it came from.</p>
+        <p>The card is not signed. Only the URL that it came from tells who wrote it.</p>
       </>
     );
   }
@@ -137,7 +137,7 @@ function Signatures({ card }: { readonly card: AgentCard }) {
             onInput={({ currentTarget }) => (keys.value = currentTarget.value)}
           />
         </label>
-        <p class="quiet">Get them from whoever runs the agent, not by the address in the card.</p>
+        <p class="quiet">Get them from the operator of the agent, not from a URL in the card.</p>
         <button type="submit">Verify</button>
         {problem.value !== "" && (
           <p class="problem" role="alert">
@@ -149,21 +149,21 @@ function Signatures({ card }: { readonly card: AgentCard }) {
   );
 }
 
-/** What each outcome means, and what to do. */
+/** The meaning of each outcome. */
 const meanings: Readonly<Record<SignatureVerdict["outcome"], readonly [word: string, meaning: string]>> = {
-  valid: ["verified", "A key that you trust signed the card, and nothing was changed since"],
+  valid: ["verified", "A key that you trust signed the card, and the card is unchanged since"],
   invalid: [
     "invalid",
-    "It names a key that you trust, but does not fit the card: the card was changed, or the signature is forged",
+    "The key is trusted, but the signature does not match: the card was changed, or the signature is forged",
   ],
-  "unknown-key": ["unknown key", "None of the keys that you trust made it, so it proves nothing yet"],
-  "outdated-key": ["outdated key", "Its key counts no more, so the card has to be signed again"],
-  "unreadable-keys": ["unreadable keys", "The keys cannot be read now"],
-  unsupported: ["unsupported", "It cannot be checked"],
+  "unknown-key": ["unknown key", "No key that you trust made this signature, so it proves nothing yet"],
+  "outdated-key": ["outdated key", "The key is no longer valid, so the card must be signed again"],
+  "unreadable-keys": ["unreadable keys", "The keys could not be read"],
+  unsupported: ["unsupported", "The signature cannot be verified"],
 };
 
 const readings: Readonly<Record<CardReading, string>> = {
-  exact: "over the document as it came",
+  exact: "over the document as received",
   specification: "over the members that A2A defines",
   reduced: "over the members that are not empty",
 };
@@ -179,7 +179,7 @@ function Verdict({ verdict: { outcome, kid, alg, jku, reading, reason } }: { rea
           kid === undefined ? "names no key" : `key ${kid}`,
           alg ?? "",
           reading === undefined ? "" : readings[reading],
-          jku === undefined ? "" : `names the key set ${jku}, which is not trusted for that`,
+          jku === undefined ? "" : `names the key set ${jku}, which does not make it trusted`,
         ]
           .filter((text) => text !== "")
           .join(" · ")}
@@ -192,10 +192,10 @@ function keySetIn(text: string): CardKeySet {
   const read: unknown = JSON.parse(text);
   if (typeof read === "object" && read !== null && "keys" in read && Array.isArray(read.keys))
     return { keys: read.keys };
-  throw new Error('A key set is { "keys": [ … ] }, as parley card key prints it');
+  throw new Error('Keys must be { "keys": [ … ] }, as parley card key prints them');
 }
 
-/** The cards of the last visits, by URL, as they were when the page was opened. */
+/** The cards of the last visits, by URL, as stored when the page was opened. */
 const lastVisits = new Map<string, readonly string[] | undefined>();
 
 function lastVisit(url: string): readonly string[] | undefined {
@@ -206,16 +206,16 @@ function lastVisit(url: string): readonly string[] | undefined {
   return lastVisits.get(url);
 }
 
-/** What is different from the card of the last visit with this browser. */
+/** The differences from the card of this browser's last visit. */
 function Changes({ card, url }: { readonly card: AgentCard; readonly url: string }) {
   const before = useMemo(() => lastVisit(url), [url]);
   const now = canonicalJson(card);
   useEffect(() => {
-    // A full storage only means that the next visit has nothing to compare with.
+    // Storage is full: the next visit has no card to compare with.
     try {
       localStorage.setItem(`card ${url}`, now);
     } catch {
-      // A browser without storage compares no cards.
+      // Storage is unavailable: the browser cannot compare cards.
     }
   }, [url, now]);
   const lines = linesOf(now);
@@ -235,7 +235,7 @@ function Changes({ card, url }: { readonly card: AgentCard; readonly url: string
   );
 }
 
-/** Each value of a document with its path, one a line. */
+/** One line for each value of a document, with its path. */
 function linesOf(json: string): readonly string[] {
   const lines: string[] = [];
   const walk = (value: unknown, path: string): void => {

@@ -1,12 +1,12 @@
 import { fileProblem, readOnly } from "../saved.ts";
 
-/** Says that a file is shown, or why it is not. */
+/** Tells that the page shows a file, or why the file could not be opened. */
 export function Opened() {
   const saved = readOnly.value;
   return (
     <div class="opened" role="status">
       {fileProblem.value !== "" && <p class="problem">{fileProblem.value}</p>}
-      {saved !== undefined && <p>A session that was saved at {saved.savedAt} is shown. Nothing is sent.</p>}
+      {saved !== undefined && <p>Showing a session saved at {saved.savedAt}. Nothing is sent.</p>}
       <button
         type="button"
         class="small"

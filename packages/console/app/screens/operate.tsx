@@ -9,7 +9,7 @@ import { OperatorSignIn } from "../operate/sign-in.tsx";
 import { ageOf, nodeWord, stateOf, stateWord, timeText } from "../operate/words.ts";
 import { go, linkTo, route } from "../route.ts";
 
-/** Tasks of all owners beside the one that is chosen, agents and nodes, for operators. */
+/** For operators: the tasks of all owners, with the selected task or the agents and nodes beside them. */
 export function Operate() {
   const { agent, item } = route.value;
   const operated = useMemo(() => new Operated(), []);
@@ -90,7 +90,7 @@ function Filters({ filter, operated, onFilter }: FiltersProps) {
     <header>
       <input
         type="search"
-        placeholder="Filter, or ID of a task"
+        placeholder="Filter or task ID"
         aria-label="Filter"
         value={filter.text}
         onInput={({ currentTarget }) => onFilter({ ...filter, text: currentTarget.value.trim() })}
@@ -145,7 +145,7 @@ function Tasks({ operated, chosen }: { readonly operated: Operated; readonly cho
   if (tasks.length === 0) {
     return (
       <div class="empty">
-        <p class="quiet">No task is like this.</p>
+        <p class="quiet">No tasks match.</p>
         {text !== "" && <Find taskId={text} />}
       </div>
     );
@@ -181,7 +181,7 @@ function Row({ task, isChosen }: { readonly task: OperatedTask; readonly isChose
   );
 }
 
-/** Finds a task that is not on the page. */
+/** Searches the server for a task that is not on the page. */
 function Find({ taskId }: { readonly taskId: string }) {
   const problem = useSignal("");
   const find = async (): Promise<void> => {
@@ -225,7 +225,7 @@ function Overview({ counts, nodes, acts }: OverviewProps) {
         <p>
           Runs: {runs.count}, suspended: {runs.suspended}, waiting for a node: {runs.free}. Tasks in the queue:{" "}
           {queue.count}
-          {queue.count > 0 && `, the first for ${Math.round(queue.oldestMs / 1000)} s`}.
+          {queue.count > 0 && `, the oldest for ${Math.round(queue.oldestMs / 1000)} s`}.
         </p>
       )}
       <Table
@@ -236,18 +236,18 @@ function Overview({ counts, nodes, acts }: OverviewProps) {
           Object.entries(by)
             .map(([state, count]) => `${count} ${stateWord(state)}`)
             .join(", "),
-          paused ? "paused" : "works",
+          paused ? "paused" : "active",
           <Act label={paused ? "Unpause" : "Pause"} on={agent} wish={paused ? unpause(agent) : pause(agent)} />,
         ])}
       />
       <Table
         title="Nodes"
-        names={["Node", "Runs", "Silent", "State", "Agents", ""]}
+        names={["Node", "Runs", "Silent for", "State", "Agents", ""]}
         rows={nodes.map(({ name, runs: own, silentMs, draining, self, gone, agents: served }) => [
-          `${nodeWord(name)}${self ? " (answers)" : ""}`,
+          `${nodeWord(name)}${self ? " (this node)" : ""}`,
           `${own}`,
           silentMs === undefined ? "" : `${silentMs} ms`,
-          [gone === true && "gone", draining && "drains"].filter(Boolean).join(", ") || "works",
+          [gone === true && "gone", draining && "draining"].filter(Boolean).join(", ") || "active",
           served?.join(", ") ?? "",
           <Act
             label={draining ? "Undrain" : "Drain"}
@@ -255,8 +255,8 @@ function Overview({ counts, nodes, acts }: OverviewProps) {
             wish={{
               name: draining ? "undrain" : "drain",
               text: draining
-                ? `Let node ${nodeWord(name)} begin turns again?`
-                : `Drain node ${nodeWord(name)}? It begins no more turns.`,
+                ? `Undrain node ${nodeWord(name)}? It starts turns again.`
+                : `Drain node ${nodeWord(name)}? It starts no new turns.`,
               words: [name],
               inputs: { node: name },
             }}

@@ -2,7 +2,7 @@ import { useSignal } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
 import { actions, overlay, type Action } from "../actions.ts";
 
-/** What is open over the page: the list of actions, or that of keys. It closes with Escape. */
+/** The overlay: the list of actions or of keys. Escape closes it. */
 export function Overlay() {
   const dialog = useRef<HTMLDialogElement>(null);
   const kind = overlay.value;
@@ -21,7 +21,7 @@ export function Overlay() {
   );
 }
 
-/** Actions by their names: the arrows choose, and Enter runs. */
+/** Finds actions by name. Arrow keys select, Enter runs. */
 function Palette() {
   const filter = useSignal("");
   const at = useSignal(0);
@@ -42,7 +42,7 @@ function Palette() {
         aria-expanded="true"
         aria-controls="actions"
         aria-activedescendant={chosen < 0 ? undefined : `action-${chosen}`}
-        placeholder="What to do"
+        placeholder="Search actions"
         autofocus
         value={filter.value}
         onInput={({ currentTarget }) => {
@@ -84,7 +84,7 @@ function Keys() {
   const all = [{ name: "Actions", keys: "Ctrl K or ⌘ K" }, ...actions(), { name: "Close", keys: "Esc" }];
   return (
     <>
-      <h1>Keys</h1>
+      <h1>Keyboard shortcuts</h1>
       <dl>
         {all.map(
           ({ name, keys }) =>

@@ -9,7 +9,7 @@ interface Way {
   readonly kind: "bearer" | "key" | "basic";
 }
 
-/** The schemes of the cards, or the two that need nothing else where no card is public. */
+/** The schemes of the cards; if no card is public, bearer token and password. */
 function waysOf({ bearer, basic, apiKeys }: How): readonly Way[] {
   const ways: readonly Way[] = [
     ...(bearer ? [{ name: "Bearer token", header: "authorization", kind: "bearer" as const }] : []),
@@ -20,7 +20,7 @@ function waysOf({ bearer, basic, apiKeys }: How): readonly Way[] {
   return waysOf({ mode: "server", bearer: true, basic: true, apiKeys: [] });
 }
 
-/** Asks for credentials, which go with every request to this server until the tab is closed. */
+/** Asks for credentials. The page sends them with every request to this server until the tab is closed. */
 export function SignIn({ how }: { readonly how: How }) {
   const ways = waysOf(how);
   const chosen = useSignal(0);

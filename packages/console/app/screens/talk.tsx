@@ -15,7 +15,7 @@ const Answer = lazily(async () => (await import("../parts/answer.tsx")).Answer);
 
 interface TalkProps {
   readonly agent: AgentEntry;
-  /** Another agent, in columns of its own. */
+  /** A second agent, in its own columns. */
   readonly beside: AgentEntry | undefined;
 }
 
@@ -55,7 +55,7 @@ function Saved({ agents, chats }: { readonly agents: readonly AgentEntry[]; read
   );
   return (
     <div class={agents.length === 1 ? "talk" : "talk two"}>
-      {shown.length === 0 && <p class="quiet empty">Nothing was said to this agent.</p>}
+      {shown.length === 0 && <p class="quiet empty">No messages with this agent.</p>}
       {shown.map(({ agent, entries, at }) => (
         <section key={`${agent.id} ${at}`} class="pane" aria-label={`${agent.card.name} · ${at + 1}`}>
           <header>
@@ -76,11 +76,11 @@ interface PaneProps {
   readonly chat: Chat;
   readonly agent: AgentEntry;
   readonly title: string;
-  /** The agent in the other columns. */
+  /** The agent of the other columns. */
   readonly other: AgentEntry | undefined;
-  /** Whether messages go to the other agent, too. */
+  /** Whether the pane also sends messages to the other agent. */
   readonly isToBoth: Signal<boolean>;
-  /** Whether the agent beside it is chosen here. */
+  /** Whether this pane has the select for the agent beside it. */
   readonly hasChoice: boolean;
   readonly onAdd: () => void;
   readonly onClose: (() => void) | undefined;
@@ -96,7 +96,7 @@ function Pane({ chat, agent, title, other, isToBoth, hasChoice, onAdd, onClose }
       <header>
         <h1 dir="auto">{title}</h1>
         {hasChoice && <Beside agent={agent} other={other} />}
-        <button type="button" class="small" onClick={onAdd} title="Another conversation beside this one">
+        <button type="button" class="small" onClick={onAdd} title="Opens another conversation beside this one">
           New
         </button>
         {onClose !== undefined && (
@@ -107,7 +107,7 @@ function Pane({ chat, agent, title, other, isToBoth, hasChoice, onAdd, onClose }
       </header>
       {signIn?.isRequired === true && signIn.logins.length === 0 && (
         <p class="notice">
-          This agent asks for credentials. <SignInLink agent={agent} />
+          This agent requires credentials. <SignInLink agent={agent} />
         </p>
       )}
       <div class="entries" role="log" aria-live="polite" tabIndex={0}>
@@ -122,7 +122,7 @@ function Pane({ chat, agent, title, other, isToBoth, hasChoice, onAdd, onClose }
   );
 }
 
-/** Chooses the agent in the other columns. */
+/** Selects the agent of the other columns. */
 function Beside({ agent, other }: Pick<PaneProps, "agent" | "other">) {
   return (
     <select
@@ -133,7 +133,7 @@ function Beside({ agent, other }: Pick<PaneProps, "agent" | "other">) {
         go({ screen: "talk", agent: agent.id, ...(value !== "" && { beside: value }) })
       }
     >
-      <option value="">alone</option>
+      <option value="">no other agent</option>
       {agents.value
         .filter(({ id }) => id !== agent.id)
         .map(({ id, card }) => (
@@ -149,7 +149,7 @@ function SignInLink({ agent: { id } }: { readonly agent: AgentEntry }) {
   return <a href={linkTo({ screen: "sign-in", agent: id })}>Sign in</a>;
 }
 
-/** What the card suggests to ask. */
+/** Example prompts from the card. */
 function Examples({ chat }: { readonly chat: Chat }) {
   const { description, skills } = chat.agent.card;
   const examples = skills.flatMap(({ examples = [] }) => examples).slice(0, 4);
@@ -168,7 +168,7 @@ function Examples({ chat }: { readonly chat: Chat }) {
 interface EntryProps {
   readonly entry: Entry;
   readonly agent: AgentEntry;
-  /** Answers what the entry asks. `undefined`: it is not the last one. */
+  /** The conversation, to answer the entry's question. `undefined`: the entry is not the last one. */
   readonly chat: Chat | undefined;
 }
 
@@ -205,7 +205,7 @@ function EntryView({ entry, agent, chat }: EntryProps) {
   );
 }
 
-/** Where the user writes. */
+/** The message form. */
 function Composer({ chat, other, isToBoth }: Pick<PaneProps, "chat" | "other" | "isToBoth">) {
   const text = useSignal("");
   const files = useSignal<readonly File[]>([]);
@@ -292,7 +292,7 @@ function Composer({ chat, other, isToBoth }: Pick<PaneProps, "chat" | "other" | 
             checked={isToBoth.value}
             onChange={({ currentTarget }) => (isToBoth.value = currentTarget.checked)}
           />
-          Also to {other.card.name}
+          Also send to {other.card.name}
         </label>
       )}
     </form>

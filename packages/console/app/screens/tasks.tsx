@@ -16,7 +16,7 @@ interface TasksProps {
   readonly screen: Extract<Screen, "tasks" | "inbox">;
 }
 
-/** Tasks of the user, beside the one that is chosen. */
+/** The user's tasks, with the selected one beside them. */
 export function Tasks({ agents, screen }: TasksProps) {
   const { agent: agentId, item } = route.value;
   const ids = agents.map(({ id }) => id).join();
@@ -97,7 +97,7 @@ function timeText(timestamp: string | undefined): string {
   return timestamp === undefined ? "" : new Date(timestamp).toLocaleString();
 }
 
-/** A task as it grows, with what its user can do. */
+/** A live view of a task, with the user's actions. */
 function TaskDetail({ agent, id }: { readonly agent: AgentEntry; readonly id: string }) {
   const opened = useSignal<{ readonly client: Client; readonly watched: WatchedTask } | undefined>(undefined);
   const snapshot = useSignal<TaskSnapshot | undefined>(undefined);
@@ -175,7 +175,7 @@ function TaskDetail({ agent, id }: { readonly agent: AgentEntry; readonly id: st
   );
 }
 
-/** The messages before that of the status, which the history has, too. */
+/** The history without the status message. */
 function before({ history = [], status }: Task): readonly Message[] {
   return history.filter(({ messageId }) => messageId !== status.message?.messageId);
 }

@@ -24,13 +24,13 @@ import { exchanges, isOf } from "../wire.ts";
 interface TimelineProps {
   /** `AgentEntry.id`. Absent: all agents. */
   readonly agent: string | undefined;
-  /** Id of a task. Absent: all of them. */
+  /** Task id. Absent: all tasks. */
   readonly task: string | undefined;
 }
 
 /**
- * What went over the wire, by time: a chart to zoom, a list of the same, and the bytes of what is chosen. Of a task also what its server has
- * stored, where the user may operate it.
+ * The wire traffic over time: a zoomable chart, a list of the same events, and the bytes of the selected event. For a task also the stored
+ * log of its server, if the user is an operator.
  */
 export function Timeline({ agent, task }: TimelineProps) {
   return task === undefined || operators.value === undefined || readOnly.value !== undefined ? (
@@ -49,14 +49,14 @@ function TaskTimeline({ agent, task }: TimelineProps & { readonly task: string }
   useEffect(() => follower.follow(), []);
   const loaded = follower.loaded.value;
   const stored = useMemo(() => (loaded === undefined ? [] : logLanes(loaded)), [loaded]);
-  // The agent of a link of operators is one of the server's: the wire may know it by another name.
+  // A link from Operate has the server's mount id, which may be unknown on the wire.
   const wire = useWire(agentOf(agent)?.id, task);
   const lanes = useMemo(() => (stored.length === 0 ? wire : [...wireLanes(wire), ...stored]), [wire, stored]);
   return (
     <>
       {refusedBy.value !== "" ? (
         <p class="why quiet">
-          Operators see runs, steps, waits and webhooks here: <a href={linkTo({ screen: "operate" })}>sign in</a>.
+          Operators also see runs, steps, waits and webhooks here: <a href={linkTo({ screen: "operate" })}>sign in</a>.
         </p>
       ) : (
         follower.problem.value !== "" && (
@@ -75,13 +75,13 @@ function TaskTimeline({ agent, task }: TimelineProps & { readonly task: string }
   );
 }
 
-/** The lanes of what went over the wire. */
+/** The lanes of the wire traffic. */
 function useWire(agent: string | undefined, task: string | undefined): readonly Lane[] {
   const all = exchanges.value;
   return useMemo(() => lanesOf(all.filter(isOf(agent)), task, Date.now()), [all, agent, task]);
 }
 
-/** A timeline of any lanes. */
+/** A timeline of the given lanes. */
 export function TimelineOf({ lanes }: { readonly lanes: readonly Lane[] }) {
   const chosen = useSignal<Span | undefined>(undefined);
   const stretch = useSignal<Stretch | undefined>(undefined);
@@ -91,7 +91,7 @@ export function TimelineOf({ lanes }: { readonly lanes: readonly Lane[] }) {
     () => new Map(lanes.flatMap(({ name, spans: own }) => own.map((span) => [span, name]))),
     [lanes],
   );
-  if (spans.length === 0) return <p class="quiet empty">Nothing has happened yet.</p>;
+  if (spans.length === 0) return <p class="quiet empty">No events yet.</p>;
   const begin = spans[0]?.start ?? 0;
   return (
     <div class="timeline">
@@ -134,7 +134,7 @@ export function TimelineOf({ lanes }: { readonly lanes: readonly Lane[] }) {
           <pre>
             {chosen.value === undefined
               ? "Choose an event to see its bytes."
-              : chosen.value.detail() || "It has no bytes."}
+              : chosen.value.detail() || "This event has no bytes."}
           </pre>
         </section>
       </div>
@@ -142,7 +142,7 @@ export function TimelineOf({ lanes }: { readonly lanes: readonly Lane[] }) {
   );
 }
 
-/** The stretch, moved so that a span is in it. */
+/** The stretch, moved so that a span is visible. */
 function showing({ start }: Span, { from, to }: Stretch): Stretch {
   if (start >= from && start <= to) return { from, to };
   const half = (to - from) / 2;
@@ -157,7 +157,7 @@ interface ChartProps {
   readonly onChoose: (span: Span | undefined) => void;
 }
 
-/** Where the pointer went down, and whether it draws a brush: the stretch to show. */
+/** Where the pointer went down, and whether the drag selects a stretch to zoom to (brush). */
 interface Drag {
   readonly x: number;
   readonly stretch: Stretch;
@@ -165,7 +165,7 @@ interface Drag {
   moved: boolean;
 }
 
-/** The wheel zooms, a drag moves, one with Shift shows what it spans, and the keys + - and the arrows do the same. */
+/** The wheel and the keys + and - zoom. A drag and the arrow keys move. A drag with Shift zooms to the stretch that it spans. */
 function Chart({ lanes, stretch, chosen, onStretch, onChoose }: ChartProps) {
   const canvas = useRef<HTMLCanvasElement>(null);
   const width = useSignal(800);

@@ -7,7 +7,7 @@ import { readOnly } from "../saved.ts";
 import { sendRaw } from "../server.ts";
 import { asCurl, clearWire, exchanges, isLive, isOf, type Exchange } from "../wire.ts";
 
-/** Exchanges that stay at the top of the list. */
+/** Exchanges pinned to the top of the list. */
 const pinned = signal<ReadonlySet<number>>(new Set());
 
 function pin(exchange: number): void {
@@ -16,14 +16,14 @@ function pin(exchange: number): void {
   pinned.value = next;
 }
 
-/** What is shown of the list. Empty: all. */
+/** Filters of the list. An empty string matches all. */
 interface Wanted {
   readonly text: string;
   readonly operation: string;
   readonly status: "" | "ok" | "failed" | "open";
 }
 
-/** Requests and what came back, newest first, beside the one that is chosen. */
+/** The exchanges, newest first, with the selected one beside them. */
 export function Wire({ agent }: { readonly agent: string | undefined }) {
   const wanted = useSignal<Wanted>({ text: "", operation: "", status: "" });
   const own = exchanges.value.filter(isOf(agent));
@@ -44,7 +44,7 @@ export function Wire({ agent }: { readonly agent: string | undefined }) {
             The console's server does not answer; retrying
           </p>
         )}
-        {found.length === 0 && <p class="quiet empty">Nothing was sent yet.</p>}
+        {found.length === 0 && <p class="quiet empty">No requests.</p>}
         <ol>
           {found.slice(0, 500).map((one) => (
             <Row key={one.request.exchange} exchange={one} agent={agent} isChosen={one === chosen} />
@@ -152,7 +152,7 @@ function Row({ exchange, agent, isChosen }: RowProps) {
   );
 }
 
-/** The method of JSON-RPC, else the path. */
+/** The JSON-RPC method; otherwise the path. */
 function nameOf({ request }: Exchange): string {
   if (request.agent === webhooks) return "webhook";
   const method = /"method"\s*:\s*"([\w/]{1,60})"/.exec(request.body.text)?.[1];
@@ -233,12 +233,12 @@ function Body({ body }: { readonly body: CapturedBody }) {
       <pre tabIndex={0}>
         <code>{pretty(body.text)}</code>
       </pre>
-      {isCut && <p class="quiet">{sizeText(body.bytes)} in all.</p>}
+      {isCut && <p class="quiet">Truncated; the body has {sizeText(body.bytes)}.</p>}
     </>
   );
 }
 
-/** JSON with line breaks; any other text as it is. */
+/** JSON with line breaks; any other text unchanged. */
 function pretty(text: string): string {
   if (text.length > 200_000 || !/^\s*[[{]/.test(text)) return text;
   try {
@@ -248,7 +248,7 @@ function pretty(text: string): string {
   }
 }
 
-/** A request to change and send. Masked headers are left out: the console adds credentials of its own. */
+/** A form to edit and resend a request. Omits masked headers: the console adds its own credentials. */
 function Resend({ exchange: { request } }: { readonly exchange: Exchange }) {
   const headers = useSignal(textOf(request.headers.filter(([, value]) => !value.includes("•••"))));
   const body = useSignal(request.body.text);

@@ -1,6 +1,6 @@
 import type { Lane, Span, SpanKind } from "./lanes.ts";
 
-/* Draws a timeline on a canvas, and finds what is at a point of it. */
+/* Draws a timeline on a canvas, and finds the span at a point. */
 
 /** A stretch of time, in milliseconds since the Unix epoch. */
 export interface Stretch {
@@ -12,17 +12,17 @@ const laneHeight = 26;
 const axisHeight = 22;
 const barHeight = 14;
 
-/** The width of the names of lanes: on a phone less. */
+/** Width of the lane names. Smaller on a phone. */
 function namesOf(width: number): number {
   return Math.min(150, Math.round(width * 0.3));
 }
 
-/** How high a chart of some lanes is, in pixels. */
+/** Height of the chart, in pixels. */
 export function heightOf(lanes: readonly Lane[]): number {
   return axisHeight + lanes.length * laneHeight;
 }
 
-/** All of the time in the lanes, with a margin. */
+/** The stretch of all spans, with a margin. */
 export function wholeOf(lanes: readonly Lane[]): Stretch {
   let from = Infinity;
   let to = -Infinity;
@@ -35,7 +35,7 @@ export function wholeOf(lanes: readonly Lane[]): Stretch {
   return { from: from - margin, to: to + margin };
 }
 
-/** The stretch after zooming by a factor around a point of the chart. At least a tenth of a millisecond stays. */
+/** Zooms by a factor around a point of the chart. The minimum is a tenth of a millisecond. */
 export function zoomed({ from, to }: Stretch, factor: number, x: number, width: number): Stretch {
   const names = namesOf(width);
   const at = from + ((to - from) * Math.max(0, x - names)) / Math.max(1, width - names);
@@ -43,7 +43,7 @@ export function zoomed({ from, to }: Stretch, factor: number, x: number, width: 
   return { from: at - (at - from) * scale, to: at + (to - at) * scale };
 }
 
-/** The stretch moved by pixels. */
+/** Moves the stretch by pixels. */
 export function moved({ from, to }: Stretch, pixels: number, width: number): Stretch {
   const by = ((to - from) * pixels) / Math.max(1, width - namesOf(width));
   return { from: from + by, to: to + by };
@@ -57,7 +57,7 @@ export function between({ from, to }: Stretch, a: number, b: number, width: numb
   return { from: first, to: Math.max(last, first + 0.1) };
 }
 
-/** The colours of the page. */
+/** The chart colours of the page. */
 export interface Palette extends Readonly<Record<SpanKind, string>> {
   readonly text: string;
   readonly quiet: string;
@@ -72,7 +72,7 @@ interface Drawing {
   readonly chosen: Span | undefined;
 }
 
-/** Draws the lanes. What falls into the same pixels is drawn once, so the cost is bounded by the width of the chart. */
+/** Draws the lanes. Draws spans in the same pixels once, so the chart's width bounds the cost. */
 export function draw(lanes: readonly Lane[], drawing: Drawing): void {
   const { context, width, palette } = drawing;
   context.clearRect(0, 0, width, heightOf(lanes));
@@ -117,12 +117,12 @@ function drawLane(spans: readonly Span[], top: number, { context, width, stretch
     const free = Math.max(drawnTo, writtenTo);
     drawnTo = right;
     context.fillStyle = palette[span.kind];
-    // A line between two that touch.
+    // A gap separates adjacent bars.
     context.fillRect(left, y, right - left - (right - left > 8 ? 1 : 0), barHeight);
     if (span === chosen) context.strokeRect(left - 1.5, y - 1.5, right - left + 3, barHeight + 3);
     const next = Math.min(width, xOf(spans[at + 1]?.start ?? Infinity));
     const begin = Math.max(left, names, writtenTo);
-    // In the bar, else where there is room beside it.
+    // Writes the label into the bar, or beside it if there is space.
     if (Math.min(right, next) - begin > 40) write(span.label, begin + 4, Math.min(right, next) - 4);
     else if (next - right > 60 && right >= writtenTo) write(span.label, right + 4, next - 4);
     else if (left - free > 60) write(span.label, free + 4, left - 4, true);
@@ -130,7 +130,7 @@ function drawLane(spans: readonly Span[], top: number, { context, width, stretch
   context.restore();
 }
 
-/** Where the spans of a stretch may begin: long ones begin before it. */
+/** Index of the first span that may reach into the stretch. */
 function firstAt(spans: readonly Span[], from: number): number {
   const reach = reachOf(spans);
   let low = 0;
@@ -145,7 +145,7 @@ function firstAt(spans: readonly Span[], from: number): number {
 
 const reaches = new WeakMap<readonly Span[], Float64Array>();
 
-/** For each span the latest end up to it. It only grows, so it can be searched. */
+/** For each span, the latest end of it and all earlier spans. Ascending, so it can be searched. */
 function reachOf(spans: readonly Span[]): Float64Array {
   const known = reaches.get(spans);
   if (known !== undefined) return known;

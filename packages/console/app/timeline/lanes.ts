@@ -1,32 +1,32 @@
 import { webhooks } from "../../src/api.ts";
 import type { Exchange } from "../wire.ts";
 
-/* What a timeline shows: spans of time in lanes. */
+/* The content of a timeline: spans of time in lanes. */
 
-/** Decides the colour. */
+/** Determines the colour. */
 export type SpanKind = "call" | "failed" | "status" | "artifact" | "message" | "run" | "step" | "wait" | "webhook";
 
-/** Something that happened. */
+/** An event or a period. */
 export interface Span {
   /** Milliseconds since the Unix epoch. */
   readonly start: number;
-  /** Equal to `start` for what has no duration. */
+  /** Equal to `start` for an event. */
   readonly end: number;
   readonly label: string;
   readonly kind: SpanKind;
-  /** The bytes, as they are shown when it is chosen. */
+  /** The bytes to show when the span is selected. */
   readonly detail: () => string;
 }
 
-/** Spans of one kind of thing, in the order of their starts. */
+/** Spans of one kind, in the order of their starts. */
 export interface Lane {
   readonly name: string;
-  /** How many tasks it is within. Default 0. */
+  /** Nesting depth of the delegated task. Default 0. */
   readonly depth?: number;
   readonly spans: readonly Span[];
 }
 
-/** The lanes of what went over the wire. `task`: only what names this task. */
+/** The lanes of the wire traffic. `task`: only spans that name this task. */
 export function lanesOf(exchanges: readonly Exchange[], task: string | undefined, now: number): readonly Lane[] {
   const lanes = new Map<string, Span[]>();
   const add = (name: string, span: Span): void => {
@@ -49,7 +49,7 @@ export function lanesOf(exchanges: readonly Exchange[], task: string | undefined
 
 const webhookLane = "Webhooks received";
 
-/** The same with one lane for all events, above those of the log of a task. */
+/** The same lanes, with all events in one. For use above the lanes of a task's log. */
 export function wireLanes(lanes: readonly Lane[]): readonly Lane[] {
   const isCall = ({ name }: Lane): boolean => name === "Calls" || name === webhookLane;
   const events = lanes.filter((lane) => !isCall(lane)).flatMap(({ spans }) => spans);
@@ -88,13 +88,13 @@ interface WireEvent extends Span {
   readonly task: string | undefined;
 }
 
-/** Events of a response that were looked at before: the pieces of an exchange only grow. */
+/** The parsed events of each response. Pieces are only appended, so the cache stays valid. */
 const seen = new WeakMap<Exchange["pieces"], WireEvent[]>();
 
 function eventsOf({ pieces }: Exchange): readonly WireEvent[] {
   const known = seen.get(pieces) ?? [];
   seen.set(pieces, known);
-  // Every piece has one entry, so that the next look begins after the last one.
+  // Each piece yields exactly one event, so parsing continues after the last one.
   for (let at = known.length; at < pieces.length; at++) {
     const piece = pieces[at];
     if (piece !== undefined) known.push(eventOf(piece.at, piece.body.text));
@@ -102,7 +102,7 @@ function eventsOf({ pieces }: Exchange): readonly WireEvent[] {
   return known;
 }
 
-/** The lane of comments that keep a connection open. It is not shown. */
+/** The lane of keep-alive comments. Hidden. */
 const keepAlive = "";
 
 function eventOf(at: number, text: string): WireEvent {
@@ -114,7 +114,7 @@ type Described = Pick<WireEvent, "lane" | "task" | "label" | "kind">;
 
 const commentOf = (): Described => ({ lane: keepAlive, task: undefined, label: "comment", kind: "message" });
 
-/** Says what an event is, in the form of 1.0 or of 0.3. */
+/** Describes an event of A2A 1.0 or 0.3. */
 function describe(value: unknown): Described {
   const root = membersOf(membersOf(value)["result"] ?? value);
   const status = membersOf(root["statusUpdate"] ?? (root["kind"] === "status-update" ? root : undefined));
@@ -144,7 +144,7 @@ function statusOf(task: string | undefined, status: unknown): Described {
   return { lane: "Status", task, label, kind: /failed|rejected/i.test(state) ? "failed" : "status" };
 }
 
-/** The JSON of a body, or of the data of a server-sent event. */
+/** Parses the JSON of a body or of a server-sent event. */
 function valueIn(text: string): unknown {
   const data = text.startsWith("{")
     ? text

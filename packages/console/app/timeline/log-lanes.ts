@@ -3,9 +3,9 @@ import type { LoggedTask } from "../operate/log.ts";
 import { nodeWord, stateWord } from "../operate/words.ts";
 import type { Lane, Span, SpanKind } from "./lanes.ts";
 
-/* The lanes of what the server has stored of a task, with those of the tasks that it has delegated below it. */
+/* The lanes of a task's stored log, with the lanes of its delegated tasks below. */
 
-/** Lanes of artifacts, and of steps at the same time; the others share the last one. */
+/** Maximum lanes of artifacts, and of concurrent steps. Further ones share the last lane. */
 const [maxArtifacts, maxSteps] = [12, 4];
 
 /** The lanes of a task. */
@@ -39,7 +39,7 @@ function span(start: number, end: number, label: string, kind: SpanKind, about: 
 const point = (time: string, label: string, kind: SpanKind, about: unknown): Span =>
   span(timeOf(time), timeOf(time), label, kind, about);
 
-/** When the last thing of a task happened: of one that is not over now. */
+/** When the task ended; for a running task, now. */
 function endOf({ shown, at, entries }: LoggedTask): number {
   return shown.why.kind === "done" ? timeOf(shown.why.since) : Math.max(at, timeOf(entries.at(-1)?.time ?? ""));
 }
@@ -53,7 +53,7 @@ interface Attempt {
   records: number;
 }
 
-/** The attempts of a task, by their records, and by what tells of a process that took one over. */
+/** The attempts of a task, from its records and takeovers. */
 function attemptsOf(task: LoggedTask): readonly Attempt[] {
   const { shown, entries } = task;
   const all = new Map<string, Attempt>();
@@ -78,7 +78,7 @@ function attemptsOf(task: LoggedTask): readonly Attempt[] {
     running.end = endOf(task);
   }
   const ordered = [...all.values()].sort((a, b) => a.turn - b.turn || a.attempt - b.attempt);
-  // A step is a sign of life, too.
+  // A step also proves that the attempt was alive.
   const signs = shown.steps.flatMap(({ begun = "", ended = begun }) => [timeOf(begun), timeOf(ended)]);
   ordered.forEach((one, at) => {
     const next = ordered[at + 1]?.start ?? Infinity;
@@ -119,7 +119,7 @@ function runLanes(task: LoggedTask): readonly Lane[] {
   ];
 }
 
-/** Spans at the same time go into lanes below each other. */
+/** Puts concurrent spans into separate lanes. */
 function packed(name: string, spans: readonly Span[], most: number): readonly Lane[] {
   const lanes: Span[][] = [];
   for (const one of spans.toSorted((a, b) => a.start - b.start)) {
@@ -152,7 +152,7 @@ function waitsOf(task: LoggedTask): readonly Span[] {
   ];
 }
 
-/** Each state until the next one. */
+/** One span for each state, until the next state. */
 function statusOf(task: LoggedTask): readonly Span[] {
   const changes = task.entries.filter(({ state }) => state !== undefined);
   return changes.map((entry, at) => {
@@ -192,7 +192,7 @@ function webhookLane(webhook: ShownTask["webhooks"][number], task: LoggedTask): 
   const { url, seq, state, attempts, problem = "", problemTime, next, refused, delivered } = webhook;
   const { host, pathname } = URL.canParse(url) ? new URL(url) : { host: url, pathname: "" };
   const upTo = task.entries.findLast((entry) => entry.seq <= seq);
-  const spans = refused.map((one) => point(one.time, `entry ${one.seq} refused: ${one.problem}`, "failed", one));
+  const spans = refused.map((one) => point(one.time, `entry ${one.seq} rejected: ${one.problem}`, "failed", one));
   if (upTo !== undefined && delivered > 0) {
     spans.push(point(upTo.time, `${delivered} delivered, up to entry ${seq}`, "webhook", webhook));
   }
@@ -219,7 +219,7 @@ function delegatedLanes(
   const child = task.children.get(number);
   const [first] = child?.entries ?? [];
   const label = `task ${taskId} of ${agent}: ${state}`;
-  // The log of another server is not here, and no record says when it was asked.
+  // The log of another server is not available, and no record says when that server was called.
   const begun = first?.time ?? task.entries[0]?.time ?? "";
   const end = child === undefined ? timeOf(begun) : endOf(child);
   const own: Lane = { name: `↳ ${agent}`, depth, spans: [span(timeOf(begun), end, label, "call", delegation)] };

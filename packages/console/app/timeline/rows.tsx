@@ -12,7 +12,7 @@ interface RowsProps<Item> {
   readonly row: (item: Item) => JSX.Element;
 }
 
-/** A list of any length, of which only the visible rows are in the page. Arrow keys choose. */
+/** A virtualized list: renders only the visible rows. Arrow keys select. */
 export function Rows<Item>({ items, label, chosen, onChoose, row }: RowsProps<Item>) {
   const box = useRef<HTMLDivElement>(null);
   const top = useSignal(0);

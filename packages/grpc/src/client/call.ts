@@ -23,13 +23,13 @@ export interface ChannelOptions {
    * time, and does not keep the process running.
    */
   readonly keepAlive?: number | false;
-  /** How long the answer to a ping may take, in milliseconds. Default: 20 s. */
+  /** Timeout for the answer to a ping, in milliseconds. Default: 20 s. */
   readonly keepAliveTimeout?: number;
 }
 
 const sessionOptions = {
   settings: { enablePush: false, initialWindowSize: 1 << 20 },
-  // In MiB. Unsent data counts too, and the default of Node is smaller than the messages that servers accept.
+  // In MiB. Unsent data counts, too. Node's default is smaller than the messages that servers accept.
   maxSessionMemory: 256,
 };
 
@@ -43,7 +43,7 @@ interface Opened {
 
 interface Link {
   readonly session: ClientHttp2Session;
-  /** Called once the server has sent its settings, so speaks HTTP/2; `undefined` after that. */
+  /** Callbacks for the server's settings, which prove that it speaks HTTP/2; `undefined` after that. */
   waiting: Set<() => void> | undefined;
   /** The last stream that the server processes, after a GOAWAY. */
   lastStream: number;
@@ -134,14 +134,14 @@ interface CallOptions {
   readonly url: string;
   readonly clock: Clock;
   readonly signal?: AbortSignal | undefined;
-  /** Longest wait for a connection, and for the headers of the answer, in milliseconds. */
+  /** Timeout for the connection, and for the headers of the answer, in milliseconds. */
   readonly connectTimeout: number | false;
   readonly headTimeout: number | false;
-  /** Longest message after decompression, in bytes. */
+  /** Maximum size of a message after decompression, in bytes. */
   readonly maxMessageBytes: number;
 }
 
-/** Maximum queue of messages and bytes. Beyond it the server is paused. */
+/** Maximum queue of messages and bytes. Beyond it, the client pauses the server. */
 const maxWaiting = 256;
 const maxWaitingBytes = 1 << 20;
 
@@ -184,7 +184,7 @@ class Call implements Incoming {
     stream.end(body);
   }
 
-  /** Whether the server has certainly not processed the call, so that it may be sent again on another connection. */
+  /** Whether the server has certainly not processed the call, so that the client may retry it on another connection. */
   get refused(): boolean {
     const { id, rstCode } = this.#stream;
     const beyond = id !== undefined && id > this.#link.lastStream;
@@ -333,15 +333,15 @@ class Call implements Incoming {
   }
 }
 
-/** Another server may answer with a page. */
+/** Whether the answer is gRPC. A server without gRPC may answer with a page. */
 function speaksGrpc(headers: IncomingHttpHeaders): boolean {
   return Number(headers[":status"]) === 200 && headers["content-type"]?.startsWith("application/grpc") === true;
 }
 
-/** Maximum number of attempts at a call that the server refuses unprocessed. */
+/** Maximum attempts at a call that the server refuses without processing it. */
 const tries = 3;
 
-/** Sends a call and waits until its answer begins or it ends. Retries a call that the server refused unprocessed. */
+/** Sends a call and waits until its answer begins or it ends. Retries a call that the server refused without processing it. */
 export async function begin(
   channel: Channel,
   headers: OutgoingHttpHeaders,

@@ -22,7 +22,7 @@ export interface Outgoing {
   readonly metadata: Metadata;
   readonly message: Uint8Array;
   readonly context: CallContext;
-  /** Longest wait for the headers of the answer, in milliseconds; sent as `grpc-timeout`. */
+  /** Timeout for the headers of the answer, in milliseconds; sent as `grpc-timeout`. */
   readonly headTimeout: number | false;
 }
 
@@ -52,7 +52,7 @@ class Services {
   }
 }
 
-/** What calls an agent over gRPC or gRPC-Web. */
+/** Calls an agent over gRPC or gRPC-Web. */
 interface GrpcClient extends Callee {
   readonly services: Services;
   readonly send: Transport;
@@ -74,7 +74,7 @@ class GrpcCalls implements ClientTransport {
     for (let some = await answer.next(); some !== undefined; some = await answer.next()) {
       messages.push(...some);
       if (messages.length <= 1) continue;
-      // Only one message is allowed, so do not read the rest.
+      // The second message is already an error, so do not read the rest.
       answer.cancel();
       throw unexpected("several messages");
     }
@@ -147,7 +147,7 @@ class GrpcCalls implements ClientTransport {
   }
 }
 
-/** A binding that calls the GRPC interfaces of cards. `transport` opens what carries the calls to an origin. */
+/** A binding that calls the GRPC interfaces of cards. `transport` opens a transport to an origin. */
 export function bindingOver(
   codecs: readonly Codec[],
   transport: (origin: string, url: string, host: ClientHost) => Transport,

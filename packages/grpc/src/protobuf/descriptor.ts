@@ -13,7 +13,7 @@ import {
   wellKnownOf,
 } from "./types.ts";
 
-/** A google.protobuf.FileDescriptorProto: a compiled .proto file, as far as it is used. */
+/** A google.protobuf.FileDescriptorProto (a compiled .proto file), with only the used fields. */
 export interface FileDescriptor {
   readonly name: string;
   readonly package?: string;
@@ -72,7 +72,7 @@ export function writeFile(file: FileDescriptor): string {
   return toBase64(encode(fileType, file));
 }
 
-// The messages of descriptor.proto, as far as they are used.
+// The messages of descriptor.proto, with only the used fields.
 
 const { string, int32, bool, message } = fieldTypes;
 const none: readonly string[] = [];
@@ -189,7 +189,7 @@ export interface MethodType {
 const repeatedLabel = 3;
 const requiredBehavior = 2;
 
-/** Fields of a draft, to add to those in the files, by the name of their message. */
+/** Fields of a draft to add to the messages of the files, by message name. */
 export type Additions = Readonly<Record<string, readonly Omit<FieldDescriptor, "label">[]>>;
 
 /** Reads the message types and services of files, with the google.protobuf types that they use. */
@@ -255,7 +255,7 @@ export function readSchema(files: readonly string[], additions: Additions = {}):
   return { message: messageOf, services: read.flatMap((file) => servicesOf(file, messageOf)) };
 }
 
-/** The other fields of the same oneof, by JSON name. An optional field of proto3 is alone in its own. */
+/** JSON names of the other fields in the same oneof. An optional proto3 field is the only one in its oneof. */
 function rivalsOf(field: FieldDescriptor, all: readonly FieldDescriptor[]): readonly string[] {
   const { oneofIndex } = field;
   if (oneofIndex === undefined || field.proto3Optional === true) return [];

@@ -6,7 +6,7 @@ import { Writer } from "./wire.ts";
 /**
  * Encodes a ProtoJSON value. Omits unknown members and null.
  *
- * @throws TypeError for a value that does not fit the type, which callers check before.
+ * @throws TypeError for a value that does not match the type. Callers validate values first.
  */
 export function encode(type: MessageType, value: unknown): Uint8Array {
   const writer = new Writer();
@@ -35,7 +35,7 @@ export function write(writer: Writer, type: MessageType, value: unknown): void {
 }
 
 function writeFields(writer: Writer, type: MessageType, value: JsonObject): void {
-  // The fastest loop over members. Objects of JSON inherit no enumerable ones.
+  // The fastest loop over members. JSON objects inherit no enumerable members.
   for (const name in value) {
     const item = value[name];
     if (item === undefined) continue;

@@ -1,13 +1,13 @@
 /** ProtoJSON text of bytes (base64), timestamps and durations. */
 
-/** Ten times as fast, which matters for files of megabytes. Browsers do not have it. */
+/** Node's Buffer: ten times as fast, which matters for files of megabytes. Absent in browsers. */
 const node: typeof Buffer | undefined = globalThis.Buffer;
 
 /** Encodes in the standard alphabet, with padding. */
 export function toBase64(bytes: Uint8Array): string {
   if (node !== undefined) return node.from(bytes.buffer, bytes.byteOffset, bytes.length).toString("base64");
   let text = "";
-  // The number of arguments of a call is limited.
+  // In pieces, because the number of arguments is limited.
   for (let at = 0; at < bytes.length; at += 4096) text += String.fromCharCode(...bytes.subarray(at, at + 4096));
   return btoa(text);
 }

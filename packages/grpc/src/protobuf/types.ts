@@ -1,6 +1,6 @@
 /** Tables that drive encoding and decoding. */
 
-/** Types of fields in our messages, with their numbers in descriptor.proto. */
+/** The supported field types, with their numbers in descriptor.proto. */
 export const fieldTypes = { int64: 3, int32: 5, bool: 8, string: 9, message: 11, bytes: 12, enum: 14 } as const;
 
 export type FieldType = (typeof fieldTypes)[keyof typeof fieldTypes];
@@ -9,7 +9,7 @@ type ScalarType = Exclude<FieldType, typeof fieldTypes.message | typeof fieldTyp
 
 const { int64, int32, bool, string, bytes } = fieldTypes;
 const scalars: readonly ScalarType[] = [int64, int32, bool, string, bytes];
-/** These are a varint on the wire, the other types are length-delimited. */
+/** Types that are a varint on the wire. The other types are length-delimited. */
 const varints: readonly number[] = [int64, int32, bool, fieldTypes.enum];
 
 /** The google.protobuf types with a special form in ProtoJSON. */
@@ -20,12 +20,12 @@ export interface MessageType {
   readonly byNumber: (Field | undefined)[];
   /** By JSON name. */
   readonly byName: Map<string, Field>;
-  /** Required fields whose empty value is not sent: lists, maps, scalars. */
+  /** Required fields that are absent on the wire if empty: lists, maps, scalars. */
   required: readonly Field[];
-  /** The values of a map, if this is an entry of it. */
+  /** The value field, if this is the entry type of a map. */
   mapValue: Field | undefined;
   readonly wellKnown: (typeof wellKnown)[number] | undefined;
-  /** All messages of the schema, which an Any may hold. */
+  /** All messages of the schema. An Any may contain any of them. */
   readonly siblings: ReadonlyMap<string, MessageType>;
 }
 
@@ -35,7 +35,7 @@ interface FieldShape {
   readonly name: string;
   readonly protoName: string;
   readonly wire: 0 | 2;
-  /** Number and wire type as written. */
+  /** The encoded tag: field number and wire type. */
   readonly tag: number;
   readonly repeated: boolean;
   /** Whether all values are written as one field. */
@@ -47,7 +47,7 @@ interface FieldShape {
   readonly rivals: readonly string[];
 }
 
-/** The type of a field, with that of its messages or the names of its enum. */
+/** The type of a field, with its message type or enum if it has one. */
 type FieldKind =
   | { readonly type: typeof fieldTypes.message; readonly message: MessageType; readonly enum: undefined }
   | { readonly type: typeof fieldTypes.enum; readonly message: undefined; readonly enum: EnumType }
@@ -124,17 +124,17 @@ export function zeroOf(field: Field): unknown {
   }
 }
 
-/** A path with the names of the .proto file: `message.parts[0].mediaType` becomes `message.parts[0].media_type`. */
+/** Converts a path to the names of the .proto file: `message.parts[0].mediaType` becomes `message.parts[0].media_type`. */
 export function protoPath(path: string, type: MessageType): string {
   return renamed(path, type, ({ protoName }) => protoName);
 }
 
-/** A path in either spelling with JSON names. */
+/** Converts a path with .proto or JSON names to JSON names. */
 export function jsonPath(path: string, type: MessageType): string {
   return renamed(path, type, ({ name }) => name);
 }
 
-/** Looks names up instead of converting them: unknown names, and names in maps and JSON values, stay. */
+/** Renames the fields in a path. Looks names up in the schema, so unknown names and keys of maps and JSON values stay unchanged. */
 function renamed(path: string, type: MessageType, nameOf: (field: Field) => string): string {
   const [name = ""] = path.split(/[.[]/, 1);
   const [index = ""] = /^(?:\[\d+\])*/.exec(path.slice(name.length)) ?? [];

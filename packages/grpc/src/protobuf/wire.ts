@@ -8,7 +8,7 @@ export function malformed(what: string): A2AError {
 // Without `ignoreBOM` the decoder would drop a byte order mark.
 const utf8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
 
-/** Up to this length ASCII is read faster here than by the decoder. */
+/** Up to this length, reading ASCII in JavaScript is faster than `TextDecoder`. */
 const maxAsciiDecoded = 12;
 
 /** Reads the primitives of the wire format within the bounds of `bytes`. */
@@ -154,10 +154,10 @@ const encoder = new TextEncoder();
 /** Strings of up to this length are encoded in place, with room for three bytes per character. */
 const maxEncodedInPlace = 1024;
 
-/** Up to this length ASCII is written faster here than by the encoder. */
+/** Up to this length, writing ASCII in JavaScript is faster than `TextEncoder`. */
 const maxAsciiEncoded = 24;
 
-/** Larger buffers are released. */
+/** Maximum size of a buffer that the writer keeps for reuse. */
 const keptSize = 256 * 1024;
 
 /** Writes the primitives of the wire format into one buffer that grows. */
@@ -193,7 +193,7 @@ export class Writer {
     this.#varint(value);
   }
 
-  /** Needs room for five bytes. */
+  /** Callers must reserve five bytes. */
   #varint(value: number): void {
     const { bytes } = this;
     let rest = value;
@@ -239,7 +239,7 @@ export class Writer {
     const room = value.length * 3;
     if (this.at + room + 2 > this.bytes.length) this.#grow(room + 2);
     if (value.length <= maxAsciiEncoded && this.#ascii(value)) return;
-    // Room for the length of ASCII. `close` makes more room if needed.
+    // Reserves the length prefix for ASCII. `close` makes space for a longer one.
     const start = this.at + (value.length > 0x7f ? 2 : 1);
     const { written } = encoder.encodeInto(value, this.bytes.subarray(start, start + room));
     const { at } = this;
@@ -247,7 +247,7 @@ export class Writer {
     this.#close(at, start);
   }
 
-  /** Writes text if it is ASCII, and returns whether it is. Needs room for it. */
+  /** Writes text if it is ASCII, and returns whether it is. Callers must reserve its length. */
   #ascii(value: string): boolean {
     const { bytes } = this;
     const { length } = value;
@@ -280,7 +280,7 @@ export class Writer {
     this.#close(opened, opened + 1);
   }
 
-  /** Writes the length of the bytes since `start` to `at`, and moves them if it needs more or less room. */
+  /** Writes the length of the bytes since `start` at `at`. Moves the bytes if the length prefix needs more or less space. */
   #close(at: number, start: number): void {
     const length = this.at - start;
     const wanted = length < 0x80 ? 1 : length < 0x4000 ? 2 : length < 0x20_0000 ? 3 : length < 0x1000_0000 ? 4 : 5;

@@ -24,15 +24,15 @@ import type { Call, CallWriter, Method } from "./call.ts";
 import { ok, type FrameWriter, type Metadata } from "./framing.ts";
 
 /**
- * The codec of the requested version. Drafts of a version share its service. A call without a version is of the first
- * one, since the service implies it, unless `strictVersion` requires the header (A2A 1.0 §3.6.2).
+ * The codec of the requested version. Drafts of a version share its service. A call without a version uses the first
+ * codec, since the service implies it, unless `strictVersion` requires the header (A2A 1.0 §3.6.2).
  */
 export function requestedCodec(host: ServerHost, codecs: readonly [Codec, ...Codec[]], call: Call): Codec {
   const named = requestedVersion(call, "") ?? (host.strictVersion ? versionOfSilence : undefined);
   return named === undefined || named === codecs[0].version ? codecs[0] : codecOf(codecs, named);
 }
 
-/** A method of A2A, and what answers it. */
+/** A method of A2A, and the dependencies of its answers. */
 export interface A2ARoute {
   readonly method: A2AMethod;
   readonly host: ServerHost;
@@ -72,7 +72,7 @@ class GrpcServerCall implements ServerCall<Uint8Array, UniversalResponse> {
     const { host, codecFor } = this.#route;
     this.codec = codecFor(this.request);
     this.shapes = isMethod(this.operation) ? { ...grpcWire(this.codec), ...methodShapes } : grpcWire(this.codec);
-    // A call of 0.3 has no field for a tenant, so it is for the only agent.
+    // A 0.3 call has no field for a tenant, so it goes to the only agent.
     if (this.codec.tenantInPath === true && host.services.size === 1) [this.tenant] = host.services.keys();
     if (host.operations[this.operation] === undefined) throw new A2AError("MethodNotFound");
   }

@@ -18,16 +18,16 @@ import { encodings, type Framing } from "./framing.ts";
 /** A request whose body can be read in pieces. */
 export type ReadableRequest = UniversalRequest & Required<Pick<UniversalRequest, "read">>;
 
-/** Maximum number of queued messages of a call. The server ends the call of a client that sends more. */
+/** Maximum queued messages of a call. If a client sends more, the server ends the call. */
 const longestQueue = 64;
 
 export interface CallReaderOptions {
   readonly framing: Framing;
   /** Limits of one message, and of the messages of all calls together. */
   readonly limits: RequestLimits;
-  /** Longest time to receive one message, in milliseconds. */
+  /** Timeout for receiving one message, in milliseconds. */
   readonly requestTimeout: number;
-  /** Whether a message may exceed `limits.bodyBytes`, because large files are stored apart. */
+  /** Whether a message may exceed `limits.bodyBytes`, because the server stores large files separately. */
   readonly takesFiles?: boolean | undefined;
 }
 
@@ -36,7 +36,7 @@ export interface LargeMessage {
   readonly flags: number;
   /** Its length in bytes. */
   readonly length: number;
-  /** Its bytes, and what follows. */
+  /** Its bytes, and all bytes after it. */
   readonly source: BodyPieces;
 }
 
@@ -146,7 +146,7 @@ export class CallReader implements ByteReader, BodyReader {
     this.#flow?.pause();
   }
 
-  /** Called when there is memory for a message that waited. */
+  /** Called when memory for a waiting message is available. */
   resume(): void {
     this.#waits = false;
     if (this.#large !== undefined) this.#large.source.resume();

@@ -11,7 +11,7 @@ import { CallReader, type CallReaderOptions, type LargeMessage, type ReadableReq
 import type { FrameSink, Metadata } from "./framing.ts";
 
 interface CallOptions extends CallReaderOptions {
-  /** Makes the trailers of a failed call. `fields`: of its task, for the log. */
+  /** Creates the trailers of a failed call. `fields`: log fields of its task. */
   readonly explain: (thrown: unknown, call: Call, fields: LogFields | undefined) => Metadata;
 }
 
@@ -113,7 +113,7 @@ export class Call implements UniversalRequest {
   ): UniversalResponse {
     const { framing } = this.#options;
     if (memory !== undefined && memory.reserved > 0 && this.#deadline?.error === undefined) {
-      // The source value is released, and the answer may be shorter than reserved.
+      // The encoded answer replaces the source value, and may be shorter than reserved.
       memory.shrink(bytes.length);
       return framing.stream(
         (sink) => this.#ended(writeLarge(this.#writerTo(sink, false), bytes, memory), trailers),
@@ -258,7 +258,7 @@ async function writeLarge(writer: CallWriter, bytes: Uint8Array, memory: ServerC
 
 const compress = promisify(gzip);
 
-/** Shorter messages are not compressed: the result would be larger, or not worth the work. */
+/** Minimum size of a message to compress. Smaller ones would grow, or are not worth the work. */
 const shortestCompressed = 1024;
 
 /** Compresses long messages in frames. */

@@ -14,7 +14,7 @@ export const ok: Metadata = { "grpc-status": "0" };
 /** The supported compressions: the value of `grpc-accept-encoding`. */
 export const encodings = "gzip,identity";
 
-/** Takes frames, and says when it can take more. */
+/** Receives frames, and signals when it can receive more. */
 export interface FrameSink extends Omit<Sink, "write"> {
   write(frames: Uint8Array): boolean;
 }
@@ -56,7 +56,7 @@ export const grpcFraming: Framing = {
   },
 };
 
-/** Two spreads would cost more than the rest of a small answer. */
+/** Uses `Object.assign`, because two spreads would cost more than the rest of a small answer. */
 function grpcHeadWith(metadata: Metadata | undefined): Metadata {
   return metadata === undefined ? grpcHead : Object.assign({}, metadata, grpcHead);
 }
@@ -143,7 +143,7 @@ export class FrameWriter {
     }
     // A small Buffer comes from a pool; a Uint8Array never does.
     const frames = Buffer.from(writer.written());
-    // Releases a buffer that a large message made grow.
+    // Releases the buffer if a large message made it grow.
     writer.reset();
     return frames;
   }

@@ -18,7 +18,7 @@ import { Health, reflectionMethods } from "./standard-services.ts";
 /** Answers calls of gRPC and gRPC-Web. */
 export interface GrpcHandler {
   readonly answer: UniversalHandler;
-  /** Reports to health watchers that nothing is served any more. Other calls end with their agents. */
+  /** Reports to health watchers that the server is stopping. Other calls end with their agents. */
   close(): void;
 }
 
@@ -34,7 +34,7 @@ interface Route {
   readonly takesFiles?: boolean;
 }
 
-/** Largest message for health checks and reflection, in bytes. Anyone may call them, and a message only has one name. */
+/** Maximum message for health checks and reflection, in bytes. Anyone may call them, and a message contains only one name. */
 const nameBytes = 4096;
 
 interface GrpcHandlerOptions {
@@ -88,7 +88,7 @@ const standardServices = [
   "grpc.reflection.v1alpha.ServerReflection",
 ];
 
-/** Applies `host.admit` to a method that does not use `answerCall`, which does it. */
+/** Applies `host.admit` to a method. `answerCall` does this itself; other methods need it here. */
 function admitted(host: ServerHost, method: Method): Method {
   return async (call) => {
     host.admit?.(call);
@@ -214,7 +214,7 @@ function kindOf(contentType: string): Kind {
   return match[1] === undefined ? "grpc" : "web";
 }
 
-/** The answer to a request that cannot be a call, by its headers. */
+/** The answer to a request whose headers show that it is not a call. */
 function refusal(kind: Kind, { method, takesTrailers }: UniversalRequest): UniversalResponse | undefined {
   if (kind === "grpc" && takesTrailers !== true) {
     // Usually a proxy speaks HTTP/1.1 to its servers.

@@ -65,7 +65,7 @@ class LargeReader {
     this.#limits = fileLimits(receiver, limits);
   }
 
-  /** Returns what follows the message to its source. */
+  /** Returns the bytes after the message to the source. */
   end(): void {
     this.#source.unread(this.#piece.subarray(this.#at));
   }

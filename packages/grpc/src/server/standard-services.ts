@@ -29,7 +29,7 @@ export class Health {
     this.#readiness = readiness;
   }
 
-  /** Reports that nothing is served any more, and ends the streams of watchers. */
+  /** Reports that the server is stopping, and ends the streams of watchers. */
   stop(): void {
     this.#stopping = true;
     for (const wake of this.#watchers) wake();
@@ -146,7 +146,7 @@ function answerTo(request: ReflectionRequest, services: readonly string[], index
   return { allExtensionNumbersResponse: { baseTypeName: fieldOptions, extensionNumber: [fieldBehavior] } };
 }
 
-/** The one extension in our files. */
+/** The message that our .proto files extend. */
 const fieldOptions = "google.protobuf.FieldOptions";
 const fieldBehavior = 1052;
 const fieldBehaviorFile = "google/api/field_behavior.proto";

@@ -5,9 +5,9 @@ import { attribute } from "../names.ts";
 import type { CallMetrics, Instruments, Labels, Recorder } from "./definitions.ts";
 import { failing, kept, secondsSince } from "./recorders.ts";
 
-/* Calls of a server, and requests of a client. */
+/* Metrics for the calls of a server and the requests of a client. */
 
-/** The recorders of one kind of call. They are made with their first values: the SDK of a meter may be started later. */
+/** The recorders of one kind of call. Created with the first value, because the SDK may start later. */
 class CallSeries {
   readonly #instruments: Instruments;
   readonly #metrics: CallMetrics;
@@ -34,13 +34,13 @@ class CallSeries {
     return (this.#events ??= this.#instruments.recorder(this.#metrics.events, this.#labels));
   }
 
-  /** The same calls, as far as they fail. */
+  /** The recorders for calls of this kind that fail with this error. */
   failing(error: A2AError): CallSeries {
     return new CallSeries(this.#instruments, this.#metrics, failing(this.#labels, error));
   }
 }
 
-/** Measures the calls of one side. */
+/** Measures the calls of a server or the requests of a client. */
 export class CallRecorders {
   readonly #instruments: Instruments;
   readonly #metrics: CallMetrics;
@@ -73,7 +73,7 @@ export class CallRecorders {
   }
 }
 
-/** A call that is answered by a stream. */
+/** A call with a stream as its answer. */
 class MeasuredStream implements Observation {
   readonly #series: CallSeries;
   readonly #since = performance.now();

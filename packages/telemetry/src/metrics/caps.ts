@@ -1,16 +1,16 @@
 import type { Labels, Metric } from "./definitions.ts";
 
-/** The value of a label in place of all those beyond the limit. */
+/** The label value that replaces all values beyond the limit. */
 const other = "other";
 
-/** How many values a label of a metric may have, and how long one may be, in characters. */
+/** Maximum distinct values of a metric's label, and maximum length of one, in characters. */
 const [maxValues, maxLength] = [100, 128];
 
-/** Bounds the values of labels: an agent that is called says its own name, and a step has any name. */
+/** Bounds the values of labels. A called agent chooses its own name, and a step can have any name. */
 export class Caps {
   readonly #known = new Map<Metric, Map<string, Set<string>>>();
 
-  /** The same labels, with `other` for values beyond the limit. */
+  /** Replaces values beyond the limit by `other`. */
   bound(metric: Metric, labels: Labels): Labels {
     let bounded: Record<string, string> | undefined;
     for (const name of Object.keys(labels)) {

@@ -6,12 +6,12 @@ import { metrics, type Instruments, type Labels, type Metric, type Recorder } fr
 import { ProcessUsage } from "./process.ts";
 import { byAgent, failing, secondsSince } from "./recorders.ts";
 
-/** Milliseconds for which values of the store are kept: exporters may ask at the same time. */
+/** Cache time for values of the store, in milliseconds. Several exporters may read them at the same time. */
 const storeFor = 1000;
 
-/** An observer that measures. */
+/** An observer that records metrics. */
 export function metricsObserver(instruments: Instruments): Observer {
-  /** What the cards of this process call their agents, by the ids that hosts gave them. */
+  /** The agents' names on their cards, by mount id. */
   const names = new Map<string, string>();
   const nameOf = (agent: string): string => names.get(agent) ?? agent;
   const server = new CallRecorders(instruments, metrics.server);
@@ -68,7 +68,7 @@ export function metricsObserver(instruments: Instruments): Observer {
   };
 }
 
-/** Reads the gauges of a server, and what its process uses. */
+/** Reads the gauges of a server and the resource usage of its process. */
 function readGauges(instruments: Instruments, gauges: Gauges): () => void {
   const usage = new ProcessUsage();
   let stored: ReturnType<Gauges["store"]> | undefined;
@@ -101,7 +101,7 @@ function readGauges(instruments: Instruments, gauges: Gauges): () => void {
       set(metrics.webhookDelay, values.webhookDelayMs / 1000);
       set(metrics.storeFailed, 0);
     } catch {
-      // The log of the server says why: it asks the store all the time.
+      // The server's log has the reason, because the server polls the store, too.
       set(metrics.storeFailed, 1);
     }
   });

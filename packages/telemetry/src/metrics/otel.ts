@@ -11,7 +11,7 @@ import { scope } from "../names.ts";
 import { Caps } from "./caps.ts";
 import { read, type Instruments, type Labels, type Metric, type Reading, type Recorder } from "./definitions.ts";
 
-/** The instruments of a meter. They are made with their first value: an SDK may be started later than the agent is made. */
+/** The instruments of a meter. Created with their first value, because the SDK may start after the agent is created. */
 export function meterInstruments(provider: MeterProvider | undefined): Instruments {
   const caps = new Caps();
   let meter: Meter | undefined;

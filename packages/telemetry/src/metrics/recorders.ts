@@ -3,12 +3,12 @@ import type { A2AError } from "@parley/a2a/internal/model/index";
 import { attribute } from "../names.ts";
 import type { Instruments, Labels, Metric, Recorder } from "./definitions.ts";
 
-/* Recorders that are kept, so that a message neither makes labels nor looks for their series. */
+/* Caches recorders, so that a message neither creates labels nor looks up their series. */
 
-/** How many are kept of a kind. Further ones are made anew: a label with more values is an attack. */
+/** Maximum cached recorders of a kind. More values of a label mean an attack, so further recorders are not cached. */
 const maxKept = 500;
 
-/** What is found again by the values of its labels. */
+/** A cache by label values. */
 export function kept<T>(): BoundedMap<T> {
   return new BoundedMap<T>({ bytes: 1 << 20, entries: maxKept, bytesOf: (key) => memoryOf(key) });
 }
@@ -25,7 +25,7 @@ export function byAgent(instruments: Instruments, metric: Metric): (name: string
   };
 }
 
-/** The labels of what may have failed. */
+/** Adds the code of the error, if any, to the labels. */
 export function failing(labels: Labels, error: A2AError | undefined): Labels {
   return error === undefined ? labels : { ...labels, [attribute.error]: error.code };
 }

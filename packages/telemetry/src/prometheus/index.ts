@@ -13,20 +13,20 @@ import { Registry } from "./registry.ts";
 export interface PrometheusOptions {
   /** Path of the metrics below `publicUrl`. Default `/metrics`. */
   readonly path?: string;
-  /** Who may read them: callers whom the authenticator of the server accepts, or anyone. Default `"authenticated"`. */
+  /** Who may read the metrics: callers that the server's authenticator accepts, or anyone. Default `"authenticated"`. */
   readonly access?: RouteMount["access"];
 }
 
-/** An observer that measures, and the route that shows what it has measured. */
+/** An observer that records metrics, and a route that serves them. */
 export interface PrometheusMetrics extends Observer {
-  /** Answers with the metrics, for the option `routes` of a server. */
+  /** Serves the metrics. For the option `routes` of a server. */
   readonly route: RouteMount;
-  /** The metrics in the text format of Prometheus, for a server of your own. */
+  /** Returns the metrics in the Prometheus text format, for your own server. */
   text(): Promise<string>;
 }
 
 /**
- * Measures what a server and its clients do, for Prometheus. Labels have at most 100 values each; further ones are `other`.
+ * Records metrics of a server and its clients for Prometheus. A label has at most 100 values; further values become `other`.
  *
  * @example
  * ```ts

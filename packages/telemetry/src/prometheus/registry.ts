@@ -8,7 +8,7 @@ import {
   type Recorder,
 } from "../metrics/definitions.ts";
 
-/** How many series a metric may have. Further ones are one series without labels of their own. */
+/** Maximum series of a metric. Further values go into one series with `other` labels. */
 const maxSeries = 1000;
 
 interface Series {
@@ -16,18 +16,18 @@ interface Series {
   /** The value of a counter, or the sum of a histogram. */
   sum: number;
   count: number;
-  /** How many values are in each bucket, the last one without a bound. */
+  /** Number of values in each bucket. The last bucket has no bound. */
   readonly buckets: number[];
 }
 
-/** The name of a metric in the text format of Prometheus, as the OpenTelemetry collector translates it. */
+/** The Prometheus name of a metric, as the OpenTelemetry collector translates it. */
 export function prometheusName({ name, unit, kind }: Pick<Metric, "name" | "unit" | "kind">): string {
   const base = name.replaceAll(".", "_");
   const suffix = unit === "s" ? "_seconds" : unit === "By" ? "_bytes" : "";
   return `${base}${suffix}${kind === "counter" ? "_total" : ""}`;
 }
 
-/** Keeps the values of metrics, and writes them in the text format of Prometheus. */
+/** Stores the values of metrics, and writes them in the Prometheus text format. */
 export class Registry implements Instruments {
   readonly #caps = new Caps();
   readonly #series = new Map<Metric, Map<string, Series>>();
@@ -54,7 +54,7 @@ export class Registry implements Instruments {
   /** The text of all metrics that have a value. */
   async text(): Promise<string> {
     const values = new Map<Metric, Map<string, number>>();
-    // Several servers of a process may be read: what they have is added.
+    // A process may have several servers: their values add up.
     for (const reading of this.#readings) {
       await reading((metric, value, labels = {}) => {
         const of = values.get(metric) ?? new Map<string, number>();

@@ -13,14 +13,14 @@ import { attribute, bounded } from "../names.ts";
 import type { Content } from "./content.ts";
 
 /*
- * Attributes of spans. A span begins with those that are the same for all calls of an agent: they are made once, and a sampler sees them. The
- * rest is set where the span is recorded.
+ * Attributes of spans. A span starts with the attributes that are the same for all calls of an agent: they are cached, and a sampler sees them.
+ * The other attributes are set only on recorded spans.
  */
 
-/** How a span begins: its kind, and attributes that are made once. */
+/** The kind and the cached initial attributes of a span. */
 type Beginning = Readonly<Pick<SpanOptions, "attributes" | "kind">>;
 
-/** How spans of one kind of call begin. */
+/** Initial attributes of the spans of one kind of call. */
 export class CallBeginnings {
   readonly #kind: SpanKind;
   readonly #ofCards = new WeakMap<ObservedAgent, BoundedMap<ByOperation<Beginning>>>();
@@ -30,7 +30,7 @@ export class CallBeginnings {
     this.#kind = kind;
   }
 
-  /** `url`: what is called, of a client. */
+  /** `url`: the called URL, for a client. */
   of(operation: OperationName, version: string, card: ObservedAgent | undefined, url = ""): Beginning {
     const byUrl = card === undefined ? this.#ofNone : this.#keptOf(card);
     let beginnings = byUrl.get(url);
@@ -62,7 +62,7 @@ function keptByUrl(): BoundedMap<ByOperation<Beginning>> {
   return new BoundedMap({ bytes: 1 << 16, entries: 20, bytesOf: (url) => memoryOf(url) });
 }
 
-/** How spans of turns begin. */
+/** Initial attributes of the spans of turns. */
 export class TurnBeginnings {
   readonly #ofCards = new WeakMap<ObservedAgent, Beginning & { readonly name: string }>();
 
@@ -79,24 +79,24 @@ export class TurnBeginnings {
   }
 }
 
-/** How the span of a step begins. */
+/** Initial attributes of the span of a step. */
 export function stepBeginning(name: string): Beginning {
   const attributes = { [attribute.genOperation]: "execute_tool", [attribute.toolName]: name };
   return { kind: SpanKind.INTERNAL, attributes };
 }
 
-/** How the span of a delegation begins. */
+/** Initial attributes of the span of a delegation. */
 export function delegationBeginning({ name, url }: ObservedDelegation): Beginning {
   const agent = { [attribute.genOperation]: "invoke_agent", [attribute.agentName]: bounded(name) };
   return { kind: SpanKind.CLIENT, attributes: { ...agent, ...addressAttributes(url) } };
 }
 
-/** How the span of a delivery begins. */
+/** Initial attributes of the span of a delivery. */
 export function deliveryBeginning(origin: string): Beginning {
   return { kind: SpanKind.CLIENT, attributes: addressAttributes(origin) };
 }
 
-/** What a request says of itself, and its card of the agent. */
+/** Sets the attributes of the request and of the agent's card. */
 export function setCall(span: Span, facts: CallFacts, card: ObservedAgent | undefined): void {
   const { taskId, contextId, messageId, tenant, referenceTaskIds } = facts;
   if (tenant !== undefined) span.setAttribute(attribute.tenant, bounded(tenant));
@@ -108,20 +108,20 @@ export function setCall(span: Span, facts: CallFacts, card: ObservedAgent | unde
   if (card !== undefined) setAgent(span, card);
 }
 
-/** What the card says, beside the name with which the span began. */
+/** Sets the attributes of the card. The span already has the agent's name. */
 export function setAgent(span: Span, { description, version }: ObservedAgent): void {
   if (description !== "") span.setAttribute(attribute.agentDescription, bounded(description));
   if (version !== "") span.setAttribute(attribute.agentVersion, bounded(version));
 }
 
-/** What the answer says. */
+/** Sets the attributes of the answer. */
 export function setAnswer(span: Span, { taskId, contextId, state }: ObservedAnswer): void {
   if (taskId !== undefined) span.setAttribute(attribute.taskId, bounded(taskId));
   if (contextId !== undefined) span.setAttribute(attribute.conversation, bounded(contextId));
   if (state !== undefined) span.setAttribute(attribute.taskState, state);
 }
 
-/** The conversation, and what the span is to tools that show agents. */
+/** Sets the conversation, and the span kind for tools that display agents. */
 export function setConversation(span: Span, kind: "AGENT" | "TOOL", contextId: string): void {
   const id = bounded(contextId);
   span.setAttribute(attribute.conversation, id);
@@ -129,14 +129,14 @@ export function setConversation(span: Span, kind: "AGENT" | "TOOL", contextId: s
   span.setAttribute(attribute.kind, kind);
 }
 
-/** The error of a span. Its message may have content, and is in the log. `faults`: the codes that count as failures. */
+/** Sets the error of a span without its message, which may have content and is in the log. `faults`: the codes that count as failures. */
 export function setError(span: Span, error: A2AError | undefined, faults?: ReadonlySet<string>): void {
   if (error === undefined) return;
   span.setAttribute(attribute.error, error.code);
   if (faults === undefined || faults.has(error.code)) span.setStatus({ code: SpanStatusCode.ERROR });
 }
 
-/** What may be shown of a side of a turn. */
+/** Sets the redacted content of a turn's input or output. */
 export function setContent(span: Span, name: string, { json }: Content): void {
   if (json !== undefined) span.setAttribute(name, json);
 }
@@ -145,7 +145,7 @@ const ports: Readonly<Record<string, number>> = { "http:": 80, "https:": 443 };
 
 function addressAttributes(url: string | undefined): Attributes {
   if (url === undefined || url === "") return {};
-  // A custom binding may have any address, such as `host:port` of gRPC.
+  // A binding may use an address without a scheme, such as `host:port` of gRPC.
   const whole = url.includes("://") ? url : `grpc://${url}`;
   if (!URL.canParse(whole)) return {};
   const { hostname, port, protocol } = new URL(whole);

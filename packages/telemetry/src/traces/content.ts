@@ -1,17 +1,17 @@
 import type { Part } from "@parley/a2a/internal/model/index";
 import type { AgentEvent } from "@parley/a2a/internal/protocol/index";
 
-/* Content of messages, for `invoke_agent` spans alone. */
+/* Content of messages, only for `invoke_agent` spans. */
 
 /**
- * Says what of a text is exported: the text without its secrets, or `undefined` for nothing.
+ * Redacts a text for export: returns the text without its secrets, or `undefined` for nothing.
  */
 export type Redact = (text: string, role: "user" | "assistant") => string | undefined;
 
-/** Most of one side of a turn, in characters. */
+/** Maximum content of a turn's input or output, in characters. */
 const maxContent = 8192;
 
-/** Content as `gen_ai.input.messages` and `gen_ai.output.messages`. Files and data are named, and not shown. */
+/** Content as `gen_ai.input.messages` and `gen_ai.output.messages`. Names files and data without their content. */
 export class Content {
   readonly #redact: Redact;
   readonly #role: "user" | "assistant";
@@ -32,7 +32,7 @@ export class Content {
     }
   }
 
-  /** What an agent has yielded. */
+  /** Adds the events that an agent has yielded. */
   addEvents(events: readonly AgentEvent[]): void {
     for (const event of events) {
       if (event.kind === "reply") this.add(event.message.parts);
@@ -41,7 +41,7 @@ export class Content {
     }
   }
 
-  /** `undefined`: nothing may be shown. */
+  /** `undefined`: redaction left nothing to export. */
   get json(): string | undefined {
     return this.#parts.length === 0 ? undefined : JSON.stringify([{ role: this.#role, parts: this.#parts }]);
   }

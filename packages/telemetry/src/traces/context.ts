@@ -21,7 +21,7 @@ import { attribute } from "../names.ts";
 /** W3C Trace Context §3.2.2. */
 const form = /^[0-9a-f]{2}-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})/;
 
-/** What a `traceparent` names; `undefined` if there is none, or if it is not valid. */
+/** The span that a `traceparent` names; `undefined` if it is absent or invalid. */
 export function parsed(trace: string | undefined): SpanContext | undefined {
   if (trace === undefined) return undefined;
   const [, traceId = "", spanId = "", flags = ""] = form.exec(trace) ?? [];
@@ -37,13 +37,13 @@ export function traceparentOf(span: Span): string | undefined {
   return `00-${traceId}-${spanId}-${flags}`;
 }
 
-/** Whether a `traceparent` names this span. Without both it does. */
+/** Whether a `traceparent` names this span. True if both are absent. */
 export function isOf(trace: string | undefined, span: SpanContext | undefined): boolean {
   if (trace === undefined || span === undefined) return trace === undefined && span === undefined;
   return trace.startsWith(span.traceId, 3) && trace.startsWith(span.spanId, 36);
 }
 
-/** A link to a span of before. */
+/** A link to an earlier span. */
 export function linkTo(context: SpanContext | undefined, relationship: string): readonly Link[] {
   return context === undefined ? [] : [{ context, attributes: { [attribute.relationship]: relationship } }];
 }
@@ -55,8 +55,8 @@ const getter: TextMapGetter<HeaderReader> = {
 };
 
 /**
- * The context of a request. The context that is active already counts where it has a span of the same trace: that of the transport, or of the
- * client in this process.
+ * The context of a request. The active context takes precedence if it has a local span of the same trace, from the transport or from a client
+ * in this process.
  */
 export function incoming(active: Context, headers: HeaderReader | undefined, trace: string | undefined): Context {
   const extracted = headers === undefined ? active : propagation.extract(active, headers, getter);
@@ -64,13 +64,13 @@ export function incoming(active: Context, headers: HeaderReader | undefined, tra
   const theirs = traces.getSpanContext(extracted);
   if (own !== undefined && own.traceId === theirs?.traceId && own.isRemote !== true) return active;
   if (theirs !== undefined && theirs !== own) return extracted;
-  // Somebody calls in this process, or no propagator is registered.
+  // An in-process call has no headers; or no propagator is registered.
   const named = parsed(trace);
   if (named === undefined || named.traceId === own?.traceId) return extracted;
   return traces.setSpanContext(extracted, named);
 }
 
-/** The headers that carry a context, beside `traceparent`. `undefined`: there are none. */
+/** The headers that carry a context, except `traceparent`. `undefined`: no such headers. */
 export function outgoing(context: Context): Readonly<Record<string, string>> | undefined {
   const { traceparent: _, ...headers } = injected(context);
   return Object.keys(headers).length > 0 ? headers : undefined;
@@ -85,7 +85,7 @@ function injected(context: Context): Record<string, string> {
 /** The key under which instrumentations of HTTP keep the span of the request (`@opentelemetry/core`). */
 const rpcMetadata = Symbol.for("OpenTelemetry SDK Context Key RPC_METADATA");
 
-/** The SERVER span of an instrumented transport. `undefined`: there is none. */
+/** The SERVER span of an instrumented transport. `undefined`: the transport is not instrumented. */
 export function transportSpan(active: Context): Span | undefined {
   const metadata: unknown = active.getValue(rpcMetadata);
   if (typeof metadata === "object" && metadata !== null && "span" in metadata && isSpan(metadata.span))
@@ -101,12 +101,12 @@ function isSpan(value: unknown): value is Span {
   return typeof value === "object" && value !== null && "setAttributes" in value && "updateName" in value;
 }
 
-/** Spans of an SDK have a kind. */
+/** The kind of a span. Only spans of an SDK have one. */
 function kindOf(span: Span): unknown {
   return "kind" in span ? span.kind : undefined;
 }
 
-/** Whether the transport is gRPC: its span keeps its name. */
+/** Whether the transport is gRPC. A gRPC span keeps its name. */
 export function isGrpc(span: Span): boolean {
   if (!("attributes" in span) || typeof span.attributes !== "object" || span.attributes === null) return false;
   const { attributes } = span;
@@ -117,26 +117,26 @@ export function isGrpc(span: Span): boolean {
   return system === "grpc";
 }
 
-/** How much is remembered of tasks, in bytes. */
+/** Maximum memory for origins of tasks, in bytes. */
 const bytes = 1 << 20;
 
-/** The spans in which tasks began that this process was called for or runs, for links. Those of older tasks are forgotten. */
+/** The spans in which this process's tasks began, for links. Drops those of the oldest tasks beyond a limit. */
 export class Origins {
   readonly #known = new BoundedMap<SpanContext>({ bytes, bytesOf: (key) => 2 * key.length + 400 });
 
-  /** The span in which a task began, as far as it is known here. */
+  /** The span in which a task began, if this process knows it. */
   of(taskId: string | undefined): SpanContext | undefined {
     return taskId === undefined ? undefined : this.#known.get(taskId);
   }
 
-  /** Remembers the span of a task, unless there is one. What was not sampled cannot be looked at. */
+  /** Stores the span of a task, unless it has one. Ignores unsampled spans: a link to one would lead nowhere. */
   note(taskId: string, span: SpanContext): void {
     if ((span.traceFlags & TraceFlags.SAMPLED) === 0 || this.#known.get(taskId) !== undefined) return;
     this.#known.set(taskId, span);
   }
 }
 
-/** A context without a span, which keeps the rest of the active one. */
+/** The active context without its span. */
 export function rootless(): Context {
   return traces.deleteSpan(contexts.active());
 }

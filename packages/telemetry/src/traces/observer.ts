@@ -35,31 +35,31 @@ import { Content, type Redact } from "./content.ts";
 import { incoming, isGrpc, isOf, linkTo, Origins, outgoing, parsed, rootless, transportSpan } from "./context.ts";
 import { Called, Delegated, Delivered, Passed, Recorded, Shown } from "./opened.ts";
 
-/** What is traced, and how. */
+/** Settings of tracing. */
 export interface TraceSettings {
   readonly tracer: Tracer;
-  /** Whether the span of an instrumented transport is enriched. */
+  /** Whether to enrich the span of an instrumented transport. */
   readonly enriches: boolean;
   readonly agentSpans: boolean;
   readonly userIds: boolean;
   readonly content: Redact | undefined;
 }
 
-/** Errors that are the server's own fault: only these are the status of its span. */
+/** Errors that are the server's fault. Only these set the status of its span to an error. */
 const faults: ReadonlySet<string> = new Set(["InternalError", "InvalidAgentResponse", "Unavailable", "Timeout"]);
 
 const noLinks: readonly Link[] = [];
 
 /**
- * An observer that makes spans. What is not sampled costs a context and a `traceparent`, and nothing else: neither attributes nor
+ * An observer that creates spans. An unsampled span costs only a context and a `traceparent`: it gets neither attributes nor
  * an end.
  */
 export class Tracing implements Observer {
   readonly #settings: TraceSettings;
-  /** Spans of transports that have a call already: a second one gets a span of its own. */
+  /** Transport spans that a call has enriched. A second call in the same span gets its own span. */
   readonly #enriched = new WeakSet<Span>();
   readonly #origins = new Origins();
-  /** The contexts of the delegations that are under way, by their `traceparent`. */
+  /** The contexts of active delegations, by their `traceparent`. */
   readonly #open = new Map<string, Context>();
   readonly #calls = new CallBeginnings(SpanKind.SERVER);
   readonly #requests = new CallBeginnings(SpanKind.CLIENT);
@@ -150,7 +150,7 @@ export class Tracing implements Observer {
   readonly delivery = (delivery: ObservedDelivery): DeliveryObservation => {
     const { taskId, origin, attempt, trace } = delivery;
     const event = parsed(trace);
-    // A retry may come hours later: it is a trace of its own.
+    // A retry may come hours later, so it gets its own trace.
     const parent = event === undefined || attempt > 1 ? rootless() : traces.setSpanContext(rootless(), event);
     const span = this.#start("webhook delivery", deliveryBeginning(origin), parent, linkTo(event, "origin"));
     const inner = traces.setSpan(parent, span);
@@ -165,7 +165,7 @@ export class Tracing implements Observer {
     return this.#settings.tracer.startSpan(name, options, parent);
   }
 
-  /** The context of what was named, or the active one. */
+  /** The context that a `traceparent` names; otherwise the active one. */
   #parentOf(trace: string | undefined): Context {
     const active = contexts.active();
     if (trace === undefined) return active;
@@ -177,8 +177,8 @@ export class Tracing implements Observer {
   }
 
   /**
-   * Where a turn belongs: below its call while that is active. A turn that begins later, after another turn, a restart or on another node, is
-   * a trace of its own that is linked to the call. So no trace is open for days.
+   * The parent and links of a turn. The call is the parent while it is active. A turn that begins later (after another turn, a restart, or on
+   * another node) gets its own trace with a link to the call, so that no trace stays open for days.
    */
   #segment({ trace, taskId, turn, attempt }: ObservedTurn): {
     readonly parent: Context;
@@ -189,7 +189,7 @@ export class Tracing implements Observer {
     if (isWithin && turn === 1) return { parent: active, links: noLinks };
     const called = parsed(trace);
     const first = turn > 1 || attempt > 1 ? this.#origins.of(taskId) : undefined;
-    // A task that began on another node: a stream that is resumed here is linked to its call.
+    // For a task that began on another node, a stream that is resumed here is linked to its call.
     if (called !== undefined) this.#origins.note(taskId, called);
     const relationship = attempt > 1 ? "resume_origin" : "origin";
     const links = [
@@ -197,13 +197,13 @@ export class Tracing implements Observer {
       ...(first === undefined || isOf(trace, first) ? [] : linkTo(first, "task_origin")),
     ];
     if (isWithin) return { parent: active, links };
-    // Without a span for the turn, what is called within would belong to nothing.
+    // If the turn has no span, its calls need the caller's span as their parent.
     const isOwn = this.#settings.agentSpans || called === undefined;
     return { parent: isOwn ? rootless() : traces.setSpanContext(rootless(), called), links };
   }
 }
 
-/** What a call of a server says. The address is looked up at its socket. */
+/** Sets the attributes of a served call. Reading `address` queries the socket, so recorded spans only. */
 function setServed(span: Span, call: ObservedCall): void {
   setCall(span, call, call.card);
   const { address } = call;

@@ -12,11 +12,11 @@ import { setAnswer, setContent, setError } from "./attributes.ts";
 import type { Content } from "./content.ts";
 import { traceparentOf, type Origins } from "./context.ts";
 
-/* What is opened around what is observed. Classes, because there are two for each message. */
+/* Observations with their contexts. Classes, because each message creates two. */
 
 type Headers = Readonly<Record<string, string>>;
 
-/** What is not recorded: its context, and what goes with a request. */
+/** An unrecorded observation: only the context, the `traceparent` and the headers of a request. */
 export class Passed implements Observation {
   declare readonly trace?: string;
   declare readonly headers?: Headers;
@@ -34,7 +34,7 @@ export class Passed implements Observation {
   }
 }
 
-/** A span that ends with what is observed. */
+/** A recorded span. Ends with the observation. */
 export class Recorded extends Passed {
   readonly #span: Span;
 
@@ -49,15 +49,15 @@ export class Recorded extends Passed {
   }
 }
 
-/** How the span of a call ends. */
+/** Determines the end of a call's span. */
 export interface CallEnd {
   /** The codes that count as failures. Absent: all. */
   readonly faults?: ReadonlySet<string>;
-  /** Whether the transport ends its span itself. */
+  /** Whether the transport ends the span. */
   readonly isOfTransport?: true;
 }
 
-/** A call or a request: the result refines its span, and the last state wins. */
+/** A call or a request. Its result sets attributes of the span; the last state takes precedence. */
 export class Called extends Passed {
   readonly #span: Span;
   readonly #origins: Origins;
@@ -84,7 +84,7 @@ export class Called extends Passed {
   }
 }
 
-/** A turn whose content is shown. */
+/** A turn whose content is exported. */
 export class Shown extends Passed {
   readonly #span: Span;
   readonly #output: Content;
@@ -106,7 +106,7 @@ export class Shown extends Passed {
   }
 }
 
-/** A delegation, whose context is found by its `traceparent` while it is under way. */
+/** A delegation. While active, its context can be found by its `traceparent`. */
 export class Delegated extends Passed {
   readonly #span: Span;
   readonly #open: Map<string, Context>;

@@ -163,7 +163,7 @@ const throwing: Interceptor = before((operation, _, request) => {
 export const errorCases: ContractCases = {
   "every error arrives with its code and message": async ({ serve, expect }) => {
     const served = await serve({ options: { interceptors: [throwing] } });
-    // A version without the name sends the nearest one.
+    // A version that lacks an error sends the most similar one.
     const codes = wireErrorCodes.filter((code) => served.version >= "1" || known03.has(code));
     for (const code of codes) {
       const error = await errorOf(served.call("SendMessage", saying(`error ${code}`)));
@@ -185,7 +185,7 @@ export const errorCases: ContractCases = {
     const served = await serve();
     const error = await errorOf(served.call("SendMessage", saying("", { parts: [] })));
     expect(error.code).toEqual("InvalidParams");
-    // 0.3 uses another name.
+    // 0.3 names the field `content`.
     expect(error.fields.map(({ field }) => field.replace("content", "parts"))).toEqual(["message.parts"]);
   },
 };

@@ -67,7 +67,7 @@ export interface ContractSetup {
 export type ContractCase = (given: ContractGiven) => Promise<void>;
 export type ContractCases = Readonly<Record<string, ContractCase>>;
 
-/** Served agents, as the client reaches them. */
+/** Served agents, and clients for them. */
 export class Served {
   readonly version: string;
   readonly #client: ClientBinding;
@@ -91,7 +91,7 @@ export class Served {
     return this.#server.fetch ?? ((url, init) => fetch(url, init));
   }
 
-  /** The interface of the agent at an index; `version`: default, the one of the suite. */
+  /** The interface of the agent at an index. Default of `version`: the version of the suite. */
   target(at = 0, version: string = this.version): AgentInterface {
     const card = cardOf(this.#server, at);
     const own = card.supportedInterfaces.filter(({ protocolBinding }) => protocolBinding === this.#client.name);

@@ -2,7 +2,7 @@ import { A2AError } from "@parley/a2a/internal/model/index";
 import type { Authenticator } from "@parley/a2a/internal/auth/index";
 import { before, type ContractCases, errorOf, itemsOf, obedient, saying, textsOf } from "./given.ts";
 
-/** Trusts the caller's name in the header `x-name`. */
+/** Authenticates callers by the name in the header `x-name`. */
 export const byName: Authenticator = {
   securitySchemes: { name: { apiKeySecurityScheme: { location: "header", name: "x-name" } } },
   securityRequirements: [{ schemes: { name: { list: [] } } }],
@@ -109,12 +109,12 @@ export const versionCases: ContractCases = {
     const target = { ...served.target(0, other), protocolVersion: served.version };
     const service = served.service(target);
     const { code } = await errorOf(service.call("SendMessage", saying("reply"), served.context()));
-    // If a version has its own methods, as in gRPC, they are missing.
+    // In gRPC each version has its own methods, so those of an unsupported version are unknown.
     expect(["VersionNotSupported", "MethodNotFound", "UnsupportedOperation"].includes(code)).toEqual(true);
   },
 };
 
-/** Limits, which are checked before any work. */
+/** Limits. The server checks them before any other work. */
 export const limitCases: ContractCases = {
   "a request above the size limit is rejected, and one below it is accepted": async ({ serve, expect }) => {
     const served = await serve({ options: { limits: { bodyBytes: 20_000 } } });
@@ -149,7 +149,7 @@ const init = (method: string, headers: Readonly<Record<string, string>>) =>
 
 /** Rules for browsers. */
 export const httpCases: ContractCases = {
-  "preflight requests are answered by the list of allowed origins (CORS)": async ({ serve, expect }) => {
+  "preflight requests are answered according to the allowed origins (CORS)": async ({ serve, expect }) => {
     const served = await serve({ options: { cors: { origins: [page] } } });
     const ask = async (origin: string) =>
       served.fetch(

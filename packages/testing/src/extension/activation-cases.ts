@@ -62,7 +62,7 @@ const off: ExtensionCases = {
     const keys = [...metadata.values()].flatMap((entries) => entries.flatMap((entry) => entry.keys));
     expect(keys.filter((key) => JSON.stringify([answer, events]).includes(`${JSON.stringify(key)}:`))).toEqual([]);
   },
-  "differs from other versions of it": async (suite, expect) => {
+  "is distinct from its other versions": async (suite, expect) => {
     const { uri } = suite.extension;
     const others = [`${uri}/`, `${uri}/v0`, uri.slice(0, -1), `${uri}0`];
     const asked = others.filter((each) => each !== uri);
@@ -108,7 +108,7 @@ function methodCases(methods: readonly string[]): ExtensionCases {
       async (suite, expect) => {
         const server = await suite.serve();
         expect(typeof (await suite.method(await suite.extended(server), name))).toEqual("object");
-        // The client knows it, but its calls do not request it.
+        // The client has the extension, but its calls do not request it.
         const unasking = await suite.connect<AnyExtension>(server, [suite.extension, ...suite.required], {
           interceptors: [asksForNothing],
         });
@@ -118,7 +118,7 @@ function methodCases(methods: readonly string[]): ExtensionCases {
   );
 }
 
-/** Requests no extension, whatever the client wants. */
+/** Removes all extensions from the client's requests. */
 const asksForNothing: Interceptor = (next) => ({
   call: (operation, request, context) => next.call(operation, request, { ...context, extensions: [] }),
   stream: (operation, request, context) => next.stream(operation, request, { ...context, extensions: [] }),
@@ -128,7 +128,7 @@ const serverHooks = ["onActivate", "onAccept", "onTurnStart", "onAppend", "onDel
 const clientHooks = ["onRequest", "onEvent"] as const;
 const hooks = [...serverHooks, ...clientHooks];
 
-/** What hooks may do, and the effect of a failing one. */
+/** When hooks run, and the effect of a failing hook. */
 export function hookCases<X extends AnyExtension>({ extension }: ExtensionContractOptions<X>): ExtensionCases {
   const own = hooks.filter((hook) => extension[hook] !== undefined);
   return {
@@ -163,7 +163,7 @@ function failing(extension: AnyExtension, hook: (typeof hooks)[number]): Extensi
     const thrower = {
       [hook]: () => {
         ran.push(hook);
-        throw new Error("The hook was made to fail");
+        throw new Error("The test makes this hook fail");
       },
     };
     const atServer = serverHooks.some((each) => each === hook);

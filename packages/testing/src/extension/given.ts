@@ -27,7 +27,7 @@ import type { Expect, Expectation } from "../runner.ts";
 /** Server options of a case. */
 export type ExtensionServerOptions = Pick<HandlerOptions, "extensions" | "authenticator" | "logger" | "observer">;
 
-/** What a client with the extension received. */
+/** The data that a client with the extension received. */
 export interface ExtensionContractSeen<X extends AnyExtension> {
   /** Compares with the runner's `expect`. */
   expect(this: void, actual: unknown): Expectation;
@@ -39,7 +39,7 @@ export interface ExtensionContractSeen<X extends AnyExtension> {
   readonly answer: Awaited<ReturnType<Client<X>["sendMessage"]>>;
 }
 
-/** How agents are served over a binding, and called. */
+/** Serves and calls agents over a binding. */
 export interface ExtensionContractBinding {
   /** Serves an agent with the server's side of the binding. The options go to `createHandler` or `serve` unchanged. */
   readonly serve: (agent: Agent, options: ExtensionServerOptions) => Promise<ContractServer>;
@@ -117,7 +117,7 @@ export class ExtensionSuite {
     this.logger = { debug() {}, info() {}, warn: line("warn"), error: line("error") };
   }
 
-  /** URIs to ask for. */
+  /** URIs to request. */
   get uris(): readonly string[] {
     return [this.extension, ...this.required].map(({ uri }) => uri);
   }
@@ -137,7 +137,7 @@ export class ExtensionSuite {
     return { ...this.extension, required: false, ...more };
   }
 
-  /** The contract's agent without its own declarations. */
+  /** The contract's agent, without its extension declarations. */
   agent(): Agent {
     const { extensions: _, ...agent } = (this.options.agent ?? saying)();
     return agent;
@@ -148,7 +148,7 @@ export class ExtensionSuite {
     return this.options.message?.(active) ?? "Hello";
   }
 
-  /** The same as a request. */
+  /** A request with that message. */
   request(active: boolean): SendMessageRequest {
     const input = this.message(active);
     const init = typeof input === "object" && "message" in input ? input : { message: input };

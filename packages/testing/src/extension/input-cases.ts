@@ -12,7 +12,7 @@ import {
   type ExtensionContractOptions,
 } from "./given.ts";
 
-/** Untrusted input: of agents for clients, and of clients for agents. */
+/** Untrusted input, from agents to clients and from clients to agents. */
 export function inputCases<X extends AnyExtension>({ extension }: ExtensionContractOptions<X>): ExtensionCases {
   const reader = new ExtensionReader(extension);
   const methods = Object.keys(methodsOf(extension));
@@ -33,7 +33,7 @@ export function inputCases<X extends AnyExtension>({ extension }: ExtensionContr
           expect([field, outcome]).toEqual([field, extension.kind === "data" ? usual : "InvalidParams"]);
         }
       },
-      "accepts input that it would reject, if inactive": async (suite, expect) => {
+      "if inactive, accepts input that it would otherwise reject": async (suite, expect) => {
         const client = await suite.connect(await suite.serve());
         const usual = await outcomeOf(client.sendMessage(suite.message(false)));
         for (const { field, change } of wrongRequests(reader)) {
@@ -114,7 +114,7 @@ const always: ExtensionCases = {
   },
 };
 
-/** Values of every shape. Hardly any schema accepts them all. */
+/** Values of every type. Almost no schema accepts them all. */
 const oddValues: readonly JsonValue[] = [
   5,
   "text",
@@ -129,7 +129,7 @@ const oddValues: readonly JsonValue[] = [
   Array.from({ length: 500 }).reduce<JsonValue>((inner) => [inner], 1),
 ];
 
-/** A field, and a request with an invalid value of it. */
+/** A field, and a request with an invalid value for it. */
 interface WrongRequest {
   readonly field: string;
   readonly change: (request: SendMessageRequest) => SendMessageRequest;
@@ -171,12 +171,12 @@ function wrongRequests({ fields }: ExtensionReader): readonly WrongRequest[] {
   return wrong;
 }
 
-/** Puts a value under every key of the extension, and into data parts of each of its media types. */
+/** Sets every metadata key of the extension to a value, and adds it as a data part of each of its media types. */
 function saying({ fields }: ExtensionReader, odd: JsonValue): Interceptor {
   const keys = [...fields.metadata.values()].flat().flatMap((entry) => entry.keys);
   const metadata = Object.fromEntries(keys.map((key) => [key, odd]));
   const parts = fields.data.map(({ mediaType }) => ({ data: odd, ...(mediaType !== undefined && { mediaType }) }));
-  /** Visits everything that has metadata or parts. */
+  /** Changes every object that has metadata or parts. */
   const spoiled = (value: unknown): unknown => {
     if (Array.isArray(value)) return value.map(spoiled);
     if (typeof value !== "object" || value === null) return value;
@@ -197,7 +197,7 @@ function saying({ fields }: ExtensionReader, odd: JsonValue): Interceptor {
   });
 }
 
-/** The event itself has no metadata. */
+/** Changes the content of an event. The event itself has no metadata. */
 function spoiledEvent<T extends object>(event: T, spoiled: (value: unknown) => unknown): T {
   return Object.fromEntries(Object.entries(event).map(([name, each]) => [name, spoiled(each)])) as T;
 }

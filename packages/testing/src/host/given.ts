@@ -10,19 +10,19 @@ import type { Expect } from "../runner.ts";
 
 /* Helpers for the cases of the host contracts. */
 
-/** What a case wants of the host. */
+/** Host options of a case. */
 export type ContractHostOptions = Pick<
   HostOptions,
   "allowedHosts" | "authenticator" | "cors" | "health" | "limits" | "routes"
 >;
 
-/** A host that runs. */
+/** A running host. */
 export interface ContractHost {
   /** Its public URL. */
   readonly url: string;
   /** The agents that it serves. */
   readonly mounts: Mounts;
-  /** What reaches it by HTTP. Default: the runtime's own `fetch`. */
+  /** Sends HTTP requests to it. Default: the runtime's `fetch`. */
   readonly fetch?: (url: string, init?: RequestInit) => Promise<Response>;
   /** Stops it. */
   close(options?: { readonly grace?: number }): Promise<void>;
@@ -30,13 +30,13 @@ export interface ContractHost {
 
 export interface HostGiven {
   readonly expect: Expect;
-  /** Serves for the length of the case. */
+  /** Serves services for the duration of the case. */
   serve(mounts: readonly HostedService[], options?: ContractHostOptions): Promise<ServedHost>;
 }
 
 export type HostCases = Readonly<Record<string, (given: HostGiven) => Promise<void>>>;
 
-/** A host, as its clients reach it. */
+/** A host, with requests to it. */
 export class ServedHost {
   readonly mounts: Mounts;
   readonly url: string;
@@ -74,14 +74,14 @@ export class ServedHost {
     });
   }
 
-  /** What the agent at a path answers; the status where that is an error. */
+  /** The reply of the agent at a path, or the status of an error. */
   async reply(path: string, text = "hello", headers: Readonly<Record<string, string>> = {}): Promise<string | number> {
     const answer = await this.say(path, text, { headers });
     const { message } = (await answer.json()) as { message?: { parts: { text: string }[] } };
     return message?.parts[0]?.text ?? answer.status;
   }
 
-  /** The name on the card at a path, or the status without a card. */
+  /** The name on the card at a path, or the status if there is no card. */
   async card(path: string): Promise<string | number> {
     const answer = await this.fetch(`${path}/.well-known/agent-card.json`);
     const { name } = (await answer.json()) as { name?: string };
@@ -103,7 +103,7 @@ interface Sending {
   readonly signal?: AbortSignal;
 }
 
-/** A stream of events that is being read. */
+/** An open stream of events. */
 export class OpenStream {
   text = "";
   readonly #reader: ReadableStreamDefaultReader<string>;
@@ -113,7 +113,7 @@ export class OpenStream {
     this.#reader = answer.body.pipeThrough(new TextDecoderStream()).getReader();
   }
 
-  /** Reads until the text has this part. Fails if the stream ends before. */
+  /** Reads until the text contains this part. Throws if the stream ends before. */
   async until(part: string): Promise<void> {
     while (!this.text.includes(part)) {
       const { done, value } = await this.#reader.read();
@@ -122,7 +122,7 @@ export class OpenStream {
     }
   }
 
-  /** Reads to the end, even if that is an error. */
+  /** Reads to the end, even if the stream fails. */
   async end(): Promise<string> {
     for (;;) {
       const next = await this.#reader.read().catch(() => ({ done: true, value: undefined }) as const);
@@ -138,13 +138,13 @@ export class OpenStream {
 
 /** A service that answers with its name, the text and the caller. `stream` sends `first` and, once `open` is called, `last`. */
 export interface Talker extends HostedService {
-  /** Streams end, and calls that say `wait` are answered. */
+  /** Ends the streams, and answers the calls with the text `wait`. */
   open(): void;
-  /** Resolves when a reader has left a stream. */
+  /** Resolves when a client has closed a stream. */
   readonly left: Promise<void>;
 }
 
-/** Makes a service at a path. */
+/** Creates a service at a path. */
 export function talker(name: string, mount: Omit<Partial<HostedService>, "service" | "card"> = {}): Talker {
   const gate = deferred<void>();
   const left = deferred<void>();
@@ -152,7 +152,7 @@ export function talker(name: string, mount: Omit<Partial<HostedService>, "servic
   return { ...mount, card, service: serviceOf(name, gate, left), open: () => gate.resolve(), left: left.promise };
 }
 
-/** The mount of a talker, for options that are checked. */
+/** The mount of a talker, without the members that a host would reject as unknown options. */
 export function mountOf({ open: _, left: __, ...mount }: Talker): HostedService {
   return mount;
 }
@@ -198,7 +198,7 @@ function serviceOf(name: string, gate: Deferred<void>, left: Deferred<void>): Ag
 
 export const known: Readonly<Record<string, string>> = { "x-key": "the-key-of-ada" };
 
-/** Lets Ada in, by a header. */
+/** Authenticates Ada by an API key. */
 export const onlyAda = (): Authenticator => apiKey({ "the-key-of-ada": { subject: "ada" } }, { header: "x-key" });
 
 /** The code of the error that something throws; `undefined` if it does not. */

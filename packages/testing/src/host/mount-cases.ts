@@ -2,7 +2,7 @@ import { codeOf, known, mountOf, onlyAda, talker, type HostCases } from "./given
 
 const hello = (name: string): string => `${name}: hello (anonymous)`;
 
-/** What holds for agents that are added, replaced and removed while a host serves. */
+/** Rules for adding, replacing and removing agents while a host serves. */
 export const mountCases: HostCases = {
   "an added agent is served from the next request": async ({ serve, expect }) => {
     const host = await serve([mountOf(talker("A", { path: "/a" }))]);

@@ -1,7 +1,7 @@
 import type { RouteMount } from "@parley/server/internal/server/options";
 import { codeOf, known, mountOf, onlyAda, talker, type HostCases } from "./given.ts";
 
-/** Says what it was asked. */
+/** Answers with a description of the request. */
 const mirror: RouteMount["answer"] = async (request, { principal }) => {
   const { pathname, search } = new URL(request.url);
   if (pathname.endsWith("/none")) return undefined;

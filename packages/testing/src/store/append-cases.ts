@@ -21,7 +21,7 @@ import {
   type Cases,
 } from "./given.ts";
 
-/** What `append` stores and refuses. */
+/** Items that `append` stores, and items that it rejects. */
 export const appendCases: Cases = {
   async "the log of a new task starts at 1"({ store, expect }) {
     const item = making("t");

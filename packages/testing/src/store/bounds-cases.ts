@@ -26,7 +26,7 @@ import {
 
 const tenThousand = "x".repeat(10_000);
 
-/** Results are bounded in bytes, and paging leaves nothing out. */
+/** Results are bounded in bytes, and paging omits nothing. */
 export const boundsCases: Cases = {
   async "a task's head has the size of its log in bytes"({ store, expect }) {
     const first = { ...making("t"), records: making("t").records.map((record) => ({ ...record, call: '{"ü":"😀"}' })) };
@@ -55,9 +55,9 @@ export const boundsCases: Cases = {
     ]);
     expect(verdicts(outcomes)).toEqual(["ok", "full", "full"]);
     expect(await store.head(alice, "u")).toEqual(undefined);
-    // An item without records is never full.
+    // An item without records never fails as full.
     expect(await verdict(store, { task: key("t"), records: [], maxBytes: 1 })).toEqual("ok");
-    // A terminal task refuses records first.
+    // `terminal` takes precedence over `full`.
     await append(store, adding("t", completed("t")));
     expect(await verdict(store, { ...item, maxBytes: 1 })).toEqual("terminal");
   },
@@ -65,7 +65,7 @@ export const boundsCases: Cases = {
   async "a record, a checkpoint and a state of the maximum size are stored"({ store, expect }) {
     const { recordBytes: most = 1 << 20 } = store;
     const item = making("t");
-    // Of the first record a quarter can be metadata.
+    // Metadata can be up to a quarter of the first record.
     const [first] = item.records;
     const metadata = { note: "x".repeat(most / 4 - 20) };
     const history = [{ messageId: "m", role: "ROLE_USER", parts: [{ text: "x".repeat((most / 4) * 3 - 500) }] }];
@@ -112,12 +112,12 @@ export const boundsCases: Cases = {
     const { bytes } = await headOf(store, key("t"));
     expect([await load(), asked.splice(0)]).toEqual([2, [bytes]]);
     expect([await list(true), asked.splice(0)]).toEqual([1, [bytes]]);
-    // What the query does not ask for needs no reservation.
+    // Artifacts that the query does not request need no reservation.
     expect([await list(false), asked.splice(0)]).toEqual([1, []]);
     expect([await read(0, roomless), asked.splice(0)]).toEqual([2, []]);
     expect([await read(2, roomless), asked.splice(0)]).toEqual([1, [recordBytes(big)]]);
 
-    // A task that has grown meanwhile is reserved for again.
+    // If the task grows meanwhile, the store reserves memory again.
     during = async () => {
       during = async () => undefined;
       await append(store, adding("t", chunk("t", "c", "more")));
@@ -180,7 +180,7 @@ export const boundsCases: Cases = {
       ["t5", "t4", "t3", "t2"],
       ["t1", "t0"],
     ]);
-    // What the query does not ask for does not count.
+    // Artifacts that the query does not request do not count.
     expect(await pages(12_000, false)).toEqual([
       ["t5", "t4", "t3", "t2"],
       ["t1", "t0"],

@@ -16,7 +16,7 @@ import {
 import type { Expect } from "../runner.ts";
 import type { Reference } from "./reference.ts";
 
-/** Makes the same queries to a store and to the reference, and compares the results. */
+/** Runs the same queries on a store and the reference, and compares the results. */
 export class Comparison {
   readonly #expect: Expect;
   readonly #store: Store;
@@ -28,7 +28,7 @@ export class Comparison {
     this.#reference = reference;
   }
 
-  /** `history`: how many messages to ask for when a task is loaded a second time. */
+  /** `history`: number of messages to request when a task is loaded a second time. */
   async everything(history: number | undefined): Promise<void> {
     for (const scope of scopes) {
       for (const id of taskIds) await this.#task(scope, id, history);
@@ -46,7 +46,7 @@ export class Comparison {
     }
   }
 
-  /** Compares the rows of features that are due. */
+  /** Compares the due rows of features. */
   async due(query: Omit<FeatureQuery, "feature">): Promise<void> {
     for (const feature of features) {
       const found = await this.#store.dueFeatures({ feature, ...query });
@@ -54,7 +54,7 @@ export class Comparison {
     }
   }
 
-  /** Compares all pages of a list. A page has at most the bytes asked for, unless it has only one task. */
+  /** Compares all pages of a list. A page has at most the requested bytes, unless it has only one task. */
   async lists(scope: Scope, query: ListQuery): Promise<void> {
     const wanted = this.#reference.list(scope, query);
     const found: unknown[] = [];
@@ -99,7 +99,7 @@ export class Comparison {
     await this.#log(scope, id);
   }
 
-  /** Compares a log that is read in small pages. A page has at most the bytes asked for, unless it has only one record. */
+  /** Compares a log in small pages. A page has at most the requested bytes, unless it has only one record. */
   async #log(scope: Scope, id: string): Promise<void> {
     const found: unknown[] = [];
     const most = 500;
@@ -133,7 +133,7 @@ export class Comparison {
     );
     for (const limit of [0, 2]) {
       const newest = (await this.#store.conversation(key, { limit })).entries;
-      // An append to an unknown artifact is cut until the whole log is read. The engine stores no such append.
+      // An append to an unknown artifact is cut unless the whole log is read. The engine never stores such an append.
       const isCut = newest.some((entry) => "artifact" in entry && entry.cut === true);
       const most = Math.min(limit, entries.length);
       this.#expect(isCut ? newest.length <= limit : newest.length === most).toEqual(true);
@@ -158,7 +158,7 @@ export class Comparison {
   }
 }
 
-/** The value without the sizes of compacted logs. They depend on the store. */
+/** Removes the sizes of compacted logs, which depend on the store. */
 export function withoutSizes(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(withoutSizes);
   if (typeof value !== "object" || value === null) return value;
@@ -167,7 +167,7 @@ export function withoutSizes(value: unknown): unknown {
   return value;
 }
 
-/** The values in an order that depends only on them. */
+/** The values, sorted. */
 function sorted(values: readonly unknown[]): readonly string[] {
   return values.map((value) => JSON.stringify(value)).sort();
 }

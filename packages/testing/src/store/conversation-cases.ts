@@ -16,7 +16,7 @@ import {
   type Cases,
 } from "./given.ts";
 
-/** The entries of a conversation, as an agent gets them in a turn. */
+/** The entries of a conversation that an agent receives in a turn. */
 
 const here = { ...alice, contextId: context };
 
@@ -24,7 +24,7 @@ function at(time: number, record: NewRecord, more: Partial<NewRecord> = {}): New
   return { ...record, time, ...more };
 }
 
-/** An entry in short form, to compare it: the text of a message, or the id and parts of an artifact. */
+/** A short form of an entry for comparisons: the text of a message, or the id and parts of an artifact. */
 export function gist(entry: SaidMessage | SaidArtifact): string {
   if ("message" in entry) return entry.message.parts.map((part) => part.text).join("|");
   const { artifactId, parts } = entry.artifact;
@@ -82,7 +82,7 @@ export const conversationCases: Cases = {
     await talk(store);
     expect(await told(store, { limit: 0 })).toEqual([]);
     expect(await told(store, { limit: 3 })).toEqual(whole.slice(-3));
-    // Only the part of an artifact that is newer than the entries that are left out.
+    // Only the part of the artifact that is newer than the omitted entries.
     expect(await told(store, { limit: 6 })).toEqual(["…a:three", ...whole.slice(-5)]);
     expect(await told(store, { limit: 7 })).toEqual(["b:other", "…a:three", ...whole.slice(-5)]);
     expect(await told(store, { limit: 8 })).toEqual(whole.slice(-8));

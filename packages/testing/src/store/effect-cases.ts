@@ -115,7 +115,7 @@ export const leaseCases: Cases = {
       '{"step":1}',
       false,
     ]);
-    // The last one of an item counts, and a checkpoint is another value.
+    // The last task state of an item wins. The checkpoint is a separate value.
     const twice = [1, 2].map((step) => ({ effect: "taskState", value: JSON.stringify({ step }) }) as const);
     await append(store, effects("t", ...twice, { effect: "checkpoint", value: "7" }));
     await append(store, effects("t", { effect: "run", run: null }, { effect: "checkpoint", value: null }));

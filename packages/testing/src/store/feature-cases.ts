@@ -24,7 +24,7 @@ import {
   type Cases,
 } from "./given.ts";
 
-/** Rows that features keep with tasks. */
+/** Rows that features store with tasks. */
 
 function set(name: string, value: string, more: { due?: number; if?: { value: string; due?: number } | null } = {}) {
   return { effect: "feature", op: "set", feature: "f", key: name, value, ...more } as const;
@@ -43,7 +43,7 @@ function invalid(value: unknown): never {
   return value as never;
 }
 
-/** `agents`: "all" leaves them out of the query. */
+/** `agents`: "all" omits the member from the query. */
 async function dueKeys(
   store: Store,
   now: number,
@@ -65,7 +65,7 @@ export const featureCases: Cases = {
     ]);
     expect(await rows("other")).toEqual([{ key: "a", value: "3" }]);
     expect(await rows("none")).toEqual([]);
-    // A row that is set again keeps its position. Without `due` it has none afterwards.
+    // Setting an existing row keeps its position. Without `due`, the row loses its due time.
     await append(store, { ...effects("t", set("a", "4"), remove("none")), records: [working("t")] });
     expect(await rows()).toEqual([
       { key: "a", value: "4" },
@@ -112,7 +112,7 @@ export const featureCases: Cases = {
       expect(await append(store, item(remove("a", { if: wrong })))).toEqual({ ok: false, reason: "changed", head });
     }
     expect(await verdict(store, item(set("b", "1", { if: read })))).toEqual("changed");
-    // Of two processes that read the same row, one claims it.
+    // If two processes read the same row, only one claims it.
     const claims = [set("a", "1", { due: 30, if: read }), set("a", "1", { due: 31, if: read })];
     expect(verdicts(await store.append(claims.map(item)))).toEqual(["ok", "changed"]);
     expect(await store.features(alice, "t", "f")).toEqual([{ key: "a", value: "1", due: 30 }]);
@@ -148,7 +148,7 @@ export const featureCases: Cases = {
       { key: "a", value: "1", due: 4 },
       { key: "b", value: "1", due: 9 },
     ]);
-    // Rows of an earlier batch.
+    // Also wakes rows of an earlier batch.
     await append(store, effects("u", wake(5)));
     expect(await dueKeys(store, 99)).toEqual(["t/a", "u/a", "t/b"]);
   },
@@ -176,7 +176,7 @@ export const featureCases: Cases = {
     expect(await dueKeys(store, 99, { after: 20 })).toEqual([]);
     expect(await dueKeys(store, 99, { after: -Infinity, limit: 1 })).toEqual(["u/first"]);
     expect(await dueKeys(store, 99, { after: Infinity })).toEqual([]);
-    // Operators ask without agents: for those of every agent.
+    // Operators omit `agents`, and get the rows of all agents.
     expect(await dueKeys(store, 10, { agents: "all" })).toEqual(["u/first", "t/soon", "u/same", "w/there"]);
     expect(await dueKeys(store, 99, { agents: "all", after: -1, limit: 1 })).toEqual(["t/soon"]);
     for (const ever of [Number.MAX_SAFE_INTEGER, 2 ** 53, Infinity]) {
@@ -185,7 +185,7 @@ export const featureCases: Cases = {
     expect(await dueKeys(store, -Infinity)).toEqual([]);
     const [, , row] = await store.dueFeatures({ feature: "f", agents: ["agent"], now: 10, limit: 9 });
     expect(row).toEqual({ task: key("u", bob), key: "same", value: '"x"', due: 10 } satisfies DueFeature);
-    // A claim sets a later due. A process that is done deletes the row, or sets it without due.
+    // A claim sets a later `due`. When done, a process deletes the row, or sets it without `due`.
     await store.append([
       effects("t", set("soon", "1", { due: 50, if: { value: "1", due: 10 } }), remove("late")),
       { ...effects("u", set("same", "2")), task: key("u", bob) },
@@ -267,10 +267,10 @@ export const featureCases: Cases = {
   },
 };
 
-/** For stores that several processes have open: each sees the rows of the others, and one of them claims a row. */
+/** For stores that several processes share: each process sees the rows of the others, and only one claims a row. */
 export const sharesFeatures: Case = sharing(async ({ store, other, expect }) => {
   await append(store, making("t"));
-  // The first store has read the task without rows. The other one adds them.
+  // The first store has read the task before the other one adds rows.
   await append(other, effects("t", set("a", "1")));
   await append(store, { ...effects("t", wake(5)), records: [working("t")] });
   const query = { feature: "f", agents: ["agent"], now: 9, limit: 9 };

@@ -20,13 +20,13 @@ import type {
 } from "@parley/server/internal/store/index";
 import type { Expect } from "../runner.ts";
 
-/* What the cases of the store contract share. */
+/* Helpers for the cases of the store contract. */
 
 export interface Given {
   /** An empty store. */
   readonly store: Store;
   readonly expect: Expect;
-  /** Closes a store and opens what it has stored. */
+  /** Closes a store and opens its data again. */
   readonly reopen?: (store: Store) => Promise<Store>;
   /** Opens the data of a store a second time, while the store is open. */
   readonly share?: (store: Store) => Promise<Store>;
@@ -164,7 +164,7 @@ export function chunk(
 /** Appends one item and returns its outcome. */
 export async function append(store: Store, item: AppendItem): Promise<AppendOutcome> {
   const [outcome] = await store.append([item]);
-  if (outcome === undefined) throw new Error("append gave no outcome for its item");
+  if (outcome === undefined) throw new Error("append returned no outcome for its item");
   return outcome;
 }
 
@@ -173,25 +173,25 @@ export async function verdict(store: Store, item: AppendItem): Promise<string> {
   return verdicts([await append(store, item)]).join();
 }
 
-/** Of each outcome `"ok"`, or the reason. */
+/** For each outcome `"ok"`, or the reason. */
 export function verdicts(outcomes: readonly AppendOutcome[]): readonly string[] {
   return outcomes.map((outcome) => (outcome.ok ? "ok" : outcome.reason));
 }
 
 export async function headOf(store: Store, task: TaskKey): Promise<TaskHead> {
   const head = await store.head(task, task.taskId);
-  if (head === undefined) throw new Error(`there is no task ${task.taskId}`);
+  if (head === undefined) throw new Error(`no task ${task.taskId}`);
   return head;
 }
 
-/** The fold of a log, as `load` has to return it. */
+/** The fold of a log that `load` must return. */
 export function folded(records: readonly NewRecord[], options: Partial<LoadOptions> = {}): Task {
   const fold = new TaskFold(undefined, options);
   for (const record of records) fold.applyRecord(record);
   return plain(fold.snapshot(options));
 }
 
-/** The value as JSON would transport it: without prototypes, `undefined` and frozen objects. */
+/** A JSON copy of the value: without prototypes, `undefined` and frozen objects. */
 export function plain<T>(value: T): T {
   return JSON.parse(JSON.stringify(value)) as T;
 }

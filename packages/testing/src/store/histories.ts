@@ -4,7 +4,7 @@ import type { AppendItem, ContextEffect, TaskEffect } from "@parley/server/inter
 import { contextIds, featureKeys, features, keys, owners, scopes, taskIds, type Step } from "./comparison.ts";
 
 /**
- * Random histories of a store. There are few names and times, so that items affect the same tasks, and texts that are hard to
+ * Random histories of a store. They use few names and times, so that items affect the same tasks, and texts that are hard to
  * encode. Only this file needs fast-check. It is loaded when the random test runs.
  */
 
@@ -19,7 +19,7 @@ const metadata = fc.dictionary(fc.constantFrom("m", "n", "__proto__", '"'), fc.j
 });
 const json = fc.jsonValue({ maxDepth: 1 }).map((value) => JSON.stringify(value));
 const bytes = fc.integer({ min: 0, max: 1000 });
-/** How many messages of the history a query asks for. */
+/** Number of history messages that a query requests. */
 const history = fc.option(fc.integer({ min: 0, max: 4 }), { nil: undefined });
 
 interface Shape {
@@ -111,7 +111,7 @@ const featureEffect: fc.Arbitrary<TaskEffect> = fc.oneof(
     .map(([feature, due]) => ({ effect: "feature", op: "wake", feature, due }) as const),
 );
 const taskEffect: fc.Arbitrary<TaskEffect> = fc.oneof(
-  // Most of them are for a task that does not exist, or on a condition that does not hold.
+  // Weighted, because most fail: the task does not exist, or the condition does not hold.
   { weight: 3, arbitrary: featureEffect },
   leases,
   fc
@@ -229,15 +229,15 @@ const step: fc.Arbitrary<Step> = fc.oneof(
   fc.constant({ step: "crash" } as const),
 );
 
-/** Steps on a store, and how many messages the comparison at the end asks for. */
+/** Steps on a store, and the number of messages that the final comparison requests. */
 export interface History {
   readonly steps: readonly Step[];
   readonly history: number | undefined;
 }
 
 /**
- * Calls `replay` with `runs` random histories. If it throws, rejects with the shortest history that it found for which it
- * throws, and with the seed.
+ * Calls `replay` with `runs` random histories. If `replay` throws, rejects with the seed and the shortest history found that
+ * makes it throw.
  */
 export function forHistories(runs: number, replay: (history: History) => Promise<void>): Promise<void> {
   const histories = fc.record({ steps: fc.array(step, { maxLength: 25, size: "max" }), history });
@@ -259,7 +259,7 @@ function canceled(time: number): Shape {
   };
 }
 
-/** Adds the fence that renewing and releasing a lease need. */
+/** Adds the fence that renewing or releasing a lease requires. */
 function fenced(effects: TaskEffect[], fence: number | undefined): { effects: TaskEffect[]; fence?: number } {
   const needed = effects.some(
     (effect) => effect.effect === "lease" && (effect.op === "renew" || effect.op === "release"),

@@ -18,7 +18,7 @@ import {
 
 export const lifeCases: Cases = {
   async "check reports a working store as writable, and changes nothing"({ store, expect }) {
-    // A store without it is read in its place.
+    // `check` is optional.
     if (store.check === undefined) return;
     await append(store, making("t"));
     const before = await store.head(alice, "t");
@@ -105,7 +105,7 @@ export const lifeCases: Cases = {
   },
 };
 
-/** For stores whose data survives their process. */
+/** For persistent stores. */
 export const closingLosesNothing: Case = async ({ store, expect, reopen }) => {
   if (reopen === undefined) return;
   const tasks = Array.from({ length: 20 }, (_, n) => `t${n}`);
@@ -116,7 +116,7 @@ export const closingLosesNothing: Case = async ({ store, expect, reopen }) => {
   await again.close();
 };
 
-/** For stores whose data survives their process. */
+/** For persistent stores. */
 export const everythingStays: Case = async ({ store, expect, reopen }) => {
   if (reopen === undefined) return;
   await store.append([

@@ -22,7 +22,7 @@ import {
 } from "./given.ts";
 import { totalsByTime } from "./share-cases.ts";
 
-/** Every page of a list, from the newest on. */
+/** Reads every page of a list, newest first. */
 async function walk(
   store: Store,
   query: Partial<ListQuery>,
@@ -58,7 +58,7 @@ export const listCases: Cases = {
     await store.sweep({ now: 100, deleteBefore: 50, limit: 9 });
     const rest = await store.list(alice, { ...bare, ...(page.next && { after: page.next }) });
     expect(rest.tasks.map(({ task }) => task.id)).toEqual(["b", "a"]);
-    // A position of another owner's task is that of one that does not exist.
+    // Another owner's task is an unknown position.
     const foreign = await store.list(alice, { ...bare, after: { statusTime: 10, taskId: "d" } });
     expect(foreign.tasks.map(({ task }) => task.id)).toEqual(["b", "a"]);
   },
@@ -87,7 +87,7 @@ export const listCases: Cases = {
     expect(await idsOf(store, { state: "TASK_STATE_WORKING", since: 30 })).toEqual(["a"]);
   },
 
-  async "a list is filtered by context, state and time, and total counts what matches"({ store, expect }) {
+  async "a list is filtered by context, state and time, and total counts the matches"({ store, expect }) {
     const states: readonly TaskState[] = ["TASK_STATE_WORKING", "TASK_STATE_COMPLETED", "TASK_STATE_INPUT_REQUIRED"];
     const tasks = Array.from({ length: 30 }, (_, i) => ({
       id: `t${i}`,
@@ -138,7 +138,7 @@ export const listCases: Cases = {
     await store.append(Array.from({ length: count }, (_, i) => making(`t${i}`, { time: 100 + (i >> 2) })));
     const still = new Set(Array.from({ length: count }, (_, i) => `t${i}`));
     const found = await walk(store, { limit: 7 }, async (page) => {
-      // Three tasks move to the top: one that was read, one that was not, and the one at the position. One task is new.
+      // Moves three tasks to the top: one that was read, one that was not, and the one at the position. Adds one task.
       const moving = [`t${count - page}`, `t${page}`, `t${count - 7 * page}`];
       for (const id of moving) still.delete(id);
       await store.append(moving.map((id) => adding(id, working(id, { time: 1000 + page }))));
@@ -171,7 +171,7 @@ export const listCases: Cases = {
   },
 };
 
-/** The data of an owner does not exist for others. */
+/** Other owners cannot see or change an owner's data. */
 export const ownerCases: Cases = {
   async "every read of another owner or agent finds nothing"({ store, expect }) {
     await append(store, {

@@ -21,9 +21,9 @@ import {
   type Given,
 } from "./given.ts";
 
-/** What operators read of all tasks, what they order, and the audit of their acts, if a store has it. */
+/** Optional: operators' queries over all tasks, their orders, and the audit log of their acts. */
 
-/** A case for stores with `operators`. The others have nothing to prove. */
+/** A case for stores with `operators`. Passes without them. */
 function operating(body: (given: Given & { readonly operators: StoreOperators }) => Promise<void>): Case {
   return async (given) => {
     const { operators } = given.store;
@@ -34,7 +34,7 @@ function operating(body: (given: Given & { readonly operators: StoreOperators })
 const other = { agent: "other \u0000\ud800", owner: "alice" } as const;
 const [working, failed] = ["TASK_STATE_WORKING", "TASK_STATE_FAILED"] as const;
 
-/** Tasks of several owners and agents, in several states. Several have the same time. */
+/** Creates tasks of several owners and agents, in several states, some with equal times. */
 async function many({ store }: Given, count: number): Promise<void> {
   const states: readonly TaskState[] = ["TASK_STATE_SUBMITTED", working, failed, "TASK_STATE_COMPLETED"];
   const owners = [alice, bob, other];
@@ -50,12 +50,12 @@ async function many({ store }: Given, count: number): Promise<void> {
 
 type Filter = Omit<OperatorQuery, "limit" | "after">;
 
-/** The ids of all pages. */
+/** The ids from all pages. */
 async function listed(operators: StoreOperators, filter: Filter, limit: number): Promise<readonly string[]> {
   const found: string[] = [];
   for (let after: OperatorQuery["after"]; ;) {
     const page = await operators.tasks({ ...filter, limit, ...(after && { after }) });
-    if (page.heads.length > limit) throw new Error(`a page has ${page.heads.length} tasks of ${limit}`);
+    if (page.heads.length > limit) throw new Error(`a page has ${page.heads.length} tasks; the limit is ${limit}`);
     found.push(...page.heads.map(({ task }) => task.taskId));
     if (page.next === undefined) return found;
     after = page.next;
@@ -221,7 +221,7 @@ export const operatorCases: Cases = {
   ),
 };
 
-/** Two processes that have one store open. */
+/** For a store that two processes share. */
 export async function sharesOrders({ store, share, expect }: Given): Promise<void> {
   const second = await share?.(store);
   if (second?.operators === undefined || store.operators === undefined) return second?.close();
@@ -236,7 +236,7 @@ export async function sharesOrders({ store, share, expect }: Given): Promise<voi
   }
 }
 
-/** Orders and the audit survive the process. */
+/** Orders and acts survive reopening the store. */
 export async function ordersStay({ store, reopen, expect }: Given): Promise<void> {
   await store.operators?.change({ order: { name: "pause", value: "1", if: null }, act: act("pause", "x") });
   const again = await reopen?.(store);

@@ -137,7 +137,7 @@ export const readCases: Cases = {
       [0, folded(made)],
       [0, folded(made)],
     ]);
-    // A heartbeat changes only the head.
+    // Renewing a lease changes only the head.
     await append(store, {
       task: key("t"),
       records: [],

@@ -19,15 +19,15 @@ import {
 } from "@parley/server/internal/store/index";
 import { plain } from "./given.ts";
 
-/* A task of the reference, and what its log determines. */
+/* A task of the reference, and values derived from its log. */
 
-/** A task as it is returned. */
+/** The type that `load` returns. */
 export type Task = ReturnType<TaskFold["snapshot"]>;
 
-/** A row that a feature keeps with a task. */
+/** A row that a feature stores with a task. */
 export interface RefFeature extends FeatureRow {
   readonly feature: string;
-  /** Rises from row to row, over all tasks. */
+  /** Ascending number, unique over all tasks. */
   readonly number: number;
 }
 
@@ -44,7 +44,7 @@ export interface RefTask {
   run?: StoredRun;
   checkpoint?: string;
   taskState?: string;
-  /** In the order in which their keys were stored. */
+  /** Ordered by when their keys were first stored. */
   features: readonly RefFeature[];
 }
 
@@ -97,7 +97,7 @@ export function messagesOf(record: NewRecord): readonly Message[] {
   return fold.snapshot().history ?? [];
 }
 
-/** A run as a text that two runs share only if they are equal. Not that of the stores, which this checks. */
+/** A run as text, for comparisons. Does not reuse the stores' own function, which the suite tests. */
 export function textOfRun(run: StoredRun | null | undefined): string {
   return run
     ? [
@@ -112,7 +112,7 @@ export function textOfRun(run: StoredRun | null | undefined): string {
     : "none";
 }
 
-/** The rows after the effects of an item, or why it fails. */
+/** The rows after the effects of an item, or the reason why the item fails. */
 export function afterFeatures(
   before: readonly RefFeature[],
   effects: readonly TaskEffect[],

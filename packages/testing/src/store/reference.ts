@@ -34,8 +34,8 @@ import {
 } from "./reference-task.ts";
 
 /**
- * A store that is as simple as possible, whatever it costs: each query searches and sorts lists. The random histories compare
- * a store with it.
+ * A store that is as simple as possible, regardless of speed: each query searches and sorts lists. The random histories compare
+ * a store with this reference.
  */
 
 interface RefKey extends Owner {
@@ -58,7 +58,7 @@ interface RefContext extends ContextKey {
 
 type InContext = Owner & { readonly contextId?: string; readonly task?: RefTask };
 
-/** Whether something belongs to a context itself, and to none of its tasks. */
+/** Whether a value belongs to the context itself, not to one of its tasks. */
 function isOf(thing: InContext, context: RefContext): boolean {
   return thing.task === undefined && same(thing, context) && context.contextId === thing.contextId;
 }
@@ -99,7 +99,7 @@ export class Reference {
     return { head: headOf(task), records: records.slice(0, limit) };
   }
 
-  /** All that match a query, in order. */
+  /** All matches of a query, in order. */
   list(scope: Scope, query: Pick<ListQuery, "contextId" | "state" | "since" | "history" | "artifacts">): unknown[] {
     return this.#tasks
       .filter((task) => task.agent === scope.agent && (scope.owner === undefined || scope.owner === task.owner))
@@ -133,7 +133,7 @@ export class Reference {
     };
   }
 
-  /** All that match a query, in order. */
+  /** All matches of a query, in order. */
   claimable({ now, agents, holders }: Pick<ClaimQuery, "now" | "agents" | "holders">): readonly TaskHead[] {
     return this.#tasks
       .filter((task) => agents.includes(task.agent))
@@ -152,7 +152,7 @@ export class Reference {
     return dueOf(this.#tasks, query);
   }
 
-  /** Without a limit. */
+  /** Ignores `limit`. */
   sweep({ deleteBefore = -Infinity, compactBefore = -Infinity, now }: SweepOptions): void {
     this.#keys = this.#keys.filter((key) => key.until > now);
     const old = this.#tasks.filter((task) => isOver(task) && headOf(task).statusTime < deleteBefore);

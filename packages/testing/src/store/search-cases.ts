@@ -20,9 +20,9 @@ import {
   type Given,
 } from "./given.ts";
 
-/** Full text search, if a store has it. */
+/** Full text search, which is optional. */
 
-/** A case for stores with full text search. The others have nothing to prove. */
+/** A case for stores with full text search. Passes without it. */
 export function searching(body: (given: Given & { readonly search: TaskSearch }) => Promise<void>, isOn = true): Case {
   return async (given) => {
     const { search } = given.store;
@@ -45,7 +45,7 @@ export async function ids(...asked: Parameters<typeof find>): Promise<readonly s
   return (await find(...asked)).hits.map(({ taskId }) => taskId);
 }
 
-/** A task that is over, with these texts. */
+/** Creates a completed task with these texts. */
 async function over(store: Store, id: string, text: string, artifact?: string): Promise<void> {
   await append(store, making(id, { text }));
   const records = artifact === undefined ? [] : [chunk(id, "a", artifact)];
@@ -53,7 +53,7 @@ async function over(store: Store, id: string, text: string, artifact?: string): 
 }
 
 export const searchCases: Cases = {
-  "is off initially, and once on finds texts that were stored while it was off": searching(
+  "is initially off, and once on, finds texts that were stored while it was off": searching(
     async ({ store, search, expect }) => {
       await over(store, "before", "a red sailboat", "sails");
       expect(await codeOf(() => find(search, "sailboat"))).toEqual("Unavailable");
@@ -77,7 +77,7 @@ export const searchCases: Cases = {
       await append(store, making("t", { text: "paint" }));
       expect(await ids(search, "paint")).toEqual(["t"]);
       const task = key("t");
-      // A stream is cut anywhere.
+      // A stream may split a word.
       await append(store, {
         task,
         records: [working("t"), chunk("t", "a", "A sailb"), chunk("t", "a", "oat on", { append: true })],
@@ -192,7 +192,7 @@ export const searchCases: Cases = {
       expect(await ids(search, "sailboat")).toEqual([]);
       await store.sweep({ now: 0, deleteBefore: 9000, limit: 9 });
       expect(await ids(search, "airship")).toEqual([]);
-      // A new task may get the number of a deleted one.
+      // A new task may reuse the internal number of a deleted one.
       await over(store, "new", "rowing boat");
       expect([await ids(search, "airship"), await ids(search, "rowing")]).toEqual([[], ["new"]]);
     },
@@ -264,7 +264,7 @@ export async function searchStays({ store, expect, reopen }: Given): Promise<voi
   await over(store, "t", "sailboat");
   const opened = await reopen(store);
   try {
-    if (opened.search === undefined) throw new Error("The store has lost its search");
+    if (opened.search === undefined) throw new Error("The reopened store has no search");
     expect(await ids(opened.search, "sailboat")).toEqual(["t"]);
     await over(opened, "u", "sailboat");
     expect(await ids(opened.search, "sailboat")).toEqual(["u", "t"]);
@@ -292,12 +292,12 @@ export const sharesSearch: Case = sharing(async ({ store, other, expect }) => {
 const filler = (words: number): string => "filler ".repeat(words);
 const times = (word: string, count: number): string => `${word} `.repeat(count);
 
-/** A task of an owner, with one message. */
+/** Creates a task with one message. */
 async function saying(store: Store, id: string, text: string, owner: Owner = alice): Promise<void> {
   await append(store, making(id, { text, owner }));
 }
 
-/** The ids of all pages. */
+/** The ids from all pages. */
 async function paged(search: TaskSearch, query: string, limit: number, between?: () => Promise<void>) {
   const found: string[] = [];
   for (;;) {
@@ -317,10 +317,10 @@ export const searchRankCases: Cases = {
     expect(await ids(search, "boat")).toEqual(["much", "little"]);
   }),
 
-  "ranks by the main words of a text, then by the words that it has, then by time, equally in every store": searching(
-    async ({ store, search, expect }) => {
+  "ranks main words (at least 3 times and 1%) highest, then short texts, then new tasks, equally in every store":
+    searching(async ({ store, search, expect }) => {
       await saying(store, "long", `boat lake ${filler(1000)}`);
-      // Once in a hundred words, and less often.
+      // 1% of the words is enough for a main word, less is not.
       await saying(store, "main", `${times("boat", 10)}${filler(990)}`);
       await saying(store, "often", `${times("boat", 9)}${filler(991)}`);
       await saying(store, "short", "boat");
@@ -330,11 +330,10 @@ export const searchRankCases: Cases = {
       expect(await ids(search, "boat")).toEqual(["three", "main", "short", "again", "twice", "often", "long"]);
       expect(await ids(search, "boa*")).toEqual(["three", "main", "short", "again", "twice", "often", "long"]);
       expect(await ids(search, "boat lake")).toEqual(["three", "long"]);
-      // Texts add up: two short ones count more than one.
+      // The points of texts add up: two short texts count more than one.
       await append(store, adding("long", said("this boat"), said("that boat"), said("no boat")));
       expect((await ids(search, "boat"))[0]).toEqual("long");
-    },
-  ),
+    }),
 
   "ranks phrases and prefixes by their words": searching(async ({ store, search, expect }) => {
     await saying(store, "main", `${times("red boat", 3)}${filler(100)}`);
@@ -352,7 +351,7 @@ export const searchRankCases: Cases = {
     const queries = ["boat", "boat lake", "boa* lak*"];
     const before = [];
     for (const query of queries) before.push(await ids(search, query));
-    // An index that counts over all texts has other averages now.
+    // An index with averages over all texts would now rank differently.
     for (let n = 0; n < 10; n += 1) await saying(store, `bob-${n}`, `boat ${filler(n * 200)}`, bob);
     await saying(store, "bob-lake", times("lake", 3000), bob);
     const other = { agent: "other", owner: "alice" };
@@ -369,7 +368,7 @@ export const searchRankCases: Cases = {
     const all = await ids(search, "boat");
     expect(all.length).toEqual(12);
     for (const limit of [1, 5, 12]) expect(await paged(search, "boat", limit)).toEqual(all);
-    // It comes last, so no task of the pages before moves.
+    // The new task ranks last, so no task of earlier pages moves.
     let added = 0;
     const add = () => saying(store, `late${(added += 1)}`, `boat ${filler(2000)}`);
     const found = await paged(search, "boat", 6, async () => (added < 2 ? add() : undefined));

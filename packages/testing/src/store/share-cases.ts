@@ -25,7 +25,7 @@ import {
 } from "./given.ts";
 import type { Expect } from "../runner.ts";
 
-/** Two stores that have the same data open: each sees what the other one wrote. */
+/** Two stores with the same data: each sees the changes of the other one. */
 
 export const sharesTasks: Case = sharing(async ({ store, other, expect }) => {
   const look = async (): Promise<unknown[]> => {
@@ -45,13 +45,13 @@ export const sharesTasks: Case = sharing(async ({ store, other, expect }) => {
     await other.append([adding("t", ...records)]);
     const whole = folded([...item.records, ...records]);
     expect(await look()).toEqual([whole, whole]);
-    // The next task has the same id, and may get the same internal number.
+    // The next task reuses the id, and possibly the internal number.
     await other.sweep({ now: 0, deleteBefore: time + 1, limit: 9 });
     expect(await store.load(alice, "t", { artifacts: true })).toEqual(undefined);
   }
 });
 
-/** Enough tasks that a store keeps counters instead of counting them. */
+/** Enough tasks that a store maintains counters instead of counting. */
 const many = 2_500;
 const [working, done] = ["TASK_STATE_WORKING", "TASK_STATE_COMPLETED"] as const;
 
@@ -71,7 +71,7 @@ export const totalsByTime: Case = sharing(async ({ store, other, expect }) => {
   await check();
   await tasks.move(each(100, 120), done, 71_000);
   await check();
-  // Late tasks have a time in the past, from which others moved away, so that the counts there are the same as before.
+  // A late task gets a past time from which another task has moved away, so the count at that time is unchanged.
   await tasks.make(["late"], working, () => 20_000);
   await tasks.move(each(200, 202), working, 71_500);
   await check();
@@ -92,7 +92,7 @@ export const totalsByTime: Case = sharing(async ({ store, other, expect }) => {
   await check();
 });
 
-/** The tasks that a store should have. */
+/** The tasks that the store must have. */
 class Tasks {
   readonly #store: Store;
   readonly #places = new Map<string, { state: TaskState; time: number }>();
@@ -143,11 +143,11 @@ class Tasks {
 
   async #append(items: readonly TaskAppend[]): Promise<void> {
     const outcomes = await this.#store.append(items);
-    if (!outcomes.every(({ ok }) => ok)) throw new Error("a task was refused");
+    if (!outcomes.every(({ ok }) => ok)) throw new Error("the store rejected a task");
   }
 }
 
-/** Where a store counts its processes: all of them see the heartbeats of each, by the clock of the store. */
+/** For stores that count processes: every process sees the heartbeats of all, measured by the store's clock. */
 export const countsProcesses: Case = sharing(async ({ store, other, expect }) => {
   if (store.nodes === undefined || other.nodes === undefined) return;
   const names = async (nodes: StoreNodes): Promise<string[]> =>
@@ -160,7 +160,7 @@ export const countsProcesses: Case = sharing(async ({ store, other, expect }) =>
   const beatsOf = (found: readonly StoreNode[], name: string): number | undefined =>
     found.find((node) => node.name === name)?.beats;
   const third = await store.nodes.beat("one");
-  // Its own heartbeat counts in the same call. The other one has said nothing since.
+  // A call counts its own heartbeat. The other process has sent none since.
   expect(beatsOf(third, "one") === beatsOf(second, "one")).toEqual(false);
   expect(beatsOf(third, odd)).toEqual(beatsOf(second, odd));
   expect(third.every(({ silent }) => silent >= 0 && silent < 60_000)).toEqual(true);
@@ -169,7 +169,7 @@ export const countsProcesses: Case = sharing(async ({ store, other, expect }) =>
   expect(await names(store.nodes)).toEqual(["one", odd]);
 });
 
-/* Budgets that processes share. A store without them passes. Budgets come back so slowly here that nothing does while a case runs. */
+/* Budgets that processes share. A store without them passes. Most cases use a week, so that nothing refills while a case runs. */
 
 const week = 7 * 24 * 60 * 60_000;
 
@@ -177,7 +177,7 @@ function using(key: string, use: Partial<RateUse>): RateUse {
   return { key, requests: 10, per: week, used: 0, wanted: 0, ...use };
 }
 
-/** How many tenths of a budget of ten are used. Time continues while a case runs. */
+/** The used requests of a budget of ten, rounded: the clock runs during a case. */
 function usedOf({ back }: RateTaken): number {
   return Math.round((back / week) * 10);
 }
@@ -220,13 +220,13 @@ export const rateCases: Cases = {
 
   "budgets refill evenly": withRates(async (rates, expect) => {
     const quick = { requests: 100, per: 1_000 };
-    // A hundred a second, and however long it takes, no more than that.
+    // The budget refills at 100 per second.
     const began = performance.now();
     expect((await rates.take([using("a", { ...quick, wanted: 100 })]))[0]?.taken).toEqual(100);
     let taken = 0;
     while (taken < 5) taken += (await rates.take([using("a", { ...quick, wanted: 1 })]))[0]?.taken ?? NaN;
     expect(performance.now() - began > 30).toEqual(true);
-    // A whole budget is no more than whole.
+    // A full budget does not grow.
     const small = { requests: 1, per: 1 };
     await new Promise((resolve) => setTimeout(resolve, 5));
     expect((await rates.take([using("b", { ...small, wanted: 9 })]))[0]?.taken).toEqual(1);
@@ -268,7 +268,7 @@ export const sharesRates: Case = sharing(async ({ store, other, expect }) => {
     expect(await take(one, "a", { used: 3 })).toEqual([0, 3]);
     expect(await take(two, "a", { wanted: 5 })).toEqual([5, 8]);
     expect(await take(one, "a", { wanted: 5 })).toEqual([2, 10]);
-    // Concurrent calls over many budgets in different orders: none gets too much, and none waits forever.
+    // Concurrent calls take many budgets in different orders: none exceeds a budget, and none deadlocks.
     const names = Array.from({ length: 50 }, (_, at) => `n${at}`);
     const calls = Array.from({ length: 12 }, (_, at) => {
       const order = at % 2 === 0 ? names : names.toReversed();
@@ -279,7 +279,7 @@ export const sharesRates: Case = sharing(async ({ store, other, expect }) => {
   }
 });
 
-/* What processes tell each other. A store without notes passes. */
+/* Notes between processes. A store without notes passes. */
 
 const now = 1_700_000_000_000;
 
@@ -312,7 +312,7 @@ export const noteCases: Cases = {
     expect(await read(notes, ["a", "b"], now + 10)).toEqual([undefined, "2"]);
     await notes.write([noteOf("a", "3", now + 100), noteOf("c", "4", now + 100)], now + 50);
     expect(await read(notes, ["a", "b", "c"], now + 50)).toEqual(["3", undefined, "4"]);
-    // What expired was deleted: it is not there for a reader whose clock is behind either.
+    // Expired notes are deleted, so not even a reader whose clock is behind finds them.
     expect(await read(notes, ["a", "b"], now)).toEqual(["3", undefined]);
   }),
 

@@ -150,7 +150,7 @@ export const retentionCases: Cases = {
       ],
     });
     await store.sweep({ now: 10, limit: 9 });
-    // Queried at an earlier time, so that only deleted keys are missing.
+    // Uses an earlier time, so that only deleted keys are missing, not expired ones.
     expect(await store.once(alice, "short", 1)).toEqual(undefined);
     expect((await store.once(alice, "long", 1))?.hash).toEqual("h");
     expect((await store.once(alice, "ever", 1))?.hash).toEqual("h");

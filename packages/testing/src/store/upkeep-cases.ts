@@ -18,9 +18,9 @@ import {
   type Given,
 } from "./given.ts";
 
-/** Retention by agent and state, and what operators delete and export, if a store has it. */
+/** Optional: retention by agent and state, and operators' deletion and export. */
 
-/** A case for stores with `upkeep`. The others have nothing to prove. */
+/** A case for stores with `upkeep`. Passes without it. */
 function keeping(body: (given: Given & { readonly upkeep: Upkeep }) => Promise<void>): Case {
   return async (given) => {
     const { upkeep } = given.store;
@@ -33,7 +33,7 @@ const failed = "TASK_STATE_FAILED";
 const completedState = "TASK_STATE_COMPLETED";
 const asking = "TASK_STATE_INPUT_REQUIRED";
 
-/** A task whose last status has this state and time. */
+/** Creates a task whose last status has this state and time. */
 async function put(store: Store, id: string, state: TaskState, time: number, owner: Owner = alice): Promise<void> {
   await append(store, making(id, { time: 1, owner, contextId: `of ${id}` }));
   const records = [status(id, state, { time, contextId: `of ${id}`, text: `said ${id}` })];
@@ -50,7 +50,7 @@ async function left(store: Store): Promise<readonly string[]> {
 const message = (text: string): string =>
   JSON.stringify({ messageId: `m-${text}`, role: "ROLE_USER", parts: [{ text }] });
 
-/** A conversation with a state, keys and direct replies, and no task. */
+/** Creates a conversation with a state, keys and direct replies, but no task. */
 async function talk(store: Store, owner: Owner, contextId: string, texts: readonly string[]): Promise<void> {
   await append(store, {
     context: { ...owner, contextId },
@@ -62,7 +62,7 @@ async function talk(store: Store, owner: Owner, contextId: string, texts: readon
   });
 }
 
-/** Deletes all of an owner, as a caller does it. */
+/** Deletes all data of an owner, in rounds, as a caller must. */
 async function eraseAll(upkeep: Upkeep, owner: Owner, limit = 100): Promise<void> {
   while ((await upkeep.remove(owner, limit)).more);
   for (let round = 0; (await upkeep.forget(owner, limit)).more; round += 1) {
@@ -170,13 +170,13 @@ export const upkeepCases: Cases = {
       await put(store, "young", completedState, 80);
       await put(store, "of bob", completedState, 10, bob);
       await talk(store, alice, "replies", ["1", "2", "3"]);
-      // Its task is old, and a message was answered there since.
+      // Its task is old, but the conversation has a newer direct reply.
       await put(store, "used", completedState, 10);
       await append(store, {
         context: { ...alice, contextId: "of used" },
         effects: [{ effect: "contextMessage", json: message("later"), time: 70 }],
       });
-      // What must not be done again is known until it expires.
+      // An unexpired idempotency key keeps its conversation.
       await append(store, {
         context: { ...alice, contextId: "known" },
         effects: [{ effect: "once", key: "lasting", hash: "h", now: 1, until: 500, answer: message("answer") }],
@@ -184,7 +184,7 @@ export const upkeepCases: Cases = {
 
       expect(await upkeep.remove({ states: [failed] }, 9)).toEqual({ deleted: 1, conversations: 0, more: false });
       const over = { owner: "alice", states: [completedState, failed], before: 50 } as const;
-      // "failed" is empty by now, and "replies" was used last at 3.
+      // "of failed" has no task any more, and "replies" was last used at time 3.
       expect(await upkeep.remove(over, 3)).toEqual({ deleted: 3, conversations: 3, more: true });
       expect(await upkeep.remove(over, 3)).toEqual({ deleted: 1, conversations: 2, more: false });
       expect(await upkeep.remove(over, 3)).toEqual({ deleted: 0, conversations: 0, more: false });
@@ -196,7 +196,7 @@ export const upkeepCases: Cases = {
       expect([await contexts(alice), await contexts(bob)]).toEqual([["known"], []]);
       await store.sweep({ now: 500, limit: 9 });
       expect(await upkeep.remove({}, 9)).toEqual({ deleted: 0, conversations: 1, more: false });
-      // A conversation that was deleted begins anew.
+      // A deleted conversation starts again empty.
       await put(store, "a", completedState, 90);
       expect(await contexts(alice)).toEqual(["of a"]);
     },
@@ -264,7 +264,7 @@ export const upkeepCases: Cases = {
   }),
 };
 
-/** Processes remember owners. One that is deleted by another process is not mixed up with what comes later. */
+/** Processes cache owners. A process must not confuse an owner that another process deleted with later owners. */
 export const sharesDeletedOwners: Case = sharing(async ({ store, other: second, expect }) => {
   const { upkeep } = store;
   if (upkeep === undefined) return;
@@ -274,7 +274,7 @@ export const sharesDeletedOwners: Case = sharing(async ({ store, other: second, 
   await talk(second, alice, "c", ["hello"]);
   for (const each of [store, second]) expect((await each.list(alice, { limit: 9, artifacts: false })).total).toEqual(2);
   await eraseAll(upkeep, alice);
-  // Another owner may get what was freed.
+  // Another owner may reuse the internal number.
   await put(store, "of carol", completedState, 5, carol);
   expect((await second.list(alice, { limit: 9, artifacts: false })).total).toEqual(0);
   await talk(second, alice, "c", ["hello again"]);
