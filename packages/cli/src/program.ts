@@ -60,7 +60,7 @@ Environment:
                          token takes precedence over a login
   PARLEY_KEYCHAIN        off: store logins in files, not in the keychain
   PARLEY_TOKENS          bearer tokens that serve accepts, separated by commas;
-                         parley key makes hashes that may replace them
+                         parley key creates hashes to use instead
   PARLEY_API_KEYS        the same for API keys
   PARLEY_KEYS            encryption keys of serve, separated by commas: 32
                          random bytes each, from openssl rand -base64 32
@@ -165,7 +165,7 @@ const wordings: readonly Wording[] = [
   ],
 ];
 
-/** Rewords a message of commander as the help words it: `<url>`, `[task]`, `--port <port>`. */
+/** Rewords a message of commander in the terms of the help: `<url>`, `[task]`, `--port <port>`. */
 function mistake(text: string, command: Command): string {
   const said = text.trimEnd().replace(/^error: /, "");
   for (const [pattern, say] of wordings) {
