@@ -67,7 +67,7 @@ Environment:
   DATABASE_URL           URL of the database of parley db
   NO_COLOR, FORCE_COLOR  disable colors; force colors without a terminal`;
 
-/** Makes the program with all of its commands. `finish` receives the exit code of the command that ran. */
+/** Creates the program with all of its commands. `finish` receives the exit code of the command that ran. */
 export function createProgram(io: Io, finish: (code: number) => void): Command {
   const program = new Command("parley")
     .description("Serve A2A agents, and talk to any of them.")

@@ -166,7 +166,7 @@ export interface A2uiClientMessage {
   readonly functionResponse?: A2uiFunctionResponse;
 }
 
-/** Why one message of a list was left out. The others still apply (A2UI, "Processing Rules"). */
+/** Why one message of a list was dropped. The others still apply (A2UI, "Processing Rules"). */
 export interface A2uiProblem {
   /** Index of the message in its list. */
   readonly index: number;
@@ -178,7 +178,7 @@ export interface A2uiProblem {
   readonly surfaceId?: string;
 }
 
-/** A version of A2UI that this extension speaks. Each has its own URI and never replaces another. */
+/** A version of A2UI that this extension supports. Each has its own URI and never replaces another. */
 export type A2uiVersion = "0.8" | "0.9" | "0.9.1" | "0.10";
 
 /** Differences between the versions, apart from their messages. */

@@ -214,7 +214,7 @@ function acceptor(
     }
     const verdict = await verdictOf(context, message, options, call, nonces).catch(
       (cause: unknown): PassportVerdict => {
-        // The hook must not fail: the message would be accepted as it is, with a verdict forged by its sender.
+        // The hook must not fail. Otherwise the message would be accepted unchanged, with a verdict forged by its sender.
         call.logger.error("Failed to verify a Secure Passport", { cause });
         return { verified: false, problem: "unavailable" };
       },

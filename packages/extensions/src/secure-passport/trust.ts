@@ -106,7 +106,7 @@ export interface UsedPassport {
   readonly clientId: string;
   /** Its name, unique per client. At most 1,024 characters. */
   readonly jti: string;
-  /** A hash of what it is used for. A retry of the same message by the same caller has the same one. */
+  /** A hash of the message and caller that use it. A retry of the same message by the same caller has the same hash. */
   readonly use: string;
   /** Its expiry, in milliseconds since the Unix epoch. It must be remembered until then. */
   readonly until: number;
