@@ -50,7 +50,7 @@ export class Saver {
   readonly #reading: { readonly extensionOf: typeof extensionOf; readonly fetch?: FileFetch };
   readonly #note: (text: string) => void;
   readonly #growing = new Map<string, Growing>();
-  /** Artifacts that are saved, and known ones with their content. */
+  /** Lengths of the artifacts so far. `artifact`: the content of a known one. */
   readonly #had = new Map<string, { readonly length: number; readonly artifact?: Artifact }>();
   /** Names that this run has written. */
   readonly #written = new Set<string>();
@@ -73,14 +73,14 @@ export class Saver {
     return out === undefined ? undefined : new Saver(io, await placeOf(io, { ...options, out }), options, note);
   }
 
-  /** Artifacts of a known task, which are saved only if they grow. */
+  /** Records the artifacts of a known task: they are saved only if they grow. */
   know(task: Task): void {
     for (const artifact of task.artifacts ?? []) {
       this.#had.set(artifact.artifactId, { length: lengthOf(artifact.parts), artifact });
     }
   }
 
-  /** Takes an event. Resolves once its bytes are written. */
+  /** Processes an event. Resolves once its bytes are written. */
   async take(event: StreamResponse): Promise<void> {
     const { task, statusUpdate, artifactUpdate } = event;
     for (const { artifactId, parts } of task?.artifacts ?? []) {
@@ -138,7 +138,7 @@ export class Saver {
     await this.#writeAll(artifact, download(noClient, artifact, this.#reading));
   }
 
-  /** The events ended. Complete files are saved, others reported. */
+  /** Called after the last event. Saves complete files, and reports the others. */
   async end(): Promise<void> {
     for (const artifactId of Array.from(this.#growing.keys())) {
       try {
@@ -153,7 +153,7 @@ export class Saver {
       this.#note(`the agent sent no file, so nothing was saved as ${this.#shown(join(folder, name))}`);
   }
 
-  /** The events broke off: incomplete files are removed. */
+  /** Called if the events broke off. Removes incomplete files. */
   async discard(): Promise<void> {
     for (const growing of this.#growing.values()) await growing.discard();
     this.#growing.clear();
@@ -190,7 +190,7 @@ export class Saver {
     }
   }
 
-  /** Renames a file to its name, with a number if that is taken. Follows no link. */
+  /** Renames a file to its final name, with a number if the name is taken. Does not follow links. */
   async #settle(part: PartFile, name: string): Promise<string> {
     const { folder } = this.#place;
     const extension = extname(name);
@@ -206,14 +206,14 @@ export class Saver {
     }
   }
 
-  /** Relative to the working folder if it is below. */
+  /** The path, relative to the working folder if it is inside. */
   #shown(path: string): string {
     const short = relative(this.#io.cwd, path);
     return short === "" || short.startsWith(`..${sep}`) ? path : short;
   }
 }
 
-/** Creates an empty file to reserve the name. `false`: it is taken. */
+/** Creates an empty file to reserve the name. `false`: the name is taken. */
 async function reserve(path: string): Promise<boolean> {
   try {
     await (await open(path, "wx")).close();

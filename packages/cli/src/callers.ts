@@ -29,7 +29,7 @@ export function parseToken(text: string, name = "a token"): readonly [token: str
   return [token, subject ?? `token-${createHash("sha256").update(token).digest("hex").slice(0, 12)}`];
 }
 
-/** The callers of an option and of an environment variable, by their secrets. */
+/** The callers from an option and an environment variable, keyed by their secrets. */
 function callersOf(
   [option, given = []]: readonly [name: string, given: readonly string[] | undefined],
   [variable, listed = ""]: readonly [name: string, listed: string | undefined],

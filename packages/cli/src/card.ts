@@ -135,7 +135,7 @@ export interface CardDocument {
   readonly address?: string;
 }
 
-/** As for clients. */
+/** The same limit as for clients. */
 const maxCardBytes = 1 << 20;
 
 /** Reads the card of an agent, of a file, or of standard input for `-`. */
@@ -148,7 +148,7 @@ export async function readCard(io: Io, at: string, options: CallOptions): Promis
   return { card: parse(text, at) };
 }
 
-/** Finds the card as a client does, and keeps what the server sent. */
+/** Finds the card as a client does, and returns it as the server sent it. */
 async function fetchCard(io: Io, at: string, options: CallOptions): Promise<CardDocument> {
   let found: { readonly text: string; readonly url: string } | undefined;
   const recording: FetchLike = async (url, init) => {
@@ -160,7 +160,7 @@ async function fetchCard(io: Io, at: string, options: CallOptions): Promise<Card
   try {
     await open(io, at, options, { fetch: recording, retry: false });
   } catch (error) {
-    // A card that a client rejects is still a card. After a 404, one at the root of the host may belong to another agent.
+    // Returns cards that a client rejects, too. But after a 404, a card at the root of the host may belong to another agent.
     if (found === undefined || (error instanceof Error && isMissing(error))) throw error;
   }
   if (found === undefined) throw new UsageError(`${at} has no card`);

@@ -44,7 +44,7 @@ export interface ConformOptions extends Omit<CallOptions, "binding"> {
   readonly junit?: string;
 }
 
-/** The options of the runner on the command line. */
+/** Names of the runner's options on the command line. */
 const optionNames: Readonly<Record<MissingOption, string>> = {
   behaviors: "--acts or --behaviors",
   headers: "--token or --header",

@@ -18,7 +18,7 @@ export interface CallOptions {
   readonly verbose?: boolean;
 }
 
-/** Connects to an agent with the credentials of the options, or of a stored login. Headers that are given take precedence. */
+/** Connects to an agent with the credentials of the options, or of a stored login. Headers from the options take precedence. */
 export async function open(
   io: Io,
   url: string,
@@ -75,7 +75,7 @@ export async function connectWith(
   options: CallOptions,
   given: Given,
 ): Promise<Client> {
-  // Loaded only on request: the tables of protobuf cost start-up time.
+  // Loaded only when needed, since the protobuf tables slow down the start.
   const bindings = options.binding === "GRPC" ? [(await import("@parley/grpc/client")).grpcBinding()] : [];
   const logger = options.verbose === true ? await logTo(io, "debug", "text") : undefined;
   return connect(agent, {
@@ -147,7 +147,7 @@ export function fileFetchOf(client: Client, at: string, fetchUrls: boolean): Fil
 function guarded(at: string): FileFetch {
   let fetch: Promise<FileFetch> | undefined;
   const load = async (): Promise<FileFetch> => {
-    // Loaded only on request: the host loads the server as well.
+    // Loaded only when needed, since it also loads the server.
     const [{ guardedFetch }, { nodeDialer }] = await Promise.all([
       import("@parley/a2a/internal/net/index"),
       import("@parley/node"),

@@ -16,7 +16,7 @@ import type { Io } from "./io.ts";
 import { counted, print } from "./output/text.ts";
 import { openFiles, openStore } from "./stores.ts";
 
-/* `parley db`: the tables of PostgreSQL, and what operators delete and export. Servers may run on the same database. */
+/* `parley db`: creates the tables of PostgreSQL, and deletes and exports data. Servers may run on the same database. */
 
 interface DatabaseOptions {
   readonly databaseUrl?: string;
@@ -121,7 +121,7 @@ interface ExportOptions extends PlaceOptions, OwnerOptions {
 
 /** Tasks per transaction. */
 const batchSize = 100;
-/** For tasks that another process has locked. The sweep of a server takes less time. */
+/** Maximum retries for tasks that another process has locked. They last longer than the sweep of a server. */
 const maxRetries = 25;
 const retryDelayMs = 200;
 
@@ -146,7 +146,7 @@ async function opened<T>(io: Io, options: PlaceOptions, run: (opened: Opened) =>
   });
 }
 
-/** The stored name of an owner. `--subject` makes it as servers without `ownerOf` do. */
+/** The stored name of an owner. With `--subject`, builds it as servers without `ownerOf` do. */
 function ownerOf({ owner, subject, organization }: OwnerOptions): string | undefined {
   if (owner !== undefined && subject !== undefined) throw new UsageError("pass either --owner or --subject");
   if (organization !== undefined && subject === undefined) throw new UsageError("--organization requires --subject");
@@ -159,7 +159,7 @@ function requiredOwner(options: OwnerOptions): string {
   return name;
 }
 
-/** An owner, once per agent. */
+/** The owner, as one entry per agent. */
 async function ownersOf(upkeep: Upkeep, name: string, { agent }: OwnerOptions): Promise<readonly Owner[]> {
   const all: Owner[] = [];
   for (let after: Owner | undefined; ;) {
@@ -250,14 +250,14 @@ export async function erase(io: Io, options: EraseOptions): Promise<number> {
     if (!(await confirmed(io, `Delete ${counted(found, "task")} of ${name}, and all other data of the owner?`, yes)))
       return 1;
     let [deleted, canceled] = [0, 0];
-    // First: after an interrupted deletion of the rest, their owner would be unknown.
+    // Files first: if the deletion broke off after the rest, their owner would be unknown.
     let deletedFiles = await files?.deleteOf(name, agents);
     for (const owner of owners) {
       const erased = await eraseOwner(store, owner, { onProgress: (tasks) => progress(io, deleted + tasks, found) });
       deleted += erased.tasks;
       canceled += erased.canceled;
     }
-    // Runs may have stored more until they were canceled.
+    // Runs may have stored more files before they were canceled.
     if (files !== undefined) deletedFiles = (deletedFiles ?? 0) + (await files.deleteOf(name, agents));
     if (scrub) await upkeep.scrub();
     if (io.stderr.terminal) io.stderr.write("\n");

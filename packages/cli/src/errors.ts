@@ -1,5 +1,4 @@
 import { type A2AError, toA2AError } from "@parley/a2a/internal/model/index";
-// The class itself would load the server.
 import { cut, line } from "@parley/a2a/internal/base/display";
 import { quote } from "./invocation.ts";
 import { maxLength } from "./output/text.ts";
@@ -32,7 +31,7 @@ const systemReasons: Readonly<Record<string, string>> = {
   ERR_TLS_CERT_ALTNAME_INVALID: "its certificate is for another host",
 };
 
-/** An error and its causes, outermost first. An AggregateError, with one error per address, counts as its first. */
+/** An error and its causes, outermost first. Of an AggregateError, which has one error per address, it takes the first. */
 function causes(error: unknown): readonly unknown[] {
   const chain: unknown[] = [];
   let next = error;
@@ -68,7 +67,7 @@ function reasonOf(error: A2AError): string {
   return `${reason}${retried}`;
 }
 
-/** The address of an error. The card may name another host than the user. */
+/** The address that an error names. The card may name another host than the user did. */
 function addressOf({ message }: A2AError, url: string | undefined): string {
   const words = /^(?:No answer from|No connection to|Nothing more from|The answer of) (\S+)/.exec(message);
   const named = words?.[1]?.replace(/:$/, "");

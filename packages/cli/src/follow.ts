@@ -18,7 +18,7 @@ export interface FollowOptions {
   readonly overwrite?: boolean;
   /** Whether files at other origins than the agent's own are saved too. */
   readonly fetchUrls?: boolean;
-  /** Whether data is shown as a whole on a terminal. */
+  /** Whether data is shown in full on a terminal. */
   readonly full?: boolean;
 }
 
@@ -35,7 +35,7 @@ export interface Follow {
   readonly mayEndEarly?: boolean;
   /** Sends the data of a form. Absent: the user is not asked to fill in forms. */
   readonly answer?: (taskId: string, data: JsonObject) => Start;
-  /** Whether the stream continues while the task waits for a form. It is then closed for the form. */
+  /** Whether the stream stays open while the task waits for a form. It is then closed, so that the user can fill in the form. */
   readonly leavesAtForm?: boolean;
   /** A note to show before an event. */
   readonly about?: (event: StreamResponse) => string | undefined;
@@ -160,7 +160,7 @@ class FollowedCall {
   }
 
   async read(events: AsyncIterable<StreamResponse>): Promise<void> {
-    // A first snapshot may still have the interrupted state that this message ends. It is shown only if no event follows.
+    // The first snapshot may still have the interrupted state from before this message. Shown only if no event follows.
     let held: StreamResponse | undefined;
     for await (const event of events) {
       this.#answered = true;
@@ -193,7 +193,7 @@ class FollowedCall {
       return undefined;
     }
     this.#data = data;
-    // The agent may repeat the question, or the stream the old state.
+    // The agent may repeat the question, or the stream may repeat the old state.
     this.#state = undefined;
     this.#seen = this.#how.streams !== true;
     return answer(this.#taskId, data);

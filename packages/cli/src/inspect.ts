@@ -40,13 +40,13 @@ export async function inspect(io: Io, url: string | undefined, options: InspectO
   const server = await serve([], {
     port: options.port,
     authenticator: apiKey({ [token]: { subject: "you" } }, { header: "x-parley-console" }),
-    // A card may have been readable only by the user.
+    // The cards that the console shows may be readable only with the user's credentials.
     cardReaders: "authenticated",
     routes: [
       ...consoleRoutes({ inspector, ...defined({ operators: relayed(io, options) }) }),
       ...(options.webhooks === true ? [inspector.webhooks(webhooks)] : []),
     ],
-    // No name but those of this machine: a page whose name resolves to it would be let in by its visitor's browser.
+    // Only names of this machine. Otherwise a web page could point its own name at it, and use the visitor's browser (DNS rebinding).
     allowedHosts: [],
     logger: options.verbose === true ? "debug" : "warn",
     signals: false,
@@ -74,7 +74,7 @@ export async function inspect(io: Io, url: string | undefined, options: InspectO
   return 0;
 }
 
-/** The operators' API of `--operators`, which gets no credentials of agents. */
+/** Calls the operators' API of `--operators`, without the credentials for agents. */
 function relayed(io: Io, { operators: url, operatorsToken: token }: InspectOptions): ConsoleOptions["operators"] {
   if (url === undefined) return undefined;
   const credentials = callHeaders(defined({ token }), io.env, "--operators-token <token>");

@@ -3,7 +3,7 @@ import { basename, delimiter, dirname, isAbsolute, relative, resolve, sep } from
 import { line } from "@parley/a2a/internal/base/display";
 import type { JsonValue } from "@parley/a2a/internal/model/index";
 
-/* Command lines: the one that runs this program, and words in others. */
+/* Command lines: how this program was started, and commands to suggest to the user. */
 
 const manifest: unknown = JSON.parse(readFileSync(new URL("../package.json", import.meta.url), "utf8"));
 

@@ -17,7 +17,7 @@ export interface Out {
 
 export type Signal = "SIGINT" | "SIGTERM";
 
-/** What a command uses of its process. Tests replace it. */
+/** The parts of its process that a command uses. Tests replace them. */
 export interface Io {
   readonly stdin: AsyncIterable<Uint8Array | string>;
   readonly stdout: Out;
@@ -32,7 +32,7 @@ export interface Io {
   /** Opens a page in a browser. Rejects without one. */
   openPage(url: string): Promise<void>;
   readonly env: Readonly<Record<string, string | undefined>>;
-  /** Retries of calls. Default: that of clients. */
+  /** Retries of calls. Default: the default of clients. */
   readonly retry?: ConnectOptions["retry"];
   readonly cwd: string;
   /** The command that runs this program: `parley`, `npx parley`, and so on. */
@@ -65,7 +65,7 @@ export function processIo(): Io {
   const askUser = askerOn(process.stdin, process.stderr);
   return {
     async openPage(url) {
-      // Loaded only on request: it loads the server too.
+      // Loaded only when needed, since it also loads the server.
       const { openBrowser } = await import("@parley/node");
       await openBrowser(url);
     },
@@ -133,7 +133,7 @@ export function askerOn(input: Readable, output: Echo): AskUser {
           if (isAnswered) ahead.push(answer);
           else resolve(answer);
           isAnswered = true;
-          // The rest of the input belongs to later questions, which may hide it.
+          // The rest of the input answers later questions, which may be hidden ones.
           isShown = false;
         };
         reader.on("line", take);

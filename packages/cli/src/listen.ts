@@ -65,7 +65,7 @@ interface Listening extends ListenOptions {
 }
 
 /**
- * The webhooks of a task until it ends. A known task first yields its current state; the webhooks of a new one have everything.
+ * Yields the webhooks of a task until it ends. For a known task, first yields its current state. The webhooks of a new task miss nothing.
  */
 async function* deliveries(
   io: Io,
@@ -117,7 +117,7 @@ async function* deliveries(
 
 const silent = { debug() {}, info() {}, warn() {}, error() {} };
 
-/** The agent would retry a webhook that stays registered for days. */
+/** Removes the webhook. Otherwise the agent would retry its deliveries for days. */
 async function unregister(
   io: Io,
   client: Client,
@@ -175,7 +175,7 @@ interface Waiting {
   readonly shown: () => void;
 }
 
-/** Webhooks between the receiver and the output. Senders are answered once their event is shown, so few wait here. */
+/** Webhooks between the receiver and the output. A sender gets its answer once its event is shown, so few wait here. */
 class Inbox {
   readonly #waiting: Waiting[] = [];
   readonly #known = new WeakMap<StreamResponse, WebhookDelivery>();

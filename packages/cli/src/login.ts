@@ -102,7 +102,7 @@ function onTerminal(io: Io): LoginUser {
     async openPage(url) {
       const shown = line(url, Number.POSITIVE_INFINITY);
       io.stderr.write(`Opening a page to log in. If it does not open, visit:\n  ${shown}\n`);
-      // Without a browser, the user can open it.
+      // If no browser opens, the user can open the page.
       await io.openPage(url).catch(() => undefined);
     },
   };

@@ -81,7 +81,7 @@ export async function filePart(value: string, cwd: string): Promise<Part> {
 /** The part for a value of `--data`: JSON, a file, or `-` for standard input. */
 async function dataPart(value: string, io: Io): Promise<Part> {
   if (value === "-") return { data: parsed(await readAll(io.stdin), "standard input") };
-  // Such a text is never a file name.
+  // A text that begins like this is never a file name.
   if (/^\s*[[{"]/.test(value)) return { data: parsed(value, "--data") };
   let text: string;
   try {
@@ -129,7 +129,7 @@ export function problemAt(text: string): number | undefined {
     at += 1;
     return true;
   };
-  /** Closing brackets to come, innermost last. */
+  /** The expected closing brackets, innermost last. */
   const open: string[] = [];
   const key = (): boolean => (take(space), text[at] === '"' && take(scalar) && sign(":"));
   for (;;) {

@@ -58,7 +58,7 @@ function isMount(value: unknown): value is AgentMount {
 function describe(value: unknown): string {
   if (value === undefined) return "it has no default export";
   if (Array.isArray(value))
-    return value.length === 0 ? "its default export is an empty list" : "its list contains something else";
+    return value.length === 0 ? "its default export is an empty list" : "its list must contain only mounts";
   return `its default export is of type ${value === null ? "null" : typeof value}`;
 }
 

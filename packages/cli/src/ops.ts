@@ -43,7 +43,7 @@ type Inputs = Readonly<Record<string, string | number | boolean | readonly strin
 /** Calls a route, by its name. `undefined`: there is no such task. */
 export type Ask = <Answer>(id: string, inputs?: Inputs) => Promise<Answer | undefined>;
 
-/** Opens the API of a server, or with `--store` and `--database-url` the database itself. */
+/** Opens the API of a server, or with `--store` or `--database-url` the database itself. */
 export async function asking<T>(io: Io, options: OpsOptions, run: (ask: Ask) => Promise<T>): Promise<T> {
   const { operatorRoutes } = await import("@parley/server/internal/operate/routes");
   const routeOf = (id: string) => {
@@ -119,7 +119,7 @@ async function jsonOf(response: Response, base: string): Promise<object> {
     const answer: unknown = await response.json();
     if (typeof answer === "object" && answer !== null) return answer;
   } catch {
-    // It is no API of operators.
+    // The server has no operators' API at this URL.
   }
   throw new CommandError(`no operators' API at ${base}: HTTP ${response.status} without JSON. Pass --url`);
 }
@@ -247,7 +247,7 @@ function section(title: string, rows: readonly (readonly string[])[]): string {
 }
 
 function whyText({ text, help }: Explanation, { url, store }: OpsOptions): string {
-  // A command for operators goes where this one went, and can be copied.
+  // The suggested command gets the options of this one, so that it can be copied.
   const at = store !== undefined ? ` --store ${store}` : url === opsUrl ? "" : ` --url ${url}`;
   const command = help?.startsWith("parley ops ") === true ? help + at : help;
   return `${line(text)}\n${command === undefined ? "" : `  $ ${line(command)}\n`}`;
@@ -356,7 +356,7 @@ function onTask(id: string, done: (task: OperatedTask, continues?: string) => st
   };
 }
 
-/** The result, or the error of a refused act with what the task is now. */
+/** Returns the result, or throws the error of a rejected act with the current state of the task. */
 function succeeded<Done>(result: ActResult<Done> | undefined, unknown: string): Done {
   if (result?.ok === true) return result;
   if (result === undefined) throw new CommandError(unknown);
@@ -402,11 +402,11 @@ export const pause: NameCommand = onName(
   "agent",
   (agent) => `Paused agent ${agent}. Messages wait in the queue.`,
 );
-export const unpause: NameCommand = onName("unpause", "agent", (agent) => `Agent ${agent} begins turns again.`);
-export const drain: NameCommand = onName("drain", "node", (node) => `Node ${node} drains: it begins no turn.`);
-export const undrain: NameCommand = onName("undrain", "node", (node) => `Node ${node} begins turns again.`);
+export const unpause: NameCommand = onName("unpause", "agent", (agent) => `Agent ${agent} starts turns again.`);
+export const drain: NameCommand = onName("drain", "node", (node) => `Draining node ${node}: it starts no new turns.`);
+export const undrain: NameCommand = onName("undrain", "node", (node) => `Node ${node} starts turns again.`);
 
-/** Whether an error may go away: the next round of `parley top` shows it, and tries again. */
+/** Whether an error may be temporary: `parley top` then shows it, and retries in the next round. */
 export function isPassing(error: unknown): boolean {
   return error instanceof CommandError || (error instanceof A2AError && error.code === "Unavailable");
 }

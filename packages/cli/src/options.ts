@@ -3,7 +3,7 @@ import type { TaskState } from "@parley/a2a/internal/model/index";
 import type { Io } from "./io.ts";
 import { parseState, stateNames } from "./output/text.ts";
 
-/** A command: its usage, its help, and what runs it. */
+/** A command: its usage, its help, and the function that runs it. */
 export interface CommandSpec {
   readonly name: string;
   readonly summary: string;
@@ -85,7 +85,7 @@ export const defaultStore = ".parley/parley.db";
 /** The id of an agent that is served alone, at the root of its server. */
 export const rootAgent = "/";
 
-/** The API of operators of a server with default options. */
+/** URL of the operators' API of a server with default options. */
 export const opsUrl = "http://127.0.0.1:4000/ops";
 
 /** Collects the values of a repeatable option. */

@@ -60,14 +60,14 @@ Environment:
                          token takes precedence over a login
   PARLEY_KEYCHAIN        off: store logins in files, not in the keychain
   PARLEY_TOKENS          bearer tokens that serve accepts, separated by commas;
-                         parley key makes hashes that may replace them
+                         parley key creates hashes to use instead
   PARLEY_API_KEYS        the same for API keys
   PARLEY_KEYS            encryption keys of serve, separated by commas: 32
                          random bytes each, from openssl rand -base64 32
   DATABASE_URL           URL of the database of parley db
   NO_COLOR, FORCE_COLOR  disable colors; force colors without a terminal`;
 
-/** Makes the program with all of its commands. `finish` receives the exit code of the command that ran. */
+/** Creates the program with all of its commands. `finish` receives the exit code of the command that ran. */
 export function createProgram(io: Io, finish: (code: number) => void): Command {
   const program = new Command("parley")
     .description("Serve A2A agents, and talk to any of them.")
@@ -165,7 +165,7 @@ const wordings: readonly Wording[] = [
   ],
 ];
 
-/** Rewords a message of commander as the help words it: `<url>`, `[task]`, `--port <port>`. */
+/** Rewords a message of commander in the terms of the help: `<url>`, `[task]`, `--port <port>`. */
 function mistake(text: string, command: Command): string {
   const said = text.trimEnd().replace(/^error: /, "");
   for (const [pattern, say] of wordings) {

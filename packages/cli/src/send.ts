@@ -73,7 +73,7 @@ interface SendingOptions {
   readonly configuration?: SendMessageRequest["configuration"];
 }
 
-/** Sends a message; each start sends the same one. */
+/** Sends a message. Each start sends the same message. */
 function sending(client: Client, said: Said, { streams, wait, configuration }: SendingOptions): Start {
   const message: Message = { messageId: client.ids.next(), role: "ROLE_USER", ...said };
   const request: SendMessageRequest = { message, ...(configuration !== undefined && { configuration }) };

@@ -59,7 +59,7 @@ function announce(io: Io, server: Server, options: ServeOptions): void {
   );
 }
 
-/** Serving other machines needs options that make it safe. */
+/** Rejects options that would serve other machines unsafely. */
 function checkReach(options: ServeOptions, open: boolean): void {
   if ((options.tlsCert === undefined) !== (options.tlsKey === undefined)) {
     throw new UsageError("--tls-cert and --tls-key must be passed together");
@@ -86,7 +86,7 @@ function tlsOf({ cwd }: Io, { tlsCert, tlsKey }: ServeOptions): HostOptions["tls
   return { certFile: resolve(cwd, tlsCert), keyFile: resolve(cwd, tlsKey) };
 }
 
-/** Whether the console, or the API of operators, is served where the user says nothing: only this machine reaches the server, and no agent has its path. */
+/** Whether to serve the console or the operators' API by default: only this machine can reach the server, and no agent has that path. */
 function hasOwn(
   name: "console" | "ops",
   agents: Awaited<ReturnType<typeof loadAgents>>,
@@ -117,7 +117,7 @@ export async function serve(io: Io, file: string, options: ServeOptions, around?
   const format = options.logFormat ?? (io.stderr.terminal ? "text" : "json");
   const level = options.logLevel ?? (options.verbose === true ? "debug" : "info");
   const logger = level === "off" ? silentLogger : await logTo(io, level, format);
-  // People see what happens to tasks; programs get it with --audit.
+  // The text log of a terminal has audit records by default; any other log only with --audit.
   const isAudited = options.audit ?? (io.stderr.terminal && format === "text");
   const agents = await loadAgents(file, io.cwd);
   const withConsole = options.console ?? hasOwn("console", agents, options, authenticator === undefined);
@@ -161,7 +161,7 @@ export async function serve(io: Io, file: string, options: ServeOptions, around?
     await stopped;
     const stopping =
       around === undefined ? "Stopping; press Ctrl-C again to stop at once." : "Finishing running tasks.";
-    // A reader of JSON lines expects nothing else.
+    // A JSON log must contain only JSON lines.
     if (!cluster.isPrimary) logger.debug(stopping);
     else if (format === "json" && level !== "off") logger.info(stopping);
     else io.stderr.write(`${stopping}\n`);

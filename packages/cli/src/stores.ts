@@ -59,7 +59,7 @@ export async function openStore<T>(io: Io, options: PlaceOptions, run: (store: S
     return await run(store);
   } catch (cause) {
     if (!(cause instanceof A2AError) || cause.code !== "Unavailable") throw cause;
-    // In other commands, Unavailable is the answer of an agent.
+    // Not an A2AError: users would read Unavailable as the answer of an agent.
     throw new CommandError(cause.message, { cause });
   } finally {
     await store?.close();

@@ -15,7 +15,7 @@ interface View {
   readonly time: string;
   readonly counts: Counts;
   readonly nodes: readonly OperatedNode[];
-  /** Tasks that ended in a second since the view before. Absent in the first one. */
+  /** Tasks that ended per second since the previous view. Absent in the first one. */
   readonly endedPerSecond?: number;
 }
 
@@ -26,7 +26,7 @@ const terminal: readonly string[] = [
   "TASK_STATE_REJECTED",
 ];
 
-/** On a terminal the view is drawn again in place. Elsewhere each view is a line of JSON. */
+/** On a terminal, redraws the view in place. Otherwise prints each view as a line of JSON. */
 export async function top(io: Io, options: TopOptions): Promise<number> {
   const isDrawn = io.stdout.terminal && options.json !== true;
   let isOver = false;
@@ -48,7 +48,7 @@ export async function top(io: Io, options: TopOptions): Promise<number> {
             before = view;
           }
         } catch (error) {
-          // A server that restarts is soon back.
+          // A restarting server is soon available again.
           if (options.once === true || before === undefined || !isPassing(error)) throw error;
           io.stderr.write(`parley: ${line(error instanceof Error ? error.message : String(error))}; retrying\n`);
         }
@@ -66,7 +66,7 @@ function viewOf(counts: Counts, nodes: readonly OperatedNode[], before: View | u
   const time = new Date().toISOString();
   if (before === undefined) return { time, counts, nodes };
   const seconds = (Date.parse(time) - Date.parse(before.time)) / 1000;
-  // Retention deletes tasks meanwhile: then fewer have ended than before.
+  // Retention may have deleted tasks meanwhile, so the count can decrease.
   const ended = Math.max(0, endedIn(counts) - endedIn(before.counts));
   return { time, counts, nodes, endedPerSecond: seconds > 0 ? Math.round((ended / seconds) * 10) / 10 : 0 };
 }
@@ -78,6 +78,6 @@ function endedIn({ states }: Counts): number {
 function drawn({ time, counts, nodes, endedPerSecond }: View, isOnce: boolean): string {
   const rate = endedPerSecond === undefined ? "" : `  ended ${endedPerSecond}/s`;
   const text = `parley top  ${time}${rate}\n\n${nodesText(nodes)}\n${countsText(counts)}`;
-  // To the top left, and then nothing of what was there is left.
+  // Moves to the top left, and clears the screen.
   return isOnce ? text : `\u001b[H\u001b[2J${text}`;
 }

@@ -55,7 +55,7 @@ export const card: CommandSpec = {
       name: "lint",
       summary: "Check a card for mistakes",
       description:
-        "An error violates the specification; a warning works, but not for every client or not as intended. Exits with 1 if there is an error.",
+        "An error violates the specification. A warning may not work with every client, or not as intended. Exits with 1 if there is an error.",
       examples: ["parley card lint http://localhost:4000", "parley card lint card.json --json"],
       arguments: [argument("<card>", "base URL of the agent, URL of its card, or a file; - reads standard input")],
       options: callOptions,
@@ -73,7 +73,7 @@ export const card: CommandSpec = {
       arguments: [argument("<file>", "the card as JSON; - reads standard input")],
       options: [
         option("--key <file>", "private key from parley card key; repeatable", collect).makeOptionMandatory(),
-        option("--jku <url>", "URL of the public keys, a hint for readers", agentUrl),
+        option("--jku <url>", "URL of the public keys, as a hint for clients", agentUrl),
         option("--reduced", "also sign the reduced card that the JavaScript and Python SDKs read"),
       ],
       load: async () => (await import("../card.ts")).sign,
@@ -208,7 +208,7 @@ export const login: CommandSpec = {
   name: "login",
   summary: "Log in to an agent",
   description:
-    "Reads the agent's card, asks for the credentials that its security schemes need, and tests them. Later commands use them for this URL and everything below it. They are stored in the keychain of the operating system, or in a file that only you can read. Secrets are typed, or read from standard input, one per line.",
+    "Reads the agent's card, asks for the credentials that its security schemes need, and tests them. Later commands use them for this URL and everything below it. They are stored in the keychain of the operating system, or in a file that only you can read. Type the secrets, or pass them on standard input, one per line.",
   examples: [
     "echo s3cret | parley login http://localhost:4000",
     "echo s3cret | parley login http://localhost:4000 --with-token",
@@ -270,7 +270,7 @@ export const doctor: CommandSpec = {
   options: [
     option(
       "--message <text>",
-      "a message that takes the agent at least a second; shows whether a proxy buffers streams",
+      "message that keeps the agent busy for at least a second, to detect a proxy that buffers streams",
     ),
     ...callOptions,
   ],
@@ -281,7 +281,7 @@ export const inspect: CommandSpec = {
   name: "inspect",
   summary: "Open the console: talk to agents, and see what goes over the wire",
   description:
-    "Serves a web application on this machine alone, and opens it in a browser. Its URL has a token that is valid until the command ends. Agents are called with the credentials of the options, or of parley login.",
+    "Serves a web application on this machine only, and opens it in a browser. Its URL has a token that is valid until the command ends. The console calls agents with the credentials from the options, or from parley login.",
   examples: [
     "parley inspect http://localhost:4000",
     "parley inspect",

@@ -147,7 +147,7 @@ export const db: CommandSpec = {
       name: "purge",
       summary: "Delete finished tasks",
       description:
-        "Deletes tasks with their messages, artifacts, webhooks and keys, in short transactions; then conversations without tasks of the same age, unless --state excludes completed. Keeps running tasks.",
+        "Deletes tasks with their messages, artifacts, webhooks and keys, in short transactions. Then deletes conversations of the same age that have no tasks, unless --state excludes completed. Keeps running tasks.",
       examples: ["parley db purge --before 90d --dry-run", "parley db purge --before 7d --state failed --yes"],
       options: [
         option(

@@ -26,17 +26,17 @@ const opsOptions: readonly Option[] = [
   option("--url <url>", "URL of the operators' API of a server", agentUrl).default(opsUrl),
   option("--token <token>", "bearer token to send"),
   option("--header <name: value>", "header to send; repeatable", collect),
-  option("--store <path>", "use this SQLite file of a server, and not its API"),
-  option("--database-url <url>", "use this PostgreSQL database, and not the API of a server"),
+  option("--store <path>", "use this SQLite file of a server instead of its API"),
+  option("--database-url <url>", "use this PostgreSQL database instead of the API of a server"),
   option("--schema <name>", "with --database-url, schema of the tables").default("parley"),
   json,
   verbose,
 ];
-const reason = option("--reason <text>", "why, for the audit");
+const reason = option("--reason <text>", "reason to store in the audit");
 const agent = option("--agent <id>", "agent of the task, by its path or mount ID").default(rootAgent);
 const oneTask: readonly Option[] = [agent, ...opsOptions];
 const actOptions: readonly Option[] = [
-  option("--seq <n>", "only while this is the number of the last record of the task, from parley ops show", count(1)),
+  option("--seq <n>", "only if this is the number of the task's last record, from parley ops show", count(1)),
   reason,
   ...oneTask,
 ];
@@ -49,7 +49,7 @@ export const ops: CommandSpec = {
   name: "ops",
   summary: "See and change the tasks of all owners",
   description:
-    "For operators: calls the API of a server with the option operators, or works on its database. Each act is stored in an audit.",
+    "For operators: calls the API of a server that has the option operators, or opens its database. Stores each act in an audit.",
   examples: [
     "parley ops list --state working --oldest",
     "parley ops why TASK",
@@ -75,7 +75,7 @@ export const ops: CommandSpec = {
         option("--before <time>", "only tasks last updated before this time, or longer ago than an age", timeOption),
         option("--oldest", "oldest status first"),
         option("--limit <n>", "maximum number of tasks", count(1, 500)).default(50),
-        option("--page <cursor>", "continue where the list before ended, with the same filter"),
+        option("--page <cursor>", "continue where the previous list ended, with the same filter"),
         ...opsOptions,
       ],
       load: async () => (await import("../ops.ts")).list,
@@ -84,7 +84,7 @@ export const ops: CommandSpec = {
       name: "show",
       summary: "Show a task",
       description:
-        "Shows why it waits, its steps, webhooks, newest records and acts of operators. It shows no content.",
+        "Shows why the task waits, its steps, webhooks, latest records and acts of operators, but no content.",
       examples: ["parley ops show TASK", "parley ops show TASK --agent /planner --json"],
       arguments: [task],
       options: oneTask,
@@ -105,7 +105,7 @@ export const ops: CommandSpec = {
     },
     {
       name: "why",
-      summary: "Say why a task waits, and which command helps",
+      summary: "Explain why a task waits, and which command helps",
       examples: ["parley ops why TASK"],
       arguments: [task],
       options: oneTask,
@@ -128,7 +128,7 @@ export const ops: CommandSpec = {
     {
       name: "audit",
       summary: "List the acts of operators",
-      description: "Newest first: who did what, when and why, and what was refused.",
+      description: "Newest first: who did what, when and why, including rejected acts.",
       examples: ["parley ops audit", "parley ops audit --limit 500 --json"],
       options: [
         option("--limit <n>", "maximum number of acts", count(1, 500)).default(50),
@@ -140,7 +140,7 @@ export const ops: CommandSpec = {
     {
       name: "cancel",
       summary: "Cancel a task",
-      description: "Cancels it on whatever node it runs.",
+      description: "Cancels the task on the node that runs it.",
       examples: ["parley ops cancel TASK --reason stuck", "parley ops cancel TASK --seq 7"],
       arguments: [task],
       options: actOptions,
@@ -150,7 +150,7 @@ export const ops: CommandSpec = {
       name: "resume",
       summary: "Resume a suspended or failed task",
       description:
-        "A suspended task runs again. A failed task cannot change: a new task of its owner continues it, with its last message, its state and the results of its steps.",
+        "Reruns a suspended task. A failed task cannot change, so a new task of the same owner continues it, with its last message, its state and the results of its steps.",
       examples: ["parley ops resume TASK", "parley ops resume TASK --store .parley/parley.db"],
       arguments: [task],
       options: actOptions,
@@ -158,7 +158,7 @@ export const ops: CommandSpec = {
     },
     {
       name: "retry-step",
-      summary: "Do a step of a task again",
+      summary: "Repeat a step of a task",
       description: "Forgets the result of a step of a suspended, waiting or failed task, and resumes the task.",
       examples: ["parley ops retry-step TASK pay"],
       arguments: [task, argument("<step>", "name of the step, from parley ops show")],
@@ -168,7 +168,7 @@ export const ops: CommandSpec = {
     {
       name: "drop-wait",
       summary: "End a wait for a time or an event",
-      description: "The wait ends as its timeout does: turn.waitFor() returns undefined.",
+      description: "The wait ends as if it had timed out: turn.waitFor() returns undefined.",
       examples: ["parley ops drop-wait TASK WAIT"],
       arguments: [task, argument("<wait>", "key of the wait, from parley ops why")],
       options: actOptions,
@@ -177,7 +177,7 @@ export const ops: CommandSpec = {
     {
       name: "pause",
       summary: "Pause an agent on all nodes",
-      description: "No node begins or resumes a turn of it. Messages are accepted, and wait in the queue.",
+      description: "No node starts or resumes its turns. New messages are accepted, and wait in the queue.",
       examples: ['parley ops pause / --reason "bad prompt"'],
       arguments: [agentName],
       options: [reason, ...opsOptions],
@@ -194,7 +194,7 @@ export const ops: CommandSpec = {
     {
       name: "drain",
       summary: "Drain a node",
-      description: "It begins no turn, and its probe of readiness fails. Turns that run continue.",
+      description: "The node starts no new turns, and its readiness probe fails. Running turns continue.",
       examples: ['parley ops drain NODE --reason "new kernel"'],
       arguments: [nodeName],
       options: [reason, ...opsOptions],
@@ -202,7 +202,7 @@ export const ops: CommandSpec = {
     },
     {
       name: "undrain",
-      summary: "Let a node begin turns again",
+      summary: "Let a node start turns again",
       examples: ["parley ops undrain NODE"],
       arguments: [nodeName],
       options: [reason, ...opsOptions],
@@ -222,7 +222,7 @@ export const logs: CommandSpec = {
   name: "logs",
   summary: "Show and filter the logs of servers",
   description:
-    "Reads JSON lines from files, merged by time, or from standard input. Other lines are shown as they are, unless there is a filter.",
+    "Reads JSON lines from files, merged by time, or from standard input. Shows other lines unchanged, unless there is a filter.",
   examples: [
     "parley logs agent.log --level warn --since 2h",
     "parley logs agent.log --context CONTEXT",
@@ -238,7 +238,7 @@ export const logs: CommandSpec = {
     option("--since <time>", "only lines of this time or later, or within an age such as 2h", timeOption),
     option("--until <time>", "only lines of this time or before, or at least an age old", timeOption),
     option("--follow", "wait for new lines, also if the file is replaced or truncated"),
-    option("--json", "print the JSON lines as they are"),
+    option("--json", "print the JSON lines unchanged"),
     verbose,
   ],
   load: async () => (await import("../logs/index.ts")).logs,
@@ -247,7 +247,7 @@ export const logs: CommandSpec = {
 export const top: CommandSpec = {
   name: "top",
   summary: "Watch nodes, agents and the queue",
-  description: "On a terminal the view is drawn again in place; elsewhere each view is a line of JSON.",
+  description: "On a terminal, redraws the view in place. Otherwise prints each view as a line of JSON.",
   examples: ["parley top", "parley top --once --json"],
   options: [
     option("--interval <seconds>", "time between two views", count(1, 3600)).default(2),

@@ -82,7 +82,7 @@ export const key: CommandSpec = {
   name: "key",
   summary: "Generate an API key or token, or hash a secret",
   description:
-    "A server needs only the hash, in apiKey(), bearer(), basic() or the environment of parley serve. Secrets are typed, or read from standard input.",
+    "A server needs only the hash, in apiKey(), bearer(), basic() or the environment of parley serve. Type the secret, or pass it on standard input.",
   examples: ["parley key", "echo s3cret | parley key --hash", "echo s3cret | parley key --password"],
   options: [
     option("--hash", "hash an existing key or token"),

@@ -32,7 +32,7 @@ function stop(): void {
   if (stops.size === 0) process.exit(0);
 }
 
-/** Listens once the previous process has released the port. Without one, another program has the port. */
+/** Listens once the previous process has released the port. If there is no previous process, another program has the port. */
 async function takeOver<T>(listen: () => Promise<T>): Promise<T> {
   tell("loaded");
   const { after } = await mayListen;

@@ -10,7 +10,7 @@ interface DevOptions extends ServeOptions {
   readonly watch?: readonly string[];
 }
 
-/** What a process is to serve. */
+/** What a child process serves. */
 export interface Serving {
   readonly file: string;
   readonly options: ServeOptions;
@@ -22,10 +22,10 @@ export interface Listen {
   readonly after: boolean;
 }
 
-/** To a process: serve a module; listen; finish the tasks and exit. */
+/** Sent to a process: serve a module; listen; finish the tasks and exit. */
 export type Order = { readonly serve: Serving } | Listen | "stop";
 
-/** From a process: the module is loaded, the stop is acknowledged, or why it cannot serve. */
+/** Sent by a process: the module is loaded, the stop is acknowledged, or the reason why it cannot serve. */
 export type Report = "loaded" | "stopping" | { readonly failed: string };
 
 /** Files that restart the server. Others, such as a database or the output of an agent, do not. */
@@ -37,10 +37,10 @@ const skipped = /(?:^|[\\/])(?:node_modules|\.[^\\/.][^\\/]*)(?:[\\/]|$)/;
 /** Delay after the last change: editors and tools write several files at once. */
 const debounceMs = 100;
 
-/** Processes that may finish their tasks while a newer one serves. */
+/** Maximum number of processes that finish their tasks while a newer one serves. */
 const maxLeaving = 2;
 
-/** Time for a process to acknowledge the order to stop. A module that never yields does not. */
+/** Time for a process to acknowledge the order to stop. A module that never yields cannot acknowledge it. */
 const stopTimeoutMs = 3_000;
 
 /** `parley dev`: serves a module, and restarts when a file changes. Returns the exit code. */
@@ -121,7 +121,7 @@ class Generations {
     } else if (report === "loaded") {
       if (child !== this.#coming) return;
       const before = this.#serving;
-      // It serves from here on: a later change replaces it only once that has loaded.
+      // This process serves from now on. A later change replaces it only once the new version has loaded.
       this.#serving = child;
       this.#coming = undefined;
       if (before !== undefined) this.#retire(before);

@@ -9,7 +9,7 @@ import type { Finding } from "../output/show.ts";
 
 type Interface = AgentCard["supportedInterfaces"][number];
 
-/** Maximum addresses of a card that are called. */
+/** Maximum number of addresses of a card to call. */
 const maxAddresses = 20;
 
 const spoken = ["JSONRPC", "HTTP+JSON", "GRPC"] as const;

@@ -55,7 +55,7 @@ async function* examine(io: Io, at: string, options: DoctorOptions): AsyncGenera
   }
 }
 
-/** Shorter tasks, by the clock of their server, do not show whether events are buffered. */
+/** Minimum duration of a task, by its server's clock. Shorter tasks do not show whether events are buffered. */
 const minTaskMs = 500;
 
 /** Time limit of the stream. */

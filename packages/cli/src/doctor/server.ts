@@ -66,7 +66,7 @@ function tlsCureOf(reason: string): string {
   return "Check that the server, or the proxy in front of it, listens there with TLS";
 }
 
-/** The time of the server, and when it was requested on the clock of this machine. In milliseconds since the Unix epoch. */
+/** The time of the server, and the local times of the request and the answer. In milliseconds since the Unix epoch. */
 export interface ServerDate {
   readonly said: number;
   readonly asked: number;
@@ -142,7 +142,7 @@ async function probe(
 }
 
 function lint(card: object, at: string): readonly Finding[] {
-  // Calling the addresses tells more. A warning about the whole card concerns its signatures.
+  // Later checks call the addresses. A warning about the whole card concerns its signatures.
   const signed = "signatures" in card && Array.isArray(card.signatures) && card.signatures.length > 0;
   const found = lintCard(card).filter(
     ({ level, field }) =>

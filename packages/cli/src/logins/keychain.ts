@@ -11,7 +11,7 @@ export interface Keychain {
 /** The name of this program in the keychain. */
 const service = "parley";
 
-/** For a keychain that asks its user for a password. */
+/** Long enough for a keychain that asks the user for a password. */
 const timeoutMs = 120_000;
 
 /**
@@ -38,8 +38,8 @@ export async function systemKeychain(env: Io["env"]): Promise<Keychain | undefin
 const maxEntryLength = 1200;
 
 /**
- * Stores long texts in several entries, which the entry of the name lists. It is written last, so that a crash leaves the old text or
- * the new one.
+ * Stores a long text in several entries. The entry of its name lists them, and is written last, so that a crash leaves the old text or the
+ * new one.
  */
 export function inPieces(keychain: Keychain): Keychain {
   const piecesOf = (listed: string | undefined): readonly string[] => {

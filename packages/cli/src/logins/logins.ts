@@ -24,10 +24,10 @@ export interface Login {
   readonly secretsIn: "keychain" | "file";
 }
 
-/** A login before it is known where its secrets are stored. */
+/** A login before its secrets are stored. */
 export type NewLogin = Omit<Login, "secretsIn">;
 
-/** The secrets of a login, by names of its kind. */
+/** The secrets of a login by name. The names depend on its kind. */
 export type Secrets = Readonly<Record<string, string>>;
 
 interface Stored extends Login {
@@ -35,7 +35,7 @@ interface Stored extends Login {
   readonly secrets?: Secrets;
 }
 
-/** The folder of logins; `undefined` without a home. */
+/** The folder of logins; `undefined` without a home folder. */
 export function loginFolder(env: Io["env"]): string | undefined {
   const { XDG_CONFIG_HOME, APPDATA, HOME } = env;
   const base =
@@ -157,7 +157,7 @@ export class Logins {
         return { ...login, secretsIn: "keychain" };
       }
     } catch {
-      // The library works without a keychain, such as on a server or in a container.
+      // There may be no keychain, for example on a server or in a container.
     }
     return { ...login, secretsIn: "file", secrets };
   }

@@ -10,7 +10,7 @@ import { codeOf, CommandError } from "../errors.ts";
 /** A login has a few kilobytes. */
 const maxFileBytes = 1 << 20;
 
-/** Age of a lock of a crashed process on another machine. No work under a lock takes so long. */
+/** Age at which a lock from another machine counts as stale. No work under a lock takes that long. */
 const staleLockMs = 60_000;
 
 /**

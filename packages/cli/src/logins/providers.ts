@@ -17,7 +17,7 @@ import type { Login, Logins, NewLogin, Secrets } from "./logins.ts";
 export interface NamedScheme {
   readonly name: string;
   readonly scheme: SecurityScheme;
-  /** The scopes that its requirement names. */
+  /** The scopes that the card requires with it. */
   readonly scopes: readonly string[];
 }
 
@@ -29,12 +29,12 @@ export function kindOf(scheme: SecurityScheme): Login["kind"] | undefined {
   return http === "basic" || http === "bearer" ? http : undefined;
 }
 
-/** How to get a token: in a browser on this machine, with a code in any browser, with a client secret. */
+/** How to get a token: in a browser on this machine, with a code in any browser, or with a client secret. */
 export type Flow = "browser" | "device" | "client";
 
 const namesOnCard = { authorizationCode: "browser", deviceCode: "device", clientCredentials: "client" } as const;
 
-/** The OAuth flows of a scheme. OpenID Connect lists none, so it may have any. */
+/** The OAuth flows of a scheme. An OpenID Connect scheme lists none, so any may work. */
 export function flowsOf({ oauth2SecurityScheme }: SecurityScheme): readonly Flow[] {
   const { flows } = oauth2SecurityScheme ?? {};
   return Object.entries(namesOnCard).flatMap(([name, flow]) =>
@@ -93,7 +93,7 @@ export async function oauthOptions(
   secrets: () => Promise<Secrets>,
   store: TokenStore,
 ): Promise<OAuthOptions> {
-  // Loaded only on request: it loads the server too.
+  // Loaded only when needed, since it also loads the server.
   const { nodeDialer } = await import("@parley/node");
   const { clientId = "", issuer, resource, scopes = "", hasSecret, dpop } = settings;
   const clientSecret = async (): Promise<string> => (await secrets())["clientSecret"] ?? "";
@@ -132,7 +132,7 @@ export function endpointsOf({ oauth2SecurityScheme, openIdConnectSecurityScheme 
   ]);
 }
 
-/** The secret with the tokens of a login, as JSON, by issuer, client and resource. */
+/** Name of the secret that holds the tokens of a login: JSON, keyed by issuer, client and resource. */
 const member = "tokens";
 
 type Tokens = Readonly<Record<string, StoredTokens>>;

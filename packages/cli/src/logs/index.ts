@@ -12,7 +12,7 @@ interface LogsOptions extends Wanted {
   readonly json?: boolean;
 }
 
-/** Time between two looks at files that are followed. */
+/** Poll interval of followed files. */
 const lookMs = 200;
 
 /** `parley logs`. */
@@ -31,7 +31,7 @@ export async function logs(io: Io, files: readonly string[], options: LogsOption
   const sources: Source[] = [];
   let release = (): void => {};
   const interrupted = new Promise<void>((done) => {
-    // Ctrl-C also reaches the program whose log is standard input: what it logs at its end is shown.
+    // Ctrl-C also stops the program that writes to standard input. Shows what that program logs as it stops.
     const end = (signal: Signal): void => {
       if (!follow && signal !== "SIGTERM") return;
       stop.abort();
@@ -46,7 +46,7 @@ export async function logs(io: Io, files: readonly string[], options: LogsOption
     return 0;
   } finally {
     release();
-    // A read of a pipe that waits would hold up the end.
+    // A pending read of a pipe would delay the exit.
     for (const source of sources) source.close().catch(() => undefined);
   }
 }
@@ -69,7 +69,7 @@ interface Entry {
   readonly record: JsonRecord | undefined;
 }
 
-/** The lines that sources have now, by time. A line without a time has that of the line before it. */
+/** The lines that sources have now, by time. A line without a time gets that of the previous line. */
 async function* merged(sources: readonly Source[]): AsyncGenerator<Entry> {
   const heads: (Entry & { readonly source: Source; readonly time: number })[] = [];
   const read = async (source: Source, before: number): Promise<void> => {
@@ -122,7 +122,7 @@ class Printer {
     await stdout.ready?.();
   }
 
-  /** Says what could not be searched. */
+  /** Reports what could not be searched. */
   end(): void {
     const { stderr } = this.#io;
     if (this.#tooLong > 0) {

@@ -6,7 +6,7 @@ import type { Io } from "../io.ts";
 
 /* Where the lines of a log are read: standard input, and files that may grow. */
 
-/** Most bytes of a line that are kept. */
+/** Maximum number of bytes to keep of a line. */
 export const maxLineBytes: number = 1 << 20;
 
 /** A line without its end. */
@@ -16,7 +16,7 @@ export interface Line {
   readonly leftOut: number;
 }
 
-/** Splits bytes into lines. Whatever it is given, it holds one line within the limit. */
+/** Splits bytes into lines. It holds at most one line, up to the limit. */
 class Splitter {
   #held = Buffer.alloc(4096);
   #length = 0;
@@ -33,7 +33,7 @@ class Splitter {
     this.#hold(bytes.subarray(from));
   }
 
-  /** The last line, if nothing ends it. */
+  /** The last line, if it has no line break. */
   *end(): Generator<Line> {
     if (this.#length > 0 || this.#leftOut > 0) yield this.#take();
   }
@@ -138,7 +138,7 @@ class FileSource implements Source {
     await this.#handle.close();
   }
 
-  /** Whether the path names another file, or this one was truncated. A path without a file will have one again. */
+  /** Whether the path names another file, or this one was truncated. If the path has no file now, it will get one later. */
   async #wasReplaced(): Promise<boolean> {
     const [own, now] = await Promise.all([this.#handle.stat(), stat(this.#path).catch(() => undefined)]);
     if (now === undefined || !own.isFile()) return false;

@@ -5,13 +5,13 @@ import type { LogLevel } from "@parley/node";
 import { byteSize, lineLevels, type Style } from "../output/text.ts";
 import type { Line } from "./lines.ts";
 
-/* A line of a log as a record, whether it is wanted, and how it is shown. */
+/* Parses a log line as a record, filters it, and shows it. */
 
 /** A line that is JSON. */
 export interface JsonRecord {
   /** The JSON. */
   readonly json: string;
-  /** What a tool has put before it: the name of a container, a time. */
+  /** Text that a tool put before the JSON, such as the name of a container or a time. */
   readonly prefix: string;
   readonly fields: Readonly<Record<string, unknown>>;
   readonly level: LogLevel | undefined;
@@ -19,7 +19,7 @@ export interface JsonRecord {
   readonly time: number | undefined;
 }
 
-/** Characters of a prefix. */
+/** Maximum length of a prefix, in characters. */
 const maxPrefix = 200;
 
 /** Reads a line. `undefined`: it has no JSON object, or is too long to tell. */
@@ -65,10 +65,10 @@ export interface Wanted {
   readonly until?: string;
 }
 
-/** Bytes for the tasks of the context. */
+/** Memory for the task ids of the context, in bytes. */
 const learnedBytes = 4 << 20;
 
-/** Finds the wanted records. It must see all of them in order: they tell which tasks belong to a context. */
+/** Finds the wanted records. It must see all records in order, because they show which tasks belong to a context. */
 export class Filter {
   readonly isOn: boolean;
   readonly #wanted: Wanted;
@@ -106,7 +106,7 @@ export class Filter {
   }
 }
 
-/** Whether an id is the wanted one, or ends with it as a short id does. */
+/** Whether an id is the wanted one, or ends with it if that is a short id. */
 function isSameId(id: unknown, wanted: string): boolean {
   return typeof id === "string" && (id === wanted || (wanted.length >= shortIdLength && id.endsWith(wanted)));
 }
@@ -130,13 +130,13 @@ export function recordText({ prefix, fields, level, time }: JsonRecord, style: S
   return `${prefix === "" ? "" : style("dim", plain(prefix))}${text}`;
 }
 
-/** A record as JSON on one line. It has the same value, digit by digit. */
+/** A record as JSON on one line. Numbers keep all of their digits. */
 export function recordJson({ json }: JsonRecord): string {
-  // Outside of texts a carriage return is white space, and within them JSON has none.
+  // A carriage return is white space between JSON tokens, and cannot occur inside of a JSON string.
   return `${escapeControls(json.replaceAll("\r", " "))}\n`;
 }
 
-/** A line that is no record, as it is but for what would act on a terminal. */
+/** A line that is not a record, unchanged except for terminal control characters. */
 export function otherText({ text, leftOut }: Line, style: Style): string {
   const rest = leftOut === 0 ? "" : ` … (${byteSize(leftOut)} more)`;
   return text === "" ? "\n" : `${style("dim", plain(cut(text, limits.record)) + rest)}\n`;

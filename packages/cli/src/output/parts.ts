@@ -37,7 +37,7 @@ export interface ShowOptions {
   readonly fold: Fold;
   /** Columns of indentation. Default 0. */
   readonly indent?: number;
-  /** Whether the text before it ends within a line. */
+  /** Whether the preceding text ends in the middle of a line. */
   readonly midLine?: boolean;
 }
 
@@ -59,7 +59,7 @@ export function fileLabel({ part, bytes }: GrowingFile): string {
   return `[${label([part.filename ?? "file", part.mediaType, byteSize(bytes)])}]`;
 }
 
-/** Parts as text, and the last file, which may continue. `before`: the file at the end of the parts before. */
+/** Parts as text, and the last file, which later parts may continue. `before`: the last file of the previous parts. */
 export function showGrowing(
   parts: readonly Part[],
   { fold, indent = 0, midLine = false }: ShowOptions,
@@ -71,9 +71,9 @@ export function showGrowing(
     shown += `${endsMidLine(shown, midLine) ? "\n" : ""}${text}\n`;
   };
   for (const part of parts) {
-    // The link of an authorization is shown with what the user can do.
+    // The link of an authorization is shown later, with hints for the user.
     if (readAuthorization({ parts: [part] }) !== undefined) continue;
-    // So is a form; a pipe gets it unchanged.
+    // So is a form, but only on a terminal: a pipe gets the form unchanged.
     if (fold !== undefined && isForm(part)) continue;
     if (file !== undefined && grows(file, part)) {
       file = { part: file.part, bytes: file.bytes + rawSize(part.raw) };
@@ -101,7 +101,7 @@ export function showParts(parts: readonly Part[], options: ShowOptions): string 
   return `${text}${endsMidLine(text, options.midLine ?? false) ? "\n" : ""}${fileLabel(file)}\n`;
 }
 
-/** Whether the output ends within a line after `text`; `midLine`: whether it did before. */
+/** Whether the output ends in the middle of a line after `text`. `midLine`: whether it did so before `text`. */
 export function endsMidLine(text: string, midLine: boolean): boolean {
   return text === "" ? midLine : !text.endsWith("\n");
 }

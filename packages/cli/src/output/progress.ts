@@ -8,7 +8,7 @@ import { line } from "@parley/a2a/internal/base/display";
 
 /** Shows the events of a task as they arrive. */
 export interface Progress {
-  /** An event has arrived. */
+  /** Handles an event. */
   received(event: StreamResponse): void;
   show(event: StreamResponse): void;
   /** Marks the artifacts of a task as shown. */
@@ -47,7 +47,7 @@ export class TerminalProgress implements Progress {
   /** The artifact that was written last. */
   #current: string | undefined;
   #lastStatus = "";
-  /** Whether standard output ends within a line. */
+  /** Whether standard output ends in the middle of a line. */
   #midLine = false;
   hasFiles = false;
   /** The line of a growing file, and when it was written. */
@@ -181,7 +181,7 @@ export class TerminalProgress implements Progress {
   /** Shows the size of a growing file, on one line of a terminal. */
   #fileBar(text: string): void {
     if (text === this.#bar || !this.#io.stderr.terminal) return;
-    // A fast file has thousands of chunks.
+    // Limits redraws: a file can have thousands of chunks.
     const now = performance.now();
     if (text !== "" && this.#bar !== "" && now - this.#barAt < 100) return;
     this.#barAt = now;

@@ -135,7 +135,7 @@ export function showTask(task: Task, style: Style, fold: Fold): string {
   ].join("");
 }
 
-/** Tasks as a table with one line each. Contexts are left out where they would not fit into the columns of a terminal. */
+/** Tasks as a table with one line each. Omits contexts if they do not fit into the columns of a terminal. */
 export function showTasks(tasks: readonly Task[], style: Style, columns: number = Infinity): string {
   const rows = tasks.map(({ id, contextId, status }) => [
     line(id),
@@ -215,7 +215,7 @@ function paintWebhookState({ state }: PushEntry, cell: string, style: Style): st
 
 export type Subject = "card" | "tls" | "address" | "versions" | "clients" | "streams" | "clock";
 
-/** What one check has found. */
+/** The result of one check. */
 export interface Finding {
   readonly subject: Subject;
   /**
@@ -234,7 +234,7 @@ export interface Finding {
 const marks = { ok: "✓", warning: "!", broken: "✗", unknown: "–" } as const;
 const colours = { ok: "green", warning: "yellow", broken: "red", unknown: "dim" } as const;
 
-/** A server may have written parts of a finding. */
+/** Limited, because a server may have written parts of a finding. */
 const maxFindingLength = 1000;
 
 /** A finding as one line for a terminal, and its cure as another. */

@@ -49,7 +49,7 @@ export function byteSize(bytes: number): string {
 /** Character limits for text of an agent. `--json` has all of it. */
 export const maxLength = { name: 200, description: 4000, error: 4000 } as const;
 
-/** Limit of a list of an agent. */
+/** Maximum number of entries that are shown of an agent's list. */
 const maxEntries = 50;
 
 /** The first entries of a list as text, and how many more there are. */
@@ -94,7 +94,7 @@ function widthOfSegment(segment: string): number {
   return zeroWidth.test(segment) ? 0 : 1;
 }
 
-/** The beginning of a text that fits into the columns, and the length of the rest. `how`: what shows the rest. */
+/** The beginning of a text that fits into the columns, and the length of the rest. `how`: a hint on how to see the rest. */
 export function fitted(text: string, columns: number, how: string): string {
   // Avoids measuring a long text.
   const start = text.slice(0, columns * 4);
@@ -138,7 +138,7 @@ export type LogFormat = (typeof logFormats)[number];
 
 /** A logger that writes to standard error. */
 export async function logTo(io: Io, level: LogLevel, format: LogFormat): Promise<Logger> {
-  // Loaded only on request: the module of the logger loads the server as well.
+  // Loaded only when needed, since it also loads the server.
   const { standardLogger } = await import("@parley/node");
   const { stderr } = io;
   const stream: LogStream = { write: (text) => stderr.write(text), isTTY: stderr.terminal };

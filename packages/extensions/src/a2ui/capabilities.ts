@@ -80,7 +80,7 @@ function isCatalog(value: JsonValue): value is A2uiCatalog {
   return isJsonObject(value) && typeof value["catalogId"] === "string";
 }
 
-/** `a2uiClientCapabilities` with those of one version, next to those of others. */
+/** `a2uiClientCapabilities` with the capabilities of this version added to those of others. */
 export function writeCapabilities(
   version: A2uiVersion,
   { supportedCatalogIds, inlineCatalogs }: A2uiClientCapabilities,
@@ -102,8 +102,8 @@ export interface A2uiNegotiated {
 
 /**
  * The catalogs that an agent may use for a client, best first: those of the client that the agent supports, in the
- * client's order, then those that the client defines, if the agent accepts them. A client without capabilities has the
- * catalog of the version.
+ * client's order, then those that the client defines, if the agent accepts them. A client without capabilities is
+ * assumed to have the catalog of the version.
  */
 export function negotiate(
   version: A2uiVersion,

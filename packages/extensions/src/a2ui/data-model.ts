@@ -7,14 +7,14 @@ import type { A2uiEntry08 } from "./messages.ts";
 const maxSteps = 64;
 /** Largest index that may be set. Unset items before it are `null`. */
 const maxIndex = 9_999;
-/** A careless reader would reach the prototype of an object with these. */
+/** Keys that could reach the prototype of an object. */
 const forbidden = new Set(["__proto__", "constructor", "prototype"]);
 
 export class PathFault extends Error {}
 
 /**
- * Containers created since a draft began, which may be changed in place. All others belong to readers, so a container
- * is copied once per event, however many messages change it.
+ * The containers that this draft has created and may change in place. Readers may hold all others, so the draft copies
+ * a container before its first change: once per event, however many messages change it.
  */
 export class Draft {
   readonly #lists = new WeakMap<object, JsonValue[]>();
@@ -141,7 +141,7 @@ export function sizeOf(value: unknown): number {
 
 const isIndex = (step: string): boolean => /^\d{1,9}$/.test(step);
 
-/** The data of 0.8 as JSON. A single entry `.` is a value without an object, as in renderers of 0.8. */
+/** The data of 0.8 as JSON. A single entry `.` stands for the value itself, as in renderers of 0.8. */
 export function dataOf(entries: readonly A2uiEntry08[]): JsonValue {
   const [first] = entries;
   if (entries.length === 1 && first?.key === ".") return valueOf(first);
@@ -180,14 +180,14 @@ const absent: unique symbol = Symbol("absent");
 const maxVersions = 32;
 
 /**
- * An immutable map whose next version costs only its changes. All versions share the map of the newest one; each older
- * one keeps the overwritten values and a link to the next version. Keys are never removed, so those of an older version
- * come first.
+ * An immutable map. Creating its next version costs only the changes. All versions share the map of the newest one; an
+ * older version stores the values that the next one replaced, and a link to it. Keys are never removed, so those of an
+ * older version come first.
  */
 export class GrowingMap<Value extends object> implements ReadonlyMap<string, Value> {
   readonly size: number;
   #map: Map<string, Value>;
-  /** Overwritten values: what the next version set, as it was before. */
+  /** The values that the next version replaced, as they were before. */
   #before: Map<string, Value | typeof absent> | undefined;
   #next: GrowingMap<Value> | undefined;
 

@@ -166,7 +166,7 @@ export interface A2uiClientMessage {
   readonly functionResponse?: A2uiFunctionResponse;
 }
 
-/** Why one message of a list was left out. The others still apply (A2UI, "Processing Rules"). */
+/** Why one message of a list was dropped. The others still apply (A2UI, "Processing Rules"). */
 export interface A2uiProblem {
   /** Index of the message in its list. */
   readonly index: number;
@@ -178,13 +178,13 @@ export interface A2uiProblem {
   readonly surfaceId?: string;
 }
 
-/** A version of A2UI that this extension speaks. Each has its own URI and never replaces another. */
+/** A version of A2UI that this extension supports. Each has its own URI and never replaces another. */
 export type A2uiVersion = "0.8" | "0.9" | "0.9.1" | "0.10";
 
 /** Differences between the versions, apart from their messages. */
 interface VersionFacts {
   readonly uri: string;
-  /** The media type that is written. Both are read. */
+  /** The media type to write. Both are read. */
   readonly mediaType: string;
   /** Values of `version` in messages: the first is written, all are read. Empty: messages have no `version`. */
   readonly versions: readonly string[];
@@ -212,7 +212,7 @@ export const versions: Readonly<Record<A2uiVersion, VersionFacts>> = {
     versions: ["v0.9"],
     basicCatalogs: ["https://a2ui.org/specification/v0_9/catalogs/basic/catalog.json"],
   },
-  // Its messages are those of 0.9, and may say so. Its basic catalog has the id of 0.9; examples use 0.9.1.
+  // It has the messages of 0.9, which may state either version. Its basic catalog has the id of 0.9; examples use 0.9.1.
   "0.9.1": {
     uri: "https://a2ui.org/a2a-extension/a2ui/v0.9.1",
     mediaType: newer,

@@ -6,7 +6,7 @@ import { isJsonList, isJsonObject } from "../shared/values.ts";
 import { type A2uiProblem, type A2uiServerMessageOf, type A2uiVersion, mediaTypes, versions } from "./messages.ts";
 import { serverMessage, type Check, type Fault } from "./schemas.ts";
 
-/* Data parts of A2UI: messages to parts, and untrusted parts to messages. */
+/* Data parts of A2UI: converts messages to parts, and untrusted parts to messages. */
 
 const maxDepth = 64;
 
@@ -15,13 +15,13 @@ export const maxProblems = 100;
 
 const kinds08 = ["beginRendering", "surfaceUpdate", "dataModelUpdate", "userAction"];
 
-/** The media type of a part without parameters. A2UI has it in the metadata, A2A 1.0 also in a member. */
+/** The media type of a part, without parameters. A2UI has it in the metadata, A2A 1.0 also in `mediaType`. */
 function mediaTypeOf({ mediaType: member, metadata }: Part): string {
   const mediaType = metadata?.["mimeType"] ?? member;
   return typeof mediaType === "string" ? (mediaType.split(";", 1)[0] ?? "").trim().toLowerCase() : "";
 }
 
-/** Whether a part has messages of this version. A part without a recognizable version belongs to all. */
+/** Whether a part has messages of this version. A part without a recognizable version belongs to all versions. */
 export function isPartOf(version: A2uiVersion, part: Part): boolean {
   if (part.data === undefined || !mediaTypes.includes(mediaTypeOf(part))) return false;
   const named = versionsIn(part.data);
@@ -48,7 +48,7 @@ function versionsIn(data: unknown): ReadonlySet<string> {
   return named;
 }
 
-/** Checks a part apart from its messages: a list (in 0.8 also one message) of limited size and depth. */
+/** Checks a part, but not its messages: it must hold a list (in 0.8 also one message) of limited size and depth. */
 export function checkEnvelope(version: A2uiVersion, maxBytes: number): Check {
   const single = versions[version].versions.length === 0;
   return (data) => {
@@ -73,13 +73,13 @@ function isDeeper(value: unknown, levels: number): boolean {
 export interface ReadMessages<Message> {
   /** The valid messages, in order. */
   readonly messages: readonly Message[];
-  /** What is wrong with the others: the first 100. */
+  /** The problems of the other messages: the first 100. */
   readonly problems: readonly A2uiProblem[];
 }
 
 /**
- * Checks the messages of a list one by one: an invalid one is a problem, and the rest still apply (A2UI, "Processing
- * Rules").
+ * Checks the messages of a list one by one: an invalid one is reported as a problem, and the others still apply (A2UI,
+ * "Processing Rules").
  */
 export function readMessages<Message>(check: Check, data: unknown): ReadMessages<Message> {
   const messages: Message[] = [];
@@ -172,7 +172,7 @@ export interface DropLog {
 /** Longest path in a log entry, in characters: member names may be a megabyte long. */
 const longestPath = 200;
 
-/** Logs the first dropped messages: there may be any number. */
+/** Logs only the first dropped messages, since there may be any number. */
 export function report({ logger, ...facts }: DropLog, text: string, problems: readonly A2uiProblem[]): void {
   for (const { path, message } of problems.slice(0, 5)) {
     logger.warn(text, { ...facts, path: path.slice(0, longestPath), problem: message });
@@ -222,7 +222,7 @@ export interface A2uiEvent<Version extends A2uiVersion = A2uiVersion> {
   readonly pieces: readonly A2uiPiece<Version>[];
   /** Invalid messages: the first 100. A client may report them to the agent with `error()`. */
   readonly problems: readonly A2uiProblem[];
-  /** Whether the event is a whole task, whose messages may have come before. */
+  /** Whether the event is a whole task, whose messages the client may have received before. */
   readonly replay: boolean;
 }
 
@@ -252,7 +252,7 @@ export function readEvent<Version extends A2uiVersion>(
   };
 }
 
-/** A task gives its earlier messages, then artifacts, then status: it does not record their order. */
+/** Yields the task's earlier messages, then its artifacts, then its status: a task does not record their order. */
 function sourcesOf({ message, task, statusUpdate, artifactUpdate }: StreamResponse): readonly Source[] {
   if (artifactUpdate !== undefined) {
     const { taskId, artifact, append = false } = artifactUpdate;

@@ -22,7 +22,7 @@ export interface A2uiSurface {
   readonly isReady: boolean;
   /** Id of its root component; `root` from 0.9. */
   readonly root?: string;
-  /** Its look: `styles` in 0.8, `theme` in 0.9, `surfaceProperties` in 0.10. */
+  /** Its theme: `styles` in 0.8, `theme` in 0.9, `surfaceProperties` in 0.10. */
   readonly theme?: JsonObject;
   /** Whether the agent wants its data with each message. */
   readonly sendDataModel: boolean;
@@ -39,8 +39,8 @@ export interface A2uiSurfaces {
   /** Their approximate memory in bytes, which may be several times their JSON. */
   readonly bytes: number;
   /**
-   * How many A2UI messages were applied, by their source: an A2A message or an artifact. The last 1000 sources are
-   * remembered, so that a task that is read again applies only what is new.
+   * Number of applied A2UI messages by source: an A2A message or an artifact. Keeps the last 1000 sources, so that
+   * reading a task again applies only its new messages.
    */
   readonly seen: ReadonlyMap<string, number>;
 }
@@ -86,8 +86,8 @@ export function clientDataModel(version: string, { byId }: A2uiSurfaces): JsonOb
 /** Options of `reduceSurfaces()`. */
 export interface ReduceOptions {
   /**
-   * Maximum memory of all surfaces, in bytes. A message that exceeds it is left out as a problem; later ones still
-   * apply. There are at most 1000 surfaces. Default 32 MiB.
+   * Maximum memory of all surfaces, in bytes. A message that would exceed it is dropped and reported as a problem;
+   * later ones still apply. There are at most 1000 surfaces. Default 32 MiB.
    */
   readonly maxBytes?: number;
 }
@@ -104,11 +104,11 @@ const defaultMaxBytes = 32 * 1024 * 1024;
 const maxSeen = 1000;
 /** Maximum number of surfaces: each call copies their map. */
 const maxSurfaces = 1000;
-/** Longest name of a source that is remembered, in characters: agents choose the ids in it. */
+/** Longest name of a source, in characters: agents choose the ids in it. */
 const longestSource = 2200;
 
 /**
- * Applies the messages of an event or a list to surfaces. A message that cannot be applied is left out as a whole.
+ * Applies the messages of an event or a list to surfaces. A message that cannot be applied is dropped as a whole.
  * Surfaces are immutable, so a renderer can compare before and after. Apply user input as a list, for example of
  * `updateDataModel`. An event with a whole task does not undo the input: only new messages of the task are applied.
  *
@@ -172,7 +172,7 @@ class Reducer {
     return { surfaces: { byId: this.#surfaces, bytes: this.#bytes, seen: this.#seen }, problems: this.#problems };
   }
 
-  /** Remembers a piece as applied. Returns the index of its first message that was not. */
+  /** Records a piece as applied. Returns the index of its first message that was not applied before. */
   newFrom(source: string, append: boolean, count: number): number {
     if (source.length > longestSource) return 0;
     const before = this.#seen.get(source) ?? 0;

@@ -41,7 +41,7 @@ export interface A2uiTurn<Version extends A2uiVersion = A2uiVersion> {
   dataModel(surfaceId: string): JsonObject | undefined;
   /**
    * A writer for a new or existing surface; `undefined` if no catalog is shared: then answer with text. `catalogId`:
-   * one of `catalogs`; default the first.
+   * one of `catalogs`. Default: the first.
    *
    * @throws TypeError for a catalog that is not in `catalogs`.
    *
@@ -59,7 +59,7 @@ export interface A2uiTurn<Version extends A2uiVersion = A2uiVersion> {
   /**
    * Parts of messages made elsewhere, for example by a model.
    *
-   * @throws TypeError for an invalid message: `check` finds it.
+   * @throws TypeError for an invalid message. Use `check` to find it.
    */
   parts(messages: readonly A2uiServerMessageOf<Version>[]): readonly Part[];
   /** Problems of messages made elsewhere. Components are not checked against the catalog. */
@@ -100,7 +100,7 @@ export function turnOf<Version extends A2uiVersion>(
     surface(surfaceId, { catalogId = catalogs[0]?.catalogId } = {}) {
       if (catalogId === undefined) return undefined;
       if (!catalogs.some((one) => one.catalogId === catalogId))
-        throw new TypeError(`The client does not have the catalog ${catalogId}, or this agent does not`);
+        throw new TypeError(`The client and this agent do not share the catalog ${catalogId}`);
       const artifactId = `a2ui-${turn.number}-${surfaceId}`;
       return surfaceWriter({ version, surfaceId, catalogId, artifactId, write });
     },
@@ -108,7 +108,7 @@ export function turnOf<Version extends A2uiVersion>(
     check: (made) => readMessages(check, made).problems,
     respond({ actionId }, response) {
       if (version !== "0.10" || actionId === undefined)
-        throw new TypeError("An action has a response where it has an actionId, in A2UI 0.10");
+        throw new TypeError("respond() needs an action with an actionId, which only A2UI 0.10 has");
       const message = { version: versions[version].versions[0], actionId, actionResponse: response };
       return writePart(version, check, maxBytes, message);
     },
@@ -121,7 +121,7 @@ export interface A2uiSurfaceInit<Version extends A2uiVersion = A2uiVersion> {
   readonly components: readonly A2uiComponentOf<Version>[];
   /** Its data. */
   readonly data?: JsonObject;
-  /** Its look: `theme`, in 0.8 `styles`, in 0.10 `surfaceProperties`. The catalog defines its members. */
+  /** Its theme: `theme`, in 0.8 `styles`, in 0.10 `surfaceProperties`. The catalog defines its members. */
   readonly theme?: JsonObject;
   /** Whether the client sends the data with each message. Default false. Not in 0.8. */
   readonly sendDataModel?: boolean;
@@ -252,7 +252,7 @@ function changed08(surfaceId: string, change: A2uiSurfaceUpdate): readonly objec
   const setsData = "value" in change || path !== undefined;
   const data = typeof value === "object" && value !== null ? value : undefined;
   if (setsData && data === undefined)
-    throw new TypeError("A2UI 0.8 sets objects and arrays: set the object that has the value");
+    throw new TypeError("A2UI 0.8 sets objects and arrays only: set the object that contains the value");
   return [
     ...(components === undefined ? [] : [{ surfaceUpdate: { surfaceId, components } }]),
     ...(data === undefined

@@ -47,8 +47,8 @@ export interface GatewayAgentOptions
 }
 
 /**
- * An agent that passes intents to the agents of its routes: their questions and artifacts become its own, and answers
- * go back. A delegation is split, and its parts run concurrently.
+ * An agent that delegates intents to the agents of its routes. It passes on their questions and artifacts, and the
+ * caller's answers. A delegation is split, and its parts run concurrently.
  *
  * If the agent of a route is unreachable, or rejects an intent before it begins (`DelegationFailed.untaken`), the next
  * route is tried, up to three. An intent that an agent may have accepted goes to no other.
@@ -127,7 +127,7 @@ interface RoutedIntent {
   readonly parts: readonly Part[];
 }
 
-/** Tries the routes of an intent, cheapest first. `undefined`: the last one leads to no agent. */
+/** Tries the routes of an intent, cheapest first. `undefined`: the last route leads to no agent. */
 async function* delegated(
   turn: AnyTurn,
   read: AgpTurn,
@@ -153,7 +153,7 @@ async function* delegated(
   return undefined;
 }
 
-/** Whether no agent has begun. An error of AGP means it too: the agent was a gateway that found no route. */
+/** Whether no agent has begun. An error of AGP means the same: the agent was a gateway that found no route. */
 function isUntaken({ untaken, cause }: DelegationFailed): boolean {
   return untaken || Object.values(agpErrors).some((error) => error.is(cause));
 }

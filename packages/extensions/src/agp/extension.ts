@@ -85,7 +85,7 @@ const alternativesKey = `${agpUri}/alternatives`;
 /** Maximum number of alternative routes per intent and per message: a task has a limited number of delegations. */
 const maxAlternatives = 3;
 const maxAlternativesInAll = 32;
-/** Their total length in characters: they are stored with the message. */
+/** Maximum total length of the alternatives, in characters: they are stored with the message. */
 const longestAlternatives = 16 << 10;
 
 /**
@@ -104,7 +104,7 @@ export function agp({ gateway }: { readonly gateway?: AgentGateway } = {}): AgpE
     description: "Routes intents to agents by capability, cost and policy",
     params: { agent_role: "gateway", supported_agp_versions: ["1.0"] },
     paramsSchema: agpSchemas.params,
-    // The route is not content: a retry by another way is the same message.
+    // The route is not content: a retry over another route is the same message.
     metadata: {
       message: {
         via: { ...names(viaKey), volatile: true },
@@ -155,7 +155,7 @@ function methodsOf(gateway: AgentGateway | undefined): AgpTypes["methods"] {
 
 /**
  * Chooses routes before the message is stored, so that a caller without a route gets an AGP error (§5), and a repeated
- * turn takes the same way.
+ * turn uses the same routes.
  */
 async function routed(gateway: AgentGateway, input: AcceptedInput, { logger }: AcceptedCall): Promise<AcceptedInput> {
   const { [pathsKey]: _, [alternativesKey]: __, ...metadata } = input.message.metadata ?? {};

@@ -17,14 +17,14 @@ import type { AgentGateway, AgentGatewayOptions, DelegationReport, GatewayPeer }
 import { type Route, RouteTable } from "./table.ts";
 import type { AgpTypes } from "./extension.ts";
 
-/** Minimum time between refreshes, in milliseconds: strangers must not make a gateway call others. */
+/** Minimum time between refreshes, in milliseconds: callers must not make a gateway call others all the time. */
 const cooldown = 10_000;
 
 /** Longest time between rounds of announcements, in milliseconds: a day. A timer of more than 24 days would fire at once. */
 const longestWait = 24 * 60 * 60_000;
 
 /**
- * Creates a gateway: a table of routes that groups of agents announce, which AGP calls squads (AGP §3).
+ * Creates a gateway: a table of routes that groups of agents ("squads") announce (AGP §3).
  *
  * @throws A2AError `InvalidParams` for an invalid option.
  *
@@ -82,7 +82,7 @@ class Gateway implements AgentGateway {
     const { path, via = [], expires_in: asked = Infinity, sequence } = request;
     const announcement = checked(request.announcement);
     if (by !== undefined) await this.#mustAnnounce(by, request);
-    // It came in a circle or from too far: the known routes are as good.
+    // It looped or passed too many gateways: the known routes are at least as good.
     if (via.includes(this.name) || via.length >= this.maxHops) return { accepted: false };
     const lifetime = Math.min(this.#lifetime, asked * 1000);
     const isNew = this.#table.add({ announcement, path, by: by && announcerOf(by), via, lifetime, sequence });
@@ -124,8 +124,8 @@ class Gateway implements AgentGateway {
     intent: IntentPayload,
     visited: readonly string[] = [],
   ): Promise<readonly [RouteEntry, ...RouteEntry[]]> {
-    if (visited.includes(this.name)) throw agpErrors.routeNotFound("The intent has come in a circle");
-    if (visited.length >= this.maxHops) throw agpErrors.routeNotFound("The intent has come through too many gateways");
+    if (visited.includes(this.name)) throw agpErrors.routeNotFound("The intent has already passed this gateway");
+    if (visited.length >= this.maxHops) throw agpErrors.routeNotFound("The intent has passed too many gateways");
     let chosen = this.#table.choose(intent, visited);
     if (chosen === "stale" && (await this.#refresh(intent.target_capability)))
       chosen = this.#table.choose(intent, visited);
@@ -154,7 +154,7 @@ class Gateway implements AgentGateway {
   }
 
   async advertise(): Promise<void> {
-    // Serialized with concurrent changes: a peer must not get old news after new.
+    // Serialized with concurrent changes: a peer must not receive an older announcement after a newer one.
     for (const { capability, via } of this.#told()) await this.#telling.tell(capability, via, false);
   }
 
@@ -182,7 +182,7 @@ class Gateway implements AgentGateway {
     return by === undefined || this.#options.transit === true;
   }
 
-  /** The cheapest route to each capability that peers learn of. They know this gateway by one path. */
+  /** The routes to announce: only the cheapest to each capability, since peers know this gateway by one path. */
   #told(capability?: string): readonly Route[] {
     return cheapest(this.#table.live(capability).filter(({ by }) => this.#isTold(by)));
   }
@@ -265,7 +265,7 @@ function entryOf({ path, cost, policy }: Route): RouteEntry {
   return { path, cost, policy };
 }
 
-/** A unique text for a caller. */
+/** A unique key of a caller. */
 function announcerOf({ subject, organization }: Principal): string {
   return JSON.stringify([organization ?? null, subject]);
 }
@@ -291,17 +291,17 @@ function checked(announcement: unknown): CapabilityAnnouncement {
   return result.value;
 }
 
-/** Maximum number of capabilities that are announced to peers concurrently, of those that other announcers changed. */
+/** Maximum number of other announcers' capabilities that are announced to peers concurrently. */
 const maxAtOnce = 256;
 
 interface Running {
-  /** The gateways that a change meanwhile has passed. `undefined`: nothing has changed. */
+  /** The gateways that a later change has passed. `undefined`: there was no later change. */
   again: readonly string[] | undefined;
   done: Promise<void>;
 }
 
 /**
- * Announces changes to peers. Changes of a capability during its announcement are combined, and the total is limited: a
+ * Announces changes to peers. Combines changes of a capability that is being announced, and limits concurrency: a
  * caller must not be able to make this gateway call others all the time.
  */
 class Telling {
@@ -316,7 +316,7 @@ class Telling {
    * Tells the peers the best current route to a capability.
    *
    * @param via - The gateways that the change passed.
-   * @param isBounded - Whether to leave it to the next round when too many run.
+   * @param isBounded - Whether to defer it to the next round if too many are running.
    */
   tell(capability: string, via: readonly string[], isBounded: boolean): Promise<void> {
     const running = this.#running.get(capability);

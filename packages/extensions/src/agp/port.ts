@@ -22,7 +22,7 @@ export interface GatewayPolicy {
   mayReadRoutes?(principal: Principal): boolean | Promise<boolean>;
 }
 
-/** Another gateway that learns the routes of this one. `gatewayPeer()` makes one of a client. */
+/** Another gateway that learns the routes of this one. `gatewayPeer()` creates one from a client. */
 export interface GatewayPeer {
   /** Its name. */
   readonly name: string;
@@ -34,7 +34,7 @@ export interface GatewayPeer {
 
 /** Options of `agentGateway()`. */
 export interface AgentGatewayOptions {
-  /** Unique name of the gateway, which detects announcements and intents that come in a circle. */
+  /** Unique name of the gateway. Gateways use it to detect loops of announcements and intents. */
   readonly name: string;
   /** The path by which peers reach this gateway. Default: its name. */
   readonly path?: string;
@@ -55,7 +55,7 @@ export interface AgentGatewayOptions {
   readonly peers?: readonly GatewayPeer[];
   /** Whether peers also learn routes of others, so that intents pass through this gateway. Default false. */
   readonly transit?: boolean;
-  /** Added to the cost of other announcers' routes in announcements to peers. Default 0. */
+  /** Extra cost of other announcers' routes in announcements to peers. Default 0. */
   readonly transitCost?: number;
   /** Largest table, in bytes. Default 1 MiB. Each announcer may use a quarter. */
   readonly tableBytes?: number;
@@ -65,7 +65,7 @@ export interface AgentGatewayOptions {
   readonly clock?: Clock;
 }
 
-/** The result of routing a delegation, by capability, in the form of the AGP sample. */
+/** The result of each part of a delegation, by capability, in the form of the AGP sample. */
 export type DelegationReport = Readonly<Record<string, "SUCCESS" | "FAILED">>;
 
 /** The routes of a gateway and its policy. `agentGateway()` creates one. */
@@ -82,7 +82,7 @@ export interface AgentGateway {
    */
   announce(request: AnnounceRequest, by?: Principal): Promise<AnnounceResponse>;
   /**
-   * Removes a route of the same announcer. Returns whether there was one.
+   * Removes a route of the same announcer. Returns whether it existed.
    *
    * @throws A2AError `PermissionDenied`.
    */

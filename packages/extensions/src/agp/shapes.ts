@@ -23,7 +23,7 @@ import { atMost, text } from "../shared/values.ts";
 /** URI of the extension. */
 export const agpUri = "https://github.com/a2aproject/a2a-samples/tree/main/extensions/agp";
 
-/** What a squad offers (AGP §1). */
+/** A capability that a squad offers (AGP §1). */
 export interface CapabilityAnnouncement {
   /** Name of the capability, such as `financial_analysis:quarterly`. */
   readonly capability: string;
@@ -75,7 +75,7 @@ export interface DelegationIntent {
 export interface AgpParams {
   /** Its role. */
   readonly agent_role: string;
-  /** The versions of AGP that it speaks. */
+  /** The versions of AGP that it supports. */
   readonly supported_agp_versions: readonly string[];
 }
 
@@ -129,7 +129,7 @@ const table: Schema<AgpTable> = object<AgpTable>({
   ),
 });
 
-/** Schemas for applications that read these shapes elsewhere. */
+/** Schemas for applications that read these shapes from other sources. */
 export const agpSchemas: {
   readonly announcement: StandardSchema<CapabilityAnnouncement>;
   readonly intent: StandardSchema<IntentPayload>;
@@ -158,14 +158,14 @@ export interface AnnounceRequest {
   readonly expires_in?: number;
   /**
    * Orders announcements and withdrawals of a route: later ones have a higher number, such as the time in milliseconds.
-   * Older ones are rejected. Absent: the newest.
+   * Older ones are rejected. Absent: it counts as the newest.
    */
   readonly sequence?: number;
 }
 
 /** An answer of `agp/announce`. */
 export interface AnnounceResponse {
-  /** Whether the gateway has the route now. False: it came in a circle, from too far, or after a newer one. */
+  /** Whether the gateway stored the route. False: it looped, passed too many gateways, or came after a newer one. */
   readonly accepted: boolean;
   /** Lifetime of the route, in seconds. */
   readonly expires_in?: number;
@@ -177,7 +177,7 @@ export interface WithdrawRequest {
   readonly capability: string;
   /** Destination of the route. */
   readonly path: string;
-  /** As in an announcement. Absent: the newest. */
+  /** As in an announcement. Absent: it counts as the newest. */
   readonly sequence?: number;
 }
 

@@ -6,7 +6,7 @@ import type { AgpTable, CapabilityAnnouncement, IntentPayload, RouteEntry } from
 export interface Route extends RouteEntry {
   readonly capability: string;
   readonly version: string;
-  /** The announcer as a unique text. `undefined`: the gateway itself. */
+  /** A unique key of the announcer. `undefined`: the gateway itself. */
   readonly by: string | undefined;
   /** Names of the gateways that it passed, in order. */
   readonly via: readonly string[];
@@ -163,7 +163,7 @@ export class RouteTable {
     return this.#bytes + more <= bytes && (by === undefined || own <= bytesPerAnnouncer);
   }
 
-  /** Expired routes are kept while there is room: they tell a stale table from an unknown capability. */
+  /** Drops expired routes if the table is full. Otherwise they distinguish a stale table from an unknown capability. */
   #dropExpired(): void {
     for (const rows of this.#rows.values()) for (const row of rows.values()) if (this.#isOver(row)) this.#drop(row);
   }

@@ -56,7 +56,7 @@ export interface PresentationInit<Outcome = JsonValue> {
    * knows this URL can answer, so give it only to the verifier.
    */
   readonly request: (callbackUrl: string) => Oid4vpRequest | Promise<Oid4vpRequest>;
-  /** Schema of the outcome. Any other counts as a refusal. Default: any JSON. */
+  /** Schema of the outcome. An outcome that does not match counts as a refusal. Default: any JSON. */
   readonly outcome?: StandardSchema<Outcome>;
   /** How long the request stays open, in milliseconds. Default 10 minutes, at most one day. */
   readonly lifetime?: number;
@@ -67,9 +67,9 @@ export interface PresentationInit<Outcome = JsonValue> {
 /** Result of `turn.ext()` for OID4VP. */
 export interface Presentations {
   /**
-   * Asks for a presentation of credentials and waits for the verifier's outcome: the task is AUTH_REQUIRED with the
-   * request, streams stay open, then the task is WORKING again. The wallet talks to the verifier, so no credential
-   * passes through A2A. The wait survives a restart: the function runs again from its start and finds the same request.
+   * Asks for a presentation of credentials and waits for the verifier's outcome. Meanwhile the task is AUTH_REQUIRED,
+   * and streams stay open. The wallet talks to the verifier: no credential passes through A2A. The wait survives a
+   * restart: the function runs again from its start and finds the same request.
    *
    * @returns the outcome as the verifier posted it.
    * @throws AuthorizationNotGiven if the request is rejected or expires, or the caller sends another message. Do not catch it.
@@ -133,7 +133,7 @@ async function outcomeOf<Outcome>(given: JsonValue, schema: StandardSchema<Outco
   const result = await schema["~standard"].validate(given);
   if (result.issues === undefined) return result.value;
   const cause = new Error(result.issues.map(({ message }) => message).join("; "));
-  throw new AuthorizationNotGiven("denied", "The outcome of the verifier is not what the agent needs", { cause });
+  throw new AuthorizationNotGiven("denied", "The outcome of the verifier does not match the agent's schema", { cause });
 }
 
 function valid(request: Oid4vpRequest, schemes: WalletSchemes): Oid4vpRequest {
@@ -141,7 +141,7 @@ function valid(request: Oid4vpRequest, schemes: WalletSchemes): Oid4vpRequest {
   if (checked !== undefined) return checked;
   throw mistake(
     call,
-    "request() must give a client_id, and either an absolute request_uri or a request, of the same client",
+    "request() must return a client_id, and either an absolute request_uri or a request, both of the same client",
   );
 }
 
@@ -168,7 +168,7 @@ export type Oid4vpExtension = DefinedExtension<string, Oid4vpTypes>;
 export const oid4vp: Oid4vpExtension = oid4vpWith({});
 
 /**
- * The same with more URI schemes of wallet apps. The agent and its clients must use the same ones.
+ * Creates an `oid4vp` with more URI schemes of wallet apps. The agent and its clients must use the same ones.
  *
  * @throws TypeError for a scheme that no wallet can have, such as `javascript`.
  *

@@ -14,11 +14,11 @@ export interface PresentationRequest {
   readonly signal: AbortSignal;
 }
 
-/** Presents credentials: those of a person, by link or QR code (`walletUrl()`), or those of the client itself. */
+/** Presents credentials of a person, with a link or QR code (`walletUrl()`), or of the client itself. */
 export interface PresentationWallet {
   /**
-   * Presents or refuses. The outcome is between wallet, verifier and agent; nothing goes back over A2A. If it rejects,
-   * the task is canceled.
+   * Presents the credentials. Rejecting cancels the task. The verifier tells the agent the outcome; the client sends
+   * nothing over A2A.
    */
   present(request: PresentationRequest): void | Promise<void>;
 }
@@ -41,8 +41,8 @@ export interface PresentOptions extends WalletSchemesOptions {
 }
 
 /**
- * Sends a message, passes its events through, and gives each request for a presentation to a wallet once. The client
- * must activate the extension: `connect(url, { extensions: [oid4vp] })`.
+ * Sends a message and yields its events. Passes each request for a presentation to the wallet once. The client must
+ * activate the extension: `connect(url, { extensions: [oid4vp] })`.
  *
  * @throws the error of the wallet; TypeError for a scheme that no wallet can have.
  *
@@ -102,7 +102,7 @@ class Asked {
     this.#wallet = wallet;
     this.#schemes = schemes;
     this.refused = new Promise((_, reject) => (this.#refuse = reject));
-    // It may reject with no listener.
+    // Avoids an unhandled rejection if nothing awaits it.
     this.refused.catch(() => {});
   }
 

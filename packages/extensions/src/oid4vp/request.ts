@@ -58,7 +58,7 @@ export class WalletSchemes {
   opens(text: string): boolean {
     if (!this.invokes(text)) return false;
     if (isWeb(text)) return true;
-    // Passed on unchanged. Only some wallets read what follows `#`.
+    // A link is passed on unchanged, and only some wallets read a fragment.
     if (text.includes("#")) return false;
     // The parameters may name another URI.
     return new URL(text).searchParams.getAll("request_uri").every((at) => isWeb(at) && this.opens(at));
@@ -116,7 +116,7 @@ function schemaWith(schemes: WalletSchemes): Schema<Oid4vpRequest> {
     request: optional(satisfying(anyObject, "must not contain request or request_uri (RFC 9101 §4)", isWhole)),
   });
   const oneOf = satisfying(shape, "must have exactly one of request_uri and request", isOneOf);
-  const oneClient = satisfying(oneOf, "must have the client_id that its request has", hasOneClient);
+  const oneClient = satisfying(oneOf, "must have the same client_id as its request", hasOneClient);
   return atMost(maxRequest, oneClient);
 }
 
@@ -127,7 +127,7 @@ export function metadataSchema(schemes: WalletSchemes): Schema<Oid4vpMetadata> {
 
 export const paramsSchema: Schema<Oid4vpParams> = object<Oid4vpParams>({ oid4vpVersions: required(strings) });
 
-/** Whether a request is self-contained: `walletUrl()` would pass on an unchecked URI. */
+/** Whether a request is self-contained. Otherwise `walletUrl()` would pass on an unchecked URI. */
 function isWhole(request: JsonObject): boolean {
   return request["request"] === undefined && request["request_uri"] === undefined;
 }
@@ -136,7 +136,7 @@ function isOneOf({ request_uri: at, request }: Oid4vpRequest): boolean {
   return (at === undefined) !== (request === undefined);
 }
 
-/** Whether a visible request has the same client identifier. Only the wallet reads an `https:` URI. */
+/** Whether the request has the same client identifier, if it is visible. Only the wallet reads a request at an `https:` URI. */
 function hasOneClient({ client_id: client, request_uri: at, request }: Oid4vpRequest): boolean {
   const others = at === undefined ? [request?.["client_id"]] : new URL(at).searchParams.getAll("client_id");
   return others.every((other) => other === undefined || other === client);

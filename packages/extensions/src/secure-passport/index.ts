@@ -1,5 +1,5 @@
 /**
- * Secure Passport: a caller says who it is and what it knows, with a signature.
+ * Secure Passport: a caller sends signed claims about itself.
  * @packageDocumentation
  */
 
@@ -77,7 +77,7 @@ export {
   type VerifyPassportOptions,
 } from "./signature.ts";
 
-/** A passport as an agent reads it. It is a copy. */
+/** A passport as an agent gets it: a copy. */
 export interface Passport extends Omit<CallerContext, "signature"> {
   /** Whether the signature proves the client's identity, for this agent and this message. */
   readonly verified: boolean;
@@ -90,8 +90,8 @@ export interface CallerOptions {
   /** Name of the client, such as `a2a://desk.example.com`. */
   readonly clientId: string;
   /**
-   * What the agent is told: an object, or a function called per message; `undefined` sends no passport. If the agent's
-   * card lists keys, only those are sent.
+   * The claims: an object, or a function called per message; `undefined` sends no passport. If the agent's card lists
+   * keys, the client sends only those.
    */
   readonly state:
     | JsonObject
@@ -106,7 +106,7 @@ export interface CallerOptions {
 
 /** Options of `securePassport()`. */
 export interface SecurePassportOptions {
-  /** Keys of `state` that the agent understands. The card lists them, and agents get only these. Default: all. */
+  /** Keys of `state` that the agent understands. The card lists them, and the agent gets only these. Default: all. */
   readonly supportedStateKeys?: readonly string[];
   /** Trusted keys. Default: none, so that no passport is verified. */
   readonly trust?: PassportTrust;
@@ -214,7 +214,7 @@ function acceptor(
     }
     const verdict = await verdictOf(context, message, options, call, nonces).catch(
       (cause: unknown): PassportVerdict => {
-        // The hook must not fail: the message would be accepted as it is, with a verdict forged by its sender.
+        // The hook must not fail. Otherwise the message would be accepted unchanged, with a verdict forged by its sender.
         call.logger.error("Failed to verify a Secure Passport", { cause });
         return { verified: false, problem: "unavailable" };
       },
@@ -252,7 +252,7 @@ async function verdictOf(
   if (!verdict.verified) return verdict;
   let nonces = options.nonces ?? memories.get(clock);
   if (nonces === undefined) memories.set(clock, (nonces = memoryNonces({ clock })));
-  // A message may come again if storing it failed, with a renewed passport.
+  // If storing the message failed, the client may send it again with a renewed passport.
   const use = await digestOf([principal.subject, principal.organization ?? null, withPassport(message, unnamed)]);
   const { jti, expires } = verdict;
   const answer = await nonces.use({ clientId: context.clientId, jti, use, until: expires });
@@ -260,14 +260,14 @@ async function verdictOf(
   return { verified: false, problem: answer === "used" ? "replayed" : "unavailable" };
 }
 
-/** Replaces the passport to identify a message without it. */
+/** Replaces the passport in the hash of a message: a renewed passport must not change the hash. */
 const unnamed: CallerContext = { clientId: "", state: {} };
 
 const reasons: Readonly<Record<PassportProblem, string>> = {
   unsigned: "is required",
   unreadable: "must be a compact JWS without its payload",
-  untrusted: "is not by a trusted key of this client",
-  "outdated-key": "is by a key that is not currently valid",
+  untrusted: "must be by a trusted key of this client",
+  "outdated-key": "must be by a key that is currently valid",
   invalid: "does not match this passport",
   expired: "is not currently valid, or valid for too long",
   audience: "is for another agent",

@@ -96,7 +96,7 @@ export interface VerifyPassportOptions {
   readonly clock?: Clock;
 }
 
-/** `typ` of the header, so that the key's other signatures are not passports. */
+/** `typ` of the header: other signatures of the same key must not count as passports. */
 const type = "passport+jws";
 
 /** Longest signature, in characters. */
@@ -293,8 +293,8 @@ async function byTrustedKey(
 }
 
 /**
- * The audience of an interface: its URL, with its tenant, since agents at one gRPC address differ only in it (A2A 1.0
- * §8.3.2).
+ * The audience of an interface: its URL and its tenant, since only the tenant distinguishes agents at one gRPC address
+ * (A2A 1.0 §8.3.2).
  */
 export function audienceOf({ url, tenant }: Pick<AgentInterface, "url" | "tenant">): string {
   return tenant === undefined || tenant === "" ? url : `${url}#${tenant}`;

@@ -18,8 +18,8 @@ export interface PassportKeySet {
 /** Decides which keys a caller may sign with. */
 export interface PassportTrust {
   /**
-   * The current keys of a client; none if nothing of it is verified. A passport cannot name an address of keys: the
-   * implementation decides where keys come from.
+   * The current keys of a client; none if the client is not trusted. The implementation decides where keys come from: a
+   * passport cannot name a URL of keys.
    *
    * @param clientId - Unverified.
    * @param kid - The key that the signature names.
@@ -42,8 +42,8 @@ export interface PassportKeysOptions {
 }
 
 /**
- * Trusts the keys of known clients. A key set is given, or read over TLS from its owner's URL: on first use, again
- * after ten minutes, and when a signature names an unknown key.
+ * Trusts the keys of known clients. Pass a key set, or the URL of one. A URL is read over TLS on first use, again after
+ * ten minutes, and when a signature names an unknown key.
  *
  * @param clients - Key sets by `clientId`.
  * @throws A2AError `InvalidParams` for an invalid key set, or a URL that is neither `https:` nor on this machine.
@@ -78,7 +78,7 @@ export function passportKeys(
       if (!(source instanceof RemoteDocument)) return source?.keys;
       const { keys } = await source.current();
       if (kid === undefined || keys.some((key) => key.kid === kid)) return keys;
-      // Keys rotate: the name may be new.
+      // Keys rotate: the named key may be new.
       return ((await source.again()) ?? { keys }).keys;
     },
   };
@@ -106,7 +106,7 @@ export interface UsedPassport {
   readonly clientId: string;
   /** Its name, unique per client. At most 1,024 characters. */
   readonly jti: string;
-  /** A hash of what it is used for. A retry of the same message by the same caller has the same one. */
+  /** A hash of the message and caller that use it. A retry of the same message by the same caller has the same hash. */
   readonly use: string;
   /** Its expiry, in milliseconds since the Unix epoch. It must be remembered until then. */
   readonly until: number;
@@ -114,7 +114,7 @@ export interface UsedPassport {
 
 /**
  * Answer of a store of nonces. `fresh`: first use, or a retry of the same message. `used`: used for something else.
- * `full`: it cannot be remembered, and does not count.
+ * `full`: the store has no space for it, so it is not verified.
  */
 export type PassportUse = "fresh" | "used" | "full";
 
@@ -123,7 +123,7 @@ export type PassportUse = "fresh" | "used" | "full";
  * a passport once.
  */
 export interface PassportNonces {
-  /** Records a use. Of two concurrent calls for a passport one must see the other. */
+  /** Records a use. Must be atomic: of two concurrent calls for a passport, one must see the other. */
   use(passport: UsedPassport): PassportUse | Promise<PassportUse>;
 }
 
@@ -132,8 +132,8 @@ export interface MemoryNoncesOptions {
   /** Memory for all passports, in bytes. Default 4 MiB, about 10,000 passports. */
   readonly bytes?: number;
   /**
-   * Memory for one client's passports, in bytes, while there are no others. Of the memory that others leave, a client
-   * gets the same share, so that there is always room for one more. Default: an eighth of `bytes`.
+   * Maximum memory for a single client, in bytes. If there are other clients, each gets the same share of the memory
+   * that they leave free, so one more client always fits. Default: an eighth of `bytes`.
    */
   readonly bytesPerClient?: number;
   /** Default: the system clock. */
@@ -141,8 +141,8 @@ export interface MemoryNoncesOptions {
 }
 
 /**
- * Remembers passports in memory. When it is full of unexpired ones, new ones do not count: a forgotten passport could
- * be used again.
+ * Remembers passports in memory. If the memory is full of unexpired passports, new ones are not verified: a forgotten
+ * passport could be used again.
  */
 export function memoryNonces(options: MemoryNoncesOptions = {}): PassportNonces {
   const { bytes = 4 << 20, bytesPerClient = bytes / 8, clock = systemClock } = options;
@@ -187,7 +187,7 @@ export function memoryNonces(options: MemoryNoncesOptions = {}): PassportNonces 
       const before = kept.get(key);
       if (before !== undefined && before.until > now) return before.use === use ? "fresh" : "used";
       drop(key);
-      // The client is counted for each passport, and stored once.
+      // Counts the client's name for each passport, although it is stored once.
       const own = memoryOf(key, clientId, use);
       if (!hasRoom(clientId, own)) forget(now);
       if (!hasRoom(clientId, own)) return "full";

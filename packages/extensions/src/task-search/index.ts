@@ -1,5 +1,5 @@
 /**
- * The Task Search extension: full text search in one's own tasks.
+ * The Task Search extension: full text search in the caller's own tasks.
  * @packageDocumentation
  */
 
@@ -128,8 +128,8 @@ interface TaskSearchTypes extends ExtensionTypes {
 export type TaskSearchExtension = DefinedExtension<typeof taskSearchUri, TaskSearchTypes>;
 
 /**
- * The Task Search extension: full text search in one's own tasks. It needs a store with full text search, such as
- * `memoryStore()` and those of `@parley/sql`.
+ * The Task Search extension: full text search in the caller's own tasks. It needs a store with full text search, such
+ * as `memoryStore()` and those of `@parley/sql`.
  *
  * @example
  * ```ts
@@ -143,7 +143,7 @@ export const taskSearch: TaskSearchExtension = /* @__PURE__ */ makeTaskSearch();
 function makeTaskSearch(): TaskSearchExtension {
   return defineExtension({
     uri: taskSearchUri,
-    description: "Finds one's own tasks by their texts: the method tasks/search.",
+    description: "Finds the caller's own tasks by their texts, with the method tasks/search.",
     kind: "method",
     searchesTasks: true,
     methods: {
@@ -168,7 +168,7 @@ async function search(request: TaskSearchRequest, call: ExtensionCall): Promise<
   return { results: tasks, nextPageToken: isLast ? "" : tokenOf(next, request), pageSize, totalSize: total };
 }
 
-/* A token is the number of tasks on earlier pages, bound to its search. Access is limited by the caller. */
+/* A token is a hash of its search and the number of tasks on earlier pages. It grants no access: each page has only the caller's tasks. */
 
 function tokenOf(skip: number, { text, contextId, status }: TaskSearchRequest): string {
   return `${jsonHash([skip, text, contextId ?? null, status ?? null])}.${skip}`;

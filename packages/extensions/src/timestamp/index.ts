@@ -1,5 +1,5 @@
 /**
- * The Timestamp extension: messages and artifacts say when they were created.
+ * The Timestamp extension: messages and artifacts carry the time of their creation.
  * @packageDocumentation
  */
 
@@ -48,7 +48,7 @@ class Stamps {
   }
 
   /**
-   * A message or an artifact with a timestamp. `time` is in milliseconds, or text. Absent: only copies the other key.
+   * Adds a timestamp to an object. `time` is in milliseconds, or text. Absent: only copies that of the other key.
    */
   on<T extends { readonly metadata?: JsonObject }>(object: T, time?: number | string): T {
     const { metadata } = object;
@@ -173,7 +173,7 @@ export const timestamp: TimestampExtension = timestampExtension();
 export const specifiedTimestamp: TimestampExtension = timestampExtension({ uri: timestampSpecificationUri });
 
 /**
- * The agent with the Timestamp extension, which it need not know.
+ * Adds the Timestamp extension to an agent, which needs no other change.
  *
  * @example
  * ```ts

@@ -1,5 +1,5 @@
 /**
- * The Traceability extension: agents say which steps they have taken for a response.
+ * The Traceability extension: agents report the steps that they took for a response.
  * @packageDocumentation
  */
 
@@ -29,23 +29,23 @@ export const traceabilityUri = "https://github.com/a2aproject/a2a-samples/extens
 const key = "github.com/a2aproject/a2a-samples/extensions/traceability/v1/traceability";
 
 /**
- * Where a trace is written: `message`, into metadata of the message that ends the turn, as specified; `statusUpdate`,
- * into metadata of the event that ends it, which becomes metadata of the task, as in the sample.
+ * Where a trace is written. `message`: into metadata of the message that ends the turn (specification). `statusUpdate`:
+ * into metadata of the event that ends it, and so of the task (sample).
  */
 export type TracePlace = "message" | "statusUpdate";
 
 /** Options of `traceabilityExtension()`. */
 export interface TraceabilityOptions {
-  /** The shape that is written. Both are read. Default `sample`. */
+  /** The shape to write. Both shapes are read. Default `sample`. */
   readonly shape?: TraceShape;
-  /** Where traces are written. Without a message always in `statusUpdate`. Default: both. */
+  /** Where to write traces. An event without a message always uses `statusUpdate`. Default: both. */
   readonly places?: readonly [TracePlace, ...TracePlace[]];
   /**
    * Largest trace, in bytes of JSON. Default 64 KiB. Beyond it steps lose their parameters, and further steps are
    * omitted.
    */
   readonly maxBytes?: number;
-  /** Describes an error in the trace. Default: its name, since messages may be secret. */
+  /** Describes an error in the trace. Default: its name, since messages may contain secrets. */
   readonly describeError?: (error: unknown) => string;
   /** Who gets traces, which reveal how an agent works. Default: any caller that asks. */
   readonly allow?: (call: ActivatingCall) => boolean;
@@ -123,7 +123,7 @@ export function traceabilityExtension(options: TraceabilityOptions = {}): Tracea
 }
 
 /**
- * The Traceability extension: callers who ask for it get the steps that the agent took.
+ * The Traceability extension: callers that activate it get the steps that the agent took.
  *
  * @example
  * ```ts
@@ -163,7 +163,7 @@ function watchOf(
       // Before the delegation ends: a later attempt does not see its end again.
       if (event.message !== undefined || state === "TASK_STATE_COMPLETED") step.end();
       const [row, value] = recorder.row;
-      // If it cannot be stored, the turn is over.
+      // Storing it fails only if the turn has ended.
       return rows.store([{ op: "set", key: row, value }]).catch(() => {});
     },
     onEnd: ({ error }) => step.end({ error }),

@@ -46,7 +46,7 @@ export interface OpenStep {
   readonly stepId: string;
   /** Adds data. */
   set(result: StepResult): void;
-  /** Ends it, with the `error` it failed with. Later ends are ignored. */
+  /** Ends it, with its `error` if it failed. Later ends are ignored. */
   end(result?: StepResult & { readonly error?: unknown }): void;
 }
 
@@ -61,7 +61,7 @@ export interface Trace {
 }
 
 /**
- * Runs a function as a step of a trace, or alone if the caller asked for no trace.
+ * Runs a function as a step of a trace. Without a trace, only runs the function.
  *
  * @example
  * ```ts
@@ -128,7 +128,7 @@ export class TraceRecorder implements Trace {
       traceId: this.traceId,
       startTime: new Date(clock.now()).toISOString(),
       ...(parent !== undefined && parent.stepId !== "" && { parentStepId: parent.stepId }),
-      // The lost attempt's work is repeated, and appears twice.
+      // Repeated work of a lost attempt appears twice.
       ...(attempt > 1 && { attributes: { attempt: String(attempt) } }),
     };
     const recorded: Recorded = { step, bytes: 0 };
@@ -164,7 +164,7 @@ export class TraceRecorder implements Trace {
     }
   }
 
-  /** The row if it changed; in a later attempt always, since repeated events set no rows. */
+  /** The row if it changed. In a later attempt always the row, since repeated events store no rows. */
   takeRow(): readonly [key: string, value: string] | undefined {
     if (!this.#isChanged) return undefined;
     this.#isChanged = this.#init.attempt > 1;
@@ -194,7 +194,7 @@ export class TraceRecorder implements Trace {
     return [rowKey, `{"traceId":${JSON.stringify(this.traceId)},"steps":[${kept.join(",")}]}`];
   }
 
-  /** Restores the steps of earlier attempts in front. Their unfinished steps never end. */
+  /** Puts the steps of earlier attempts first. Their unfinished steps never end. */
   #restore(rows: readonly ExtensionRow[]): void {
     const row = rows.find(({ key }) => key === rowKey);
     const trace = row && readTrace(JSON.parse(row.value));
@@ -228,7 +228,7 @@ export class TraceRecorder implements Trace {
     }
   }
 
-  /** Counts a step, shrinking it to fit. A step that was begun always fits. */
+  /** Counts the bytes of a step, and shrinks it until it fits. A step that was begun always fits. */
   #fit(recorded: Recorded): void {
     this.#isChanged = true;
     const room = this.#init.maxBytes - this.#bytes + recorded.bytes;

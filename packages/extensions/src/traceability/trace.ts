@@ -24,7 +24,7 @@ import {
 import { standardSchema } from "@parley/a2a/internal/extensions/schemas";
 import { fitting, isJsonObject } from "../shared/values.ts";
 
-/* The model of a trace, and its reader: for the shapes of the specification and its sample, in both cases of names. */
+/* The model of a trace and its reader. It reads the shapes of the specification and of its sample, in snake_case and camelCase. */
 
 /** The callee. `HOST` is the agent itself, such as its model. The specification only has `AGENT` and `TOOL`. */
 export type CallType = "AGENT" | "TOOL" | "HOST";
@@ -78,7 +78,7 @@ export interface TraceStep {
 /** Maximum nesting of traces. */
 const deepest = 16;
 
-/** A number, or text, as ProtoJSON writes an `int64`. */
+/** A number, or its digits as text: ProtoJSON writes an `int64` as text. */
 const amount: Schema<number> = (value, state) =>
   number()(typeof value === "string" && /^-?\d{1,15}$/.test(value) ? Number(value) : value, state);
 
@@ -178,7 +178,7 @@ function stepOf(value: unknown): unknown {
   };
 }
 
-/** The specification has no member for an error and a type of step: this package writes them as attributes. */
+/** The specification has no members for an error and a step type: this package writes them as attributes. */
 function attributesOf(step: Fields, attributes: unknown): Fields {
   if (!isObject(attributes)) return {};
   const isSpecified = !("error" in step) && !("stepType" in step);
@@ -208,8 +208,7 @@ export function writeStep(step: TraceStep, shape: TraceShape): JsonObject {
 }
 
 /**
- * The sample writes unknown members as `null`. It has no nested trace: that is added under the name of the
- * specification.
+ * The sample writes absent members as `null`. It has no nested trace, so this uses the specification's name for it.
  */
 function asSample(step: TraceStep): JsonObject {
   const { responseTrace, agentUrl } = step;
@@ -235,8 +234,8 @@ function asSample(step: TraceStep): JsonObject {
 }
 
 /**
- * The specification has whole numbers and attributes of text, and no members for an error, a type of step, or a call of
- * the host.
+ * In the specification, numbers are whole and attributes are text. It has no members for an error, a step type, or a
+ * call of the host.
  */
 function asSpecified(step: TraceStep): JsonObject {
   const { callType, name, cost, error, stepType, attributes = {} } = step;
@@ -295,9 +294,9 @@ function textOf(value: JsonValue | undefined): string {
 const longestText = 1 << 20;
 
 /**
- * Finds the trace in an event. The specification puts it into metadata of a message or an artifact, or into an artifact
- * of its own; the sample into metadata of the status update, which becomes metadata of the task, or into a text of the
- * artifact.
+ * Finds the trace in an event. The specification puts it into the metadata of a message or an artifact, or into a
+ * separate artifact. The sample puts it into the metadata of the status update, which becomes metadata of the task, or
+ * into a text of the artifact.
  */
 export function findTrace(event: StreamResponse, key: string): ResponseTrace | undefined {
   for (const value of candidates(event, key)) {
@@ -323,7 +322,7 @@ function* candidates(event: StreamResponse, key: string): Generator<unknown> {
 
 type At = (metadata: JsonObject | undefined) => unknown;
 
-/** The status message is the newest place. */
+/** Newest first, beginning with the status message. */
 function* ofTask({ status, metadata, artifacts = [] }: Task, at: At): Generator<unknown> {
   yield at(status.message?.metadata);
   yield at(metadata);

@@ -68,7 +68,7 @@ export class Charge<Result, Order> {
     return this.#rows.order(this.#id) as Order;
   }
 
-  /** The charge once its payment is verified. Otherwise the turn ends here. */
+  /** Returns the charge if its payment is verified. Otherwise ends the turn. */
   async *#verified(): AsyncGenerator<AgentYield, Paid, void> {
     const charge = this.#rows.charge(this.#id);
     if (charge?.payment !== undefined && charge.status !== "payment-failed") return { charge, payment: charge.payment };
@@ -97,7 +97,7 @@ export class Charge<Result, Order> {
     const { clock, number } = this.#turn;
     const { accepts, cart, order } = this.#init;
     const before = this.#rows.charge(this.#id);
-    // The paying message is not a new order: after a failed payment the same is offered at the same price.
+    // The paying message is not a new order: after a failed payment, offer the same order at the same price.
     const isSame = problem !== undefined && before !== undefined && this.#order !== undefined;
     const offer = isSame
       ? { accepts: before.accepts, ...(before.cart !== undefined && { cart: before.cart }) }
@@ -117,10 +117,10 @@ export class Charge<Result, Order> {
     );
   }
 
-  /** Asks for the payment. The thrown error ends the turn quietly; the question stays. */
+  /** Asks for the payment. Then throws PaymentRequired, which ends the turn but not the task. */
   async *#ask(charge: StoredCharge): AsyncGenerator<AgentYield, never, void> {
     const { number } = this.#turn;
-    // In a task with several charges a payment is for the last question.
+    // If a task has several charges, a payment is for the one that asked last.
     if (charge.asked !== number && charge.status === "payment-required")
       await this.#store({ ...charge, asked: number });
     const { ask = "Payment is required." } = this.#init;
@@ -172,7 +172,7 @@ export class Charge<Result, Order> {
 
   async *#settled(charge: StoredCharge, payment: StoredPayment): AsyncGenerator<AgentYield, StoredCharge, void> {
     const { number: turn } = this.#turn;
-    // Stores every event of the work, and tells a later run that the facilitator may have been asked.
+    // Makes every event of the work durable, and records that the facilitator may have been asked.
     const settling = await this.#store({ ...charge, turn, payment: { ...payment, settling: true } });
     const { receipt, code } = await settle(payment, this.#turn, this.#facilitator);
     if (code === undefined) return this.#keep({ ...settling, status: "payment-completed" }, receipt);
@@ -180,7 +180,7 @@ export class Charge<Result, Order> {
     return yield* this.#ended(await this.#store({ ...settling, status: "payment-failed", problem }, receipt));
   }
 
-  /** If the task was canceled meanwhile, the receipt cannot be stored with it, so the operator has to know. */
+  /** Stores a receipt. If that fails, for example because the task was canceled, logs the transaction for the operator. */
   async #keep(charge: StoredCharge, receipt: PaymentReceipt): Promise<StoredCharge> {
     try {
       return await this.#store(charge, receipt);
@@ -246,7 +246,7 @@ interface PaymentEventInit {
   readonly more?: JsonObject;
 }
 
-/** A status about a payment. It enters the history in every state. */
+/** A status about a payment. Its message is added to the history in every state. */
 function paymentEvent({ uri, state, status, content, receipts = [], more }: PaymentEventInit): StatusEvent {
   const metadata: JsonObject = { [x402Keys.status]: status, ...more, ...receiptsOf(receipts) };
   return {

@@ -40,8 +40,8 @@ export interface Facilitator {
   /** Checks a payment without changing anything. Rejects if the answer is unknown. */
   verify(request: FacilitatorRequest): Promise<Verification>;
   /**
-   * Moves the money. Called again with the same key after an unknown outcome, such as a crash: the same key must never
-   * pay twice, and returns the first outcome. Rejects if the outcome is unknown.
+   * Moves the money. After an unknown outcome, such as a crash, it is called again with the same key: a key must never
+   * pay twice, and must return its first outcome. Rejects if the outcome is unknown.
    */
   settle(request: FacilitatorRequest & { readonly idempotencyKey: string }): Promise<PaymentReceipt>;
 }
@@ -104,7 +104,7 @@ export function httpFacilitator(url: string, options: HttpFacilitatorOptions = {
 const longestAnswer = 60_000;
 
 /**
- * Asks a facilitator, which may ignore its signal, with a timeout.
+ * Calls a facilitator with a timeout, even if it ignores its signal.
  *
  * @param until - Aborted when the answer is no longer needed. Default: never.
  */
@@ -151,7 +151,7 @@ function isPending({ success, errorReason = "" }: PaymentReceipt): boolean {
   return !success && /pending/i.test(errorReason);
 }
 
-/** Words in the reasons of facilitators, and the codes of the extension. The first match wins. */
+/** Maps words in facilitators' reasons to codes of the extension. The first match wins. */
 const words: readonly (readonly [RegExp, PaymentErrorCode])[] = [
   [/insufficient|balance/i, "INSUFFICIENT_FUNDS"],
   [/nonce|already.?used|duplicate|replay/i, "DUPLICATE_NONCE"],
@@ -165,7 +165,7 @@ export function errorCodeOf(reason: string | undefined, otherwise: PaymentErrorC
   return words.find(([word]) => word.test(reason ?? ""))?.[1] ?? otherwise;
 }
 
-/** A receipt that is safe to store and show: the facilitator wrote its texts. */
+/** A receipt that is safe to store and show: the facilitator's texts are untrusted. */
 function keptReceipt(receipt: PaymentReceipt, network: string): PaymentReceipt {
   const { success, transaction = "", payer, errorReason } = receipt;
   return {
@@ -222,7 +222,7 @@ export async function verify(
       return { code: "INVALID_SIGNATURE", reason: "The payment could not be verified now." };
     }
     const until = facts.validBefore === undefined ? clock.now() + usualHold : facts.validBefore + grace;
-    // Stores keep whole milliseconds, and a distant time is capped.
+    // Stores need whole milliseconds. A distant time is capped.
     const heldUntil = Math.min(Math.ceil(until), clock.now() + 10 * usualHold);
     for (const name of await nonceNames(payload, facts)) {
       if (!(await rows.claim(name, heldUntil))) return { code: "DUPLICATE_NONCE", reason: sentences.DUPLICATE_NONCE };
@@ -249,12 +249,12 @@ interface Settled {
   readonly code?: PaymentErrorCode;
 }
 
-/** Calls of the facilitator in one run. */
+/** Maximum number of settlement calls in one run. */
 const maxTries = 3;
 
 /**
- * Settles a payment. After an unknown outcome it asks again under the same key. Canceling does not abort a running
- * call: its receipt would be lost.
+ * Settles a payment. After an unknown outcome, asks again with the same key. Canceling does not abort a running call:
+ * its receipt would be lost.
  *
  * @throws the reason that aborted the turn, before a call or between two.
  */
@@ -285,7 +285,7 @@ function unknownOutcome(network: string): Settled {
   return { receipt, code: "SETTLEMENT_FAILED" };
 }
 
-/** After verification most reasons are failures of the settlement. */
+/** After a successful verification, most reasons mean that the settlement failed. */
 function failureOf({ errorReason }: PaymentReceipt): PaymentErrorCode {
   const code = errorCodeOf(errorReason, "SETTLEMENT_FAILED");
   return code === "INSUFFICIENT_FUNDS" || code === "EXPIRED_PAYMENT" || code === "DUPLICATE_NONCE"

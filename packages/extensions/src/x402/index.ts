@@ -88,16 +88,16 @@ export {
   type TestWalletOptions,
 } from "./test-kit.ts";
 
-/** What `turn.ext()` returns for x402: the payments of this turn's task. */
+/** Result of `turn.ext()` for x402: the payments of this turn's task. */
 export interface Payments {
   /**
-   * Asks for a payment. Once it is verified: does the work, settles, and completes the task with the receipts. Without
-   * a payment the task becomes INPUT_REQUIRED and the function ends here (its `finally` runs); the paying message calls
-   * it again. Offer and payment are stored with the task, so they survive a restart, and a payment is settled under one
-   * idempotency key.
+   * Asks for a payment. Once the payment is verified, does the work, settles, and completes the task with the receipts.
+   * Without a payment, the task becomes INPUT_REQUIRED and the function ends here (its `finally` runs); the paying
+   * message calls the function again. Offer and payment are stored with the task, so they survive a restart. A payment
+   * has one idempotency key for all settlement attempts.
    *
-   * Code before it runs twice and unpaid. The agent must be `resumable`: after a crash the work is repeated and the
-   * settlement finished.
+   * Code before `charge()` runs twice, and unpaid. The agent must be `resumable`: after a crash, the run repeats the
+   * work and finishes the settlement.
    *
    * @returns the result of `work`, if `completes` is `false`.
    * @throws A2AError `InvalidAgentResponse` for a mistake of the agent.
@@ -148,12 +148,12 @@ export interface X402Options {
   /** Verifies and settles payments. Required at a server, unused at a client. */
   readonly facilitator?: Facilitator;
   /**
-   * The version of the extension, which decides its URI. Both are read alike. Default `0.1`, which most agents have.
+   * The version of the extension, which decides its URI. Both versions are read. Default `0.1`, which most agents use.
    */
   readonly version?: "0.1" | "0.2";
   /**
    * Whether callers must activate it, as the specification recommends (§3.1). With `false`, `turn.ext()` is `undefined`
-   * for callers who did not. Default true.
+   * for callers that did not. Default true.
    */
   readonly required?: boolean;
 }
@@ -175,7 +175,7 @@ class TurnPayments implements Payments {
     return this.#rows.receipts;
   }
 
-  /** The charge that this turn's message pays, if the agent has not looked at the payment yet. */
+  /** The charge that this turn's message pays, if `charge()` has not handled the payment yet. */
   get untaken(): readonly [id: string, charge: StoredCharge] | undefined {
     return this.#rows.submittedBy(this.#turn.message.messageId);
   }
@@ -231,7 +231,7 @@ export function x402({ facilitator, version = "0.1", required = true }: X402Opti
 function appended(event: AppendedEvent, uri: string, { started, rows }: AppendingTurn): AppendedEvent {
   if (event.kind === "status" && event.state === "TASK_STATE_INPUT_REQUIRED" && started instanceof TurnPayments) {
     const [id, charge] = started.untaken ?? [];
-    // The agent asks something else first. It will not look at this payment later, so accept another one.
+    // The agent asks something else first, and will not read this payment later. So accept another one.
     if (id !== undefined && charge !== undefined && rows !== undefined) {
       const { key, value } = chargeRow(id, { ...charge, status: "payment-required" });
       rows.set(key, value);
@@ -243,8 +243,8 @@ function appended(event: AppendedEvent, uri: string, { started, rows }: Appendin
 }
 
 /**
- * Accepts a message about a payment. Its task must ask for one; the charge becomes submitted in the same transaction,
- * so a second payment for the same offer is rejected before it is stored. The metadata already fits its schemas.
+ * Accepts a message about a payment, if its task asks for one. The charge becomes submitted in the same transaction, so
+ * the server rejects a second payment for the same offer before storing it. The metadata is already valid.
  */
 function acceptPayment(input: AcceptedInput, call: AcceptedCall, uri: string): AcceptedInput | Promise<AcceptedInput> {
   const status = input.message.metadata?.[x402Keys.status];
@@ -283,7 +283,7 @@ async function submitted(
       ]);
     }
   }
-  // Its turn finds out whether it pays: a client may also decline.
+  // The turn decides whether the message pays: a client may also decline.
   const { key, value } = chargeRow(id, { ...charge, status: "payment-submitted", messageId: message.messageId });
   rows.set(key, value);
   return input;

@@ -28,14 +28,14 @@ export interface PaymentProblem {
   readonly reason: string;
 }
 
-/** The options that a payment may be for, or why it is for none. */
+/** The options that a payment may pay, or why it pays none. */
 export type Matched =
   | { readonly facts: PaymentFacts; readonly options: readonly PaymentRequirements[] }
   | PaymentProblem;
 
 /**
- * Compares a payment with the offered options. Several remain if they differ in something the payment does not say,
- * such as the asset; the facilitator then finds the one with the right signature.
+ * Compares a payment with the offered options. Several options remain if they differ only in members that the payment
+ * does not have, such as the asset. The facilitator then finds the one that was signed.
  *
  * @param offeredAt - When they were offered; like `now` in milliseconds since the Unix epoch.
  */
@@ -122,7 +122,7 @@ function expired(reason: string): PaymentProblem {
   return { code: "EXPIRED_PAYMENT", reason };
 }
 
-/** The claims of a payment: all of an EIP-3009 authorization; of any other form, what makes it unique. */
+/** The claims of a payment: all claims of an EIP-3009 authorization; of any other form, only its unique part. */
 async function factsOf({ payload }: PaymentPayload): Promise<PaymentFacts | PaymentProblem> {
   const { authorization } = payload;
   if (authorization === undefined) return { nonce: await digestOf(signedPart(payload)) };
@@ -164,18 +164,18 @@ function nonceText(nonce: JsonValue | undefined): string | undefined {
   return typeof nonce === "string" ? nonce : undefined;
 }
 
-/** One spelling for a nonce: facilitators read it with and without its prefix. */
+/** Normalizes a nonce: facilitators read it with and without its prefix. */
 function plainNonce(nonce: string): string {
   const digits = nonce.replaceAll(/\s/g, "").replace(/^0x/i, "");
   return /^[\da-f]+$/i.test(digits) ? BigInt(`0x${digits}`).toString(16) : nonce;
 }
 
-/** What makes a payment of an unknown form unique. An unsigned member must not make it another payment. */
+/** The unique part of a payment of an unknown form. An unsigned member must not make it another payment. */
 function signedPart(payload: JsonObject): JsonValue {
   return signedParts(payload)[0] ?? payload;
 }
 
-/** The transaction and the signature of a payment, each in one spelling. */
+/** The transaction and the signature of a payment, each normalized. */
 function signedParts({ transaction, signature }: JsonObject): readonly string[] {
   const parts: string[] = [];
   if (typeof transaction === "string") parts.push(plainTransaction(transaction));
@@ -183,7 +183,7 @@ function signedParts({ transaction, signature }: JsonObject): readonly string[] 
   return parts;
 }
 
-/** One spelling for the bytes of a transaction: base64 decoders skip foreign characters and ignore spare bits. */
+/** Normalizes a transaction: base64 decoders skip invalid characters and ignore unused bits. */
 function plainTransaction(text: string): string {
   const hex = text.replaceAll(/\s/g, "");
   if (/^(?:0x)?[\da-f]+$/i.test(hex)) return hex.toLowerCase().replace(/^0x/, "");
@@ -199,16 +199,16 @@ function plainTransaction(text: string): string {
 const base64Digits = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 
 /**
- * The names under which an agent accepts a payment once, for all its tasks. A facilitator reads the form of its scheme
- * and ignores other members, so a payment with several forms gets a name for each. Names have a limited length, so each
- * is a digest.
+ * The nonce names of a payment, which an agent claims once for all its tasks. A facilitator reads the form of its
+ * scheme and ignores other members, so a payment with several forms has a name for each. A name is a digest, because
+ * its length is limited.
  */
 export async function nonceNames(
   { scheme, network, payload }: PaymentPayload,
   { payer = "", nonce }: PaymentFacts,
 ): Promise<readonly string[]> {
   const { authorization, signature: _, ...others } = payload;
-  // An authorization alone may be signed anew. Next to other members it may be ignored.
+  // A lone authorization is unique whatever its signature. Next to other members, a facilitator may ignore it.
   const isPlain = authorization !== undefined && Object.keys(others).length === 0;
   const digests = await Promise.all((isPlain ? [] : signedParts(payload)).map(digestOf));
   const names = [
@@ -218,7 +218,7 @@ export async function nonceNames(
   return Promise.all(names.map((name) => digestOf([scheme, network, ...name])));
 }
 
-/** Hexadecimal addresses are equal in either case, with and without prefix. */
+/** Normalizes an address: hexadecimal ones are case-insensitive, and the prefix is optional. */
 function plainAddress(address: string): string {
   const digits = address.replaceAll(/\s/g, "").toLowerCase();
   return /^[\da-f]{40}$/.test(digits) ? `0x${digits}` : digits;

@@ -43,18 +43,18 @@ export interface PaymentLimit {
 export interface PayerOptions {
   /** Signs payments. */
   readonly wallet: Wallet;
-  /** Anything outside these limits is not paid. The first limit with a matching option wins. */
+  /** The payer pays nothing outside these limits. The first limit with a matching option wins. */
   readonly limits: readonly PaymentLimit[];
   /** Allowed schemes. Default: `exact`, which pays exactly the option's amount. */
   readonly schemes?: readonly string[];
   /**
-   * Longest validity of a payment, in seconds: until then the agent may take the money. Options with a longer
-   * `maxTimeoutSeconds` are not paid. Default 3600.
+   * Longest validity of a payment, in seconds. The agent may take the money until then, so the payer rejects options
+   * with a longer `maxTimeoutSeconds`. Default 3600.
    */
   readonly maxTimeoutSeconds?: number;
   /** Remembers payments. Default: `memoryLedger()`, for the lifetime of the payer. */
   readonly ledger?: PaymentLedger;
-  /** Asked before each payment, such as a person; `false` declines it. Default: only the limits decide. */
+  /** Confirms each payment, for example by asking a person; `false` declines it. Default: only the limits decide. */
   readonly confirm?: (requirements: PaymentRequirements, task: Task) => boolean | Promise<boolean>;
   /** Milliseconds since the Unix epoch. Default: the system clock. */
   readonly now?: () => number;
@@ -73,12 +73,11 @@ export interface PayingClient {
 /** Pays for tasks. */
 export interface Payer {
   /**
-   * Pays for a task that asks for it, and waits until it ends or asks for something else. If a payment was sent before,
-   * sends the same message again, which an agent deduplicates. A payer never signs a second payment for a task, even if
-   * the first one failed.
+   * Pays for a task that asks for a payment. Waits until the task ends or asks for something else. If a payment was
+   * sent before, sends the same message again, which the agent deduplicates. Never signs a second payment for a task,
+   * even if the first one failed.
    *
-   * @throws PaymentRefused if it does not pay. It tells the agent, unless something was paid before or could not be
-   * remembered.
+   * @throws PaymentRefused if it does not pay. For the kinds `limit` and `confirm`, it also tells the agent.
    */
   pay(client: PayingClient, task: Task, options?: { readonly signal?: AbortSignal }): Promise<Paid>;
 }
@@ -99,12 +98,12 @@ const usualTimeout = 3600;
 /** A payment that was not made. */
 export class PaymentRefused extends A2AError {
   /**
-   * - `none`: the task asks for no payment that can be read.
+   * - `none`: the task asks for no payment, or in a form that cannot be read.
    * - `limit`: no option is within the limits and valid for at most `maxTimeoutSeconds`.
    * - `confirm`: `confirm` declined.
    * - `paid`: the task was already paid and asks again.
-   * - `full`: the ledger cannot remember another payment. The agent is not told, so a payer with another ledger may
-   * pay.
+   * - `full`: the ledger has no space for another payment. The payer does not tell the agent, so a payer with another
+   *   ledger can still pay.
    */
   readonly kind: "none" | "limit" | "confirm" | "paid" | "full";
   /** The task. */
@@ -167,7 +166,7 @@ export function createPayer(options: PayerOptions): Payer {
     const message = messageTo(task, submission(task, payload, new Date(now()).toISOString()));
     return sent(client, await kept(ledger, name, { message, requirements }, task), task, callOptions);
   };
-  // The agent may change its extended card at any time, which must not make it another agent.
+  // Read once: the agent may change its extended card at any time, and must still count as the same agent.
   const agents = new WeakMap<PayingClient, string>();
   // Two concurrent calls for one task would both sign.
   const underWay = new Map<string, Promise<Paid>>();
@@ -316,13 +315,13 @@ export interface SentPayment {
 /** Remembers payments, so that nothing is paid twice. Use a database if the payer outlives a process. */
 export interface PaymentLedger {
   /**
-   * Stores the payment of a task, or returns the one that is already stored. Must be durable when it resolves: the
-   * message is sent after that, and never if this rejects.
+   * Stores the payment of a task, or returns the one that is already stored. The payment must be durable when this
+   * resolves, because the payer then sends the message. If this rejects, the payer does not send it.
    */
   keep(task: string, payment: SentPayment): SentPayment | Promise<SentPayment>;
   /** The payment of a task. */
   find(task: string): SentPayment | undefined | Promise<SentPayment | undefined>;
-  /** Whether another payment fits. Asked before signing. Default: yes. */
+  /** Whether another payment fits. Called before signing. Default: yes. */
   hasRoom?(): boolean | Promise<boolean>;
 }
 
@@ -336,8 +335,8 @@ export interface MemoryLedgerOptions {
 const largest = 2 * (maxPayment + maxOption + maxCart + (8 << 10));
 
 /**
- * A ledger in memory, for clients that end with their process. It forgets nothing, since a forgotten payment could be
- * made again. When full, the payer refuses with `full` before it signs, and `keep()` throws `TooManyRequests`.
+ * A ledger in memory, for payers that do not outlive their process. It never forgets a payment, because a forgotten one
+ * could be made again. When full, the payer refuses with `full` before it signs, and `keep()` throws `TooManyRequests`.
  *
  * @throws TypeError if `bytes` cannot hold one payment.
  */
@@ -354,7 +353,7 @@ export function memoryLedger({ bytes = 16 << 20 }: MemoryLedgerOptions = {}): Pa
     keep(task, payment) {
       const before = find(task);
       if (before !== undefined) return before;
-      // Text has a known size and does not change later.
+      // A string has a known size, and callers cannot change it.
       const text = JSON.stringify(payment);
       const own = memoryOf(task, text);
       if (own > largest || taken + own > bytes)

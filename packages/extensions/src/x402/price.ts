@@ -21,18 +21,18 @@ export type Work<Result, Order = undefined> = (
   order: Order,
 ) => AsyncGenerator<AgentYield, Result, void> | Promise<Result> | Result;
 
-/** What `charge()` takes. */
+/** Argument of `charge()`. */
 export interface ChargeInit<Result = void, Order = undefined> {
   /**
-   * The ways to pay, 1 to 16; the client chooses one. The price may depend on the message. An offer holds until it
-   * expires, whatever later messages say, so put what it is for into `order`.
+   * The ways to pay, 1 to 16; the client chooses one. The price may depend on the message. An offer stays valid until
+   * it expires, even if later messages ask for something else, so put what you priced into `order`.
    */
   readonly accepts: readonly PaymentOption[];
   /**
    * What the price is for: JSON of at most 16 KiB, such as the request in the message. It is stored with the offer, and
-   * `work` and `deliver` get the stored value, whatever later messages say. Nothing else binds the work to its price,
-   * so the work must not use anything that a later message could change. After a failed payment the same order is
-   * offered at the same price; after an expired offer, the current order at the current price. Default: none.
+   * `work` and `deliver` get the stored value, even if later messages differ. Nothing else binds the work to its price,
+   * so the work must not use anything that a later message could change. After a failed payment, `charge()` offers the
+   * same order at the same price; after an expired offer, the current order at the current price. Default: none.
    */
   readonly order?: Order;
   /**
@@ -71,7 +71,7 @@ export function optionOf(option: PaymentOption): PaymentRequirements {
   return { scheme: "exact", description: "", mimeType: "application/json", maxTimeoutSeconds: 600, ...option };
 }
 
-/** Largest options and cart, in bytes: they are stored in a row, twice once paid, together with the payment. */
+/** Largest options and cart, in bytes. Their row also stores the payment, and has them twice once paid. */
 const maxBytes = 8 << 10;
 
 /** Largest order, in bytes: it is stored in a row. */

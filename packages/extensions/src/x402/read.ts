@@ -60,7 +60,7 @@ export function readPayment(task: Pick<Task, "status" | "artifacts">): PaymentSt
   };
 }
 
-/** The offer. If the key exists with an invalid value, no other place is searched. */
+/** The offer. If the key exists with an invalid value, the search ends there. */
 function offerOf(task: Pick<Task, "status" | "artifacts">): FoundOffer {
   const value = task.status.message?.metadata?.[x402Keys.required] ?? undefined;
   if (value !== undefined) {
@@ -140,14 +140,14 @@ export function paymentOfMandate(parts: readonly Part[]): PaymentPayload | undef
   return undefined;
 }
 
-/** Places of the payment: in the specification, and in the types of AP2. */
+/** The possible places of the payment: that of the specification, and that of the AP2 types. */
 function paymentsIn(mandate: JsonObject): readonly (JsonObject | undefined)[] {
   const details = objectAt(mandate, "payment_details");
   const response = objectAt(objectAt(mandate, "payment_mandate_contents"), "payment_response");
   return [objectAt(objectAt(details, "payment_method"), "data"), objectAt(response, "details")];
 }
 
-/** The demo uses the Python name. */
+/** The public demo uses the Python name of the version. */
 function withVersion(data: JsonObject): JsonObject {
   const { x402_version: version, ...rest } = data;
   return version === undefined ? data : { x402Version: version, ...rest };

@@ -9,7 +9,7 @@ import {
   type PaymentStatus,
 } from "./types.ts";
 
-/* Payments as rows of their task: offers, payments and receipts. So another process continues after a crash. */
+/* Offers, payments and receipts are stored as rows of their task, so that another process can continue after a crash. */
 
 export interface StoredCharge {
   readonly status: PaymentStatus;
@@ -18,9 +18,9 @@ export interface StoredCharge {
   readonly offeredAt: number;
   /** The other members of the cart, in an embedded flow. */
   readonly cart?: JsonObject;
-  /** The turn in which it got this status; for `payment-submitted`, the turn that asked. */
+  /** The turn that set this status; for `payment-submitted`, the turn that asked for the payment. */
   readonly turn: number;
-  /** The turn that asked last. */
+  /** The last turn that asked for the payment. */
   readonly asked?: number;
   /** Number of failed payments. */
   readonly failures: number;
@@ -41,7 +41,7 @@ export interface StoredPayment {
 }
 
 const chargePrefix = "charge ";
-/** Each receipt has its own row, since together they may be larger than a row. */
+/** Each receipt has its own row, since one row cannot hold all of them. */
 const receiptPrefix = "receipt ";
 /** An order has its own row: it is written once, and read by each run. */
 const orderPrefix = "order ";
@@ -83,7 +83,7 @@ interface StoredWith {
   readonly offer?: StoredOrder | undefined;
 }
 
-/** States before the last receipt of a charge. */
+/** States in which a charge still expects a receipt. */
 const openStates: ReadonlySet<PaymentStatus> = new Set<PaymentStatus>([
   "payment-required",
   "payment-submitted",
@@ -111,7 +111,7 @@ export class PaymentRows {
     }));
   }
 
-  /** Every settlement attempt that was read. */
+  /** The receipts of all payment attempts. */
   get receipts(): readonly PaymentReceipt[] {
     return this.#receipts;
   }
@@ -158,7 +158,7 @@ export class PaymentRows {
     return charge;
   }
 
-  /** Claims a name for this turn, across all tasks and versions. */
+  /** Claims a name for this turn, across all tasks and both versions of the extension. */
   claim(name: string, until: number): Promise<boolean> {
     return this.#rows.claim(name, until, x402UriV01);
   }

@@ -37,8 +37,8 @@ export interface TestFacilitator extends Facilitator {
 }
 
 /**
- * A facilitator for tests. It accepts signatures of `testWallet()`, refuses wrong ones, missing funds and used nonces
- * with the reasons of public facilitators, and fails as the options say.
+ * A facilitator for tests. It accepts signatures of `testWallet()`. It rejects invalid ones, missing funds and used
+ * nonces with the reasons of public facilitators. Its options make it fail.
  *
  * @example
  * ```ts
@@ -129,7 +129,7 @@ function testPayload({ payload }: PaymentPayload): TestPayload {
   return JSON.parse(JSON.stringify(payload)) as TestPayload;
 }
 
-/** Depends on the same as a real signature: authorization, network and token. */
+/** Depends on the same values as a real signature: authorization, network and token. */
 function signatureOf({ requirements }: Pick<FacilitatorRequest, "requirements">, authorization: unknown): string {
   const { network, asset } = requirements;
   const text = JSON.stringify([network, asset.toLowerCase(), authorization]);

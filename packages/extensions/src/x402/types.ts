@@ -152,8 +152,8 @@ export const clientStatuses: readonly PaymentStatus[] = ["payment-submitted", "p
 export const maxOptions = 16;
 
 /**
- * Largest option that is paid and largest cart that is read, in bytes. Agents of this package write at most 8 KiB of
- * both.
+ * Largest option that a payer pays, and largest cart that it reads, in bytes. Parley's agents write at most 8 KiB in
+ * total.
  */
 export const maxOption: number = 16 << 10;
 export const maxCart: number = 32 << 10;

@@ -173,7 +173,7 @@ describe("an agent asks for a presentation (extension v1)", () => {
       const { task } = await (await served.client("ada", active)).sendMessage("hi");
       expect(task?.status.state).toBe("TASK_STATE_FAILED");
       expect(task?.status.message?.metadata).toBe(undefined);
-      expect(served.log.join()).toContain("authorize(): request() must give a client_id");
+      expect(served.log.join()).toContain("authorize(): request() must return a client_id");
     }
   });
 });
