@@ -14,7 +14,7 @@ export interface PostgresDriver extends Queries {
   listen?(channel: string, listener: ChannelListener): Promise<Listening>;
   /** The maximum number of connections. Absent: unknown, and none is kept for longer than a call. */
   readonly connections?: number;
-  /** What the pool does. Absent: unknown. */
+  /** The use of the pool now. Absent: unknown. */
   readonly use?: Store["connections"];
   /** Called once each connection is known to keep its session: statements may then be prepared and run by name. */
   keepsSessions?(): void;
@@ -62,7 +62,7 @@ export interface Result {
   readonly count: number;
 }
 
-/** What a subscription to a channel tells. */
+/** Receives the events of a subscription to a channel. */
 export interface ChannelListener {
   /** A notification with its payload. */
   notified(payload: string): void;
