@@ -103,7 +103,7 @@ export class Upgrades {
   }
 }
 
-/** What a connection must be before it is taken over. */
+/** The conditions for taking a connection over. */
 interface Trust {
   readonly proxies?: Proxies | undefined;
   /** The rule for connections without TLS. Absent: any may be taken over. */
