@@ -166,11 +166,11 @@ export interface PageLink {
   readonly href: string;
 }
 
-/** What a route gets in addition to its request. */
+/** The context of a request to a route. */
 export interface RouteContext {
   /** Path of the request below the mount: `""`, or a path that starts with a slash. */
   readonly below: string;
-  /** Who calls. `anonymous` with `access: "anyone"`. */
+  /** The caller. `anonymous` with `access: "anyone"`. */
   readonly principal: Principal;
   /** Facts about the client, such as its address. */
   readonly facts: RequestFacts;
