@@ -200,7 +200,7 @@ async function* pieces(path: string, start: number, end: number): AsyncGenerator
 }
 
 async function remove(folder: string, path: string): Promise<void> {
-  // A link in place of a file is removed like a file; its target stays.
+  // Removes a link like a file; its target stays.
   if (await passesLink(folder, dirname(path))) return;
   try {
     await rm(path);

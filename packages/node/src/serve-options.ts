@@ -127,7 +127,7 @@ export interface CloseOptions {
 
 /** A running server. */
 export interface Server {
-  /** The URL that it listens on: `http://127.0.0.1:4000`. Equal in all of its processes. */
+  /** The URL that it listens on: `http://127.0.0.1:4000`. The same in all of its processes. */
   readonly url: string;
   /** The port that it listens on. */
   readonly port: number;

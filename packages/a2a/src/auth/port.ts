@@ -2,7 +2,7 @@ import type { CallContext, OperationName, Operations, Principal, UniversalReques
 import type { SecurityRequirement, SecurityScheme } from "../model/index.ts";
 
 /**
- * Authenticates callers (A2A 1.0 §7.4), and provides the security schemes of the card. `bearer()` makes one for bearer tokens.
+ * Authenticates callers (A2A 1.0 §7.4), and defines the security schemes of the card. `bearer()` makes one for bearer tokens.
  *
  * @example
  * ```ts

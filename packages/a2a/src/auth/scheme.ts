@@ -10,7 +10,7 @@ import { unauthenticated } from "./challenge.ts";
 import { checkSubject } from "./guarded.ts";
 import type { AuthenticationPlace, Authenticator, ChallengeProblem, ProtectedResource } from "./port.ts";
 
-/** One scheme of a card: how it is declared, where its credentials are in a request, and how they are checked. */
+/** One scheme of a card: its declaration, where its credentials are in a request, and how to check them. */
 export interface SchemeDefinition<Credentials> {
   /** Its name on the card. */
   readonly name: string;
@@ -31,7 +31,7 @@ export interface SchemeDefinition<Credentials> {
    * The caller; `undefined` if the credentials are invalid. You need not set `Principal.schemes`: by default it has this scheme, with the
    * `scopes` of the principal.
    *
-   * @throws A2AError `Unauthenticated` to say more about what is wrong, `Unavailable` if the credentials cannot be checked now.
+   * @throws A2AError `Unauthenticated` to describe the problem, `Unavailable` if the credentials cannot be checked now.
    */
   verify(
     credentials: Credentials,

@@ -48,7 +48,7 @@ const permanentCodes = /CERT|VERIFY_LEAF|WRONG_VERSION|INVALID/;
 /** Whether an error or one of its causes is permanent: a later attempt to connect would fail, too. */
 export function cannotConnect(error: unknown): boolean {
   for (let cause = error; cause instanceof Error; cause = cause.cause) {
-    // `fetch` refuses ports of some old services, without a code.
+    // `fetch` rejects ports of some old services, without a code.
     if (("code" in cause && permanentCodes.test(String(cause.code))) || cause.message === "bad port") return true;
   }
   return false;

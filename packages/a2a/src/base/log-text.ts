@@ -125,7 +125,7 @@ function shownFields(fields: Readonly<Record<string, unknown>>): Readonly<Record
   return new Walk().object(fields, 0);
 }
 
-/** Converts one record, and counts the characters that are left for it. */
+/** Converts one record, within its limit of characters. */
 class Walk {
   #left = limits.record;
 

@@ -90,7 +90,7 @@ interface LibraryRequest {
   readonly signal?: AbortSignal;
 }
 
-/** The guard enforces TLS in place of the library. The library's bodies are forms. */
+/** Options for the library: the guard enforces TLS instead of it. The library's bodies are forms. */
 function throughGuard(fetch: GuardedFetch) {
   return (url: string, { method, headers, body, signal }: LibraryRequest): Promise<Response> =>
     fetch(url, {

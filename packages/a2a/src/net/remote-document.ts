@@ -8,7 +8,7 @@ interface RemoteDocumentOptions<T> {
   readonly load: () => Promise<T>;
   /** A description for errors: `The key set of the sender`. */
   readonly name: string;
-  /** Minimum time between two requests, in milliseconds, so that strangers cannot trigger them. Default 30 s. */
+  /** Minimum time between two requests, in milliseconds, so that anonymous callers cannot trigger floods. Default 30 s. */
   readonly cooldown?: number;
 }
 

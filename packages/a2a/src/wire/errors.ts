@@ -181,7 +181,7 @@ function codeOfProblem(type: unknown): WireErrorCode | undefined {
   );
 }
 
-/** What a status means where the table of errors does not say. `spoken` applies where the body follows the protocol. Some are of 1.0.0. */
+/** Codes for statuses that are not in the table of errors. `spoken` applies if the body follows the protocol. Some are from 1.0.0. */
 const statuses: Readonly<Record<number, WireErrorCode>> = {
   404: "MethodNotFound",
   409: "TaskNotCancelable",

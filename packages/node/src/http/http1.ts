@@ -88,7 +88,7 @@ export class Http1Exchange implements Exchange {
     // Partial progress of a large write restarts the time. Node keeps all timeouts of one length behind one timer.
     this.#response.writeHead(status, own).setTimeout(stallTimeout, abortWhenStalled);
     const sink = new WritableSink(this.#response);
-    // A HEAD request needs no body: the writer releases its source at once.
+    // A HEAD request needs no body: the writer releases its source immediately.
     if (this.method === "HEAD") sink.close();
     else onGone(this.#incoming, this.#response, () => sink.close());
     return sink;

@@ -65,7 +65,7 @@ export type Report =
 
 /** The result of a call. */
 export interface Answer {
-  /** What was deleted of an owner. */
+  /** Counts of the owner's deleted data. */
   readonly erased?: Erasure;
   /** The next piece of an export. Absent: that was all. */
   readonly piece?: string;

@@ -196,7 +196,7 @@ class Group {
     return this.#isStopping ? [] : [...this.#children.values()].filter(({ isReady, hasLeft }) => isReady && !hasLeft);
   }
 
-  /** Makes readiness fail in all processes, which still serve. */
+  /** Makes readiness fail in all processes, which continue to serve. */
   drain(): void {
     this.#isDraining = true;
     for (const child of this.#children.values()) if (child.isReady) tell(child, { parley: "drain" });

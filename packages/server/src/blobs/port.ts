@@ -85,7 +85,7 @@ export interface BlobStore {
 
 /** The option `blobs` of a handler: large files outside of the database. */
 export interface BlobOptions {
-  /** `fileBlobs()` of `@parley/node`, or `s3Blobs()`. It belongs to the database of this server alone. */
+  /** `fileBlobs()` of `@parley/node`, or `s3Blobs()`. Each database needs its own. */
   readonly store: BlobStore;
   /** Files up to this many bytes stay in the database. Default 256 KiB. */
   readonly inlineBytes?: number;

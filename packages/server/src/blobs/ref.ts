@@ -46,7 +46,7 @@ export function refUrl({ hash, size, key, about }: BlobRef): string {
   return `${blobScheme}${hash}.${size}/${key}:${said}`;
 }
 
-/** The file of a part at a URL, in place of its content. */
+/** The part with the URL of its file instead of the content. */
 export function fileAt(url: string, part: Part): Part {
   const { text: _t, raw: _r, url: _u, data: _d, ...about } = part;
   return { ...about, url };

@@ -25,7 +25,7 @@ import { factsOf, pausedAgent, turnOf, type ReadDeps } from "./read.ts";
 import { copiedSteps, forgetStep, stepsOf } from "./steps.ts";
 import { clipped, inWords, subjects, viewOf, type ActAbout, type ActText } from "./views.ts";
 
-/* The acts of operators. Each act is stored in the audit: together with its change, or alone if it is rejected. */
+/* The acts of operators. The audit stores each act, in the same append as its change, if any. */
 
 export interface ActDeps extends ReadDeps {
   readonly ids: Ids;

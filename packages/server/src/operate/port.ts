@@ -344,7 +344,7 @@ export type ActResult<Done = { readonly task: OperatedTask }> =
       readonly ok: false;
       readonly reason: RefusalReason;
       readonly message: string;
-      /** The task as it is now. */
+      /** The current task. */
       readonly task?: OperatedTask;
     };
 

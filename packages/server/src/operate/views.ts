@@ -29,7 +29,7 @@ export function inWords({ state, seq, run }: TaskHead): string {
   return `${short(state)}${doing}, seq ${seq}`;
 }
 
-/** What the audit is about. */
+/** The subjects of audit records. */
 export const subjects: {
   readonly task: (agent: string, taskId: string) => string;
   readonly agent: (agent: string) => string;

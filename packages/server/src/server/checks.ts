@@ -146,7 +146,7 @@ const ofRoute = { path: 1, access: 1, answer: 1, link: 1 } satisfies OptionNames
  *
  * @param of - The function with these options: `serve()`.
  * @param own - The names of the host's own options.
- * @throws A2AError `InvalidParams`, which names what was probably meant.
+ * @throws A2AError `InvalidParams`, which suggests the option that was probably meant.
  */
 export function checkHandlerOptions(
   of: string,

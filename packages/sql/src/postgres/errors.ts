@@ -35,7 +35,7 @@ export function isLocked(thrown: unknown): boolean {
 
 /**
  * 57P01 to 57P05: the server shuts down, crashed, starts, or ends an idle session. 25P03, 25P04: a transaction was idle or took too
- * long. Class 08: a pooler has no server. PgBouncer uses 08P01 for everything else: there the severity decides.
+ * long. Class 08: a pooler has no server. PgBouncer uses 08P01 for all other errors, so the severity decides.
  */
 function isEnd(state: string): boolean {
   return state.startsWith("08") ? state !== "08P01" : /^(?:57P0[12345]|25P0[34])$/.test(state);

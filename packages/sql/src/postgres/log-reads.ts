@@ -128,7 +128,7 @@ export class LogReads {
     this.#schedule();
   }
 
-  /** During an outage, rejects reads past their deadline. After other errors each reads alone, so that none fails because of another. */
+  /** During an outage, rejects reads past their deadline. After other errors, runs each read separately, so that one cannot fail the others. */
   #failed(reads: readonly Read[], thrown: unknown): void {
     const isAway = thrown instanceof A2AError && isOutage(thrown.cause);
     if (!isAway) {

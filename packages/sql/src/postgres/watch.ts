@@ -140,7 +140,7 @@ export class Watch {
       return true;
     }
     if (this.#open === undefined) return false;
-    // What has ended by now is visible to a read after this poll.
+    // Transactions that have ended by now are visible to reads after this poll.
     if (seen.over >= this.#open.below || now > this.#open.until) this.#open = undefined;
     return true;
   }

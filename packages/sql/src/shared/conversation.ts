@@ -66,7 +66,7 @@ function* pick(
   }
 }
 
-/** The task that asks, as it is stored. */
+/** The row of the asking task. */
 interface OwnTask {
   readonly number: number;
   /** `seq` of its last record. */

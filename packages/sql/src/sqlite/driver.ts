@@ -1,4 +1,4 @@
-/** What the store needs from an SQLite library. Every value is passed as a parameter. */
+/** The interface between the store and an SQLite library. Every value is passed as a parameter. */
 export interface Driver {
   /** Prepares a statement, once per text. */
   prepare(sql: string): Statement;

@@ -96,7 +96,7 @@ export const search: SearchDialect = {
   },
 };
 
-/** A term for FTS5: a phrase of words, which have letters and digits alone, so nothing of the query is syntax. */
+/** A term for FTS5: a phrase of words, which contain only letters and digits, so a query cannot inject syntax. */
 function matchOf(owner: number, { words, prefix = false }: SearchTerm): string {
   return `words : "${words.map((word) => indexed(owner, word)).join(" ")}"${prefix ? " *" : ""}`;
 }

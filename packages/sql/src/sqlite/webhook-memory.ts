@@ -8,8 +8,8 @@ import { defaultDriver, loadDriver, MissingDriver, openConnection, type DriverNa
 /** Options of `sqliteWebhookMemory()`. */
 export interface SqliteWebhookMemoryOptions {
   /**
-   * The file, created with its folder if it is missing. Not that of a store. Several processes may use it at once. `:memory:` keeps
-   * everything in memory.
+   * The file, created with its folder if it is missing. It must not be the file of a store. Several processes may use it at once.
+   * `:memory:` keeps everything in memory.
    */
   readonly path: string;
   /** Milliseconds to remember a delivery. Default 7 days: senders give up earlier. */

@@ -38,7 +38,7 @@ export class BodyPieces implements ByteReader, BodyReader {
     return this;
   }
 
-  /** The next piece; `undefined` after the last one. Rejects if the sender has disconnected or the body was refused. */
+  /** The next piece; `undefined` after the last one. Rejects if the sender has disconnected or the body was rejected. */
   async next(): Promise<Uint8Array | undefined> {
     for (;;) {
       if (this.#failure !== undefined) throw this.#failure;
