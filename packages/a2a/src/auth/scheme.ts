@@ -108,7 +108,7 @@ export function defineScheme<Credentials>(definition: SchemeDefinition<Credentia
   };
 }
 
-/** Where the credentials of a scheme are in a request. `undefined`: nowhere that anyone could guess at. */
+/** Where the credentials of a scheme are in a request. `undefined`: they are certificates, which nobody can guess. */
 function sourceOf({ apiKeySecurityScheme: key, mtlsSecurityScheme }: SecurityScheme): string | undefined {
   if (mtlsSecurityScheme !== undefined) return undefined;
   return key === undefined ? "authorization" : `${key.location} ${key.name.toLowerCase()}`;

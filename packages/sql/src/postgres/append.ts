@@ -63,7 +63,7 @@ class Batch implements Changes<LockedTask> {
     return (this.#acts ??= new ActRows());
   }
 
-  /** Everything that the items name was already read. */
+  /** Always false, because the rows that the items name were already read. */
   isNew(): boolean {
     return false;
   }
