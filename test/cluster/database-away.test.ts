@@ -161,7 +161,7 @@ describe.each(harms)("a database %s", (_what, leave, comeBack) => {
     expect(listed.tasks).toHaveLength(2);
     // One line for the outage, however many runs it has ended, beside those of the probe, of the listener, and of calls.
     const severe = counter.log.filter(({ level }) => level === "error" || level === "warn");
-    const others = severe.filter(({ message }) => message !== "A request could not be served now");
+    const others = severe.filter(({ message }) => message !== "Failed to serve request: unavailable");
     expect(others.map(({ message }) => message).sort()).toEqual([
       "Database unavailable; resumable runs resume when it is back, tasks of other agents fail",
       "PostgreSQL: notifications do not arrive; readers poll until they do",

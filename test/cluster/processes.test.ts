@@ -131,13 +131,15 @@ describe("processes that serve", () => {
   test("end with the program if one of them fails at startup, with a message, and without a retry", async () => {
     const program = start({ processes: 2, mode: "fails", ...sqlite() });
     expect(await program.ended).toEqual([1, null]);
-    expect(program.errors()).toMatch(/Process \d of 2 ended before it served \(code 1\)\. What it printed says why/);
+    expect(program.errors()).toMatch(
+      /Process \d of 2 ended before it served \(code 1\)\. See its output for the reason/,
+    );
     expect(program.errors()).toContain("This program fails where it serves");
     expect(program.errors().match(/This program fails where it serves/g)?.length).toBeLessThanOrEqual(4);
   });
 
   test.each<[string, (port: number) => ManyOptions, string]>([
-    ["a store in memory", () => ({ processes: 2 }), "`processes` needs a store that they share"],
+    ["a store in memory", () => ({ processes: 2 }), "`processes` needs a store that all processes share"],
     ["a number that is none", () => ({ processes: 1.5 }), 'must be a whole number from 1 to 256, or "cores"'],
     ["a port that is in use", (port) => ({ processes: 2, port, ...sqlite() }), "another process uses this port"],
     ["an open door", () => ({ processes: 2, host: "0.0.0.0", ...sqlite() }), "there is no authenticator"],

@@ -193,6 +193,6 @@ for (const client of clients) {
 describePeer({ ...go2, name: "Go SDK 2.3.1 over REST of 0.3" }, () => {
   it("is a dialect, with the paths of 1.0, that no other SDK of 0.3 understands", async () => {
     const said = await runClient(go2, [clear.url, "HTTP+JSON", "0.3"]);
-    expect(said.get("send-and-wait")).toMatchObject({ error: "Internal", text: "There is nothing at this path" });
+    expect(said.get("send-and-wait")).toMatchObject({ error: "Internal", text: "Nothing is served at this path" });
   });
 });

@@ -149,7 +149,9 @@ test("HTTP Basic asks for a name and a password", async () => {
     expect(await run(["send", server.url, "whoami"])).toMatchObject({ code: 0, out: "ada\n" });
     expect((await run(["whoami"])).out).toMatch(/ HTTP Basic +ada +file /);
     expect(await run(["login", server.url, "--username", "ada"], `${password}\r\n`)).toMatchObject({ code: 0 });
-    expect((await run(["login", server.url, "--username", "a:b"], `${password}\n`)).err).toContain("has no colon");
+    expect((await run(["login", server.url, "--username", "a:b"], `${password}\n`)).err).toContain(
+      "must not contain a colon",
+    );
   } finally {
     await server.close({ grace: 0 });
   }

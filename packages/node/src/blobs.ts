@@ -19,7 +19,7 @@ import {
 
 /** Bytes of one read. */
 const pieceBytes = 64 << 10;
-/** When the remains of a crashed upload are deleted, in milliseconds. */
+/** Age at which the remains of a crashed upload are deleted, in milliseconds. */
 const leftAfter = 24 * 60 * 60 * 1000;
 /** Files that are being written. Not a valid segment of a key, so no key leads to it. */
 const unfinished = ".unfinished";
@@ -79,8 +79,8 @@ function codeOf(thrown: unknown): string | undefined {
 }
 
 /**
- * Returns whether a path below the folder contains a symbolic link, which could lead out of the folder. The store never makes links, so another
- * program made it.
+ * Whether a path below the folder contains a symbolic link, which could lead out of the folder. The store never creates links, so such a
+ * link comes from another program.
  */
 async function passesLink(folder: string, path: string): Promise<boolean> {
   for (let at = path; at.length > folder.length; at = dirname(at)) {
@@ -200,7 +200,7 @@ async function* pieces(path: string, start: number, end: number): AsyncGenerator
 }
 
 async function remove(folder: string, path: string): Promise<void> {
-  // A link in place of a file is removed like a file; its target stays.
+  // Removes a link like a file; its target stays.
   if (await passesLink(folder, dirname(path))) return;
   try {
     await rm(path);

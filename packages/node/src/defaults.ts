@@ -11,7 +11,7 @@ import type { BindingOnPort } from "./listen.ts";
 import { standardLogger } from "./logger.ts";
 import type { ConsoleServing, GrpcServing, ServeOptions } from "./serve-options.ts";
 
-/* What a server uses where an option is absent. */
+/* Defaults of the options of `serve()`. */
 
 /** Loads an optional package; `undefined` if it is not installed. Throws if it is installed and cannot be loaded. */
 export async function optional<Module>(name: string, load: () => Promise<Module>): Promise<Module | undefined> {
@@ -60,7 +60,7 @@ export async function routesOn({
   if (wanted === false) return routes === undefined ? {} : { routes };
   const { path } = consoleServing(wanted);
   if (typeof routes === "function")
-    throw new TypeError("The option `console` needs `routes` to be a list: [{ path, answer }]");
+    throw new TypeError("With the option `console`, `routes` must be a list: [{ path, answer }]");
   const loaded = await optional(consoleName, () => import("@parley/console"));
   if (loaded === undefined) throw new Error(`The option \`console\` needs ${consoleName}: npm install ${consoleName}`);
   const { path: at = "/ops", authenticator } = operators === true ? {} : operators || {};
@@ -89,13 +89,13 @@ export function defaultLogger({ logger = "info" }: Pick<ServeOptions, "logger">)
   return typeof logger === "string" ? standardLogger({ level: logger }) : logger;
 }
 
-/** The option `audit`. In development the default logger shows on a terminal what happens to tasks: each event of the audit as a line. */
+/** The option `audit`. Default: in development, on a terminal, the default logger prints each event of the audit as a line. */
 export function auditOn({ audit, logger }: Pick<ServeOptions, "audit" | "logger">, to: Logger): ServeOptions["audit"] {
   const isOther = typeof logger === "object" || logger === false || process.env["NODE_ENV"] === "production";
   return audit ?? (process.stderr.isTTY && !isOther ? auditLog(to) : undefined);
 }
 
-/** Below the working directory. */
+/** The default database, below the working directory. */
 const file = join(".parley", "parley.db");
 
 /** SQLite in a file. It is loaded here, because a server with another store does not need it. */
@@ -113,14 +113,14 @@ export function heapShare(): number {
 
 type PushOption = HandlerOptions["push"];
 
-/** Where `serve()` finds keys that the options do not have. */
+/** The environment variable with the keys, if no option has keys. */
 const variable = "PARLEY_KEYS";
 
 /**
  * The option `push` of `serve()` for the handler: with the keys of the environment, and a dialer that pins addresses.
  *
- * @param isLocal - Whether only this machine reaches the server. `publicUrl` alone does not tell it: a server on `0.0.0.0` may have
- * one with `localhost`.
+ * @param isLocal - Whether only this machine reaches the server. `publicUrl` does not tell: it may name `localhost` although the server
+ * listens on `0.0.0.0`.
  */
 export function pushOn(push: PushOption, isLocal: boolean): PushOption {
   if (push === undefined || push === false) return push;
@@ -140,14 +140,14 @@ export function pushOn(push: PushOption, isLocal: boolean): PushOption {
   };
 }
 
-/** The option with the key in `.parley`, unless another is set or `NODE_ENV` is production. Its webhooks survive a restart. */
+/** The option `push` with the key in `.parley`, so that webhooks survive a restart, unless keys are set or `NODE_ENV` is production. */
 export async function withDevelopmentKey(
   push: PushOption,
   { publicUrl, developmentKey: isWanted = true }: Pick<ServeOptions, "developmentKey" | "publicUrl">,
   { isLocal, store, logger }: { readonly isLocal: boolean; readonly store: Store; readonly logger: Logger },
 ): Promise<PushOption> {
   if (typeof push !== "object" || push.keys !== undefined || !isLocal || !store.durable) return push;
-  // Behind a proxy of this machine a server is one for others.
+  // A proxy on this machine makes the server reachable from others.
   const isPublic = publicUrl !== undefined && !(URL.canParse(publicUrl) && isLoopback(new URL(publicUrl).hostname));
   if (isPublic || !isWanted || process.env["NODE_ENV"] === "production") return push;
   const { CannotMakeKey, developmentKey } = await import("./development-key.ts");
@@ -175,7 +175,7 @@ export function authorizationOn(
 /**
  * The option `blobs` of `serve()` for the handler: with the keys of the environment, unless `push` has keys.
  *
- * @param shared - The key of several processes on a loopback address, if there is no other: each answers the links of all.
+ * @param shared - The key of several processes on a loopback address, if no other is set: each process answers the links of all.
  */
 export function blobsOn(blobs: HandlerOptions["blobs"], push: PushOption, shared?: string): HandlerOptions["blobs"] {
   const keys =
@@ -185,7 +185,7 @@ export function blobsOn(blobs: HandlerOptions["blobs"], push: PushOption, shared
   return blobs === undefined || keys === undefined ? blobs : { keys, ...blobs };
 }
 
-/** Keys with commas between them, the first one in use. */
+/** Keys separated by commas, the current one first. */
 function environmentKeys(): readonly string[] | undefined {
   const keys = (process.env[variable] ?? "").split(",").map((key) => key.trim());
   const given = keys.filter((key) => key !== "");

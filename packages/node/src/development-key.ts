@@ -5,21 +5,21 @@ import { join } from "node:path";
 import process from "node:process";
 
 /*
- * A key for development: a file that only its user can read, so that webhooks survive a restart. It needs no settings, so it
- * is rejected if another user may have read or written it.
+ * A key for development, in a file that only its user can read, so that webhooks survive a restart. The key is rejected if another user
+ * may have read or written it.
  */
 
 const name = "development-key";
-/** 32 bytes in base64 and the end of the line. More is not read. */
+/** Maximum bytes to read: more than 32 bytes in base64 and a line end. */
 const maxBytes = 256;
 
-/** Why a key cannot be made here. The server can do without, as before there were such files. */
+/** The key could not be created. The server works without it, but webhooks with secrets then end with the process. */
 export class CannotMakeKey extends Error {}
 
 /**
- * The key in a folder, which is made when it is missing. Several processes that start at once get the same one. Links are not followed.
+ * The key in a folder. Creates it if it is missing; processes that start at the same time get the same key. Follows no links.
  *
- * @throws Error if there is a file that cannot be used: it is never replaced, since it may have sealed what is stored.
+ * @throws Error if the file exists and cannot be used. It is never replaced, because it may have sealed stored data.
  * @throws CannotMakeKey if the key is missing and cannot be created.
  */
 export async function developmentKey(folder: string): Promise<string> {
@@ -29,16 +29,16 @@ export async function developmentKey(folder: string): Promise<string> {
   if (found !== undefined) return found;
   await make(path);
   const made = await read(path);
-  if (made === undefined) throw new CannotMakeKey(`${path} was deleted while it was made`);
+  if (made === undefined) throw new CannotMakeKey(`${path} was deleted while it was created`);
   return made;
 }
 
-/** Makes the folder for its user alone. One that is there may be readable by others, and a link, but must not be writable by all. */
+/** Creates the folder for its user only. An existing folder may be readable by others, and a link, but must not be writable by all. */
 async function prepare(folder: string): Promise<void> {
   try {
     await mkdir(folder, { recursive: true, mode: 0o700 });
   } catch (cause) {
-    throw new CannotMakeKey(`${folder} cannot be made (${codeOf(cause)})`, { cause });
+    throw new CannotMakeKey(`Failed to create ${folder} (${codeOf(cause)})`, { cause });
   }
   const { uid, mode } = await stat(folder);
   if (!hasModes) return;
@@ -47,7 +47,7 @@ async function prepare(folder: string): Promise<void> {
     throw new Error(`${folder} ${what} another user, who could read or replace the development key: ${otherwise}`);
   }
   if ((mode & 0o002) !== 0)
-    throw new Error(`All users may write in ${folder}, which has the development key. Do: chmod o-w ${folder}`);
+    throw new Error(`All users can write to ${folder} with the development key. Run: chmod o-w ${folder}`);
 }
 
 async function read(path: string): Promise<string | undefined> {
@@ -58,12 +58,12 @@ async function read(path: string): Promise<string | undefined> {
   } catch (cause) {
     const code = codeOf(cause);
     if (code === "ENOENT") return undefined;
-    if (code === "ELOOP") throw new Error(`${path} is a link, which is not followed. Delete it: ${anew}`, { cause });
+    if (code === "ELOOP") throw new Error(`${path} must not be a link. Delete it: ${anew}`, { cause });
     throw new Error(`Failed to read the development key ${path} (${code}): ${otherwise}`, { cause });
   }
   try {
     const found = await file.stat();
-    if (!found.isFile()) throw new Error(`${path} must be a file, for the development key`);
+    if (!found.isFile()) throw new Error(`${path} must be a file with the development key`);
     if (hasModes && !isOwn(found.uid))
       throw new Error(`${path} belongs to another user, who knows the key: ${otherwise}`);
     if (hasModes && (found.mode & 0o077) !== 0)
@@ -73,7 +73,7 @@ async function read(path: string): Promise<string | undefined> {
     const { buffer, bytesRead } = await file.read(Buffer.alloc(maxBytes), 0, maxBytes, 0);
     const text = buffer.toString("latin1", 0, bytesRead).trim();
     if (!/^[A-Za-z0-9+/]{43}=$/.test(text)) {
-      throw new Error(`${path} must have 32 bytes in base64, and has something else. Delete it, and ${anew}`);
+      throw new Error(`${path} must contain 32 bytes in base64, and does not. Delete it, and ${anew}`);
     }
     return text;
   } finally {
@@ -81,7 +81,7 @@ async function read(path: string): Promise<string | undefined> {
   }
 }
 
-/** Makes the file with its content at once: no process finds half of it, and none replaces that of another. */
+/** Creates the file atomically: no process sees a part of it or replaces the file of another process. */
 async function make(path: string): Promise<void> {
   const fresh = `${path}.${randomBytes(8).toString("hex")}.new`;
   try {
@@ -95,7 +95,7 @@ async function make(path: string): Promise<void> {
     await link(fresh, path);
   } catch (cause) {
     // Another process was first.
-    if (codeOf(cause) !== "EEXIST") throw new CannotMakeKey(`${path} cannot be made (${codeOf(cause)})`, { cause });
+    if (codeOf(cause) !== "EEXIST") throw new CannotMakeKey(`Failed to create ${path} (${codeOf(cause)})`, { cause });
   } finally {
     await rm(fresh, { force: true }).catch(() => undefined);
   }
@@ -104,7 +104,7 @@ async function make(path: string): Promise<void> {
 const otherwise = "set PARLEY_KEYS, or `developmentKey: false`";
 const anew = "the next start makes a new one, which cannot open the secrets of webhooks that are registered now";
 
-/** Windows has no modes: there the folder of the user's profile keeps others out. */
+/** Windows has no file modes: there, the permissions of the user's profile folder protect the key. */
 const hasModes = process.platform !== "win32";
 
 function isOwn(uid: number): boolean {

@@ -14,7 +14,7 @@ export interface ExpressRequest extends IncomingMessage {
   readonly originalUrl?: string;
   /** The parsed body, if a parser has read it. */
   readonly body?: unknown;
-  /** The user that authentication middleware before the mount has found. */
+  /** The user that authentication middleware before the mount has set. */
   readonly user?: unknown;
 }
 
@@ -45,8 +45,8 @@ export type ExpressMiddleware<R extends ExpressRequest = ExpressRequest> = (
 
 /**
  * Agents as middleware of an Express application: `app.use(expressMount(handler))`, with or without body parsers before it.
- * The path of the handler's `publicUrl` is the path of its agents, or its `basePath` where a proxy changes paths. Requests to
- * other paths go to the next middleware.
+ * The agents are at the path of the handler's `publicUrl`, or at its `basePath` if a proxy changes paths. Requests to other paths go
+ * to the next middleware.
  *
  * To stop, close the handler and then the server.
  */

@@ -13,7 +13,7 @@ import { Proxies } from "./http/proxies.ts";
 export interface FastifyRequestLike {
   /** The request of Node. */
   readonly raw: IncomingMessage | Http2ServerRequest;
-  /** The user that authentication hooks before the mount have found. */
+  /** The user that authentication hooks before the mount have set. */
   readonly user?: unknown;
 }
 
@@ -59,7 +59,7 @@ export type FastifyPlugin = (instance: FastifyInstanceLike) => Promise<void>;
 
 /**
  * Agents as a Fastify plugin: `app.register(fastifyMount(handler), { prefix: "/agents" })`. The prefix is the path of the
- * handler's `publicUrl`, or its `basePath` where a proxy changes paths. Parsers and limits of the application do not apply to
+ * handler's `publicUrl`, or its `basePath` if a proxy changes paths. Parsers and limits of the application do not apply to
  * requests of the agents. The not-found handler of the application answers requests to other paths.
  *
  * To stop, close the handler and then the application.
@@ -78,7 +78,7 @@ export function fastifyMount<R extends FastifyRequestLike = FastifyRequestLike>(
       instance.all(path, (request, reply) => {
         const { raw: incoming } = request;
         const exchange = exchangeOf(incoming, reply.raw);
-        // The requests of the application, whose type `R` is.
+        // `R` is the type of the application's requests.
         const own = request as R;
         exchange.framework = { user: () => user(own), principal: () => principal(own) };
         if (!handler.answers(exchange.url)) {

@@ -1,6 +1,6 @@
 /**
- * What a user of Node installs: `serve()`, a client with gRPC, a logger, a dialer that connects to the address that was checked,
- * and what most programs need of `@parley/a2a` and `@parley/server`.
+ * The package for Node: `serve()`, a client with gRPC, a logger, a dialer that connects only to checked addresses, and the parts of
+ * `@parley/a2a` and `@parley/server` that most programs need.
  * @packageDocumentation
  */
 

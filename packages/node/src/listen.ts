@@ -42,7 +42,7 @@ export function refuseOpenDoor(host: string, address: string, options: Exposure)
   }
   if (tls === undefined && trustProxy === undefined && !insecure) {
     throw new Error(
-      `${reached} everyone on the way can read what is sent, credentials included. Set \`tls\`, or set \`trustProxy\` to the ` +
+      `${reached} its traffic, credentials included, is not encrypted. Set \`tls\`, or set \`trustProxy\` to the ` +
         'addresses of the proxies that encrypt the connections of clients, such as ["10.0.0.0/8"]. `insecure: true` serves ' +
         "everyone over plain HTTP",
     );
@@ -119,7 +119,7 @@ export function bracketed(host: string): string {
 export interface BindingOnPort {
   /** The binding. */
   readonly binding: AnyPathBinding;
-  /** The port; 0 takes any free port. */
+  /** The port; 0 for any free port. */
   readonly port: number;
 }
 
@@ -169,15 +169,15 @@ export function portOf(server: NetServer): number {
   return typeof address === "object" && address !== null ? address.port : 0;
 }
 
-/** How long pending connections are still accepted before a server stops listening, in milliseconds. */
+/** How long a server still accepts pending connections before it stops listening, in milliseconds. */
 const longestAccepting = 1_000;
-/** A round of the event loop that takes less than this had no work, in milliseconds. */
+/** A turn of the event loop that takes less than this had no work, in milliseconds. */
 const quietRound = 0.1;
 
 /**
- * Stops listening. The kernel resets connections that are established but not yet accepted when the listener closes, and a TCP
- * balancer cannot repeat them. Node accepts one connection in a round of the event loop, so this waits for a round that accepts none and has
- * nothing else to do.
+ * Stops listening. When the listener closes, the kernel resets connections that are established but not yet accepted, and a TCP load
+ * balancer cannot retry them. Node accepts one connection per turn of the event loop, so this waits for an idle turn that accepts
+ * none.
  *
  * @param acceptedCount - How many connections the server has accepted so far.
  */

@@ -35,7 +35,7 @@ export interface StandardLoggerOptions {
   readonly colors?: boolean;
 }
 
-/** Most bytes that may wait in a stream that is read too slowly. Further records are counted and left out. */
+/** Maximum bytes that may wait in a stream that is read too slowly. Further records are dropped and counted. */
 const waitingBytes = 1 << 20;
 
 /** One function for all loggers, so that a stream gets this listener only once. */
@@ -80,14 +80,14 @@ export function standardLogger(options: StandardLoggerOptions = {}): Logger {
         return;
       }
       if (lost > 0) {
-        put("warn", "Log records were left out, since those before them were not read in time", { records: lost });
+        put("warn", "Dropped log records because the stream was read too slowly", { records: lost });
         lost = 0;
       }
       put(at, message, fields);
     };
   const from = levels.indexOf(level);
   if (from === -1) {
-    throw new TypeError(`The log level ${String(level)} does not exist. Choose one of ${levels.join(", ")}`);
+    throw new TypeError(`level must be one of ${levels.join(", ")}; got ${JSON.stringify(level)}`);
   }
   const at = (each: LogLevel): Logger["info"] => (levels.indexOf(each) < from ? ignore : writer(each));
   return { debug: at("debug"), info: at("info"), warn: at("warn"), error: at("error") };

@@ -5,11 +5,11 @@ import { isMainThread } from "node:worker_threads";
 import type { LeaseOptions } from "@parley/server/internal/engine/index";
 import type { CloseOptions, ServeOptions } from "./serve-options.ts";
 
-/** The processes that one process has started, and how they ended. */
+/** The serving processes of one parent process, and how they ended. */
 export interface Siblings {
-  /** A name that only these processes have. */
+  /** A name that identifies these processes. */
   readonly group: string;
-  /** Whether the first process has told that a process has ended, and how. */
+  /** Whether the parent has reported that a process has ended, and how. */
   readonly hasEnded: (pid: number) => boolean;
   /** Whether a process was killed from outside. */
   readonly wasKilled: (pid: number) => boolean;
@@ -19,8 +19,8 @@ export interface Siblings {
  * The lease holder of this process. The next process on the same machine can tell from its name whether this process still
  * runs, so that the tasks of a dead process need not wait until their leases expire. If that is not known, they wait.
  *
- * A process that ended is gone for its siblings once they are told how it ended, which is a moment later: before that, its tasks would be
- * taken for the cause.
+ * Siblings consider a process gone only after the parent has reported how it ended. Earlier, they could not know that it was killed, and
+ * would blame its tasks.
  */
 export function processLease(
   siblings?: Siblings,
@@ -36,7 +36,7 @@ export function processLease(
         const isTold = siblings === undefined || ofGroup !== siblings.group || siblings.hasEnded(pid);
         return isTold && !isAlive(pid);
       }
-      // In containers the next process often has the same pid. Only its start time differs.
+      // In containers the next process often has the same pid, and only another start time.
       return start > 0 && here.start > 0 && start !== here.start;
     },
     ...(siblings && {
@@ -49,8 +49,8 @@ export function processLease(
 }
 
 /**
- * The scope of process ids: a machine since it was started, and in it a container. Many machines may have one host name, and their first
- * containers the same number.
+ * The scope of process ids: a machine since it was started, and in it a container. Several machines may have the same host name, and
+ * their first containers the same number.
  */
 function place(): string {
   try {
@@ -80,7 +80,7 @@ function isAlive(pid: number): boolean {
   }
 }
 
-/** `close` of a server, which ends it once: when it is called, and at SIGTERM and SIGINT where `signals` is not false. */
+/** `close` of a server, which ends it once: when called, and at SIGTERM and SIGINT unless `signals` is false. */
 export function closeOnce(
   { drainDelay = 0, grace = 10_000, signals = true }: Pick<ServeOptions, "drainDelay" | "grace" | "signals">,
   end: (times: Required<CloseOptions>) => Promise<void>,

@@ -93,8 +93,8 @@ export interface ServeOptions
    */
   readonly allowedHosts?: readonly string[];
   /**
-   * Allows to serve other machines without an authenticator, and over plain HTTP: everyone who reaches the address may use the agents,
-   * and everyone on the way can read along. Default false.
+   * Lets other machines connect without an authenticator and over plain HTTP: anyone who reaches the address can use the agents, and
+   * anyone on the network path can read the traffic. Default false.
    */
   readonly insecure?: boolean;
   /**
@@ -116,18 +116,18 @@ export interface ServeOptions
 
 /** How a server closes. */
 export interface CloseOptions {
-  /** How long everything is still served first, in milliseconds. Default: the option `drainDelay` of `serve`. */
+  /** How long the server still serves everything, in milliseconds. Default: the option `drainDelay` of `serve`. */
   readonly drainDelay?: number;
   /**
-   * How long running turns may continue then, in milliseconds. Unfinished resumable tasks continue on the next server of this store. Default:
-   * the option `grace` of `serve`.
+   * How long running turns may continue after that, in milliseconds. Unfinished resumable tasks continue on the next server of this store.
+   * Default: the option `grace` of `serve`.
    */
   readonly grace?: number;
 }
 
 /** A running server. */
 export interface Server {
-  /** The URL that it listens on: `http://127.0.0.1:4000`. Equal in all of its processes. */
+  /** The URL that it listens on: `http://127.0.0.1:4000`. The same in all of its processes. */
   readonly url: string;
   /** The port that it listens on. */
   readonly port: number;
@@ -147,7 +147,7 @@ export interface Server {
    */
   readonly mounts: Handler["mounts"];
   /**
-   * Tells a task of something that has happened outside, for `turn.waitFor()`: as `signal` of the handler.
+   * Sends an event to a task that waits for it with `turn.waitFor()`, like `signal` of the handler.
    *
    * @example
    * ```ts
@@ -194,7 +194,7 @@ const ofGrpc = { port: 1, url: 1 } satisfies Record<keyof GrpcServing, 1>;
 
 const ofConsole = { path: 1 } satisfies Record<keyof ConsoleServing, 1>;
 
-/** Refuses options that `serve` does not have, and names the one that was probably meant. */
+/** Rejects unknown options, and suggests the one that was probably meant. */
 export function checkServeOptions(options: ServeOptions): void {
   checkHandlerOptions("serve()", options, own);
   if (typeof options.grpc === "object" && options.grpc !== null) checkOptions("grpc", options.grpc, ofGrpc);

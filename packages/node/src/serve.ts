@@ -64,7 +64,7 @@ export async function serve(agents: Served, options: ServeOptions = {}): Promise
   return serveProcesses(options, (own, member) => serveHere(agents, own, member));
 }
 
-/** Serves in this process: settings, then storage, ports, the handler, and the responders. `member`: one of several processes. */
+/** Serves in this process: settings, then storage, ports, the handler, and the responders. `member`: set if it is one of several. */
 async function serveHere(agents: Served, options: ServeOptions, member?: Member): Promise<Server> {
   const settings = await settingsOf(options, member);
   const ports = await portsOf(settings);
@@ -117,7 +117,7 @@ async function portsOf({ options, security }: Settings): Promise<Ports> {
   return { main, others, all: [main, ...others.map(({ own }) => own)], bindings };
 }
 
-/** Where tasks are kept. `store` is absent if every agent is a service and no store was given. */
+/** The storage of tasks. `store` is absent if every agent is a service and no store was passed. */
 interface Storage {
   readonly store: Store | undefined;
   release(): Promise<void>;
@@ -128,7 +128,7 @@ async function storageOf(agents: Served, { options, logger }: Settings): Promise
   return { store: undefined, release: async () => {} };
 }
 
-/** The mounts if each of them is a service, which needs no store; else none. */
+/** The mounts if all of them are services, which need no store; else none. */
 function servicesIn(agents: Served): readonly HostedService[] {
   const isService = (mount: AgentMount | HostedService): mount is HostedService => "service" in mount;
   return Array.isArray(agents) && agents.every(isService) ? agents : [];
@@ -311,7 +311,7 @@ interface Parts {
   readonly upgrades: Upgrades;
   readonly logger: Logger;
   readonly clock: Clock;
-  /** If other processes share the port: resolves when this one gets no more connections. */
+  /** Resolves when this process gets no more connections. Only if other processes share the port. */
   leave(): Promise<void>;
   /** Closes the store if this server has opened it. */
   release(): Promise<void>;
@@ -368,13 +368,10 @@ async function within(ms: number, work: Promise<void>, logger: Logger): Promise<
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<void>((resolve) => {
     timer = setTimeout(() => {
-      logger.warn("The agents did not stop in time");
+      logger.warn("Agents did not stop in time");
       resolve();
     }, ms);
   });
-  await Promise.race([
-    late,
-    work.catch((cause: unknown) => logger.error("The agents did not stop cleanly", { cause })),
-  ]);
+  await Promise.race([late, work.catch((cause: unknown) => logger.error("Failed to stop agents", { cause }))]);
   clearTimeout(timer);
 }

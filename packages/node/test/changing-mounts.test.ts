@@ -50,7 +50,7 @@ describe("agents of an engine", () => {
     const client = await connect(`${server.url}/b`);
     const { task } = await client.sendMessage("Go");
     await server.mounts.remove("/b");
-    await expect(client.getTask(task?.id ?? "")).rejects.toThrow(/nothing at this path/i);
+    await expect(client.getTask(task?.id ?? "")).rejects.toThrow(/nothing is served at this path/i);
     server.mounts.add({ agent: working("B"), path: "/b" });
     expect((await client.getTask(task?.id ?? "")).status.state).toBe("TASK_STATE_COMPLETED");
   });

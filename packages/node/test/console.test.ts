@@ -83,7 +83,7 @@ describe("the option console", () => {
 
   it.each([
     [{ console: { path: "console" } }, "must be true, false or"],
-    [{ console: true, routes: () => undefined }, "needs `routes` to be a list"],
+    [{ console: true, routes: () => undefined }, "`routes` must be a list"],
   ] as const)("refuses %j", async (options, message) => {
     await expect(start(options)).rejects.toThrow(message);
   });

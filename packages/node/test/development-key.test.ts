@@ -66,7 +66,7 @@ describe("the file of the key", () => {
     const path = join(folder, "development-key");
     await writeFile(path, content, { mode: 0o600 });
     const error = await developmentKey(folder).catch((thrown: unknown) => thrown as Error);
-    expect(error).toMatchObject({ message: expect.stringContaining(`${path} must have 32 bytes`) as string });
+    expect(error).toMatchObject({ message: expect.stringContaining(`${path} must contain 32 bytes`) as string });
     expect(error).not.toBeInstanceOf(CannotMakeKey);
     if (content.length > 8) expect(String(error)).not.toContain(content.slice(0, 8));
     expect(await readFile(path, "utf8")).toBe(content);
@@ -102,10 +102,10 @@ describe("links and folders of others", () => {
     const [folder, elsewhere] = [await temporaryFolder(), await temporaryFolder()];
     const target = join(elsewhere, "target");
     await symlink(target, join(folder, "development-key"));
-    await expect(developmentKey(folder)).rejects.toThrow("is a link, which is not followed");
+    await expect(developmentKey(folder)).rejects.toThrow("must not be a link");
     expect(await readdir(elsewhere)).toEqual([]);
     await writeFile(target, "a".repeat(43) + "=", { mode: 0o600 });
-    await expect(developmentKey(folder)).rejects.toThrow("is a link, which is not followed");
+    await expect(developmentKey(folder)).rejects.toThrow("must not be a link");
     expect(await readFile(target, "utf8")).toBe("a".repeat(43) + "=");
   });
 
@@ -247,6 +247,6 @@ describe("a server in development", () => {
     await expect(start(folder, { publicUrl: "https://agents.example.com" }).url).rejects.toThrow("push.keys");
     expect(await readdir(join(folder, ".parley"))).not.toContain("development-key");
     await writeFile(join(folder, ".parley", "development-key"), "x", { mode: 0o600 });
-    await expect(start(folder).url).rejects.toThrow("must have 32 bytes in base64");
+    await expect(start(folder).url).rejects.toThrow("must contain 32 bytes in base64");
   });
 });

@@ -184,7 +184,7 @@ describe("plain HTTP for other machines", () => {
   };
 
   it("is rejected at startup without TLS, a named proxy, or insecure: true", async () => {
-    await expect(start(reachable)).rejects.toThrow(/everyone on the way can read .* Set `tls`, or set `trustProxy`/);
+    await expect(start(reachable)).rejects.toThrow(/is not encrypted\. Set `tls`, or set `trustProxy`/);
     for (const options of [{ trustProxy: ["10.0.0.0/8"] }, { insecure: true }, { tls: await certificateFor("a") }]) {
       expect((await start({ ...reachable, ...options })).agents).toHaveLength(1);
     }
@@ -209,7 +209,7 @@ describe("plain HTTP for other machines", () => {
       expect(await status(peer), peer).toBe(403);
     }
     // Once a minute, or callers could fill the log.
-    expect(lines).toEqual([expect.stringContaining("not among the proxies in `trustProxy` 192.0.2.1")]);
+    expect(lines).toEqual([expect.stringContaining("its sender is not in `trustProxy` 192.0.2.1")]);
   });
 
   it("is answered to a proxy by a server that listens everywhere", async () => {

@@ -92,7 +92,7 @@ describe("a certificate in files", () => {
     const logger = { debug: add, info: add, warn: add, error: add };
     const server = await start({ tls: { certFile, keyFile, reloadInterval: 5 }, logger });
     const until = async (count: number): Promise<void> => {
-      const said = (): number => lines.filter((line) => line.includes("cannot be used")).length;
+      const said = (): number => lines.filter((line) => line.includes("Failed to load TLS certificate")).length;
       while (said() < count) await new Promise((resolve) => setTimeout(resolve, 5));
     };
     // The key of another certificate.
@@ -136,11 +136,11 @@ describe("a certificate in files", () => {
     const half = client.cert.slice(0, client.cert.length / 2);
     for (const [at, text] of ["", "no certificate", half, `${other.cert}\n${half}`].entries()) {
       await replace(files.caFile, text);
-      await until(at + 1, "cannot be used");
+      await until(at + 1, "Failed to load TLS certificate");
       expect([await status(client), await status(other)]).toEqual([200, 401]);
     }
     await replace(files.caFile, `# Both\n${client.cert}\n${other.cert}`);
-    await until(1, "was loaded again");
+    await until(1, "Reloaded TLS certificate");
     expect([await status(client), await status(other)]).toEqual([200, 200]);
   });
 

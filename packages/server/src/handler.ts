@@ -77,8 +77,8 @@ export type HostOptions = OptionsOfHost<ProtocolVersion>;
 const spoken: Spoken = { bindings: [jsonRpcBinding(), restBinding()], wires, draftsOf };
 
 /**
- * Serves services of your own over all bindings, without an engine and a store: for gateways and proxies. It has the cards, callers, limits,
- * probes and routes of `createHandler`.
+ * Serves your own services over all bindings, without an engine and a store: for gateways and proxies. It has the same cards,
+ * authentication, limits, probes and routes as `createHandler`.
  *
  * @throws A2AError `InvalidParams` if an option is missing or wrong, or if two agents or two bindings have one address or one
  * name.
@@ -142,7 +142,7 @@ export function createHandler(
     ...engineParts(engine, settings, storage, options),
     close: (closing) => engine.close(closing),
   });
-  // Last, so that nothing runs if an option is invalid.
+  // Started last, so that nothing runs if an option is invalid.
   if (options.waitUntil === undefined) engine.start();
   return Object.assign(host, {
     signal: (...event: Parameters<Handler["signal"]>) => engine.signal(...event),

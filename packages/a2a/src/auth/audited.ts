@@ -15,7 +15,7 @@ import {
 
 type Authenticate = (request: UniversalRequest) => Principal | Promise<Principal>;
 
-/** Authenticates callers within limits, and records rejections. `within`: may reject a caller after authentication. */
+/** Authenticates callers within rate limits, and audits rejections. `within`: may reject a caller after authentication. */
 export function auditedAuthentication(
   authenticate: Authenticate,
   within: (authenticate: Authenticate) => Authenticate,
@@ -37,7 +37,7 @@ export function auditedAuthentication(
   return async (request) => {
     try {
       const principal = await limited(request);
-      // An authenticated caller may guess the credentials of another.
+      // An authenticated caller may be guessing the credentials of another.
       if (hasWrongCredentials(request)) record(request, "Unauthenticated");
       return principal;
     } catch (thrown) {
@@ -80,7 +80,7 @@ const events: { readonly [Code in A2AErrorCode]?: AuditRecord["event"] } = {
   TooManyRequests: "limit",
 };
 
-/** An unexpected error of an authenticator is a failure, not a refusal. */
+/** An unexpected error of an authenticator counts as a failure, not as a rejection. */
 function outcomeOf(code: A2AErrorCode): AuditRecord["outcome"] {
   return events[code] === undefined ? "failed" : "refused";
 }

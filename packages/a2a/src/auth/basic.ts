@@ -15,7 +15,7 @@ export interface BasicUser extends Partial<Principal> {
   readonly password: string;
 }
 
-/** How HTTP Basic is declared. */
+/** Options of `basic()`. */
 export interface BasicOptions {
   /** Name of the scheme on the card. Default `basic`. */
   readonly name?: string;
@@ -68,7 +68,7 @@ export function basic(
 }
 
 /** Control characters, which neither a name nor a password may contain (RFC 7617 §2). */
-// oxlint-disable-next-line no-control-regex -- They are what is looked for.
+// oxlint-disable-next-line no-control-regex -- The pattern must match them.
 const control = /[\x00-\x1f\x7f]/;
 
 function decode(text: string): { readonly name: string; readonly password: string } | undefined {
@@ -85,7 +85,7 @@ function decode(text: string): { readonly name: string; readonly password: strin
   }
 }
 
-/** Concurrent derivations. Each occupies one of Node's four threads, which also read files and resolve names. */
+/** Maximum concurrent derivations. Each occupies one of Node's four threads, which also read files and resolve names. */
 const atOnce = 2;
 const waiting = 100;
 
@@ -97,11 +97,11 @@ interface KnownUser {
 }
 
 function knownUsers(users: Readonly<Record<string, BasicUser>>): VerifyPassword {
-  if (!isObject(users)) throw invalidParams([{ field: "users", description: "are required, by their names" }]);
+  if (!isObject(users)) throw invalidParams([{ field: "users", description: "must be an object: names and users" }]);
   const known = new Map(Object.entries(users).map(([name, user]) => [name, knownUser(name, user)]));
   const iterations = [...known.values()].map(({ hash }) => hash.iterations);
   const nobody = nobodysHash(Math.max(...iterations, 1));
-  // Hashes may have different iterations, such as after the default was raised. Timing must not reveal which users exist or have old hashes.
+  // Hashes may have different iterations, as after a raise of the default. Timing must not reveal which users exist or have old hashes.
   const isPassword = passwordCheck(iterations);
   const digest = secretDigest();
   const turns = new Turns(
@@ -127,18 +127,18 @@ function knownUsers(users: Readonly<Record<string, BasicUser>>): VerifyPassword 
 }
 
 function knownUser(name: string, user: BasicUser): KnownUser {
-  // Only JavaScript can pass a password in place of a user.
+  // JavaScript callers may pass a password instead of a user.
   const { password, ...principal }: Partial<BasicUser> = isObject(user) ? user : {};
   const hash = parsePasswordHash(password);
   const isName = !name.includes(":") && !control.test(name);
   if (hash !== undefined && isName) return { principal: { subject: name, ...principal }, hash };
   const description = isName
-    ? "needs the hash of its password, as hashPassword() makes it: { password: hash }"
-    : "is not a name that can be sent";
+    ? "must have the hash of a password from hashPassword(): { password: hash }"
+    : "is not a valid user name";
   throw invalidParams([{ field: `users[${JSON.stringify(name)}]`, description }]);
 }
 
-/* Hashes of passwords: PBKDF2 with HMAC-SHA-256 (RFC 8018 §5.2), the one of its kind that WebCrypto has. */
+/* Hashes of passwords: PBKDF2 with HMAC-SHA-256 (RFC 8018 §5.2), the only password hash of WebCrypto. */
 
 /** How a password is hashed. */
 export interface PasswordHashOptions {
@@ -200,7 +200,7 @@ function passwordCheck(all: readonly number[]): (password: string, hash: Passwor
   const areEqual = all.every((one) => one === highest);
   return async (password, { iterations, salt, hash }) => {
     const derived = new Uint8Array(await derive(password, salt, iterations));
-    // What this hash needs less than the slowest one. One iteration at least, so that there are always two derivations.
+    // Adds the iterations that the slowest hash needs more. At least one, so that there are always two derivations.
     if (!areEqual) await derive(password, salt, highest - iterations + 1);
     // Compares all bytes, so that timing does not reveal how many match.
     return derived.reduce((difference, byte, at) => difference | (byte ^ (hash[at] ?? 0)), 0) === 0;

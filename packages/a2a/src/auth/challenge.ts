@@ -3,14 +3,14 @@ import type { ChallengeProblem, ProtectedResource } from "./port.ts";
 
 /* Challenges: the values of `WWW-Authenticate` (RFC 9110 §11.6.1). */
 
-/** Parameters of a challenge. Those that are `undefined` are left out. */
+/** Parameters of a challenge. Omits those that are `undefined`. */
 export type ChallengeParams = Readonly<Record<string, string | undefined>>;
 
 /**
  * Writes a challenge.
  *
  * @param scheme - Name of the authentication scheme: `Bearer`.
- * @param params - Its parameters. They are written as quoted strings. What is not printable ASCII is replaced by `?`.
+ * @param params - Its parameters, written as quoted strings. Replaces characters other than printable ASCII by `?`.
  *
  * @example
  * ```ts
@@ -35,19 +35,19 @@ export function problemParams(problem: ChallengeProblem | undefined): ChallengeP
     : { error: problem.error, error_description: problem.description, scope: problem.scope };
 }
 
-/** The refusal of a caller, with the challenges that it can answer. The same challenge is written once. */
+/** The error for a rejected caller, with the challenges that it can answer, each once. */
 export function unauthenticated(message: string | undefined, challenges: readonly (string | undefined)[]): A2AError {
   const all = [...new Set(challenges)].filter((one) => one !== undefined && one !== "");
   return new A2AError("Unauthenticated", message, all.length === 0 ? {} : { challenge: all.join(", ") });
 }
 
-/* The metadata of agents as resources that tokens are for (RFC 9728). */
+/* The metadata of agents as protected resources (RFC 9728). */
 
 interface ResourceDescription {
   readonly resource: string;
-  /** Its name, for people. */
+  /** Its display name. */
   readonly name?: string | undefined;
-  /** Web page for those who write clients. */
+  /** Web page for developers of clients. */
   readonly documentation?: string | undefined;
 }
 

@@ -12,11 +12,11 @@ import { vouched } from "./guarded.ts";
  * Invalid credentials are rejected even if `anyone()` is among them. Without credentials, the answer has the challenges
  * of all.
  *
- * If a skill, or a card with its own requirements, demands the scheme of another one, its credentials are checked too. They
- * add their scheme to `Principal.schemes` if they are valid for the same subject and organization. They change nothing else.
+ * A skill, or a card with its own requirements, may demand the scheme of another authenticator. Its credentials are then checked, too. If
+ * they are valid for the same subject and organization, their scheme is added to `Principal.schemes`. They have no other effect.
  *
- * @throws A2AError `InvalidParams` if two schemes have the same name, or if two issuers could give different people the same
- * subject: their option `principal` has to tell them apart.
+ * @throws A2AError `InvalidParams` if two schemes have the same name, or if two issuers could use the same subject for different
+ * people: set their option `principal`, so that subjects differ.
  *
  * @example
  * ```ts
@@ -41,7 +41,7 @@ export function anyOf(...members: readonly Authenticator[]): Authenticator {
 function issuerOf(members: readonly Authenticator[]): string | undefined {
   const [one, other] = [...new Set(members.flatMap(({ subjectsOf }) => subjectsOf ?? []))];
   if (other === undefined) return one;
-  const description = `have subjects of ${one} and of ${other}, which may be equal. Give each an organization with its option \`principal\``;
+  const description = `accept subjects of ${one} and of ${other}, which may be equal. Set an organization for each with the option \`principal\``;
   throw invalidParams([{ field: "members", description }], `These authenticators ${description}`);
 }
 
@@ -76,7 +76,7 @@ async function first(
   throw firm ?? refusals.find((error) => hasCode(error, "PermissionDenied")) ?? merged(refusals);
 }
 
-/** Whether a member has a scheme that is demanded and that the caller has not satisfied. */
+/** Whether a member has a demanded scheme that the caller has not satisfied yet. */
 function canAdd(
   { securitySchemes }: Authenticator,
   { schemes }: Principal,
@@ -86,8 +86,8 @@ function canAdd(
 }
 
 /**
- * A caller with the demanded schemes that the same caller has also satisfied. Those of other callers do not count: a client with
- * one caller's key and another's token could otherwise combine the rights of both.
+ * The caller, with further demanded schemes that it has satisfied. Credentials of another caller do not count: otherwise a client with
+ * one caller's key and another's token could combine the rights of both.
  */
 function withSchemes(caller: Principal, other: Principal, { demanded = [] }: AuthenticationPlace): Principal {
   const isSame = caller.subject === other.subject && caller.organization === other.organization;
@@ -118,8 +118,8 @@ function merged(refusals: readonly A2AError[]): A2AError {
 }
 
 /**
- * Accepts a caller only if every authenticator does. The first one names the caller; scopes and claims are joined. The card combines
- * each requirement of one with each of the others.
+ * Accepts a caller only if every authenticator does. The first one names the caller; scopes and claims are merged. The card lists every
+ * combination of their requirements.
  *
  * @throws A2AError `InvalidParams` if two schemes have the same name.
  *
@@ -182,8 +182,8 @@ function audienceOf({ audience }: Principal, { audience: other }: Principal): re
 }
 
 /**
- * Lets callers without credentials in, as `anonymous`: for agents of which only some skills need credentials. Put it last in
- * `anyOf()`. All callers without credentials own the same tasks.
+ * Accepts callers without credentials, as `anonymous`: for agents of which only some skills need credentials. Put it last in
+ * `anyOf()`. All callers without credentials share their tasks.
  *
  * @example
  * ```ts
@@ -209,7 +209,7 @@ function joined(members: readonly Authenticator[]): Joined {
   for (const [name, scheme] of members.flatMap((member) => Object.entries(member.securitySchemes))) {
     // One authenticator may be in several combinations.
     if (Object.hasOwn(securitySchemes, name) && securitySchemes[name] !== scheme) {
-      const description = `has two schemes of the name ${JSON.stringify(name)}. Set the option \`name\` of one of them`;
+      const description = `has two schemes with the name ${JSON.stringify(name)}. Set the option \`name\` of one of them`;
       throw invalidParams([{ field: "securitySchemes", description }], `This combination ${description}`);
     }
     securitySchemes[name] = scheme;
@@ -221,7 +221,7 @@ function joined(members: readonly Authenticator[]): Joined {
     securitySchemes,
     ...(resource !== undefined && { resource }),
     ...(members.some(({ needsMount }) => needsMount === true) && { needsMount: true }),
-    // Only available if every member has it.
+    // Present only if every member has it.
     ...(members.every((member) => member.hasCredentials !== undefined) && {
       hasCredentials: (request: UniversalRequest) => members.some((member) => member.hasCredentials?.(request)),
     }),

@@ -17,11 +17,11 @@ import {
 import { unauthenticated } from "./challenge.ts";
 import type { AuthenticationPlace, Authenticator, ChallengeProblem, SkillOf, Authorizer } from "./port.ts";
 
-/** What an agent demands of its callers. */
+/** The requirements of an agent on its callers. */
 interface Guard {
   /** The card, with its requirements and those of its skills. */
   readonly card: Pick<AgentCard, "securityRequirements" | "skills">;
-  /** Whether the card has the authenticator's requirements, so that every caller it accepts satisfies them. */
+  /** Whether the card has the authenticator's own requirements, which every accepted caller satisfies. */
   readonly byAuthenticator: boolean;
   readonly authenticator: Authenticator;
   /** The agent as a place: its URL and that of the server are its `resources`. */
@@ -44,7 +44,7 @@ export function checkCaller(guard: Guard, operation: OperationName, request: unk
   }
   if (principal.schemes !== undefined || !byAuthenticator) demand(guard, card.securityRequirements, principal);
   if (operation === "GetExtendedAgentCard" && principal === anonymous) {
-    throw unauthenticated("Only known callers may read this card", challengesOf(guard));
+    throw unauthenticated("Only authenticated callers may read this card", challengesOf(guard));
   }
   if (!isSend(operation, request)) return;
   const skill = guard.skillOf(request, context);
@@ -80,14 +80,14 @@ function challengesOf(
   return [...new Set(some.map(([, challenge]) => challenge))];
 }
 
-/** Whether one of the audiences of a token is one of the resources. A slash at the end does not count. */
+/** Whether one of the audiences of a token is one of the resources. Ignores trailing slashes. */
 export function isFor(audience: readonly string[], resources: readonly string[]): boolean {
   return audience.some((one) => resources.some((resource) => withoutSlashes(one) === withoutSlashes(resource)));
 }
 
 /**
- * A caller with its schemes. An authenticator that names no schemes vouches for its requirement, if it has a single one: it would
- * have refused the caller otherwise.
+ * A caller with its schemes. If an authenticator returns none and has a single requirement, the caller has satisfied that one: otherwise
+ * the authenticator would have rejected it.
  */
 export function vouched({ securityRequirements }: Authenticator, principal: Principal): Principal {
   checkSubject(principal);
@@ -98,9 +98,9 @@ export function vouched({ securityRequirements }: Authenticator, principal: Prin
 }
 
 /**
- * Refuses what is not a caller, which only JavaScript can return: all callers without a subject would own the same tasks.
+ * Rejects a value without a subject, which JavaScript code can return: all such callers would share their tasks.
  *
- * @throws TypeError which callers do not see.
+ * @throws TypeError. Remote callers get an `InternalError`.
  */
 export function checkSubject(principal: Partial<Principal> | undefined): void {
   if (typeof principal?.subject === "string" && principal.subject !== "") return;
@@ -119,7 +119,7 @@ export const skillInMetadata: SkillOf = ({ message }) => {
   return typeof skill === "string" ? skill : undefined;
 };
 
-/** Who is asked about the calls of an agent. */
+/** The authorizer of an agent. */
 export interface Authorization {
   readonly authorizer: Authorizer;
   /** The id of the agent. */
@@ -127,7 +127,7 @@ export interface Authorization {
   /** The skills of its card. */
   readonly skills: readonly Pick<AgentSkill, "id">[];
   readonly skillOf: SkillOf;
-  /** Is told of each call that the authorizer hides, because its caller gets an ordinary answer. */
+  /** Called for each call that the authorizer hides, because its caller gets an ordinary answer. */
   onHidden(operation: OperationName, request: unknown, context: CallContext): void;
 }
 
@@ -167,9 +167,9 @@ function skillFor(
   return skills.some(({ id }) => id === skill) ? skill : undefined;
 }
 
-/** Whether a call would get an answer that says that there is no such task, or none in a list. */
+/** Whether `hide` is possible for a call: it names a task, or lists tasks. */
 function canHide(operation: OperationName, request: unknown): boolean {
-  // Only operations of the protocol are known to look at `hidden`.
+  // Methods of extensions may ignore `hidden`.
   if (isMethod(operation)) return false;
   return operation === "ListTasks" || resourceOf(operation, request).taskId !== undefined;
 }
@@ -185,6 +185,6 @@ function canHide(operation: OperationName, request: unknown): boolean {
  * ```
  */
 export function byOrganization({ organization, subject }: Principal): string {
-  // The default gives lists of two, so a caller without an organization keeps its tasks when this option is set.
+  // The same JSON list as without this option, so a caller without an organization keeps its tasks when this option is set.
   return JSON.stringify(organization === undefined ? [null, subject] : [organization]);
 }

@@ -9,7 +9,7 @@ import {
 import { challenge, problemParams, unauthenticated, type ChallengeParams } from "./challenge.ts";
 import type { Authenticator } from "./port.ts";
 
-/** What clients send so that the framework knows them: a bearer token, the cookie of a session, or another scheme (A2A 1.0 §4.5.1). */
+/** The credentials that the framework checks: a bearer token, the cookie of a session, or another scheme (A2A 1.0 §4.5.1). */
 export type HostScheme = "bearer" | HostCookie | SecurityScheme;
 
 /** A session that a cookie names. */
@@ -18,11 +18,11 @@ export interface HostCookie {
   readonly cookie: string;
 }
 
-/** How the users of a framework are declared on cards. */
+/** Options of `hostUser()`. */
 export interface HostUserOptions {
   /**
-   * What clients send so that the framework knows them. The card shows it. The framework checks it, and not this server:
-   * `"bearer"`, `{ cookie: "connect.sid" }`, or a scheme as cards have it.
+   * The credentials that clients send, for the card: `"bearer"`, `{ cookie: "connect.sid" }`, or a scheme of a card. The framework checks
+   * them, not this server.
    */
   readonly scheme: HostScheme;
   /** Name of the scheme on the card. Default `bearer`, `session` for a cookie, and `host` for others. */
@@ -32,12 +32,12 @@ export interface HostUserOptions {
 }
 
 /**
- * Lets in the callers that the framework around the agents knows: a user of Passport, of a session, of a token that middleware has
- * checked. The option `principal` of `expressMount`, `fastifyMount`, `fetchMount` and `nodeListener` returns the caller of a
- * request; headers have no influence. If it returns no caller, the answer is 401; if it throws, 500.
+ * Accepts callers that the surrounding web framework has authenticated, by Passport, a session, or a token that middleware has checked.
+ * The option `principal` of `expressMount`, `fastifyMount`, `fetchMount` and `nodeListener` returns the caller of a request; headers do
+ * not name it. If `principal` returns no caller, the answer is 401; if it throws, 500.
  *
- * A browser sends a cookie with the requests of any page. A user without a header that shows the scheme is therefore refused where the
- * browser says that the page is of another origin. `serve()` has no framework around it, and refuses this authenticator.
+ * A browser sends a cookie with the requests of any page. So a request without a header of the scheme is rejected if the browser says
+ * that the page is of another origin. `serve()` has no surrounding framework, and rejects this authenticator.
  *
  * @throws A2AError `InvalidParams` if the scheme is not given.
  *
@@ -58,7 +58,7 @@ export function hostUser({ scheme: given, name, scopes = [] }: HostUserOptions):
     needsMount: true,
     securitySchemes: { [called]: scheme },
     securityRequirements: [{ schemes: { [called]: { list: scopes } } }],
-    // A cookie may be of a session without a user, so that it tells nothing.
+    // A cookie proves nothing: its session may have no user.
     ...(shown !== undefined && { hasCredentials: carries }),
     challenges: (_place, problem) => ({ [called]: challengeWith(problemParams(problem)) }),
     async authenticate(request, place) {
@@ -89,7 +89,7 @@ function schemeOf(given: HostScheme): { readonly scheme: SecurityScheme; readonl
   throw invalidParams([{ field: "scheme", description }], `The option scheme of hostUser() ${description}`);
 }
 
-/** A header that only a program sends. A browser adds cookies, certificates and passwords to the requests of any page. */
+/** The header of a scheme that browsers never send on their own, unlike cookies, certificates and passwords. */
 function headerOf(scheme: SecurityScheme): { readonly name: string; readonly begin: string } | undefined {
   const { apiKeySecurityScheme: key, httpAuthSecurityScheme: http, mtlsSecurityScheme } = scheme;
   if (mtlsSecurityScheme !== undefined) return undefined;

@@ -8,13 +8,13 @@ import { defineScheme } from "./scheme.ts";
 import { secretDigest } from "../base/sha256.ts";
 import { isObject } from "../model/schema.ts";
 
-/** Where an API key is sent, and how it is declared. At most one of `header`, `query` and `cookie`. */
+/** Options of `apiKey()`. At most one of `header`, `query` and `cookie`. */
 export interface ApiKeyOptions {
   /** Name of the header with the key. Over gRPC it is metadata. Default `x-api-key`. */
   readonly header?: string;
-  /** Name of the parameter of the query that has the key. Proxies write addresses to their logs, and gRPC has no query. */
+  /** Name of the query parameter with the key. Proxies log URLs, and gRPC has no query. */
   readonly query?: string;
-  /** Name of the cookie that has the key. Pages of other origins cannot use it. */
+  /** Name of the cookie with the key. Pages of other origins cannot use it. */
   readonly cookie?: string;
   /** Name of the scheme on the card. Default `apiKey`. */
   readonly name?: string;
@@ -30,7 +30,7 @@ export type VerifyKey = (
   request: UniversalRequest,
 ) => Promise<Principal | undefined> | Principal | undefined;
 
-/** What a key may contain in a header, a cookie or a query. */
+/** The characters of a key. All are valid in headers, cookies and queries. */
 const keyPattern = /^[\x21-\x7e]+$/;
 
 /** A name of a header or a cookie (RFC 9110 §5.6.2). */
@@ -55,7 +55,7 @@ export function apiKey(
 ): Authenticator {
   const { name = "apiKey", description, scopes } = options;
   const { location, parameter } = placeOf(options);
-  const what = "an API key is made of printable ASCII characters without spaces";
+  const what = "an API key must have only printable ASCII characters without spaces";
   const find = typeof keys === "function" ? keys : secretLookup(keys, (key) => keyPattern.test(key), what);
   return defineScheme({
     name,
@@ -85,14 +85,14 @@ function placeOf(options: ApiKeyOptions): { readonly location: Location; readonl
   const isName = location === "query" ? parameter !== "" : tokenPattern.test(parameter);
   if (another === undefined && isName) return { location, parameter };
   const description = isName
-    ? "is one of several places. Choose header, query or cookie"
-    : "is not a name that can be sent";
+    ? "must not be combined with another: set only one of header, query and cookie"
+    : "is not a valid name";
   throw invalidParams([{ field: location, description }]);
 }
 
 type Reader = (request: UniversalRequest) => string | undefined;
 
-/** Read a key. A key that is sent twice is invalid: `""` is not a key. */
+/** Reads a key. If the key is sent twice, the result is `""`, which is never valid. */
 const readers: Readonly<Record<Location, (name: string) => Reader>> = {
   header(name) {
     const lower = name.toLowerCase();
@@ -108,7 +108,7 @@ const readers: Readonly<Record<Location, (name: string) => Reader>> = {
     return (request) => {
       const header = request.header("cookie");
       if (header === undefined) return undefined;
-      // HTTP/2 and some runtimes join several headers with a comma, which no value of a cookie has (RFC 6265 §4.1.1).
+      // HTTP/2 and some runtimes join several headers with a comma, which cookie values cannot contain (RFC 6265 §4.1.1).
       const pairs = header.split(/[;,]/).map((pair) => pair.trim());
       return only(
         pairs.flatMap((pair) => (pair.startsWith(`${name}=`) ? [unquoted(pair.slice(name.length + 1))] : [])),
@@ -125,7 +125,7 @@ function unquoted(value: string): string {
   return /^"[^"]*"$/.test(value) ? value.slice(1, -1) : value;
 }
 
-/** How bearer tokens are declared. */
+/** Options of `bearer()`. */
 export interface BearerOptions {
   /** Name of the scheme on the card. Default `bearer`. */
   readonly name?: string;
@@ -145,7 +145,7 @@ export type VerifyToken = (
   request: UniversalRequest,
 ) => Promise<Principal | undefined> | Principal | undefined;
 
-/** What a bearer token may look like (RFC 6750 §2.1). */
+/** The syntax of a bearer token (RFC 6750 §2.1). */
 const bearerPattern = /^[A-Za-z0-9\-._~+/]+=*$/;
 
 /**
@@ -165,7 +165,7 @@ export function bearer(
   options: BearerOptions = {},
 ): Authenticator {
   const { name = "bearer", realm, description, bearerFormat, scopes } = options;
-  const what = "a bearer token is made of letters, digits and -._~+/, with = at its end (RFC 6750 §2.1)";
+  const what = "a bearer token must have only letters, digits and -._~+/, with = at its end (RFC 6750 §2.1)";
   const verify =
     typeof tokens === "function" ? tokens : secretLookup(tokens, (token) => bearerPattern.test(token), what);
   return defineScheme({
@@ -186,13 +186,13 @@ export function bearer(
   });
 }
 
-/** The token of `Authorization: Bearer`, or `undefined`. It may contain anything. */
+/** The token of `Authorization: Bearer`, unchecked, or `undefined`. */
 function bearerToken(request: UniversalRequest): string | undefined {
   const header = request.header("authorization");
   return header === undefined ? undefined : /^bearer +(\S.*)$/i.exec(header)?.[1]?.trimEnd();
 }
 
-/* Keys and tokens that a server knows, by their hashes. */
+/* Lookup of keys and tokens by their hashes. */
 
 const prefix = "sha256:";
 const sha256Bytes = 32;
@@ -214,7 +214,7 @@ export async function hashKey(key: string): Promise<string> {
   return prefix + toBase64(await sha256(key));
 }
 
-/** Strings and keys that JavaScript makes of an unset variable. */
+/** The texts that result from an unset variable in JavaScript. */
 const unset: ReadonlySet<unknown> = new Set(["", "undefined", "null", undefined, null]);
 
 /**
@@ -235,7 +235,7 @@ type SecretLookup<T> = (secret: string) => Promise<T | undefined>;
  *
  * @param owners - By secrets, or by their hashes as `hashKey()` returns them.
  * @param canBeSent - Whether a secret can be in a request.
- * @param what - Describes the secrets in errors, which never contain one: `a bearer token is made of …`.
+ * @param what - Describes the secrets in errors, which never contain one: `a bearer token must have …`.
  * @throws A2AError `InvalidParams` if a hash is not a hash, a secret cannot be sent or was never set, or an owner has no subject.
  */
 function secretLookup<T extends Principal>(
@@ -243,7 +243,7 @@ function secretLookup<T extends Principal>(
   canBeSent: (secret: string) => boolean,
   what: string,
 ): SecretLookup<T> {
-  if (!isObject(owners)) throw invalidParams([{ field: "secrets", description: "are required, with their owners" }]);
+  if (!isObject(owners)) throw invalidParams([{ field: "secrets", description: "must be an object with owners" }]);
   const entries = Object.entries(owners);
   const bad = entries.filter(([secret]) =>
     secret.startsWith(prefix) ? hashOf(secret) === undefined : !canBeSent(secret),
@@ -272,7 +272,7 @@ function secretLookup<T extends Principal>(
   return async (secret) => (await (ready ??= prepare())).get(found(await sha256(secret)));
 }
 
-/** Refuses an owner without a subject. Only JavaScript can have one, and callers would get an `InternalError`. */
+/** Rejects an owner without a subject, which JavaScript code can pass. Callers would get an `InternalError`. */
 function checkOwner(owner: Partial<Principal> | undefined): void {
   if (typeof owner?.subject === "string" && owner.subject !== "") return;
   throw invalidParams([{ field: "owner", description: 'of a secret must have a subject: { subject: "ada" }' }]);

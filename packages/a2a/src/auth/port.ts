@@ -2,7 +2,7 @@ import type { CallContext, OperationName, Operations, Principal, UniversalReques
 import type { SecurityRequirement, SecurityScheme } from "../model/index.ts";
 
 /**
- * Finds out who calls (A2A 1.0 §7.4). It also says what the card declares. `bearer()` is one for bearer tokens.
+ * Authenticates callers (A2A 1.0 §7.4), and defines the security schemes of the card. `bearer()` makes one for bearer tokens.
  *
  * @example
  * ```ts
@@ -20,65 +20,65 @@ export interface Authenticator {
   /**
    * Returns the caller of a request. Do not read the body here.
    *
-   * @param place - URLs of what is called, for the audience of tokens and for challenges.
-   * @throws A2AError `Unauthenticated` with a `challenge` where the caller is not known, `PermissionDenied` if a known
-   * caller may not call.
+   * @param place - The called URLs, for the audience of tokens and for challenges.
+   * @throws A2AError `Unauthenticated` with a `challenge` for missing or invalid credentials, `PermissionDenied` if the caller is known
+   * but not allowed.
    */
   authenticate(request: UniversalRequest, place: AuthenticationPlace): Promise<Principal> | Principal;
   /** Schemes for the card (A2A 1.0 §4.5.1), by name. */
   readonly securitySchemes: Readonly<Record<string, SecurityScheme>>;
   /** Requirements for the card. Their names refer to `securitySchemes`. */
   readonly securityRequirements: readonly SecurityRequirement[];
-  /** What the metadata of the protected resource says about tokens (RFC 9728). Absent: no scheme takes tokens of a known issuer. */
+  /** Token facts for the metadata of the protected resource (RFC 9728). Absent: no scheme accepts tokens of a known issuer. */
   readonly resource?: ProtectedResource;
   /**
-   * The issuer that names its subjects: two issuers may give different people the same name. Absent: subjects are unique at this server.
-   * `anyOf()` takes authenticators of one issuer at most.
+   * The issuer that assigns the subjects: two issuers may assign the same subject to different people. Absent: subjects are unique at this
+   * server. `anyOf()` combines authenticators of at most one issuer.
    */
   readonly subjectsOf?: string;
   /**
-   * Whether it needs the caller that a framework has found: the option `principal` of `expressMount` and the other mounts. `serve()` has no
-   * such option, and refuses this authenticator. Default false.
+   * Whether it needs a web framework to authenticate callers, by the option `principal` of `expressMount` and the other mounts. `serve()`
+   * has no such option, and rejects the authenticator. Default false.
    */
   readonly needsMount?: boolean;
   /**
-   * Whether a request has credentials for it, right or wrong, as its headers and its connection show. `anyOf()` and `allOf()` ask, so
-   * that wrong credentials are told from absent ones. Absent: `authenticate` is called, and `Unauthenticated` means that the request has none.
+   * Whether a request has credentials for it, valid or not, in its headers or its connection. With it, `anyOf()` and `allOf()` distinguish
+   * invalid credentials from missing ones. Absent: they call `authenticate`, and treat `Unauthenticated` as missing credentials.
    */
   hasCredentials?(request: UniversalRequest): boolean;
   /** The challenges of its schemes (RFC 9110 §11.6.1), by the names of the schemes. Absent: only its errors have challenges. */
   challenges?(place: AuthenticationPlace, problem?: ChallengeProblem): Readonly<Record<string, string>>;
 }
 
-/** What a challenge says about the credentials that came (RFC 6750 §3). */
+/** The problem with credentials, for a challenge (RFC 6750 §3). */
 export interface ChallengeProblem {
   /** `invalid_token`, `insufficient_scope`, or another error code of the scheme. */
   readonly error: string;
-  /** More about it, in printable ASCII. It must not have a part of the credentials. */
+  /** A description in printable ASCII. It must not contain any part of the credentials. */
   readonly description?: string;
-  /** The scopes that are needed, separated by spaces. */
+  /** The required scopes, separated by spaces. */
   readonly scope?: string;
 }
 
 /** Where a caller authenticates. */
 export interface AuthenticationPlace {
   /**
-   * URLs that a token may name as its audience: those of the agents that the request can reach, and that of the server. Which
-   * agent it is may be known only after authentication.
+   * URLs that a token may name as its audience: those of the agents that the request may be for, and that of the server. Some requests
+   * name their agent only in the body, which is read after authentication.
    */
   readonly resources: readonly string[];
   /** URL of the metadata of the protected resource (RFC 9728 §3), for challenges. Absent: no metadata. */
   readonly metadataUrl?: string;
-  /** The URL of this request, as its sender sees it: that of the server with the path of the request. For proofs (RFC 9449 §4.3). */
+  /** The URL of this request for clients: the URL of the server with the path of the request. For proofs (RFC 9449 §4.3). */
   readonly url: string;
   /**
-   * Names of the schemes that are demanded by skills, or by cards with requirements of their own. `anyOf()` checks credentials for these
-   * even if it knows the caller already. Absent: no challenges.
+   * Names of schemes that skills demand, or cards with their own requirements. `anyOf()` also checks credentials of these schemes if another
+   * one has already authenticated the caller. Absent: none.
    */
   readonly demanded?: readonly string[];
 }
 
-/** What an authenticator adds to the metadata of a protected resource (RFC 9728 §2). */
+/** An authenticator's members of the metadata of a protected resource (RFC 9728 §2). */
 export interface ProtectedResource {
   /** Issuers whose tokens are accepted. */
   readonly authorizationServers: readonly string[];
@@ -91,12 +91,12 @@ export interface ProtectedResource {
 }
 
 /**
- * Finds the skill that a message is for; `undefined` if it names none. The protocol has no field for it. Must be quick, and must not
- * throw. What it returns counts only if it is the id of a skill on the card.
+ * Finds the skill that a message is for, because the protocol has no field for it; `undefined` if the message names none. It must be fast
+ * and must not throw. Results other than the id of a skill on the card are ignored.
  */
 export type SkillOf = (request: Operations["SendMessage"]["request"], context: CallContext) => string | undefined;
 
-/** One call that an authorizer decides about, before any work is done for it. */
+/** A call for an authorizer to decide about, before any work is done for it. */
 export interface AuthorizerRequest {
   /** The operation that is called. */
   readonly operation: OperationName;
@@ -104,13 +104,13 @@ export interface AuthorizerRequest {
   readonly principal: Principal;
   /** The id of the agent (`AgentMount.id`). */
   readonly agent: string;
-  /** The task that the request names. It need not exist. Absent: the request names none. */
+  /** The task that the request names. It may not exist. Absent: the request names none. */
   readonly taskId?: string | undefined;
-  /** The context that the request names. It need not exist. Absent: the request names none. */
+  /** The context that the request names. It may not exist. Absent: the request names none. */
   readonly contextId?: string | undefined;
-  /** The tasks that a message refers to (`Message.referenceTaskIds`). They need not exist. Absent: it refers to none. */
+  /** The tasks that a message refers to (`Message.referenceTaskIds`). They may not exist. Absent: it refers to none. */
   readonly referenceTaskIds?: readonly string[] | undefined;
-  /** The webhook configuration that the request names. It need not exist. Absent: the request names none. */
+  /** The webhook configuration that the request names. It may not exist. Absent: the request names none. */
   readonly configId?: string | undefined;
   /** The skill that the request is for, as `skillOf` of the handler found it. Absent: none was named. */
   readonly skill?: string | undefined;
@@ -119,20 +119,20 @@ export interface AuthorizerRequest {
 }
 
 /**
- * What an authorizer answers.
+ * The decision of an authorizer.
  * - `allow`: the call continues.
  * - `deny`: the caller gets `PermissionDenied`.
- * - `hide`: the caller gets what it would get if it had no such task: `TaskNotFound`, or an empty list. A call that neither names
+ * - `hide`: the call is answered as if the caller had no such task: with `TaskNotFound` or an empty list. A call that neither names
  *   a task nor lists tasks cannot be hidden, and is denied.
  */
 export type Access = "allow" | "deny" | "hide";
 
 /**
- * Decides whether a caller may make a call (A2A 1.0 §7.5). It need not check who owns a task: the tasks of other owners do
- * not exist for a caller, whatever is allowed.
+ * Decides whether a caller may make a call (A2A 1.0 §7.5). It need not check who owns a task: callers never see the tasks of other
+ * owners, whatever an authorizer allows.
  *
- * Only `"allow"` lets the call through. On anything but `"allow"` and `"hide"` the caller gets `PermissionDenied`. It may throw
- * an `A2AError` to say more; any other error is an `InternalError` to the caller.
+ * Only `"allow"` permits the call. For results other than `"allow"` and `"hide"`, the caller gets `PermissionDenied`. An authorizer may
+ * throw an `A2AError` to say more; for any other error, the caller gets an `InternalError`.
  *
  * @example
  * ```ts

@@ -10,7 +10,7 @@ import { unauthenticated } from "./challenge.ts";
 import { checkSubject } from "./guarded.ts";
 import type { AuthenticationPlace, Authenticator, ChallengeProblem, ProtectedResource } from "./port.ts";
 
-/** One scheme of a card: how it is declared, where its credentials are in a request, and how they are checked. */
+/** One scheme of a card: its declaration, where its credentials are in a request, and how to check them. */
 export interface SchemeDefinition<Credentials> {
   /** Its name on the card. */
   readonly name: string;
@@ -18,20 +18,20 @@ export interface SchemeDefinition<Credentials> {
   readonly scheme: SecurityScheme;
   /** The scopes that every caller needs. They are in the requirement on the card. Default: none. */
   readonly scopes?: readonly string[] | undefined;
-  /** What the metadata of the protected resource says about its tokens (RFC 9728). */
+  /** Facts about its tokens for the metadata of the protected resource (RFC 9728). */
   readonly resource?: ProtectedResource | undefined;
   /**
-   * Whether browsers add the credentials to requests on their own, as they do with cookies, Basic and certificates. Requests of
-   * pages of other origins are then refused (CSRF). Default false.
+   * Whether browsers add the credentials to requests on their own, as with cookies, Basic and certificates. Requests from pages of other
+   * origins are then rejected (CSRF). Default false.
    */
   readonly isAmbient?: boolean;
-  /** The credentials of a request, not checked; `undefined` if it has none. */
+  /** The credentials of a request, unchecked; `undefined` if it has none. */
   credentials(request: UniversalRequest): Credentials | undefined;
   /**
-   * The caller; `undefined` if the credentials are wrong. `Principal.schemes` need not be set: it is the name of this scheme, with
-   * the `scopes` of the principal.
+   * The caller; `undefined` if the credentials are invalid. You need not set `Principal.schemes`: by default it has this scheme, with the
+   * `scopes` of the principal.
    *
-   * @throws A2AError `Unauthenticated` to say more about what is wrong, `Unavailable` if the credentials cannot be checked now.
+   * @throws A2AError `Unauthenticated` to describe the problem, `Unavailable` if the credentials cannot be checked now.
    */
   verify(
     credentials: Credentials,
@@ -39,8 +39,8 @@ export interface SchemeDefinition<Credentials> {
     place: AuthenticationPlace,
   ): Promise<Principal | undefined> | Principal | undefined;
   /**
-   * The access token in credentials that `verify` has accepted. `tokenExchange()` exchanges it for agents that act for the caller
-   * (RFC 8693). Default: none, and an exchange fails.
+   * The access token in credentials that `verify` has accepted. `tokenExchange()` exchanges it when an agent acts for the caller (RFC
+   * 8693). Default: none, and an exchange fails.
    */
   accessToken?(credentials: Credentials): string | undefined;
   /** The challenge for callers without credentials, and for those whose credentials have a problem. */
@@ -50,7 +50,7 @@ export interface SchemeDefinition<Credentials> {
 const invalidToken: ChallengeProblem = { error: "invalid_token" };
 
 /**
- * Makes an authenticator for one scheme of a card. `apiKey()`, `basic()`, `bearer()` and others are made with it.
+ * Makes an authenticator for one scheme of a card. `apiKey()`, `basic()`, `bearer()` and others use it.
  *
  * @example
  * ```ts
@@ -76,7 +76,7 @@ export function defineScheme<Credentials>(definition: SchemeDefinition<Credentia
       throw thrown;
     }
   };
-  // Callers are often the same objects, so that each gets its schemes once.
+  // `verify` often returns the same objects, so the copy with schemes is cached.
   const named = new WeakMap<Principal, Principal>();
   const satisfying = (principal: Principal): Principal => {
     checkSubject(principal);
@@ -108,7 +108,7 @@ export function defineScheme<Credentials>(definition: SchemeDefinition<Credentia
   };
 }
 
-/** Where the credentials of a scheme are in a request. `undefined`: they cannot be guessed. */
+/** Where the credentials of a scheme are in a request. `undefined`: they are certificates, which nobody can guess. */
 function sourceOf({ apiKeySecurityScheme: key, mtlsSecurityScheme }: SecurityScheme): string | undefined {
   if (mtlsSecurityScheme !== undefined) return undefined;
   return key === undefined ? "authorization" : `${key.location} ${key.name.toLowerCase()}`;

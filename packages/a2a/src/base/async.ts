@@ -29,7 +29,7 @@ export function deferred<T>(): Deferred<T> {
   return { promise, resolve, reject };
 }
 
-/** Those who wait for something that happens again and again. */
+/** Waiters for a repeated event. */
 export class Waiters {
   #waiting: (() => void)[] = [];
 
@@ -55,7 +55,7 @@ export async function* once<T>(value: T): AsyncGenerator<T, void, void> {
  * A generator that stops while it waits: `return()` and `throw()` of a plain one only take effect at its next `yield`. It is a
  * function, not a class that implements `AsyncGenerator`: the members of that interface depend on the user's `lib`.
  *
- * @param make Its signal is aborted when the generator is left.
+ * @param make - Makes the generator. Its signal is aborted when the reader stops.
  */
 export function leavable<T, Result>(
   make: (left: AbortSignal) => AsyncGenerator<T, Result, void>,
@@ -77,7 +77,7 @@ export function leavable<T, Result>(
 }
 
 /**
- * Calls functions in the async context of the code that created this one, so that traces and transactions of callers (`AsyncLocalStorage`)
+ * Calls functions in the async context in which this object was created, so that traces and transactions of callers (`AsyncLocalStorage`)
  * do not leak into shared work.
  */
 export class Apart {
@@ -88,7 +88,7 @@ export class Apart {
     void this.#serve();
   }
 
-  /** Calls the function soon. What it throws is the caller's. */
+  /** Calls the function soon. Errors that it throws reach the caller of this method. */
   call<T>(run: () => T | PromiseLike<T>): Promise<T> {
     const { promise, resolve, reject } = deferred<T>();
     this.#waiting.push(() => {
@@ -102,7 +102,7 @@ export class Apart {
     return promise;
   }
 
-  /** What follows an `await` has the context of the function that awaits, and not of the one that resolves. */
+  /** Code after an `await` runs in the context of the function that awaits, not of the code that resolves the promise. */
   async #serve(): Promise<never> {
     for (;;) {
       await this.#asked.promise;
@@ -122,7 +122,7 @@ export function pause(clock: Timers, ms: number): Promise<void> {
   return new Promise((resolve) => void clock.after(ms, resolve));
 }
 
-/** Whether work ends within `ms` milliseconds, with an error or without. */
+/** Whether work settles within `ms` milliseconds. */
 export async function endsWithin(clock: Timers, ms: number, work: Promise<unknown>): Promise<boolean> {
   const late = deferred<boolean>();
   const clear = clock.after(ms, () => late.resolve(false));

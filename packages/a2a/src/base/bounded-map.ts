@@ -1,26 +1,26 @@
-/** How much a map may hold. */
+/** The limits of a map. */
 export interface MapBounds<Value> {
-  /** All values and their keys together, in bytes, as `bytesOf` counts them. */
+  /** Maximum bytes of all values and keys, as `bytesOf` counts them. */
   readonly bytes: number;
-  /** How many of the newest entries are kept at least, as far as `bytes` allows. Twice as many are kept at most. Default: only `bytes` counts. */
+  /** Keeps at least this many of the newest entries, if `bytes` allows it, and at most twice as many. Default: only `bytes` counts. */
   readonly entries?: number;
-  /** How many bytes a value and its key take. The result must stay about the same while the value is kept. */
+  /** The bytes of a value and its key. The result must not change much while the value is in the map. */
   readonly bytesOf: (key: string, value: Value) => number;
 }
 
 /**
- * A map that drops its oldest entries to stay within bounds, half of the map at a time: deleting the oldest one by one makes a `Map` search
- * its holes (docs/decisions/hot-path.md).
+ * A map that drops its oldest entries to stay within limits, half of the map at a time: a `Map` whose oldest entries are deleted one by
+ * one must skip their empty slots at each search for the next oldest (docs/decisions/hot-path.md).
  */
 export class BoundedMap<Value> {
-  /** How many bytes the young entries may take, and so the old ones. */
+  /** Maximum bytes of the young entries, and so of the old ones. */
   readonly #halfBytes: number;
-  /** How many entries the young map may have. */
+  /** Maximum entries of the young map. */
   readonly #halfEntries: number;
   readonly #bytesOf: (key: string, value: Value) => number;
   #young = new Map<string, Value>();
   #old = new Map<string, Value>();
-  /** What the young entries take. */
+  /** Bytes of the young entries. */
   #bytes = 0;
 
   /** An empty map. */
@@ -35,7 +35,7 @@ export class BoundedMap<Value> {
     return this.#young.get(key) ?? this.#old.get(key);
   }
 
-  /** Sets a value. One that takes more than half of the bytes is not kept, and neither is the value that the key had. */
+  /** Sets a value. A value of more than half of the maximum bytes only removes the old value of the key. */
   set(key: string, value: Value): void {
     const before = this.#young.get(key);
     if (before === value) return;
@@ -54,7 +54,7 @@ export class BoundedMap<Value> {
 
   /** Drops the keys that begin with this text. */
   drop(prefix: string): void {
-    // What they took counts until the next turn.
+    // Their bytes count until the next turn.
     for (const map of [this.#young, this.#old]) {
       for (const key of map.keys()) if (key.startsWith(prefix)) map.delete(key);
     }
@@ -76,7 +76,7 @@ export class BoundedMap<Value> {
 /** Approximate overhead of an entry in bytes, in addition to its text. */
 const aroundEntry = 200;
 
-/** Bytes of memory that an entry made of texts takes at most: two for each character. */
+/** Maximum memory of an entry with these texts, in bytes: two for each character. */
 export function memoryOf(...texts: readonly (string | undefined)[]): number {
   return texts.reduce((sum, text = "") => sum + 2 * text.length, aroundEntry);
 }

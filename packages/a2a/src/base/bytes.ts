@@ -1,12 +1,12 @@
-/** Bytes in an `ArrayBuffer`, as `fetch` takes them. Before TypeScript 5.7 `Uint8Array` has no parameter for its buffer. */
+/** Bytes in an `ArrayBuffer`, as `fetch` requires. Before TypeScript 5.7, `Uint8Array` has no parameter for its buffer. */
 export type Bytes = Uint8Array & {
   /** The buffer. */
   readonly buffer: ArrayBuffer;
 };
 
 /*
- * Base64 of what is compared or revoked as text, such as tokens and signatures (RFC 4648 §3.5, §4, §5). Bytes have exactly one spelling
- * here: other decoders ignore padding and unused bits.
+ * Strict base64 for texts that are compared or revoked as text, such as tokens and signatures (RFC 4648 §3.5, §4, §5). Bytes have exactly
+ * one spelling; other decoders ignore padding and unused bits.
  */
 
 const standard = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
@@ -26,12 +26,12 @@ export function isBase64Url(text: string): boolean {
   return /^[\w-]*$/.test(text) && endsCanonically(text, url);
 }
 
-/** Decodes base64url without padding. `undefined` if the text is anything but the one spelling of its bytes. */
+/** Decodes base64url without padding. `undefined` if the text is not canonical. */
 export function fromBase64Url(text: string): Bytes | undefined {
   return isBase64Url(text) ? bytesOf(text.replaceAll("-", "+").replaceAll("_", "/")) : undefined;
 }
 
-/** Encodes bytes as base64url without padding. They are few. */
+/** Encodes bytes as base64url without padding. For short values only. */
 export function toBase64Url(bytes: Uint8Array | ArrayBuffer): string {
   const view = bytes instanceof Uint8Array ? bytes : new Uint8Array(bytes);
   return btoa(Array.from(view, (byte) => String.fromCharCode(byte)).join(""))
@@ -40,7 +40,7 @@ export function toBase64Url(bytes: Uint8Array | ArrayBuffer): string {
     .replaceAll("=", "");
 }
 
-/** Decodes standard base64 with padding. `undefined` if the text is anything but the one spelling of its bytes. */
+/** Decodes standard base64 with padding. `undefined` if the text is not canonical. */
 export function fromCanonicalBase64(text: string): Bytes | undefined {
   const [, body = "", padding = ""] = /^([A-Za-z\d+/]*)(={0,2})$/.exec(text) ?? [text];
   const isWhole = text.length % 4 === 0 && body.length + padding.length === text.length;
@@ -58,8 +58,8 @@ function bytesOf(base64: string): Bytes {
 }
 
 /**
- * A hash of bytes in pieces, 16 hexadecimal digits. Not cryptographic: compared with what an earlier attempt of the same turn has stored.
- * WebCrypto hashes whole values only.
+ * A hash of bytes that arrive in pieces, as 16 hexadecimal digits. Not cryptographic: it is only compared with the hash that an earlier
+ * attempt of the same turn has stored. WebCrypto can only hash whole values.
  */
 export class ByteHash {
   #a = 0x9e3779b1;
@@ -98,10 +98,10 @@ export function toHex(bytes: Uint8Array): string {
 
 const encoder = /* @__PURE__ */ new TextEncoder();
 
-/** Texts are encoded into it to be counted. A new buffer for each takes seven times as long (docs/decisions/hot-path.md). */
+/** A buffer for counting the bytes of texts. A new buffer for each text takes seven times as long (docs/decisions/hot-path.md). */
 const scratch = /* @__PURE__ */ new Uint8Array(1 << 14);
 
-/** How many bytes a text takes in UTF-8. A lone surrogate counts as the three bytes of the character that replaces it. */
+/** The bytes of a text in UTF-8. A lone surrogate counts as the three bytes of its replacement character. */
 export function utf8Length(text: string): number {
   let { read, written: bytes } = encoder.encodeInto(text, scratch);
   while (read < text.length) {
@@ -121,7 +121,7 @@ export class Pieces {
     if (this.#pieces.push(piece) > 999) this.#text = this.take();
   }
 
-  /** Returns all of the text. The next piece begins another text. */
+  /** Returns the whole text, and starts a new one. */
   take(): string {
     const text = this.#text + this.#pieces.join("");
     this.#text = "";
@@ -131,7 +131,7 @@ export class Pieces {
 }
 
 /**
- * Decodes UTF-8 in pieces that may be cut inside a character. Drops a byte order mark; invalid bytes become U+FFFD. `TextDecoder` with
+ * Decodes UTF-8 in pieces that may end inside a character. Drops a byte order mark; invalid bytes become U+FFFD. `TextDecoder` with
  * `stream: true` takes seven times as long in Node, and twice the memory.
  */
 export class Utf8Pieces {

@@ -25,7 +25,7 @@ function escape(character: string): string {
     .join("");
 }
 
-/** The beginning of a long text, and how much is left out. A character is never cut in half. */
+/** Truncates a long text, between characters, and appends how much is missing. */
 export function cut(text: string, limit: number): string {
   if (text.length <= limit) return text;
   const last = text.charCodeAt(limit - 1);
@@ -33,7 +33,7 @@ export function cut(text: string, limit: number): string {
   return `${text.slice(0, end)}… (${text.length - end} more characters)`;
 }
 
-/** The text with each unsafe character replaced by a visible sign, and cut after `limit` characters (default: none). Line breaks stay. */
+/** The text with visible signs for unsafe characters, truncated to `limit` characters (default: none). Keeps line breaks. */
 export function plain(text: string, limit: number = Number.POSITIVE_INFINITY): string {
   return cut(text, limit)
     .replaceAll("\r\n", "\n")
@@ -78,7 +78,7 @@ export function html(text: string, limit = 1000): string {
 }
 
 /**
- * The name of the method that `console.log` of Node, Bun and Deno calls, to show its result in place of the object. An object with getters
- * has it, because they show no getters.
+ * The method that `console.log` of Node, Bun and Deno calls to show its result instead of the object. Objects with getters have it, because
+ * these runtimes do not show getters.
  */
 export const inspected: unique symbol = Symbol.for("nodejs.util.inspect.custom");

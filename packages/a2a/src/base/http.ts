@@ -28,7 +28,7 @@ export function retryAfterOf(value: string | null | undefined, now: number): num
   return Number.isNaN(wait) ? undefined : Math.max(0, wait);
 }
 
-/** Error codes of Node and Bun for a connection that was never made. Browsers do not tell. */
+/** Error codes of Node and Bun for a connection that was never made. Browsers have none. */
 const unsentCodes =
   /^(ECONNREFUSED|ENOTFOUND|EAI_AGAIN|E(?:HOST|NET)UNREACH|UND_ERR_CONNECT_TIMEOUT|ConnectionRefused|FailedToOpenSocket)$/;
 
@@ -42,13 +42,13 @@ export function wasNeverSent(error: unknown): boolean {
   return false;
 }
 
-/** Codes of Node for what no later attempt mends: certificates, a port without TLS, malformed addresses and headers. */
+/** Codes of Node for permanent errors: certificates, a port without TLS, malformed addresses and headers. */
 const permanentCodes = /CERT|VERIFY_LEAF|WRONG_VERSION|INVALID/;
 
-/** Whether an error or one of its causes says that no connection can be made, now or later. */
+/** Whether an error or one of its causes is permanent: a later attempt to connect would fail, too. */
 export function cannotConnect(error: unknown): boolean {
   for (let cause = error; cause instanceof Error; cause = cause.cause) {
-    // `fetch` refuses ports of some old services, without a code.
+    // `fetch` rejects ports of some old services, without a code.
     if (("code" in cause && permanentCodes.test(String(cause.code))) || cause.message === "bad port") return true;
   }
   return false;

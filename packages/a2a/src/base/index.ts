@@ -1,4 +1,4 @@
-/* Ports and helpers that every room may use. This room imports no other. */
+/* Interfaces and helpers for all folders. This folder imports no other. */
 
 export { Apart, defer, deferred, leavable, once, Waiters, type Resolver } from "./async.ts";
 export { isLoopback, withoutQuery, withoutSlashes } from "./http.ts";
@@ -10,15 +10,15 @@ export interface LogFields {
   readonly [name: string]: unknown;
 }
 
-/** Where log lines go, such as pino behind a small adapter. The default writes nothing. */
+/** Receives log lines, such as pino behind a small adapter. The default writes nothing. */
 export interface Logger {
   /** Details for developers. */
   debug(message: string, fields?: LogFields): void;
-  /** What happens in normal operation. */
+  /** An event of normal operation. */
   info(message: string, fields?: LogFields): void;
-  /** Something that an operator should look at, such as a limit that was reached. */
+  /** An event that an operator should look at, such as a reached limit. */
   warn(message: string, fields?: LogFields): void;
-  /** Something that failed. */
+  /** A failure. */
   error(message: string, fields?: LogFields): void;
 }
 

@@ -3,7 +3,7 @@
  * `task-memory`, `get-task` and `list` need it (docs/decisions/hot-path.md).
  */
 
-/** The members of an object by name, each value as its original text. Of two members with one name the last counts. */
+/** The members of an object by name, each value as its original text. If a name occurs twice, the last member counts. */
 export function membersOf(json: string): Map<string, string> {
   const found = new Map<string, string>();
   let at = afterSpace(json, json.indexOf("{") + 1);
@@ -35,7 +35,7 @@ export function insideOf(json: string): string {
   return json.slice(1, -1);
 }
 
-/** An object of members whose values are JSON text. */
+/** Writes an object from members whose values are JSON text. */
 export function objectOf(members: Iterable<readonly [string, string]>): string {
   return `${openObjectOf(members)}}`;
 }
@@ -60,7 +60,7 @@ export function withFirstMember(json: string, brace: number, name: string, value
   return `${json.slice(0, brace + 1)}"${name}":${value},${json.slice(brace + 1)}`;
 }
 
-/** A text as the content of a JSON string. Most texts are the same there. */
+/** A text as the content of a JSON string. Most texts need no escapes. */
 export function escaped(text: string): string {
   return special.test(text) ? insideOf(JSON.stringify(text)) : text;
 }
@@ -101,19 +101,19 @@ export function nestsDeeper(text: string, limit: number): boolean {
 const deepestJson = 500;
 
 /**
- * Serializes a value. Throws TypeError or RangeError if it is not JSON or nests too deeply. JavaScript engines have different limits;
- * this one is below all of them.
+ * Serializes a value. Throws TypeError or RangeError if it is not JSON or nests too deeply. JavaScript engines have different nesting
+ * limits; this one is below all of them.
  */
 export function jsonTextOf(value: unknown): string {
   const text: string | undefined = JSON.stringify(value);
-  // Each level takes two brackets.
+  // A text nests no deeper than half of its length, because each level takes two brackets.
   if (text !== undefined && text.length > 2 * deepestJson && nestsDeeper(text, deepestJson)) {
     throw new RangeError(`it has more than ${deepestJson} levels of arrays and objects`);
   }
   return text;
 }
 
-/** The value of a text that this project has written, such as a record of a store. */
+/** Parses trusted text that this project has written, such as a record of a store. */
 export function writtenValue<T>(json: string): T {
   return JSON.parse(json) as T;
 }

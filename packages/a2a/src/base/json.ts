@@ -1,14 +1,14 @@
-/* JSON values of programs. */
+/* Checks whether values of programs are JSON. */
 
 /** Maximum depth that is inspected. Serialization rejects values that nest deeper. */
 const deepest = 500;
 
-/** What is wrong, after the path of the place: `[".order.at", " is a Date"]`. */
+/** The path of a value, and its problem: `[".order.at", " is a Date"]`. */
 type Fault = readonly [path: string, what: string];
 
 /**
- * The path of what is not JSON in a value, and why: `.order.at is a Date`; `undefined` if all is JSON. `JSON.stringify` changes or drops
- * these silently. Members that are `undefined` are left out of the JSON and are fine.
+ * The path and the problem of the first part of a value that is not JSON: `.order.at is a Date`; `undefined` if all is JSON.
+ * `JSON.stringify` silently changes or drops such parts. Allows members that are `undefined`, which JSON omits.
  */
 export function notJson(value: unknown): string | undefined {
   let fault = faultIn(value, 0);
@@ -58,7 +58,7 @@ function within(place: string, fault: Fault): Fault {
   return fault === tooDeep ? tooDeep : [place + fault[0], fault[1]];
 }
 
-/** A class whose instances are not a plain records: those with a form of their own, lists of any kind, and what has no members. */
+/** Whether the JSON of an instance loses content: it has its own form, is a list, or has no members. */
 function losesContent(value: object): boolean {
   const prototype: unknown = Object.getPrototypeOf(value);
   // The prototype of an object from another realm has no prototype of its own.
@@ -72,14 +72,14 @@ function kindOf(value: object): string {
   return `${/^[aeio]/i.test(name) ? "an" : "a"} ${name || "class instance"}`;
 }
 
-/** A name of a member that needs no quotes. */
+/** A member name that needs no quotes. */
 const plainName = /^[\w$-]{1,64}$/;
 
 function memberPath(name: string): string {
   return plainName.test(name) ? `.${name}` : `[${JSON.stringify(name.slice(0, 64))}]`;
 }
 
-/** Where a value contains itself. What only nests too deep has none. */
+/** The path at which a value contains itself. `undefined` if it only nests too deep. */
 function circleIn(value: unknown, around: readonly object[]): Fault | undefined {
   if (typeof value !== "object" || value === null) return undefined;
   if (around.includes(value)) return ["", " contains itself"];
@@ -91,7 +91,7 @@ function circleIn(value: unknown, around: readonly object[]): Fault | undefined 
   return undefined;
 }
 
-/** What to do instead. `verb`: such as `return`. */
+/** The advice for an error. `verb`: such as `return`. */
 export function jsonAdvice(verb: string): string {
   return `${verb} plain objects, lists, strings, finite numbers, booleans or null`;
 }
@@ -105,7 +105,7 @@ export function deepFreeze<T>(value: T): T {
   return value;
 }
 
-/** JSON text of one type of value. It was written, or checked, before it was stored, and is not checked again. */
+/** Reads and writes JSON of one type. The text was checked before it was stored, so reading does not check it again. */
 export interface StoredJson<Value> {
   /** Parses a text. */
   read(text: string): Value;

@@ -1,7 +1,7 @@
 import { cut, escapeControls } from "./display.ts";
 import type { LogFields } from "./index.ts";
 
-/* Records of a log as text for people, and their values within limits: content of requests must neither control a terminal nor fill a disk. */
+/* Formats log records, and truncates their values: content of requests must neither control a terminal nor fill a disk. */
 
 /** Colors a text, or returns it unchanged. */
 export type LogStyle = (format: "dim" | "cyan" | "yellow" | "red", text: string) => string;
@@ -10,7 +10,7 @@ export type LogStyle = (format: "dim" | "cyan" | "yellow" | "red", text: string)
 export interface LogRecord {
   /** `undefined`: not known. */
   readonly time: Date | undefined;
-  /** `undefined`: not known. */
+  /** `undefined`: unknown. */
   readonly level: "debug" | "info" | "warn" | "error" | undefined;
   readonly message: string;
   readonly fields: LogFields;
@@ -18,12 +18,12 @@ export interface LogRecord {
 
 const labels = { debug: "dim", info: "cyan", warn: "yellow", error: "red" } as const;
 
-/** Ids of a record. They are long, so a line only has them if users may need to copy them. */
+/** Ids of a record. They are long, so a line contains them only if users may need to copy them. */
 const places = ["taskId", "contextId", "traceId", "trace_id", "span_id", "trace_flags"];
 
 /**
  * A record as one line, and its cause as indented lines below it: time, level, agent, the end of the task's id, message, fields. Full ids
- * follow on warnings, on errors, and where a task is created.
+ * follow on warnings, on errors, and when a task is created.
  */
 export function logText({ time, level, message, fields }: LogRecord, style: LogStyle): string {
   const { cause, agent, ...rest } = shown(fields);
@@ -45,7 +45,7 @@ export function logText({ time, level, message, fields }: LogRecord, style: LogS
   return cause === undefined ? line : `${line}${causeLines(cause, "  ").join("\n")}\n`;
 }
 
-/** What an audit record says, and the fields that are part of it. */
+/** The text of an audit record, and the fields that the text includes. */
 function auditWords({ event, outcome, action, state, subject }: Readonly<Record<string, Shown>>): {
   readonly words: string;
   readonly fields: readonly string[];
@@ -59,7 +59,7 @@ function auditWords({ event, outcome, action, state, subject }: Readonly<Record<
   return { words: parts.filter((part) => typeof part === "string").join(" "), fields: [...fields, "action"] };
 }
 
-/** The end of an id: the beginnings of ids that sort by time are alike. */
+/** The end of an id, because ids that sort by time begin alike. */
 export function shortId(id: string): string {
   return oneLine(id.length > shortIdLength + 4 ? id.slice(-shortIdLength) : id);
 }
@@ -86,7 +86,7 @@ export function shown(fields: LogFields): ReturnType<typeof shownFields> {
   }
 }
 
-/** A single word as it is, any other value as JSON. */
+/** A single word unchanged, any other value as JSON. */
 function word(value: Shown): string {
   return escapeControls(typeof value === "string" && /^[\w.:/@+-]+$/.test(value) ? value : JSON.stringify(value));
 }
@@ -125,7 +125,7 @@ function shownFields(fields: Readonly<Record<string, unknown>>): Readonly<Record
   return new Walk().object(fields, 0);
 }
 
-/** Converts one record, and counts the characters that are left for it. */
+/** Converts one record, within its limit of characters. */
 class Walk {
   #left = limits.record;
 
@@ -134,11 +134,11 @@ class Walk {
     for (const name in value) {
       if (without.includes(name)) continue;
       if (entries.length === limits.members || this.#left <= 0) {
-        entries.push(["…", "more is left out"]);
+        entries.push(["…", "truncated"]);
         break;
       }
       const member: unknown = Object.getOwnPropertyDescriptor(value, name)?.value;
-      // The stack of an error that was JSON is a text like any other.
+      // An error that was read from JSON has its stack as an ordinary text.
       const length = name === "stack" ? limits.stack : limits.text;
       if (member !== undefined) entries.push([this.#take(name, limits.name), this.#value(member, depth + 1, length)]);
     }

@@ -1,15 +1,15 @@
 /**
- * Makes a function that digests secrets for lookups, under a random key: the time of a lookup does not tell how much of a guess is right.
+ * Makes a function that digests secrets under a random key, so that the time of a lookup does not reveal how much of a guess is right.
  */
 export function secretDigest(): (secret: string) => string {
   let bytes: Sha256 | undefined;
   let others: Sha256 | undefined;
-  // The keys are made when they are first needed: some runtimes have no random numbers before the first request.
+  // The keys are made on first use, because some runtimes have no random numbers before the first request.
   return (secret) => {
     try {
       return (bytes ??= keyed()).digest(secret);
     } catch {
-      // Characters that are not bytes. A different key ensures that no text of bytes has the same digest.
+      // The text has characters beyond bytes. With another key, its digest differs from those of all texts of bytes.
       return (others ??= keyed()).digest(binary(new TextEncoder().encode(secret)));
     }
   };
@@ -19,7 +19,7 @@ function keyed(): Sha256 {
   return new Sha256(crypto.getRandomValues(new Uint8Array(64)));
 }
 
-/** Bytes as a text of as many characters. */
+/** Bytes as a text with one character per byte. */
 function binary(bytes: Uint8Array): string {
   let text = "";
   for (const byte of bytes) text += String.fromCharCode(byte);
@@ -27,8 +27,8 @@ function binary(bytes: Uint8Array): string {
 }
 
 /**
- * SHA-256 (FIPS 180-4) without waiting: 5 µs for a token of 700 characters. WebCrypto needs a thread and 20 µs, half of what a message
- * costs.
+ * Synchronous SHA-256 (FIPS 180-4): 5 µs for a token of 700 characters. WebCrypto needs a thread and 20 µs, half of the cost of a
+ * message.
  */
 export class Sha256 {
   readonly #state: Int32Array;
@@ -56,7 +56,7 @@ export class Sha256 {
       for (let word = 0; word < 16; word += 1) words[word] = wordAt(text, at + 4 * word);
       compress(state, words);
     }
-    // The rest, a bit, zeros, and the length of all in bits.
+    // The padding: the rest of the text, a one bit, zeros, and the total length in bits.
     const rest = length - at;
     for (let word = 0; word < 16; word += 1) words[word] = paddedWord(text, at + 4 * word);
     if (rest >= 56) {
@@ -75,7 +75,7 @@ export class Sha256 {
 
 function byteAt(text: string, at: number): number {
   const code = text.charCodeAt(at);
-  if (code > 0xff) throw new RangeError("The text has a character that is not a byte");
+  if (code > 0xff) throw new RangeError("text must have only characters up to U+00FF");
   return code;
 }
 
@@ -83,7 +83,7 @@ function wordAt(text: string, at: number): number {
   return (byteAt(text, at) << 24) | (byteAt(text, at + 1) << 16) | (byteAt(text, at + 2) << 8) | byteAt(text, at + 3);
 }
 
-/** A word that may reach over the end of the text, which is followed by a bit. */
+/** A word that may extend beyond the end of the text, after which the padding begins. */
 function paddedWord(text: string, at: number): number {
   let word = 0;
   for (let byte = 0; byte < 4; byte += 1) {

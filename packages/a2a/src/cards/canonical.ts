@@ -5,30 +5,30 @@ import { canonicalJson } from "../jws/jcs.ts";
 import type { CardReading } from "./port.ts";
 
 /*
- * The forms of a card that a signature can be over. A form keeps every member of the card, unknown ones too. It leaves out only what reads
- * the same when it is absent, so a reader finds nothing in a verified card that the signer did not sign.
+ * The forms of a card that a signature can cover. A form keeps every member of the card, including unknown ones. It omits a member only if
+ * its absence means the same, so a verified card contains nothing that the signer did not sign.
  */
 
 type Json = Readonly<Record<string, unknown>>;
 
-/** One text that a signature may be over. */
+/** A text that a signature may cover. */
 export interface CardForm {
   readonly version: "1.0" | "0.3";
   readonly reading: CardReading;
   readonly text: string;
-  /** Whether the text lacks something of the card, so that a signature over it proves nothing. */
+  /** Whether the text lacks content of the card, so that a signature over it proves nothing. */
   readonly lacking: boolean;
-  /** The members that a signature over the text covers, for a reader to use in place of the document. */
+  /** The members that a signature over the text covers. Readers use them instead of the document. */
   readonly covered: Json;
 }
 
 /** The two texts that a signer of one version may have to sign. */
 interface SignableForms {
-  /** As the specification demands. */
+  /** The form of the specification. */
   readonly specification: string;
-  /** As the SDKs write it. */
+  /** The form of the SDKs. */
   readonly reduced: string;
-  /** Whether `reduced` lacks only empty texts and required values that are empty, and so means the same. */
+  /** Whether `reduced` means the same, because it lacks only empty texts and empty required values. */
   readonly same: boolean;
   readonly canonical: Json;
 }
@@ -41,7 +41,7 @@ export function versionsOf(card: Json): readonly CardForm["version"][] {
   ];
 }
 
-/** The forms of a card in one version. Members of the other version are left out where the card is one of both. */
+/** The forms of a card in one version. If the card is of both versions, members of the other one are omitted. */
 export function signableForms({ signatures: _, ...card }: Json, version: CardForm["version"]): SignableForms {
   const [own, other] = version === "1.0" ? [cardV1, cardV03] : [cardV03, cardV1];
   const left = versionsOf(card).length > 1 ? other : undefined;
@@ -57,7 +57,7 @@ export function signableForms({ signatures: _, ...card }: Json, version: CardFor
   return { specification, reduced, same, canonical };
 }
 
-/** The forms of a card that a signature may be over, each once: as received, as the specification demands, and reduced. */
+/** The distinct forms of a card that a signature may cover: as received, as the specification demands, and reduced. */
 export function verifiableForms(document: Json): readonly CardForm[] {
   const { signatures: _, ...card } = document;
   const versions = versionsOf(card);
@@ -78,8 +78,8 @@ function withoutUndefined(card: Json): Json {
 }
 
 /**
- * An object in canonical form: its known members in that form, and unknown ones unchanged. Members of the `other` version are left out.
- * `short`: so are empty texts, and required members that are empty.
+ * An object in canonical form: its known members in that form, and unknown ones unchanged. Omits members of the `other` version. `short`:
+ * omits empty texts and empty required members, too.
  */
 function formOf(own: Members, other: Members | undefined, value: unknown, short: boolean): unknown {
   if (!isObject(value)) return value;
@@ -97,7 +97,7 @@ function formOf(own: Members, other: Members | undefined, value: unknown, short:
   return Object.fromEntries([...members, ...unknown]);
 }
 
-/** What an absent member is in the canonical form; `undefined`: it is not there. */
+/** The value of an absent member in the canonical form; `undefined`: the form omits it. */
 function emptyOf(presence: Presence, shape: Shape): unknown {
   if (presence !== "required") return undefined;
   if (shape === "text") return "";
@@ -136,7 +136,7 @@ function isEmpty(shape: Shape, value: unknown): boolean {
 /** Without empty texts, lists, objects and nulls at any depth, as the SDKs of JavaScript and Python do it. */
 function reducedOf(value: unknown, depth = 0): unknown {
   if (value === "" || value === null || value === undefined) return undefined;
-  // `canonicalJson` refuses what nests so deep.
+  // `canonicalJson` rejects values that nest so deep.
   if (typeof value !== "object" || depth > 200) return value;
   if (Array.isArray(value)) {
     const items = value.map((item) => reducedOf(item, depth + 1)).filter((item) => item !== undefined);
@@ -154,7 +154,7 @@ function reducedOf(value: unknown, depth = 0): unknown {
  * in ASCII.
  */
 
-/** A card of 0.3 without the values that the types of the SDK have by default. `drops`: whether that holds for the `type` of a scheme. */
+/** A card of 0.3 without the default values of the SDK's types. `drops`: also without the `type` of schemes. */
 function withoutDefaults(card: unknown, drops: (scheme: Json) => boolean): unknown {
   if (!isObject(card)) return card;
   const { protocolVersion, preferredTransport, securitySchemes, ...rest } = card;
@@ -175,15 +175,15 @@ function withoutDefaults(card: unknown, drops: (scheme: Json) => boolean): unkno
 }
 
 /**
- * Whether a card has the members whose default values are left out. A card without a version is read as 0.2.5, and a scheme
- * without a type as unknown, so the reduced form would mean something else.
+ * Whether a card has the members whose default values the reduced form omits. Readers take a card without a version for 0.2.5, and a
+ * scheme without a type for an unknown one, so the reduced form of a card without them would mean something else.
  */
 function hasDefaulted({ protocolVersion, securitySchemes }: Json): boolean {
   const schemes = isObject(securitySchemes) ? Object.values(securitySchemes) : [];
   return protocolVersion !== undefined && schemes.every((one) => isObject(one) && one["type"] !== undefined);
 }
 
-/** Whether the other members of a scheme say of what type it is, so that nothing is lost without it. */
+/** Whether the other members of a scheme imply its type, so that omitting it loses nothing. */
 function isImplied({ type, ...scheme }: Json): boolean {
   const own =
     "in" in scheme
@@ -224,9 +224,9 @@ export function strayMembers(
 }
 
 interface Tables {
-  /** What the versions of the card define. */
+  /** The members that the versions of the card define. */
   readonly defined: readonly Members[];
-  /** What any reader may know. */
+  /** The members that any reader may know. */
   readonly readable: readonly Members[];
 }
 

@@ -1,6 +1,6 @@
 /*
- * The members of a card as data: what the canonical form of a card keeps (A2A 1.0 §8.4.1, §5.7). For 1.0 it says what
- * specification/a2a.proto says, for 0.3 what its types say.
+ * The members of a card as data, for the canonical form (A2A 1.0 §8.4.1, §5.7). They follow specification/a2a.proto for 1.0, and the
+ * TypeScript types of the specification for 0.3.
  */
 
 /**
@@ -11,7 +11,7 @@
  */
 export type Presence = "required" | "optional" | "implicit";
 
-/** The type of a member. `any`: JSON that stays as it is. */
+/** The type of a member. `any`: JSON that stays unchanged. */
 export type Shape =
   | "text"
   | "flag"

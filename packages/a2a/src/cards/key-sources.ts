@@ -6,7 +6,7 @@ import { readKeySet } from "../jws/keys.ts";
 import type { CardKeySet, CardTrust, PublicCardKey, TrustedKeys } from "./port.ts";
 import { isObject } from "../model/schema.ts";
 
-/* The keys that a client trusts: those its user configured, never those a card names. */
+/* The keys that a client trusts: only keys that its user configured, never keys from a card. */
 
 /** A trusted key for a signature. */
 export interface FoundKey {
@@ -26,7 +26,7 @@ interface Source {
   readonly keySet: CardKeySet | RemoteDocument<CardKeySet>;
 }
 
-/** Maximum number of key sets that are kept because a card named them. */
+/** Maximum number of cached key sets that cards named. */
 const maxNamed = 32;
 
 const maxTried = 8;
@@ -49,8 +49,8 @@ export class KeySources {
   }
 
   /**
-   * The trusted keys that a signature may be by, for a card of these origins: first those that are known, then, if the name is not
-   * among them, those of a new reading.
+   * The trusted keys that may have made a signature, for a card of these origins: first the cached keys, then, if none has the name, those
+   * of a new reading.
    *
    * @throws A2AError `Unavailable` if a key set cannot be read, and no other has the key.
    */
@@ -83,7 +83,7 @@ export class KeySources {
     if (!this.#jku.has(url.origin) || !isSafe(url)) return [];
     url.hash = "";
     const known = this.#named.get(url.href) ?? this.#remote(url, this.#net);
-    // The newest stay.
+    // Keeps the newest ones.
     this.#named.delete(url.href);
     this.#named.set(url.href, known);
     const [oldest] = this.#named.keys();
@@ -100,7 +100,7 @@ export class KeySources {
         throw wrong(`${field}.keySet`, "must be a URL with https:, or with http: on this machine");
       }
       const url = new URL(keySet);
-      // Its owner is named by the user, so it may be in a private network.
+      // The user names it, so it may be in a private network.
       return {
         origins: allowed,
         keySet: this.#remote(url, { ...this.#net, allow: [...(this.#net.allow ?? []), hostOf(url)] }),
@@ -117,7 +117,7 @@ export class KeySources {
   }
 }
 
-/** The keys of a set that a signature may be by: those with its name, and those without a name. */
+/** The keys of a set that may have made a signature: those with its key name, and those without a name. */
 async function fittingKeys(
   keySet: CardKeySet | RemoteDocument<CardKeySet>,
   kid: string | undefined,
@@ -125,7 +125,7 @@ async function fittingKeys(
   const remote = keySet instanceof RemoteDocument;
   const known = withName(remote ? await keySet.current() : keySet, kid);
   if (!remote || known.some(({ named }) => named)) return known;
-  // Keys change: the name may be a new one.
+  // The owner may have added a key with this name.
   const again = keySet.again();
   return again === undefined ? known : withName(await again, kid);
 }
@@ -154,7 +154,7 @@ function wrong(field: string, description: string): Error {
   return invalidParams([{ field: `trust.${field}`, description }]);
 }
 
-/** Keys are read over TLS alone, except from this machine (A2A 1.0 §8.4.3). */
+/** Keys must be read over TLS, except from this machine (A2A 1.0 §8.4.3). */
 function isSafe(url: URL): boolean {
   return url.protocol === "https:" || (url.protocol === "http:" && isLoopback(url.hostname));
 }

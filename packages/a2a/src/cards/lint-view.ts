@@ -1,6 +1,6 @@
 import { isObject, itemsOf } from "../model/schema.ts";
 
-/* What the rules of `lintCard` look at: the same for cards of 1.0 and of 0.3, each value with the path of its member. */
+/* A common view of cards of 1.0 and 0.3 for the rules of `lintCard`: each value with the path of its member. */
 
 /** A value at a path of the card. */
 export interface Found<T> {
@@ -11,7 +11,7 @@ export interface Found<T> {
 /** One alternative of a list of requirements: scopes by the names of schemes. */
 type Requirement = Readonly<Record<string, readonly unknown[]>>;
 
-/** The card as the rules see it. Members of a wrong type are left out: the schema has reported them. */
+/** The view of a card. Omits members of a wrong type, which the schema has reported. */
 export interface CardView {
   readonly interfaces: readonly Found<Interface>[];
   /** Texts for people. */
@@ -79,7 +79,7 @@ function interfacesOf(card: Json): readonly Found<Interface>[] {
       field,
       value: { url: text(value["url"]), binding: text(value["transport"]), version, tenant: "" },
     }))
-    // It may be listed again there (0.3 §5.6).
+    // `additionalInterfaces` may list it again (0.3 §5.6).
     .filter(({ value }) => value.url !== main.url || value.binding !== main.binding);
   return [...listed, { field: "url", value: main }, ...others];
 }
@@ -109,14 +109,14 @@ const urlMembers = [
   "deviceAuthorizationUrl",
 ];
 
-/** The URLs in a scheme, at any depth that a scheme has. */
+/** The URLs in a scheme and its members. */
 function urlsIn(value: unknown, field: string, depth = 0): readonly Found<string>[] {
   if (!isObject(value) || depth > 4) return [];
   const inner = entriesOf(value).flatMap(([name, each]) => urlsIn(each, `${field}.${name}`, depth + 1));
   return [...textsAt(value, field, urlMembers), ...inner];
 }
 
-/** The card as the rules see it. */
+/** The view of a card. */
 export function viewOf(card: Json): CardView {
   const skills = objectsOf(card["skills"], "skills");
   const { capabilities } = card;

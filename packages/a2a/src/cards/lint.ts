@@ -13,8 +13,8 @@ import { readHeader } from "./sign.ts";
 const maxFindings = 100;
 
 /**
- * Finds what readers of a card could stumble over: what breaks the specification, and what works, but not for all or not as it
- * seems. A card of 1.0, of 0.3, or of both.
+ * Finds problems of a card of 1.0, of 0.3, or of both: violations of the specification, and values that work for some readers only or
+ * not as they seem.
  *
  * @param card - The card, parsed from JSON.
  * @returns Every finding, errors first; at most 100, the last of which says that there are more.
@@ -25,7 +25,8 @@ const maxFindings = 100;
  * ```
  */
 export function lintCard(card: unknown): readonly CardFinding[] {
-  if (!isObject(card) || Array.isArray(card)) return [{ level: "error", field: "", message: "A card is an object" }];
+  if (!isObject(card) || Array.isArray(card))
+    return [{ level: "error", field: "", message: "A card must be an object" }];
   const versions = intendedVersions(card);
   if (versions.length === 0)
     return [{ level: "error", field: "", message: "The card has neither supportedInterfaces (1.0) nor url (0.3)" }];
@@ -33,7 +34,7 @@ export function lintCard(card: unknown): readonly CardFinding[] {
   const findings = [...form, ...memberFindings(card, versions), ...readingFindings(card)];
   const view = viewOf(card);
   const known = new Set(form.map(({ field }) => field));
-  // What has a wrong type needs no second finding on its content.
+  // A member of a wrong type needs no second finding about its content.
   for (const rule of rules) findings.push(...rule(view).filter(({ field }) => field === "" || !known.has(field)));
   const weight = ({ level }: CardFinding): number => (level === "error" ? 0 : 1);
   findings.sort((one, other) => weight(one) - weight(other));
@@ -48,7 +49,7 @@ const more: CardFinding = {
 
 type Json = Readonly<Record<string, unknown>>;
 
-/** The versions that a card means to have. One without an address is recognized by other members of its version. */
+/** The versions of a card. A card without a URL is recognized by other members of its version. */
 function intendedVersions(card: Json): readonly CardForm["version"][] {
   const versions = versionsOf(card);
   if (versions.length > 0) return versions;
@@ -61,7 +62,7 @@ function intendedVersions(card: Json): readonly CardForm["version"][] {
 
 function formFindings(card: Json, versions: readonly CardForm["version"][]): CardFinding[] {
   const findings = versions.flatMap((version) => {
-    // A member that both versions have is checked by the first.
+    // The first version checks members that both versions have.
     const schema: Schema<unknown> = version === "1.0" ? agentCardSchema : strictCardV03;
     const checked = check(schema, cloned(card), "copy", maxFindings + 1);
     return checked.ok ? [] : checked.violations;
@@ -76,10 +77,10 @@ function formFindings(card: Json, versions: readonly CardForm["version"][]): Car
 const withoutVersion: CardFinding = {
   level: "warning",
   field: "protocolVersion",
-  message: "A card of 0.3 must have it (0.3 §5.5). Readers take a card without it for one of 0.2.5",
+  message: "A card of 0.3 must have this member (0.3 §5.5). Without it, readers take the card for 0.2.5",
 };
 
-/** The check may change what it checks. A value that cannot be copied came from no JSON. */
+/** A copy, because the check may change it. A value that cannot be copied is not from JSON. */
 function cloned(card: object): unknown {
   try {
     return structuredClone(card);
@@ -110,8 +111,8 @@ function readingFindings(card: Readonly<Record<string, unknown>>): CardFinding[]
     ];
   }
   const message =
-    "The SDKs of JavaScript and Python leave empty values out of what they verify, such as a requirement without scopes or a scheme " +
-    "without members: for them a signature does not cover these (A2A 1.0 §8.4.1)";
+    "The SDKs of JavaScript and Python omit empty values from the signed text, such as a requirement without scopes or a scheme " +
+    "without members. For them, a signature does not cover these (A2A 1.0 §8.4.1)";
   return [{ level: "warning", field: "", message }];
 }
 
@@ -130,7 +131,7 @@ function repeated<T>(all: readonly Found<T>[], key: (value: T) => string): reado
 
 const hostAndPort = /^(?:[\w.-]+|\[[\da-f:.]+\]):\d{1,5}$/i;
 
-/** Why clients elsewhere cannot, or should not, call a URL. */
+/** Why clients on other machines cannot, or should not, call a URL. */
 function urlFindings({ field, value }: Found<string>, isGrpc = false): readonly CardFinding[] {
   if (isGrpc && hostAndPort.test(value)) return [];
   const url = URL.canParse(value) ? new URL(value) : undefined;
@@ -144,7 +145,7 @@ function urlFindings({ field, value }: Found<string>, isGrpc = false): readonly 
     return [warning(field, "The URL is of a loopback address: only this machine can call it")];
   if (kind !== undefined && kind !== "global") return [warning(field, `The URL is of a ${kind} address`)];
   if (url.protocol === "http:")
-    return [warning(field, "The URL has no TLS: credentials and messages can be read on the way (A2A 1.0 §7.1)")];
+    return [warning(field, "The URL has no TLS: the network can read credentials and messages (A2A 1.0 §7.1)")];
   return [];
 }
 
@@ -214,9 +215,7 @@ const schemes: Rule = ({ requirements: all, schemes: declared, hasExtendedCard }
   return [
     ...[...declared].flatMap(([name, { field, value }]) => [
       ...(used.has(name) ? [] : [warning(field, "No requirement names this security scheme")]),
-      ...(Object.keys(value).length > 0
-        ? []
-        : [warning(field, "The security scheme is empty, or of a kind that is not known")]),
+      ...(Object.keys(value).length > 0 ? [] : [warning(field, "The security scheme is empty or of an unknown kind")]),
       ...deprecatedFlows(field, value),
     ]),
     ...(hasExtendedCard && declared.size === 0
@@ -243,7 +242,7 @@ function deprecatedFlows(field: string, scheme: Readonly<Record<string, unknown>
 
 const skills: Rule = ({ skills: all }) =>
   repeated(all, ({ id }) => JSON.stringify(id)).map(({ field, value: { id } }) =>
-    error(`${field}.id`, `${quoted(String(id))} is the id of two skills`),
+    error(`${field}.id`, `two skills have the id ${quoted(String(id))}`),
   );
 
 const extensions: Rule = ({ extensions: all }) => [

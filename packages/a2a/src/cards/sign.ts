@@ -11,11 +11,11 @@ interface Signable {
 }
 
 /**
- * Signs a card (A2A 1.0 §8.4): a JWS with its payload detached, over the canonical form of the card. A card of 1.0, of 0.3, or of both
- * at once: each version is signed by each key. Signatures of other keys stay.
+ * Signs a card (A2A 1.0 §8.4): a JWS with detached payload, over the canonical form of the card. Each key signs each version of the card:
+ * 1.0, 0.3, or both. Keeps signatures of other keys.
  *
- * The specification keeps required members that are empty, and the SDKs of JavaScript and Python drop all that is empty. Where these two
- * readings differ, both are signed. See also `SignCardOptions.reduced`.
+ * The specification keeps empty required members, but the SDKs of JavaScript and Python drop all empty values. If the two forms differ,
+ * both are signed. See also `SignCardOptions.reduced`.
  *
  * @param card - The card as it will be sent.
  * @throws A2AError `InvalidParams` if a key cannot sign cards, or if this is not a card.
@@ -33,7 +33,7 @@ export async function signCard<Card extends object>(
   const keys = [key].flat().map((each, at) => checkSigningKey(each, `keys[${at}]`));
   const { signatures: before, ...content }: { readonly signatures?: unknown } = card;
   const texts = signables(content, options.reduced ?? true);
-  if (keys.length === 0) throw new A2AError("InvalidParams", "At least one key is needed to sign a card");
+  if (keys.length === 0) throw new A2AError("InvalidParams", "Signing a card needs at least one key");
   const made = (await Promise.all(keys.map((each) => signaturesBy(each, texts, options.jku)))).flat();
   const names = new Set<unknown>(made.map(({ kid }) => kid));
   const others = Array.isArray(before)
@@ -60,7 +60,7 @@ async function signaturesBy(key: PrivateCardKey, texts: readonly Signable[], jku
   const { kid = "" } = await publicJwk(key);
   const alg = algorithmOf(key) ?? "";
   const secret = await importSigningKey(key).catch((cause: unknown) => {
-    throw new A2AError("InvalidParams", "A key for cards cannot be used", { cause });
+    throw new A2AError("InvalidParams", "Failed to sign the card with one of the keys", { cause });
   });
   return Promise.all(
     texts.map(async ({ text, lacking }) => {
@@ -84,13 +84,13 @@ interface SignatureHeader {
   readonly kid?: string;
   readonly jku?: string;
   readonly typ?: string;
-  /** Whether the signature is over a form that lacks something of the card. */
+  /** Whether the signature covers a form that lacks content of the card. */
   readonly reduced: boolean;
 }
 
 /**
- * The member that marks a signature over the reduced form, if that form lacks something of the card. A client of this package takes
- * no notice of such a signature: it would hold for a card without what is lacking.
+ * The member that marks a signature over a reduced form that lacks content of the card. Clients of this package ignore such a signature,
+ * because it would also be valid for a card without that content.
  */
 const reducedMark = "reduced";
 
@@ -102,7 +102,7 @@ export function readHeader(value: unknown): SignatureHeader | undefined {
   if (bytes === undefined) return undefined;
   try {
     const header: unknown = JSON.parse(new TextDecoder("utf-8", { fatal: true }).decode(bytes));
-    // A critical extension changes what is signed, or how (RFC 7515 §4.1.11). None is known here.
+    // A critical extension changes what is signed, or how (RFC 7515 §4.1.11). None is supported.
     if (!isObject(header) || typeof header["alg"] !== "string" || header["crit"] !== undefined) return undefined;
     const { alg, kid, jku, typ } = header;
     return {
@@ -122,17 +122,17 @@ export function readHeader(value: unknown): SignatureHeader | undefined {
 /**
  * Checks a private key without using it.
  *
- * @throws A2AError `InvalidParams`, without anything of the key.
+ * @throws A2AError `InvalidParams`, whose message contains no part of the key.
  */
 function checkSigningKey(value: unknown, field: string): PrivateCardKey {
   if (isSigningKey(value)) return value;
   const description =
-    "must be a private key as a JWK: EC with P-256, OKP with Ed25519, or RSA. `parley card key` and makeCardKey() make one";
+    "must be a private key as a JWK: EC with P-256, OKP with Ed25519, or RSA. Make one with `parley card key` or makeCardKey()";
   throw invalidParams([{ field, description }]);
 }
 
 /**
- * The key set to publish for keys that sign cards: their public parts alone.
+ * The key set to publish for keys that sign cards: only their public parts.
  *
  * @throws A2AError `InvalidParams` if one of them is not a private key for cards.
  */
@@ -143,7 +143,7 @@ export async function cardKeySet(keys: readonly PrivateCardKey[]): Promise<CardK
 /**
  * Makes a key that signs cards. Keep it secret, and publish its `cardKeySet()`.
  *
- * @param algorithm - Default ES256, which readers of all languages know.
+ * @param algorithm - Default ES256, which readers in all languages support.
  *
  * @example
  * ```ts

@@ -8,15 +8,15 @@ import { KeySources, type FoundKey } from "./key-sources.ts";
 import type { CardTrust, CardVerdict, PublicCardKey, SignatureVerdict, CardCheck } from "./port.ts";
 import { readHeader } from "./sign.ts";
 
-/** Options of a verification, in addition to the card and the trust. */
+/** Options of a verification. */
 export interface VerifyCardOptions {
-  /** Where the card was asked for, for `TrustedKeys.origins`. Absent: the origins of its interfaces have to be trusted. */
+  /** The URL of the card, for `TrustedKeys.origins`. Absent: the origins of all its interfaces must be trusted. */
   readonly address?: string;
   /** Time. Default: that of the runtime. */
   readonly clock?: Clock;
 }
 
-/** Verifies cards, and keeps the key sets that it has read. */
+/** Verifies cards, and caches key sets. */
 type CardVerifier = (card: object, address?: string) => Promise<CardVerdict>;
 
 const maxSignatures = 16;
@@ -24,7 +24,7 @@ const maxSignatures = 16;
 /**
  * Verifies the signatures of one card (A2A 1.0 §8.4.3). The content of a card never makes it throw.
  *
- * Use `card` of the verdict, which has what the signatures cover, in place of the document.
+ * Use `card` of the verdict, which has only the content that the signatures cover, instead of the document.
  *
  * @param card - The card as received, parsed from JSON. Members that its version does not define must be signed too.
  * @throws A2AError `InvalidParams` if `trust` is not valid.
@@ -44,8 +44,8 @@ export async function verifyCard(
 }
 
 /**
- * Makes a function that verifies cards. Key sets are read when they are first needed, again after ten minutes, and when a signature
- * names a key that is not in them.
+ * Makes a function that verifies cards. It reads key sets on first use, again after ten minutes, and when a signature names a key that is
+ * not in them.
  *
  * @throws A2AError `InvalidParams` if `trust` is not valid.
  */
@@ -77,12 +77,12 @@ function cardVerifier(trust: CardTrust, clock: Clock = systemClock): CardVerifie
   };
 }
 
-/** What can be verified of a card; where it cannot be, the reason. */
+/** The forms of a card that can be verified, or the reason why none can. */
 function formsOf(card: Json): Forms | string {
   try {
     const stray = strayMembers(card);
     const note = noteOn(stray);
-    // No signature holds for a card that two readers read differently.
+    // No signature is valid for a card that two readers can read differently.
     const isAmbiguous = stray.some(({ readAs }) => readAs !== undefined);
     return { forms: isAmbiguous ? [] : verifiableForms(card), note };
   } catch (thrown) {
@@ -105,18 +105,18 @@ function versionsIn({ reading, version }: CardForm, card: Json): readonly CardFo
   return reading === "exact" ? [...new Set([...versionsOf(card), version])] : [version];
 }
 
-/** The verdict on a signature of a card of which no signature covers all versions. */
+/** The verdict on a signature if the signatures of the card do not cover all of its versions. */
 function halved(verdict: SignatureVerdict): SignatureVerdict {
   if (verdict.outcome !== "valid") return verdict;
   const { reading: _, ...rest } = verdict;
-  return { ...rest, outcome: "unsupported", reason: "the card is also one of a version that is not signed" };
+  return { ...rest, outcome: "unsupported", reason: "the card also has a version that is not signed" };
 }
 
 type Json = Readonly<Record<string, unknown>>;
 
 interface Forms {
   readonly forms: readonly CardForm[];
-  /** What to say of its members where a signature does not hold. */
+  /** A note on undefined members, for invalid signatures. */
   readonly note: string;
 }
 
@@ -151,8 +151,8 @@ function originOf(address: unknown): string {
   return /^[^/?#@]+$/.test(address) && URL.canParse(url) ? new URL(url).origin : "";
 }
 
-/** Why a signature that also holds without the empty values is rejected. */
-const partial = "it does not cover what is empty, such as a security requirement without scopes";
+/** Why a signature that would also be valid without the empty values is rejected. */
+const partial = "it does not cover empty values, such as a security requirement without scopes";
 
 async function verdictOf(
   value: unknown,
@@ -177,7 +177,7 @@ async function verdictOf(
     for await (const found of sources.keys(header, origins)) {
       const verdict = await tried(jws, found, forms, alg, clock);
       if (verdict.outcome === "valid") return { ...verdict, ...told };
-      // What is known about a key says more than that another one does not fit.
+      // A verdict on an outdated key is more specific than one on a key that does not match.
       if (known === undefined || verdict.outcome === "outdated-key") known = verdict;
     }
   } catch (thrown) {
@@ -204,7 +204,7 @@ async function tried(
     : { outcome: "unknown-key", reason: "its key is not trusted for this card" };
 }
 
-/** The first form that a signature is over; `undefined` if it is over none, or if the key does not fit. */
+/** The first form that a signature covers; `undefined` if it covers none, or if the key does not match. */
 async function formOf(
   jws: { readonly protected: string; readonly signature: string },
   key: PublicCardKey,
@@ -230,7 +230,7 @@ async function formOf(
 }
 
 /**
- * Makes the option `trust` of `connect()`. It may be shared by many clients: it keeps the key sets that it has read.
+ * Makes the option `trust` of `connect()`. Many clients can share it, and with it the cached key sets.
  *
  * @throws A2AError `InvalidParams` if `trust` is not valid.
  *
@@ -260,7 +260,7 @@ export function trustCards(trust: CardTrust, clock?: Clock): CardCheck {
     const problem = `The card of ${JSON.stringify(name)} is not signed by a trusted key: ${reasonsOf(verdicts)}`;
     const forged = verdicts.every(isForged);
     if (forged) throw new A2AError("InvalidResponse", problem);
-    // With its keys it may be trusted a moment later.
+    // Once its keys can be read, the card may be trusted.
     const unread = verdicts.some(({ signatures }) => signatures.some(({ outcome }) => outcome === "unreadable-keys"));
     if (policy === "require") throw new A2AError(unread ? "Unavailable" : "InvalidResponse", problem);
     logger.warn(problem);
@@ -269,7 +269,7 @@ export function trustCards(trust: CardTrust, clock?: Clock): CardCheck {
   return { check };
 }
 
-/** Whether a trusted key is named, and has not signed this. */
+/** Whether a signature names a trusted key that did not make it. */
 function isForged({ signatures }: CardVerdict): boolean {
   return signatures.some(({ outcome }) => outcome === "invalid");
 }

@@ -5,9 +5,9 @@ import { guardedFetch, type GuardedFetch } from "../net/index.ts";
 import { challengesOf, parameterOf } from "./choose.ts";
 import type { OAuthOptions, SchemeRequest } from "./port.ts";
 
-/* Finding the authorization server of an agent: by the user, by the card, or by the metadata of the agent. */
+/* Finds the authorization server of an agent: named by the user, by the card, or by the metadata of the agent. */
 
-/** What is known of an authorization server (RFC 8414 §2). Its URLs are checked before they are called. */
+/** The metadata of an authorization server (RFC 8414 §2). Its URLs are checked before they are called. */
 export interface ServerMetadata {
   readonly issuer: string;
   readonly authorization_endpoint?: string;
@@ -23,9 +23,9 @@ export interface ServerMetadata {
 /** An authorization server, and how to call it. */
 export interface FoundServer {
   readonly metadata: ServerMetadata;
-  /** Whether its issuer is known. A card may name its endpoints alone. */
+  /** Whether its issuer is known. A card may name only its endpoints. */
   readonly identified: boolean;
-  /** Where refresh tokens are used, if not at the token endpoint. */
+  /** The endpoint for refresh tokens, if it is not the token endpoint. */
   readonly refreshUrl?: string | undefined;
   readonly fetch: GuardedFetch;
 }
@@ -35,8 +35,8 @@ const maxDocumentBytes = 1024 * 1024;
 const maxRequestMs = 30_000;
 
 /**
- * A `fetch` for an authorization server over TLS, or on this machine where `home` is on this machine too. An address that the user
- * named (`named`) may be private. One that a card named may not.
+ * A `fetch` for an authorization server over TLS, or on this machine if `home` is on this machine, too. An address from the user (`named`)
+ * may be private, an address from a card must not.
  */
 function serverFetch(home: string, named: boolean, { dialer, clock = systemClock }: OAuthOptions): GuardedFetch {
   const host = URL.canParse(home) ? new URL(home).hostname : "";
@@ -55,11 +55,11 @@ function serverFetch(home: string, named: boolean, { dialer, clock = systemClock
   };
 }
 
-/** Refuses a URL without TLS that is not on this machine. */
+/** Rejects a URL without TLS, unless it is on this machine. */
 export function checkTls(url: string, local: boolean): void {
   const { protocol, hostname, origin } = new URL(url);
   if (protocol === "https:" || (protocol === "http:" && local && isLoopback(hostname))) return;
-  throw new A2AError("InvalidParams", `Credentials are not sent to ${origin}, because it is without TLS`);
+  throw new A2AError("InvalidParams", `Credentials are not sent to ${origin}, because it does not use TLS`);
 }
 
 /** The metadata of an issuer (RFC 8414 §3, OpenID Connect Discovery §4). */
@@ -76,7 +76,7 @@ async function discover(issuer: string, fetch: GuardedFetch): Promise<ServerMeta
   for (const place of new Set(places)) {
     const metadata = await readMetadata(place, fetch);
     if (metadata === undefined) continue;
-    // A document of another issuer would send the secrets of this one there (RFC 8414 §3.3).
+    // With a document of another issuer, that issuer would receive the secrets for this one (RFC 8414 §3.3).
     if (sameUrl(metadata.issuer, issuer)) return metadata;
     throw new A2AError("InvalidResponse", `The metadata at ${place} is of another issuer`);
   }
@@ -112,8 +112,8 @@ async function identified(issuer: string, fetch: GuardedFetch): Promise<FoundSer
 }
 
 /**
- * The endpoints of a card's flow. Without an issuer, the origin of the token endpoint takes its place, and all endpoints have to be there:
- * else a card could have codes of one server, or its refresh tokens and the secret of the client, sent to another one (RFC 9700 §4.4).
+ * The endpoints of a card's flow. Without an issuer, all endpoints must have the origin of the token endpoint. Otherwise a card could
+ * make the client send codes and refresh tokens of one server, or its own secret, to another server (RFC 9700 §4.4).
  */
 function fromFlow(flows: OAuthFlows, fetch: GuardedFetch): FoundServer | undefined {
   const flow = flows.authorizationCode ?? flows.clientCredentials ?? flows.deviceCode;
@@ -133,7 +133,7 @@ function fromFlow(flows: OAuthFlows, fetch: GuardedFetch): FoundServer | undefin
 }
 
 /**
- * The first authorization server that the metadata of an agent names (RFC 9728). `challenge` of its 401 says where the metadata is.
+ * The first authorization server in the metadata of an agent (RFC 9728). `challenge`, from the agent's 401, names the URL of the metadata.
  * `undefined`: not found.
  */
 export async function advertisedServer(
@@ -145,7 +145,7 @@ export async function advertisedServer(
   if (url === undefined || !URL.canParse(url)) return undefined;
   const metadata = await readJson(url, serverFetch(resource, false, options));
   const [issuer] = itemsOf(metadata?.["authorization_servers"]);
-  // Metadata of another resource would have tokens issued for that one (RFC 9728 §3.3).
+  // With metadata of another resource, tokens would be issued for that one (RFC 9728 §3.3).
   const told = metadata?.["resource"];
   const own = typeof told === "string" && URL.canParse(told) && isWithin(resource, told);
   return own && typeof issuer === "string" && URL.canParse(issuer) ? issuer : undefined;

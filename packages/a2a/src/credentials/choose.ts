@@ -1,7 +1,7 @@
 import type { AgentCard, SecurityRequirement, SecurityScheme } from "../model/index.ts";
 import type { CredentialProvider, SchemeRequest } from "./port.ts";
 
-/** A scheme of the requirement that was chosen, and who satisfies it. */
+/** A scheme of the chosen requirement, and the provider for it. */
 export interface ChosenScheme {
   readonly name: string;
   readonly scheme: SecurityScheme;
@@ -14,7 +14,7 @@ const maxOfCard = 100;
 
 /**
  * The schemes of the first requirement of a card that providers can satisfy (A2A 1.0 §7.3). A requirement without schemes allows
- * anonymous calls: it counts only if no other can be satisfied. `undefined`: none can be satisfied.
+ * anonymous calls, and is the last choice. `undefined`: none can be satisfied.
  */
 export function chooseSchemes(
   card: AgentCard,
@@ -35,7 +35,7 @@ export function chooseSchemes(
   return open ? [] : undefined;
 }
 
-/** The requirements of a card. Many cards list schemes and forget to require them: then each alone will do. */
+/** The requirements of a card. Many cards list schemes without requiring them: each scheme is then an alternative. */
 function requirementsOf({
   securityRequirements = [],
   securitySchemes = {},
@@ -53,7 +53,7 @@ export function chosenFor(request: SchemeRequest, providers: readonly Credential
   return provider && { name, scheme, scopes, provider };
 }
 
-/** What a card asks for, for messages: `key, or oauth and certificate`. */
+/** The requirements of a card as text: `key, or oauth and certificate`. */
 export function describeRequirements(card: AgentCard): string {
   const each = requirementsOf(card).map(({ schemes = {} }) => Object.keys(schemes).slice(0, 10).join(" and "));
   return each
@@ -70,14 +70,14 @@ export interface Challenge {
   readonly parameters: Readonly<Record<string, string>>;
 }
 
-/** Maximum header length in characters. A longer one is cut. */
+/** Maximum header length in characters. A longer header is truncated. */
 const longest = 8_192;
 
-/** Pieces of a header. Each is read from where the one before it ended. */
+/** Patterns for the pieces of a header. Each is matched where the previous one ended. */
 const name = /[\w!#$%&'*+.^`|~-]+/y;
 const equals = /[\t ]*=[\t ]*/y;
 const quoted = /"((?:[^"\\]|\\.)*)"/y;
-/** A value without quotes. Some servers send URLs so. */
+/** A value without quotes. Some servers send such URLs. */
 const bare = /[\w!#$%&'*+.^`|~:/?@-]+/y;
 
 /** Matches a sticky pattern at an index. */
@@ -88,7 +88,7 @@ function take(pattern: RegExp, text: string, at: number): RegExpExecArray | unde
 
 /**
  * The challenges of a header. Several headers of this name are joined with commas, so a parameter belongs to the scheme before it.
- * What is not a challenge is left out, and so is all after a quote that does not end.
+ * Ignores text that is not a challenge, and everything after an unclosed quote.
  */
 export function challengesOf(header: string | undefined): readonly Challenge[] {
   const challenges: { scheme: string; parameters: Record<string, string> }[] = [];
@@ -119,7 +119,7 @@ export function parameterOf(challenges: readonly Challenge[], name: string): str
   return challenges.find(({ parameters }) => parameters[name] !== undefined)?.parameters[name];
 }
 
-/** The scopes that a text lists. Of a stranger's list at most 100 count, each of at most 256 characters (RFC 6749 §3.3). */
+/** The scopes in a text (RFC 6749 §3.3). Because the text is untrusted, reads at most 100, each of at most 256 characters. */
 export function scopesOf(text: string | undefined): readonly string[] {
   const named = (text ?? "").split(" ").filter((scope) => /^[\x21\x23-\x5b\x5d-\x7e]{1,256}$/.test(scope));
   return [...new Set(named)].slice(0, 100);

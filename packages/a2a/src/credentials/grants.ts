@@ -8,8 +8,8 @@ import { callerToken, type Principal } from "../protocol/index.ts";
 /* Grants without a user: for programs. */
 
 /**
- * Tokens for a program that acts for itself: OAuth 2.0 client credentials (RFC 6749 §4.4). The client authenticates by its secret, by
- * a signature of its key (`private_key_jwt`), or by its certificate.
+ * Tokens for a program that acts for itself: OAuth 2.0 client credentials (RFC 6749 §4.4). The client authenticates with its secret, a
+ * signature of its key (`private_key_jwt`), or its certificate.
  *
  * @throws A2AError `InvalidParams` if the client has none of them.
  *
@@ -38,7 +38,7 @@ async function obtain(call: GrantCall) {
   );
 }
 
-/** What each request says: the scopes and the resource (RFC 8707 §2). */
+/** The parameters of each request: the scopes and the resource (RFC 8707 §2). */
 export function parametersOf({ scopes, resource }: GrantCall): Record<string, string> {
   return {
     ...(scopes.length > 0 && { scope: scopes.join(" ") }),
@@ -47,12 +47,12 @@ export function parametersOf({ scopes, resource }: GrantCall): Record<string, st
 }
 
 /**
- * Tokens that a login has stored, such as `parley login`. They are renewed, but the user is never asked to log in: without
- * stored tokens, the call throws `Unauthenticated`.
+ * Tokens that a login has stored, such as `parley login`. Renews them, but never asks the user to log in: without stored tokens, the call
+ * throws `Unauthenticated`.
  *
  * @example
  * ```ts
- * const store = memoryTokenStore(); // in a program that ends, one that keeps them
+ * const store = memoryTokenStore(); // use a durable store to keep logins between runs
  * const credentials = [savedTokens({ issuer: "https://login.example.com", clientId: "cli", store })];
  * ```
  */
@@ -71,13 +71,13 @@ const accessTokenType = "urn:ietf:params:oauth:token-type:access_token";
 export interface ExchangedToken {
   /** The token. */
   readonly token: string;
-  /** What it is (RFC 8693 §3). Default: an access token. */
+  /** Its type (RFC 8693 §3). Default: an access token. */
   readonly type?: string;
 }
 
 /** A client that acts for another user. */
 export interface TokenExchangeOptions extends OAuthOptions {
-  /** The user: `turn.principal`, whose token the agent never sees, or another token. */
+  /** The user: `turn.principal`, whose token the agent's code never sees, or another token. */
   readonly subject: Principal | ExchangedToken;
   /** Who acts, such as the agent itself. Default: the client. */
   readonly actor?: ExchangedToken | (() => Promise<ExchangedToken>);
@@ -85,9 +85,9 @@ export interface TokenExchangeOptions extends OAuthOptions {
 
 /**
  * Tokens for an agent that calls another agent on behalf of its caller: token exchange (RFC 8693). The authorization server issues a
- * token for the other agent alone. The caller's own token goes to the authorization server, never to the other agent.
+ * token that is valid only for the other agent. The caller's own token goes to the authorization server, never to the other agent.
  *
- * A turn that begins without its request, as after a restart, has no token of its caller any more: the call then throws
+ * A turn that continues without its request, as after a restart, no longer has the token of its caller: the call then throws
  * `Unauthenticated`.
  *
  * @example

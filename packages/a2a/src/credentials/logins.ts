@@ -15,19 +15,19 @@ import {
 } from "./server-calls.ts";
 import { TokenProvider } from "./token-provider.ts";
 
-/** Where the browser of a user comes back to after a login. `loopbackRedirect()` of `@parley/node` is one. */
+/** Receives the redirect of the user's browser after a login. `loopbackRedirect()` of `@parley/node` makes one. */
 export interface LoginRedirect {
-  /** Gets ready for one login. */
+  /** Prepares one login. */
   begin(signal: AbortSignal): Promise<PendingLogin>;
 }
 
-/** A login that has not ended. */
+/** A login in progress. */
 export interface PendingLogin {
   /** The URL that the authorization server sends the browser back to. */
   readonly redirectUri: string;
   /**
-   * Opens the page of the authorization server for the user. Resolves with the URL that the browser was sent back to, with its query.
-   * Only a request whose `state` is that of `page` counts.
+   * Opens the page of the authorization server for the user. Resolves with the URL of the redirect, with its query. Ignores requests with
+   * another `state` than `page`.
    */
   open(page: URL): Promise<URL>;
   /** Ends it. Called once, also after a failure. */
@@ -44,15 +44,15 @@ interface UserOptions extends OAuthOptions {
 
 /** A client for which a user logs in by a browser. */
 export interface AuthorizationCodeOptions extends UserOptions {
-  /** Opens the browser, and gets the answer. */
+  /** Opens the browser, and receives the redirect. */
   readonly redirect: LoginRedirect;
-  /** The name of the user for the page of the login (`login_hint`). Default: none. */
+  /** The user name for the login page (`login_hint`). Default: none. */
   readonly loginHint?: string;
 }
 
 /**
- * Tokens of a user, who logs in by a browser: OAuth 2.0 authorization code with PKCE (RFC 7636) and the check of the issuer (RFC
- * 9207). The user is asked when a call needs a token and none is stored. Tokens are renewed by their refresh token.
+ * Tokens of a user who logs in with a browser: OAuth 2.0 authorization code with PKCE (RFC 7636) and a check of the issuer (RFC 9207).
+ * The user must log in when a call needs a token and none is stored. Refresh tokens renew the tokens.
  *
  * @example
  * ```ts
@@ -92,7 +92,7 @@ async function logIn(call: GrantCall, { redirect, loginHint }: AuthorizationCode
       code_challenge_method: "S256",
       state,
       ...(loginHint !== undefined && { login_hint: loginHint }),
-      // Without it a provider of OpenID gives no refresh token (OpenID Connect Core §11).
+      // Without it, an OpenID provider issues no refresh token (OpenID Connect Core §11).
       ...(call.scopes.includes("offline_access") && { prompt: "consent" }),
       ...(call.key !== undefined && { dpop_jkt: await oauth.DPoP(client, call.key.pair).calculateThumbprint() }),
     };
@@ -113,12 +113,12 @@ async function logIn(call: GrantCall, { redirect, loginHint }: AuthorizationCode
   }
 }
 
-/** The page to open. A server may want the request beforehand, and then has only a reference in the URL (RFC 9126). */
+/** The page to open. If the server requires pushed requests, the URL contains only a reference (RFC 9126). */
 async function pageOf(call: GrantCall, asked: Readonly<Record<string, string>>): Promise<URL> {
   const { oauth } = call;
   const { authorization_endpoint: endpoint = "", require_pushed_authorization_requests: pushed } = call.server.metadata;
   if (!URL.canParse(endpoint)) throw new A2AError("Unauthenticated", "The authorization server has no login page");
-  // The system opens it, so it must be a page and nothing else.
+  // The operating system opens the URL, so it must be a web page.
   checkTls(endpoint, isLoopback(new URL(call.server.metadata.issuer).hostname));
   const page = new URL(endpoint);
   if (pushed !== true) {
@@ -130,12 +130,12 @@ async function pageOf(call: GrantCall, asked: Readonly<Record<string, string>>):
   const { request_uri: uri } = await oauth.processPushedAuthorizationResponse(server, client, response);
   page.searchParams.set("client_id", client.client_id);
   page.searchParams.set("request_uri", uri);
-  // For the redirect: it knows the answer by it. The server takes the state that was pushed (RFC 9126 §4).
+  // The redirect recognizes the answer by its state. The server uses the pushed state (RFC 9126 §4).
   page.searchParams.set("state", asked["state"] ?? "");
   return page;
 }
 
-/** If a card names endpoints and no issuer, there is nothing to compare the `iss` of an answer with (RFC 9207 §2.4). */
+/** Ignores the `iss` of an answer if the card names endpoints but no issuer, because no value to compare is known (RFC 9207 §2.4). */
 function withoutUnknownIssuer({ server }: GrantCall, back: URL): URL {
   if (server.identified) return back;
   const url = new URL(back);
@@ -147,7 +147,7 @@ function withoutUnknownIssuer({ server }: GrantCall, back: URL): URL {
 export interface DevicePrompt {
   /** The page to open. */
   readonly verificationUri: string;
-  /** The page with the code in it. Absent: the server has none. */
+  /** The page with the code in its URL. Absent: the server has none. */
   readonly verificationUriComplete?: string;
   /** The code to enter. */
   readonly userCode: string;
@@ -162,7 +162,7 @@ export interface DeviceCodeOptions extends UserOptions {
 }
 
 /**
- * Tokens of a user, who logs in on another device: the device code of OAuth 2.0 (RFC 8628), for programs without a browser.
+ * Tokens of a user who logs in on another device: the device code of OAuth 2.0 (RFC 8628), for programs without a browser.
  *
  * @example
  * ```ts
@@ -214,7 +214,7 @@ async function logInElsewhere(call: GrantCall, { prompt }: DeviceCodeOptions) {
   throw new A2AError("Unauthenticated", "The login code expired before it was used");
 }
 
-/** The prompt for the user, made safe to show: the server wrote it. */
+/** The prompt for the user, made safe to show, because its text comes from the server. */
 function promptOf(
   call: GrantCall,
   device: { verification_uri: string; verification_uri_complete?: string; user_code: string; expires_in: number },

@@ -4,30 +4,30 @@ import type { Clock } from "../base/index.ts";
 import type { Dialer } from "../net/index.ts";
 import { BoundedMap, memoryOf } from "../base/bounded-map.ts";
 
-/** The credentials of a client: what a card's security schemes are satisfied with (A2A 1.0 §7.3). */
+/** The credentials of a client, for the security schemes of cards (A2A 1.0 §7.3). */
 
-/** A secret, or a function that returns it, such as one that reads a file or a vault. It is called for each request. */
+/** A secret, or a function that returns it, such as from a file or a vault. The function is called for each request. */
 export type Secret = string | (() => string | Promise<string>);
 
-/** What a request needs to carry to satisfy a scheme. Members are merged where a requirement has several schemes. */
+/** The parts of a request that satisfy a scheme. If a requirement has several schemes, their parts are merged. */
 export interface RequestCredentials {
   /** Headers, by their lower-case names. */
   readonly headers?: Readonly<Record<string, string>>;
   /** Parameters of the query. Only bindings with a URL for each request can send them. */
   readonly query?: Readonly<Record<string, string>>;
-  /** Cookies. A browser does not let them be set. */
+  /** Cookies. Pages in a browser cannot set them. */
   readonly cookies?: Readonly<Record<string, string>>;
 }
 
-/** A scheme of a card that a provider is asked for. */
+/** A scheme of a card for which a provider must give credentials. */
 export interface SchemeRequest {
   /** The name of the scheme on the card. */
   readonly name: string;
   /** The scheme. */
   readonly scheme: SecurityScheme;
-  /** The scopes that the card's requirement names, with those that the server asked for since (RFC 6750 §3.1). */
+  /** The scopes of the card's requirement, and those that the server has requested since (RFC 6750 §3.1). */
   readonly scopes: readonly string[];
-  /** The card. If a server gives its card to known callers alone, an empty one for the request for the card. */
+  /** The card. For the request for a card that needs credentials itself, an empty one. */
   readonly card: AgentCard;
   /** URL of the agent: the resource that tokens are for (RFC 8707). */
   readonly resource: string;
@@ -35,7 +35,7 @@ export interface SchemeRequest {
   readonly signal?: AbortSignal;
 }
 
-/** The request that credentials go with, for proofs (RFC 9449). */
+/** The request that the credentials are for, for proofs (RFC 9449). */
 export interface CredentialTarget {
   /** HTTP method. */
   readonly method: string;
@@ -57,15 +57,15 @@ export interface CredentialProvider {
    */
   credentials(request: SchemeRequest, target: CredentialTarget): Promise<RequestCredentials>;
   /**
-   * The server has refused the last credentials. `challenge` is its `WWW-Authenticate`. Resolves with whether other credentials can
-   * be had, so that the call is worth repeating. Absent: it is not.
+   * Called when the server has rejected the last credentials. `challenge` is its `WWW-Authenticate`. Resolves with whether the provider has
+   * other credentials, so that the client retries the call. Absent: no retry.
    */
   refused?(request: SchemeRequest, challenge: string | undefined): Promise<boolean>;
-  /** Takes what each answer of the agent says about credentials: the nonce for proofs (RFC 9449 §8.2). */
+  /** Reads data for the next credentials from each answer of the agent: the nonce for proofs (RFC 9449 §8.2). */
   answered?(request: SchemeRequest, headers: AnswerHeaders): void;
 }
 
-/** The client at an authorization server, and what its tokens are for. */
+/** The client at an authorization server, and the purpose of its tokens. */
 export interface OAuthOptions {
   /** The id under which the client is registered, or the URL of its metadata document. */
   readonly clientId: string;
@@ -78,19 +78,19 @@ export interface OAuthOptions {
   /** Whether the client authenticates by the certificate that `dialer` shows (`tls_client_auth`, RFC 8705). Default false. */
   readonly clientCertificate?: boolean;
   /**
-   * The authorization server, by its issuer. Secrets go to this one alone, whatever a card says. Default: the server that the card
-   * names, or the metadata of the agent (RFC 9728). The provider is then for that server, and refuses cards that name another.
+   * The issuer of the authorization server. Secrets are sent only to this server, whatever a card says. Default: the server that the card
+   * names, or else the metadata of the agent (RFC 9728). The provider then keeps to that server, and rejects cards that name another.
    */
   readonly issuer?: string;
   /** Scopes to request in addition to those of the card. `offline_access` requests a refresh token from an OpenID provider. */
   readonly scopes?: readonly string[];
-  /** The resource that tokens are for (RFC 8707). Default: the URL of the agent. `false`: none is sent, for servers that refuse it. */
+  /** The resource that tokens are for (RFC 8707). Default: the URL of the agent. `false`: not sent, for servers that reject it. */
   readonly resource?: string | false;
-  /** Keeps the tokens. Default: the memory of this provider. */
+  /** Stores the tokens. Default: in the memory of this provider. */
   readonly store?: TokenStore;
-  /** Whether tokens are bound to a key of this client, so that a stolen one is of no use (DPoP, RFC 9449). Default false. */
+  /** Whether tokens are bound to a key of this client, so that stolen tokens are useless (DPoP, RFC 9449). Default false. */
   readonly dpop?: boolean;
-  /** Name of the scheme on the card. Default: each that the provider can satisfy. */
+  /** Name of the scheme on the card. Default: every scheme that the provider can satisfy. */
   readonly scheme?: string;
   /**
    * Opens the connections to the authorization server: `nodeDialer()` of `@parley/node`, which pins addresses and may show a
@@ -101,23 +101,23 @@ export interface OAuthOptions {
   readonly clock?: Clock;
 }
 
-/** Which tokens: those of one client, from one authorization server, for one resource. */
+/** Identifies stored tokens: by client, authorization server and resource. */
 export interface TokenKey {
   /** The issuer of the tokens (RFC 8414 §2). */
   readonly issuer: string;
   /** The client that they were issued to. */
   readonly clientId: string;
-  /** The resource that they are for (RFC 8707), such as the URL of an agent. Empty: they are for none in particular. */
+  /** The resource that they are for (RFC 8707), such as the URL of an agent. Empty: no particular resource. */
   readonly resource: string;
   /** In a token exchange: a digest of the subject's token. */
   readonly subject?: string;
 }
 
-/** Tokens of an authorization server. All of it is secret. */
+/** Tokens of an authorization server. All members are secret. */
 export interface StoredTokens {
   /** The access token. */
   readonly accessToken: string;
-  /** How it is sent: alone, or with proofs of a key (RFC 9449). */
+  /** How it is sent: as a bearer token, or with proofs of a key (RFC 9449). */
   readonly type: "Bearer" | "DPoP";
   /** When it expires, in milliseconds since the Unix epoch. Absent: the server did not say. */
   readonly expiresAt?: number;
@@ -130,26 +130,26 @@ export interface StoredTokens {
 }
 
 /**
- * Keeps tokens, so that other clients and later processes need not ask for them again. What it keeps is secret: encrypt it, or
- * protect it like a password.
+ * Stores tokens, so that other clients and later processes need not request them again. Its content is secret: encrypt it, or protect it
+ * like a password.
  */
 export interface TokenStore {
   /** The tokens of a key, or `undefined`. */
   get(key: TokenKey): Promise<StoredTokens | undefined> | StoredTokens | undefined;
-  /** Keeps tokens in place of those before. `undefined`: forgets them. */
+  /** Replaces the tokens of a key. `undefined`: deletes them. */
   set(key: TokenKey, tokens: StoredTokens | undefined): Promise<void> | void;
   /**
-   * Runs a function that gets new tokens for a key, with a lock across all users of the store: many servers accept a refresh token only
-   * once. `get` within `run` returns the tokens that others have stored. Absent: processes do not share the store.
+   * Runs a function that gets new tokens for a key, under a lock across all users of the store, because many servers accept a refresh token
+   * only once. `get` within `run` returns tokens that others have stored. Absent: processes do not share the store.
    */
   exclusively?<T>(key: TokenKey, run: () => Promise<T>): Promise<T>;
 }
 
-/** Most memory of the tokens of a process, in bytes. */
+/** Maximum memory of the tokens of a process, in bytes. */
 const maxBytes = 16 * 1024 * 1024;
 
 /**
- * Keeps tokens in memory, up to 16 MiB. Those that were put in first are forgotten first. Share one among the clients of a process.
+ * Stores tokens in memory, up to 16 MiB. Drops the oldest ones first. Share one store among the clients of a process.
  *
  * @example
  * ```ts
@@ -168,7 +168,7 @@ export function memoryTokenStore(): TokenStore {
   };
 }
 
-/** A key as text, the same for keys that are equal. */
+/** A key as text, the same for equal keys. */
 export function textOfKey({ issuer, clientId, resource, subject = "" }: TokenKey): string {
   return JSON.stringify([issuer, clientId, resource, subject]);
 }

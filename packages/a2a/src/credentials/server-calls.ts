@@ -22,7 +22,7 @@ export interface GrantCall {
   readonly resource?: string | undefined;
   /** The key that tokens are bound to. Absent: they are bound to none. */
   readonly key?: ProofKey | undefined;
-  /** Aborted when no call waits for the tokens any more. */
+  /** Aborted when no call waits for the tokens anymore. */
   readonly signal: AbortSignal;
   readonly clock: Clock;
 }
@@ -38,7 +38,7 @@ export function clientOf({ oauth, options }: GrantCall): Parameters<ClientAuth>[
   return {
     client_id: clientId,
     ...(clientCertificate && { use_mtls_endpoint_aliases: true }),
-    // The library reads the time itself. This moves it to the time of our clock.
+    // The library reads the system time. This offset converts it to the time of our clock.
     [oauth.clockSkew]: Math.round((clock.now() - Date.now()) / 1000),
   };
 }
@@ -90,7 +90,7 @@ interface LibraryRequest {
   readonly signal?: AbortSignal;
 }
 
-/** The guard enforces TLS in place of the library. The library's bodies are forms. */
+/** Options for the library: the guard enforces TLS instead of it. The library's bodies are forms. */
 function throughGuard(fetch: GuardedFetch) {
   return (url: string, { method, headers, body, signal }: LibraryRequest): Promise<Response> =>
     fetch(url, {
@@ -102,8 +102,7 @@ function throughGuard(fetch: GuardedFetch) {
 }
 
 /**
- * Sends a request for tokens and reads the answer. If the server wants a nonce in the proof, the request is sent again with it
- * (RFC 9449 §8).
+ * Sends a request for tokens and reads the answer. If the server requires a nonce in the proof, retries with the nonce (RFC 9449 §8).
  */
 export async function requestTokens(
   call: GrantCall,
@@ -158,11 +157,11 @@ export function grantError(thrown: unknown, server: FoundServer | undefined): A2
   const code = errorCodeOf(thrown);
   const described = thrown instanceof Error && "error_description" in thrown ? thrown.error_description : undefined;
   const text = typeof described === "string" ? `: ${line(described, 300)}` : "";
-  if (code !== undefined) return new A2AError("Unauthenticated", `${where} gives no token: ${line(code, 100)}${text}`);
+  if (code !== undefined) return new A2AError("Unauthenticated", `${where} issued no token: ${line(code, 100)}${text}`);
   const said = thrown instanceof Error ? line(thrown.message, 300) : "";
   const network = hasCode(thrown, "ConnectionFailed") ? networkCodeOf(thrown) : undefined;
   const reason = network === undefined ? "" : ` (${network})`;
-  return new A2AError("Unauthenticated", `${where} gives no token: ${said}${reason}`);
+  return new A2AError("Unauthenticated", `${where} issued no token: ${said}${reason}`);
 }
 
 /** The code of a network error, such as `ECONNREFUSED`. It contains no data of the request. */
@@ -218,7 +217,7 @@ export async function proofFor(
     .sign(key.pair.privateKey);
 }
 
-/** A user who has logged in. The authorization server vouches for it. The text is one line, without control characters. */
+/** A user who has logged in, according to the authorization server. Each text is one line, without control characters. */
 export interface LoggedInUser {
   /** The id of the user at the issuer. */
   readonly subject: string;
@@ -239,8 +238,8 @@ export function userScopes({ scopes_supported: known }: ServerMetadata): readonl
 const longestName = 200;
 
 /**
- * The user of an ID token; `undefined` if it is not for this client, or its issuer is not known. The token endpoint sends it directly,
- * over TLS or from this machine, which replaces the check of its signature (OpenID Connect Core §3.1.3.7, 6).
+ * The user of an ID token; `undefined` if the token is not for this client, or its issuer is unknown. The token endpoint sends it directly,
+ * over TLS or from this machine, so its signature need not be checked (OpenID Connect Core §3.1.3.7, 6).
  */
 export async function userOf(idToken: unknown, call: GrantCall): Promise<LoggedInUser | undefined> {
   if (typeof idToken !== "string" || !call.server.identified) return undefined;

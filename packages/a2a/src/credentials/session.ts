@@ -35,7 +35,7 @@ export class CredentialSession implements RequestCredentialing {
   /** How often credentials were replaced. Calls that failed with older ones need not replace them again. */
   #version = 0;
   #replacing: Promise<boolean> | undefined;
-  /** Errors of the providers, as opposed to refusals of the server. */
+  /** Errors of the providers, as opposed to rejections by the server. */
   readonly #own = new WeakSet<object>();
 
   constructor(providers: readonly CredentialProvider[], logger: Logger) {
@@ -65,9 +65,8 @@ export class CredentialSession implements RequestCredentialing {
   }
 
   /**
-   * The server requires credentials for its card, so no card says which. Chooses them by the challenges of the 401, only for
-   * requests for the card. Does not call an authorization server that a challenge names, because it is not trusted here.
-   * Returns whether it has credentials.
+   * For a server that requires credentials for its card: chooses them by the challenges of the 401, only for requests for the card. Does
+   * not call an authorization server that a challenge names, because it is not trusted here. Returns whether it has chosen any.
    */
   refusedCard({ challenge }: A2AError, named: URL): boolean {
     if (this.#card !== undefined || this.#chosen !== undefined) return false;
@@ -90,7 +89,7 @@ export class CredentialSession implements RequestCredentialing {
     const url = new URL(request.url);
     if (this.#trusted?.includes(url.origin) === false) return request;
     if (url.protocol !== "https:" && !isLoopback(url.hostname))
-      throw new A2AError("InvalidParams", `Credentials are not sent to ${url.origin}, because it is without TLS`);
+      throw new A2AError("InvalidParams", `Credentials are not sent to ${url.origin}, because it does not use TLS`);
     const target = { method: request.method, url: request.url };
     const given = chosen.map((one) => one.provider.credentials(this.#requestOf(one, signal), target));
     const all = await Promise.all(given).catch((thrown: unknown) => {
@@ -200,7 +199,7 @@ export class CredentialSession implements RequestCredentialing {
     };
   }
 
-  /** Adds to a refusal that no credentials satisfy the card. */
+  /** Extends the error of a rejected call if no credentials satisfy the card. */
   #explained(error: A2AError): A2AError {
     if (this.#chosen !== undefined) return error;
     const wanted = describeRequirements(this.#card as AgentCard);
@@ -273,28 +272,28 @@ function merged<Request extends CredentialedRequest>(
 /** Rejects values that are invalid in headers (RFC 9110 §5.5). Unlike the error of `fetch`, the message does not contain the secret. */
 function sendable(value: string): string {
   if (/^[\t\x20-\x7e\x80-\xff]*$/.test(value)) return value;
-  throw new A2AError("InvalidParams", "The credentials have characters that no header can have");
+  throw new A2AError("InvalidParams", "The credentials contain characters that are not allowed in headers");
 }
 
 /** Rejects values that are invalid in cookies (RFC 6265 §4.1.1). */
 function cookieValue(value: string): string {
   if (/^[\x21\x23-\x2b\x2d-\x3a\x3c-\x5b\x5d-\x7e]*$/.test(value)) return value;
-  throw new A2AError("InvalidParams", "The credentials have characters that no cookie can have");
+  throw new A2AError("InvalidParams", "The credentials contain characters that are not allowed in cookies");
 }
 
-/** For `signIn()`. */
+/** Options of `signIn()`. */
 export interface SignInOptions {
   /** Ends the login when it is aborted. */
   readonly signal?: AbortSignal;
 }
 
 /**
- * Gets the credentials for a card without a call, for a login. The provider stores the tokens.
+ * Gets the credentials for a card before any call, such as for a login command. The provider stores the tokens.
  *
  * @param card - The card of the agent, such as `client.card`.
  * @param url - The URL of the agent, as it is passed to `connect()`.
  * @returns The names of the satisfied schemes. Empty: the card requires none.
- * @throws A2AError `Unauthenticated` if the credentials satisfy nothing that the card asks for, or if the login fails.
+ * @throws A2AError `Unauthenticated` if the credentials satisfy none of the card's requirements, or if the login fails.
  */
 export async function signIn(
   card: AgentCard,

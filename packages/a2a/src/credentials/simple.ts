@@ -1,11 +1,11 @@
 import { type SecurityScheme, A2AError } from "../model/index.ts";
 import type { CredentialProvider, RequestCredentials, SchemeRequest, Secret } from "./port.ts";
 
-/* Credentials that the user has already: tokens, keys, passwords. */
+/* Credentials that the user already has: tokens, keys, passwords. */
 
-/** Which scheme of a card credentials are for. */
+/** Options of `bearerToken()`, `apiKeyCredential()` and the like. */
 export interface SimpleOptions {
-  /** Name of the scheme on the card. Default: each scheme of their kind. */
+  /** Name of the scheme on the card. Default: every scheme of the kind of the credential. */
   readonly scheme?: string;
 }
 
@@ -23,8 +23,8 @@ export function bearerToken(token: Secret, options: SimpleOptions = {}): Credent
 }
 
 /**
- * An API key, sent where the card says: in a header, in the query or in a cookie (A2A 1.0 §4.5.2). A query cannot be sent by
- * gRPC, and a browser does not let pages set cookies.
+ * An API key, sent where the card says: in a header, in the query or in a cookie (A2A 1.0 §4.5.2). gRPC cannot send a query, and pages in
+ * a browser cannot set cookies.
  *
  * @example
  * ```ts
@@ -38,7 +38,7 @@ export function apiKeyCredential(key: Secret, options: SimpleOptions = {}): Cred
 /**
  * A user name and a password, as `Authorization: Basic` (RFC 7617), in UTF-8.
  *
- * @throws A2AError `InvalidParams` if the user name has a colon, which cannot be sent.
+ * @throws A2AError `InvalidParams` if the user name contains a colon, which Basic does not allow.
  *
  * @example
  * ```ts
@@ -46,7 +46,7 @@ export function apiKeyCredential(key: Secret, options: SimpleOptions = {}): Cred
  * ```
  */
 export function basicCredential(username: string, password: Secret, options: SimpleOptions = {}): CredentialProvider {
-  if (username.includes(":")) throw new A2AError("InvalidParams", "A user name of Basic has no colon (RFC 7617 §2)");
+  if (username.includes(":")) throw new A2AError("InvalidParams", "A Basic user name must not contain a colon");
   return provider(
     password,
     options,
@@ -57,8 +57,8 @@ export function basicCredential(username: string, password: Secret, options: Sim
 }
 
 /**
- * Says that the client has a certificate for mutual TLS (A2A 1.0 §4.5.6). The connection shows it, not this function: `connect()` of
- * `@parley/node` has the option `tls`, and adds this.
+ * Declares that the client has a certificate for mutual TLS (A2A 1.0 §4.5.6). The connection must send it: `connect()` of `@parley/node`
+ * does, with its option `tls`, and adds this declaration.
  */
 export function certificateCredential(options: SimpleOptions = {}): CredentialProvider {
   return {
@@ -91,19 +91,19 @@ function provider(
       last = await read();
       return place(scheme, last);
     },
-    // Only a function can return another secret than the one that was refused.
+    // Only a function can return another secret than the rejected one.
     refused: async () => typeof secret === "function" && (await read()) !== last,
   };
 }
 
-/** Refuses what JavaScript makes of a variable that is not set: the agent would say that the credentials are wrong, or missing. */
+/** Rejects values that result from an unset variable: the agent would only report wrong or missing credentials. */
 function checked(secret: unknown, mayBeEmpty: boolean): string {
   if (typeof secret === "string" && (secret !== "" || mayBeEmpty)) return secret;
   const what = secret === "" ? "empty" : secret === undefined ? "undefined" : `of type ${typeof secret}`;
   throw new A2AError("InvalidParams", `A credential is ${what}. Is an environment variable not set?`);
 }
 
-/** Where a scheme has a key, and whether a request can carry it there. The name is a stranger's. */
+/** Where a scheme expects a key, and whether a request can carry it there. The name comes from the card, so it is not trusted. */
 function isPlace({ apiKeySecurityScheme: at }: SecurityScheme): boolean {
   if (at === undefined) return false;
   return (

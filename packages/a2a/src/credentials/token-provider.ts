@@ -34,11 +34,11 @@ import {
 import { isBearer } from "./simple.ts";
 import { aborted, follow } from "../transport/client/signals.ts";
 
-/** How a provider gets its first tokens. The rest is equal for all providers. */
+/** How a provider gets its first tokens. Everything else is the same for all providers. */
 interface Grant {
   /** The card's flows that it supports. */
   readonly flows: readonly ("authorizationCode" | "clientCredentials" | "deviceCode")[];
-  /** Whether it needs a user. It is then not repeated for a token that the agent has just rejected. */
+  /** Whether it needs a user. It is then not retried after the agent has rejected a new token. */
   readonly interactive: boolean;
   /** Gets tokens. Its errors are converted to an `A2AError` without secrets. */
   obtain(call: GrantCall): Promise<TokenEndpointResponse>;
@@ -48,11 +48,11 @@ interface Grant {
   subject?(): Promise<string>;
 }
 
-/** A token is renewed this long before it expires, in milliseconds, or after nine tenths of its life. */
+/** A token is renewed this long before it expires, in milliseconds, or after nine tenths of its lifetime. */
 const earlier = 30_000;
-/** Longest nonce that is sent back, in characters. */
+/** Maximum length of a nonce that is sent back, in characters. */
 const longestNonce = 1_024;
-/** How long the metadata of an authorization server is used, in milliseconds. */
+/** How long the metadata of an authorization server is cached, in milliseconds. */
 const metadataFor = 60 * 60_000;
 
 /** The state for one agent. */
@@ -60,11 +60,11 @@ interface AgentState {
   server?: { readonly found: Promise<FoundServer | undefined>; readonly of: string; readonly at: number } | undefined;
   /** The issuer that the metadata of the agent has named. */
   advertised?: string | undefined;
-  /** The last nonce for proofs, and whether it was not used yet. */
+  /** The last nonce for proofs, and whether it is still unused. */
   nonce?: { readonly value: string; isNew: boolean };
   /** The token that was sent last. */
   sent?: string;
-  /** The token that the agent has refused last. */
+  /** The token that the agent has rejected last. */
   refused?: string;
   /** The last token from the grant, not from a store or a renewal. */
   granted?: string;
@@ -99,7 +99,7 @@ export class TokenProvider implements CredentialProvider {
     return issuer !== undefined || this.#hasFlow(scheme);
   }
 
-  /** Whether the grant supports the card's flow. A card that only names a server allows any. */
+  /** Whether the grant supports the card's flow. A card that only names a server allows any flow. */
   #hasFlow({ oauth2SecurityScheme: oauth }: SecurityScheme): boolean {
     return oauth === undefined || this.#grant.flows.some((flow) => oauth.flows[flow] !== undefined);
   }
@@ -283,7 +283,7 @@ export class TokenProvider implements CredentialProvider {
   #stored(answer: TokenEndpointResponse, call: GrantCall, refreshToken: string | undefined): StoredTokens {
     const type = answer.token_type === "dpop" ? "DPoP" : "Bearer";
     if (type === "Bearer" && call.key !== undefined)
-      throw new A2AError("Unauthenticated", "The authorization server gave a token that is not bound to the key");
+      throw new A2AError("Unauthenticated", "The authorization server issued a token that is not bound to the key");
     const granted = typeof answer.scope === "string" ? answer.scope.split(" ") : [];
     const life = answer.expires_in === undefined ? undefined : answer.expires_in * 1000;
     const kept = answer.refresh_token ?? refreshToken;
@@ -311,7 +311,7 @@ function covers({ scopes: has }: StoredTokens, scopes: readonly string[]): boole
   return scopes.every((scope) => has.includes(scope));
 }
 
-/** Tokens for a refresh token (RFC 6749 §6); `undefined` if it is no longer valid. */
+/** Renews tokens with a refresh token (RFC 6749 §6); `undefined` if that is no longer valid. */
 async function refresh(call: GrantCall, token: string): Promise<TokenEndpointResponse | undefined> {
   const { oauth, server, resource } = call;
   const at = server.refreshUrl ? { ...serverOf(call), token_endpoint: server.refreshUrl } : serverOf(call);
@@ -335,7 +335,7 @@ interface Flight<T> {
   waiting: number;
 }
 
-/** Work that several callers await. Aborted when the last of them leaves. */
+/** Work that several callers await. Aborted when the last caller has stopped waiting. */
 class Flights<T> {
   readonly #flights = new Map<string, Flight<T>>();
 

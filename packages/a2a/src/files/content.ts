@@ -2,18 +2,18 @@ import { utf8Length, type Bytes } from "../base/index.ts";
 import { A2AError, fromBase64, type Part } from "../model/index.ts";
 import type { ByteStream, FileContent, FileFetch } from "../protocol/index.ts";
 
-/* The bytes of parts, and what the files that they make are called. */
+/* The bytes of parts, and the names of the files that they form. */
 
 /** Characters of base64 that are decoded at a time. A multiple of four. */
 const step = 256 << 10;
 
-/** Size in bytes of base64 text once it is decoded. */
+/** Size in bytes of base64 text after decoding. */
 export function sizeOfBase64(raw: string): number {
   const padding = raw.endsWith("==") ? 2 : raw.endsWith("=") ? 1 : 0;
   return Math.floor(((raw.length - padding) * 3) / 4);
 }
 
-/** The bytes of base64 text in pieces, so that there is never a second copy of all of them. */
+/** The bytes of base64 text in pieces, so that the memory never holds a second copy of all bytes. */
 export function* decoded(raw: string): Generator<Bytes, void, void> {
   for (let at = 0; at < raw.length; at += step) yield fromBase64(raw.slice(at, at + step));
 }
@@ -23,7 +23,7 @@ export function jsonFile(data: unknown): Bytes {
   return new TextEncoder().encode(`${JSON.stringify(data, null, 2)}\n`);
 }
 
-/** The bytes of text in pieces. A character whose halves come in two pieces is written when it is whole. */
+/** The bytes of text in pieces. Waits for the second half of a surrogate pair that is split between two pieces. */
 export class TextPieces {
   readonly #encoder = new TextEncoder();
   #half = "";
@@ -37,7 +37,7 @@ export class TextPieces {
     }
   }
 
-  /** Bytes of a half that nothing completed. */
+  /** Bytes of a surrogate whose second half never arrived. */
   end(): Bytes {
     const rest = this.#half;
     this.#half = "";
@@ -46,8 +46,8 @@ export class TextPieces {
 }
 
 /**
- * Whether a part continues the file of the part before it: both are bytes with the same name and type, or both are text with the same.
- * Bytes without a name are a file of their own.
+ * Whether a part continues the file of the previous part: both have bytes, or both have text, with the same name and type. Bytes without a
+ * name are a separate file.
  */
 export function continues(before: Part, part: Part): boolean {
   if (before.filename !== part.filename || before.mediaType !== part.mediaType) return false;
@@ -56,8 +56,8 @@ export function continues(before: Part, part: Part): boolean {
 }
 
 /**
- * The name of the file that begins with a part: that of the part, the last segment of its URL, or the
- * name of its artifact with an extension.
+ * The name of the file that begins with a part: the file name of the part, the last segment of its URL, or the name of its artifact with
+ * an extension.
  *
  * @param extensionOf - The extension of a media type, without its dot, if it is known.
  */
@@ -88,7 +88,7 @@ function extensionFor(part: Part, extensionOf: (mediaType: string) => string | u
   return part.data === undefined ? "bin" : "json";
 }
 
-/** A stream of what a generator yields. It begins when it is read, and `cancel` ends the generator. */
+/** A stream of the values of a generator. The generator starts with the first read, and `cancel` ends it. */
 export function streamOf(open: () => AsyncGenerator<Bytes, void, void> | Generator<Bytes, void, void>): ByteStream {
   let pieces: AsyncGenerator<Bytes, void, void> | Generator<Bytes, void, void> | undefined;
   const stream = new ReadableStream<Bytes>(
@@ -110,7 +110,7 @@ export function streamOf(open: () => AsyncGenerator<Bytes, void, void> | Generat
   return stream as ByteStream;
 }
 
-/** For runtimes whose streams are not async iterable. */
+/** Iterates over a stream. For runtimes whose streams are not async iterable. */
 async function* iterate(stream: ReadableStream<Bytes>): AsyncGenerator<Bytes, void, void> {
   const reader = stream.getReader();
   try {
@@ -124,7 +124,7 @@ async function* iterate(stream: ReadableStream<Bytes>): AsyncGenerator<Bytes, vo
   }
 }
 
-/** All bytes of a stream. `size`, if it is known, spares a copy. */
+/** All bytes of a stream. `size`, if known, saves a copy. */
 async function joined(stream: AsyncIterable<Bytes>, size: number | undefined): Promise<Bytes> {
   if (size !== undefined) {
     const whole = new Uint8Array(size);
@@ -133,7 +133,7 @@ async function joined(stream: AsyncIterable<Bytes>, size: number | undefined): P
       whole.set(piece, at);
       at += piece.byteLength;
     }
-    // Halves of a character that came in two parts are counted as two characters.
+    // A surrogate pair that was split between two parts counts as two characters.
     return whole.subarray(0, at);
   }
   const pieces: Bytes[] = [];
@@ -151,7 +151,7 @@ async function joined(stream: AsyncIterable<Bytes>, size: number | undefined): P
   return whole;
 }
 
-/** What all files have: three ways to read the one stream. */
+/** The common part of all files: three ways to read the same stream. */
 export abstract class ReadableFile implements FileContent {
   abstract readonly name: string;
   abstract readonly mediaType: string | undefined;
@@ -168,7 +168,7 @@ export abstract class ReadableFile implements FileContent {
   }
 }
 
-/** The bytes of a file that is at an address. */
+/** The bytes of a file at a URL. */
 export async function* fetched(
   url: string,
   name: string,
@@ -176,13 +176,13 @@ export async function* fetched(
   signal?: AbortSignal,
 ): AsyncGenerator<Bytes, void, void> {
   if (fetch === undefined) {
-    const why = `The file ${JSON.stringify(name)} is at a URL, and no fetch was given to read it with`;
+    const why = `The file ${JSON.stringify(name)} is at a URL: set \`fetch\` to read it`;
     throw new A2AError("UnsupportedOperation", why, { metadata: { url } });
   }
   const response = await fetch(url, signal === undefined ? {} : { signal });
   if (!response.ok) {
     void response.body?.cancel().catch(() => {});
-    const why = `The address of the file ${JSON.stringify(name)} answers with ${response.status}`;
+    const why = `The URL of the file ${JSON.stringify(name)} answered with status ${response.status}`;
     throw new A2AError("InvalidResponse", why, { metadata: { url } });
   }
   if (response.body === null) return;
@@ -198,20 +198,20 @@ export async function* fetched(
   }
 }
 
-/* File names that strangers choose. */
+/* Untrusted file names. */
 
 /** Names that Windows reserves for devices, with any extension. It ignores spaces before the extension, and reads small raised digits as digits. */
 const reserved = /^(?:con|prn|aux|nul|conin\$|conout\$|com[\d¹²³]|lpt[\d¹²³]) *(?:\.|$)/i;
-/** Bytes of a name in UTF-8. Most file systems allow 255; the rest is for what a program adds to it. */
+/** Maximum bytes of a name in UTF-8. Most file systems allow 255; programs may use the rest for a suffix. */
 const maxBytes = 200;
 const maxOfExtension = 40;
 
 /**
- * A safe name for a file whose name a stranger chose: one segment of a path, without control characters and characters that change the
- * direction of text, no hidden file, no name that an operating system reserves, and at most 200 bytes of UTF-8. A file of that name is
- * inside the folder that it is joined to.
+ * Makes an untrusted file name safe: one segment of a path, at most 200 bytes of UTF-8, without control characters and characters that
+ * change the direction of text, and neither the name of a hidden file nor one that an operating system reserves. If you join it to a
+ * folder, the file is inside that folder.
  *
- * @param otherwise - The name where nothing is left. Default `file`.
+ * @param otherwise - The name if nothing remains. Default `file`.
  *
  * @example
  * ```ts
@@ -219,7 +219,7 @@ const maxOfExtension = 40;
  * ```
  */
 export function safeFileName(name: string, otherwise = "file"): string {
-  // Of a very long name only the end can matter, and normalizing takes time.
+  // Only the end of a very long name matters, and normalizing takes time.
   const [last = ""] = name.slice(-4096).normalize("NFC").split(/[/\\]/).slice(-1);
   const cleaned = last
     .replace(/[\p{Cc}\p{Cf}\p{Co}\p{Cs}\u2028\u2029<>:"|?*]/gu, "_")
@@ -239,7 +239,7 @@ function extensionIn(name: string): string {
   return dot <= 0 || dot === name.length - 1 ? "" : name.slice(dot);
 }
 
-/** The beginning of a text. A character is never cut in half. */
+/** Truncates a text between characters. */
 function withinBytes(text: string, limit: number): string {
   if (utf8Length(text) <= limit) return text;
   let bytes = 0;

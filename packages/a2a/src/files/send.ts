@@ -11,8 +11,8 @@ function chunkSize({ chunkBytes = defaultChunk }: FileInit): number {
 }
 
 /**
- * The bytes of a source as one artifact in chunks. Each chunk is a part with the name and the type of the file, so that a reader who
- * knows only its latest chunk knows what it is of.
+ * The bytes of a source as one artifact in chunks. Each chunk is a part with the name and the type of the file, so that a reader with only
+ * the latest chunk knows its file.
  */
 export async function* sendFile(
   source: ByteSource,
@@ -22,7 +22,7 @@ export async function* sendFile(
   outside?: TurnFiles,
 ): AsyncGenerator<AgentEvent, SentFile, void> {
   const { name, description, metadata } = init;
-  if (typeof name !== "string" || name === "") throw new TypeError("turn.file(): a file needs a name");
+  if (typeof name !== "string" || name === "") throw new TypeError("turn.file(): name must be a non-empty string");
   const mediaType = init.mediaType ?? typeOf(source);
   const head = {
     artifactId,
@@ -58,7 +58,7 @@ export async function* sendFile(
 
 type Pieces = AsyncGenerator<FilePiece, void, void>;
 
-/** The first pieces of a file, as many as stay in the task, and the rest of one that does not. */
+/** The pieces of a file that are stored in the task, and the rest of a file that is too large for that. */
 async function beginning(
   pieces: Pieces,
   inlineBytes: number,
@@ -67,7 +67,7 @@ async function beginning(
   for (let size = 0; ;) {
     const next = await pieces.next();
     if (next.done === true) return { begun, rest: undefined };
-    // The source writes its next piece where this one is.
+    // The source reuses the buffer of this piece for the next one.
     begun.push({ ...next.value, bytes: next.value.bytes.slice() });
     size += next.value.bytes.byteLength;
     if (size > inlineBytes) return { begun, rest: pieces };
@@ -77,7 +77,7 @@ async function beginning(
 async function* bytesOf(begun: FilePiece[], rest: Pieces): AsyncGenerator<Uint8Array, void, void> {
   try {
     for (const { bytes } of begun.splice(0)) yield bytes;
-    // A store may keep what it gets until it has enough of it.
+    // A store may keep pieces until it has enough for a write.
     for await (const { bytes } of rest) yield bytes.slice();
   } finally {
     await rest.return();
@@ -88,7 +88,7 @@ function typeOf(source: ByteSource): string | undefined {
   return source instanceof Blob && source.type !== "" ? source.type : undefined;
 }
 
-/* The bytes of a file, whatever they come from, as pieces of one size. */
+/* The bytes of a file, from any kind of source, in pieces of one size. */
 
 /** Pieces of a source. `close` ends it, also while a read waits. */
 interface SourcePieces {
@@ -142,7 +142,7 @@ function asBytes(bytes: Uint8Array | ArrayBuffer): Uint8Array {
   return bytes instanceof Uint8Array ? bytes : new Uint8Array(bytes);
 }
 
-/** One piece of a file. Its bytes are valid until the next piece is asked for. */
+/** One piece of a file. Its bytes are valid until the next piece is requested. */
 interface FilePiece {
   readonly bytes: Uint8Array;
   readonly last: boolean;
@@ -152,7 +152,7 @@ interface FilePiece {
  * A file in pieces of exactly `size` bytes, of which the last one may be smaller. So the same bytes make the same pieces, however they
  * come. An empty file is one empty piece. The source is closed when the generator ends early, and when the signal fires.
  *
- * @throws TypeError where a piece of the source is not bytes, and what the source throws.
+ * @throws TypeError if a piece of the source is not bytes; and the errors of the source.
  */
 async function* evenPieces(
   source: ByteSource,
@@ -165,7 +165,7 @@ async function* evenPieces(
   try {
     for (let next = await pieces.next(); next !== undefined; next = await pieces.next()) {
       for (let at = 0; at < next.byteLength;) {
-        // A full piece waits for the byte after it: only then is it known not to be the last one.
+        // Holds a full piece back until another byte arrives, because the last piece is marked as such.
         if (filled === size) {
           yield { bytes: buffer, last: false };
           filled = 0;
@@ -183,7 +183,7 @@ async function* evenPieces(
   }
 }
 
-/** A larger buffer with the same content. Small files do without a large one. */
+/** A larger buffer with the same content. Small files never need a large one. */
 function grown(buffer: Uint8Array, needed: number, maxBytes: number): Uint8Array {
   const larger = new Uint8Array(Math.min(maxBytes, Math.max(needed, buffer.byteLength * 2)));
   larger.set(buffer);
@@ -227,7 +227,7 @@ class Abortable {
     if (result.value instanceof ArrayBuffer) return new Uint8Array(result.value);
     const what =
       typeof result.value === "string" ? "a string: read the stream without an encoding" : typeof result.value;
-    throw new TypeError(`a piece of the file is not a Uint8Array, but ${what}`);
+    throw new TypeError(`pieces of a file must be Uint8Array; got ${what}`);
   }
 
   end(): void {
@@ -235,7 +235,7 @@ class Abortable {
     this.#close(undefined);
   }
 
-  /** Not `Promise.race` with one promise for the signal: that promise would keep every read in memory. */
+  /** Does not use `Promise.race` with one promise for the signal, because that promise would keep every read in memory. */
   #read(): Promise<IteratorResult<unknown, unknown>> {
     const next = this.#pieces.next();
     if (!(next instanceof Promise)) return Promise.resolve(next);
@@ -251,7 +251,7 @@ class Abortable {
     try {
       this.#pieces.close(reason);
     } catch {
-      // The source is no longer read. In a listener of the signal, the error would end the process.
+      // Nobody reads the source anymore. An error in a listener of the signal would end the process.
     }
   }
 }

@@ -1,17 +1,17 @@
 import { A2AError } from "../model/index.ts";
 
-/** Deepest nesting of a value. No card comes near it, and the stack holds it. */
+/** Maximum nesting of a value: far more than any card has, and safe for the stack. */
 const deepest = 128;
 
-/** A surrogate without its other half. It has no UTF-8. */
+/** A surrogate without its other half, which has no form in UTF-8. */
 const loneSurrogate = /\p{Surrogate}/u;
 
 /**
- * The canonical text of a JSON value (JCS, RFC 8785). `JSON.stringify` writes numbers and strings as it demands (§3.2.2), and
- * the default order of `sort` is that of UTF-16 code units (§3.2.3). Members that are `undefined` are left out.
+ * The canonical text of a JSON value (JCS, RFC 8785). `JSON.stringify` writes numbers and strings as required (§3.2.2), and `sort`
+ * orders by UTF-16 code units by default (§3.2.3). Omits members that are `undefined`.
  *
- * @throws A2AError `InvalidParams` for what has no canonical form: a number that is not finite, half of a surrogate pair, a value
- * that is not JSON, and more than 128 levels.
+ * @throws A2AError `InvalidParams` for values without a canonical form: numbers that are not finite, half of a surrogate pair, values that
+ * are not JSON, and more than 128 levels.
  */
 export function canonicalJson(value: unknown, depth = 1): string {
   if (typeof value === "string") return text(value);

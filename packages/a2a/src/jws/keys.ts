@@ -4,21 +4,21 @@ import { isObject } from "../model/schema.ts";
 
 /* Keys of signatures, as JWKs (RFC 7517). The library is loaded when the first one is used. */
 
-/** A public key as a JWK (RFC 7517). Members that are not named here may be there too. */
+/** A public key as a JWK (RFC 7517). It may have further members. */
 export interface PublicJwk {
   /** Type: `EC`, `OKP` or `RSA`. */
   readonly kty: string;
   /** Name of the key. A signature names it in its header. */
   readonly kid?: string;
-  /** The algorithm that it is for. Absent: the one that its type says. */
+  /** Its algorithm. Absent: the algorithm of its type. */
   readonly alg?: string;
-  /** What it is for. Only `sig` is used. */
+  /** Its use. Only keys with `sig` are used. */
   readonly use?: string;
-  /** When it expires, in seconds since the Unix epoch. An expired key proves nothing. */
+  /** When it expires, in seconds since the Unix epoch. Signatures of an expired key are rejected. */
   readonly exp?: number;
-  /** From when it is valid, in seconds since the Unix epoch. */
+  /** When it becomes valid, in seconds since the Unix epoch. */
   readonly nbf?: number;
-  /** Says that it was revoked. Such a key proves nothing. */
+  /** Whether it was revoked. Signatures of a revoked key are rejected. */
   readonly revoked?: unknown;
   readonly [member: string]: unknown;
 }
@@ -32,10 +32,10 @@ export interface PrivateJwk extends PublicJwk {
 /** Algorithms of signatures: ECDSA with P-256, Ed25519, RSA with PKCS #1 v1.5 (RFC 7518, RFC 8037). */
 export type SigningAlgorithm = "ES256" | "EdDSA" | "RS256";
 
-/** Algorithms of signatures that are accepted: asymmetric ones alone. */
+/** The accepted algorithms of signatures: only asymmetric ones. */
 export const acceptedAlgorithms: readonly string[] = ["ES256", "ES384", "EdDSA", "Ed25519", "RS256", "PS256"];
 
-/** The public members of a key, by its type (RFC 7518 §6, RFC 8037 §2), in the order that its thumbprint demands. */
+/** The public members of a key, by its type (RFC 7518 §6, RFC 8037 §2), in the order for its thumbprint. */
 const publicMembers: Readonly<Record<string, readonly string[]>> = {
   EC: ["crv", "kty", "x", "y"],
   OKP: ["crv", "kty", "x"],
@@ -60,12 +60,12 @@ export function algorithmOf({
   return fits ? own : undefined;
 }
 
-/** Whether a value is a private key that can sign. The key is not used. */
+/** Whether a value looks like a private key that can sign. Does not use the key. */
 export function isSigningKey(value: unknown): value is PrivateJwk {
   return isPublicJwk(value) && typeof value["d"] === "string" && algorithmOf(value) !== undefined;
 }
 
-/** The public key of a private one, with its name and its algorithm: what a key set has. */
+/** The public key of a private one, with its name and its algorithm, for a key set. */
 export async function publicJwk(key: PrivateJwk): Promise<PublicJwk> {
   const alg = algorithmOf(key);
   const names = publicMembers[key.kty];
@@ -74,7 +74,7 @@ export async function publicJwk(key: PrivateJwk): Promise<PublicJwk> {
   return { ...members, kty: key.kty, kid: key.kid ?? (await thumbprint(members)), use: "sig", alg };
 }
 
-/** RFC 7638: the name of a key that has none. */
+/** The thumbprint of a key (RFC 7638), as the name of a key without one. */
 async function thumbprint(members: Readonly<Record<string, unknown>>): Promise<string> {
   const { calculateJwkThumbprint } = await import("jose");
   return calculateJwkThumbprint(members);
@@ -88,7 +88,7 @@ export async function makeKey(algorithm: SigningAlgorithm): Promise<PrivateJwk> 
   return { ...jwk, ...(await publicJwk(jwk)), d: jwk.d };
 }
 
-/** A private key for the library, without members that say what else it may be used for. */
+/** A private key for the library, without members that restrict its use. */
 export async function importSigningKey(key: PrivateJwk): Promise<WebKey | Uint8Array> {
   const { importJWK } = await import("jose");
   const { ext: _, key_ops: __, ...jwk } = key;
@@ -98,13 +98,13 @@ export async function importSigningKey(key: PrivateJwk): Promise<WebKey | Uint8A
 const maxKeys = 32;
 
 /**
- * The usable keys of a key set that was read.
+ * The usable keys of a key set.
  *
  * @throws A2AError `InvalidParams` if it is not a key set.
  */
 export function readKeySet(value: unknown): { readonly keys: readonly PublicJwk[] } {
   const keys = isObject(value) ? value["keys"] : undefined;
-  if (!Array.isArray(keys)) throw new A2AError("InvalidParams", "A key set has a list of keys (RFC 7517 §5)");
+  if (!Array.isArray(keys)) throw new A2AError("InvalidParams", "A key set must have a list of keys (RFC 7517 §5)");
   return { keys: keys.slice(0, maxKeys).filter(isPublicJwk) };
 }
 
@@ -113,7 +113,7 @@ export function isPublicJwk(key: unknown): key is PublicJwk {
   return isObject(key) && typeof key["kty"] === "string";
 }
 
-/** Why a key proves nothing now (A2A 1.0 §8.4.3); `undefined`: it does. `now`: in milliseconds since the Unix epoch. */
+/** Why a key is not valid now (A2A 1.0 §8.4.3); `undefined`: it is. `now`: in milliseconds since the Unix epoch. */
 export function outdated({ exp, nbf, revoked }: PublicJwk, now: number): string | undefined {
   const seconds = now / 1000;
   if (revoked !== undefined && revoked !== null && revoked !== false) return "the key is revoked";
@@ -122,13 +122,13 @@ export function outdated({ exp, nbf, revoked }: PublicJwk, now: number): string 
   return undefined;
 }
 
-/** The public members of a key for the library. Whatever else it has, such as `key_ops` or a secret part, decides nothing. */
+/** The public members of a key for the library. Ignores all others, such as `key_ops` or a secret part. */
 export function bareKey(key: PublicJwk): Readonly<Record<string, unknown>> | undefined {
   const names = Object.hasOwn(publicMembers, key.kty) ? publicMembers[key.kty] : undefined;
   return names && Object.fromEntries(names.map((name) => [name, key[name]]));
 }
 
-/** A key for one algorithm, or for encryption, is not used for another purpose (RFC 7517 §4.2, §4.4). */
+/** Whether a key may be used with an algorithm: its `alg` and `use` can exclude that (RFC 7517 §4.2, §4.4). */
 export function fitsAlgorithm(key: PublicJwk, alg: string): boolean {
   const same = key.alg === undefined || key.alg === alg || (isEdDsa(key.alg) && isEdDsa(alg));
   return same && (key.use === undefined || key.use === "sig");

@@ -1,6 +1,6 @@
 import ipaddr from "ipaddr.js";
 
-/** What an IP address is for, as the IANA special-purpose registries say (RFC 6890). */
+/** The kind of an IP address, by the IANA special-purpose registries (RFC 6890). */
 export type AddressKind =
   | "global"
   | "loopback"
@@ -13,7 +13,7 @@ export type AddressKind =
 
 type Address = ipaddr.IPv4 | ipaddr.IPv6;
 
-/** The kind of each range that `ipaddr.js` names. Ranges that are not listed here are reserved. */
+/** The kind of each named range of `ipaddr.js`. All others are reserved. */
 const kinds: Readonly<Record<string, AddressKind>> = {
   unicast: "global",
   amt: "global",
@@ -29,26 +29,26 @@ const kinds: Readonly<Record<string, AddressKind>> = {
   multicast: "multicast",
 };
 
-/** Ranges of another kind than `ipaddr.js` says. */
+/** Ranges whose kind differs from that in `ipaddr.js`. */
 const exceptions = {
-  // A public address that Azure answers inside each of its machines.
+  // A public address that is an internal service on every machine of Azure.
   "link-local": [ipaddr.parseCIDR("168.63.129.16/32")],
   documentation: ["192.0.2.0/24", "198.51.100.0/24", "203.0.113.0/24", "2001:db8::/32", "3fff::/20"].map((range) =>
     ipaddr.parseCIDR(range),
   ),
-  // Protocol assignments, Teredo and benchmarks among them (RFC 2928).
+  // Protocol assignments, including Teredo and benchmarks (RFC 2928).
   reserved: [ipaddr.parseCIDR("2001::/23")],
 } satisfies Partial<Record<AddressKind, [Address, number][]>>;
 
-/** The part of IPv6 that has been allocated. The rest may get any meaning. */
+/** The allocated part of IPv6. The rest may get any meaning. */
 const allocatedIPv6 = ipaddr.IPv6.parseCIDR("2000::/3");
 
-/** Ranges whose last four bytes are the IPv4 address that is really called: mapped (RFC 4291) and NAT64 (RFC 6052). */
+/** Ranges whose last four bytes are the IPv4 address that a connection reaches: mapped (RFC 4291) and NAT64 (RFC 6052). */
 const embeddedIPv4 = [ipaddr.IPv6.parseCIDR("::ffff:0:0/96"), ipaddr.IPv6.parseCIDR("64:ff9b::/96")];
 
 /**
- * What an IP address is for; `undefined` if the text is not an IP address. It reads IPv4 as four decimal numbers and IPv6
- * in any form, without brackets: what `URL` and resolvers write.
+ * The kind of an IP address; `undefined` if the text is not an IP address. Reads the forms of `URL` and resolvers: IPv4 as four decimal
+ * numbers, and IPv6 in any form without brackets.
  *
  * @example
  * ```ts
@@ -63,8 +63,8 @@ export function addressKind(text: string): AddressKind | undefined {
 }
 
 /**
- * Parses with `URL`, because `ipaddr.js` takes `::8.8.8.8` for a mapped address. Resolvers write IPv4-compatible addresses
- * like that. A zone, which names a network interface, is left out.
+ * Parses with `URL`, because `ipaddr.js` takes `::8.8.8.8`, the form in which resolvers write IPv4-compatible addresses, for a mapped
+ * address. Omits a zone, which names a network interface.
  */
 function parseIPv6(text: string): ipaddr.IPv6 | undefined {
   const [, digits = ""] = /^([\da-f:.]+)(?:%.*)?$/i.exec(text) ?? [];

@@ -4,9 +4,9 @@ import { addressKind, type AddressKind } from "./address.ts";
 import type { Dialer, DialInit, GuardedFetch, NetPolicy, ResolvedAddress } from "./port.ts";
 
 /**
- * Makes a `fetch` for addresses that a stranger chose, such as webhooks, cards and files. It calls public addresses alone,
- * and none of this machine or its network. With a dialer it connects to the addresses that were checked. It never follows
- * a redirect: that is a response like any other.
+ * Makes a `fetch` for untrusted URLs, such as those of webhooks, cards and files. It calls only public addresses, and none of this machine
+ * or its network. With a dialer, it connects only to the addresses that it has checked. It never follows a redirect, but returns it as
+ * the response.
  *
  * @param policy - Which addresses may be called. Default: public ones on the usual ports.
  * @param dialer - Pins addresses. Without one, the runtime's `fetch` resolves the name again.
@@ -41,12 +41,12 @@ export function guardedFetch(policy: NetPolicy = {}, dialer?: Dialer, clock: Clo
 }
 
 /**
- * Why an address may not be called; `undefined`: it may. For an address that is called later: `guardedFetch` checks it again then.
- * A name that has no address now may be called: it may have one by then.
+ * Why a URL must not be called; `undefined`: it may be called. For a URL that is called later: `guardedFetch` checks it again then. Accepts
+ * a name without an address, because it may get one by then.
  *
- * @param text - The address.
+ * @param text - The URL.
  * @param policy - Which addresses may be called. `timeout` limits the resolution of the name.
- * @param dialer - Resolves the name. Without one only the address itself is checked.
+ * @param dialer - Resolves the name. Without one, only the URL itself is checked.
  * @param clock - Measures the timeout.
  */
 export async function addressProblem(
@@ -69,7 +69,7 @@ export async function addressProblem(
 
 interface Target {
   readonly url: URL;
-  /** Name or address, without brackets and without the dots of the root. */
+  /** Name or address, without brackets and trailing dots. */
   readonly host: string;
   /** Whether the policy names this host, so that its addresses are not checked. */
   readonly allowed: boolean;
@@ -78,8 +78,8 @@ interface Target {
 const defaultProtocols: readonly string[] = ["https:", "http:"];
 
 /**
- * Names that have a meaning only inside a machine or a network (RFC 6761, RFC 6762 with its appendix G, RFC 8375, ICANN's `.internal`), and
- * those of services in a cluster.
+ * Names with a meaning only inside a machine or a network (RFC 6761, RFC 6762 with its appendix G, RFC 8375, ICANN's `.internal`), and
+ * names of services in a cluster.
  */
 const internalName = /(^|\.)(localhost|localdomain|local|internal|intranet|private|corp|home|lan|svc|home\.arpa)$/;
 
@@ -88,12 +88,12 @@ function checkTarget(text: string, policy: NetPolicy): Target {
   const url = new URL(text);
   if (!(policy.protocols ?? defaultProtocols).includes(url.protocol)) throw refused(`${url.protocol} is not allowed`);
   if (url.username !== "" || url.password !== "") throw refused("a URL with a user name or password is not allowed");
-  // Dots at the end name the root. Without them the parser sees an address that it took for a name: `127.0.0.1..`.
+  // Removes trailing dots, with which the parser takes an address for a name: `127.0.0.1..`.
   const { hostname } = url;
   let end = hostname.length;
   while (hostname[end - 1] === ".") end -= 1;
   url.hostname = hostname.slice(0, end);
-  // The URL parser has turned every spelling of an IPv4 address (decimal, octal, short) into the usual one.
+  // The URL parser has normalized every spelling of an IPv4 address (decimal, octal, short).
   const host = url.hostname.replace(/^\[|\]$/g, "");
   const port = url.port === "" ? (url.protocol === "https:" ? 443 : 80) : Number(url.port);
   const allowed = isAllowed(url.hostname, host, port, policy.allow ?? []);
@@ -145,7 +145,7 @@ function refused(reason: string, cause?: unknown, hint?: string): RefusedAddress
   return new RefusedAddress(reason, cause, hint);
 }
 
-/** Only in the error of `guardedFetch`; remote callers get the reason alone. */
+/** Only in the error of `guardedFetch`; remote callers get only the reason. */
 const localHint = "; for local work, pass { allowLoopback: true } to guardedFetch()";
 
 const token = /^[\w!#$%&'*+.^`|~-]+$/;
@@ -201,9 +201,9 @@ async function resolve(
   return addresses;
 }
 
-/** The response with a limited body: it fails as soon as more than `maxBytes` came. `limit` ends with the body. */
+/** The response with a limited body, which fails after more than `maxBytes`. `limit` ends with the body. */
 function boundBody(response: Response, maxBytes: number, limit: Limit): Response {
-  // Browsers hide the target of a redirect and its status.
+  // Browsers hide the status and the target of a redirect.
   if (response.type === "opaqueredirect") throw new A2AError("InvalidResponse", "The answer is a redirect");
   const { status, statusText, headers, body } = response;
   if (body === null) {
@@ -218,7 +218,7 @@ function boundBody(response: Response, maxBytes: number, limit: Limit): Response
   try {
     return new Response(bounded, { status, statusText, headers });
   } catch (error) {
-    // Some `fetch` implementations return responses that the constructor refuses, such as one with the status 999.
+    // Some `fetch` implementations return responses that the constructor rejects, such as one with the status 999.
     bounded.cancel().catch(() => {});
     throw error;
   }
@@ -267,11 +267,11 @@ function tooLarge(maxBytes: number): A2AError {
   return new A2AError("InvalidResponse", `The answer is larger than ${maxBytes} bytes`);
 }
 
-/* What ends an outgoing call: its timeout or its caller. */
+/* Ends an outgoing call: by its timeout or its caller. */
 
 /**
- * Rejects when the signal is aborted, also for work that cannot be canceled, such as name resolution. `late` gets a result
- * that comes after that.
+ * Rejects when the signal is aborted, even if the work cannot be canceled, such as name resolution. `late` receives a result that
+ * arrives after that.
  */
 export function orAborted<T>(work: Promise<T>, signal: AbortSignal | undefined, late?: (value: T) => void): Promise<T> {
   return new Promise((resolve, reject) => {

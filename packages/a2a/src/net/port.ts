@@ -1,8 +1,8 @@
 import type { Bytes } from "../base/index.ts";
 
 /**
- * Outgoing requests. A request to an address that a stranger chose, such as a webhook, a card or a file, goes through a
- * `GuardedFetch`. A host that can pin addresses passes a `Dialer` to it.
+ * Outgoing requests. A request to an untrusted URL, such as that of a webhook, a card or a file, goes through a `GuardedFetch`. A host
+ * that can pin addresses passes a `Dialer` to it.
  */
 
 /** An address that a host name resolved to. */
@@ -14,9 +14,9 @@ export interface ResolvedAddress {
 }
 
 /**
- * Opens connections to the addresses that were checked, so that a name cannot resolve to another address between the check
- * and the request. `nodeDialer()` of `@parley/node` is one. Runtimes without a dialer (Workers, browsers) can check only
- * host names and IP addresses in URLs.
+ * Opens connections only to checked addresses, so that a name cannot resolve to another address between the check and the request.
+ * `nodeDialer()` of `@parley/node` makes one. Runtimes without a dialer (Workers, browsers) can only check the host names and IP
+ * addresses in URLs.
  */
 export interface Dialer {
   /** The addresses of a host name. Rejects if it has none. */
@@ -37,11 +37,11 @@ export interface DialInit {
   readonly signal?: AbortSignal;
 }
 
-/** Which addresses may be called, and what a call may cost. */
+/** Which addresses may be called, and the limits of a call. */
 export interface NetPolicy {
   /** Protocols, as `URL.protocol` spells them. Default `["https:", "http:"]`. */
   readonly protocols?: readonly string[];
-  /** Ports. Default: 80, 443 and all from 1024, because other protocols listen on the ports below. */
+  /** Ports. Default: 80, 443 and all from 1024, because other protocols use lower ports. */
   readonly ports?: readonly number[];
   /** Whether loopback, private and link-local addresses may be called, as in tests and closed networks. Default false. */
   readonly allowPrivate?: boolean;
@@ -50,7 +50,7 @@ export interface NetPolicy {
    * could call them too. Default false.
    */
   readonly allowLoopback?: boolean;
-  /** Host names or addresses, alone or with a port (`host:8080`), that may be called whatever they resolve to. Default: none. */
+  /** Host names or addresses, with or without a port (`host:8080`), that may be called whatever they resolve to. Default: none. */
   readonly allow?: readonly string[];
   /** Largest response in bytes. Default 10 MiB. */
   readonly maxBytes?: number;
@@ -59,8 +59,8 @@ export interface NetPolicy {
 }
 
 /**
- * Fetches a URL under a policy. The response is like that of `fetch`, with a limited body. Redirects are not followed. It can also be the
- * `fetch` of a client, for agents whose address a stranger chose.
+ * Fetches a URL under a policy. Returns the same response as `fetch`, with a limited body. Does not follow redirects. It can also be the
+ * `fetch` of a client, for agents with an untrusted URL.
  *
  * @throws A2AError `InvalidParams` for a forbidden address or header, `ConnectionFailed`, `Timeout`, `Aborted`,
  * and `InvalidResponse` if the response is too large. Reading the body throws the last four as well.

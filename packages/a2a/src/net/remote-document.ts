@@ -6,22 +6,22 @@ interface RemoteDocumentOptions<T> {
   readonly url: string;
   readonly clock: Clock;
   readonly load: () => Promise<T>;
-  /** What it is, for errors: `The key set of the sender`. */
+  /** A description for errors: `The key set of the sender`. */
   readonly name: string;
-  /** Minimum time between two requests, in milliseconds, so that strangers cannot trigger them. Default 30 s. */
+  /** Minimum time between two requests, in milliseconds, so that anonymous callers cannot trigger floods. Default 30 s. */
   readonly cooldown?: number;
 }
 
-/** When it is read again, in milliseconds, so that what was removed from it is not trusted for long. */
+/** Age at which it is read again, in milliseconds, so that removed content is not trusted for long. */
 const freshFor = 10 * 60_000;
-/** How long the last read is used while it cannot be read, in milliseconds. */
+/** How long the last content is used while it cannot be read again, in milliseconds. */
 const usableFor = 24 * 60 * 60_000;
 /** How long a caller waits for a new read while the last one is usable, in milliseconds. Webhook senders wait ten seconds. */
 const longestWait = 3_000;
 
 /**
- * A document of another server, such as its keys or its metadata. It is read when it is first needed and kept for a while. Callers
- * that need it at the same time share one request.
+ * A document of another server, such as its keys or its metadata. Reads it on first use, and caches it for a while. Concurrent callers
+ * share one request.
  */
 export class RemoteDocument<T> {
   readonly #options: RemoteDocumentOptions<T>;
@@ -35,19 +35,19 @@ export class RemoteDocument<T> {
     this.#cooldown = options.cooldown ?? 30_000;
   }
 
-  /** The last read while it is fresh. */
+  /** The last content while it is fresh. */
   get fresh(): T | undefined {
     const known = this.#known;
     return known !== undefined && this.#since(known.at) <= freshFor ? known.value : undefined;
   }
 
-  /** After how many milliseconds it may be read again. */
+  /** How many milliseconds later it may be read again. */
   get wait(): number {
     return Math.max(0, this.#cooldown - this.#since(this.#asked));
   }
 
   /**
-   * The current document. If it cannot be read now, the last reading, unless it is too old.
+   * The current document. If it cannot be read now, the cached content, unless it is too old.
    *
    * @throws A2AError `Unavailable` if neither is usable.
    */
@@ -65,7 +65,7 @@ export class RemoteDocument<T> {
   }
 
   /**
-   * Reads the document again, because the last reading lacks something. `undefined`: the last request was too recent.
+   * Reads the document again, because the cached content lacks something. `undefined`: the last request was too recent.
    *
    * @throws A2AError `Unavailable` if it cannot be read.
    */
@@ -77,7 +77,7 @@ export class RemoteDocument<T> {
     return this.#options.clock.elapsed() - time;
   }
 
-  /** The new read, or the last one after a while. */
+  /** The result of a new read, or the cached content if the read takes too long. */
   #orAfterAWhile(reading: Promise<T>, last: T): Promise<T> {
     return new Promise((resolve) => {
       const stop = this.#options.clock.after(longestWait, () => resolve(last));
@@ -98,7 +98,7 @@ export class RemoteDocument<T> {
         return value;
       })
       .catch((cause: unknown) => {
-        // The log has to name the address, which a failed connection does not.
+        // The error of a failed connection does not contain the URL, which the log needs.
         throw this.#unreadable(new Error(`${this.#options.url} cannot be read`, { cause }), this.#cooldown);
       })
       .finally(() => (this.#reading = undefined)));
@@ -114,5 +114,5 @@ export async function readJson(fetch: GuardedFetch, url: string): Promise<unknow
   const response = await fetch(url, { headers: { accept: "application/json" } });
   if (response.status === 200) return response.json();
   await response.body?.cancel();
-  throw new Error(`${url} was answered with HTTP ${response.status}`);
+  throw new Error(`${url} answered with HTTP ${response.status}`);
 }

@@ -76,7 +76,7 @@ export class ByteBudget {
         waiting.takeBack();
         reject(error);
       };
-      const gone = (): void => leave(new A2AError("Aborted", "The caller is gone"));
+      const gone = (): void => leave(new A2AError("Aborted", "The client disconnected"));
       const late = this.#clock.after(waitTimeout, () => leave(this.#noRoom()));
       waiting.takeBack = () => {
         late();

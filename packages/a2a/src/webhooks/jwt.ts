@@ -7,29 +7,29 @@ import { A2AError, toBase64 } from "../model/index.ts";
  * The library is loaded when the first one is signed or verified.
  */
 
-/** What a JWT says about a webhook. */
+/** The claims of a webhook's JWT. */
 export interface WebhookTokenContent {
   /** `iss`: the URL of the agent, as its card names it. */
   readonly issuer: string;
   /** `aud`: see `audienceOf`. */
   readonly audience: string;
-  /** `jti`: the id of the delivery, the same in each attempt. */
+  /** `jti`: the id of the delivery, the same for each attempt. */
   readonly id: string;
-  /** `iat`: when the attempt is made, in seconds since the Unix epoch. It expires 5 minutes later. */
+  /** `iat`: when the attempt is made, in seconds since the Unix epoch. The JWT expires 5 minutes later. */
   readonly timestamp: number;
   /** `taskId`. */
   readonly taskId: string;
-  /** The body, whose SHA-256 is `request_body_sha256` in hexadecimal. */
+  /** The body. The claim `request_body_sha256` is its SHA-256 in hexadecimal. */
   readonly body: string;
 }
 
-/** `aud` for an address: without its query, which often holds a secret, since proxies log JWTs. */
+/** `aud` for a URL: without its query, which often contains a secret, because proxies log JWTs. */
 export function audienceOf(address: string): string {
   const { origin, pathname } = new URL(address);
   return origin + pathname;
 }
 
-/** How long a JWT is valid, in seconds: as long as the timestamp of Standard Webhooks. */
+/** How long a JWT is valid, in seconds: as long as a timestamp of Standard Webhooks. */
 const lifetime = 300;
 
 /** Signs a JWT, for `Authorization: Bearer`. `kid`: the name of the key in the key set. */
@@ -46,13 +46,13 @@ export async function signWebhookToken(key: WebKey, kid: string, content: Webhoo
     .sign(key);
 }
 
-/** What a receiver expects of a JWT. */
+/** The expectations of a receiver. */
 export interface VerifyTokenOptions {
   /** `iss`: the URLs of the agents that may send. */
   readonly issuer: string | readonly string[];
-  /** `aud`: the address of this receiver. */
+  /** `aud`: the URL of this receiver. */
   readonly audience: string | readonly string[];
-  /** The body, as it came. */
+  /** The body, exactly as received. */
   readonly body: string;
   /** The time now, in milliseconds since the Unix epoch. Default: `Date.now()`. */
   readonly now?: number;
@@ -69,8 +69,8 @@ interface VerifiedToken {
  * Verifies a JWT of a webhook with a key set: its signature, times, audience, and the hash of the body. Accepts only
  * asymmetric algorithms.
  *
- * @param keySet - The key set of the server, as its JSON was read.
- * @throws A2AError `Unauthenticated`, with what is wrong.
+ * @param keySet - The key set of the server, parsed from JSON.
+ * @throws A2AError `Unauthenticated`, with the reason.
  */
 export async function verifyWebhookToken(
   token: string,
@@ -106,16 +106,16 @@ export interface PublicJwk {
   readonly crv: "Ed25519";
   /** The 32 bytes of the key as base64url. */
   readonly x: string;
-  /** The thumbprint of the key (RFC 7638), by which a JWT names it. */
+  /** The thumbprint of the key (RFC 7638), its name in JWTs. */
   readonly kid: string;
   readonly use: "sig";
   /** The algorithm of JWTs. */
   readonly alg: "EdDSA";
-  /** The same key as the libraries of Standard Webhooks take it: `whpk_…`. */
+  /** The same key in the form for libraries of Standard Webhooks: `whpk_…`. */
   readonly whpk: string;
 }
 
-/** The keys that a server signs with, and those that it signed with before. */
+/** The keys that a server signs with now, and its earlier ones. */
 export interface KeySet {
   readonly keys: readonly PublicJwk[];
 }
@@ -123,7 +123,7 @@ export interface KeySet {
 /** The JWK of a public key, from its 32 bytes. */
 export async function publicJwk(bytes: Bytes): Promise<PublicJwk> {
   const x = toBase64Url(bytes);
-  // The members that the thumbprint covers, in the order that RFC 7638 §3 demands.
+  // The members of the thumbprint, in the order of RFC 7638 §3.
   const kid = toBase64Url(await sha256(JSON.stringify({ crv: "Ed25519", kty: "OKP", x })));
   return { kty: "OKP", crv: "Ed25519", x, kid, use: "sig", alg: "EdDSA", whpk: `whpk_${toBase64(bytes)}` };
 }

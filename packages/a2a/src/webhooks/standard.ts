@@ -5,7 +5,7 @@ import { webhookHeaders } from "./names.ts";
 
 /* Signatures of Standard Webhooks: `v1` (HMAC-SHA256 with a shared secret) and `v1a` (Ed25519). */
 
-/** A key of Standard Webhooks that was read. */
+/** A parsed key of Standard Webhooks. */
 export interface WebhookKey {
   /** The form of its signatures. */
   readonly form: "v1" | "v1a";
@@ -13,27 +13,27 @@ export interface WebhookKey {
   readonly key: WebKey;
 }
 
-/** What a signature covers, in the order in which it is signed: `{id}.{timestamp}.{body}`. */
+/** The signed content: `{id}.{timestamp}.{body}`. */
 export interface SignedContent {
-  /** Names the delivery. It has no dot, so that no other content is written the same way. */
+  /** The id of the delivery. It must not contain a dot, so that the signed text is unambiguous. */
   readonly id: string;
   /** When the attempt was made, in seconds since the Unix epoch. */
   readonly timestamp: number;
-  /** The body, as it is sent. */
+  /** The body, exactly as sent. */
   readonly body: string;
 }
 
-/** A webhook that came. Requests of a server fit. */
+/** A received webhook. `UniversalRequest` has these members. */
 export interface ReceivedWebhook {
   /** The value of a header, by its name in lower case. */
   header(name: string): string | undefined;
-  /** The body, as it came. */
+  /** The body, exactly as received. */
   readonly body: string;
 }
 
 const encoder = new TextEncoder();
 
-/** In PKCS #8 (RFC 8410 §7) an Ed25519 key is its 32 bytes after these. */
+/** The bytes before the 32 bytes of an Ed25519 key in PKCS #8 (RFC 8410 §7). */
 const pkcs8Start = [0x30, 0x2e, 2, 1, 0, 0x30, 5, 6, 3, 0x2b, 0x65, 0x70, 4, 0x22, 4, 0x20];
 
 /** An Ed25519 key that signs, from its 32 random bytes. `extractable`: so that its public key can be exported. */
@@ -42,7 +42,7 @@ export function ed25519Key(seed: Uint8Array, extractable = false): Promise<WebKe
   return crypto.subtle.importKey("pkcs8", pkcs8, "Ed25519", extractable, ["sign"]);
 }
 
-/** An Ed25519 key that verifies, from its 32 bytes. Rejects if they are no point of the curve, in some runtimes. */
+/** An Ed25519 key that verifies, from its 32 bytes. In some runtimes, rejects bytes that are not a point of the curve. */
 function ed25519PublicKey(bytes: Bytes): Promise<WebKey> {
   return crypto.subtle.importKey("raw", bytes, "Ed25519", true, ["verify"]);
 }
@@ -52,7 +52,7 @@ function bytesAfter(prefix: string, text: string): Bytes | undefined {
   return base64 !== "" && base64.length <= 128 ? fromCanonicalBase64(base64) : undefined;
 }
 
-/** The bytes of `whsec_…`: 24 to 64 of them, as Standard Webhooks demands. */
+/** The bytes of `whsec_…`: 24 to 64, as Standard Webhooks requires. */
 function secretBytes(text: string): Bytes | undefined {
   const bytes = bytesAfter("whsec_", text);
   return bytes !== undefined && bytes.length >= 24 && bytes.length <= 64 ? bytes : undefined;
@@ -67,7 +67,7 @@ export function isWebhookSecret(text: string): boolean {
  * Reads a key: `whsec_…` signs and verifies `v1`, `whsk_…` signs `v1a`, `whpk_…` verifies `v1a`. A `whsk_` has the 32 bytes of the
  * private key, with or without the 32 bytes of the public key after them.
  *
- * @throws A2AError `InvalidParams` for any other text. The error does not show it.
+ * @throws A2AError `InvalidParams` for any other text. The error does not contain it.
  */
 export async function webhookKey(text: string): Promise<WebhookKey> {
   const secret = secretBytes(text);
@@ -81,7 +81,7 @@ export async function webhookKey(text: string): Promise<WebhookKey> {
   if (open?.length === 32) return { form: "v1a", key: await ed25519PublicKey(open) };
   throw new A2AError(
     "InvalidParams",
-    "A key of Standard Webhooks is whsec_ with 24 to 64 bytes, whsk_ with 32 or 64, or whpk_ with 32, in base64",
+    "A key of Standard Webhooks must be whsec_ with 24 to 64 bytes, whsk_ with 32 or 64, or whpk_ with 32, in base64",
   );
 }
 
@@ -101,16 +101,16 @@ async function publicKeyOf(seed: Uint8Array): Promise<string> {
 }
 
 /**
- * Signs with each of the keys: the value of the header `webhook-signature`. During a rotation there are two of a form.
+ * Signs with each of the keys, and returns the value of the header `webhook-signature`. During a rotation, it has two signatures of a form.
  *
  * @throws A2AError `InvalidParams` if the id or the timestamp could be mistaken for another.
  */
 export async function signWebhook(keys: readonly WebhookKey[], content: SignedContent): Promise<string> {
   const { id, timestamp } = content;
   if (!idPattern.test(id))
-    throw new A2AError("InvalidParams", "The id of a webhook has visible characters, and no dot");
+    throw new A2AError("InvalidParams", "The id of a webhook must have only visible characters and no dot");
   if (!Number.isSafeInteger(timestamp) || timestamp < 0) {
-    throw new A2AError("InvalidParams", "The timestamp of a webhook is in whole seconds");
+    throw new A2AError("InvalidParams", "The timestamp of a webhook must be in whole seconds");
   }
   const bytes = bytesOf(id, String(timestamp), content.body);
   const signatures = keys.map(
@@ -125,11 +125,11 @@ function bytesOf(id: string, timestamp: string, body: string): Bytes {
   return encoder.encode(`${id}.${timestamp}.${body}`);
 }
 
-/** How a webhook is verified. */
+/** Options of the verification of a webhook. */
 export interface VerifyWebhookOptions {
   /** The time now, in milliseconds since the Unix epoch. Default: `Date.now()`. */
   readonly now?: number;
-  /** How far the timestamp may be from now, before or after it, in seconds. Default 300. */
+  /** Maximum difference between the timestamp and now, in seconds. Default 300. */
   readonly tolerance?: number;
 }
 
@@ -137,10 +137,10 @@ export interface VerifyWebhookOptions {
 const maxSignatures = 8;
 
 /**
- * Checks that one of the signatures of a webhook is by one of the keys, and that its timestamp is near. Returns the id, by
- * which a receiver recognizes a repetition.
+ * Checks that one of the keys made one of the signatures of a webhook, and that its timestamp is recent. Returns the id, by which a
+ * receiver recognizes repetitions.
  *
- * @throws A2AError `Unauthenticated`, with what is wrong.
+ * @throws A2AError `Unauthenticated`, with the reason.
  */
 export async function verifyWebhook(
   keys: readonly WebhookKey[],

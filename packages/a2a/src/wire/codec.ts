@@ -20,7 +20,7 @@ import type {
   MethodRoute,
 } from "../protocol/index.ts";
 
-/** The port of a protocol version. Bindings get its implementations. */
+/** The interface of a protocol version, for bindings. */
 export interface Codec {
   /** `Major.Minor`. */
   readonly version: string;
@@ -30,11 +30,11 @@ export interface Codec {
   readonly shapes: OwnShapes;
   /** Binding-specific parts of the version, by the binding's name on a card. Each binding defines the type of its member. */
   readonly bindings: Readonly<Record<string, unknown>>;
-  /** Whether the tenant is a part of the address, because requests have no field for it. */
+  /** Whether the tenant is part of the URL, because requests have no field for it. */
   readonly tenantInPath?: boolean;
   /** Further paths of the card, below a base, that clients of this version try. */
   readonly cardPaths?: readonly string[];
-  /** Path of the extended card (§3.1.11), for a GET, at servers of this version that have no method for it. */
+  /** Path of the extended card (§3.1.11), for a GET, at servers of this version without a method for it. */
   readonly extendedCardPath?: string;
   /** The format of webhooks in this version. */
   readonly webhook: WebhookWire;
@@ -50,7 +50,7 @@ export interface Codec {
   adaptClient?(service: AgentService): AgentService;
 }
 
-/** The body of a webhook. It is written by `Codec.shapes`. */
+/** The body of a webhook, which `Codec.shapes` writes. */
 export interface WebhookWire {
   /** Its media type. */
   readonly mediaType: string;
@@ -88,7 +88,7 @@ export interface Shapes {
   eventPieces?(item: StreamItem): readonly string[] | undefined;
   /** Reads an event. Throws `InvalidResponse`. */
   decodeEvent(value: unknown): StreamResponse;
-  /** Whether an event says that it is the last one of its stream. Default: its state decides. */
+  /** Whether an event is marked as the last one of its stream. Default: its state decides. */
   endsStream?(value: unknown): boolean;
 }
 
@@ -111,7 +111,7 @@ export const methodShapes: Pick<Shapes, "decodeRequest" | "responseOf" | "encode
 export interface OwnShapes extends Shapes {
   /** An error as the JSON text of an object. */
   encodeError(error: A2AError): string;
-  /** Reads an error. `status` is the HTTP status of the response, or the one that means the same. */
+  /** Reads an error. `status` is the HTTP status of the response, or its equivalent. */
   decodeError(status: number, body: unknown): A2AError;
 }
 
@@ -141,7 +141,7 @@ export function byVersion<T extends ClientCodec>(codecs: readonly T[]): Readonly
   );
 }
 
-/** The codec of a version. A client is opened with versions that it speaks, so any other one is a mistake of its caller. */
+/** The codec of a version. Throws for an unknown version, which is a bug: clients are only opened with versions that they speak. */
 export function codecFor<T>(codecs: ReadonlyMap<string, T>, version: string): T {
   const codec = codecs.get(version);
   if (codec === undefined) throw new A2AError("VersionNotSupported");
@@ -230,7 +230,7 @@ export function restRoutes(
     route("GetTask", ["GET"], "/tasks/{id}", { historyLength: "integer" }),
     route("ListTasks", ["GET"], "/tasks", { ...filters, ...page }),
     route("CancelTask", ["POST"], "/tasks/{id}:cancel"),
-    // The texts of both specifications say POST (1.0 §5.3, §11.3.2), the annotations of their protos GET. Servers serve one or both.
+    // The texts of both specifications require POST (1.0 §5.3, §11.3.2), the annotations of their protos GET. Servers accept one or both.
     // Clients send POST first, because the official clients do.
     route("SubscribeToTask", ["POST", "GET"], "/tasks/{id}:subscribe"),
     route("CreateTaskPushNotificationConfig", ["POST"], ofTask),
@@ -265,7 +265,7 @@ export interface RestCodec extends Codec {
   readonly bindings: Codec["bindings"] & { readonly "HTTP+JSON": RestWire };
 }
 
-/** The part of it that a client needs. */
+/** The client's part of such a version. */
 export interface RestClientCodec extends ClientCodec {
   readonly bindings: {
     readonly "HTTP+JSON": Pick<

@@ -20,7 +20,7 @@ import { isArray, isObject } from "../model/schema.ts";
 const types = "type.googleapis.com/google.rpc.";
 /** Domain of the reasons that A2A defines (§11.6), and of the reasons that all SDKs use for errors of JSON-RPC. */
 const a2aDomain = "a2a-protocol.org";
-/** Domain of our own reasons. They tell errors with the same code apart. */
+/** Domain of our own reasons, which distinguish errors with the same code. */
 const ownDomain = "parley";
 
 interface JsonRpcErrorObject {
@@ -181,7 +181,7 @@ function codeOfProblem(type: unknown): WireErrorCode | undefined {
   );
 }
 
-/** What a status means where the table of errors does not say. `spoken` applies where the body follows the protocol. Some are of 1.0.0. */
+/** Codes for statuses that are not in the table of errors. `spoken` applies if the body follows the protocol. Some are from 1.0.0. */
 const statuses: Readonly<Record<number, WireErrorCode>> = {
   404: "MethodNotFound",
   409: "TaskNotCancelable",

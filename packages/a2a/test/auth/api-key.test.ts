@@ -95,11 +95,11 @@ describe("apiKey() (A2A 1.0 §4.5.2)", () => {
   });
 
   test.each<[ApiKeyOptions, RegExp]>([
-    [{ header: "a b" }, /header is not a name/],
-    [{ header: "" }, /header is not a name/],
-    [{ cookie: "a;b" }, /cookie is not a name/],
-    [{ query: "" }, /query is not a name/],
-    [{ header: "a", query: "b" }, /one of several places/],
+    [{ header: "a b" }, /header is not a valid name/],
+    [{ header: "" }, /header is not a valid name/],
+    [{ cookie: "a;b" }, /cookie is not a valid name/],
+    [{ query: "" }, /query is not a valid name/],
+    [{ header: "a", query: "b" }, /set only one of header, query and cookie/],
   ])("rejects a location that requests do not have: %j", (options, message) => {
     expect(() => apiKey({}, options)).toThrow(message);
   });
@@ -157,6 +157,6 @@ describe("a secret that was never set", () => {
 test.each([undefined, "ada", {}, { subject: "" }])("a secret without an owner is rejected at startup: %j", (owner) => {
   for (const make of [apiKey, bearer]) {
     expect(() => make({ "key-1": owner as typeof ada })).toThrow(/owner of a secret must have a subject/);
-    expect(() => make(undefined as never)).toThrow(/secrets are required/);
+    expect(() => make(undefined as never)).toThrow(/secrets must be an object/);
   }
 });

@@ -124,19 +124,19 @@ describe("basic() (RFC 7617)", () => {
     "pbkdf2-sha256$0$x$y",
     "pbkdf2-sha256$99999999$AAAAAAAAAAAAAAAA$AAAA",
   ])("rejects an invalid hash, and does not show it: %j", (password) => {
-    expect(() => basic({ ada: { password } })).toThrow(/users\["ada"\] needs the hash of its password/);
+    expect(() => basic({ ada: { password } })).toThrow(/users\["ada"\] must have the hash of a password/);
     expect(() => basic({ ada: { password } })).not.toThrow(password || "never");
   });
 
   test("rejects a password in place of a user, which JavaScript can pass", () => {
-    expect(() => basic({ ada: "secret" as never })).toThrow(/users\["ada"\] needs the hash of its password/);
-    expect(() => basic({ ada: {} as never })).toThrow(/users\["ada"\] needs the hash of its password/);
-    expect(() => basic(undefined as never)).toThrow(/users are required/);
+    expect(() => basic({ ada: "secret" as never })).toThrow(/users\["ada"\] must have the hash of a password/);
+    expect(() => basic({ ada: {} as never })).toThrow(/users\["ada"\] must have the hash of a password/);
+    expect(() => basic(undefined as never)).toThrow(/users must be an object/);
   });
 
   test("rejects a name that cannot be sent", async () => {
     const password = await hashPassword("x", { iterations: 10 });
-    expect(() => basic({ "a:b": { password } })).toThrow(/is not a name that can be sent/);
+    expect(() => basic({ "a:b": { password } })).toThrow(/is not a valid user name/);
   });
 });
 

@@ -235,7 +235,7 @@ describe("a combination", () => {
     ["allOf", allOf],
   ])("of no members, or of two schemes with one name, is rejected: %s()", (_, combine) => {
     expect(() => combine()).toThrow(/at least one authenticator/);
-    expect(() => combine(token, bearer({ x: { subject: "x" } }))).toThrow(/two schemes of the name "bearer"/);
+    expect(() => combine(token, bearer({ x: { subject: "x" } }))).toThrow(/two schemes with the name "bearer"/);
     expect(() => combine(token, token)).not.toThrow();
   });
 

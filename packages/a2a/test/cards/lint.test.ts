@@ -65,8 +65,8 @@ describe("lintCard", () => {
   });
 
   const wrong: readonly (readonly [string, unknown, RegExp])[] = [
-    ["no object", "card", /^error : A card is an object/],
-    ["a list", [], /^error : A card is an object/],
+    ["no object", "card", /^error : A card must be an object/],
+    ["a list", [], /^error : A card must be an object/],
     ["no card", { name: "x" }, /^error : The card has neither/],
     ["no name", { ...fullCard, name: undefined }, /^error name: is required/],
     ["a name of another type", { ...fullCard, name: 1 }, /^error name: /],
@@ -168,7 +168,7 @@ describe("lintCard", () => {
     [
       "two skills with one id",
       { ...fullCard, skills: [oneSkill, oneSkill] },
-      /^error skills\[1\]\.id: "a" is the id of two skills/,
+      /^error skills\[1\]\.id: two skills have the id "a"/,
     ],
     [
       "a media type that is none",

@@ -31,7 +31,10 @@ describe("credentials are sent", () => {
       },
     });
     const error = await errorOf(client.getTask("t1"));
-    expect(error).toMatchObject({ code: "InvalidParams", message: expect.stringContaining("without TLS") as string });
+    expect(error).toMatchObject({
+      code: "InvalidParams",
+      message: expect.stringContaining("does not use TLS") as string,
+    });
     expect([sent, error.message.includes(secret)]).toEqual([[], false]);
   });
 

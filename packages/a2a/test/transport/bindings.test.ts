@@ -121,8 +121,8 @@ describe("rejected when the server is created:", () => {
       'bindings[0] has the name "WEBSOCKET". The name of a binding is JSONRPC, HTTP+JSON, GRPC or a URI',
       [exact("WEBSOCKET", "/ws")],
     ],
-    ["bindings[0] is not a binding", [{} as ServerBinding]],
-    ["bindings[1] is not a binding", [jsonRpcBinding(), undefined as unknown as ServerBinding]],
+    ["bindings[0] must be a binding", [{} as ServerBinding]],
+    ["bindings[1] must be a binding", [jsonRpcBinding(), undefined as unknown as ServerBinding]],
     ['urn:a: "ws" is not a valid path. A path begins with a slash', [exact("urn:a", "ws")]],
     ['urn:a: "/ws/" is not a valid path', [exact("urn:a", "/ws/")]],
     ['urn:a: "/a/../ws" is not a valid path', [exact("urn:a", "/a/../ws")]],
@@ -227,6 +227,6 @@ test("an invalid binding is named also if a handler makes the card of its agent 
   for (const wrong of [null, undefined, 5, {}] as unknown as ServerBinding[]) {
     const bindings = [jsonRpcBinding(), wrong];
     const make = () => createHandler(agent, { publicUrl: "http://localhost:4000", store: memoryStore(), bindings });
-    expect(make).toThrow("This cannot be served: bindings[1] is not a binding");
+    expect(make).toThrow("This cannot be served: bindings[1] must be a binding");
   }
 });

@@ -235,7 +235,7 @@ describe("answers", () => {
     const response = await toFetch(handler, undefined, logger)(new Request(`${url}x`));
     expect(response.status).toBe(500);
     expect(await response.text()).not.toContain("secret");
-    expect(logged).toEqual([["A request could not be answered", "/x"]]);
+    expect(logged).toEqual([["Failed to answer request", "/x"]]);
   });
 
   test("abort the signal of the request when their reader leaves", async () => {

@@ -154,7 +154,9 @@ describe("other service parameters (A2A 1.0 §3.2.6)", () => {
       const calls = service.calls.length;
       const { status, json } = await send({ "a2a-extensions": `urn:${"x".repeat(1 << 16)}` });
       expect([binding, status]).toEqual([binding, 413]);
-      expect((json as { error: { message: string } }).error.message).toBe("A2A-Extensions may take 65536 characters");
+      expect((json as { error: { message: string } }).error.message).toBe(
+        "A2A-Extensions must not exceed 65536 characters",
+      );
       expect(service.calls, binding).toHaveLength(calls);
     }
   });

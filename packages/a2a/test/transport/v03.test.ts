@@ -229,8 +229,8 @@ describe("the version of a request (A2A 1.0 §3.6)", () => {
   });
 
   test.each([
-    ["tasks/list", "No protocol version that is spoken here (1.0, 0.3, 1.1) has a method of that name"],
-    ["NoSuchMethod", "No protocol version that is spoken here (1.0, 0.3, 1.1) has a method of that name"],
+    ["tasks/list", "No protocol version of this server (1.0, 0.3, 1.1) has a method of that name"],
+    ["NoSuchMethod", "No protocol version of this server (1.0, 0.3, 1.1) has a method of that name"],
     ["message/send", "Protocol version 1.0 has no method of that name"],
   ])("an error about %s names the versions that were searched", async (method, message) => {
     const headers: Record<string, string> = method === "message/send" ? { "a2a-version": "1.0" } : {};

@@ -22,10 +22,10 @@ export interface NodeConnectOptions<E extends string | AnyExtension = string> ex
 }
 
 /**
- * `connect` of `@parley/a2a`, with gRPC among the bindings where `@parley/grpc` is installed: for
- * `connect(agent, { binding: "GRPC" })`, and for agents that speak only gRPC.
+ * `connect` of `@parley/a2a`, also with gRPC if `@parley/grpc` is installed: for `connect(agent, { binding: "GRPC" })`, and for
+ * agents that speak only gRPC.
  *
- * @throws Error where gRPC is asked for and not installed, in addition to what `connect` throws.
+ * @throws Error if the binding must be gRPC and `@parley/grpc` is not installed, in addition to the errors of `connect`.
  */
 export async function connect<E extends string | AnyExtension = string>(
   agent: string | URL | AgentCard | OlderCard,
@@ -47,7 +47,7 @@ export async function connect<E extends string | AnyExtension = string>(
   return client.connect(agent, options);
 }
 
-/** The options with what shows the certificate: a `fetch`, and what tells the client that it has one. */
+/** The options with a `fetch` that shows the certificate, and with the fact that the client has one. */
 async function withCertificate<E extends string | AnyExtension>(
   options: ConnectOptions<E>,
   tls: ClientTls,
@@ -75,7 +75,7 @@ function urlsOn(agent: string | URL | AgentCard | OlderCard): readonly string[] 
   return agent.supportedInterfaces.map(({ url }) => url);
 }
 
-/** gRPC that shows a certificate to some origins, and to no other. */
+/** A gRPC binding that shows a certificate only to some origins. */
 function certifiedBinding(make: typeof grpcBinding, tls: ClientTls, origins: readonly string[]): ClientBinding {
   const known = make(undefined, { tls });
   const { cert: _cert, key: _key, passphrase: _passphrase, ...open } = tls;
@@ -89,10 +89,10 @@ function certifiedBinding(make: typeof grpcBinding, tls: ClientTls, origins: rea
   };
 }
 
-/** A client certificate, and what the connections of a client trust. */
+/** A client certificate, and the authorities that a client trusts. */
 export type ClientTls = NonNullable<DialerOptions["tls"]>;
 
-/** A `fetch` that shows a client certificate to some origins, and to no other (mutual TLS, RFC 8705). */
+/** A `fetch` that shows a client certificate only to some origins (mutual TLS, RFC 8705). */
 function certificateFetch(tls: ClientTls, origins: readonly string[]): FetchLike {
   const { cert: _cert, key: _key, passphrase: _passphrase, ...open } = tls;
   const known = nodeDialer({ tls });

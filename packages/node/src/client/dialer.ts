@@ -23,12 +23,12 @@ export interface DialerOptions {
 }
 
 /**
- * Opens connections to exactly the addresses that the guard has checked, so that a name that resolves to another address a
- * moment later (DNS rebinding) changes nothing. The `Host` header and the check of the certificate use the host name.
+ * Opens connections only to the addresses that the guard has checked, which prevents DNS rebinding: the name may resolve to another
+ * address a moment later. The `Host` header and the check of the certificate use the host name.
  *
- * A connection is used again only for the same origin at the same set of checked addresses, so never for a name that resolves to
- * other addresses now. The server may close it just then. A GET or HEAD that got nothing of an answer is sent again on a new
- * connection. Nothing else is sent twice: the call fails, because the server may have acted on the request.
+ * Reuses a connection only for the same origin at the same set of checked addresses, so never for a name that now resolves to
+ * other addresses. The server may close the connection at that moment. A GET or HEAD without any byte of an answer is then retried on
+ * a new connection. Other requests are not: the call fails, because the server may have acted on the request.
  */
 export function nodeDialer(options: DialerOptions = {}): Dialer {
   const { resolve = resolveBySystem, tls = {}, idleTimeout = 4_000 } = options;
@@ -41,7 +41,7 @@ async function resolveBySystem(hostname: string): Promise<readonly ResolvedAddre
   return found.map(({ address, family }) => ({ address, family: family === 6 ? 6 : 4 }));
 }
 
-/** Most interim answers before an answer. HTTP has no limit (RFC 9110 §15.2). */
+/** Maximum interim answers before the final one. HTTP has no limit (RFC 9110 §15.2). */
 const maxInformation = 16;
 
 /** A request with its options. */
@@ -70,7 +70,7 @@ async function dial(call: Call): Promise<Response> {
 /** A connection that was used before was closed without any byte of an answer. */
 class KeptConnectionClosed extends Error {}
 
-/** Sends a request once. The promise settles however the exchange ends, and nothing is thrown from a callback. */
+/** Sends a request once. The promise always settles, and no callback throws. */
 function send({ url, addresses, init, tls }: Call, agent: Agent | false): Promise<Response> {
   const { method = "GET", headers = {}, body, signal } = init;
   return new Promise((resolve, reject) => {
@@ -142,12 +142,12 @@ function toResponse(incoming: IncomingMessage, method: string): Response {
     headers.append(rawHeaders[index] ?? "", rawHeaders[index + 1] ?? "");
   }
   if (method === "HEAD" || status === 204 || status === 304 || headers.get("content-length") === "0") {
-    // Such an answer has no body, so its connection is free.
+    // Such an answer has no body, so the connection can be reused.
     incoming.on("error", () => {}).resume();
     return new Response(null, { status, statusText, headers });
   }
   if (status === 205) {
-    // It has no body either, but Node reads the bytes that are sent anyway. They are not wanted.
+    // It has no body either, but Node would read bytes that the server sends anyway.
     incoming.on("error", () => {}).destroy();
     return new Response(null, { status, statusText, headers });
   }
@@ -155,9 +155,9 @@ function toResponse(incoming: IncomingMessage, method: string): Response {
   return new Response(body, { status, statusText, headers });
 }
 
-/** Most connections that wait for another request. */
+/** Maximum idle connections. */
 const maxIdle = 256;
-/** Maximum idle connections to one origin at the same addresses. */
+/** The same for one origin at the same addresses. */
 const maxIdleOfOne = 16;
 
 /** Options of a request for its connection's agent. */
@@ -175,13 +175,13 @@ function connectionKey(url: URL, addresses: readonly ResolvedAddress[]): string 
 }
 
 /**
- * Connections of a dialer that are kept open for another request. An idle one ends soon, a second before the server
- * ends it if the server announces this. None of them keeps the process alive.
+ * Idle connections of a dialer, kept open for another request. They are closed after a while, or a second before the server would close
+ * them if it announces when. They do not keep the process alive.
  */
 class KeptConnections {
   readonly #agents: Readonly<Record<string, HttpAgent>> | undefined;
   readonly #idle = new Set<Socket>();
-  /** One function for all connections. */
+  /** One listener for all connections, to save memory. */
   readonly #forget: (this: Socket) => void;
 
   /** @param wait - How long a connection waits for another request, in milliseconds. 0: none is kept. */

@@ -37,7 +37,7 @@ export function loopbackRedirect(options: LoopbackRedirectOptions = {}): LoginRe
 const page = (text: string): string =>
   `<!doctype html><html lang="en"><meta charset="utf-8"><title>Login</title><p>${text}</p></html>`;
 
-/** Nothing on the page can run, load or be framed, and its address, which has the code, stays here. */
+/** The page runs and loads nothing, cannot be framed, and does not send its address, which contains the code, as a referrer. */
 const headers = {
   "content-type": "text/html; charset=utf-8",
   "cache-control": "no-store",
@@ -46,7 +46,7 @@ const headers = {
   connection: "close",
 };
 
-/** The address that waits: `answer` decides about each request. */
+/** A server for the redirect. `answer` decides about each request. */
 async function listen(port: number, answer: (request: IncomingMessage) => boolean): Promise<Server> {
   const server = createServer(
     { maxHeaderSize: 32_768, requestTimeout: 10_000 },
@@ -84,7 +84,7 @@ async function beginLogin(options: LoopbackRedirectOptions, signal: AbortSignal)
       state = target.searchParams.get("state") ?? undefined;
       const back = new Promise<URL>((resolve, reject) => (settle = { resolve, reject }));
       const timer = setTimeout(() => settle?.reject(new A2AError("Unauthenticated", late.message)), timeout);
-      const abort = (): void => settle?.reject(new A2AError("Aborted", "The login was given up"));
+      const abort = (): void => settle?.reject(new A2AError("Aborted", "The login was aborted"));
       signal.addEventListener("abort", abort, { once: true });
       if (signal.aborted) abort();
       try {
@@ -113,7 +113,7 @@ const openers: Readonly<Partial<Record<NodeJS.Platform, readonly [string, ...str
 /**
  * Opens a page in the browser of the system.
  *
- * @param url - A URL of `https`, or of `http` on this machine. Do not open others that a stranger chose.
+ * @param url - A URL of `https`, or of `http` on this machine. Do not pass another URL that someone else chose.
  * @throws A2AError `Unauthenticated` if there is no program for it.
  */
 export async function openBrowser(url: string): Promise<void> {

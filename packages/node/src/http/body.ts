@@ -10,7 +10,7 @@ import {
   type UniversalRequest,
 } from "@parley/a2a/internal/protocol/index";
 
-/** The error where the client leaves before its request body is complete. */
+/** The error if the client disconnects before its request body is complete. */
 export function brokeOff(): A2AError {
   return new A2AError("InvalidRequest", "Request body broke off");
 }
@@ -62,7 +62,7 @@ interface Announcement {
   readonly length: string | undefined;
 }
 
-/** Reads a body as text. It stops reading as soon as more than `limit` bytes came. */
+/** Reads a body as text. Stops reading after more than `limit` bytes. */
 export function readText(
   request: Pick<UniversalRequest, "connection"> & { read(reader: ByteReader): ByteFlow },
   announcement: Announcement,
@@ -70,7 +70,7 @@ export function readText(
   return new Promise((resolve, reject) => new TextReader(request, announcement, resolve, reject).begin());
 }
 
-/** Reads a body. Afterwards it references nothing, because the request and its listeners live as long as the answer. */
+/** Reads a body. Drops its references at the end, because the request and its listeners live as long as the answer. */
 class TextReader implements ByteReader, BodyReader {
   readonly #flow: ByteFlow;
   #body: BodyBytes | undefined;

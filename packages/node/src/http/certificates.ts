@@ -1,4 +1,4 @@
-/* Certificates of clients, as Node has them. */
+/* Client certificates of Node's connections. */
 
 import { X509Certificate } from "node:crypto";
 import type { Socket } from "node:net";
@@ -23,7 +23,7 @@ export function certificateOf(socket: Socket): PeerCertificate | undefined {
   return certificate && authorized ? { ...certificate, authorities: authoritiesOf(shown) } : certificate;
 }
 
-/** The fingerprints of those who have signed a certificate. The last one has signed itself. */
+/** The fingerprints of the authorities in a certificate's chain. The last one is self-signed. */
 function authoritiesOf({ issuerCertificate, fingerprint256 }: Shown): readonly string[] {
   if (!issuerCertificate || issuerCertificate.fingerprint256 === fingerprint256) return [];
   return [plain(issuerCertificate.fingerprint256), ...authoritiesOf(issuerCertificate)];
@@ -33,7 +33,7 @@ function plain(fingerprint: string): string {
   return fingerprint.replaceAll(":", "").toLowerCase();
 }
 
-/** A certificate in DER, which a proxy has checked. `undefined` for other bytes. */
+/** Reads a certificate in DER that a proxy has checked. `undefined` for other bytes. */
 export function certificateIn(der: Uint8Array): PeerCertificate | undefined {
   try {
     return described(new X509Certificate(der).toLegacyObject(), true);

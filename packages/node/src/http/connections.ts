@@ -29,7 +29,7 @@ export class Connections {
     const open = this.#open;
     const released = this.#released;
     const unused = this.#unused;
-    // One function for all: a closure takes two hundred bytes for each connection, `once` four hundred.
+    // One listener for all connections: a closure would take two hundred bytes per connection, `once` four hundred.
     this.#forget = function (this: Socket): void {
       accepted.delete(this);
       open.delete(this);
@@ -64,7 +64,7 @@ export class Connections {
     socket.on("close", this.#forget);
   }
 
-  /** The connection, or its TLS socket, can be read. Also for a released connection that continues with HTTP. */
+  /** Call it when the connection, or its TLS socket, is ready for HTTP, also after a binding has returned it. */
   open(socket: Socket): void {
     if (this.#released.delete(socket)) {
       this.#open.set(socket, 0);
@@ -76,7 +76,7 @@ export class Connections {
     if (this.#draining) socket.destroy();
   }
 
-  /** The connection speaks HTTP/2. */
+  /** Notes that the connection speaks HTTP/2. */
   upgrade(socket: Socket, session: ServerHttp2Session): void {
     this.#open.delete(socket);
     this.#unused.delete(socket);
@@ -92,7 +92,7 @@ export class Connections {
     });
   }
 
-  /** The connection has changed to another protocol. The binding that took it over closes it. */
+  /** Notes that the connection has changed to another protocol. The binding that took it over closes it. */
   release(socket: Socket): void {
     this.#open.delete(socket);
     this.#unused.delete(socket);
@@ -114,14 +114,14 @@ export class Connections {
     if (this.#retired && owed === 1) socket.destroy();
   }
 
-  /** Tells clients of HTTP/1.1 with each answer to use another connection from now on (`Connection: close`). Closes nothing itself. */
+  /** From now on, answers of HTTP/1.1 ask clients to use another connection (`Connection: close`). Closes nothing itself. */
   tell(): void {
     this.#last = true;
   }
 
   /**
    * Closes idle connections, and tells clients of HTTP/2 to use another connection for further requests (GOAWAY). A connection that has
-   * made no request yet closes after the first one: a balancer may have accepted a client for it already.
+   * made no request yet closes after its first one, because a load balancer may already have assigned a client to it.
    */
   retire(): void {
     this.#last = true;

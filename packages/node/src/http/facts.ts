@@ -9,11 +9,11 @@ export interface FactSources {
   header: HeaderOf;
   /** The proxies whose headers count. Absent: no headers do. */
   readonly proxies?: Proxies | undefined;
-  /** What the framework knows of the caller. */
+  /** The framework's facts about the caller. */
   readonly framework?: FrameworkFacts | undefined;
 }
 
-/** What a mount can find out about the caller of a request, when it is asked for. */
+/** Facts about the caller of a request that a mount looks up on demand. */
 export interface FrameworkFacts {
   /** The user of the framework, in its own shape. */
   user?(): unknown;
@@ -50,7 +50,7 @@ export class ConnectionFacts implements RequestFacts {
   }
 
   get certificate(): PeerCertificate | undefined {
-    // A proxy's own certificate is not that of its client.
+    // The certificate of the connection is the proxy's, not the client's.
     if (this.#client !== undefined) return this.#client.certificate();
     return this.#socket === undefined ? undefined : certificateOf(this.#socket);
   }

@@ -66,7 +66,7 @@ export class Http1Exchange implements Exchange {
   text(limit: number, budget?: BodyBudget): Promise<string> {
     // An empty body that a framework has read has ended already, and emits no further event.
     if (this.#incoming.readableEnded) return Promise.resolve("");
-    // Node keeps the bytes that have come, so that nothing is read of a body whose announced size is too large.
+    // Node buffers the bytes, so a body whose announced size is too large is never read.
     return readText(this, { limit, budget, length: this.#incoming.headers["content-length"] });
   }
 
@@ -79,7 +79,7 @@ export class Http1Exchange implements Exchange {
       response.write(body ?? "");
       linger(this.#incoming, response);
     } else response.writeHead(status, complete).end(body);
-    // The kernel has not taken all of it: the client may never read the rest.
+    // Data is still buffered: the client may never read the rest.
     if (response.writableLength > 0) response.setTimeout(stallTimeout, abortWhenStalled);
   }
 
@@ -88,7 +88,7 @@ export class Http1Exchange implements Exchange {
     // Partial progress of a large write restarts the time. Node keeps all timeouts of one length behind one timer.
     this.#response.writeHead(status, own).setTimeout(stallTimeout, abortWhenStalled);
     const sink = new WritableSink(this.#response);
-    // A HEAD request needs no body: the writer releases its source at once.
+    // A HEAD request needs no body: the writer releases its source immediately.
     if (this.method === "HEAD") sink.close();
     else onGone(this.#incoming, this.#response, () => sink.close());
     return sink;
@@ -116,13 +116,13 @@ function abortWhenStalled(this: ServerResponse): void {
   if (this.writableLength > 0) this.destroy();
 }
 
-/** How long the rest of a refused request is read and discarded, in milliseconds. */
+/** How long the rest of a rejected request is read and discarded, in milliseconds. */
 const lingerTime = 2_000;
 
 /** The largest unread request body, in bytes, that is read to keep the connection. */
 const worthDraining = 64 * 1024;
 
-/** Whether so much of the request is unread that the connection is closed. */
+/** Whether too much of the request is unread to keep the connection. */
 function bodyIsLeft(incoming: IncomingMessage): boolean {
   if (incoming.complete) return false;
   const announced = incoming.headers["content-length"];
@@ -131,9 +131,9 @@ function bodyIsLeft(incoming: IncomingMessage): boolean {
 }
 
 /**
- * Ends a response whose request is not completely read. Closing a socket with unread bytes resets the connection, and the client
- * may lose the answer by that reset. So the whole answer is sent, the rest of the request is read and discarded for a moment,
- * and then the connection is closed (RFC 9112 §9.6).
+ * Ends a response whose request is not completely read. Closing a socket with unread bytes resets the connection, which may cost the
+ * client the answer. So this sends the whole answer, reads and discards the request for a moment, and then closes the connection
+ * (RFC 9112 §9.6).
  */
 function linger(incoming: IncomingMessage, response: ServerResponse): void {
   const end = (): void => {
@@ -144,7 +144,7 @@ function linger(incoming: IncomingMessage, response: ServerResponse): void {
   incoming.once("end", end).once("close", end).on("error", end).resume();
 }
 
-/** Calls `run` once when the client leaves before its answer is complete, or at once if it has left already. */
+/** Calls `run` once the client disconnects before its answer is complete, or immediately if it already has. */
 function onGone(incoming: IncomingMessage, response: ServerResponse, run: () => void): void {
   const { socket } = incoming;
   if (response.destroyed || socket.destroyed) {

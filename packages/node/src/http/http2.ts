@@ -99,7 +99,7 @@ export class Http2Exchange implements Exchange {
     return new IncomingBody(stream, reader, asksFirst ? () => stream.additionalHeaders({ ":status": 100 }) : undefined);
   }
 
-  /** Ends a request that is not complete in time. gRPC requests may be streams for hours: their messages have a separate limit. */
+  /** Ends a request that is not complete in time. Exempts gRPC: its requests may be streams for hours, with a limit per message. */
   #limitTime(): void {
     const stream = this.#stream;
     if (stream.readableEnded || stream.destroyed || this.#headers["content-type"]?.startsWith("application/grpc"))
@@ -189,14 +189,14 @@ export class Http2Exchange implements Exchange {
     return this.#stream.headersSent;
   }
 
-  /** Not by `close`, which would end the answer as if it were complete. */
+  /** Does not use `close`, which would end the answer as if it were complete. */
   breakOff(): void {
     this.#stream.destroy(new Error("The answer broke off"));
   }
 
   /** Data sent on other streams of the connection counts as progress, too. */
   #abortWhenStalled(timeout: number): void {
-    // As the callback of `setTimeout` it would be called only once.
+    // A callback of `setTimeout` would run only once.
     this.#stream.on("timeout", abortWhenStalled).setTimeout(timeout);
   }
 
@@ -206,11 +206,11 @@ export class Http2Exchange implements Exchange {
   }
 }
 
-/** Refuses line breaks in headers, which a proxy to HTTP/1.1 could turn into two headers. For HTTP/1.1 Node checks them. */
+/** Rejects line breaks in headers, which a proxy to HTTP/1.1 could turn into two headers. For HTTP/1.1, Node checks this. */
 function validateHeaders(headers: Headers): void {
   for (const name in headers) validateHeaderValue(name, headers[name] ?? "");
 }
 
 function abortWhenStalled(this: ServerHttp2Stream): void {
-  if (this.writableLength > 0) this.destroy(new Error("The peer takes nothing"));
+  if (this.writableLength > 0) this.destroy(new Error("The client stopped reading the answer"));
 }

@@ -174,12 +174,12 @@ export class Responder {
     try {
       sink = exchange.open(head, this.#isLast(), this.#stallTimeout);
     } catch (cause) {
-      // The writer is called all the same, so that it releases its source.
+      // Still calls the writer, so that it releases its source.
       body(closedSink).catch(() => undefined);
       throw cause;
     }
     const written = body(sink);
-    // After the first write of the body, so that it shares a packet with the headers.
+    // Flushed after the first write of the body, which then shares a packet with the headers.
     exchange.flush();
     written.then(
       () => exchange.end(),
@@ -189,7 +189,7 @@ export class Responder {
 
   #fail(exchange: Exchange, cause: unknown): void {
     const { method, url } = exchange;
-    this.#logger.error("A request could not be answered", { method, url: withoutQuery(url), cause });
+    this.#logger.error("Failed to answer request", { method, url: withoutQuery(url), cause });
     if (exchange.begun) exchange.breakOff();
     else exchange.send(internalError, internalErrorBody, this.#isLast(), this.#stallTimeout);
   }
@@ -198,18 +198,18 @@ export class Responder {
 /** A sink whose client has disconnected. */
 const closedSink: Sink = { closed: true, write: () => false, ready: () => Promise.resolve(), onClose: (run) => run() };
 
-/** The answer to a defect of this program. Bindings write all other errors. */
+/** The answer after a bug in this program. Bindings write all other errors. */
 const internalError: Head = { status: 500, headers: { "content-type": "application/json" } };
 const internalErrorBody = '{"error":{"code":500,"status":"INTERNAL","message":"Internal error"}}';
 
 /** The members of a handler that a mount needs. */
 export type MountedHandler = Pick<Handler, "handle" | "answers">;
 
-/** The same exchange. If a parser of the framework has read the body, its text is made from `body`, the parser's result. */
+/** Returns the exchange. If a parser of the framework has read the body, its text is made again from `body`, the parser's result. */
 export function withParsedBody(exchange: Exchange, incoming: Readable, body: unknown): Exchange {
   if (!incoming.readableDidRead) return exchange;
   exchange.rewritten = typeof body !== "string" && !Buffer.isBuffer(body);
-  // Its pieces were consumed.
+  // The parser has consumed the body.
   Object.defineProperty(exchange, "read", { value: undefined });
   exchange.text = async (limit) => {
     const text = textOf(body);
@@ -223,7 +223,7 @@ function textOf(body: unknown): string {
   if (typeof body === "string") return body;
   if (Buffer.isBuffer(body)) return body.toString("utf8");
   if (body === undefined) {
-    throw new Error("Other middleware has read the request body and did not keep it. Mount the agents before it");
+    throw new Error("Other middleware has read the request body. Mount the agents before that middleware");
   }
   try {
     return JSON.stringify(body);

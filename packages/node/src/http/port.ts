@@ -42,7 +42,7 @@ export interface PortOptions {
    */
   readonly keepAliveTimeout?: number;
   /**
-   * Longest wait in milliseconds for the headers of a request, for the first bytes of a connection, and for the answer of a quiet
+   * Longest wait in milliseconds for the headers of a request, for the first bytes of a connection, and for the answer of an idle
    * client to a ping. Default 30 s.
    */
   readonly headersTimeout?: number;
@@ -96,7 +96,7 @@ export class Port {
       ...tls,
       keepAliveTimeout,
       headersTimeout: Math.min(headersTimeout, this.requestTimeout),
-      // Answers have no such limit.
+      // This limit must not apply to answers.
       requestTimeout: this.requestTimeout,
       connectionsCheckingInterval: checkInterval,
       shouldUpgradeCallback: (incoming) => this.#upgrades?.claims(incoming) === true,
@@ -116,7 +116,7 @@ export class Port {
 
   /** Takes a connection that another process has accepted. */
   take(socket: Socket): void {
-    // Like the server does for accepted connections.
+    // As the server does for connections that it accepts.
     socket.allowHalfOpen = !(this.#front instanceof TlsServer);
     socket.setNoDelay(true);
     this.#front.emit("connection", socket);
@@ -153,7 +153,7 @@ export class Port {
     return stopListening(this.#front, () => this.connections.acceptedCount);
   }
 
-  /** Accepts no new connections, and closes each open one after the answers that it waits for. */
+  /** Accepts no new connections, and closes each open one after its pending answers. */
   drain(): void {
     this.#front.close();
     this.connections.drain();
@@ -251,9 +251,9 @@ function stayPaused(this: Socket): void {
 const preface = Buffer.from("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", "latin1");
 
 /**
- * Reads the first bytes of a connection without TLS until they determine HTTP/2 or HTTP/1.1, and puts them back. Most clients
+ * Reads the first bytes of a connection without TLS until they tell HTTP/2 from HTTP/1.1, and puts them back. Most clients
  * send enough in one packet, some send single bytes. Closes a connection that has not sent enough after `timeout` milliseconds,
- * because no server has it yet.
+ * because no server watches it yet.
  */
 function peek(socket: Socket, timeout: number, decided: (isHttp2: boolean) => void): void {
   let seen: Buffer | undefined;

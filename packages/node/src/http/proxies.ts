@@ -35,7 +35,7 @@ export interface Client {
   certificate(): PeerCertificate | undefined;
 }
 
-/** Most proxies that a request is followed through. */
+/** Maximum number of proxies through which a request is traced. */
 const maxProxies = 32;
 
 /** The proxies that a server trusts. */
@@ -203,7 +203,7 @@ function fromEnvoy(value: string): PeerCertificate | undefined {
   return {
     authorized: true,
     fingerprint: hash.toLowerCase(),
-    // Omitted: it is one text, in an order that depends on the proxy.
+    // The subject is omitted: it is one text, in an order that depends on the proxy.
     subject: {},
     names: [...all("uri").map((uri) => `URI:${uri}`), ...all("dns").map((dns) => `DNS:${dns}`)],
   };
@@ -224,7 +224,7 @@ function inText(value: string): PeerCertificate | undefined {
   return /^[A-Za-z\d+/]+={0,2}$/.test(base64) ? certificateIn(Buffer.from(base64, "base64")) : undefined;
 }
 
-/** Ranges by the names that other servers for Node have for them. */
+/** Named ranges. Other servers for Node use the same names. */
 const named: Readonly<Record<string, readonly string[]>> = {
   loopback: ["127.0.0.0/8", "::1/128"],
   linklocal: ["169.254.0.0/16", "fe80::/10"],
@@ -258,9 +258,9 @@ export class AddressSet {
     const length = digits === undefined ? bits : Number(digits);
     if (isIP(address) === 0 || address.includes("%") || length > bits) {
       const wanted = 'an IP address, a range such as "10.0.0.0/8", or "loopback", "linklocal" or "uniquelocal"';
-      throw new Error(`\`${option}\` has ${JSON.stringify(range)}, which is not ${wanted}`);
+      throw new Error(`\`${option}\` must be ${wanted}; got ${JSON.stringify(range)}`);
     }
-    if (length === 0) throw new Error(`\`${option}\` has ${JSON.stringify(range)}, which are all addresses`);
+    if (length === 0) throw new Error(`\`${option}\` must not allow all addresses; got ${JSON.stringify(range)}`);
     this.#list.addSubnet(address, length, bits === 32 ? "ipv4" : "ipv6");
   }
 }

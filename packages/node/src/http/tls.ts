@@ -67,14 +67,14 @@ function hstsOf({ hsts, publicUrl }: SecurityOptions): string | undefined {
   return isLocal ? undefined : "max-age=31536000";
 }
 
-/** The answer over plain HTTP to others than the proxies. */
+/** The answer over plain HTTP to anyone but this machine and the proxies. */
 const refused: UniversalResponse = {
   status: 403,
   headers: { "content-type": "application/json" },
-  body: '{"error":{"code":403,"status":"PERMISSION_DENIED","message":"Plain HTTP is answered to this machine and its proxies alone"}}',
+  body: '{"error":{"code":403,"status":"PERMISSION_DENIED","message":"This server accepts plain HTTP only from its own machine and its proxies"}}',
 };
 
-/** How often a refusal is logged, in milliseconds. */
+/** Minimum time between two log records of rejected requests, in milliseconds. */
 const logInterval = 60_000;
 
 /** Whether a request without TLS may be answered. */
@@ -89,7 +89,7 @@ export function plainRule(proxies: Proxies, logger: Logger): PlainRule {
     const now = performance.now();
     if (peer !== undefined && now >= quietUntil) {
       quietUntil = now + logInterval;
-      logger.warn("A request over plain HTTP was refused: its sender is not among the proxies in `trustProxy`", {
+      logger.warn("Rejected a request over plain HTTP: its sender is not in `trustProxy`", {
         address: peer,
       });
     }
@@ -110,8 +110,7 @@ export function underRule(
 }
 
 /**
- * Adds `Strict-Transport-Security` to the answers to clients whose connection is encrypted (RFC 6797 §7.1), and to no others
- * (§7.2).
+ * Adds `Strict-Transport-Security` only to answers to clients whose connection is encrypted (RFC 6797 §7.1, §7.2).
  */
 function withHsts(handle: UniversalHandler, value: string | undefined): UniversalHandler {
   if (value === undefined) return handle;
@@ -127,8 +126,8 @@ function withHsts(handle: UniversalHandler, value: string | undefined): Universa
 }
 
 /**
- * Certificate and key in files. They are reloaded when they change, so that a new certificate needs no restart. Open connections
- * keep the old one.
+ * Certificate and key in files. The server reloads them when they change, without a restart. Open connections keep the old
+ * certificate.
  */
 export interface TlsFiles extends Omit<TlsOptions, "cert" | "key" | "ca" | "pfx"> {
   /** The certificate, followed by its intermediate certificates, in PEM. */
@@ -158,7 +157,7 @@ const old: ReadonlySet<unknown> = new Set(["TLSv1", "TLSv1.1"]);
 export async function loadTls(tls: TlsOptions | TlsFiles, asksClients: boolean): Promise<LoadedTls> {
   if (old.has(tls.minVersion) || old.has(tls.maxVersion) || tls.secureProtocol !== undefined) {
     throw new Error(
-      "`tls` allows versions before TLS 1.2, which are not safe. Leave out minVersion, maxVersion and secureProtocol",
+      "`tls` must not allow versions before TLS 1.2, which are not safe. Remove minVersion, maxVersion and secureProtocol",
     );
   }
   checkHasCertificate(tls);
@@ -188,9 +187,9 @@ export async function loadTls(tls: TlsOptions | TlsFiles, asksClients: boolean):
           const renewed = await read();
           check(renewed, caFile);
           use(renewed);
-          logger.info("The certificate was loaded again", files);
+          logger.info("Reloaded TLS certificate", files);
         } catch (cause) {
-          logger.error("The new certificate cannot be used. The old one stays in use", { ...files, cause });
+          logger.error("Failed to load TLS certificate; keeping the current one", { ...files, cause });
         }
       };
       let ended = false;
@@ -207,7 +206,7 @@ export async function loadTls(tls: TlsOptions | TlsFiles, asksClients: boolean):
   };
 }
 
-/** Refuses options without a certificate, with which every handshake would fail. */
+/** Rejects options without a certificate, with which every handshake would fail. */
 function checkHasCertificate(tls: TlsOptions & Partial<TlsFiles>): void {
   const { certFile, keyFile, cert, key, pfx, SNICallback } = tls;
   const inFiles = certFile !== undefined || keyFile !== undefined;
@@ -221,11 +220,11 @@ function isFiles(tls: TlsOptions | TlsFiles): tls is TlsFiles {
 
 const isCertificate = /^-----BEGIN (?:X509 |TRUSTED )?CERTIFICATE-----/;
 
-/** Throws if the files cannot be used together, as while they are being replaced. */
+/** Throws if the files do not belong together, as while they are being replaced. */
 function check(options: TlsOptions, caFile: string | undefined): void {
   createSecureContext(options);
   if (caFile === undefined) return;
-  // OpenSSL takes a file without certificates, and one that breaks off. Clients of the missing authorities would be refused.
+  // OpenSSL accepts an empty or truncated file. The server would then reject clients of the missing authorities.
   const authorities = String(options.ca)
     .split(/^(?=-----BEGIN )/m)
     .filter((block) => isCertificate.test(block));
@@ -240,7 +239,7 @@ async function contents(files: Files): Promise<Record<string, Buffer>> {
   return Object.fromEntries(await Promise.all(read));
 }
 
-/** Changes whenever one of the files does, even if a link leads to another file. */
+/** A text that changes whenever one of the files does, even if a link then points to another file. */
 async function stateOf(files: Files): Promise<string> {
   const states = Object.values(files).map(async (path) => {
     try {

@@ -23,7 +23,7 @@ export interface UpgradeBinding extends ServerBinding {
 
 /** Clients ask for the upgrade by a GET at a path that the binding claims. `answer` gets all other requests to that path. */
 export interface UpgradeEndpoint extends HttpEndpoint {
-  /** Takes the connection over, or refuses and closes it. The caller is not authenticated yet. */
+  /** Takes the connection over, or rejects and closes it. The caller is not authenticated yet. */
   upgrade(connection: UpgradedConnection): void;
   /** Closes the connections: the server has stopped, and all calls have ended. */
   close?(): void;
@@ -103,7 +103,7 @@ export class Upgrades {
   }
 }
 
-/** What a connection must be before it is taken over. */
+/** The conditions for taking a connection over. */
 interface Trust {
   readonly proxies?: Proxies | undefined;
   /** The rule for connections without TLS. Absent: any may be taken over. */

@@ -11,9 +11,9 @@ interface Call {
   readonly reject: (error: unknown) => void;
 }
 
-/** Calls of the first process to those that serve: it has neither a store nor runs itself. */
+/** Calls of the parent to the serving processes, because the parent has neither a store nor runs. */
 export class Calls {
-  /** The processes that serve. */
+  /** The serving processes. */
   readonly #serving: () => readonly Child[];
   readonly #open = new Map<number, Call>();
   #last = 0;
@@ -26,7 +26,7 @@ export class Calls {
     await this.#ask(this.#serving()[0], (call) => ({ parley: "signal", call, event }));
   }
 
-  /** Each process has its own runs and memory. The file is copied once. */
+  /** Calls every process, because each has its own runs and memory. Only the last one scrubs the file. */
   async deleteOwner(...[owner, { scrub = false } = {}]: Parameters<Server["deleteOwner"]>): Promise<Erasure> {
     const children = this.#serving();
     let [tasks, canceled] = [0, 0];
@@ -39,7 +39,7 @@ export class Calls {
     return { tasks, canceled };
   }
 
-  /** One of them reads, a piece each time that it is asked for the next one. */
+  /** One process reads, one piece per call. */
   async *exportOwner(owner: Parameters<Server["exportOwner"]>[0]): ReturnType<Server["exportOwner"]> {
     const [child] = this.#serving();
     const id = (this.#last += 1);
@@ -65,7 +65,7 @@ export class Calls {
     else open?.reject(receivedError(error));
   }
 
-  /** A process has ended: it answers nothing more. */
+  /** Rejects the calls to a process that has ended. */
   ended(child: Child): void {
     for (const [call, { child: asked, reject }] of this.#open) {
       if (asked !== child) continue;
@@ -76,7 +76,7 @@ export class Calls {
 
   #ask(child: Child | undefined, order: (call: number) => Order): Promise<Answer> {
     if (child?.worker.isConnected() !== true) {
-      return Promise.reject(new A2AError("Unavailable", "No process serves at the moment", { retryAfter: 1 }));
+      return Promise.reject(new A2AError("Unavailable", "No process is serving now", { retryAfter: 1 }));
     }
     return new Promise((resolve, reject) => {
       const call = (this.#last += 1);
@@ -86,19 +86,19 @@ export class Calls {
   }
 }
 
-/** A process that serves, or is about to. */
+/** A serving process, or one that is starting. */
 export interface Child {
   readonly worker: Worker;
   readonly number: number;
   readonly since: number;
   isReady: boolean;
-  /** It was killed because it does not react, which one of its tasks may have caused. */
+  /** It was killed because it hung, which one of its tasks may have caused. */
   isStuck: boolean;
-  /** It takes no more connections: it has nothing to answer them with. */
+  /** It takes no more connections, because its server is closing. */
   hasLeft: boolean;
   /** Characters of wake-ups that it has not read, such as while it is stopped. */
   unread: number;
-  /** Wake-ups were left out because of that. */
+  /** Whether wake-ups were dropped because of that. */
   missed: boolean;
   send(port: number, socket: Socket): void;
 }
@@ -106,7 +106,7 @@ export interface Child {
 /** Maximum characters of wake-ups queued for a process. */
 const maxUnread = 1 << 20;
 
-/** Passes a wake-up on. A process that does not read gets a single wake-up once it reads again. */
+/** Forwards a wake-up. A process that does not read gets a single wake-up once it reads again. */
 export function wake(child: Child, text: string): void {
   const { worker } = child;
   if (!worker.isConnected()) return;
@@ -121,7 +121,7 @@ export function wake(child: Child, text: string): void {
   });
 }
 
-/** What cannot be sent is for a process that has ended. */
+/** Sends an order. Ignores failures: then the process has ended. */
 export function tell({ worker }: Child, order: Order): void {
   if (worker.isConnected()) worker.process.send(order, () => {});
 }

@@ -11,7 +11,7 @@ import { channelWakeup, wakingStore } from "./wakeup.ts";
 
 type Call = Extract<Order, { readonly call: number }>;
 
-/** The place of this process among several that serve; `undefined`: it was not started by `serve()`. */
+/** The place of this process among the serving processes; `undefined`: `serve()` has not started it. */
 export function placeOfThisProcess(): Place | undefined {
   const text = process.env[placeVariable];
   if (text === undefined || !cluster.isWorker) return undefined;
@@ -19,7 +19,7 @@ export function placeOfThisProcess(): Place | undefined {
   return place.parent === process.ppid ? place : undefined;
 }
 
-/** This process as one of several that serve. */
+/** This process as one of several serving processes. */
 export class Member implements Siblings {
   readonly #place: Place;
   readonly #exports = new Exports();
@@ -47,7 +47,7 @@ export class Member implements Siblings {
     return { debug: named(debug), info: named(info), warn: named(warn), error: named(error) };
   }
 
-  /** A key that the processes share, and that ends with them. */
+  /** A temporary key that the processes share. */
   get secret(): string {
     return this.#place.secret;
   }
@@ -64,7 +64,7 @@ export class Member implements Siblings {
   join(ports: readonly Port[]): readonly number[] {
     const { ports: numbers } = this.#place;
     if (ports.length !== numbers.length) {
-      throw new Error("The option `bindings` has other ports here than in the process that started this one");
+      throw new Error("The ports in `bindings` must be the same as in the parent process");
     }
     this.#ports = ports;
     return numbers;
@@ -74,7 +74,7 @@ export class Member implements Siblings {
   share(store: Store): Store {
     if (!store.durable) {
       throw new Error(
-        "`processes` needs a store that they share, and this one is in the memory of one process: pass a durable `store`",
+        "`processes` needs a store that all processes share, and this one is in the memory of one process: pass a durable `store`",
       );
     }
     const listen = (listener: (text: string) => void): void => void this.#wakeups.push(listener);
@@ -88,7 +88,7 @@ export class Member implements Siblings {
     return wakingStore(store, wakeup);
   }
 
-  /** This process serves from now on. */
+  /** Reports that this process serves from now on. */
   begin(server: Server, handler: Pick<Handler, "wake" | "drain">): void {
     this.#server = server;
     this.#handler = handler;
@@ -102,7 +102,7 @@ export class Member implements Siblings {
     this.#tell({ parley: "ready", agents });
   }
 
-  /** `serve()` rejects in this process: reports the reason to the parent. Resolves once it is sent. */
+  /** Reports to the parent why `serve()` rejects in this process. Resolves once it is sent. */
   fail(thrown: unknown): Promise<void> {
     const message = thrown instanceof Error ? thrown.message : String(thrown);
     return new Promise((resolve) => this.#tell({ parley: "failed", message }, resolve));
@@ -117,7 +117,7 @@ export class Member implements Siblings {
   }
 
   #tell(report: Report, sent?: () => void): void {
-    // Without the process that started this one, `node:cluster` ends this one.
+    // If the parent has ended, `node:cluster` ends this process.
     if (process.connected) process.send?.(report, undefined, undefined, () => sent?.());
     else sent?.();
   }
@@ -136,9 +136,9 @@ export class Member implements Siblings {
   };
 
   #take(port: number, socket: unknown): void {
-    // Told before anything is read: until then another process may get it.
+    // Reported before anything is read: until then, the parent may give the connection to another process.
     this.#tell({ parley: "taken" });
-    // It was closed on the way.
+    // The connection was closed on the way.
     if (!(socket instanceof Socket)) return;
     if (this.#server === undefined) socket.destroy();
     else this.#ports[port]?.take(socket);
@@ -164,7 +164,7 @@ export class Member implements Siblings {
   #gone({ pid, isKilled }: Extract<Order, { readonly parley: "gone" }>): void {
     this.#ended.add(pid);
     if (isKilled) this.#killed.add(pid);
-    // It had the number of one that was.
+    // An earlier process with the same pid may have been killed.
     else this.#killed.delete(pid);
     void this.#handler?.wake().catch(() => {});
   }
@@ -180,7 +180,7 @@ export class Member implements Siblings {
   }
 }
 
-/** Characters that are sent at a time, and at most a piece more. */
+/** Characters per message, exceeded by at most one piece. */
 const enough = 1 << 18;
 
 /** Exports that this process reads for the parent, which requests one piece at a time. */

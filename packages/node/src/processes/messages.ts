@@ -2,33 +2,33 @@ import { A2AError } from "@parley/a2a/internal/model/index";
 import type { Handler, ServedAgent } from "@parley/server/internal/handler";
 import type { Principal } from "@parley/a2a/internal/protocol/index";
 
-/* Messages between the parent process and the processes that serve, over the channel of `node:child_process`. */
+/* Messages between the parent process and the serving processes, over the channel of `node:child_process`. */
 
-/** The environment variable that tells a process that it serves with others, as JSON of `Place`. */
+/** The environment variable of a serving process, with its `Place` as JSON. */
 export const placeVariable = "PARLEY_PROCESS";
 
-/** The place of a process among those that serve. */
+/** The place of a process among the serving processes. */
 export interface Place {
-  /** The process that started it. Its children inherit the variable, and are not meant. */
+  /** The pid of the parent. The children of a serving process inherit the variable, and recognize by this that it is not theirs. */
   readonly parent: number;
   /** Its number, from 1. */
   readonly number: number;
   /** Numbers of the ports, the main one first. */
   readonly ports: readonly number[];
-  /** A random name of all the processes that this one is started with. */
+  /** A random name that all serving processes of the parent share. */
   readonly group: string;
-  /** The processes that ended last, by their ids. */
+  /** The pids of the processes that ended last. */
   readonly ended: readonly number[];
-  /** Those of them that were killed from outside. */
+  /** The pids of those that were killed from outside. */
   readonly killed: readonly number[];
-  /** 32 random bytes in base64, which all of them have: for what ends with them. */
+  /** 32 random bytes in base64 that all serving processes share: a key for data that ends with them. */
   readonly secret: string;
 }
 
-/** From the process that started the others. A connection comes with its socket. */
+/** From the parent. A connection comes with its socket. */
 export type Order =
   | { readonly parley: "connection"; readonly port: number }
-  /** All of them are about to stop: readiness fails from now on, and everything is still served. */
+  /** All processes are about to stop: readiness fails from now on, but everything is still served. */
   | { readonly parley: "drain" }
   | { readonly parley: "close"; readonly grace: number }
   /** No more connections come. */
@@ -43,29 +43,29 @@ export type Order =
   /** The reader stopped early. */
   | { readonly parley: "exported"; readonly id: number };
 
-/** What `Server.signal` is called with. */
+/** The arguments of `Server.signal`. */
 export type SignalEvent = Parameters<Handler["signal"]>;
 
-/** What `Server.deleteOwner` resolves to. */
+/** The result of `Server.deleteOwner`. */
 export type Erasure = Awaited<ReturnType<Handler["deleteOwner"]>>;
 
-/** From a process that serves. */
+/** From a serving process. */
 export type Report =
   | { readonly parley: "ready"; readonly agents: readonly ServedAgent[] }
   /** `serve()` has rejected. */
   | { readonly parley: "failed"; readonly message: string }
-  /** It has the connection. */
+  /** The process has received the connection. */
   | { readonly parley: "taken" }
-  /** It takes no more connections. */
+  /** The process takes no more connections. */
   | { readonly parley: "leaving" }
   | { readonly parley: "closed" }
   | { readonly parley: "wakeup"; readonly text: string }
-  /** What was asked for is done. */
+  /** The call has ended. */
   | ({ readonly parley: "answered"; readonly call: number; readonly error?: SentError } & Answer);
 
 /** The result of a call. */
 export interface Answer {
-  /** What was deleted of an owner. */
+  /** Counts of the owner's deleted data. */
   readonly erased?: Erasure;
   /** The next piece of an export. Absent: that was all. */
   readonly piece?: string;
@@ -77,7 +77,7 @@ export interface SentError {
   readonly message: string;
 }
 
-/** The error as it is sent. Details of anything but an `A2AError` stay here. */
+/** The error in the form that is sent. Omits the details of errors other than `A2AError`. */
 export function sentError(thrown: unknown): SentError {
   const error = thrown instanceof A2AError ? thrown : new A2AError("InternalError");
   return { code: error.code, message: error.message };
@@ -87,7 +87,7 @@ export function receivedError({ code, message }: SentError): A2AError {
   return new A2AError(code, message);
 }
 
-/** Whether a message is one of these, and not one of the program. */
+/** Whether a message is one of these, and not one of the user's program. */
 export function isOurs<Message extends Order | Report>(message: unknown): message is Message {
   return typeof message === "object" && message !== null && "parley" in message;
 }

@@ -15,7 +15,7 @@ import { Member, placeOfThisProcess } from "./member.ts";
 import { isOurs, placeVariable, type Order, type Place, type Report } from "./messages.ts";
 import { frontOf, Spread } from "./spread.ts";
 
-/* `serve(agent, { processes: n })`: this process starts others that run the same program, or is one of them. */
+/* `serve(agent, { processes: n })`: the parent starts serving processes, which run the same program. */
 
 const maxProcesses = 256;
 
@@ -47,16 +47,16 @@ function countOf(processes: unknown): number {
   throw new TypeError(`The option \`processes\` must be a whole number from 1 to ${maxProcesses}, or "cores"`);
 }
 
-/** Throws if starting processes would not run this program again, or others have already started them. */
+/** Throws if new processes would not run this program, or it already has others. */
 function refuseElsewhere(): void {
   const why = !isMainThread
     ? "A worker thread cannot start processes that serve: call serve() in the main thread"
     : cluster.isWorker
-      ? "This process was started by another program with node:cluster: leave `processes` to one of the two"
+      ? "Another program started this process with node:cluster: set `processes` in one of the two only"
       : Object.keys(cluster.workers ?? {}).length > 0
-        ? "This program has started processes already: only one of its servers can have `processes`"
+        ? "This program has already started processes: only one of its servers can have `processes`"
         : process.argv[1] === undefined
-          ? "There is no program to start again: `processes` needs a file that node runs"
+          ? "`processes` starts the program again, so it must be a file that node runs"
           : undefined;
   if (why !== undefined) throw new Error(why);
 }
@@ -66,16 +66,16 @@ const shortestPause = 100;
 const longestPause = 30_000;
 /** How long a process must serve to count as stable, in milliseconds. */
 const settled = 10_000;
-/** Time after the grace period for a process to close, and again for it to end. */
+/** Time after the grace period for a process to close, and the same again for it to exit, in milliseconds. */
 const closeTimeout = 2_000;
-/** When to log that a new process has not called `serve()`. */
+/** Time after which a warning says that a new process has not called `serve()`, in milliseconds. */
 const callTimeout = 30_000;
-/** How many processes that have ended are remembered. */
+/** How many ended processes the parent remembers. */
 const maxEnded = 100;
 /** Time for the processes to take the last accepted connections, in milliseconds. */
 const spreadTimeout = 1_000;
 
-/** Listens, starts the processes that serve, and distributes connections. Resolves when all of them serve. */
+/** Listens, starts the serving processes, and distributes connections. Resolves when all of them serve. */
 async function startProcesses(options: ServeOptions, count: number): Promise<Server> {
   const { host = "127.0.0.1", port = 4000, bindings = [], tls } = options;
   const logger = defaultLogger(options);
@@ -84,11 +84,11 @@ async function startProcesses(options: ServeOptions, count: number): Promise<Ser
   refuseOpenConsole(host, address, options);
   refuseHostUser(options);
   const spread = new Spread<Child>({
-    // Its tasks and the connection move to another process.
+    // Another process gets its tasks and the connection.
     onStuck(child) {
       const { worker, number } = child;
       child.isStuck = true;
-      logger.error("Process takes no connections; killing it", { process: number, pid: worker.process.pid });
+      logger.error("Process does not accept connections; killing it", { process: number, pid: worker.process.pid });
       worker.process.kill("SIGKILL");
     },
   });
@@ -145,7 +145,7 @@ async function until(timeout: number, isMet: () => boolean): Promise<void> {
 function refuseMount(): never {
   throw new A2AError(
     "UnsupportedOperation",
-    "With `processes`, change mounts in each process that serves, not in this one",
+    "With `processes`, change mounts in each serving process, not in the parent",
   );
 }
 
@@ -155,7 +155,7 @@ interface End {
   readonly isKilled: boolean;
 }
 
-/** The processes that serve. */
+/** The serving processes. */
 class Group {
   agents: readonly ServedAgent[] = [];
   readonly calls = new Calls(() => this.#serving());
@@ -166,10 +166,10 @@ class Group {
   readonly #logger: Logger;
   readonly #children = new Map<number, Child>();
   readonly #restarts = new Set<NodeJS.Timeout>();
-  /** By process number: how often in a row it ended soon after its start. */
+  /** How often in a row a process ended soon after its start, by its number. */
   readonly #failures = new Map<number, number>();
   readonly #group = randomUUID();
-  /** The processes that ended last. */
+  /** The most recently ended processes. */
   #ends: readonly End[] = [];
   #starting: { resolve(): void; reject(error: Error): void } | undefined;
   #isDraining = false;
@@ -196,7 +196,7 @@ class Group {
     return this.#isStopping ? [] : [...this.#children.values()].filter(({ isReady, hasLeft }) => isReady && !hasLeft);
   }
 
-  /** Makes readiness fail in all processes, which still serve. */
+  /** Makes readiness fail in all processes, which continue to serve. */
   drain(): void {
     this.#isDraining = true;
     for (const child of this.#children.values()) if (child.isReady) tell(child, { parley: "drain" });
@@ -260,7 +260,7 @@ class Group {
       clearTimeout(slow);
       this.#heard(child, message);
     });
-    // After all of its messages.
+    // Emitted after all messages of the process.
     worker.on("disconnect", () => this.#spread.ended(child));
     worker.on("error", (cause) =>
       this.#logger.error("Failed to send a message to a process", { process: number, cause }),
@@ -307,7 +307,7 @@ class Group {
     this.#starting = undefined;
   }
 
-  /** Its server has closed, and the program in it may have more to do. */
+  /** The server of a process has closed. SIGTERM ends the process, whose program may still do other work. */
   #closed({ worker }: Child): void {
     worker.process.kill("SIGTERM");
   }
@@ -318,7 +318,7 @@ class Group {
     this.calls.ended(child);
     const how = signal ?? `code ${code}`;
     if (this.#starting !== undefined) {
-      const sentence = `Process ${number} of ${this.#count} ended before it served (${how}). What it printed says why`;
+      const sentence = `Process ${number} of ${this.#count} ended before it served (${how}). See its output for the reason`;
       this.#starting.reject(new Error(sentence));
       this.#starting = undefined;
       return;

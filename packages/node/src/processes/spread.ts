@@ -3,7 +3,7 @@ import { stopListening } from "../listen.ts";
 
 /** A process that takes connections. */
 export interface Taker {
-  /** Sends it a connection to a port. It says when it has it (`taken`). */
+  /** Sends the process a connection to a port. The process reports when it has received it (`taken`). */
   send(port: number, socket: Socket): void;
 }
 
@@ -13,31 +13,31 @@ interface Waiting {
   readonly socket: Socket;
 }
 
-/** How many connections wait at most, while no process takes any. */
+/** Maximum connections that wait while no process takes any. */
 const maxWaiting = 1_000;
-/** How long one waits, in milliseconds, and how long a process may take to say that it has it. */
+/** Longest time for which a connection waits, and within which a process must report that it received one, in milliseconds. */
 const longestWait = 30_000;
 
-/** A process, as it is known here. */
+/** The state of a process. */
 interface Known {
   /** The connection that it has not taken yet. */
   open: Waiting | undefined;
   takes: boolean;
-  /** Runs while there is one. */
+  /** Runs while `open` is set. */
   late?: NodeJS.Timeout;
 }
 
 interface SpreadInit<Member> {
-  /** A process has not said for 30 s that it has a connection: it is stopped, or its event loop is blocked. */
+  /** Called if a process has not taken a connection for 30 s: it is stopped, or its event loop is blocked. */
   readonly onStuck: (taker: Member) => void;
 }
 
 /**
- * Gives connections to processes, one after the other. A process gets the next one when it has said that it has the last, so that none
- * waits for a process that is busy, and none is lost with a process that ends.
+ * Distributes connections to processes in turn. A process gets the next connection only after it has reported the last one, so no
+ * connection waits for a busy process, and none is lost when a process ends.
  */
 export class Spread<Member extends Taker> {
-  /** The next one to get a connection is the first. */
+  /** The first process gets the next connection. */
   readonly #takers = new Map<Member, Known>();
   #waiting: Waiting[] = [];
   readonly #onStuck: (taker: Member) => void;
@@ -46,19 +46,19 @@ export class Spread<Member extends Taker> {
     this.#onStuck = onStuck;
   }
 
-  /** The process takes connections from now on. */
+  /** Call it when a process begins to take connections. */
   add(taker: Member): void {
     this.#takers.set(taker, { open: this.#takers.get(taker)?.open, takes: true });
     this.#next();
   }
 
-  /** The process gets no more connections. It takes one that is on its way. */
+  /** Stops giving connections to a process. It still takes one that was sent. */
   remove(taker: Member): void {
     const known = this.#takers.get(taker);
     if (known !== undefined) known.takes = false;
   }
 
-  /** The process has ended. Another one gets a connection that it has not taken. */
+  /** Call it when a process has ended. Another one gets a connection that it has not taken. */
   ended(taker: Member): void {
     const { open, late } = this.#takers.get(taker) ?? {};
     clearTimeout(late);
@@ -66,21 +66,21 @@ export class Spread<Member extends Taker> {
     if (open !== undefined) this.give(open.port, open.socket);
   }
 
-  /** The process has the connection. */
+  /** Call it when a process reports its connection. */
   taken(taker: Member): void {
     const known = this.#takers.get(taker);
     if (known === undefined) return;
-    // The copy of this process. The connection stays open in the other one.
+    // Closes the copy of this process. The connection stays open in the other process.
     clearTimeout(known.late);
     known.open?.socket.destroy();
     known.open = undefined;
-    // To the end of the order.
+    // Moves the process to the end.
     this.#takers.delete(taker);
     this.#takers.set(taker, known);
     this.#next();
   }
 
-  /** A connection has come. */
+  /** Call it for a new connection. */
   give(port: number, socket: Socket): void {
     if (this.#waiting.length >= maxWaiting) return void socket.destroy();
     const waiting = { port, socket };
@@ -98,7 +98,7 @@ export class Spread<Member extends Taker> {
     return [...this.#takers.values()].every(({ takes }) => !takes);
   }
 
-  /** Whether connections wait for a process, or are on the way to one. */
+  /** Whether connections wait for a process, or were sent and not taken yet. */
   get isBusy(): boolean {
     return this.#waiting.length > 0 || [...this.#takers.values()].some(({ open }) => open !== undefined);
   }
@@ -122,7 +122,7 @@ export class Spread<Member extends Taker> {
   }
 }
 
-/** Accepts connections, and reads nothing of them. */
+/** A server that accepts connections without reading from them. */
 export function frontOf(at: number, spread: Pick<Spread<never>, "give">): Front {
   let acceptedCount = 0;
   const server = createServer({ pauseOnConnect: true, allowHalfOpen: true }, (socket) => {

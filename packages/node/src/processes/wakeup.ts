@@ -6,17 +6,17 @@ import type { Store } from "@parley/server/internal/store/index";
 export interface WakeupChannel {
   /** Whether texts arrive. */
   readonly isOpen: boolean;
-  /** Sends a text to every other process. Resolves when it is on its way. Until then others wait, within a limit. */
+  /** Sends a text to every other process. Resolves when it is sent. Until then, further texts wait, within a limit. */
   send(text: string): Promise<void>;
-  /** Calls `listener` with what the others send. */
+  /** Calls `listener` with the texts of other processes. */
   listen(listener: (text: string) => void): void;
 }
 
-/** Bytes of a text. A pipe takes it at once. */
+/** Maximum bytes of a text: a pipe takes it in one write. */
 const messageBytes = 32_768;
-/** Says that any task may have changed, without naming the sender. */
+/** The text for: any task may have changed. It names no sender. */
 export const anyText: string = JSON.stringify(["", null]);
-/** The least time between two texts of a process, in milliseconds: nothing waits for a disk or a network. */
+/** Minimum time between two texts of a process, in milliseconds. Short, because no disk and no network is involved. */
 const interval = 2;
 
 /** Wake-ups between processes of one machine. */
@@ -28,7 +28,7 @@ export function channelWakeup(channel: WakeupChannel, clock: Clock = systemClock
     interval,
     messageBytes,
     send: async (texts) => void (await Promise.all(texts.map((text) => channel.send(text)))),
-    // The channel ends with the process that started this one.
+    // The channel fails only if the parent has ended, and then this process ends, too.
     onError: () => {},
   });
   channel.listen((text) => {
@@ -54,9 +54,9 @@ export function channelWakeup(channel: WakeupChannel, clock: Clock = systemClock
   };
 }
 
-/** The store, whose changes wake the other processes, as theirs wake its watchers. */
+/** A store whose appends wake the other processes, and whose watchers they wake. */
 export function wakingStore(store: Store, wakeup: Wakeup): Store {
-  // It has its own, which reach other machines, too.
+  // The store has its own wake-ups, which also reach other machines.
   const others = "wakeup" in store && typeof store.wakeup === "object" ? store.wakeup : null;
   if (others !== null && "isConnected" in others && others.isConnected === true) return store;
   const own: Pick<Store, "append" | "watch"> = {
@@ -71,7 +71,7 @@ export function wakingStore(store: Store, wakeup: Wakeup): Store {
     },
   };
   const bound = new Map<PropertyKey, unknown>(Object.entries(own));
-  // A store may be of any class, and may have more methods than the port has today.
+  // A proxy, because a store may be of any class, with methods that the interface does not have.
   return new Proxy(store, {
     get(target, name) {
       const known = bound.get(name);

@@ -58,7 +58,7 @@ interface UnfinishedFile extends BlobOwner {
 /** Delays before retrying to store a part from memory, in milliseconds. */
 const retries = [100, 1000];
 
-/** Files outside of the database: stores them, links to them, reads them, and deletes unused ones. */
+/** Stores files outside of the database, links to them, reads them, and deletes unused ones. */
 export class Blobs extends BlobReader {
   readonly settings: BlobSettings;
   readonly #deps: BlobDeps;
@@ -97,8 +97,8 @@ export class Blobs extends BlobReader {
   }
 
   /**
-   * The URL of a part that an agent forwards. A file of this task, such as one from a stored step, is used as it is. A file of another
-   * task of the owner is copied, because it is deleted with that task.
+   * The URL of a part that an agent forwards. Uses a file of this task directly, such as one from a stored step. Copies a file of another
+   * task of the owner, because that file is deleted with its task.
    */
   async keep(task: TaskKey, url: string, about: BlobAbout, quota: BlobQuota): Promise<string> {
     const ref = refOf(url);
@@ -116,7 +116,7 @@ export class Blobs extends BlobReader {
     const body = async function* (): AsyncGenerator<Bytes, void, void> {
       const found = await open();
       isGone = found === undefined;
-      if (found === undefined) throw new Error("The file is gone");
+      if (found === undefined) throw new Error("The file was deleted");
       yield* found;
     };
     const copy = await this.store(task, body(), about, quota).catch((thrown: unknown) => {
@@ -199,16 +199,16 @@ export class Blobs extends BlobReader {
       await store.put(key, body);
     } finally {
       this.#unfinished.delete(file);
-      // Also after an error: an answer can be lost. If this fails, the collector deletes the file later.
+      // Even after an error, because the upload may have succeeded. If the deletion fails, the collector deletes the file later.
       if (file.isErased) await store.delete([key]).catch(() => {});
     }
     if (file.isErased) throw new A2AError("Unavailable", "The owner of the file was erased");
   }
 
-  /** Makes a file of the task out of one that was stored while its message was read. */
+  /** Adopts a file that was stored while its message was read: makes it a file of the task. */
   async adopt(task: TaskKey, file: IncomingFile, part: Part, quota: BlobQuota): Promise<Part> {
     const { taskBytes } = this.settings;
-    if (file.taken) throw new A2AError("Unavailable", "The request of a file is over");
+    if (file.taken) throw new A2AError("Unavailable", "The request with the file has ended");
     if (file.size > quota.bytes) {
       throw tooLarge(quota, "blobs.taskBytes", taskBytes);
     }
@@ -233,7 +233,7 @@ export class Blobs extends BlobReader {
 
   async link({ key, about }: BlobRef): Promise<string> {
     const { store, links, linkTime, url } = this.settings;
-    // A reference in data may be forged.
+    // An agent's data may contain a forged reference.
     const said = aboutOf(about);
     if (links === "store" && store.link !== undefined) {
       return store.link(key, { ...said, expires: Math.ceil(linkTime / 1000) });
@@ -255,7 +255,7 @@ export class Blobs extends BlobReader {
     if (unnamed.length > 0) await this.settings.store.delete(unnamed);
   }
 
-  /** Deletes all files of an owner, also unused ones. */
+  /** Deletes all files of an owner, including unused ones. */
   async deleteOf(owner: BlobOwner): Promise<void> {
     for (const file of this.#unfinished) file.isErased ||= file.agent === owner.agent && file.owner === owner.owner;
     await deleteBlobsOf(this.settings.store, owner);
@@ -275,7 +275,7 @@ function take(quota: BlobQuota, ref: Pick<BlobRef, "key" | "hash" | "size">): vo
   quota.rows.set(ref.key, rowOf(ref));
 }
 
-/** The key of the same bytes of a lost run. Each counts for one file. */
+/** The key of the same bytes of a lost run. Each key is used for one file. */
 function takeEarlier(quota: BlobQuota, hash: ByteHash): string | undefined {
   const [digest, { size }] = [hash.digest(), hash];
   const at = quota.earlier.findIndex((each) => each.hash === digest && each.size === size);
@@ -311,7 +311,7 @@ export class Uploads {
   #count = 0;
   #waiting: Waiting[] = [];
 
-  /** `total`: the limit in bytes. `each`: the memory of one upload. One always fits. */
+  /** `total`: the limit in bytes. `each`: the memory of one upload. One upload always fits. */
   constructor(total: number, each: number, clock: Pick<Clock, "after">) {
     this.#clock = clock;
     this.#most = Math.max(1, Math.floor(total / each));
@@ -354,7 +354,7 @@ export class Uploads {
     if (left > 0) this.#owners.set(owner, left);
     else this.#owners.delete(owner);
     const own = (each: Waiting): number => this.#owners.get(each.owner) ?? 0;
-    // The longest wait first, but not of an owner that already has half of the memory.
+    // The longest wait first, except for owners that already have half of the memory.
     const next = this.#waiting.find((each) => own(each) < this.#most / 2) ?? this.#waiting[0];
     if (next === undefined) return;
     this.#waiting = this.#waiting.filter((each) => each !== next);

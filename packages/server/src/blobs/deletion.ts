@@ -48,14 +48,14 @@ export function deleteIncomingBlobs(store: BlobStore, owner: string): Promise<nu
   return deleteBlobsOf(store, { agent: unknownAgent, owner });
 }
 
-/* The owner of a store of files is marked: the name of the mark has the id of its database. */
+/* Marks a blob store as belonging to a database: the name of the mark contains the id of the database. */
 
 /** The prefix of the keys of marks. No key of a file has it. */
 const marks = "~~database/";
-/** The owner of the key with the id of the database. It never expires. */
+/** The owner of the idempotency key with the id of the database. The key never expires. */
 const database = { agent: "~~files", owner: "~~files" };
 
-/** The mark of a store of files, and that of a database. An unmarked store gets it. */
+/** The mark of a blob store, and that of a database. Marks an unmarked store. */
 export async function marked(
   files: BlobStore,
   store: Store,
@@ -69,8 +69,8 @@ export async function marked(
 }
 
 /**
- * Whether a store of files is that of a database: `false` if another one has marked it. `undefined`: unmarked, until a server first searches for
- * unused files. Nothing is changed.
+ * Whether a blob store belongs to a database: `false` if another database has marked it. `undefined`: unmarked, until a server first
+ * searches for unused files. Changes nothing.
  *
  * @example
  * ```ts
@@ -100,17 +100,17 @@ async function idOf(store: Store, now: number): Promise<string> {
   const [outcome] = await store.append([{ context: { ...database, contextId: "database" }, effects: [once] }]);
   if (outcome?.ok === true) return once.hash;
   const first = outcome?.once ?? (await store.once(database, "id", now));
-  if (first === undefined) throw new A2AError("Unavailable", "The database has no id to mark its files with");
+  if (first === undefined) throw new A2AError("Unavailable", "The database has no id for marking its files");
   return first.hash;
 }
 
 const pageSize = 500;
-/** How far the clock may drift between two searches without being set, in milliseconds. */
+/** Maximum drift of the clock between two searches, in milliseconds. More counts as a jump. */
 const drift = 60_000;
 
 /**
- * Deletes blobs without a task. Deletion is final, so it does nothing if it cannot be sure: in a blob store of another database, and after
- * the clock has jumped.
+ * Deletes blobs without a task. Deletion is permanent, so it does nothing in doubt: in a blob store of another database, and after the
+ * clock has jumped.
  */
 export class Collector {
   readonly #settings: BlobSettings;
@@ -130,7 +130,7 @@ export class Collector {
   async collect(stopped: () => boolean): Promise<number> {
     const { logger } = this.#deps;
     const { store } = this.#settings;
-    // Read before anything is awaited: the clock may be set later.
+    // Read before the first await, because the clock may be set later.
     const before = this.#deps.clock.now() - this.#settings.keepUnused;
     if (this.#clockWasSet() || !(await this.#isOwn(store))) return 0;
     let deleted = 0;
@@ -182,7 +182,7 @@ export class Collector {
     return false;
   }
 
-  /** Those of the keys that no row of their task names. Other keys than those of servers are ignored. */
+  /** The keys that no row of their task names. Ignores keys that no server has made. */
   async #unused(keys: readonly string[]): Promise<readonly string[]> {
     const unused: string[] = [];
     let task = "";

@@ -20,7 +20,7 @@ import { type BlobOwner, BlobReader, mayHaveRefs, placeOf, refOf, splitRefs, unr
 
 /* Files in answers and events: the same for all operations, bindings and versions. */
 
-/** The service whose answers and events have links in place of references, or the files themselves if the client asks for them. */
+/** The service with links instead of references in its answers and events, or with the files themselves if the client requests them. */
 export function withFiles(
   service: AgentService,
   blobs: Blobs,
@@ -91,7 +91,7 @@ function hasRefs(payload: Payload<unknown>): boolean {
   return textsOf(payload).some(mayHaveRefs);
 }
 
-/** The payload with links in place of references. */
+/** The payload with links instead of references. */
 export async function linked<T>(payload: Payload<T>, blobs: Blobs, owner: BlobOwner): Promise<Payload<T>> {
   if (!hasRefs(payload)) return payload;
   const texts: string[] = [];
@@ -117,7 +117,7 @@ function inlineFiles(blobs: Blobs, owner: BlobOwner): InlineFiles {
   };
 }
 
-/** The members for bytes in place of addresses, in all versions. */
+/** The members for bytes, by the member for a URL, in all versions. */
 const inlineMembers: Readonly<Record<string, string>> = { url: "raw", uri: "bytes", fileWithUri: "fileWithBytes" };
 
 /** With the files of all agents of an owner. */
@@ -125,7 +125,7 @@ function withBytesOf(text: string, blobs: BlobReader, owner: string): AsyncItera
   return withBytes(text, blobs, (url) => ({ agent: placeOf(refOf(url)?.key ?? "")?.agent ?? "", owner }));
 }
 
-/** `ownerOf`: whose file the URL may name. */
+/** `ownerOf`: the owner whose file the URL may name. */
 async function* withBytes(
   text: string,
   blobs: BlobReader,
@@ -134,7 +134,7 @@ async function* withBytes(
   const { refs, rest } = splitRefs(text);
   for (const { before, member, url } of refs) {
     const ref = await blobs.owned(url, ownerOf(url));
-    // A missing file must not break off the answer.
+    // A missing file must not end the answer.
     const body = ref && (await blobs.open(ref));
     if (body === undefined) {
       yield `${before}"${member}":"${unreadable}"`;

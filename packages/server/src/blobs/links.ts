@@ -8,8 +8,8 @@ import { dispositionOf } from "./s3.ts";
 import { storedJson } from "@parley/a2a/internal/base/json";
 
 /*
- * Links of the server to blobs. Their content is sealed: it does not show the key of a blob, and cannot be changed. A link is a capability: its
- * holder reads the file until it expires, without credentials.
+ * Links of the server to blobs. Their content is sealed: it does not reveal the key of a blob, and cannot be changed. A link is a
+ * capability: until it expires, its holder can read the file without credentials.
  */
 
 /** The content of a link. */
@@ -58,7 +58,7 @@ export async function answerLink(
   { store, seal, now, answers }: LinkDeps,
 ): Promise<UniversalResponse> {
   if (request.method !== "GET" && request.method !== "HEAD") {
-    return { status: 405, headers: { ...plain, allow: "GET, HEAD" }, body: "Files are read with GET" };
+    return { status: 405, headers: { ...plain, allow: "GET, HEAD" }, body: "Use GET to read files" };
   }
   const said = await opened(request.url, seal);
   if (said === undefined) return { status: 404, headers: plain, body: "There is no file at this link" };
@@ -111,7 +111,7 @@ async function contentOf(store: BlobStore, key: string, range: WantedRange | und
   return { ...found, range: { start: wanted.start, end: Math.min(wanted.end ?? Infinity, found.size - 1) } };
 }
 
-/** `writer`: writes the body; `undefined`: none is sent. */
+/** `writer`: writes the body; `undefined`: no body. */
 function answered(
   found: Found | undefined,
   said: Said,
@@ -132,7 +132,7 @@ function answered(
     "content-disposition": dispositionOf(said.filename),
     "accept-ranges": "bytes",
     ...(range !== undefined && { "content-range": `bytes ${range.start}-${range.end}/${size}` }),
-    // A stranger chose name, type and content: browsers must not run it, or sniff another type.
+    // Name, type and content are untrusted: browsers must not run the file or sniff another type.
     "x-content-type-options": "nosniff",
     "content-security-policy": "sandbox; default-src 'none'",
     "referrer-policy": "no-referrer",
@@ -147,7 +147,7 @@ function closing(close: () => Promise<void>): BodyWriter {
   return () => close();
 }
 
-/** A holder of a link can open many connections and read none: memory is reserved before anything is read, and a slow reader loses it. */
+/** Reserves memory before reading, and takes it from slow readers: the holder of a link could open many connections without reading. */
 function writing(body: BlobContent["body"], answers: ByteBudget, owner: string): BodyWriter {
   return async (sink) => {
     const pieces = body[Symbol.asyncIterator]();

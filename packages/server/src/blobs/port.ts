@@ -2,7 +2,7 @@ import type { Bytes, Clock, Logger } from "@parley/a2a/internal/base/index";
 import type { SealKeyring } from "../seal/index.ts";
 import type { Store } from "../store/index.ts";
 
-/** What a link to a blob tells its reader. */
+/** Properties of a link to a blob. */
 export interface BlobLink {
   /** How long the link works, in seconds. */
   readonly expires: number;
@@ -42,7 +42,7 @@ export interface BlobEntry {
 export interface BlobQuery {
   /** Only keys that begin with it. It is empty, or ends with a slash. */
   readonly prefix: string;
-  /** `next` of the page before. */
+  /** `next` of the previous page. */
   readonly after?: string;
   /** Maximum entries of the page. */
   readonly limit: number;
@@ -57,10 +57,10 @@ export interface BlobPage {
 }
 
 /**
- * Keeps large files outside of the database. A blob is written once, under its own key, and never changed. Keys are segments of
+ * Stores large files outside of the database. A blob is written once, under its own key, and never changed. Keys are segments of
  * `A-Z a-z 0-9 _ - ~` separated by slashes, at most 800 characters.
  *
- * Every method rejects with an `A2AError` of code `Unavailable` when the store cannot work now. Its errors name no credential and no signed URL.
+ * Every method rejects with an `A2AError` of code `Unavailable` if the store is unavailable. Errors contain no credentials and signed URLs.
  * `blobStoreContract()` of `@parley/testing` tests a blob store.
  */
 export interface BlobStore {
@@ -71,8 +71,8 @@ export interface BlobStore {
   /** Reads a blob, or a range of it. `undefined`: no blob under the key. A range beyond the end has no bytes. */
   get(key: string, range?: BlobRange): Promise<BlobContent | undefined>;
   /**
-   * Gives a blob another key. It may be under both for a moment, and never under none. Rejects if there is no blob under `from`. Absent: the
-   * server reads the blob and stores it again.
+   * Changes the key of a blob. For a moment, the blob may have both keys, but never none. Rejects if there is no blob under `from`. Absent:
+   * the server reads the blob and stores it again.
    */
   move?(from: string, to: string): Promise<void>;
   /** Deletes blobs. Missing ones are ignored. */
@@ -85,7 +85,7 @@ export interface BlobStore {
 
 /** The option `blobs` of a handler: large files outside of the database. */
 export interface BlobOptions {
-  /** `fileBlobs()` of `@parley/node`, or `s3Blobs()`. It belongs to the database of this server alone. */
+  /** `fileBlobs()` of `@parley/node`, or `s3Blobs()`. Each database needs its own. */
   readonly store: BlobStore;
   /** Files up to this many bytes stay in the database. Default 256 KiB. */
   readonly inlineBytes?: number;
@@ -148,7 +148,7 @@ export function isBlobKey(key: string): boolean {
   return key.length <= 800 && key.split("/").every((each) => segment.test(each.replace(/^~/, "_")));
 }
 
-/** Throws a `TypeError` for an invalid key, so that none leaves its folder or bucket. */
+/** Throws a `TypeError` for an invalid key, which could lead out of the folder or bucket. */
 export function checkBlobKey(key: string): void {
   if (!isBlobKey(key)) throw new TypeError(`Not the key of a blob: ${JSON.stringify(key.slice(0, 100))}`);
 }

@@ -8,7 +8,7 @@ import { blobId, prefixOf, refUrl, unknownAgent, fileAt } from "./ref.ts";
 
 /** Where the files of an incoming message are stored. */
 export interface ReceivingPlace {
-  /** The agent that gets the message. `undefined`: the message says which. */
+  /** The agent that gets the message. `undefined`: the message names it. */
   readonly agent: string | undefined;
   readonly owner: string;
   /** The owner of the budget: the message's owner, or the address of an anonymous caller. */
@@ -29,7 +29,7 @@ const step = 16 << 20;
 const interval = 1000;
 /** A sender that is slow for this many intervals is rejected if others need its memory. */
 const slowIntervals = 3;
-/** A slow sender sends fewer bytes per second, or would take more seconds to fill its memory. */
+/** A sender is slow below this many bytes per second, or if it needs more than this many seconds to fill its memory. */
 const slowBytes = 8 << 10;
 const slowSeconds = 1024;
 
@@ -149,11 +149,11 @@ export class Receiving implements IncomingFiles {
     await this.#delete();
   }
 
-  /** Deletes what the message does not keep. If this fails, the collector deletes it a day later. */
+  /** Deletes the files that the message does not keep. If this fails, the collector deletes them a day later. */
   async #delete(): Promise<void> {
     const left = [...this.#byPlaceholder.values()].filter(({ taken }) => !taken);
     const keys = left.map(({ key }) => key);
-    // They cannot be adopted any more.
+    // From now on, they cannot be adopted.
     for (const file of left) file.taken = true;
     if (keys.length > 0) await this.#settings.store.delete(keys).catch(() => {});
   }

@@ -5,7 +5,7 @@ import type { FeatureEffect } from "../store/index.ts";
 import { type BlobStore, isBlobKey } from "./port.ts";
 import { storedJson, type StoredJson } from "@parley/a2a/internal/base/json";
 
-/* How the log of a task names a blob: a part whose URL has a scheme that never leaves the server. */
+/* References to blobs in the log of a task: a part whose URL has a scheme that never leaves the server. */
 
 /** The scheme of a reference to a blob. */
 export const blobScheme = "parley-blob:";
@@ -25,7 +25,7 @@ export interface BlobOwner {
 }
 
 export interface BlobRef {
-  /** A hash of the bytes, to deduplicate. It is not a protection. */
+  /** A hash of the bytes, for deduplication. It does not protect against tampering. */
   readonly hash: string;
   /** Size in bytes. */
   readonly size: number;
@@ -46,7 +46,7 @@ export function refUrl({ hash, size, key, about }: BlobRef): string {
   return `${blobScheme}${hash}.${size}/${key}:${said}`;
 }
 
-/** The file of a part at a URL, in place of its content. */
+/** The part with the URL of its file instead of the content. */
 export function fileAt(url: string, part: Part): Part {
   const { text: _t, raw: _r, url: _u, data: _d, ...about } = part;
   return { ...about, url };
@@ -76,11 +76,11 @@ export function mayHaveRefs(text: string): boolean {
   return text.includes(`":"${blobScheme}`);
 }
 
-/** A reference in a text, with what is around it. */
+/** A reference in a text, with its context. */
 export interface FoundRef {
-  /** The text before it, from the end of the reference before. */
+  /** The text before it, from the end of the previous reference. */
   readonly before: string;
-  /** The name of its member: `url`, or what a version calls it. */
+  /** The name of its member: `url`, or its name in another version. */
   readonly member: string;
   readonly url: string;
 }
@@ -96,7 +96,7 @@ export function splitRefs(text: string): { readonly refs: readonly FoundRef[]; r
   return { refs, rest: text.slice(at) };
 }
 
-/** The text without the keys of its blobs, which differ when the same bytes are stored again. */
+/** The text without the keys of its blobs: the same bytes get another key when they are stored again. */
 export function withoutKeys(text: string): string {
   return mayHaveRefs(text) ? text.replace(/":"(parley-blob:[\w-]+\.\d+)\/[\w~/-]+:/g, '":"$1:') : text;
 }
@@ -142,7 +142,7 @@ async function ownerSegment(owner: string): Promise<string> {
   return toBase64Url((await sha256(owner)).subarray(0, 24));
 }
 
-/** Cannot be guessed. */
+/** A random id, which cannot be guessed. */
 export function blobId(): string {
   return toBase64Url(crypto.getRandomValues(new Uint8Array(18)));
 }

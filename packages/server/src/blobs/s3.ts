@@ -78,7 +78,7 @@ export function s3Blobs(client: S3Like, { prefix = "" }: S3BlobsOptions = {}): B
     return prefix + key;
   };
   return {
-    // Four parts under way, and the one that is gathered.
+    // Four parts in flight, and the one that is being filled.
     uploadBytes: 5 * partSize,
     async put(key, body) {
       const name = nameOf(key);
@@ -154,7 +154,7 @@ export function dispositionOf(filename: string | undefined): string {
   return `attachment; filename*=UTF-8''${encoded}`;
 }
 
-/** A whole blob, or a range. The size in the answer is checked against the body. */
+/** A whole blob, or a range. Checks the size in the answer against the body. */
 function contentOf(
   response: Response,
   { start, end }: { readonly start: number; readonly end?: number | undefined },
@@ -166,7 +166,7 @@ function contentOf(
     void response.body?.cancel().catch(() => {});
     throw Object.assign(new Error("The response does not match the requested range"), { code: "WrongRange" });
   }
-  // A server that ignores the range sends all of it.
+  // A server that ignores the range sends the whole blob.
   const skip = isPart ? 0 : start;
   const wanted = isPart ? Math.min(end ?? Infinity, size - 1) - start + 1 : Math.max(0, size - skip);
   return { size, body: exactly(wanted, bodyOf(response.body, skip, unavailable)) };

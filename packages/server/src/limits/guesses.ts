@@ -8,9 +8,9 @@ const maxWaiting = 1_000;
 
 /** Counts failed attempts of addresses. */
 export interface Failures {
-  /** After how many milliseconds an address may fail so many times. 0: now. */
+  /** In how many milliseconds an address may fail this many times. 0: now. */
   wait(address: string, failures: number): number;
-  /** Whether so many attempts of an address may be under way. If others than those have to end first, `onReport` says when. */
+  /** Whether an address may have this many concurrent attempts. If that depends on other attempts, `onReport` tells when they have ended. */
   isOpen(address: string, attempts: number): boolean;
   add(address: string): void;
 }
@@ -18,30 +18,30 @@ export interface Failures {
 /** The attempts of an address that are being checked. */
 interface Running {
   count: number;
-  /** Each resolves a turn, when one of the attempts has ended. */
+  /** Resolve functions of waiting attempts, for when one of the running ones has ended. */
   readonly waiting: (() => void)[];
 }
 
 /**
- * Limits failed attempts to authenticate, for each address. An attempt counts as a failure until it has succeeded, so a thousand concurrent
- * guesses are no more than one after the other. If only such attempts fill the limit, the next one waits for them: a busy address with
- * correct credentials is never rejected.
+ * Limits failed attempts to authenticate, for each address. An attempt counts as a failure until it has succeeded, so concurrent guesses
+ * cannot exceed the limit. If only unfinished attempts fill the limit, the next one waits for them: a busy address with correct
+ * credentials is never rejected.
  */
 export class Guesses {
   readonly #failures: Failures;
-  /** After how many milliseconds one that may not even wait may retry. */
+  /** In how many milliseconds an attempt that must not wait may retry. */
   readonly #interval: number;
   readonly #running = new Map<string, Running>();
 
-  /** `failures`: gets a function to call when more attempts of an address may be under way than before. */
+  /** `failures`: gets a function to call when an address may have more concurrent attempts than before. */
   constructor({ requests, per }: Rate, failures: (onReport: (address: string) => void) => Failures) {
     this.#failures = failures((address) => this.#wakeAll(address));
     this.#interval = per / requests;
   }
 
   /**
-   * Runs an attempt. What it throws is passed on, and counts if it is `Unauthenticated`. An attempt with several credentials also counts if
-   * only some of them are wrong.
+   * Runs an attempt. Rethrows its errors, and counts `Unauthenticated`. An attempt with several credentials also counts if only some of them
+   * are wrong.
    *
    * @param request - The request that is authenticated.
    * @throws A2AError `TooManyRequests` if the address has failed too often.
@@ -89,12 +89,12 @@ export class Guesses {
     }
     const wait = this.#failures.wait(address, 1);
     if (wait === 0) return this.#watch(address, request, (async () => run())());
-    // The next one that waits gets the same answer.
+    // The next waiting attempt gets the same answer.
     this.#wake(address);
     throw tooManyFailures(wait);
   }
 
-  /** Whether one more attempt may be under way. */
+  /** Whether one more concurrent attempt is allowed. */
   #mayBegin(address: string): boolean {
     const attempts = 1 + (this.#running.get(address)?.count ?? 0);
     return this.#failures.wait(address, attempts) === 0 && this.#failures.isOpen(address, attempts);

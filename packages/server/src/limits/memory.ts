@@ -5,7 +5,7 @@ import type { Rate, RateAnswer, RateLimiter } from "./port.ts";
 
 /* Limits in the memory of this process. */
 
-/** Memory for callers, in bytes: about 60,000 of them. When it is full, the oldest are forgotten, and have their whole budget again. */
+/** Memory for callers, in bytes: about 60,000 callers. When it is full, drops the oldest ones, which then have their whole budget again. */
 const memory = 16 << 20;
 
 export const enough: RateAnswer = { ok: true, retryAfter: 0 };
@@ -16,8 +16,8 @@ export function withoutRounding(wait: number): number {
 }
 
 /**
- * The generic cell rate algorithm: one number per caller, the time at which it has its whole budget again, on the monotonic clock, so that
- * a change of the wall clock gives nothing back.
+ * The generic cell rate algorithm: one number per caller, the time at which its whole budget is available again. Uses the monotonic clock,
+ * so a change of the wall clock restores no budget.
  */
 class Budgets {
   readonly #fullAt: BoundedMap<number>;
@@ -30,7 +30,7 @@ class Budgets {
     this.#fullAt = new BoundedMap<number>({ bytes, bytesOf: (key) => memoryOf(key) });
   }
 
-  /** After how many milliseconds so much may be used. 0: now. */
+  /** In how many milliseconds this much may be used. 0: now. */
   wait(key: string, cost: number): number {
     const now = this.#clock.elapsed();
     return withoutRounding(this.#after(key, cost, now) - now - this.#rate.per);
@@ -46,7 +46,7 @@ class Budgets {
   }
 }
 
-/** A rate limiter in memory, which answers at once. */
+/** A synchronous rate limiter in memory. */
 export interface MemoryRateLimiter extends RateLimiter {
   take(key: string, cost: number): RateAnswer;
 }

@@ -1,34 +1,34 @@
-/** Counts what a caller uses, such as requests. A store that several processes share can be one. */
+/** Limits the usage of callers, such as requests. It may use a store that several processes share. */
 export interface RateLimiter {
   /**
-   * Takes `cost` from what is left for `key`, or nothing if that is not enough.
+   * Takes `cost` from the budget of `key`, or nothing if the rest is not enough.
    *
    * @param key - Who is limited, and by what: `principal ["acme","ada"]`, `address 192.0.2.1`.
-   * @returns Whether it was enough, and if not, after how many milliseconds it will be.
+   * @returns Whether it was enough, and if not, in how many milliseconds it will be.
    */
   take(key: string, cost: number): RateAnswer | Promise<RateAnswer>;
 }
 
 /** The answer of a rate limiter. */
 export interface RateAnswer {
-  /** Whether there was enough left. */
+  /** Whether the budget was enough. */
   readonly ok: boolean;
-  /** After how many milliseconds there is enough. 0 if `ok`. */
+  /** In how many milliseconds the budget will be enough. 0 if `ok`. */
   readonly retryAfter: number;
 }
 
 /**
- * So many requests in so much time. All of them may come at once. Then they come back evenly: of `{ requests: 600, per: 60_000 }` one every
- * 100 ms.
+ * A number of requests per time. All of them may come at once. The budget then refills evenly: with `{ requests: 600, per: 60_000 }`, by one
+ * every 100 ms.
  */
 export interface Rate {
-  /** How many. At least 1. */
+  /** Number of requests. At least 1. */
   readonly requests: number;
-  /** In how many milliseconds. At least 1. */
+  /** Period in milliseconds. At least 1. */
   readonly per: number;
 }
 
-/** Limits of the requests of a caller. What exceeds one is rejected as `TooManyRequests`, with the time to wait. */
+/** Rate limits of callers. Requests beyond a limit fail as `TooManyRequests`, with the time to wait. */
 export interface RateLimits {
   /**
    * Requests of one principal. It counts after authentication, so a caller cannot use up the requests of another. Without an

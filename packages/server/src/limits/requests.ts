@@ -23,11 +23,11 @@ export interface LimitsHost {
   readonly logger: Logger;
   /** Budgets that processes share. Absent: this process counts separately. */
   readonly rates?: StoreRates | undefined;
-  /** The server is closed, and its store may be. */
+  /** Whether the server is closed, and perhaps its store. */
   isClosed(): boolean;
 }
 
-/** The same authentication within the limits. Limits by address do not apply if the host does not know addresses (`UniversalRequest.facts`). */
+/** The same authentication, within the limits. Limits by address need a host that knows addresses (`UniversalRequest.facts`). */
 export function limitRequests(authenticate: Authenticate, limits: RateLimits, host: LimitsHost): Authenticate {
   const { rates } = host;
   const reports = rates === undefined || limits.shared === false ? undefined : new Reports({ ...host, rates });
@@ -62,7 +62,7 @@ function withinFailures(
       : guesses.attempt(addressOf(request), request, () => authenticate(request));
 }
 
-/** The address of connections that are already closed. All of them count together. */
+/** The address of all connections that are already closed, which share a limit. */
 const gone = "unknown";
 
 function addressOf({ facts }: UniversalRequest): string {
@@ -114,7 +114,7 @@ function then<From, To>(value: From | Promise<From>, next: (value: From) => To |
 /**
  * A caller: its name, or its address if it has no name.
  *
- * @param address - Its IP address. `undefined`: the host does not know it, so all callers without a name share one limit.
+ * @param address - Its IP address. `undefined`: the host does not know it, so all anonymous callers share one limit.
  */
 export function callerKey({ organization, subject }: Principal, address: string | undefined): string {
   return subject === anonymous.subject && organization === undefined && address !== undefined
@@ -127,14 +127,14 @@ const maxLength = 64;
 
 /**
  * The key of an address for limits: an IPv4 address as a whole, even if mapped into IPv6, and an IPv6 address by its first 64 bits, because a
- * host can use any address in this block (RFC 6177 §2). Any other text is cut.
+ * host can use any address in this block (RFC 6177 §2). Truncates any other text.
  */
 export function addressBlock(address: string): string {
   if (!address.includes(":")) return address.slice(0, maxLength);
   const zone = address.indexOf("%");
   const url = `http://[${zone < 0 ? address : address.slice(0, zone)}]`;
   if (address.length > maxLength || !URL.canParse(url)) return address.slice(0, maxLength);
-  // In its one canonical form, without brackets.
+  // The canonical form, without brackets.
   const [head = "", tail = ""] = new URL(url).hostname.slice(1, -1).split("::", 2);
   const groupsOf = (text: string): readonly string[] => (text === "" ? [] : text.split(":"));
   const [first, last] = [groupsOf(head), groupsOf(tail)];

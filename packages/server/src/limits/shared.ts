@@ -5,36 +5,36 @@ import type { Failures } from "./guesses.ts";
 import { enough, withoutRounding } from "./memory.ts";
 import type { Rate, RateAnswer, RateLimiter } from "./port.ts";
 
-/* Limits that hold over all processes on one store (docs/decisions/rate-limits.md). */
+/* Limits across all processes with the same store (docs/decisions/rate-limits.md). */
 
-/** How long a request waits, from its arrival, and a call may take, in milliseconds. Then this process decides alone. */
+/** Time limit for a request's wait, from its arrival, and for a call, in milliseconds. After that, this process decides alone. */
 const patience = 1_000;
-/** How long the store is left alone after a failure, in milliseconds. */
+/** Time without calls to the store after a failure, in milliseconds. */
 const awayFor = 1_000;
-/** How long usage that no call awaits is collected before it is reported, in milliseconds. */
+/** How long usage is collected before it is reported, in milliseconds, unless a request waits for it. */
 const gatherMs = 100;
 const maxInCall = 500;
-/** Budgets that wait for a call. The use of others is kept until they are used again. */
+/** Maximum budgets that wait for a call. The usage of further ones is reported when they are used again. */
 const maxQueued = 20_000;
 /** Time between two lines of the log, in milliseconds. */
 const quiet = 60_000;
 
-/** A budget of one caller, as this process sees it. */
+/** The state of one caller's budget in this process. */
 interface Budget {
   /** Its name in the store. */
   readonly key: string;
   readonly requests: number;
   readonly per: number;
-  /** When all of it is back, on the monotonic clock: as the store knew it last, and what was used here since. */
+  /** When the whole budget is available again, on the monotonic clock: the last state of the store, plus the usage here since. */
   full: number;
-  /** Used here, and not reported. */
+  /** Unreported usage of this process. */
   used: number;
-  /** Used here, and on its way to the store. */
+  /** Usage of this process that is being reported to the store. */
   sent: number;
-  /** Requests that have asked the store, and still wait. */
+  /** Requests that wait for the store. */
   asking: number;
   waiting: Set<Asked>;
-  /** Called when the store has answered, or does not. */
+  /** Called when the store has answered, or the call has failed. */
   readonly onReport: (() => void) | undefined;
 }
 
@@ -43,13 +43,13 @@ interface ReportsHost {
   readonly rates: StoreRates;
   readonly clock: Clock;
   readonly logger: Logger;
-  /** Nothing is reported any more. */
+  /** Whether reporting has ended. */
   isClosed(): boolean;
 }
 
 /** A request that waits for the store. */
 interface Asked {
-  /** It has its answer. */
+  /** Whether it has its answer. */
   isOver: boolean;
   answer(answer: RateAnswer): void;
 }
@@ -60,29 +60,29 @@ interface Sent {
   readonly asked: readonly Asked[];
 }
 
-/** After how many milliseconds so much more of a budget may be used, as far as this process knows. 0: now. */
+/** In how many milliseconds this much more of a budget may be used, as far as this process knows. 0: now. */
 function waitFor({ requests, per, full, asking, waiting }: Budget, more: number, now: number): number {
   return withoutRounding(Math.max(full, now) + (asking + waiting.size + more) * (per / requests) - now - per);
 }
 
-/** Counts what is used without asking the store. */
+/** Counts usage without asking the store. */
 function use(budget: Budget, now: number): void {
   budget.full = Math.max(budget.full, now) + budget.per / budget.requests;
   budget.used += 1;
 }
 
 /**
- * Tells the store what was used of budgets, and asks it for more: one call at a time, for all budgets together. While the store does not
- * answer, this process counts alone, and reports that later.
+ * Reports the usage of budgets to the store, and requests more: one call at a time, for all budgets together. While the store does not
+ * answer, this process counts alone, and reports that usage later.
  */
 export class Reports {
   readonly #host: ReportsHost;
-  /** Budgets that requests wait for. They go first. */
+  /** Budgets that requests wait for. They take precedence. */
   readonly #urgent = new Set<Budget>();
   readonly #queue = new Set<Budget>();
-  /** A call is under way, or about to be. */
+  /** Whether a call is in progress or scheduled. */
   #isBusy = false;
-  /** After a failure: until when the store is left alone, on the monotonic clock. */
+  /** After a failure: when to call the store again, on the monotonic clock. */
   #awayUntil: number | undefined;
   /** When the next failure is logged. */
   #quietUntil = -Infinity;
@@ -97,7 +97,7 @@ export class Reports {
     return this.#awayUntil !== undefined || this.#host.isClosed();
   }
 
-  /** Reports a budget: soon, or at once if it is `urgent`. `false`: it does not, because there are too many. */
+  /** Reports a budget: soon, or immediately if it is `urgent`. `false`: not reported, because too many budgets wait. */
   report(budget: Budget, urgent: boolean): boolean {
     if (!this.#add(budget, urgent)) return false;
     if (this.#host.isClosed() || this.#host.clock.elapsed() < (this.#awayUntil ?? -Infinity)) return true;
@@ -106,7 +106,7 @@ export class Reports {
     return true;
   }
 
-  /** Takes one more of a budget that this process may not use alone any more. */
+  /** Takes one more of a budget for which this process must ask the store. */
   ask(budget: Budget): RateAnswer | Promise<RateAnswer> {
     if (this.isAway || !this.report(budget, true)) {
       use(budget, this.#host.clock.elapsed());
@@ -127,13 +127,13 @@ export class Reports {
     return promise;
   }
 
-  /** Lets a request through that has waited for long enough, in the queue or for its answer. */
+  /** Admits a request that has waited long enough, in the queue or for its answer. */
   #tooLong(budget: Budget, asked: Asked): void {
     if (!budget.waiting.delete(asked)) budget.asking -= 1;
     this.#letThrough(budget, [asked]);
   }
 
-  /** `false`: there are too many. */
+  /** `false`: too many budgets wait. */
   #add(budget: Budget, urgent: boolean): boolean {
     if (this.#urgent.has(budget) || (!urgent && this.#queue.has(budget))) return true;
     const to = urgent ? this.#urgent : this.#queue;
@@ -153,7 +153,7 @@ export class Reports {
     this.#isBusy = true;
     this.#clearTimer?.();
     this.#clearTimer = undefined;
-    // Requests that came together ask together.
+    // Requests that arrive together share a call.
     defer(() => void this.#sendAll());
   }
 
@@ -165,7 +165,7 @@ export class Reports {
     if (this.#queue.size > 0 && this.#awayUntil === undefined && !this.#host.isClosed()) this.#sendSoon();
   }
 
-  /** The budgets of the next call. A caller that was forgotten in between may be in the queue twice. */
+  /** The budgets of the next call. A caller that was dropped meanwhile may be in the queue twice. */
   #next(): readonly Sent[] {
     const next = new Map<string, Sent>();
     for (const from of [this.#urgent, this.#queue]) {
@@ -225,14 +225,14 @@ export class Reports {
   #note({ budget, asked }: Sent, { taken, back }: RateTaken, begun: number): void {
     budget.sent = budget.asking = 0;
     const waiting = asked.filter(({ isOver }) => !isOver);
-    // What was taken for those that did not wait so long: they were let through, and counted.
+    // The store has also counted requests that were admitted meanwhile, which this process has already counted.
     budget.used -= Math.max(0, taken - waiting.length);
     budget.full = begun + back + budget.used * (budget.per / budget.requests);
     for (const [at, each] of waiting.entries()) each.answer(at < taken ? enough : this.#refusal(budget));
     if (budget.used > 0) this.#add(budget, false);
   }
 
-  /** Lets those through that still wait. */
+  /** Admits all waiting requests. */
   #letThrough(budget: Budget, asked: readonly Asked[]): void {
     for (const each of asked) {
       if (each.isOver) continue;
@@ -268,12 +268,12 @@ const memory = 16 << 20;
 /** Approximate memory of a budget in addition to its names, in bytes. */
 const budgetBytes = 200;
 
-/** Of how many requests of a budget a process may use one before the store knows of it. */
+/** A process may use one in this many requests of a budget before it reports to the store. */
 const creditOfRequests = 50;
-/** The same for failed attempts: fewer, because attempts under way count too, and most of them are right. */
+/** The same for failed attempts. It allows more unreported ones, because running attempts count, too, and most of them succeed. */
 const creditOfFailures = 10;
 
-/** The budgets of the callers of a limit. A caller that is forgotten gains nothing: the store knows what it used. */
+/** The budgets of the callers of a limit. A dropped caller gains nothing, because the store knows its usage. */
 function budgetsOf(
   name: string,
   { requests, per }: Rate,
@@ -284,7 +284,7 @@ function budgetsOf(
     bytesOf: (caller, { key }) => budgetBytes + memoryOf(caller, key),
   });
   const newBudget = (caller: string): Budget => ({
-    // Processes with other numbers, as during an upgrade, count apart.
+    // Processes with another limit, as during an upgrade, count separately.
     key: `${name} ${requests}/${per} ${caller}`,
     requests,
     per,
@@ -297,20 +297,20 @@ function budgetsOf(
   });
   return (caller) => {
     const budget = budgets.get(caller) ?? newBudget(caller);
-    // One that is used again is kept for longer.
+    // A used entry moves to the end, so it is kept longer.
     budgets.set(caller, budget);
     return budget;
   };
 }
 
 /**
- * A rate limiter whose callers share their budgets with other processes. It answers at once while the store knows all but a fiftieth of
- * what was used here. Otherwise a request waits for the store.
+ * A rate limiter whose callers share their budgets with other processes. It answers synchronously while the unreported usage is below a
+ * fiftieth of the budget. Otherwise a request waits for the store.
  */
 export function sharedRateLimiter(name: string, rate: Rate, reports: Reports, clock: Clock): RateLimiter {
   const budgetOf = budgetsOf(name, rate);
   const credit = Math.floor(rate.requests / creditOfRequests);
-  // A caller that comes once costs no call.
+  // A single request of a caller costs no call.
   const reportFrom = Math.min(2, credit);
   return {
     take(caller) {
@@ -318,7 +318,7 @@ export function sharedRateLimiter(name: string, rate: Rate, reports: Reports, cl
       const now = clock.elapsed();
       const wait = waitFor(budget, 1, now);
       if (wait > 0) {
-        // What was used while the store was away.
+        // Usage while the store was unavailable.
         if (budget.used > 0) reports.report(budget, false);
         return { ok: false, retryAfter: wait };
       }
@@ -331,8 +331,8 @@ export function sharedRateLimiter(name: string, rate: Rate, reports: Reports, cl
 }
 
 /**
- * Counts failed attempts together with other processes. An attempt waits while those of its address that failed, or are being checked, and
- * that the store does not know, are a tenth of the limit.
+ * Counts failed attempts together with other processes. An attempt waits while the failed and running attempts of its address that are not
+ * reported to the store reach a tenth of the limit.
  */
 export function sharedFailures(
   rate: Rate,

@@ -25,14 +25,14 @@ import { factsOf, pausedAgent, turnOf, type ReadDeps } from "./read.ts";
 import { copiedSteps, forgetStep, stepsOf } from "./steps.ts";
 import { clipped, inWords, subjects, viewOf, type ActAbout, type ActText } from "./views.ts";
 
-/* The acts of operators. Each act is stored in the audit: together with its change, or alone if it is rejected. */
+/* The acts of operators. The audit stores each act, in the same append as its change, if any. */
 
 export interface ActDeps extends ReadDeps {
   readonly ids: Ids;
   readonly audit?: Audit | undefined;
 }
 
-/** The row of a failed task that names the task by which it was continued. */
+/** The row of a failed task that names the task that continues it. */
 const continuedFeature = "continued";
 
 /** Maximum attempts of an act without `seq`, if the task changes meanwhile. */
@@ -151,7 +151,7 @@ export class Acts {
     if (head === undefined || refusal !== undefined) return this.#refuse(about, context, head, refusal);
     const input = await lastInput(store, head);
     if (input === undefined) {
-      return this.#refuse(about, context, head, notPossible("The log of the task was compacted: its message is gone"));
+      return this.#refuse(about, context, head, notPossible("The log was compacted and no longer has its message"));
     }
     const rows = await store.features(head.task, head.task.taskId, stepFeature);
     const turn = await turnOf(store, head);
@@ -167,7 +167,7 @@ export class Acts {
     if (taskId === undefined) return this.#changed(about, context);
     const existing = await store.head({ agent: target.agent }, taskId);
     if (existing !== undefined) {
-      return this.#refuse(about, context, head, notPossible(`The task is continued already, by task ${taskId}`));
+      return this.#refuse(about, context, head, notPossible(`Task ${taskId} already continues this task`));
     }
     const { agent, owner } = head.task;
     const task = { agent, owner, taskId };
@@ -178,7 +178,7 @@ export class Acts {
       create: { contextId: head.contextId },
       records: [record],
       effects: [
-        // Before all others: it has waited already.
+        // Ahead of all others, because it has already waited.
         queueRow({ turn: 1, input: 1 }, 0),
         ...copiedSteps(kept, turn),
         ...(head.taskState === undefined ? [] : [{ effect: "taskState", value: head.taskState } as const]),
@@ -268,7 +268,7 @@ export class Acts {
     return undefined;
   }
 
-  /** Changes a task as it was read. If the task changes meanwhile, and the act has no `seq`, reads it again. */
+  /** Changes a task. If the task has changed since it was read, and the act has no `seq`, reads it again. */
   async #act(
     about: ActAbout,
     target: TaskTarget,
@@ -302,8 +302,7 @@ export class Acts {
     const { agent = "", taskId = "" } = about;
     const head = await store.head({ agent }, taskId);
     // Retention may have deleted it meanwhile.
-    if (head === undefined)
-      return { ok: false, reason: "notFound", message: "The task was changed, and deleted since" };
+    if (head === undefined) return { ok: false, reason: "notFound", message: "The task was changed, and then deleted" };
     return { ok: true, task: viewOf(head) };
   }
 
@@ -313,7 +312,7 @@ export class Acts {
     return this.#refuse(about, context, head, { refused: "changed", message: "The task keeps changing; try again" });
   }
 
-  /** Stores a refused act. `head`: absent for an unknown task. */
+  /** Stores a rejected act. `head`: absent for an unknown task. */
   async #refuse(
     about: ActAbout,
     context: ActContext,
@@ -395,7 +394,7 @@ async function lastInput(
   return found;
 }
 
-/** The message for the task that continues: a new one, which refers to the task that has failed. */
+/** The message for the continuing task: a new one, which refers to the failed task. */
 function againOf({ taskId: _, ...message }: Message, { task, contextId }: TaskHead, ids: Ids): Message {
   const { referenceTaskIds = [] } = message;
   return {
@@ -406,7 +405,7 @@ function againOf({ taskId: _, ...message }: Message, { task, contextId }: TaskHe
   };
 }
 
-/** Why a task waits, in full. */
+/** All facts about why a task waits. */
 export async function whyOf(deps: ReadDeps, head: TaskHead): Promise<ReturnType<typeof explain>> {
   return explain(await factsOf(deps, head));
 }

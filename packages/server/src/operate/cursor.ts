@@ -2,8 +2,8 @@ import { fromBase64Url, toBase64Url } from "@parley/a2a/internal/base/bytes";
 import { invalidParams, type A2AError } from "@parley/a2a/internal/model/index";
 
 /*
- * Cursors as text. A checksum detects cursors that were cut or changed, which would silently show other tasks, and those of
- * another filter.
+ * Cursors as text. A checksum detects truncated and changed cursors, and those of another filter, which would silently show other
+ * tasks.
  */
 
 /** Numbers of a position. */
@@ -30,11 +30,11 @@ export function positionOf(filter: string, cursor: string): Position {
 
 function wrongCursor(): A2AError {
   return invalidParams([
-    { field: "cursor", description: "must be the `next` of the page before, with the same filter" },
+    { field: "cursor", description: "must be the `next` of the previous page, with the same filter" },
   ]);
 }
 
-/** FNV-1a: any other byte gives another number. */
+/** FNV-1a: a change of any byte changes the number. */
 function checksum(text: string): string {
   let hash = 0x81_1c_9d_c5;
   for (const byte of new TextEncoder().encode(text)) hash = Math.imul(hash ^ byte, 0x01_00_01_93) >>> 0;

@@ -10,8 +10,8 @@ import { queueFeature, type AppendOutcome, type Store, type TaskAppend, type Tas
 const leaveQueue: TaskEffect = { effect: "feature", op: "delete", feature: queueFeature, key: queueKey };
 
 /**
- * The acts of an operator on a store without a server: what runs on it notices them as it notices what other processes store. Nothing is
- * known of nodes and of the agents that they run.
+ * The acts of an operator on a store without a server. Running servers notice them like appends of other processes. It does not know the
+ * nodes, nor the agents that they run.
  */
 export function directHost(store: Store, clock: Pick<Clock, "now">): OperatingHost {
   const append = async (item: TaskAppend): Promise<AppendOutcome> => {
@@ -19,7 +19,7 @@ export function directHost(store: Store, clock: Pick<Clock, "now">): OperatingHo
     const wakes: readonly TaskEffect[] =
       item.records.length === 0 ? [] : [{ effect: "feature", op: "wake", feature: pushFeature, due }];
     const [outcome] = await store.append([{ ...item, effects: [...(item.effects ?? []), ...wakes] }]);
-    if (outcome === undefined) throw new Error("The store gave no outcome for an item");
+    if (outcome === undefined) throw new Error("The store returned no outcome for an item");
     return outcome;
   };
   return {

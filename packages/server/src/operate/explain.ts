@@ -9,9 +9,9 @@ import type { StoredRequest } from "../intask/row.ts";
 import type { Explanation } from "./port.ts";
 import { stepsOf } from "./steps.ts";
 
-/* Why a task waits. */
+/* Explains why a task waits. */
 
-/** What is known of a task when it is explained. */
+/** The facts for the explanation of a task. */
 export interface Facts {
   readonly head: TaskHead;
   /** Rows of `waitFeature`. */
@@ -22,19 +22,19 @@ export interface Facts {
   readonly delegations: readonly FeatureRow[];
   /** Rows of `inTaskFeature`. */
   readonly requests: readonly FeatureRow[];
-  /** Tasks of its agent that come before it in the queue. */
+  /** Number of tasks of its agent that are before it in the queue. */
   readonly ahead: number;
   readonly more: boolean;
   /** The pause of its agent. */
   readonly pause: OrderText | undefined;
-  /** Whether a node runs its agent. `undefined`: it is not known. */
+  /** Whether a node runs its agent. `undefined`: unknown. */
   readonly served: boolean | undefined;
   readonly host: Pick<OperatingHost, "nodes" | "silence">;
   /** In milliseconds since the Unix epoch. */
   readonly now: number;
 }
 
-/** All that a task waits for, the first reason first. */
+/** All reasons why a task waits, the most immediate one first. */
 export function explain(facts: Facts): readonly [Explanation, ...Explanation[]] {
   const { head } = facts;
   const { state, run } = head;
@@ -159,7 +159,7 @@ export function commandFor(act: string, { task }: Pick<TaskHead, "task">, name?:
   return `parley ops ${act} ${words}${task.agent === "/" ? "" : ` --agent ${quoted(task.agent)}`}`;
 }
 
-/** A word of a shell. */
+/** Quotes a word for a shell. */
 export function quoted(word: string): string {
   return /^[\w./:@%+=][\w./:@%+=-]*$/.test(word) ? word : `'${word.replaceAll("'", String.raw`'\''`)}'`;
 }

@@ -3,7 +3,7 @@ import { mapValues } from "@parley/a2a/internal/base/index";
 import { operatorRoutes, refusalOf, schemaOf, type OperatorRoute } from "./routes.ts";
 import { ref, schemas, type JsonSchema } from "./schemas.ts";
 
-/* The OpenAPI 3.1 document of the operators' API, made of the table of its routes. */
+/* The OpenAPI 3.1 document of the operators' API, generated from the table of its routes. */
 
 const json = (schema: JsonSchema): JsonSchema => ({ "application/json": { schema } });
 
@@ -17,7 +17,7 @@ const failures: Readonly<Record<string, string>> = {
   503: "The store cannot work now",
 };
 
-/** What callers need. Absent: those of this machine need nothing. */
+/** The credentials that callers need. Absent: only callers on this machine are allowed, without credentials. */
 interface Security {
   readonly securitySchemes: Readonly<Record<string, SecurityScheme>>;
   readonly securityRequirements: readonly SecurityRequirement[];
@@ -47,7 +47,7 @@ export function openApi(url: string, own?: Security): JsonSchema {
   };
 }
 
-/** A scheme of a card as OpenAPI has it. */
+/** A scheme of a card in the form of OpenAPI. */
 function schemeOf(scheme: SecurityScheme): JsonSchema {
   const { httpAuthSecurityScheme: http, apiKeySecurityScheme: key, openIdConnectSecurityScheme: oidc } = scheme;
   if (http !== undefined) return { type: "http", scheme: http.scheme.toLowerCase() };

@@ -1,9 +1,9 @@
 import type { TaskState } from "@parley/a2a/internal/model/index";
 import type { Principal } from "@parley/a2a/internal/protocol/index";
 
-/* What an operator reads and does. Everything is JSON: the same in a program, over HTTP and in the terminal. Times are ISO 8601 in UTC. */
+/* The interface for operators. All data is JSON: the same in a program, over HTTP and in the terminal. Times are ISO 8601 in UTC. */
 
-/** A task as operators see it: without its messages and artifacts. */
+/** The operators' view of a task: without its messages and artifacts. */
 export interface OperatedTask {
   /** Its agent, by `id`. */
   readonly agent: string;
@@ -21,22 +21,22 @@ export interface OperatedTask {
   readonly seq: number;
   /** Bytes of its records. */
   readonly bytes: number;
-  /** The node that holds it. Absent: none does. */
+  /** The node that holds it. Absent: no node does. */
   readonly node?: string;
-  /** The turn that is being executed. Absent: none is. */
+  /** The turn in progress. Absent: none. */
   readonly run?: {
     /** From 1. */
     readonly turn: number;
     /** From 1. */
     readonly attempt: number;
-    /** How many processes died with it in a row. */
+    /** How many processes in a row died while they ran it. */
     readonly deaths: number;
     /** Whether no process takes it over until an operator resumes it. */
     readonly suspended: boolean;
   };
 }
 
-/** Why a task waits, or that it does not. `text` says it in a sentence, `help` is the command that helps. */
+/** Why a task waits, or that it does not. `text` is a sentence, `help` is the command that helps. */
 export type Explanation = { readonly text: string; readonly help?: string } & (
   | {
       /** It is over. */
@@ -76,7 +76,7 @@ export type Explanation = { readonly text: string; readonly help?: string } & (
       readonly reason?: string;
     }
   | {
-      /** It is due, and no node runs its agent, or none is known that does. */
+      /** It is due, but no node is known to run its agent. */
       readonly kind: "agentNotServed";
       readonly agent: string;
     }
@@ -84,7 +84,7 @@ export type Explanation = { readonly text: string; readonly help?: string } & (
       /** It is in the queue for a node with room (`limits.runs`). */
       readonly kind: "queued";
       readonly since: string;
-      /** How many tasks of the agent come first. */
+      /** How many tasks of the agent are before it. */
       readonly ahead: number;
       /** Whether there are more than `ahead`. */
       readonly more: boolean;
@@ -123,24 +123,24 @@ export type Explanation = { readonly text: string; readonly help?: string } & (
     }
 );
 
-/** A task with all that an operator may have to know. */
+/** A task in detail. */
 export interface ShownTask {
   readonly task: OperatedTask;
-  /** Why it waits: the first reason. */
+  /** Why it waits: the most immediate reason. */
   readonly why: Explanation;
-  /** All that it waits for. */
+  /** All reasons. */
   readonly waits: readonly Explanation[];
-  /** Its steps: those with a stored result, and those that have begun. */
+  /** Its steps: with a stored result, or begun. */
   readonly steps: readonly {
     readonly name: string;
     /** Of its turn, or of the whole task. */
     readonly scope: "turn" | "task";
     readonly state: "done" | "begun";
-    /** When, like `ended`. Absent: not known. */
+    /** When it began. Absent, like `ended`: unknown. */
     readonly begun?: string;
     readonly ended?: string;
   }[];
-  /** Waits of its turn that are over, by their names. */
+  /** Finished waits of its turn, by their names. */
   readonly waited: readonly { readonly name: string; readonly begun: string; readonly ended: string }[];
   /** Which process took a lost run over, the newest 16. `from`: the one that died or hung. Absent: it has released the run. */
   readonly takeovers: readonly {
@@ -150,7 +150,7 @@ export interface ShownTask {
     readonly node: string;
     readonly from?: string;
   }[];
-  /** What it has delegated. `agent`: name of the other agent. `taskId`: its task, once it is known. */
+  /** Its delegations. `agent`: name of the other agent. `taskId`: the task there, once it is known. */
   readonly delegations: readonly {
     readonly number: number;
     readonly agent: string;
@@ -163,16 +163,16 @@ export interface ShownTask {
     readonly url: string;
     readonly state: "idle" | "due" | "delivering" | "parked";
     readonly delivered: number;
-    /** Up to which record of the log events are delivered, or given up. */
+    /** The last record of the log whose events were delivered or given up. */
     readonly seq: number;
     /** Failed attempts at the next event. */
     readonly attempts: number;
-    /** When it is tried again. */
+    /** When the next attempt is due. */
     readonly next?: string;
     /** Why the last delivery failed. */
     readonly problem?: string;
     readonly problemTime?: string;
-    /** Events that the receiver refused. */
+    /** Events that the receiver rejected. */
     readonly refused: readonly { readonly seq: number; readonly time: string; readonly problem: string }[];
   }[];
   /** Its newest records, oldest first. */
@@ -192,7 +192,7 @@ export interface LogEntry {
   readonly state?: TaskState;
   /** Bytes of its event. */
   readonly bytes: number;
-  /** ID of the artifact that it is part of. */
+  /** ID of its artifact. */
   readonly artifactId?: string;
   /** W3C `traceparent` of the call that caused it. */
   readonly trace?: string;
@@ -201,7 +201,7 @@ export interface LogEntry {
 /** A page of the log of a task. */
 export interface TaskLog {
   readonly task: OperatedTask;
-  /** Oldest first. Older ones than the first page has were deleted (`retention`). */
+  /** Oldest first. Records before those of the first page were deleted (`retention`). */
   readonly entries: readonly LogEntry[];
   /** The `after` of the next page. Absent on the last page. */
   readonly next?: number;
@@ -215,12 +215,12 @@ export interface LogQuery {
   readonly limit?: number;
 }
 
-/** What operators can do. */
+/** The acts of operators. */
 export type ActName = "cancel" | "resume" | "retry-step" | "drop-wait" | "pause" | "unpause" | "drain" | "undrain";
 
-/** An act in the audit: done, or refused. */
+/** An act in the audit, performed or rejected. */
 export interface Act {
-  /** Its number: a later act has a higher one. */
+  /** Its number. Later acts have higher ones. */
   readonly number: number;
   readonly act: ActName;
   readonly time: string;
@@ -228,18 +228,18 @@ export interface Act {
   readonly by?: string;
   /** Organization of the operator. */
   readonly organization?: string;
-  /** Why, as the operator said. */
+  /** The operator's reason. */
   readonly reason?: string;
   readonly outcome: "done" | "refused";
-  /** The agent. Absent: of a node. */
+  /** The agent. Absent for acts on a node. */
   readonly agent?: string;
   readonly taskId?: string;
   readonly node?: string;
   /** Name of the step or wait. */
   readonly name?: string;
-  /** What it was before. */
+  /** The state before. */
   readonly before?: string;
-  /** What it was afterwards; of a refused act: why. */
+  /** The state afterwards; for a rejected act, the reason. */
   readonly after?: string;
 }
 
@@ -253,15 +253,15 @@ export interface TaskFilter {
   readonly node?: string;
   /** Only suspended tasks. */
   readonly suspended?: boolean;
-  /** Only tasks whose status is of this time or later, in milliseconds since the Unix epoch. */
+  /** Only tasks with a status from this time or later, in milliseconds since the Unix epoch. */
   readonly since?: number;
-  /** Only tasks whose status is older, in milliseconds since the Unix epoch. */
+  /** Only tasks with an older status, in milliseconds since the Unix epoch. */
   readonly before?: number;
-  /** Default `newest`. Of runs (`node`, `suspended`) there is one order: the oldest lease first. */
+  /** Default `newest`. Runs (`node`, `suspended`) are always listed by lease, the oldest first. */
   readonly order?: "oldest" | "newest";
-  /** 1 to 500. Default 50. A page has fewer tasks only where it is the last one. */
+  /** 1 to 500. Default 50. Only the last page has fewer tasks. */
   readonly limit?: number;
-  /** The `next` of the page before, of the same filter. */
+  /** The `next` of the previous page, with the same filter. */
   readonly cursor?: string;
 }
 
@@ -274,7 +274,7 @@ export interface TaskList {
 
 /** Exact counts. */
 export interface Counts {
-  /** Of all agents, by state. */
+  /** Tasks of all agents, by state. */
   readonly states: Readonly<Partial<Record<TaskState, number>>>;
   readonly agents: readonly {
     readonly agent: string;
@@ -283,7 +283,7 @@ export interface Counts {
   }[];
   /** Tasks in the queue, and how long the first has waited. */
   readonly queue: CappedCount & { readonly oldestMs: number };
-  /** Runs: those that a node holds, and those that none does. */
+  /** Runs: those that a node holds, and those that no node holds. */
   readonly runs: CappedCount & { readonly suspended: number; readonly free: number };
 }
 
@@ -302,9 +302,9 @@ export interface OperatedNode {
   /** How long it has been silent, in milliseconds. Absent: the store does not count nodes. */
   readonly silentMs?: number;
   readonly draining: boolean;
-  /** It has been silent for longer than a lease, and holds no run: it has most likely stopped. `undrain` withdraws an order to it. */
+  /** Whether it has been silent for longer than a lease and holds no run: then it has most likely stopped. `undrain` withdraws its order. */
   readonly gone?: true;
-  /** The agents that it runs. Absent: they are not known. */
+  /** The agents that it runs. Absent: unknown. */
   readonly agents?: readonly string[];
   /** How many runs it holds. */
   readonly runs: number;
@@ -320,7 +320,7 @@ export interface PausedAgent {
 
 /** Who acts, and why. */
 export interface ActContext {
-  /** The operator. Absent: it is not known. */
+  /** The operator. Absent: unknown. */
   readonly principal?: Principal;
   /** At most 1,000 characters. */
   readonly reason?: string;
@@ -330,33 +330,33 @@ export interface ActContext {
 export interface TaskTarget {
   readonly agent: string;
   readonly taskId: string;
-  /** Only while this is the number of its last record. Absent: as it is. */
+  /** The expected number of its last record: otherwise the act is rejected. Absent: any. */
   readonly seq?: number;
 }
 
-/** Why an act was refused. */
+/** Why an act was rejected. */
 export type RefusalReason = "notFound" | "changed" | "notPossible";
 
-/** What came of an act. */
+/** The result of an act. */
 export type ActResult<Done = { readonly task: OperatedTask }> =
   | ({ readonly ok: true } & Done)
   | {
       readonly ok: false;
       readonly reason: RefusalReason;
       readonly message: string;
-      /** The task as it is now. */
+      /** The current task. */
       readonly task?: OperatedTask;
     };
 
-/** What came of resuming a task. */
+/** The result of resuming a task. */
 export interface Resumed {
-  /** The task that works now: of a failed task a new one, in the same conversation. */
+  /** The resumed task: for a failed task a new one, in the same conversation. */
   readonly task: OperatedTask;
   /** The failed task that it continues. */
   readonly continues?: string;
 }
 
-/** What operators can read and do, across all owners. It checks no permissions: its user may do everything. */
+/** The operations of operators, across all owners. It checks no permissions. */
 export interface Operator {
   /** @throws A2AError `InvalidParams` for a filter or cursor that is not valid. */
   list(filter: TaskFilter): Promise<TaskList>;
@@ -366,24 +366,24 @@ export interface Operator {
   nodes(): Promise<readonly OperatedNode[]>;
   paused(): Promise<readonly PausedAgent[]>;
   acts(query: { readonly limit?: number; readonly before?: number }): Promise<readonly Act[]>;
-  /** Cancels a task, in whatever process it runs. */
+  /** Cancels a task, whichever process runs it. */
   cancel(target: TaskTarget, context: ActContext): Promise<ActResult>;
   /**
-   * Resumes a suspended task. For a failed one, which cannot change any more, begins a new task of the same owner with its last message, its
+   * Resumes a suspended task. For a failed task, which can no longer change, begins a new task of the same owner with its last message, its
    * state and the results of its steps.
    */
   resume(target: TaskTarget, context: ActContext): Promise<ActResult<Resumed>>;
-  /** Forgets the result of a step of a suspended, waiting or failed task, and resumes it: the step is done again. */
+  /** Deletes the result of a step of a suspended, waiting or failed task, and resumes it, which runs the step again. */
   retryStep(target: TaskTarget & { readonly step: string }, context: ActContext): Promise<ActResult<Resumed>>;
-  /** Ends a wait for a time or an event as its timeout does. */
+  /** Ends a wait for a time or an event, as if it had timed out. */
   dropWait(target: TaskTarget & { readonly wait: string }, context: ActContext): Promise<ActResult>;
   /**
-   * No process begins or resumes a turn of the agent until `unpause`. Turns that run end. Messages are accepted, and wait in the queue, also
-   * those that come to a task while its turn runs.
+   * Pauses an agent: until `unpause`, no process begins or resumes a turn of it. Running turns end normally. Messages are accepted, and wait
+   * in the queue, even for a task with a running turn.
    */
   pause(agent: string, context: ActContext): Promise<ActResult<{ readonly paused: PausedAgent }>>;
   unpause(agent: string, context: ActContext): Promise<ActResult<{ readonly agent: string }>>;
-  /** A node begins and resumes no turn until `undrain`, and its probe of readiness fails. Turns that run end there; the next ones run elsewhere. */
+  /** Drains a node: until `undrain`, it begins and resumes no turns, and its readiness probe fails. Its running turns end normally. */
   drain(node: string, context: ActContext): Promise<ActResult<{ readonly node: string }>>;
   undrain(node: string, context: ActContext): Promise<ActResult<{ readonly node: string }>>;
 }

@@ -50,17 +50,17 @@ export interface ReadDeps {
   readonly host: OperatingHost;
 }
 
-/** Tasks of a page: by default, and at most. */
+/** Default and maximum number of tasks of a page. */
 const [defaultLimit, maxLimit] = [50, 500];
-/** Maximum agents that are counted, and runs that are read at a time. */
+/** Maximum number of counted agents, and of runs per read. */
 const [maxAgents, runsPerPage] = [1_000, 500];
-/** How many runs and rows of the queue are counted. */
+/** Maximum counted runs and rows of the queue. */
 const maxCounted = 10_000;
 /** Maximum counted tasks ahead of another in the queue. */
 const maxAhead = 1_000;
 const ever = Number.MAX_SAFE_INTEGER;
 const shownRecords = 50;
-/** Records of a page of a log: by default; and the bytes of their events that are read for it. */
+/** Default number of records of a page of a log, and maximum bytes of their events. */
 const [defaultRecords, pageBytes] = [1_000, 4 << 20];
 
 export async function listTasks(deps: ReadDeps, filter: TaskFilter): Promise<TaskList> {
@@ -107,7 +107,7 @@ async function listRuns(deps: ReadDeps, filter: TaskFilter, { key, position, lim
     let page = await read(runsPerPage);
     const places = page.heads.flatMap((head, at) => (fits(head) ? [at + 1] : []));
     const last = places[limit - tasks.length - 1];
-    // The position after a task is known where it is the last one of a page.
+    // The position after a task is known if it is the last one of a page.
     if (last !== undefined && last < page.heads.length) page = await read(last);
     tasks.push(...page.heads.filter(fits).map(viewOf));
     after = page.next;
@@ -323,7 +323,7 @@ async function* runPages(deps: ReadDeps): AsyncGenerator<readonly TaskHead[], vo
   }
 }
 
-/** The nodes that the store counts, those that hold runs, and those that are to drain. */
+/** The nodes that the store counts, those that hold runs, and those with an order to drain. */
 export async function nodesOf(deps: ReadDeps): Promise<readonly OperatedNode[]> {
   const { operators, host } = deps;
   const known = host.nodes();

@@ -3,9 +3,9 @@ import type { Principal } from "@parley/a2a/internal/protocol/index";
 import type { ActContext, ActName, ActResult, Operator, TaskFilter } from "./port.ts";
 import { actNames, ref, state, type JsonSchema } from "./schemas.ts";
 
-/* The routes of the operators' API, as a table: the HTTP handler, the OpenAPI document and the tests are made of it. */
+/* The routes of the operators' API, as a table for the HTTP handler, the OpenAPI document and the tests. */
 
-/** What an input may be. */
+/** The rules for an input. */
 interface Input {
   readonly type: "string" | "integer" | "boolean" | "time" | "states" | "order";
   readonly description: string;
@@ -17,17 +17,17 @@ type Inputs = Readonly<Record<string, Input>>;
 /** The inputs of a request, each checked. */
 type Given = Readonly<Record<string, string | number | boolean | readonly string[] | undefined>>;
 
-/** What a request wants, for the decision whether the caller may. */
+/** The content of a request, for its authorization. */
 export interface OperatorRequest {
   /** The operator. */
   readonly principal: Principal;
   /** An act, or `read`. */
   readonly act: "read" | ActName;
-  /** The agent that is named. */
+  /** The agent in the request. */
   readonly agent?: string;
-  /** The task that is named. */
+  /** The task in the request. */
   readonly taskId?: string;
-  /** The node that is named. */
+  /** The node in the request. */
   readonly node?: string;
 }
 
@@ -47,7 +47,7 @@ export interface OperatorRoute {
   run(operator: Operator, given: Given, context: ActContext): Promise<object | undefined>;
 }
 
-/** Most characters of a text, and of a name that the store keeps with an order or an act: at most three bytes each. */
+/** Maximum characters of a text, and of a name that is stored with an order or an act, with at most three bytes each. */
 const [maxText, maxName] = [4_096, 680];
 const agent: Input = { type: "string", description: "Agent, by the id of its mount", required: true, maximum: maxName };
 const onlyAgent: Input = { type: "string", description: "Only tasks of this agent" };
@@ -260,14 +260,14 @@ export function schemaOf({ type, maximum }: Input): JsonSchema {
   }
 }
 
-/** The name of the schema of a refused act. */
+/** The name of the schema of a rejected act. */
 export const refusalOf = (route: OperatorRoute): JsonSchema | undefined =>
   actNames.includes(route.act) ? ref("Refusal") : undefined;
 
 /**
  * The inputs of a request, checked. Those of a query are texts.
  *
- * @throws A2AError `InvalidParams` with the names of what is wrong.
+ * @throws A2AError `InvalidParams` with the names of the invalid inputs.
  */
 export function readInputs(route: OperatorRoute, values: ReadonlyMap<string, unknown>): Given {
   const given: Record<string, Given[string]> = {};
@@ -324,7 +324,7 @@ function readJson(input: Input, value: unknown): Read {
   return Number.isNaN(time) ? { wrong: "must be a time such as 2026-11-28T20:00:00Z" } : time;
 }
 
-/** What a request with these inputs wants. */
+/** The content of a request with these inputs. */
 export function requestOf(route: OperatorRoute, given: Given, principal: Principal): OperatorRequest {
   const named = (name: "agent" | "taskId" | "node") => (typeof given[name] === "string" ? { [name]: given[name] } : {});
   return { principal, act: route.act, ...named("agent"), ...named("taskId"), ...named("node") };

@@ -1,7 +1,7 @@
 import { stepFeature, type FeatureEffect, type FeatureRow } from "../store/index.ts";
 import { begunJson, begunKey, isBegun, scopeOf, type ScopeName } from "../engine/run/task-rows.ts";
 
-/* The rows of steps (`engine/run/memory.ts`): results are lines of one text, which is cut into rows. */
+/* The rows of steps (`engine/run/memory.ts`): results are lines of one text, which is split into rows. */
 
 /** A step of a task. */
 export interface FoundStep {
@@ -13,7 +13,7 @@ export interface FoundStep {
   readonly ended?: number | undefined;
 }
 
-/** A wait of a turn that is over. Times are in milliseconds since the Unix epoch. */
+/** A finished wait of a turn. Times are in milliseconds since the Unix epoch. */
 interface FoundWait {
   readonly name: string;
   readonly begun: number;
@@ -35,13 +35,13 @@ function linesOf(rows: readonly FeatureRow[], scope: string): ReadonlyMap<string
   );
 }
 
-/** When what has a line began and ended. */
+/** When a step or a wait began and ended. */
 function timesOf(lines: ReadonlyMap<string, unknown>, name: string): Pick<FoundStep, "begun" | "ended"> {
   const [begun, ended] = (lines.get(`t${name}`) ?? []) as readonly number[];
   return { begun, ended };
 }
 
-/** The waits of a turn that are over. */
+/** The finished waits of a turn. */
 export function endedWaits(rows: readonly FeatureRow[], turn: number): readonly FoundWait[] {
   const lines = linesOf(rows, `${turn}`);
   return [...lines.keys()].flatMap((line) => {
@@ -81,7 +81,7 @@ function nameOfLine(line: string): string {
   return (JSON.parse(line) as Line)[0];
 }
 
-/** What forgets the result of a step. Each row stays where it is, without its part of the line. */
+/** The effects that delete the result of a step. Each row keeps its place, without its part of the line. */
 export function forgetStep(rows: readonly FeatureRow[], { scope, name }: FoundStep): readonly FeatureEffect[] {
   const results = resultRows(rows, scope);
   const all = results.map(({ text }) => text).join("");
@@ -100,7 +100,7 @@ export function forgetStep(rows: readonly FeatureRow[], { scope, name }: FoundSt
   });
 }
 
-/** The rows of a turn and of the task, as those of turn 1 of another task. */
+/** The rows of a turn and of the task, converted to those of turn 1 of another task. */
 export function copiedSteps(rows: readonly FeatureRow[], turn: number): readonly FeatureEffect[] {
   return rows.flatMap(({ key, value }): readonly FeatureEffect[] => {
     const scope = scopeOf(key);

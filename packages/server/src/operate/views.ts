@@ -5,7 +5,7 @@ import { operatorBounds, type StoredAct, type TaskHead } from "../store/index.ts
 import { iso, short } from "./explain.ts";
 import type { Act, ActName, OperatedTask } from "./port.ts";
 
-/* What is stored, as operators see it. */
+/* The operators' views of stored data. */
 
 export function viewOf({
   task,
@@ -29,7 +29,7 @@ export function inWords({ state, seq, run }: TaskHead): string {
   return `${short(state)}${doing}, seq ${seq}`;
 }
 
-/** What the audit is about. */
+/** The subjects of audit records. */
 export const subjects: {
   readonly task: (agent: string, taskId: string) => string;
   readonly agent: (agent: string) => string;
@@ -46,19 +46,19 @@ function bounded(kind: string, name: string): string {
   return `${kind} ${jsonHash(name)}`;
 }
 
-/** Texts that an act stores are cut, so that it has room: names of steps have no limit. */
+/** Truncates a text for a stored act, whose size is limited: names of steps have no limit. */
 export const clipped = (text: string | undefined): string | undefined =>
   text === undefined || text.length <= maxClipped ? text : `${text.slice(0, maxClipped)}…`;
 const maxClipped = 500;
 
-/** An act as it is stored. */
+/** The stored form of an act. */
 export type ActText = Omit<Act, "number" | "time">;
 
 export function actOf({ number, time, json }: StoredAct): Act {
   return { number, time: iso(time), ...(JSON.parse(json) as ActText) };
 }
 
-/** What of an act is stored, and told to the audit of the process. */
+/** The facts of an act for the store and for the audit of the process. */
 export interface ActAbout {
   readonly act: ActName;
   readonly agent?: string;

@@ -19,18 +19,18 @@ import type { HostOptions } from "./options.ts";
 export interface HostPlace {
   /** The public URL, without a slash at its end. */
   readonly publicUrl: string;
-  /** What is before each path that the host answers. */
+  /** The prefix of each path that the host answers. */
   readonly basePath: string;
 }
 
 /** Authenticates the callers of a host, and checks what cards require. */
 export interface Authentication {
-  /** Finds the caller of a request. */
+  /** Authenticates the caller of a request. */
   authenticate(request: UniversalRequest): Principal | Promise<Principal>;
   /** The service of an agent behind the checks of its card. */
   guard(service: AgentService, agent: GuardedAgent): AgentService;
   /**
-   * Checks what other agents demand. `commit` serves these from then on; `documents` is the metadata of the resources (RFC 9728).
+   * Checks the requirements of another set of agents. `commit` starts serving them; `documents` has the metadata of the resources (RFC 9728).
    *
    * @throws A2AError `InvalidParams` if a card requires a scheme that the authenticator does not check, or violates A2A 1.0.
    */
@@ -43,7 +43,7 @@ export interface GuardedAgent extends Pick<MountedAgent, "url"> {
   readonly description: Pick<MountedAgent["description"], "securityRequirements">;
 }
 
-/** How callers are found. */
+/** The dependencies of the authentication. */
 export function authenticationOf(
   authenticator: Authenticator | undefined,
   host: HostPlace,
@@ -99,7 +99,7 @@ type Checks = typeof import("@parley/a2a/internal/auth/guarded");
 
 type Resource = Pick<AuthenticationPlace, "resources" | "metadataUrl">;
 
-/** An agent as a resource: a token for it, or for the server, opens it. */
+/** An agent as a protected resource, for tokens for the agent or for the server. */
 function resourceAt(url: string, { resource }: Authenticator, host: HostPlace): Resource {
   return {
     resources: [...new Set([url, host.publicUrl])],
@@ -144,7 +144,7 @@ function placesOf(
   };
 }
 
-/** The schemes that skills demand, and cards whose requirements are not those of the authenticator. */
+/** The schemes that skills demand, and cards with other requirements than the authenticator's. */
 function demandedBy(agents: readonly MountedAgent[]): readonly string[] {
   const requirements = agents.flatMap(({ card, description }) => [
     ...(description.securityRequirements === undefined ? [] : (card.securityRequirements ?? [])),
@@ -155,7 +155,7 @@ function demandedBy(agents: readonly MountedAgent[]): readonly string[] {
 
 const metadataPath = "/.well-known/oauth-protected-resource";
 
-/** The URL of the metadata of a resource: the well-known path is put between its host and its path (RFC 9728 §3.1). */
+/** The URL of a resource's metadata: the well-known path is inserted between its host and its path (RFC 9728 §3.1). */
 function metadataUrlOf(resource: string): string {
   const { origin, pathname } = new URL(resource);
   return origin + metadataPath + withoutSlashes(pathname);

@@ -18,25 +18,25 @@ import type { Authentication } from "./authentication.ts";
 import type { MountedAgent } from "./mounted.ts";
 import type { HostOptions, SignCards } from "./options.ts";
 
-/* The option `signCards` of a handler. What signs is loaded with the first card. */
+/* The option `signCards` of a handler. The signing code is loaded with the first card. */
 
 /** Path of the public keys, below the path of the public URL. */
 const cardKeysPath = "/.well-known/card-keys.json";
 
 /** Signs the cards of a server. */
 export interface CardSigner {
-  /** The card with signatures of each version that it is written in. */
+  /** The card with signatures for each of its versions. */
   sign(card: AgentCard): Promise<AgentCard>;
   readonly document: PublicDocument;
 }
 
-/** Signatures that are remembered, and the bytes of their cards. Extended cards differ from caller to caller. */
+/** Maximum cached signatures, and bytes of their cards. Extended cards differ between callers. */
 const remembered = { entries: 1_000, bytes: 8 << 20 };
 
 /**
  * The signer of a server; `undefined` if it signs nothing.
  *
- * @param host - The public URL, what is before each path, and the versions that cards are written in.
+ * @param host - The public URL, the prefix of each path, and the versions of cards.
  */
 export function cardSignerOf(
   option: SignCards | undefined,
@@ -51,7 +51,7 @@ export function cardSignerOf(
     const written = host.codecs.map((codec) => codec.encodeCard(card));
     const signed = await Promise.all(written.map((form) => signCard(form, keys, { jku, reduced }))).catch(
       (cause: unknown) => {
-        // Not the caller's mistake.
+        // An internal error, because the caller has made no mistake.
         throw new Error("The card cannot be signed: see signCards", { cause });
       },
     );
@@ -124,7 +124,7 @@ export function cardGates(
     key?.location === "header" ? [key.name] : [],
   );
   const vary = [...new Set(["Authorization", "Cookie", ...keys])];
-  // A page may show many cards. Its reader authenticates once.
+  // A page may show many cards, so authenticate its reader only once.
   const readers = new WeakMap<UniversalRequest, Promise<Principal>>();
   const readerOf = (request: UniversalRequest): Promise<Principal> => {
     const found = readers.get(request) ?? (async () => authenticate(request))();
@@ -162,7 +162,7 @@ export function cardGates(
   };
 }
 
-/** The service behind the checks of callers if only the caller is checked: it accepts every call. */
+/** The service for checks that concern only the caller: it accepts every call. */
 export const accepting: AgentService = {
   call: async () => ({ payload: new Payload({} as never) }),
   stream: () => Promise.reject(new A2AError("UnsupportedOperation")),

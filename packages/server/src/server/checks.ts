@@ -20,7 +20,7 @@ import type {
 } from "./options.ts";
 import { isObject } from "@parley/a2a/internal/model/schema";
 
-/* Checks of options, for callers without types. The names of options are data, which the compiler holds to the types. */
+/* Checks options, for callers without types. The names of options are data, which the compiler compares with the types. */
 
 const ofHost = {
   allowedHosts: 1,
@@ -80,7 +80,7 @@ const taskTimes = {
   authRequired: 1,
 } satisfies OptionNames<TaskTimes>;
 
-/** Of options that are objects. `limits` checks its own. */
+/** The names in options that are objects. `limits` has its own check. */
 const nested = {
   authorization: { keys: 1, identify: 1 } satisfies OptionNames<InTaskOptions>,
   blobs: {
@@ -142,11 +142,11 @@ const ofService = { ...address, service: 1, card: 1 } satisfies OptionNames<Host
 const ofRoute = { path: 1, access: 1, answer: 1, link: 1 } satisfies OptionNames<RouteMount>;
 
 /**
- * Refuses options that a handler, and the host around it, do not have.
+ * Rejects options that neither a handler nor the host around it has.
  *
- * @param of - What takes the options: `serve()`.
+ * @param of - The function with these options: `serve()`.
  * @param own - The names of the host's own options.
- * @throws A2AError `InvalidParams`, which names what was probably meant.
+ * @throws A2AError `InvalidParams`, which suggests the option that was probably meant.
  */
 export function checkHandlerOptions(
   of: string,
@@ -160,7 +160,7 @@ export function checkHandlerOptions(
     checkNested(`retention.agents[${JSON.stringify(id)}]`, times, taskTimes);
 }
 
-/** Refuses options that a host without an engine does not have. */
+/** Rejects options that need an engine, for a host without one. */
 export function checkHostOptions(of: string, options: object): void {
   checkNames(of, options, ofHost);
 }
@@ -222,7 +222,7 @@ function isAgent(value: unknown): value is Agent {
 }
 
 /**
- * Refuses options about callers that are of another kind, as only JavaScript can pass them: each call would fail.
+ * Rejects options for authentication that have a wrong type, which JavaScript can pass: each call would fail.
  *
  * @throws A2AError `InvalidParams`.
  */
@@ -268,7 +268,7 @@ export function checkStore(store: Partial<Store> | undefined): void {
   throw cannotServe("store", `has no method ${missing}(). ${reason}`);
 }
 
-/* A limit that is not known would limit nothing. The compiler says which names are missing here. */
+/* The names of limits. An unknown limit would limit nothing. The compiler reports missing names. */
 
 const limitNames: Readonly<Record<keyof HandlerLimits, true>> = {
   rate: true,
@@ -302,7 +302,7 @@ const rateNames: Readonly<Record<keyof RateLimits, true>> = {
 };
 
 /**
- * Refuses a limit that is not known or not a number, which would limit nothing, and one below 1, which would refuse everything.
+ * Rejects a limit that is unknown or not a number, which would limit nothing, and one below 1, which would reject everything.
  * JavaScript callers can pass anything.
  */
 export function checkLimits({ rate, ...limits }: HandlerLimits = {}): void {
@@ -312,7 +312,7 @@ export function checkLimits({ rate, ...limits }: HandlerLimits = {}): void {
     // `JSON.stringify` writes NaN as null, and throws for a bigint.
     const given =
       typeof value === "number" ? value : typeof value === "string" ? JSON.stringify(value) : `of type ${typeof value}`;
-    throw cannotServe(`limits.${name}`, `must be a number of at least 1, but is ${given}`);
+    throw cannotServe(`limits.${name}`, `must be a number of at least 1; got ${given}`);
   }
   checkRates(rate);
 }

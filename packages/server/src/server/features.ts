@@ -32,7 +32,7 @@ const hour = 60 * minute;
 const week = 7 * 24 * hour;
 const mebi = 1 << 20;
 
-/** Early attempts, for a receiver that starts again, and then the waits of Standard Webhooks: about three days in all. */
+/** Early attempts, for a receiver that restarts, and then the waits of Standard Webhooks: about three days in total. */
 const waits: readonly number[] = [
   second,
   5 * second,
@@ -51,10 +51,10 @@ const waits: readonly number[] = [
 /** A request must end before the claim of its row does. */
 const longestTimeout = 20 * second;
 
-/** A config is a row of its task, and extensions need rows too (`featureBounds.rows`). */
+/** A config is a row of its task, and extensions also need rows (`featureBounds.rows`). */
 const maxConfigs = 200;
 
-/** The settings of webhooks; `undefined` if they are off. `publicUrl`: that of the server, without a slash at its end. */
+/** The settings of webhooks; `undefined` if they are off. `publicUrl`: the server's, without a slash at its end. */
 export function pushSettingsOf(
   option: boolean | PushOptions | undefined,
   publicUrl: string,
@@ -90,27 +90,27 @@ export function pushSettingsOf(
   };
 }
 
-/** What cards say about the signatures of webhooks. */
+/** The data on cards about the signatures of webhooks. */
 export function webhooksParams({ issuer, mutualTls }: PushSettings): WebhooksParams {
   const schemes = ["Bearer", standardWebhooksScheme, ...(mutualTls === undefined ? [] : [mutualTlsScheme])];
   return { keySet: issuer + keySetPath, issuer, schemes };
 }
 
-/** The key set of a server. `basePath`: what is before each of its paths. */
+/** The key set of a server. `basePath`: the prefix of each of its paths. */
 export function keySetDocument(basePath: string, { keys }: PushSettings): PublicDocument {
   return {
     path: basePath + keySetPath,
     name: "A key set",
     mediaType: "application/jwk-set+json",
     async load() {
-      // Not loaded where webhooks are off.
+      // Not loaded if webhooks are off.
       const { keySetOf, pushKeyring } = await import("../push/keys.ts");
       return keySetOf(pushKeyring(keys));
     },
   };
 }
 
-/** What delivers webhooks. Its code is loaded when it starts, and not where webhooks are off. `codecs`: all versions. */
+/** The outbox of webhooks. Its code is loaded when it starts, and not if webhooks are off. `codecs`: all versions. */
 export function pushOutbox(settings: PushSettings, codecs: readonly [Codec, ...Codec[]]): (host: OutboxHost) => Outbox {
   return (host) => {
     let outbox: Outbox | undefined;
@@ -138,7 +138,7 @@ export function pushOutbox(settings: PushSettings, codecs: readonly [Codec, ...C
         await loading;
         await outbox?.stop(grace);
       },
-      // What is stored before it is loaded is found by its first poll.
+      // Its first poll finds webhooks that were stored before it was loaded.
       stored: (item) => outbox?.stored(item),
     };
   };
@@ -147,7 +147,7 @@ export function pushOutbox(settings: PushSettings, codecs: readonly [Codec, ...C
 const makeKeys =
   "32 random bytes in base64, as `openssl rand -base64 32` prints them. serve() reads them from PARLEY_KEYS";
 
-/** A key that ends with the process. */
+/** A temporary key that ends with the process. */
 function ownKey(isLocal: boolean, logger: Logger): PushSettings["keys"] {
   if (!isLocal) throw cannotServe("push.keys", `is required where publicUrl is not a loopback address: ${makeKeys}`);
   logger.warn(
@@ -164,7 +164,7 @@ function keysOf(keys: readonly string[], name: string): PushSettings["keys"] {
   return [first, ...others];
 }
 
-/** The error never has the key. */
+/** The error never contains the key. */
 function keyOf(text: unknown, name: string): Bytes {
   const bytes = typeof text === "string" ? decoded(text.trim()) : undefined;
   if (bytes?.length !== 32) throw cannotServe(name, `must be ${makeKeys}`);
@@ -231,7 +231,7 @@ export function inTaskSettingsOf(
   };
 }
 
-/** A key that ends with the process. It is made when an agent asks for the first time. */
+/** A temporary key that ends with the process. It is made when an agent first requests an authorization. */
 function ownInTaskKey(publicUrl: string, logger: Logger): Bytes {
   if (!isLoopback(new URL(publicUrl).hostname)) {
     throw new A2AError("InvalidAgentResponse", `turn.authorize() needs a key: set authorization.keys to ${makeKeys}`);
@@ -243,7 +243,7 @@ function ownInTaskKey(publicUrl: string, logger: Logger): Bytes {
   return crypto.getRandomValues(new Uint8Array(32));
 }
 
-/** The callback. `basePath`: what is before each path of the server. `bodies`: the memory that all bodies share while they are received. */
+/** The callback. `basePath`: the prefix of each path of the server. `bodies`: the memory that all bodies share while they are received. */
 export function callbackEndpoint(
   basePath: string,
   bodies: BodyBudget | undefined,
@@ -294,7 +294,7 @@ function settingsOf(options: BlobOptions, { publicUrl, pushKeys }: BlobHost): Bl
   if (keys === undefined && ownLinks && !isLoopback(new URL(publicUrl).hostname)) {
     throw cannotServe("blobs.keys", `is required where publicUrl is not a loopback address: ${makeKeys}`);
   }
-  // Made when it is needed: Workers allow no random values before their first request.
+  // Made on first use: Workers allow no random values before their first request.
   let keyring: SealKeyring | undefined;
   const maxMessage = numberIn("blobs.messageBytes", options.messageBytes, messageBytes, 1);
   return {
@@ -320,7 +320,7 @@ export function unfinishedBytesOf(options: BlobOptions | undefined, bodyBytes: n
   return options && Math.max(64 * mebi, 4 * bodyBytes, 16 * buffer);
 }
 
-/** Takes large files out of messages. `open` begins with a message. */
+/** Extracts large files from messages. `open` begins with a message. */
 export function fileReceiver({ store, ...options }: BlobOptions, open: FileReceiver["open"]): FileReceiver {
   return {
     inlineBytes: options.inlineBytes ?? inlineBytes,
@@ -330,7 +330,7 @@ export function fileReceiver({ store, ...options }: BlobOptions, open: FileRecei
   };
 }
 
-/** Answers links to files. `basePath`: what is before each path of the server. */
+/** Answers links to files. `basePath`: the prefix of each path of the server. */
 export function fileEndpoint(
   basePath: string,
   file: (request: UniversalRequest) => Promise<UniversalResponse | undefined>,

@@ -9,20 +9,20 @@ import { pause } from "@parley/a2a/internal/base/async";
 
 /* A handler in frameworks of the Fetch API, and on platforms that run code only for requests, alarms and cron triggers. */
 
-/** Options of `fetchMount`. `Platform`: what is passed in addition to the request. */
+/** Options of `fetchMount`. `Platform`: the argument that is passed in addition to the request. */
 export interface FetchMountOptions<Platform extends readonly unknown[]> {
   /**
    * Who sends a request, for `hostUser()` of `@parley/a2a/auth`: the caller, or a falsy value if no user is logged in. It is called at most
    * once per request, when the principal is read.
    */
   readonly principal?: (request: Request, ...platform: Platform) => HostPrincipal | Promise<HostPrincipal>;
-  /** What else the runtime or the framework knows of the client, such as its address. */
+  /** Further facts of the runtime or the framework about the client, such as its address. */
   readonly facts?: (request: Request, ...platform: Platform) => Omit<RequestFacts, "principal">;
 }
 
 /**
- * Agents in a framework of the Fetch API, such as Hono and Next.js, that knows its users. It is `handler.fetch` with what the framework
- * passes in addition to the request, such as its context, in the types of the framework.
+ * Agents in a framework of the Fetch API that authenticates its users, such as Hono and Next.js. It is `handler.fetch` with a typed second
+ * argument for the framework's context.
  *
  * @example
  * ```ts
@@ -54,7 +54,7 @@ export function fetchMount<Platform extends readonly unknown[] = readonly []>(
   return (request, ...platform) => answer(request, ...platform);
 }
 
-/** Longest pause between two looks whether something still runs, in milliseconds. */
+/** Maximum pause between two checks whether work is still running, in milliseconds. */
 const longestPause = 1_000;
 
 type OwnEngine = Pick<Engine, "start" | "round" | "isBusy" | "nextDue" | "isClosed">;
@@ -94,7 +94,7 @@ async function attend(engine: OwnEngine, clock: Clock, isOpen: () => boolean): P
   }
 }
 
-/** `byItself`: the engine does its periodic work without being called. */
+/** `byItself`: the engine does its periodic work in the background. */
 export async function wakeEngine(
   engine: OwnEngine,
   clock: Clock,

@@ -33,7 +33,7 @@ interface ReadinessReport {
 /** How long an answer of the store is reused, in milliseconds, because anyone may probe at any rate. */
 const fresh = 1_000;
 
-/** The longest that a probe waits, in milliseconds: probes of orchestrators wait for a second. */
+/** Maximum duration of a check, in milliseconds: probes of orchestrators wait for a second. */
 const patience = 900;
 
 /**
@@ -45,14 +45,14 @@ const benefit = 5_000;
 /** The values of a store that the answer may contain, because anyone can read it. */
 const hearings: ReadonlySet<unknown> = new Set<StoreHearing>(["told", "polled", "unseen"]);
 
-/** A check that is under way. */
+/** A running check. */
 interface Checking {
   readonly begun: number;
   readonly end: Promise<void>;
   readonly giveUp: AbortController;
 }
 
-/** Finds out whether a server can take requests. */
+/** Checks whether a server can take requests. */
 export class ReadinessCheck {
   readonly #store: EngineOptions["store"] | undefined;
   readonly #clock: Clock;
@@ -66,25 +66,25 @@ export class ReadinessCheck {
   #changes: StoreHearing | undefined;
   #freshUntil = -Infinity;
 
-  /** @param store - `undefined`: no store; a server that does not close is ready. */
+  /** @param store - `undefined`: no store; the server is then ready until it closes. */
   constructor(store: EngineOptions["store"] | undefined, clock: Clock, logger: Logger) {
     this.#store = store;
     this.#clock = clock;
     this.#logger = logger;
   }
 
-  /** The server stops, or is about to. */
+  /** Makes the server not ready: it stops, or is about to. */
   close(): void {
     this.#closing = true;
     this.#checking?.giveUp.abort();
   }
 
-  /** The server is not ready either while this is true: an operator drains it. */
+  /** Sets whether an operator drains the server, which is then not ready. */
   drainWhile(isDraining: () => boolean): void {
     this.#isDraining = isDraining;
   }
 
-  /** The word of `report()`. */
+  /** The answer of `report()`. */
   async check(): Promise<Readiness> {
     return (await this.report()).status;
   }
@@ -97,7 +97,7 @@ export class ReadinessCheck {
     return { status: "ready", ...(this.#changes !== undefined && { changes: this.#changes }) };
   }
 
-  /** Does not start another check while one hangs. */
+  /** Does not start another check while a check hangs. */
   async #inTime(): Promise<void> {
     const checking = (this.#checking ??= this.#begin());
     const left = checking.begun + benefit - this.#clock.elapsed();

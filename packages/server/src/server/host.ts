@@ -47,7 +47,7 @@ import { besideRoutes, routesOf } from "./routes.ts";
 import type { Callers, Services } from "./services.ts";
 import { originsOf, type HostSettings } from "./settings.ts";
 
-/* The last stage: services behind bindings, cards, routes and probes. Nothing here knows an engine. */
+/* The last stage: services behind bindings, cards, routes and probes. This code does not know the engine. */
 
 export interface HostParts extends Pick<MountsInit, "mounted"> {
   readonly settings: HostSettings;
@@ -59,17 +59,17 @@ export interface HostParts extends Pick<MountsInit, "mounted"> {
   readonly methods?: readonly MethodRoute[];
   /** Memory of bodies that are being received. Default: that of the option. */
   readonly unfinishedBytes?: number | undefined;
-  /** Takes large files out of messages. `idsOf`: the agents with these services. */
+  /** Extracts large files from messages. `idsOf`: the agents with these services. */
   receiver?(idsOf: (services: Iterable<AgentService>) => readonly string[]): FileReceiver | undefined;
-  /** What the server publishes. */
+  /** The server's documents. */
   readonly documents?: readonly PublicDocument[];
-  /** What the server answers itself. */
+  /** The server's own endpoints. */
   endpoints?(memory: SharedMemory): readonly PublicEndpoint[];
-  /** Is told of each request, if the platform runs code only for requests. */
+  /** Called for each request, if the platform runs code only during requests. */
   readonly attend?: Attend | undefined;
-  /** Wraps what answers requests. */
+  /** Wraps the function that answers requests. */
   around?(handle: UniversalHandler): UniversalHandler;
-  /** Ends what `run` has begun, within `grace` milliseconds. */
+  /** Stops the agents that `run` has started, within `grace` milliseconds. */
   close?(closing?: { readonly grace?: number }): Promise<void>;
 }
 
@@ -124,7 +124,7 @@ export function openHost<Mount extends AnyMount>(agents: readonly MountedAgent[]
   };
 }
 
-/** What answers the calls of an agent: its own service, or what runs it. */
+/** The service for the calls of an agent: its own, or that of the engine. */
 function backingOf({ run }: HostParts, foreign: ForeignCalls): MountsInit["backing"] {
   return (agent) => {
     const { mount } = agent;
@@ -140,7 +140,7 @@ interface RouterParts {
   readonly probes: readonly PublicEndpoint[];
 }
 
-/** The router of a host. `change` serves other agents. */
+/** The router of a host. `change` replaces the agents. */
 function routerOf(first: readonly Served[], parts: HostParts, { host, live, probes }: RouterParts) {
   const { settings, callers } = parts;
   const { options, bindings, signer } = settings;
@@ -176,9 +176,9 @@ function routerOf(first: readonly Served[], parts: HostParts, { host, live, prob
   return { ...router, change };
 }
 
-/** What changes with the agents of a host, for those who look at each request. */
+/** The data that changes with the agents of a host, for use on each request. */
 class LiveAgents {
-  /** By their labels, for bindings without paths. */
+  /** Services by their labels, for bindings without paths. */
   readonly services = new Map<string | undefined, AgentService>();
   readonly #ids = new Map<AgentService, string>();
   readonly #settings: HostSettings;
@@ -205,7 +205,7 @@ class LiveAgents {
     this.#admit = allowedHosts && admission([...hosts], originsOf(cors));
   }
 
-  /** Checks the host that a request names, and its origin. Logs rejected requests. */
+  /** Checks the host name of a request, and its origin. Logs rejected requests. */
   readonly admit: Admission = (request) => {
     try {
       this.#admit?.(request);
@@ -219,13 +219,13 @@ class LiveAgents {
     Array.from(services, (service) => this.#ids.get(service) ?? []).flat();
 }
 
-/** What bindings get of this host: it counts calls, and limits what they take. */
+/** The host's dependencies for bindings. Counts calls, and limits their memory. */
 interface OwnHost extends ServerHost {
   readonly calls: OpenCalls;
   readonly limits: RequestLimits & SharedMemory;
 }
 
-/** What the bindings get. */
+/** The dependencies for bindings. */
 function serverHost(parts: HostParts, live: LiveAgents): OwnHost {
   const { settings, callers, readiness, methods = [], unfinishedBytes } = parts;
   const { options, limits, clock, logger, refusals, spoken } = settings;
@@ -258,7 +258,7 @@ function serverHost(parts: HostParts, live: LiveAgents): OwnHost {
   };
 }
 
-/** The pages for browsers. They are loaded when a browser comes, and written once, except for those that few may read. */
+/** The pages for browsers. Their code is loaded with the first request of a browser. Pages that anyone may read are rendered once. */
 function pagesOf({ options, basePath, publicUrl, codecs, logger }: HostSettings, live: LiveAgents): Pages {
   const written = new WeakMap<readonly ServiceMount[], Promise<Document>>();
   const write = async (mounts: readonly ServiceMount[], gate: CardGate | undefined): Promise<Document> => {
@@ -309,7 +309,7 @@ function pageLinks(
   });
 }
 
-/** The agents that are served now whose cards the sender of a request may read. */
+/** The currently served agents whose cards the sender of a request may read. */
 async function readableAgents(request: UniversalRequest, live: LiveAgents): Promise<readonly ServedAgent[]> {
   const { all, mounts } = live;
   const known = await Promise.all(
@@ -328,7 +328,7 @@ async function readableAgents(request: UniversalRequest, live: LiveAgents): Prom
 /**
  * The agents whose cards the sender of a request may read.
  *
- * @throws A2AError the refusal of the first one, if it may read none.
+ * @throws A2AError If it may read none: the error for the first one.
  */
 async function readable(request: UniversalRequest, mounts: readonly ServiceMount[]): Promise<readonly ServiceMount[]> {
   const found: ServiceMount[] = [];

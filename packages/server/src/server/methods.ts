@@ -10,14 +10,14 @@ import {
 import { cannotServe } from "@parley/a2a/internal/transport/server/binding";
 import type { Codec, JsonRpcWire, RestRoute, RestWire } from "@parley/a2a/internal/wire/codec";
 
-/* The methods that extensions add to a server: where they are on the wire, and that nothing else is there. */
+/* The methods that extensions add to a server: checks that their names and paths on the wire are valid and unique. */
 
 /**
  * The methods of the extensions of all agents. Agents may have the same extension.
  *
- * @param codecs - Every known version: a server that does not speak 0.3 today may do so tomorrow, and a proxy may.
- * @throws A2AError `InvalidParams` for a method without an answer, for two of one name or address, and for one that is where the
- * protocol is.
+ * @param codecs - Every known version, even those that the server does not speak: it may do so later, and a proxy may speak them.
+ * @throws A2AError `InvalidParams` for a method without `onCall`, for two with the same name or path, and for one that conflicts with the
+ * protocol.
  */
 export function methodRoutes(
   agents: readonly (readonly AnyExtension[])[],
@@ -35,7 +35,7 @@ export function methodRoutes(
   return found.map(({ route }) => route);
 }
 
-/** Rejects addresses that no request can have, and methods without `onCall`. */
+/** Rejects paths that no request can have, and methods without `onCall`. */
 function checkMethods(extension: AnyExtension): void {
   const [problem] = methodProblems(extension);
   if (problem !== undefined) {
@@ -51,10 +51,10 @@ function isSame(one: MethodRoute, other: MethodRoute): boolean {
   return JSON.stringify(one) === JSON.stringify(other);
 }
 
-/** Services of gRPC that are not for extensions: those of A2A, and those that every server of gRPC has. */
+/** Reserved services of gRPC: those of A2A, and those that every server of gRPC has. */
 const grpcServices = /^\/(?:lf\/|(?:lf\.a2a|a2a|grpc|google)[./])/;
 
-/** Refuses a method that is where the protocol is. The REST binding refuses a tenant whose paths a method would take. */
+/** Rejects a method that conflicts with the protocol. The REST binding rejects a tenant whose paths conflict with a method. */
 function checkProtocol({ uri, route }: OwnedMethod, codecs: readonly Codec[]): void {
   const { name, jsonrpc, rest, grpc } = route;
   for (const { version, bindings } of codecs) {
@@ -70,7 +70,7 @@ function checkProtocol({ uri, route }: OwnedMethod, codecs: readonly Codec[]): v
   if (grpcServices.test(grpc)) refused(uri, name, `${grpc} is in a package of A2A or of gRPC`);
 }
 
-/** Rejects two methods at one address, of two extensions or of one. */
+/** Rejects two methods with the same name or path, of two extensions or of one. */
 function checkOther(own: OwnedMethod, other: OwnedMethod): void {
   const [mine, theirs] = [own.route, other.route];
   const whose =
@@ -108,7 +108,7 @@ export function operationsWith(methods: readonly MethodRoute[] = []): OperationT
   return { ...operations, ...Object.fromEntries(rows) };
 }
 
-/** Whether some request fits both paths. */
+/** Whether a request can match both paths. */
 function overlap(one: RestRoute["path"], other: RestRoute["path"]): boolean {
   const [mine, theirs] = [one.split("/"), other.split("/")];
   if (mine.length !== theirs.length) return false;
@@ -119,11 +119,11 @@ function segmentsMeet(one: string, other: string): boolean {
   const [first, second] = [verbOf(one), verbOf(other)];
   if (first === undefined) return second === undefined ? one === other : one.endsWith(second);
   if (second === undefined) return other.endsWith(first);
-  // `/tasks/{id}:cancel` comes before `/tasks/{id}`, so only equal verbs meet.
+  // `/tasks/{id}:cancel` takes precedence over `/tasks/{id}`, so only equal verbs conflict.
   return first === second;
 }
 
-/** What comes after the parameter of a segment: `:cancel` of `{id}:cancel`. `undefined` for a segment without a parameter. */
+/** The text after the parameter of a segment: `:cancel` of `{id}:cancel`. `undefined` for a segment without a parameter. */
 function verbOf(segment: string): string | undefined {
   return /^\{\w+\}(.*)$/.exec(segment)?.[1];
 }

@@ -16,7 +16,7 @@ import type { Codec } from "@parley/a2a/internal/wire/codec";
 import type { AgentMount, HostedCard, HostedService, ServedAgent } from "./options.ts";
 import { defined } from "@parley/a2a/internal/base/defined";
 
-/** What all agents of a server share. */
+/** The common data of all agents of a server. */
 export interface ServedBy {
   /** The public URL, without a slash at its end. */
   readonly publicUrl: string;
@@ -36,7 +36,7 @@ export interface ServedBy {
 
 export interface MountedAgent extends ServedAgent {
   readonly mount: AnyMount;
-  /** What its own part of the card is made from. */
+  /** The source of its part of the card. */
   readonly description: HostedCard;
   /** Its name for bindings without paths. */
   readonly label: string | undefined;
@@ -45,7 +45,7 @@ export interface MountedAgent extends ServedAgent {
 /** A mount of either kind. */
 export type AnyMount = AgentMount | HostedService;
 
-/** Whether an agent is run by the engine. */
+/** Whether the engine runs an agent. */
 export function isRun(mount: AnyMount): mount is AgentMount {
   return "agent" in mount;
 }
@@ -66,7 +66,7 @@ export function mountedAgent(mount: AnyMount, by: ServedBy): MountedAgent {
   if (extendedCard !== undefined && authenticator === undefined) {
     throw cannotServe(
       "extendedCard",
-      "needs an authenticator, because only known callers may read it (A2A 1.0 §3.1.11). Set `authenticator`",
+      "needs an authenticator, because only authenticated callers may read it (A2A 1.0 §3.1.11). Set `authenticator`",
     );
   }
   const url = by.publicUrl + withoutSlashes(path);
@@ -95,7 +95,7 @@ export function mountedAgent(mount: AnyMount, by: ServedBy): MountedAgent {
   };
 }
 
-/** Extensions that the server implements, and when it cannot. */
+/** Extensions that the server implements, and the case in which it cannot. */
 const promises: readonly (readonly [string, string])[] = [
   [resumeExtension, "of an agent that does not stream (`capabilities.streaming`)"],
   [idempotentSendExtension, "with `dedupe: false`"],
@@ -135,7 +135,7 @@ function extensionsOf(
     if (kept.has(uri) || !(named.has(uri) || declared.has(uri))) continue;
     throw cannotServe("extensions", `cannot promise ${uri} ${without}`);
   }
-  // What the agent writes into its capabilities counts, then what it and the server are given as values.
+  // Extensions in the agent's capabilities take precedence over those that are values.
   return [...extensions.filter(({ uri }) => !named.has(uri)), ...given.filter(({ uri }) => !declared.has(uri))];
 }
 

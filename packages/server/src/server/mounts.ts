@@ -14,23 +14,23 @@ import type { Services } from "./services.ts";
 import type { HostSettings } from "./settings.ts";
 import { defined } from "@parley/a2a/internal/base/defined";
 
-/* The agents that a host serves at a time, and how they change while it serves. */
+/* The served agents of a host, and their changes at runtime. */
 
-/** What answers the calls of a mounted agent. */
+/** The service and the runtime of a mounted agent. */
 export interface Backing {
   readonly service: AgentService;
   /** Called when the agent begins to be served. */
   begin?(): void;
-  /** The agent is served no more, and no call of it is open: resolves when nothing of it runs here. */
+  /** Called when the agent is no longer served and no call of it is open. Resolves when nothing of it runs in this process. */
   end?(): Promise<void>;
 }
 
-/** What the agents of a host need. */
+/** The dependencies of the agents of a host. */
 export interface MountsInit {
   readonly settings: HostSettings;
   /** The agent at its address, with its card. */
   mounted(mount: AnyMount): MountedAgent;
-  /** What answers its calls. It begins later. */
+  /** Its service and runtime, which starts later. */
   backing(agent: MountedAgent): Backing;
   readonly services: Pick<Services, "served">;
   readonly gateOf: ((agent: MountedAgent) => CardGate) | undefined;
@@ -39,21 +39,21 @@ export interface MountsInit {
 export interface Served {
   readonly agent: MountedAgent;
   readonly backing: Backing;
-  /** Its service as callers reach it. */
+  /** Its service for callers, behind all checks. */
   readonly service: AgentService;
   readonly mount: ServiceMount;
   /** The hosts in the addresses of its card. */
   readonly hosts: readonly string[];
 }
 
-/** Serves another set of agents, or throws and changes nothing. */
+/** Serves another set of agents, or throws without any change. */
 export type Switch = (all: readonly Served[]) => void;
 
 export class HostMounts<Mount extends AnyMount> implements Mounts<Mount> {
   readonly #calls: OpenCalls;
   readonly #init: MountsInit;
   readonly #switch: Switch;
-  /** Extensions that an agent may have: they are loaded when the host is made. */
+  /** Extensions that an agent may have. Their code is loaded when the host is created. */
   readonly #extensions: ReadonlySet<AnyExtension>;
   #all: readonly Served[];
 
@@ -81,7 +81,7 @@ export class HostMounts<Mount extends AnyMount> implements Mounts<Mount> {
     const id = next?.agent.id;
     const former = this.#all.find(({ agent }) => agent.id === id);
     if (next === undefined || former === undefined) {
-      throw cannotServe("id", `${JSON.stringify(id)} is the id of no agent that is served: add it`);
+      throw cannotServe("id", `no served agent has the id ${JSON.stringify(id)}: add it`);
     }
     this.#change(
       this.#all.map((each) => (each === former ? next : each)),
@@ -106,7 +106,7 @@ export class HostMounts<Mount extends AnyMount> implements Mounts<Mount> {
     return mounts.map((mount) => {
       const late = isRun(mount) && mount.agent.extensions?.find((extension) => !this.#extensions.has(extension));
       if (late) {
-        const rule = "An agent that is added has only extensions of the host, and of agents that it was made with";
+        const rule = "An added agent may only have extensions of the host and of its initial agents";
         throw cannotServe("extensions", `has ${late.uri}, which the host does not know. ${rule}`);
       }
       return servedAgent(this.#init.mounted(mount), this.#init);
@@ -140,7 +140,7 @@ export function checkIds(ids: readonly string[]): void {
     if (known.has(id)) {
       const reason =
         "The store finds the tasks of an agent by this id, which defaults to its path and tenant. Give each agent its own path or id";
-      throw cannotServe("id", `${JSON.stringify(id)} is the id of two agents. ${reason}`);
+      throw cannotServe("id", `two agents have the id ${JSON.stringify(id)}. ${reason}`);
     }
     known.add(id);
   }

@@ -4,9 +4,9 @@ import { A2AError } from "@parley/a2a/internal/model/index";
 import { finishing, type Interceptor, type StreamReply } from "@parley/a2a/internal/protocol/index";
 import { endsWithin } from "@parley/a2a/internal/base/async";
 
-/* What is open when a host closes: routes, and calls of services that no engine runs. */
+/* Open work of a host that closes: requests to routes, and calls of services without an engine. */
 
-/** Counts what is open, so that a host that closes can wait for it. */
+/** Counts open work, so that a closing host can wait for it. */
 export class OpenWork {
   readonly #clock: Clock;
   #count = 0;
@@ -25,7 +25,7 @@ export class OpenWork {
     if (this.#count === 0) this.#idle?.resolve();
   }
 
-  /** Resolves when nothing is open, or after `ms` milliseconds. */
+  /** Resolves when no work is open, or after `ms` milliseconds. */
   async ended(ms: number): Promise<void> {
     if (this.#count === 0 || ms <= 0) return;
     this.#idle ??= deferred();
@@ -33,7 +33,7 @@ export class OpenWork {
   }
 }
 
-/** The calls of services that no engine runs: a host refuses them when it closes, and ends their streams. */
+/** The calls of services without an engine. A closing host rejects further calls, and ends their streams. */
 export class ForeignCalls {
   readonly #streams = new Set<(error: A2AError) => void>();
   readonly #closing: AbortSignal;
@@ -44,7 +44,7 @@ export class ForeignCalls {
     this.#open = open;
   }
 
-  /** The same service. It refuses calls once the host closes, and its streams end with `cut`. */
+  /** The same service. It rejects calls once the host closes, and `cut` ends its streams. */
   readonly of: Interceptor = (service) => ({
     call: (operation, request, context) => this.#counted(() => service.call(operation, request, context)),
     stream: (operation, request, context) =>
@@ -54,7 +54,7 @@ export class ForeignCalls {
       }),
   });
 
-  /** Ends the streams, so that their clients subscribe again elsewhere. */
+  /** Ends the streams, so that their clients resubscribe elsewhere. */
   cut(): void {
     for (const end of this.#streams) end(stopping());
   }
@@ -86,7 +86,7 @@ export class ForeignCalls {
     this.#open.begin();
     return {
       next: () =>
-        // Not `Promise.race`: it would keep each batch until the stream ends.
+        // Not `Promise.race`, which would keep each batch in memory until the stream ends.
         new Promise((yes, no) => {
           reject = no;
           if (ended === undefined) source.next().then(yes, no);

@@ -133,7 +133,7 @@ class OperatorApi {
     }
   }
 
-  /** @throws A2AError for unauthenticated callers, and pages of other origins. */
+  /** @throws A2AError for unauthenticated callers, and for pages of other origins. */
   async #operatorOf(request: UniversalRequest): Promise<Principal> {
     const { publicUrl } = this.#init.settings;
     const { authenticator } = this.#options;
@@ -183,7 +183,7 @@ async function valuesOf(request: UniversalRequest): Promise<ReadonlyMap<string, 
     const at = request.url.indexOf("?");
     const query = new URLSearchParams(at < 0 ? "" : request.url.slice(at + 1));
     const twice = [...query.keys()].find((name) => query.getAll(name).length > 1);
-    if (twice !== undefined) throw invalidParams([{ field: twice, description: "is there twice" }]);
+    if (twice !== undefined) throw invalidParams([{ field: twice, description: "must not be repeated" }]);
     return new Map(query);
   }
   if (!/^application\/json\b/i.test(request.header("content-type") ?? "")) {

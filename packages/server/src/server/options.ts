@@ -56,7 +56,7 @@ export interface MountAddress {
   readonly id?: string;
 }
 
-/** An agent and where it is served. */
+/** An agent and its address. */
 export interface AgentMount extends MountAddress {
   /** The agent. */
   readonly agent: Agent;
@@ -64,9 +64,9 @@ export interface AgentMount extends MountAddress {
   readonly extendedCard?: (card: AgentCard, principal: Principal) => AgentCard | Promise<AgentCard>;
 }
 
-/** A service that answers the calls of an agent, and where it is served: a gateway, a proxy, or your own engine. */
+/** A service that answers the calls of an agent, such as a gateway, a proxy, or your own engine, and its address. */
 export interface HostedService extends MountAddress {
-  /** Answers the calls. It must reject what the card does not declare, and isolate callers by `context.principal`. */
+  /** Answers the calls. It must reject operations that the card does not declare, and isolate callers by `context.principal`. */
   readonly service: AgentService;
   /** The card. The host adds the addresses, and how callers authenticate. */
   readonly card: HostedCard;
@@ -166,11 +166,11 @@ export interface PageLink {
   readonly href: string;
 }
 
-/** What a route gets in addition to its request. */
+/** The context of a request to a route. */
 export interface RouteContext {
   /** Path of the request below the mount: `""`, or a path that starts with a slash. */
   readonly below: string;
-  /** Who calls. `anonymous` with `access: "anyone"`. */
+  /** The caller. `anonymous` with `access: "anyone"`. */
   readonly principal: Principal;
   /** Facts about the client, such as its address. */
   readonly facts: RequestFacts;
@@ -264,7 +264,7 @@ export interface HostOptions<Version extends string = string> extends Pick<
  * Passes work to the platform, which keeps it running after the answer. `platform`: the further arguments of the runtime's call of
  * `fetch`.
  *
- * @param work - Resolves when no work is running any more. Never rejects.
+ * @param work - Resolves when no work is running anymore. Never rejects.
  *
  * @example
  * ```ts

@@ -6,7 +6,7 @@ import type { FetchHandler } from "@parley/a2a/internal/transport/server/fetch";
 import type { DeleteOwnerOptions, Erasure } from "../engine/index.ts";
 import type { AgentMount, HostedService, ServedAgent } from "./options.ts";
 
-/* What `createHost()` and `createHandler()` return. */
+/* The results of `createHost()` and `createHandler()`. */
 
 /** Options of `Handler.wake()`. */
 export interface WakeOptions {
@@ -17,7 +17,7 @@ export interface WakeOptions {
   readonly wait?: number;
 }
 
-/** What `Handler.wake()` found. */
+/** The result of `Handler.wake()`. */
 export interface Wake {
   /**
    * The latest time to call `wake()` again, in milliseconds since the Unix epoch: then a webhook is due or a lease ends. Absent:
@@ -31,15 +31,15 @@ export interface Mounts<Mount = HostedService> {
   /** The served agents, with their addresses. */
   readonly agents: readonly ServedAgent[];
   /**
-   * Serves more agents: all of them from the next request on, or none.
+   * Adds agents: all of them from the next request on, or none.
    *
-   * @throws A2AError `InvalidParams` if an address or an id is taken or invalid, or an agent has an extension that no agent had when the
-   * host was created. `Unavailable` after `close`.
+   * @throws A2AError `InvalidParams` if an address or an id is taken or invalid, or if an agent has an extension that neither the host nor
+   * an agent had when the host was created. `Unavailable` after `close`.
    */
   add(mounts: Mount | readonly Mount[]): readonly ServedAgent[];
   /**
-   * Replaces the mount with the same id: its card, service or address. Every request reaches one of the two. The former one answers open
-   * calls.
+   * Replaces the mount with the same id: its card, service or address. Every request reaches either the old or the new one. The old one
+   * finishes open calls.
    *
    * @throws A2AError as `add`; also `InvalidParams` for an unknown id.
    */
@@ -52,7 +52,7 @@ export interface Mounts<Mount = HostedService> {
   remove(id: string): Promise<void>;
 }
 
-/** Agents that are ready to be served. `createHost()` makes one without an engine. */
+/** Agents behind all bindings. `createHost()` makes one without an engine. */
 export interface Host<Mount = HostedService> {
   /** For hosts: answers a request. */
   readonly handle: UniversalHandler;
@@ -67,13 +67,13 @@ export interface Host<Mount = HostedService> {
   find(this: void, url: string): Found | undefined;
   /** For hosts: whether a request belongs to a binding that recognizes its requests by their headers at any path, as gRPC does. */
   claims(this: void, request: UniversalRequest): boolean;
-  /** For hosts: whether a URL of `UniversalRequest` is one of `health`, which is answered to any sender. */
+  /** For hosts: whether a URL of `UniversalRequest` is one of `health`, which any sender may read. */
   isProbe(this: void, url: string): boolean;
   /** The agents, with their addresses. */
   readonly agents: readonly ServedAgent[];
   /**
-   * What a binding without paths gets, such as gRPC. `services` has the agents by their labels: path and tenant, such as `weather` and
-   * `weather/berlin`. The agent at the root has no label.
+   * The dependencies of a binding without paths, such as gRPC. `services` has the agents by their labels: path and tenant, such as `weather`
+   * and `weather/berlin`. The agent at the root has no label.
    */
   readonly host: ServerHost;
   /** The agents, to add, replace and remove. */

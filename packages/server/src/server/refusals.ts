@@ -8,19 +8,19 @@ import {
 } from "@parley/a2a/internal/protocol/index";
 import { defined } from "@parley/a2a/internal/base/defined";
 
-/* The log of refused requests. Anyone can be refused as often as they like: a flood is one line a minute. */
+/* The log of rejected requests: at most one line a minute, because anyone can send requests that are rejected. */
 
 /** Minimum time between two lines, in milliseconds. */
 const interval = 60_000;
-/** Callers that are told apart between two lines. Others are counted together, so that no sender makes the log or the memory grow. */
+/** Maximum callers that are distinguished between two lines. Further callers count together, so that memory and log stay bounded. */
 const maxCallers = 16;
-/** Callers of one line, those with the most requests first. */
+/** Maximum callers per line, those with the most requests first. */
 const maxListed = 5;
 
-/** Why a request was refused. `host`: it names a host that the server does not have. `origin`: CORS does not allow its page. */
+/** Why a request was rejected. `host`: unknown host name. `origin`: CORS does not allow its page. */
 type RefusalEvent = Extract<AuditRecord["event"], "authentication" | "authorization" | "limit"> | "host" | "origin";
 
-/** A refused request. It has no credentials. */
+/** A rejected request, without credentials. */
 interface Refusal extends Omit<Partial<AuditRecord>, "event" | "time" | "outcome"> {
   readonly event: RefusalEvent;
   /** The origin of a page. */
@@ -34,7 +34,7 @@ interface Caller {
   count: number;
 }
 
-/** Logs refused requests at `warn`: the first one at once, then at most one line a minute with counts. */
+/** Logs rejected requests at `warn`: the first one immediately, then at most one line a minute with counts. */
 export class RefusalLog {
   readonly #logger: Logger;
   readonly #clock: Clock;
@@ -42,9 +42,9 @@ export class RefusalLog {
   readonly #counts = new Map<RefusalEvent, number>();
   readonly #callers = new Map<string, Caller>();
   #others = 0;
-  /** Monotonic time of the first refusal that is not logged. */
+  /** Monotonic time of the first rejection that is not logged yet. */
   #since = 0;
-  /** Until then nothing is logged; monotonic time. */
+  /** No logging before this monotonic time. */
   #quietUntil = -Infinity;
   #cancel: (() => void) | undefined;
 
@@ -54,24 +54,24 @@ export class RefusalLog {
     this.#publicUrl = publicUrl;
   }
 
-  /** Takes audit records. Those of refused callers count. */
+  /** Receives audit records, and counts those of rejected callers. */
   readonly audit: Audit = ({ event, outcome, time: _, ...about }) => {
     if (outcome !== "refused") return;
     if (event === "authentication" || event === "authorization" || event === "limit") this.#add({ ...about, event });
   };
 
-  /** A request that names a host, or comes from a page, that is not in `allowedHosts`. */
+  /** Counts a request with a host name, or from a page, that is not in `allowedHosts`. */
   host(request: UniversalRequest): void {
     this.#add({ ...fromOf(request), event: "host", option: "allowedHosts" });
   }
 
-  /** A page whose origin CORS does not allow. Pages of the server itself send their origin, too. */
+  /** Counts a request of a page whose origin CORS does not allow. Pages of the server itself send their origin, too. */
   origin(request: UniversalRequest): void {
     if (isOfOtherPage(request, this.#publicUrl))
       this.#add({ ...fromOf(request), event: "origin", option: "cors.origins" });
   }
 
-  /** Logs what is not logged yet. */
+  /** Logs the rejections that are not logged yet. */
   close(): void {
     this.#flush();
   }
@@ -112,7 +112,7 @@ export class RefusalLog {
     this.#others = 0;
   }
 
-  /** One caller is told with the fields of the line, several as a list. */
+  /** The callers of a line: one caller as fields, several as a list. */
   #listed(count: number): LogFields {
     const callers = [...this.#callers.values()].toSorted((one, other) => other.count - one.count);
     const [only, ...more] = callers;
@@ -126,7 +126,7 @@ export class RefusalLog {
   }
 }
 
-/** The log of refused requests; `undefined` if nothing is logged. */
+/** The log of rejected requests; `undefined` if nothing is logged. */
 export function refusalLog(logger: Logger, clock: Clock, publicUrl: string): RefusalLog | undefined {
   return logger === silentLogger ? undefined : new RefusalLog(logger, clock, publicUrl);
 }
@@ -136,14 +136,14 @@ function fieldsOf({ event: _, ...fields }: Refusal): LogFields {
   return fields;
 }
 
-/** Where a request comes from. Its headers may have any text. */
+/** The sender of a request. Its headers may contain any text. */
 function fromOf(request: UniversalRequest): Pick<Refusal, "address" | "origin"> {
   const origin = originOf(request.header("origin"));
   const address = request.facts?.remoteAddress;
   return defined({ address, origin });
 }
 
-/** An origin as browsers send it (RFC 6454 §6.2). A program may send anything else, credentials among it, which is not logged. */
+/** An origin in the form of browsers (RFC 6454 §6.2). Programs may send other texts, even credentials, which are not logged. */
 function originOf(text: string | undefined): string | undefined {
   if (text === undefined) return undefined;
   if (!URL.canParse(text)) return "null";

@@ -63,7 +63,7 @@ export function routesOf(
       const agents = (): Promise<readonly ServedAgent[]> => agentsFor(request);
       const context = { principal, facts, closing: closing.signal, agents, page: pageOf };
       const answered = await answerBy(request, publicUrl, limits.bodyBytes, (asked) => {
-        // `Request` resolves dot segments, so that its URL may be outside of the route.
+        // `Request` resolves dot segments, so its URL may be outside of the route.
         const below = pathBelow(new URL(asked.url).pathname, path);
         return below === undefined ? undefined : answer(asked, { ...context, below });
       });
@@ -109,7 +109,7 @@ function secured(headers: UniversalResponse["headers"], isOpen: boolean): Record
   };
 }
 
-/** What a handler tells the routes about what it serves. */
+/** The handler's answers to the routes about its agents. */
 interface Around {
   answers(url: string): boolean;
   claims(request: UniversalRequest): boolean;
@@ -136,7 +136,7 @@ function isAdmitted({ admit }: Around, request: UniversalRequest): boolean {
     admit?.(request);
     return true;
   } catch {
-    // The handler refuses it, with an error.
+    // The handler rejects it, with an error.
     return false;
   }
 }
@@ -177,7 +177,7 @@ function requestOf(request: UniversalRequest, origin: string, body: Body): Reque
   return new Request(origin + url, init);
 }
 
-/** The body of a request. It is received only when the application reads it. */
+/** The body of a request, which is received only when the application reads it. */
 class Body {
   isTooLarge = false;
   readonly #request: UniversalRequest;
@@ -199,7 +199,7 @@ class Body {
         },
         cancel: () => flow?.pause(),
       },
-      // Without a buffer: each piece waits until it is read.
+      // No buffer: each piece waits until it is read.
       { highWaterMark: 0 },
     );
   }
@@ -236,11 +236,11 @@ const ofConnection: ReadonlySet<string> = new Set([
 function answerOf(response: Response): UniversalResponse {
   // JavaScript callers can return anything. A framework may have its own class.
   if (typeof response?.status !== "number" || typeof response.headers?.getSetCookie !== "function") {
-    throw new TypeError("The option `routes` must return a Response, or undefined where it has no answer");
+    throw new TypeError("The option `routes` must return a Response, or undefined if it has no answer");
   }
   if (response.bodyUsed || response.body?.locked === true) {
     throw new TypeError(
-      "The option `routes` has returned a Response whose body was read already. Return a new one for each request",
+      "The option `routes` has returned a Response whose body was already read. Return a new one for each request",
     );
   }
   const { status, body } = response;

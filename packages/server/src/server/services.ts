@@ -7,15 +7,15 @@ import { authenticationOf, type Authentication } from "./authentication.ts";
 import type { MountedAgent } from "./mounted.ts";
 import type { HostSettings } from "./settings.ts";
 
-/* The stage between hosts and services: who calls, and what a call passes before it reaches the service of an agent. */
+/* The stage between hosts and services: authenticates callers, and wraps the services of agents in checks. */
 
-/** Who calls a host, and how often. */
+/** Authentication of a host's callers, with rate limits. */
 export interface Callers extends Authentication {
-  /** Authenticates the caller of a request, within the limits of requests. Records rejections. */
+  /** Authenticates the caller of a request, within the rate limits. Audits rejections. */
   readonly admitted: Authenticate;
 }
 
-/** Finds the callers of a host. `rates`: the budgets that processes share. */
+/** Makes the authentication of a host. `rates`: the budgets that processes share. */
 export function callersOf(settings: HostSettings, rates?: LimitsHost["rates"]): Callers {
   const { options, publicUrl, basePath, limits, onRefused, clock, logger, closing } = settings;
   const { authenticator, skillOf, cardReaders } = options;
@@ -28,7 +28,7 @@ export function callersOf(settings: HostSettings, rates?: LimitsHost["rates"]): 
   return { ...authentication, admitted };
 }
 
-/** The same authentication, within the limits of requests. What counts is loaded with the first request. */
+/** The same authentication, within the rate limits, whose code is loaded with the first request. */
 function withinRates(authenticate: Authenticate, limits: RateLimits | undefined, host: LimitsHost): Authenticate {
   if (limits === undefined) return authenticate;
   let limited: Authenticate | undefined;
@@ -39,9 +39,9 @@ function withinRates(authenticate: Authenticate, limits: RateLimits | undefined,
   return (request) => (limited === undefined ? load().then((loaded) => loaded(request)) : limited(request));
 }
 
-/** Puts services behind what a host checks. */
+/** Wraps services in the checks of a host. */
 export interface Services {
-  /** The service as callers reach it. */
+  /** The service for callers. */
   served(service: AgentService, agent: MountedAgent): AgentService;
   /** The service for methods of extensions: behind the same checks, without interceptors. */
   guarded(service: AgentService, agent: MountedAgent): AgentService;
@@ -72,11 +72,11 @@ export function servicesOf(settings: HostSettings, callers: Callers): Services {
   };
 }
 
-/** Wraps services, so that one caller has no more than `max` streams open at all of them. */
+/** Wraps services, so that a caller has at most `max` open streams at all of them together. */
 function withinStreams(max: number | undefined): Interceptor {
   if (max === undefined) return (service) => service;
   const streams = import("../limits/requests.ts").then(({ OpenStreams }) => new OpenStreams(max));
-  // If it cannot be loaded, each stream fails with the reason.
+  // If the code cannot be loaded, each stream fails with the reason.
   streams.catch(() => {});
   return (service) => ({
     call: (operation, request, context) => service.call(operation, request, context),

@@ -17,53 +17,53 @@ import { refusalLog, type RefusalLog } from "./refusals.ts";
 import { OpenWork } from "./open-work.ts";
 import { defined } from "@parley/a2a/internal/base/defined";
 
-/* The first stage of a host: its options, checked, with their defaults. */
+/* The first stage of a host: checks its options, and adds defaults. */
 
-/** What a host can speak. Only composition knows it. */
+/** The bindings and versions that a host can speak. */
 export interface Spoken {
-  /** The bindings of a host without the option. */
+  /** The default of the option `bindings`. */
   readonly bindings: readonly ServerBinding[];
   /** The versions by their names. */
   readonly wires: Readonly<Record<string, Codec>>;
-  /** The drafts that grow from these versions. */
+  /** The drafts based on these versions. */
   draftsOf(codecs: readonly Codec[]): readonly Codec[];
 }
 
-/** The options of a host, checked, with their defaults. */
+/** The checked options of a host, with defaults. */
 export interface HostSettings {
   readonly options: HostOptions;
   /** The public URL, without a slash at its end. */
   readonly publicUrl: string;
-  /** What is before each path that the host answers. */
+  /** The prefix of each path that the host answers. */
   readonly basePath: string;
   readonly bindings: readonly ServerBinding[];
   /** The versions that cards name. */
   readonly codecs: readonly [Codec, ...Codec[]];
-  /** These, and their drafts. */
+  /** These versions, and their drafts. */
   readonly spoken: readonly [Codec, ...Codec[]];
-  /** Every known version: a server that does not speak 0.3 today may do so tomorrow. */
+  /** Every known version, even those that the server does not speak: it may do so later. */
   readonly known: readonly Codec[];
   readonly extensions: readonly AnyExtension[];
   readonly limits: HostLimits & Required<Pick<HostLimits, "answerBytes" | "bodyBytes" | "depth">>;
   readonly signer: CardSigner | undefined;
   readonly observer: Observer | undefined;
   readonly audit: Audit | undefined;
-  /** The log of refused requests. `undefined`: nothing is logged. */
+  /** The log of rejected requests. `undefined`: nothing is logged. */
   readonly refusals: RefusalLog | undefined;
-  /** Is told of refused callers: `audit`, and the log. */
+  /** Receives rejected callers: `audit`, and the log. */
   readonly onRefused: Audit | undefined;
   readonly clock: Clock;
   readonly logger: Logger;
   /** Aborted when the host begins to close. */
   readonly closing: AbortController;
-  /** What a closing host waits for, in addition to its engine. */
+  /** The open work that a closing host waits for, in addition to its engine. */
   readonly open: OpenWork;
 }
 
 /**
  * Checks the options of a host, and adds their defaults.
  *
- * @throws A2AError `InvalidParams`, with the option named.
+ * @throws A2AError `InvalidParams`, which names the option.
  */
 export function hostSettings(
   options: HostOptions & Partial<Pick<HandlerOptions, "ownerOf">>,
@@ -102,7 +102,7 @@ export function hostSettings(
   };
 }
 
-/** Tells both, if there are two. */
+/** Combines two audits. */
 function bothAudits(one: Audit | undefined, other: Audit | undefined): Audit | undefined {
   if (one === undefined || other === undefined) return one ?? other;
   return (record) => {

@@ -196,15 +196,15 @@ describe("turn.files()", () => {
       {
         name: "a b.csv",
         url: "https://example.com/x/a%20b.csv?c",
-        content: expect.stringMatching("no fetch was given") as unknown,
+        content: expect.stringMatching("set `fetch` to read it") as unknown,
       },
-      { content: expect.stringMatching("no fetch was given") as unknown },
+      { content: expect.stringMatching("set `fetch` to read it") as unknown },
     ]);
     const fetch = (url: string): Promise<Response> =>
       Promise.resolve(url.endsWith("gone") ? new Response("no", { status: 404 }) : new Response(`of ${url}`));
     expect(await seen(parts, { fetch })).toMatchObject([
       { content: "of https://example.com/x/a%20b.csv?c" },
-      { content: 'The address of the file "gone" answers with 404' },
+      { content: 'The URL of the file "gone" answered with status 404' },
     ]);
   });
 });

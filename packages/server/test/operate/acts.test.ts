@@ -127,7 +127,7 @@ describe("resume", () => {
     const done = all.filter(({ status }) => status === 200);
     expect(done).toHaveLength(1);
     const again = await resume();
-    const text = `The task is continued already, by task ${done[0]?.body.task?.taskId}`;
+    const text = `Task ${done[0]?.body.task?.taskId} already continues this task`;
     expect(again).toMatchObject({ status: 409, body: { reason: "notPossible", message: text } });
     expect((await on.ops<{ tasks: readonly unknown[] }>("/v1/tasks")).body.tasks).toHaveLength(2);
   });

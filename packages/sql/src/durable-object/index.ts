@@ -21,7 +21,7 @@ export interface DurableObjectStoreOptions {
   readonly alarm?: number | false;
 }
 
-/** The handler of `createHandler()`, as `onAlarm` needs it. */
+/** The members of a handler that `onAlarm` needs. */
 export interface Wakeable {
   /** See `Handler.wake()`. */
   wake(options: { readonly wait: number }): Promise<{ readonly next?: number }>;
@@ -125,7 +125,7 @@ function create(driver: Driver): void {
   }
 }
 
-/** Whether there is nothing to expire. */
+/** Whether the object has nothing that can expire. */
 function isEmpty(driver: Driver): boolean {
   return driver.prepare("SELECT 1 FROM scopes WHERE is_context = 1 LIMIT 1").get() === undefined;
 }
@@ -133,7 +133,7 @@ function isEmpty(driver: Driver): boolean {
 /** The only alarm of an object. */
 class Alarms {
   readonly #storage: ObjectStorage;
-  /** When it is set for; unknown after a start. */
+  /** The time for which it is set; unknown after a start. */
   #at = -Infinity;
   /** The last call of `within`. */
   pending: Promise<void> | undefined;
@@ -162,7 +162,7 @@ class Alarms {
   }
 }
 
-/** The most parameters of one statement in a Durable Object. */
+/** Maximum parameters of one statement in a Durable Object. */
 const maxParameters = 100;
 
 /** Maximum bytes of a text. The platform allows 2 MB for a row; a local workerd allows more. */
@@ -199,7 +199,7 @@ function objectDriver(storage: ObjectStorage, onWrite: () => void): Driver {
   };
 }
 
-/** `changes` and `lastId` are read when they are asked for, which is before the next statement. */
+/** `changes` and `lastId` are getters: the caller reads them before the next statement. */
 function statementOf(sql: SqlStorage, text: string): LibraryStatement {
   const count = (of: string): number => Number(rowsOf(sql, `SELECT ${of}()`, [])[0]?.[0]);
   return {
@@ -221,10 +221,10 @@ function statementOf(sql: SqlStorage, text: string): LibraryStatement {
 }
 
 function checkSize(value: Value): void {
-  // A character has three bytes at most.
+  // A UTF-16 code unit has at most three bytes in UTF-8.
   if (typeof value !== "string" || value.length <= maxBytes / 3) return;
   const bytes = utf8Length(value);
-  if (bytes > maxBytes) throw new RangeError(`A text has ${bytes} bytes; a Durable Object stores at most ${maxBytes}`);
+  if (bytes > maxBytes) throw new RangeError(`Text has ${bytes} bytes; a Durable Object stores at most ${maxBytes}`);
 }
 
 function rowsOf(sql: SqlStorage, text: string, values: readonly Value[]): readonly Row[] {
@@ -265,7 +265,7 @@ export interface ObjectStorage {
   readonly sql: SqlStorage;
   /** Runs `body` in a transaction, which is rolled back when it throws. */
   transactionSync<T>(body: () => T): T;
-  /** Resolves when everything that was written is on disk. */
+  /** Resolves when all earlier writes are on disk. */
   sync(): Promise<void>;
   /** Sets the alarm of the object, in milliseconds since the Unix epoch. */
   setAlarm(time: number): Promise<void>;

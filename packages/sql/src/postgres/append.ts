@@ -17,7 +17,7 @@ import { ScopeChanges, type ScopeNames } from "./scopes.ts";
 import { search } from "./search.ts";
 import { LogWriter, ReplyWriter, TaskWriter, type LockedTask } from "./task-writer.ts";
 
-/** Another transaction has created the same thing. The code of a serialization failure makes the transaction run again. */
+/** Another transaction created the same row first. The code is that of a serialization failure, so the transaction is retried. */
 class Overtaken extends Error {
   readonly code: string = "40001";
 }
@@ -63,7 +63,7 @@ class Batch implements Changes<LockedTask> {
     return (this.#acts ??= new ActRows());
   }
 
-  /** What the items name was read before. */
+  /** Always false, because the rows that the items name were already read. */
   isNew(): boolean {
     return false;
   }

@@ -3,13 +3,13 @@ import { int, type Sql } from "./schema.ts";
 
 /** Milliseconds between two samples. */
 const interval = 10_000;
-/** An answer slower than this, in milliseconds, is sampled again when the clock is opened, up to so many times. */
+/** `open` samples up to `tries` times, until an answer takes at most this many milliseconds. */
 const slow = 250;
 const tries = 3;
 
 /**
- * Wall time of the database: its last sample plus the monotonic time since. Setting the clock of a node changes nothing. It keeps
- * running while the database is unreachable.
+ * Wall time of the database: its last sample plus the monotonic time since. It does not depend on the wall clock of this node, and
+ * keeps running while the database is unreachable.
  */
 export class DatabaseClock implements Clock {
   readonly #sql: Sql;
@@ -19,7 +19,7 @@ export class DatabaseClock implements Clock {
   #cancel: (() => void) | undefined;
   #isClosed = false;
 
-  /** `base`: for intervals, and for tests. */
+  /** `base`: measures intervals. Tests pass their own. */
   constructor(sql: Sql, base: Clock = systemClock) {
     this.#sql = sql;
     this.#base = base;
@@ -57,8 +57,8 @@ export class DatabaseClock implements Clock {
   }
 
   /**
-   * The sample lies between question and answer, so it bounds the offset, which moves only as far as it must: a slow answer changes
-   * little. Resolves to its duration.
+   * Asks the database for its time. The database read its clock between request and answer, which bounds the offset. Moves the offset
+   * only to the nearest bound, so that a slow answer changes little. Resolves to the duration.
    */
   async #sample(): Promise<number> {
     const before = this.#base.elapsed();

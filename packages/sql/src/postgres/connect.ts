@@ -42,7 +42,7 @@ export async function connect(options: PostgresConnectOptions): Promise<Database
   const settings = { connections, connectTimeout, statementTimeout, lockTimeout, outageTimeout, logger };
   const { database } = options;
   if (typeof database === "string") return connectTo(database, settings);
-  // What was passed is a pool, or an adapter, which has `hold`.
+  // The value is a pool, or an adapter, which has `hold`.
   const driver = "hold" in database ? database : poolDriver(database, { ...poolSettings(settings), owned: false });
   return openOr(driver, settings);
 }
@@ -167,10 +167,10 @@ export function readUrl(url: string): Target {
   if (mode === "allow") throw refused("sslmode=allow is not supported; use sslmode=prefer");
   // A name of `pg`.
   if (mode !== undefined && mode !== "no-verify") {
-    if (!modes.has(mode)) throw refused("its sslmode is unknown to PostgreSQL");
+    if (!modes.has(mode)) throw refused("its sslmode is not one of PostgreSQL");
     searchParams.set("sslmode", mode);
     searchParams.set("uselibpqcompat", "true");
-    // The certificates of the system are those of Node.
+    // Node's default certificates stand for those of the system.
     if (searchParams.get("sslrootcert") === "system") {
       searchParams.delete("sslrootcert");
       searchParams.set("sslmode", "verify-full");

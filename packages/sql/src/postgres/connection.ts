@@ -6,7 +6,7 @@ import { isSilence } from "./errors.ts";
 export interface PoolClientLike {
   /** Runs a statement. */
   query(config: StatementConfig): Promise<StatementResult | StatementResult[]>;
-  /** Tells of the end of the connection, and of notifications. */
+  /** Adds a listener for the end of the connection, or for notifications. */
   on(event: "error", listener: (error: Error) => void): unknown;
   on(event: "end", listener: () => void): unknown;
   on(event: "notification", listener: (message: { readonly payload?: string | undefined }) => void): unknown;
@@ -172,7 +172,7 @@ const doubtAfter = 5000;
  */
 export class Liveness {
   readonly #answered = new WeakMap<PoolClientLike, number>();
-  /** When a statement was sent that was not answered. */
+  /** When the last unanswered statement was sent. */
   #silent = -Infinity;
 
   /** Whether the connection must be checked before use. A new one need not. */
@@ -195,14 +195,14 @@ export class Liveness {
   }
 }
 
-/** Executions of a statement before it gets a name: a rare one would only waste memory of the server. */
+/** Executions of a statement before it gets a name: preparing a rare statement would waste memory of the server. */
 const soon = 3;
 /** The maximum number of named texts. They are constants of the source code, of which there are fewer. */
 const maxTexts = 500;
 
 /**
  * Names of prepared statements: the server parses and plans each once per connection, which takes longer than to run most of them
- * (docs/decisions/wakeups.md). Behind a pooler it gets none: the next transaction may be in another session.
+ * (docs/decisions/wakeups.md). Behind a pooler, statements get no names: the next transaction may be in another session.
  */
 export class StatementNames {
   readonly #texts = new Map<string, { runs: number; name?: string }>();
@@ -233,7 +233,7 @@ export class StatementNames {
     if (!isStale(thrown)) return;
     this.#texts.clear();
     this.#generation += 1;
-    // There is a pooler after all.
+    // A pooler must be in between.
     if (!isOldPlan(thrown)) this.#isOn = false;
   }
 }

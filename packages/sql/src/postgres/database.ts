@@ -57,7 +57,7 @@ export interface TransactionOptions {
   readonly statementTimeout?: number;
   /** Milliseconds that a statement waits for a lock. 0: no limit. Default: that of the database. */
   readonly lockTimeout?: number;
-  /** Until when it is retried during an outage: `deadline()` at the start of its call. Default: now. */
+  /** The deadline of its retries during an outage: `deadline()` at the start of its call. Default: that of a call that starts now. */
   readonly until?: number;
 }
 

@@ -116,8 +116,8 @@ export const dialect: Dialect = {
 const [base, status, message, artifact, metadata] = [0, 1, 2, 3, 4] as const;
 const ofTasks = "task = ANY($1::bigint[])";
 /**
- * Each kind of piece by an index that has no other rows. The numbers are parameters and not those of a join, so that the planner
- * looks at their partitions alone.
+ * Each kind of piece has an index with only its rows. The task numbers are parameters, not the columns of a join, so that the planner
+ * reads only their partitions.
  */
 const selectBases = `SELECT ${base}, task, seq, kind, base FROM parley.log WHERE ${ofTasks} AND seq = 1`;
 const selectStatuses = `SELECT ${status}, l.task, l.seq, l.kind, l.json FROM unnest($2::bigint[], $3::integer[]) AS v (task, seq)

@@ -1,7 +1,7 @@
 import type { Store } from "@parley/server/internal/store/index";
 
 /**
- * What the store needs from a PostgreSQL library. `pool.ts` adapts `pg`; `postgres` or PGlite fit with an adapter of the same size.
+ * The interface between the store and a PostgreSQL library. `pool.ts` adapts `pg`. Adapters for `postgres` or PGlite are as small.
  * Every value is passed as a parameter.
  */
 export interface PostgresDriver extends Queries {
@@ -14,11 +14,11 @@ export interface PostgresDriver extends Queries {
   listen?(channel: string, listener: ChannelListener): Promise<Listening>;
   /** The maximum number of connections. Absent: unknown, and none is kept for longer than a call. */
   readonly connections?: number;
-  /** What the pool does. Absent: unknown. */
+  /** The use of the pool now. Absent: unknown. */
   readonly use?: Store["connections"];
   /** Called once each connection is known to keep its session: statements may then be prepared and run by name. */
   keepsSessions?(): void;
-  /** Ends what the driver has opened itself. A pool of the user stays open. */
+  /** Closes the connections that the driver has opened itself. A pool of the user stays open. */
   close(): Promise<void>;
 }
 
@@ -54,7 +54,7 @@ export type Value = string | number | boolean | null | Uint8Array | readonly Val
 /** The columns of a row, in the order of the statement. */
 export type Row = readonly Value[];
 
-/** What a statement returns. */
+/** The result of a statement. */
 export interface Result {
   /** The rows. */
   readonly rows: readonly Row[];
@@ -62,7 +62,7 @@ export interface Result {
   readonly count: number;
 }
 
-/** What a subscription to a channel tells. */
+/** Receives the events of a subscription to a channel. */
 export interface ChannelListener {
   /** A notification with its payload. */
   notified(payload: string): void;

@@ -8,19 +8,19 @@ export function isConflict(thrown: unknown): boolean {
   return state === "40001" || state === "40P01";
 }
 
-/** Whether the connection was lost or never there: the outcome of the last statement is unknown. */
+/** Whether the connection was lost or never established: the outcome of the last statement is unknown. */
 export function isDisconnection(thrown: unknown): boolean {
   if (!(thrown instanceof Error)) return false;
   const state = sqlState(thrown);
   if (state !== undefined) return isEnd(state) || (endsSession(thrown) && !isRefusal(state));
   if ("code" in thrown && typeof thrown.code === "string" && socketErrors.has(thrown.code)) {
-    // A file that is not there, such as a certificate, is not a socket.
+    // A missing file, such as a certificate, is not a lost connection. A missing Unix socket is.
     return thrown.code !== "ENOENT" || ("syscall" in thrown && thrown.syscall === "connect");
   }
   return lostConnection.test(thrown.message);
 }
 
-/** Whether the server rejected a statement: it took no effect, and its transaction takes none. */
+/** Whether the server rejected a statement: neither the statement nor its transaction takes effect. */
 export function isAnswer(thrown: unknown): boolean {
   if (sqlState(thrown) === undefined || isDisconnection(thrown)) return false;
   const severity = severityOf(thrown);
@@ -35,7 +35,7 @@ export function isLocked(thrown: unknown): boolean {
 
 /**
  * 57P01 to 57P05: the server shuts down, crashed, starts, or ends an idle session. 25P03, 25P04: a transaction was idle or took too
- * long. Class 08: a pooler has no server. PgBouncer uses 08P01 for everything else: there the severity decides.
+ * long. Class 08: a pooler has no server. PgBouncer uses 08P01 for all other errors, so the severity decides.
  */
 function isEnd(state: string): boolean {
   return state.startsWith("08") ? state !== "08P01" : /^(?:57P0[12345]|25P0[34])$/.test(state);
@@ -90,7 +90,7 @@ const socketErrors: ReadonlySet<string> = new Set([
   "ENETDOWN",
   "ENOTFOUND",
   "EAI_AGAIN",
-  "ENOENT", // A Unix socket that is not there.
+  "ENOENT", // A missing Unix socket.
 ]);
 
 /** Errors of `pg` that have no code. */
@@ -98,7 +98,7 @@ const lostConnection =
   /^(?:Connection terminated|timeout expired|timeout exceeded when trying to connect|Query read timeout|Client has encountered a connection error|Client was closed|The connection ended)/;
 
 /**
- * The error for clients, with that of the driver as its cause: server messages can contain data, and those of a connection the address.
+ * The error for clients, with the driver's error as its cause: server messages can contain data, and connection errors the address.
  * Errors about the statement itself pass through.
  */
 export function readable(thrown: unknown): unknown {
@@ -160,12 +160,12 @@ const sentences: Readonly<Record<string, string>> = {
   XX: "The database reported corrupt data or an internal error",
 };
 
-/** A pooler that takes no time limits with a new connection. */
+/** Whether a pooler rejected a connection because of its timeout settings. */
 export function isRefusedSetting(thrown: unknown): boolean {
   return some(thrown, ({ message }) => message.includes("unsupported startup parameter"));
 }
 
-/** A server without TLS. */
+/** Whether the server does not support TLS. */
 export function isPlainServer(thrown: unknown): boolean {
   return some(thrown, ({ message }) => message.includes("The server does not support SSL connections"));
 }

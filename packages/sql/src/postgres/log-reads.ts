@@ -31,8 +31,8 @@ const maxAtOnce = 2;
 const wanted = columns("agent text, id text, owner text, after integer, most integer, bytes integer");
 
 /**
- * Tasks with the newest records of their logs, in one snapshot. A task that is too far behind comes without records, and large records
- * only as far as they fit. Sizes are known without reading large texts.
+ * Tasks with the newest records of their logs, in one snapshot. A read that is too far behind gets no records, and large records are
+ * included only while they fit. PostgreSQL knows the size of a text without reading it.
  */
 const selectNew = `SELECT v.at, ${taskColumns}, r.*
   FROM (SELECT v.*, row_number() OVER () AS at FROM ${rowsOf(wanted)}) v
@@ -128,7 +128,7 @@ export class LogReads {
     this.#schedule();
   }
 
-  /** During an outage, rejects reads past their deadline. After other errors each reads alone, so that none fails because of another. */
+  /** During an outage, rejects reads past their deadline. After other errors, runs each read separately, so that one cannot fail the others. */
   #failed(reads: readonly Read[], thrown: unknown): void {
     const isAway = thrown instanceof A2AError && isOutage(thrown.cause);
     if (!isAway) {
@@ -137,7 +137,7 @@ export class LogReads {
     }
     const [oldest, ...others] = reads;
     oldest?.reject(thrown);
-    // Those past their deadline are not retried one after the other.
+    // Reads past their deadline are not retried.
     const now = performance.now();
     const waiting = [...others, ...this.#waiting];
     this.#waiting = waiting.filter(({ until }) => until > now);

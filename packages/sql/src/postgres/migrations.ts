@@ -270,7 +270,7 @@ function grantAs(like: string, table: string): string {
 /** The newest version of the tables that this release knows. */
 export const newestVersion: number = versions.length;
 
-/** SQLSTATE of a lock that was not there in time. */
+/** SQLSTATE of a lock that was not acquired in time. */
 export const lockNotAvailable = "55P03";
 /** Milliseconds that a migration waits for a table lock. Readers and writers queue behind it, so it gives up soon and is retried. */
 const tableTimeout = 500;

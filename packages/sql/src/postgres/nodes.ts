@@ -6,8 +6,8 @@ import { quickSilence } from "./patience.ts";
 import { decodeName, encodeName, int, text, type Schema, type Sql } from "./schema.ts";
 
 /*
- * The table is unlogged: heartbeats need not reach the disk. After a crash or a failover it is empty, and each living process returns
- * with its next heartbeat.
+ * The table is unlogged: heartbeats need not reach the disk. After a crash or a failover it is empty, and the next heartbeat of each
+ * living process adds its row again.
  */
 
 const beatNode = `WITH own AS (
@@ -39,7 +39,7 @@ export class Heartbeats {
   readonly #schema: Schema;
   readonly #listening: () => Queries | undefined;
   readonly #own: OwnConnection | undefined;
-  /** The way through the pool. */
+  /** Sends heartbeats through the pool. */
   readonly #pool: Queries;
   /** Unanswered heartbeats by connection. No others are sent there until the answer. */
   readonly #open = new Map<Queries, Promise<readonly StoreNode[]>>();
@@ -51,7 +51,7 @@ export class Heartbeats {
     this.#listening = listening;
     const { driver } = database;
     if ((driver.connections ?? 0) >= minForOwn) this.#own = new OwnConnection(driver);
-    // No retries: the next heartbeat serves as one.
+    // No retries: the next heartbeat is the retry.
     this.#pool = {
       query: (statement, values) => database.query(statement, values, { until: 0, silence: quickSilence }),
     };
@@ -66,7 +66,7 @@ export class Heartbeats {
       try {
         return await this.#send(way, node, within);
       } catch {
-        // It may be lost silently. The one that listens is monitored elsewhere.
+        // It may be lost silently. `NotifyWakeup` monitors the connection that listens.
         if (way === this.#own) this.#own?.leave(true);
       }
     }
@@ -155,7 +155,7 @@ const patience = 1_000;
 
 const now = "(extract(epoch FROM clock_timestamp()) * 1000)::float8";
 
-/** How much of the wanted budget is left after `base`. The thousandth absorbs rounding errors. */
+/** How much of the wanted budget is available after `base`. The thousandth absorbs rounding errors. */
 const taken = (row: string, base: string): string =>
   `greatest(0, least(${row}.wanted, floor((${row}.at + ${row}.per - (${base})) / ${row}.pace + 0.001)))::int`;
 /** When the whole budget is available again. A debt is at most one budget, even if a clock was set. */

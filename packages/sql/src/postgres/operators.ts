@@ -4,7 +4,7 @@ import { dialect, run } from "./dialect.ts";
 import type { Calls } from "./store.ts";
 import type { Write } from "./sweep.ts";
 
-/** What operators read and order. */
+/** Reads tasks for operators, and stores their orders. */
 export function operatorsOf(calls: Calls, write: Write): StoreOperators {
   return {
     tasks: (query) => calls.steps(() => readOperatorTasks(dialect, query)),

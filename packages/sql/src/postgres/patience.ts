@@ -2,11 +2,11 @@ import { unavailable } from "@parley/server/internal/store/index";
 import { sqlState, type Connection, type PostgresDriver, type Queries, type Result, type Value } from "./driver.ts";
 
 /**
- * The share of a call's time for BEGIN and for a single statement, which answer fast. After that the connection counts as lost, and the
- * rest is for another one.
+ * The share of a call's time after which the connection counts as lost if it has not answered BEGIN or a single statement, which are
+ * fast. The call spends the rest of its time on another connection.
  */
 const share = 1 / 2;
-/** The minimum of that, in milliseconds. */
+/** The minimum of that time, in milliseconds. */
 const least = 1000;
 
 /** Milliseconds for the server to report a statement timeout before its connection counts as lost. */
@@ -22,23 +22,23 @@ export function limitAlone(limit: number, outageTimeout: number): number {
 }
 
 export interface Patient {
-  /** Milliseconds after which the server stops a statement. 0: never, and then nothing is given up. */
+  /** Milliseconds after which the server stops a statement. 0: never, and then no connection counts as lost. */
   readonly statementTimeout: number;
   /** The deadline of its call, by `performance.now()`. */
   readonly until: number;
 }
 
-/** A connection that is asked for no longer than its call lasts. */
+/** A connection whose statements time out at the deadline of the call. */
 export interface PatientConnection extends Connection {
   /** Begins a transaction. */
   begin(text: string): Promise<unknown>;
-  /** Runs a statement on its own, which can be repeated. */
+  /** Runs a single idempotent statement outside a transaction. */
   ask(text: string, values?: readonly Value[], silence?: number): Promise<Result>;
 }
 
 /**
- * Lends connections with a deadline, since a network that drops packets neither answers nor refuses. A call ends a second after its
- * deadline, which each answer of the database extends, so a long call to a working database is not cut off.
+ * Lends connections with a deadline, because a network that drops packets reports no error. A call ends a second after its deadline.
+ * Each answer of the database extends the deadline, so a long call to a working database does not time out.
  */
 export class Patience {
   readonly #driver: PostgresDriver;
@@ -111,7 +111,7 @@ function withoutEnd(connection: Connection): PatientConnection {
   return { backend: connection.backend, query, begin: query, ask: query };
 }
 
-/** Cheap statements: one that is not answered soon closes its connection, and may be retried on another. */
+/** Runs cheap statements: if one is not answered soon, its connection is closed, and the statement may be retried on another. */
 export function quickQueries(driver: PostgresDriver): Queries {
   return {
     query: (text, values) => driver.hold((connection) => connection.query(text, values, quickSilence), quickSilence),
@@ -124,10 +124,10 @@ const silenceMargin = 5000;
 /** Milliseconds beyond a call's deadline after which a silent connection is lost. */
 export const answerMargin = 1000;
 
-/** The same, in milliseconds, for statements that cost the server nothing: a node whose heartbeats wait must not seem dead. */
+/** Milliseconds after which a connection with a cheap statement is lost: a node whose heartbeats wait must not seem dead. */
 export const quickSilence = 1500;
 
-/** The same for the connection that listens, of which there is one. */
+/** The same for the connection that listens, which has no spare. */
 export const listenSilence = 5000;
 
 /** The largest timeout of PostgreSQL, in milliseconds. */

@@ -11,7 +11,7 @@ export interface PoolLike {
   connect(callback: (error: Error | undefined, client: PoolClientLike | undefined) => void): void;
   /** Reports idle clients that ended. */
   on(event: "error", listener: (error: Error) => void): unknown;
-  /** Stops it. */
+  /** Removes the listener. */
   off(event: "error", listener: (error: Error) => void): unknown;
   /** Closes the pool. */
   end(): Promise<void>;
@@ -87,7 +87,7 @@ export function poolDriver(pool: PoolLike, options: PoolDriverOptions): Postgres
   return {
     hold,
     query: (text, values) => hold((connection) => connection.query(text, values)),
-    // A subscription keeps its connection, and the statements need another one.
+    // A subscription keeps its connection, so statements need another one.
     ...(pool.options?.max === 1 ? {} : { listen }),
     ...(pool.options?.max !== undefined && { connections: pool.options.max }),
     ...("totalCount" in pool && { use }),
@@ -114,7 +114,7 @@ function borrow(pool: PoolLike, limit: number): Promise<PoolClientLike> {
       reject(new Error("timeout exceeded when trying to connect"));
     };
     const timer = limit === 0 ? undefined : setTimeout(giveUp, limit);
-    // A promise would be late by some ticks, in which an error has no listener and ends the process.
+    // A promise would settle some ticks later. An error before that would have no listener and end the process.
     pool.connect((error, client) => {
       clearTimeout(timer);
       if (client === undefined) return reject(error ?? new Error("The pool has no connection"));

@@ -209,7 +209,7 @@ async function listScopes(
   return { level, ids: contextId === undefined ? [found] : await findContexts(sql, found, contextId) };
 }
 
-/** Without a time the counters have it. With a time, the tasks since then are counted along the index. */
+/** Without `since`, the counters have the total. With it, the tasks since then are counted along the index. */
 async function totalOf(sql: Sql, { level, ids, states: wanted }: Lists, since: number | undefined): Promise<number> {
   if (since === undefined) {
     const tally = await tallyOf(sql, level, ids);

@@ -8,7 +8,7 @@ import { int, text, timeLimit, type Schema, type Sql } from "./schema.ts";
 const margin = 3_600_000;
 /** Tasks per check of a partition. */
 const tasksPerLook = 10_000;
-/** Milliseconds between two checks. Results stay valid. */
+/** Milliseconds between two checks. The result of a check stays valid. */
 const defaultInterval = 60_000;
 
 /** The comment of a partition that is being dropped. Other detached ones are someone's archive. */
@@ -114,7 +114,7 @@ export class Retention {
     const old: Partition[] = [];
     const ended = await this.#ended(deleteBefore);
     for (const partition of ended) {
-      // Its records would stay for ever.
+      // This user may not drop the partition, so its records would never be deleted.
       if (!partition.isOwn) continue;
       const looked = await this.#lookAt(partition, deleteBefore);
       this.#looked.set(partition.name, looked);

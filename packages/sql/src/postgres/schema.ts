@@ -3,23 +3,23 @@ import { encodeName, ownColumns as sharedColumns } from "../shared/rows.ts";
 import type { Queries, Row, Value } from "./driver.ts";
 import { quoted } from "./pool.ts";
 
-/** Bytes of an identifier (PostgreSQL §4.1.1). It cuts off longer ones, so that two schemas would be one. */
+/** Maximum bytes of an identifier (PostgreSQL §4.1.1). PostgreSQL truncates longer ones, so two schemas could become one. */
 const maxBytes = 63;
 
 /** Runs a statement. Its tables are written as `parley.tasks`, whatever the schema is called. */
 export type Sql = (text: string, ...values: readonly Value[]) => Promise<readonly Row[]>;
 
 /**
- * Statements as they are for a schema. Every name is qualified: a pooler may give each transaction another session, so a
- * `search_path` set earlier would be another client's.
+ * Writes statements for a schema. Every name is qualified: behind a pooler each transaction may get another session, with another
+ * client's `search_path`.
  */
 export class Schema {
   readonly name: string;
   readonly #prefix: string;
-  /** The statements are constants, and those made of them are few. */
+  /** Cached: statements are constants, and few are derived from them. */
   readonly #texts = new Map<string, string>();
 
-  /** @throws TypeError for a name that PostgreSQL would cut off, or does not take. */
+  /** @throws TypeError for a name that PostgreSQL would truncate or reject. */
   constructor(name: string) {
     const bytes = Buffer.byteLength(name);
     if (bytes === 0 || bytes > maxBytes || name.includes("\0")) {
@@ -54,8 +54,8 @@ export async function one(rows: Promise<readonly Row[]>): Promise<Row | undefine
 }
 
 /**
- * Waits for statements that were sent together. The first that failed is why the transaction failed: those after it fail because of
- * it.
+ * Waits for statements that were sent together. Rejects with the first failure, because it makes all later statements of the
+ * transaction fail.
  */
 export async function together<T extends readonly unknown[]>(
   sent: readonly [...{ [I in keyof T]: Promise<T[I]> }],
@@ -65,7 +65,7 @@ export async function together<T extends readonly unknown[]>(
   return settled.map((each) => (each.status === "fulfilled" ? each.value : undefined)) as unknown as T;
 }
 
-/** The columns of rows, as `unnest` takes them. There are `width` columns, also if there are no rows. */
+/** Transposes rows to columns, for `unnest`. Returns `width` columns even without rows. */
 export function columnsOf(rows: readonly (readonly Value[])[], width: number): Value[][] {
   const columns: Value[][] = Array.from({ length: width }, () => []);
   for (const row of rows) for (const [at, column] of columns.entries()) column.push(row[at] ?? null);
@@ -74,12 +74,12 @@ export function columnsOf(rows: readonly (readonly Value[])[], width: number): V
 
 export * from "../shared/rows.ts";
 
-/** Characters of a name that an index has as it is. An entry of an index has at most 2,704 bytes. */
+/** Names of at most this many characters are indexed unchanged. An index entry has at most 2,704 bytes. */
 const longestName = 500;
 
 /**
- * A name that clients choose, as an index has it: a long one by its beginning and its hash. No other name looks like that, since names
- * are stored without control characters.
+ * The form in which a name from a client is indexed: a long name as its beginning and its hash. No other name can equal that, because
+ * names are stored without control characters.
  */
 export function indexName(name: string): string {
   const encoded = encodeName(name);
@@ -87,7 +87,7 @@ export function indexName(name: string): string {
   return `${encoded.slice(0, 50).replace(/[\uD800-\uDBFF]$/, "")}\u0001${createHash("sha256").update(encoded).digest("hex")}`;
 }
 
-/** A name as it was given, of a row that has the one of the index. */
+/** SQL of the original name of a row, whose column `name` has the indexed form. */
 export const wholeName = (table: string): string => `coalesce(${table}.long_name, ${table}.name)`;
 
 /** The key of a feature `f`. */
@@ -144,7 +144,7 @@ export function insertInto(
   return `INSERT INTO parley.${table} (${names}) SELECT ${names} FROM ${rowsOf(columns)} WHERE ${where} ORDER BY ${order} ${rest}`;
 }
 
-/** A name as its index has it, and the whole of a long one. */
+/** The indexed form of a name, and the whole name if it is long. */
 export function bothNames(name: string): readonly [short: string, long: string | null] {
   const [short, long] = [indexName(name), encodeName(name)];
   return [short, short === long ? null : long];

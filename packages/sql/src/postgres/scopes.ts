@@ -30,7 +30,7 @@ const named = columns("parent bigint, name text");
 const findScopes = `SELECT s.parent, s.name, s.id FROM ${rowsOf(named)} JOIN parley.scopes s USING (parent, name)`;
 const made = columns("parent bigint, name text, long_name text, id bigint");
 const insertScopes = insertInto("scopes", made, "parent, name", "ON CONFLICT DO NOTHING");
-/** Attempts to draw an id. A collision has the odds of two of a million ids in 2^48. */
+/** Attempts to draw an id. With a million ids in use, a draw from 2^48 rarely collides. */
 const maxDraws = 3;
 
 /**
@@ -50,11 +50,11 @@ interface WantedScope {
   readonly make: boolean;
 }
 
-/** Ids of agents and owners that appends remember. They check that the scopes still exist. */
+/** Caches ids of agents and owners for appends, which check that the scopes still exist. */
 export class ScopeIds {
   readonly #known = new BoundedMap<number>({ bytes: maxBytes, bytesOf: (path) => memoryOf(path) });
 
-  /** Forgets them all. */
+  /** Forgets all ids. */
   forget(): void {
     this.#known.clear();
   }
@@ -120,7 +120,7 @@ export class ScopeNames {
     this.#ids.set(path, id);
   }
 
-  /** All of them. */
+  /** All resolved ids. */
   get ids(): readonly number[] {
     return [...this.#ids.values()];
   }

@@ -156,12 +156,12 @@ export class Calls extends OpenCalls {
     this.#schema = schema;
   }
 
-  /** Reads with one statement, or with several that need not agree. */
+  /** Reads with one statement, or with several that may see different snapshots. */
   read<T>(body: (sql: Sql) => Promise<T>): Promise<T> {
     return this.run(() => body(this.#schema.over(this.#database)));
   }
 
-  /** Reads with several statements at one moment. `body` gets the number of bytes that it may read. */
+  /** Reads with several statements in one snapshot. `body` gets the number of bytes that it may read. */
   readTogether<T>(body: (sql: Sql, most: number) => Promise<T>, room?: Room): Promise<T> {
     return this.run(
       (most) => this.#database.transaction({ mode: "read" }, (queries) => body(this.#schema.over(queries), most)),
@@ -169,7 +169,7 @@ export class Calls extends OpenCalls {
     );
   }
 
-  /** The same in steps. */
+  /** As `readTogether`, for generators. */
   steps<T>(body: (most: number) => Steps<T>, room?: Room): Promise<T> {
     return this.readTogether((sql, most) => run(sql, body(most)), room);
   }
@@ -211,9 +211,9 @@ async function whyReadOnly(connection: Connection, schema: Schema, database: Dat
   if (int(row, 1) === 1) return "The database is read-only: default_transaction_read_only is on";
   const version = conditionOf(int(row, 2), newestVersion);
   if (version !== undefined) return version;
-  if (int(row, 3) === 0) return "The user of the database may not write the tables";
+  if (int(row, 3) === 0) return "The database user may not write to the tables";
   if (!(await hasPartition(connection, schema))) {
-    return "The log has no partition for this week, and the user of the database may not make one: run `parley db migrate`";
+    return "The log has no partition for this week, and the database user may not create one: run `parley db migrate`";
   }
   return database.disk.isFull ? "The disk of the database is full" : undefined;
 }

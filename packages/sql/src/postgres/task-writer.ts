@@ -30,13 +30,13 @@ import {
 
 /** A task that is locked, as a transaction knows it. */
 export interface LockedTask extends KnownTask {
-  /** The time of its newest status, in milliseconds since the Unix epoch. A status can be older than the one before. */
+  /** The time of its newest status, in milliseconds since the Unix epoch. A status can be older than the previous one. */
   touched: number;
   /** `hasFeatures` in the table. */
   readonly storedFeatures: boolean;
 }
 
-/** The columns that are no `bigint`. */
+/** The columns that are not `bigint`. */
 const types = new Map(
   columns(
     "id text, long_id text, holder text, base text, extra text, json text, " +
@@ -52,7 +52,7 @@ const insertColumns = [...typed(identity), ...typed(["long_id"]), ...changing];
 // A missing row reveals that another node has created a task with the same id meanwhile.
 const insertTasks = insertInto("tasks", insertColumns, "agent, id", "ON CONFLICT (agent, id) DO NOTHING RETURNING 1");
 const updateTasks = updateOf(changing);
-/** For tasks whose log alone has changed, as with each chunk. */
+/** For tasks of which only the log has changed, as with each chunk. */
 const growTasks = updateOf(typed(growing));
 
 function updateOf(columns: readonly Column[]): string {
@@ -105,7 +105,7 @@ export class TaskWriter {
   }
 }
 
-/** The values of `identity`, whose id is that of the index, and of `long_id`. */
+/** The values of `identity`, with the indexed form of the id, and of `long_id`. */
 function namedOf(task: LockedTask): readonly Value[] {
   const [short, long] = bothNames(task.head.task.taskId);
   return [...identityOf(task).map((value, at) => (identity[at] === "id" ? short : value)), long];
@@ -122,7 +122,7 @@ const insertRecords = insertInto("log", logColumns, "task, seq");
 const replyColumns = typed(["context", "place", "time", "json"]);
 const insertReplies = insertInto("replies", replyColumns, "context, place");
 
-/** About the most characters of one statement: the message of a statement has less than 1 GiB. */
+/** Approximate maximum characters of one statement: PostgreSQL accepts messages of less than 1 GiB. */
 const maxText = 16 << 20;
 
 /** Rows for one table, in statements of a bounded size. */

@@ -44,7 +44,7 @@ export const noWakeup: Wakeup = {
 /** Payloads have less than 8000 bytes (PostgreSQL, NOTIFY). */
 const messageBytes = 7900;
 const [shortestPause, longestPause] = [100, 10_000];
-/** Behind a pooler that never delivered a notification. Its settings may change, and it may have been slow. */
+/** Milliseconds between two attempts behind a pooler that never delivered a notification: it may have been slow or reconfigured. */
 const poolerPause = 300_000;
 
 /** Commits with NOTIFY are serialized and hold a lock until their record is on disk, which is not needed here. */
@@ -128,7 +128,7 @@ export class NotifyWakeup implements Wakeup {
     this.#listeners.clear();
   }
 
-  /** Listens until it hears itself. Never rejects. */
+  /** Listens, and waits for its own notification. Never rejects. */
   async #connect(): Promise<void> {
     const { channel, logger } = this.#options;
     if (this.#driver.listen === undefined) {
@@ -173,7 +173,7 @@ export class NotifyWakeup implements Wakeup {
     this.#beat();
   }
 
-  /** Notifications do not arrive. */
+  /** Called when notifications do not arrive. */
   async #giveUp(listening?: Listening): Promise<void> {
     this.#listening = undefined;
     // A pooler lends the session to others.

@@ -31,14 +31,14 @@ interface Seen {
 
 export interface WatchOptions {
   readonly wakeup: Wakeup;
-  /** Milliseconds between two looks while wake-ups do not arrive. */
+  /** Milliseconds between two polls while wake-ups do not arrive. */
   readonly interval: number;
   readonly logger?: Logger;
 }
 
 /**
  * Calls listeners after other nodes have written: at once by wake-up, else by polling the number of write transactions of all nodes.
- * Each takes its number before it commits, so listeners are called with each poll until all that had begun are over.
+ * A transaction takes its number before it commits, so each poll calls the listeners until all transactions that had begun are over.
  */
 export class Watch {
   readonly #driver: Queries;
@@ -69,7 +69,7 @@ export class Watch {
     await queries.query(this.#text);
   }
 
-  /** How this node hears of others. `unseen`: not at all, since neither wake-ups nor polls work. */
+  /** How this node learns of writes by other nodes. `unseen`: not at all, because neither wake-ups nor polls work. */
   get hearing(): NonNullable<StoreCondition["changes"]> {
     if (this.#options.wakeup.isConnected) return "told";
     return this.#fails ? "unseen" : "polled";
@@ -90,7 +90,7 @@ export class Watch {
       this.#looks = 0;
       this.#unsubscribe = this.#options.wakeup.subscribe((taskId) => this.#tell(taskId));
       this.#timer = setInterval(() => void this.#turn(), this.#options.interval);
-      this.#timer.unref(); // Looking keeps no process alive.
+      this.#timer.unref(); // Polling must not keep the process alive.
     }
     return () => {
       this.#listeners.delete(entry);
@@ -128,7 +128,7 @@ export class Watch {
       seen = { last: int(row, 0), over: BigInt(String(row?.[1])), next: most + BigInt(int(row, 3)) };
     } catch (thrown) {
       this.#fail(thrown);
-      // Reported when the database can be read again.
+      // The first poll that succeeds reports the changes.
       return false;
     }
     this.#fails = false;
@@ -140,7 +140,7 @@ export class Watch {
       return true;
     }
     if (this.#open === undefined) return false;
-    // What has ended by now is visible to a read after this poll.
+    // Transactions that have ended by now are visible to reads after this poll.
     if (seen.over >= this.#open.below || now > this.#open.until) this.#open = undefined;
     return true;
   }

@@ -12,7 +12,7 @@ import { ensurePartitions } from "./retention.ts";
 import type { Schema } from "./schema.ts";
 import { ScopeGone, ScopeIds } from "./scopes.ts";
 
-/** Maximum items of a transaction, and about how many characters. More waits for the next one. */
+/** Maximum items of a transaction, and the approximate maximum of their characters. Further items wait for the next transaction. */
 const maxItems = 1000;
 const maxText = 16 << 20;
 
@@ -36,7 +36,7 @@ interface WriterOptions {
   readonly onPlaces: (places: number) => void;
 }
 
-/** Retries of items whose owner is being deleted: created again, it could be deleted again. */
+/** Maximum retries of items whose owner is being deleted: the recreated owner could be deleted again. */
 const maxRepeatCount = 5;
 
 /** Appends in the order of the calls, one transaction at a time. Calls made meanwhile share the next one (group commit). */

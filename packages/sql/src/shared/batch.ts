@@ -66,7 +66,7 @@ export function grownTask({ row, head }: KnownTask): GrownTask {
   return { number: row.number, owner: row.owner, seq, isActive: !isPause(state), firstSeq };
 }
 
-// The columns that an append changes: of every append, without an index, of the lists, of the runs.
+// The columns that an append changes: with every append, those without an index, those of lists, and those of runs.
 export const growing: readonly string[] = ["seq", "generation", "bytes"];
 const running = ["run_attempt", "run_input", "run_deaths", "run_alone"];
 export const plain: readonly string[] = [...growing, "fence", "status_seq", "has_metadata", "holder", ...running];
@@ -76,7 +76,7 @@ export const owning: readonly string[] = ["lease_until", "run_turn"];
 /** The columns that never change. */
 export const identity: readonly string[] = ["number", "agent", "owner", "context", "id", "first_seq"];
 
-/** Whether the log of a task is longer and nothing else of its row has changed. Metadata changes with a status only. */
+/** Whether an append only made the log of a task longer. Metadata changes only with a status. */
 export function hasGrown({ head, statusSeq, storedStatus }: KnownTask, stored: TaskHead): boolean {
   if (head.seq === stored.seq || statusSeq !== storedStatus) return false;
   const sameStatus = head.state === stored.state && head.statusTime === stored.statusTime;
@@ -116,7 +116,7 @@ export type ReadAppend = ReadItem | ContextAppend;
 export const valueTables = { checkpoints: "task", task_states: "task", context_states: "context" } as const;
 export type ValueTable = keyof typeof valueTables;
 
-/** The context and task with which an idempotency key is deleted. */
+/** The context and task whose deletion deletes an idempotency key. */
 export interface KeyPlace {
   readonly owner: number;
   readonly task: number | null;
@@ -147,7 +147,7 @@ export interface Changes<Task extends KnownTask> {
   readonly acts: { add(act: AuditedAct): void };
   /** `null` deletes a value. */
   readonly values: { set(table: ValueTable, id: number, value: string | null): void };
-  /** Whether none of the rows that an item names exist, except its context. Saves a store the other queries. */
+  /** Whether none of the rows that an item names exist, except its context. If so, the store can skip the other queries. */
   isNew(item: TaskAppend): boolean;
   /** `foreign`: another owner's task. It looks nonexistent, except that its id cannot be reused. */
   find(key: TaskKey): Task | "foreign" | undefined;
@@ -160,7 +160,7 @@ export interface Changes<Task extends KnownTask> {
   /** A record of a task. `base`: of its first one. */
   addRecord(task: Task, seq: number, read: ReadRecord, base: string | undefined): void;
   addReply(context: number, effect: ContextMessageEffect): void;
-  /** A conversation was used at a time. */
+  /** Notes when a conversation was last used. */
   touch(context: FoundContext, time: number): void;
 }
 
@@ -186,7 +186,7 @@ function appendTask<Task extends KnownTask>(changes: Changes<Task>, read: ReadIt
   if (typeof head === "string") return { ok: false, reason: head, ...known };
   const reason = changes.features.refusalOf(own, read.features);
   if (reason !== undefined) return { ok: false, reason, ...known };
-  if (head.seq > maxSeq) throw new RangeError(`A task has at most ${maxSeq} records`);
+  if (head.seq > maxSeq) throw new RangeError(`A task can have at most ${maxSeq} records`);
 
   const before = own?.head;
   const task = own ?? changes.create(head);

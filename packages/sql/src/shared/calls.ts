@@ -7,8 +7,8 @@ export class OpenCalls {
   #onIdle: (() => void) | undefined;
 
   /**
-   * `body` gets the number of bytes that it may read. If it throws `NeedsRoom`, it runs again once `room` has reserved the bytes. The same
-   * as `withRoom`, with one promise less.
+   * `body` gets the number of bytes that it may read. If it throws `NeedsRoom`, it runs again once `room` has reserved the bytes. Like
+   * `withRoom`, with one promise less.
    */
   async run<T>(body: (most: number) => Promise<T>, room?: Room): Promise<T> {
     this.checkOpen();

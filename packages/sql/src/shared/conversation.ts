@@ -66,7 +66,7 @@ function* pick(
   }
 }
 
-/** The task that asks, as it is stored. */
+/** The row of the asking task. */
 interface OwnTask {
   readonly number: number;
   /** `seq` of its last record. */
@@ -151,8 +151,8 @@ function* saidSince(
 }
 
 /**
- * The last record of the agent before a turn: most often the one before its message. Earlier turns may have continued after that, and a lost
- * run of this turn may have added many: the agent's records are in the order of turns, so a binary search finds the place between.
+ * The last record of the agent before a turn. Usually it precedes the message of the turn, but earlier turns may have added records after
+ * that message, and so may lost runs of this turn. The agent's records are in the order of turns, so a binary search finds it.
  */
 function* lastBefore(
   { log, seq }: Dialect,

@@ -25,7 +25,7 @@ import {
   type Value,
 } from "./rows.ts";
 
-// What operators read of all tasks, what they order, and the audit of their acts.
+// For operators: reads tasks of all owners, stores orders, and keeps the audit of their acts.
 
 type Position = Required<OperatorQuery>["after"];
 
@@ -57,7 +57,7 @@ function scopesOf({ name, ownerTables }: Dialect, { agent, owner }: OperatorQuer
   return query(`SELECT o.id FROM ${ownerTables} WHERE a.parent = 0 ${named} AND o.name = $${values.length}`, ...values);
 }
 
-/** Two seeks in an index find the page, at any depth: tasks of the time of the position, and those beyond it. */
+/** Two seeks in an index find the page, at any depth: one for tasks with the time of the position, one for those beyond it. */
 function listOf(
   { tasksBy }: Dialect,
   level: "agent" | "owner",
@@ -96,7 +96,7 @@ export function* readOrders(): Steps<readonly StandingOrder[]> {
   return rows.map((row) => ({ name: decodeName(text(row, 0)), value: text(row, 1) }));
 }
 
-/** Call it in a transaction in which no other one changes orders. */
+/** Call it in a transaction that excludes other changes of orders. */
 export function* changeOrders(dialect: Dialect, asked: OperatorChange): Steps<boolean> {
   const { order, act } = readChange(asked);
   if (order !== undefined && !(yield* setOrder(dialect, order))) return false;

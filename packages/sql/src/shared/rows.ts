@@ -20,8 +20,8 @@ export type { Row, Value };
 // Rows of tasks and their logs, shared by all databases.
 
 /**
- * Databases store UTF-8 without NUL, and JavaScript strings can have NUL and lone surrogates. Names are stored as the inside of a JSON
- * string, which most names equal, and JSON without lone surrogates.
+ * Databases store UTF-8 without NUL, but JavaScript strings can have NUL and lone surrogates. So a name is stored as the inside of a
+ * JSON string, which for most names is the name itself, and JSON is stored with lone surrogates escaped.
  */
 export { decodeName, encodeJson, encodeName };
 
@@ -50,7 +50,7 @@ export function stateNumber(state: TaskState): number {
   return states.indexOf(state);
 }
 
-/** The most records of one task. In SQLite, with a task number below 2^29 a key is a safe integer. */
+/** Maximum records of one task. In SQLite, the key of a record is then a safe integer for task numbers below 2^29. */
 export const maxSeq: number = 2 ** 24 - 1;
 
 /** The number of a record, from the column `seq`, or from the key of the log of SQLite: `number << 24 | seq`. */
@@ -142,8 +142,8 @@ function ownerOf(row: Row): Owner {
 }
 
 /**
- * The column `run_alone`: 1 if the run was taken over alone, plus twice the deaths that it has outlived. The bitwise complement for a
- * suspended run.
+ * The column `run_alone`: 1 if the run was taken over alone, plus twice the number of deaths that it has survived. For a suspended run,
+ * the bitwise complement of that.
  */
 export function trialOf(run: StoredRun | undefined): number | null {
   const trial = 2 * (run?.outlived ?? 0) + (run?.alone === true ? 1 : 0);

@@ -19,7 +19,7 @@ import {
 import { all, change, first, query, type Dialect, type LogRange, type Query, type Steps } from "./dialect.ts";
 import { decodeName, encodeName, eventOf, int, optional, seqOf, stateNumber, text, type Row } from "./rows.ts";
 
-// Full text search: finds tasks by their texts, and adds what a log has to the index.
+// Full text search: finds tasks by their texts, and indexes the texts of logs.
 
 export interface IndexedText {
   readonly task: number;
@@ -51,8 +51,8 @@ export interface SearchDialect {
     page: { readonly limit: number; readonly skip: number },
   ): Query;
   /**
-   * The best texts of tasks, at most `maxSnippets` of each: those with more of the terms come first, then newer ones. The columns: message, artifact, text. Each
-   * term is read once for all tasks.
+   * The best texts of tasks, at most `maxSnippets` of each: texts with more of the terms first, then newer ones. Columns: message,
+   * artifact, text. Reads each term once for all tasks.
    */
   best(
     owner: number,
@@ -66,7 +66,7 @@ export interface SearchDialect {
   begin?(task: number): Steps<void>;
 }
 
-/** Maximum texts per term: the newest ones. Few owners have more. */
+/** Maximum texts per term; the newest ones count. Few owners have more. */
 export const maxTexts = 10_000;
 
 /** Separates an owner from a word. Words cannot contain it. */
@@ -142,7 +142,7 @@ export function* stepIndex(search: SearchDialect): Steps<boolean> {
     ),
   );
   const last = int(looked, 0);
-  // Tasks that have not changed since they were indexed last are not read.
+  // Skips tasks that have not changed since they were last indexed.
   const stale = yield* all(
     query(
       `SELECT t.number, t.owner, t.seq, t.state, t.bytes, t.first_seq FROM parley.tasks t

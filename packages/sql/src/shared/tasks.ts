@@ -55,13 +55,13 @@ import {
 
 /** A task of a list. */
 export interface Place extends PiecesOf {
-  /** As it is stored. */
+  /** The id in its stored form. */
   readonly id: string;
   readonly seq: number;
   readonly statusTime: number;
 }
 
-/** Bytes of memory. */
+/** Maximum bytes of cached tasks. */
 const maxBytes = 16 << 20;
 
 /** Caches the JSON text of tasks: most are terminal, and are read again. Omits large tasks. */
@@ -82,8 +82,8 @@ export class KeptTasks {
 }
 
 /**
- * The key of a task in `KeptTasks`, which changes with each record. Another process may delete the task and create one with the same id and
- * number: its status is newer than that of a task old enough to be deleted.
+ * The key of a task in `KeptTasks`, which changes with each record. It includes the time of the status, because another process may delete
+ * the task and create a newer one with the same id and number.
  */
 function keyOf(
   { number, seq, statusTime, id }: Pick<Place, "number" | "seq" | "statusTime" | "id">,
@@ -153,7 +153,7 @@ export function* readLog(
   const { limit, kinds, bytes = defaultPageBytes } = options;
   const after = Math.min(maxSeq, Math.max(options.after, head.firstSeq - 1));
   if (after >= head.seq) return { records: [], head };
-  // A list in SQL is never empty, and no kind is -1.
+  // SQL allows no empty list, so add -1, which is not a kind.
   const and = kinds === undefined ? {} : { and: `kind IN (${[-1, ...kinds.map(kindNumber)].join(", ")})` };
   const range: LogRange = { task: number, after, limit, ...and };
   if (head.bytes <= Math.min(bytes, most)) {
@@ -204,7 +204,7 @@ export function* readTask(
   return read;
 }
 
-/** Call it in a transaction. Throws before it reads a task that is larger than a text may be. */
+/** Call it in a transaction. Throws, without reading it, if a task exceeds the maximum length of a text. */
 export function* readPieces(
   { dialect, bounds }: Omit<Reads, "kept">,
   { head, ...task }: TaskRow,

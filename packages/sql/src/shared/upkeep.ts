@@ -16,10 +16,10 @@ import { readPieces, type Reads } from "./tasks.ts";
 
 // Compacts tasks, and lists what owners have.
 
-/** About the most records or pages of 4 KiB that one call reads, so that its transaction is short. */
+/** Approximate maximum of records or 4 KiB pages that one call reads, so that its transaction is short. */
 export const effortPerSweep = 10_000;
 
-/** How many pages of 4 KiB the log of a task has. */
+/** The size of a task's log, in pages of 4 KiB. */
 export function pagesOf({ bytes }: TaskHead): number {
   return Math.ceil(bytes / 4096);
 }
@@ -29,7 +29,7 @@ export function* compactTask(reads: Omit<Reads, "kept">, task: TaskRow): Steps<n
   const { dialect, bounds } = reads;
   const { head, number } = task;
   if (head.bytes > bounds.compaction) {
-    // It stays as it is. The mark keeps later sweeps from reading it.
+    // Not compacted. The mark makes later sweeps skip it.
     yield [change("UPDATE parley.tasks SET compacted = 1 WHERE number = $1", number)];
     return 0;
   }

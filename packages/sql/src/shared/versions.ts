@@ -2,13 +2,13 @@
  * The rule for table versions, so that nodes of two releases can run side by side:
  *
  * - A release adds at most one version, and never changes a published one.
- * - Programs of the version before keep working: a version adds tables, indexes, and columns that are null or have a default, and
- * nothing depends yet on what only newer programs write.
- * - A program upgrades older tables, or rejects them if told not to. It works with tables that are one version newer, which it leaves
- * as they are, and rejects newer ones.
+ * - Programs of the previous version keep working: a version only adds tables, indexes, and columns that are null or have a default, and
+ * no program depends yet on data that only newer programs write.
+ * - A program upgrades older tables, or rejects them if told not to. It uses tables that are one version newer without changing them,
+ * and rejects tables that are newer than that.
  */
 
-/** How many versions newer the tables may be. */
+/** How many versions newer than the program the tables may be. */
 const stepsAhead = 1;
 
 /** Whether tables of version `found` are too new for a program whose newest version is `own`. */

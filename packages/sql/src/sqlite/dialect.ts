@@ -24,7 +24,7 @@ export function run<T>(driver: Driver, steps: Steps<T>): T {
 
 export function ask(driver: Driver, { sql, values, writes, one }: Query): readonly Row[] {
   const statement = driver.prepare(translated(sql));
-  // The driver refuses what SQLite has no type for, such as an array.
+  // The driver rejects values without an SQLite type, such as arrays.
   const plain = values as readonly Value[];
   if (one === true) {
     const row = statement.get(...plain);
@@ -47,7 +47,7 @@ function translated(sql: string): string {
 const parts = {
   all: "log WHERE",
   history: "log INDEXED BY log_history WHERE place IS NOT NULL AND",
-  // Artifacts and messages of agents have no index: they are most of a log.
+  // Artifacts and messages of agents have no index: most records of a log are such.
   artifacts: "log NOT INDEXED WHERE kind = 3 AND",
   agent: "log NOT INDEXED WHERE actor > 0 AND",
   metadata: "log INDEXED BY log_metadata WHERE has_metadata = 1 AND",
@@ -67,7 +67,7 @@ export const dialect: Dialect = {
   name: encodeName,
   taskColumns,
   taskTables,
-  // An owner that was deleted keeps its row (`forgetOwner`).
+  // Excludes deleted owners, which keep their row (`forgetOwner`).
   ownerTables: "scopes a CROSS JOIN scopes o ON o.parent = a.id AND o.name NOT LIKE char(1) || '%'",
   ownerNames: "a.name, o.name",
   tasksBy: (level) => `tasks INDEXED BY tasks_${level}`,
@@ -110,7 +110,7 @@ export const dialect: Dialect = {
   },
 };
 
-/** Texts are read one by one: joined, they would take twice the memory and be longer than a string can be. */
+/** Texts are read one by one: joined, they would take twice the memory and could exceed the maximum length of a string. */
 function* largePieces(
   { number, statusSeq, hasMetadata }: PiecesOf,
   { history, artifacts }: LoadOptions,
@@ -136,8 +136,8 @@ function* largePieces(
 }
 
 /*
- * Other tasks are read as one text: in `libsql` each value that is read costs more than SQLite needs to find it. A page of 50 tasks takes
- * half of the time (row `list`). With `node:sqlite` it makes no difference. JSON cannot contain the characters between the parts.
+ * Smaller tasks are read as one text: in `libsql` reading a value takes longer than finding it, so a page of 50 tasks takes half of the
+ * time (row `list`). With `node:sqlite` it makes no difference. JSON cannot contain the characters that separate the parts.
  */
 const [betweenTexts, inEvent, betweenTasks, betweenParts] = ["\u001c", "\u001d", "\u001e", "\u001f"];
 

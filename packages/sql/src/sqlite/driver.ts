@@ -1,4 +1,4 @@
-/** What the store needs from an SQLite library. Every value is passed as a parameter. */
+/** The interface between the store and an SQLite library. Every value is passed as a parameter. */
 export interface Driver {
   /** Prepares a statement, once per text. */
   prepare(sql: string): Statement;
@@ -33,7 +33,7 @@ export function sqliteCode(thrown: unknown): string | undefined {
   return thrown.code.startsWith("SQLITE_") ? thrown.code : undefined;
 }
 
-/** SQLite's code for files that were moved. In WAL mode SQLite itself does not detect that. */
+/** SQLite's code for moved files, which SQLite itself does not detect in WAL mode. */
 export const movedCode = "SQLITE_READONLY_DBMOVED";
 
 export function isBusy(code: string | undefined): boolean {
@@ -103,7 +103,7 @@ export function driverOver(library: Library): Driver {
         library.exec("COMMIT");
         return result;
       } catch (thrown) {
-        // When the disk is full SQLite has already rolled the transaction back.
+        // If the disk is full, SQLite has already rolled the transaction back.
         if (library.inTransaction()) library.exec("ROLLBACK");
         throw thrown;
       }
@@ -116,7 +116,7 @@ export function driverOver(library: Library): Driver {
         // Statements of libsql keep the connection and its log open until they are garbage collected: empty the log now.
         library.exec("PRAGMA wal_checkpoint(TRUNCATE)");
       } catch {
-        // The next connection to the file reads the log.
+        // Harmless: the next connection to the file reads the log.
       }
       library.close();
     },
@@ -140,13 +140,13 @@ function checked(statement: LibraryStatement, sql: string, checkOpen: () => void
 /** Rejects values that a library would convert, or that crash the process (`libsql`). */
 function checkValues(sql: string, expected: number, values: readonly Value[]): void {
   if (values.length !== expected) {
-    throw new TypeError(`${expected} parameters expected, ${values.length} given: ${sql}`);
+    throw new TypeError(`expected ${expected} parameters; got ${values.length}: ${sql}`);
   }
   for (const value of values) {
     const fits =
       value === null ||
       (typeof value === "string" && !value.includes("\0")) ||
       (typeof value === "number" && Number.isSafeInteger(value));
-    if (!fits) throw new TypeError(`not a safe integer, text without NUL or null: ${sql}`);
+    if (!fits) throw new TypeError(`values must be safe integers, text without NUL, or null: ${sql}`);
   }
 }

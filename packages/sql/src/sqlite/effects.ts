@@ -13,7 +13,7 @@ import type { Driver } from "./driver.ts";
 import { findOnce } from "./queries.ts";
 import { count, encodeJson, encodeName, insertInto, ManyRows } from "./rows.ts";
 
-// What the effects of appends change: features, idempotency keys, checkpoints, states, and the audit.
+// Applies the effects of appends: features, idempotency keys, checkpoints, states, and the audit.
 
 const selectRow = "SELECT key, value, due FROM features WHERE task = ? AND feature = ? AND key = ?";
 const countRows = "SELECT count(*) FROM features WHERE task = ?";
@@ -57,7 +57,7 @@ export class Features {
   }
 }
 
-/** A new key replaces one that has expired. */
+/** A new key replaces an expired one. */
 const insertKeys = insertInto(
   "keys",
   ["owner", "name", "hash", "task", "context", "seq", "until", "answer"],

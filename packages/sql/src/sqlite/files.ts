@@ -2,7 +2,7 @@ import { statSync, type Stats } from "node:fs";
 import type { Logger } from "@parley/a2a/internal/base/index";
 import { movedCode } from "./driver.ts";
 
-/** In WAL mode a database has two more files: the log, and its shared index. */
+/** Suffixes of a database's files. In WAL mode there are two more files: the log, and its shared index. */
 const suffixes = ["", "-wal", "-shm"] as const;
 
 /** The device and inode of each file of a database, by path. */

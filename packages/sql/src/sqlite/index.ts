@@ -83,7 +83,7 @@ export async function sqliteStore(options: SqliteStoreOptions): Promise<Store> {
     const file = thread && !inMemory ? threadFile() : undefined;
     const beside = (writer = file && threadWriter(file, connection));
     const opened = (driver = await openConnection(open, connection));
-    // The file may be that of another program.
+    // The file may belong to another program.
     if (!create) await retryWhileBusy(() => checkVersion(opened), busyTimeout);
     else {
       await retryWhileBusy(() => opened.prepare("PRAGMA journal_mode = WAL").all(), busyTimeout);
@@ -107,7 +107,7 @@ export async function sqliteStore(options: SqliteStoreOptions): Promise<Store> {
   }
 }
 
-/** The reason, without the path: the cause has that. */
+/** The reason without the path, which only the cause contains. */
 function sentenceOf(path: string, thrown: unknown): string {
   const message = thrown instanceof Error ? thrown.message : "";
   const reason = isFolder(path) ? "it is a folder" : message.includes(dirname(path)) ? "" : message;

@@ -20,7 +20,7 @@ export interface ConnectionOptions {
 /** The library is missing. The message says how to install it. */
 export class MissingDriver extends Error {}
 
-/** The version that the tests use. */
+/** The version that is tested. */
 const libsqlVersion = "0.5.29";
 
 /** The default: the library of the runtime, else `libsql`. */
@@ -41,8 +41,8 @@ export async function loadDriver(name?: DriverName): Promise<OpenDriver> {
 }
 
 /**
- * Opens a connection. Its settings read the file, so they wait while another process creates it or closes it as the last one. `guard`
- * wraps each attempt.
+ * Opens a connection. The settings read the file, so they wait while another process creates it, or closes the last connection to it.
+ * `guard` wraps each attempt.
  */
 export function openConnection(
   open: OpenDriver,
@@ -56,7 +56,7 @@ function connectionOf(open: OpenDriver, { path, synchronous, maxPages }: Connect
   const driver = open(path);
   try {
     driver.exec(`PRAGMA synchronous = ${synchronous}`);
-    // Four times the default: pages that many tasks rewrite are copied into the file less often.
+    // Four times the default, so that pages that many tasks rewrite are copied into the file less often.
     driver.prepare("PRAGMA wal_autocheckpoint = 4000").all();
     if (maxPages !== undefined) driver.prepare(`PRAGMA max_page_count = ${Math.trunc(maxPages)}`).all();
     return driver;
@@ -282,7 +282,7 @@ function openLibsql(module: LibsqlModule, path: string): Library {
   return {
     prepare(sql) {
       const statement = database.prepare(sql);
-      // Makes rows arrays. Statements without rows refuse it.
+      // Returns rows as arrays. Throws for statements without rows.
       if (statement.reader) statement.raw();
       let hasReadAll = false;
       return {

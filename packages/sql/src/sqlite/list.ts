@@ -19,7 +19,7 @@ interface StateList {
   readonly tally: Tally;
 }
 
-/** State of lists between calls. */
+/** Caches for lists, kept between calls. */
 export interface ListMemory {
   readonly scopes: ScopeIds;
   readonly counts: Counts;
@@ -82,13 +82,13 @@ function positionOf(driver: Driver, scope: Scope, { statusTime, taskId }: ListPo
 
 interface PageQuery {
   readonly limit: number;
-  /** The last task of the page before. */
+  /** The last task of the previous page. */
   readonly after: Position | undefined;
   readonly since: number | undefined;
 }
 
 const placeColumns = ["status_time", "number", "seq", "bytes", "status_seq", "has_metadata", "id"];
-/** One text (`dialect.ts`). The id is last, since it can contain spaces; it cannot contain a line break. */
+/** Columns as one text (`dialect.ts`). The id is last because it can contain spaces. It cannot contain a line break. */
 const placeText = placeColumns.join(" || ' ' || ");
 
 /** The tasks of one state in one scope. Two seeks in the index find them, at any depth. */
@@ -147,11 +147,11 @@ const maxLadders = 1000;
 const never = Number.MAX_SAFE_INTEGER;
 
 /**
- * Counts the tasks of a list since some time. There is no counter for this, and counting visits all of them. So this class remembers how
- * many are older than some past times, its rungs, and only counts newer ones.
+ * Counts the tasks of a list since some time. No counter has this number, and counting visits every task. So this class caches how many
+ * tasks are older than some past times, its rungs, and counts only newer tasks.
  *
- * The rungs hold as long as the past has not changed, whichever process writes: no task was added to it while `late` (`Tally`) is the
- * same, and none removed while the total less the newer ones is the same.
+ * Rungs are valid until some process changes the past. No task was added to the past if `late` (`Tally`) is unchanged, and none was
+ * removed if the total minus the newer tasks is unchanged.
  */
 export class Counts {
   readonly #ladders = new Map<string, Ladder>();
@@ -176,7 +176,7 @@ export class Counts {
     return list.held - before;
   }
 
-  /** The rungs of a list, new ones if the past has changed. Few tasks are newer than the top. */
+  /** The rungs of a list; new ones if the past has changed. Few tasks are newer than the top rung. */
   #ladder({ id, state, held, tally }: StateList, between: (from: number, to: number) => number): Ladder {
     const { settled, late } = tally;
     const rungAt = (time: number): Rung => ({ time, before: held - between(time, never) });

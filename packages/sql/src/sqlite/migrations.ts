@@ -124,7 +124,7 @@ export const versions: readonly string[] = [
   DROP INDEX tasks_runs;
   CREATE INDEX tasks_runs ON tasks (agent, lease_until) WHERE run_turn IS NOT NULL;
   `,
-  // Runs that ended their process.
+  // Deaths of processes during a run.
   `
   ALTER TABLE tasks ADD COLUMN run_deaths INTEGER;
   ALTER TABLE tasks ADD COLUMN run_alone INTEGER;
@@ -143,11 +143,11 @@ export const versions: readonly string[] = [
   ) STRICT;
   CREATE INDEX features_due ON features (feature, agent, due) WHERE due IS NOT NULL;
   `,
-  // The state of a task: a small value, which stays until the task is deleted.
+  // The state of a task: a small value, kept until the task is deleted.
   `
   CREATE TABLE task_states (task INTEGER PRIMARY KEY, value TEXT NOT NULL) STRICT;
   `,
-  // Full text search (search.ts), which is off. The index itself is created when it is first switched on. And what processes tell each other.
+  // Full text search (search.ts), off by default: the index is created when it is first switched on. And notes between processes.
   `
   CREATE TABLE search (id INTEGER PRIMARY KEY, is_on INTEGER NOT NULL, next INTEGER) STRICT;
   INSERT INTO search (id, is_on, next) VALUES (1, 0, NULL);
@@ -175,7 +175,7 @@ export const versions: readonly string[] = [
   CREATE TABLE notes (key TEXT PRIMARY KEY, value TEXT NOT NULL, until INTEGER NOT NULL) STRICT, WITHOUT ROWID;
   CREATE INDEX notes_until ON notes (until);
   `,
-  // What operators have ordered, and the audit of their acts. `whole` is the whole of an indexed name.
+  // Orders of operators, and the audit of their acts. `whole` is the full text of an indexed name.
   `
   CREATE TABLE orders (name TEXT PRIMARY KEY, whole TEXT NOT NULL, value TEXT NOT NULL) STRICT, WITHOUT ROWID;
   CREATE TABLE acts (
@@ -190,8 +190,8 @@ export const versions: readonly string[] = [
 ];
 
 /**
- * Upgrades a database in one transaction. Returns the version that was there. Tests pass an earlier version `to`, or the `list` of
- * another release.
+ * Upgrades a database in one transaction. Returns the previous version. Tests pass an earlier version `to`, or the `list` of another
+ * release.
  */
 export function migrate(driver: Driver, to: number = versions.length, list: readonly string[] = versions): number {
   return driver.transaction("write", () => {

@@ -4,7 +4,7 @@ import { dialect } from "./dialect.ts";
 import type { Calls } from "./store.ts";
 import type { Writer } from "./writer.ts";
 
-/** What operators read and order. */
+/** Reads tasks for operators, and stores their orders. */
 export function operatorsOf(writer: Pick<Writer, "operate">, calls: Calls): StoreOperators {
   return {
     tasks: (query) => calls.steps(() => readOperatorTasks(dialect, query)),

@@ -19,7 +19,7 @@ import type { Driver, Value } from "./driver.ts";
 import { decodeName, encodeName, int, optional, taskColumns, taskRow, taskTables, text, timeLimit } from "./rows.ts";
 import type { ScopeIds } from "./scopes.ts";
 
-// What the engine looks for: runs to claim, features that are due, conversations, idempotency keys, notes of other processes.
+// Queries of the engine: claimable runs, due features, conversations, idempotency keys, notes of other processes.
 
 /** Sorts tasks without a lease first. */
 const free = Number.NEGATIVE_INFINITY;
@@ -105,8 +105,8 @@ const selectById = `SELECT f.key, f.value, f.due, t.id, o.name
   FROM features f JOIN tasks t ON t.number = f.task JOIN scopes o ON o.id = t.owner WHERE f.id = ?`;
 
 /**
- * Call it in a transaction. Merges the due rows of each agent in index order, and then reads their values, of which full pages per
- * agent could exceed the memory.
+ * Call it in a transaction. Merges the due rows of each agent in index order, and only then reads their values: the values of a full page
+ * of each agent could exceed the memory.
  */
 export function readDue(driver: Driver, scopes: ScopeIds, query: FeatureQuery): readonly DueFeature[] {
   const { feature, now, after = -Infinity, limit } = query;

@@ -22,8 +22,8 @@ const root = 0;
 const maxBytes = 4 << 20;
 
 /**
- * Ids of agents, owners and contexts. Those of agents and owners are remembered, and ids of deleted owners are never reused. Call
- * `forget` after a rollback, which may have undone some, and before a write if another connection may have deleted an owner.
+ * Ids of agents, owners and contexts. Caches those of agents and owners. Ids of deleted owners are never reused. Call `forget` after a
+ * rollback, which may have undone some, and before a write if another connection may have deleted an owner.
  */
 export class ScopeIds {
   readonly #driver: Driver;
@@ -60,7 +60,7 @@ export class ScopeIds {
     this.#known.clear();
   }
 
-  /** For a reader that found nothing: whether another process deleted the owner, which then came back with another id. */
+  /** For a reader that found nothing: whether another process deleted the owner, which now has another id. */
   hasMoved(agent: string, owner: string | undefined): boolean {
     const parent = this.find(agent);
     if (parent === undefined || owner === undefined) return false;
@@ -102,13 +102,13 @@ export function findContexts(driver: Driver, agent: number, contextId: string): 
     .map(count);
 }
 
-/** A status is late if it is older than the newest one of its agent or owner by more than so many milliseconds. */
+/** A status is late if it is older than the newest one of its agent or owner by more than this many milliseconds. */
 const tolerance = 500;
 
 export interface Tally {
   /** Tasks by state, in the order of `states`. */
   readonly held: readonly number[];
-  /** Of an agent or an owner: while `late` does not change, no task is added to its lists before this time. */
+  /** For an agent or an owner: while `late` does not change, no task was added to its lists before this time. */
   readonly settled: number;
   readonly late: number;
 }
@@ -199,7 +199,7 @@ export class ScopeChanges {
     if (to !== undefined && from?.state === to.state) {
       if (from.statusTime === to.statusTime) return;
       this.touch(context, to.statusTime);
-      // Their counts stay the same; their rows change only for a late status.
+      // The counts do not change. The rows change only for a late status.
       for (const scope of [agent, owner])
         this.#moved.set(scope, Math.min(to.statusTime, this.#moved.get(scope) ?? none));
       return;

@@ -21,8 +21,8 @@ import type { ScopeIds } from "./scopes.ts";
  * prefixed with the owner: a query reads only words of its owner. Words have letters, digits and the sign between, which the tokenizer
  * `ascii` keeps. The column `main` repeats the main words.
  *
- * A trigger deletes the texts with their task, also for processes of earlier releases, whose SQLite may be unable to change the index.
- * The task is noted, and its words stay until a process of this release deletes them. Words without a text are not found.
+ * A trigger deletes the texts of a deleted task, also for processes of earlier releases, whose SQLite may be unable to change the index.
+ * It notes the task, whose words stay until a process of this release deletes them. A search does not find words without a text.
  */
 
 const createIndex = `CREATE VIRTUAL TABLE IF NOT EXISTS search_index USING fts5(
@@ -96,7 +96,7 @@ export const search: SearchDialect = {
   },
 };
 
-/** A term for FTS5: a phrase of words, which have letters and digits alone, so nothing of the query is syntax. */
+/** A term for FTS5: a phrase of words, which contain only letters and digits, so a query cannot inject syntax. */
 function matchOf(owner: number, { words, prefix = false }: SearchTerm): string {
   return `words : "${words.map((word) => indexed(owner, word)).join(" ")}"${prefix ? " *" : ""}`;
 }
@@ -108,7 +108,7 @@ function mainMatchOf(owner: number, term: SearchTerm): string {
   return `(${matchOf(owner, term)}) AND main : (${each.join(" AND ")})`;
 }
 
-/** FTS5 has `bm25`, but that counts what the texts of all owners have. */
+/** FTS5 has `bm25`, but that counts the texts of all owners. */
 function pageStatement(terms: number): string {
   const { main, most, least } = searchPoints;
   const names = Array.from({ length: terms }, (_, at) => `t${at}`);
@@ -144,7 +144,7 @@ export function isIndexed(driver: Driver): boolean {
   return run(driver, stateOfIndex()).isOn;
 }
 
-/** `on` and `off` switch the index, and `more` adds what was stored before. */
+/** `on` and `off` switch the index, and `more` indexes older data. */
 export type IndexStep = "on" | "off" | "more";
 
 /** Call it in a transaction. Returns whether there is more to add. */
@@ -161,7 +161,7 @@ export function stepIndex(driver: Driver, step: IndexStep): boolean {
   return run(driver, stepIn(search));
 }
 
-/** Deletes the words of tasks that are gone. */
+/** Deletes the words of deleted tasks. */
 export function dropWords(driver: Driver): void {
   for (const task of driver.prepare("SELECT task FROM search_gone").all().map(count)) {
     for (const statement of dropWordsOf(task)) ask(driver, statement);

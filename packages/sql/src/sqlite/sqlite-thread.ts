@@ -25,7 +25,7 @@ async function work(): Promise<void> {
   for (let request = requests[0]; request !== undefined; request = requests[0]) {
     parentPort?.postMessage(await answer(request));
     requests.shift();
-    // Without a port there is nothing to wait for: the thread ends.
+    // Without an open port, the thread ends.
     if (request.call === "close") parentPort?.close();
   }
 }
@@ -45,7 +45,7 @@ async function call(request: Request): Promise<unknown> {
     [identity] = request.input;
     return undefined;
   }
-  // Opened by the first call that needs it: the tables exist only then.
+  // Opened by the first call that needs it, because the tables do not exist earlier.
   writer ??= await openWriter(await loadDriver(options.driver));
   const method = writer[request.call] as (...input: readonly unknown[]) => Promise<unknown>;
   return method(...request.input);
@@ -57,7 +57,7 @@ async function openWriter(open: OpenDriver): Promise<Writer> {
   };
   const driver = await openConnection(open, options, (body) =>
     guard(() => {
-      // Opening files that are missing would create new ones.
+      // Opening missing files would create them.
       check();
       return body();
     }),

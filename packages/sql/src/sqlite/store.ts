@@ -36,7 +36,7 @@ export interface DriverStoreOptions {
   readonly busyTimeout: number;
   /** Milliseconds between two checks for changes by other processes. */
   readonly watchInterval: number;
-  /** Default: the sizes that the library can return without crashing the process. */
+  /** Default: the maximum sizes that the library can return without crashing the process. */
   readonly bounds?: Bounds;
   /** The files of a database on a disk. */
   readonly files?: FileWatch;
@@ -67,7 +67,7 @@ export function driverStore(reader: Driver, writer: Writer, options: DriverStore
     search: {
       use: (on) =>
         calls.run(async () => {
-          // For most stores it was never on, and a write would wake others.
+          // Most stores never had it on, and a write would wake other processes.
           if (!on && !isIndexed(reader)) return;
           for (let more = await writer.index(on ? "on" : "off"); more;) {
             // Closing waits for this call. The next process continues.
@@ -100,7 +100,7 @@ export function driverStore(reader: Driver, writer: Writer, options: DriverStore
         query.room,
       ),
     conversation: (context, wanted) => calls.readTogether(() => readConversation(reader, scopes, context, wanted)),
-    // Asked for every message.
+    // Called for every message.
     once: (owner, key, now): OnceRecord | undefined | Promise<OnceRecord | undefined> =>
       calls.readAtOnce(() => readOnce(reader, scopes, owner, key, now)),
     watch: (listener) => watch.add(listener),
@@ -143,7 +143,7 @@ export class Calls extends OpenCalls {
     this.#files = files;
   }
 
-  /** Writes. Notes whether there is room. */
+  /** Writes, and notes whether the disk is full. */
   async write<T>(body: () => Promise<T>): Promise<T> {
     const written = await this.run(body);
     this.#isFull = false;
@@ -173,7 +173,7 @@ export class Calls extends OpenCalls {
     return this.read((most) => this.#reader.transaction("read", () => body(most)), room);
   }
 
-  /** The same in steps. */
+  /** As `readTogether`, for generators. */
   steps<T>(body: (most: number) => Steps<T>, room?: Room): Promise<T> {
     return this.readTogether((most) => run(this.#reader, body(most)), room);
   }
@@ -217,7 +217,7 @@ class Watch {
     const entry = (): void => listener();
     this.#listeners.add(entry);
     this.#timer ??= setInterval(() => void this.#poll(), this.#interval);
-    this.#timer.unref(); // Polling keeps no process alive.
+    this.#timer.unref(); // Polling must not keep the process alive.
     return () => {
       this.#listeners.delete(entry);
       if (this.#listeners.size === 0) this.end();

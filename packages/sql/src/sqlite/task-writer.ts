@@ -18,19 +18,19 @@ import { count, insertInto, ManyRows, statementOf } from "./rows.ts";
 import { ScopeIds } from "./scopes.ts";
 import { isIndexed } from "./search.ts";
 
-/** Bytes that the objects of one task take. */
+/** Memory of the objects of one task, in bytes. */
 const objectBytes = 600;
 /** Bytes of memory for all known tasks. */
 const maxBytes = 8 << 20;
 
-/** What a writer remembers between transactions. Call `forget` after a rollback. */
+/** Caches a writer's data between transactions. Call `forget` after a rollback. */
 export class WriterMemory {
   readonly scopes: ScopeIds;
   /** Unfinished tasks, so that a chunk does not read the row of its task. */
   readonly tasks: BoundedMap<KnownTask>;
   readonly #driver: Driver;
   #version: number | undefined;
-  /** Whether texts are indexed. `undefined`: it has to be looked up. */
+  /** Whether texts are indexed. `undefined`: not read yet. */
   #indexes: boolean | undefined;
 
   constructor(driver: Driver) {
@@ -73,7 +73,7 @@ const updates = {
   both: updateOf([...plain, ...placing, ...owning]),
 };
 const insertTasks = insertInto("tasks", [...identity, ...plain, ...placing, ...owning]);
-/** For tasks whose log alone has changed, as with each chunk. */
+/** For tasks of which only the log has changed, as with each chunk. */
 const growTasks = statementOf(growing.length + 1, (values) => {
   const set = growing.map((name, at) => `${name} = v.column${at + 2}`).join(", ");
   return `UPDATE tasks SET ${set} FROM (${values}) v WHERE number = v.column1`;

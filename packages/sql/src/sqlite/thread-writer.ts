@@ -8,7 +8,7 @@ import type { Identity } from "./files.ts";
 import type { Writer } from "./writer.ts";
 
 export interface ThreadWriter extends Writer {
-  /** Sets the files that the database must have: the thread starts before they exist. */
+  /** Tells the thread which files it must write to. They do not exist yet when the thread starts. */
   keepTo(identity: Identity): Promise<void>;
 }
 
@@ -28,7 +28,7 @@ export interface ThreadData {
   readonly gate: Gate;
 }
 
-/** Whether the sources run, as in tests. The thread then runs the built file, because Node may not support TypeScript. */
+/** Whether this is the TypeScript source, as in tests. The thread still runs the built file: Node may not support TypeScript. */
 const isSource = import.meta.url.endsWith(".ts");
 
 /** The file of the thread. `undefined` in a program bundled into one file. */
@@ -40,8 +40,8 @@ export function threadFile(): URL | undefined {
 }
 
 /**
- * A writer in a thread, so that waiting for the disk does not block requests. The thread is asked to end, never terminated. A process
- * that exits without `close` waits for the current transaction.
+ * A writer in a thread, so that waiting for the disk does not block requests. The thread is never terminated: `close` asks it to end. A
+ * process that exits without `close` waits for the current transaction.
  */
 export function threadWriter(file: URL, options: ConnectionOptions): ThreadWriter {
   const gate: Gate = new Int32Array(new SharedArrayBuffer(4));
@@ -55,7 +55,7 @@ export function threadWriter(file: URL, options: ConnectionOptions): ThreadWrite
   const waiting: { resolve(value: unknown): void; reject(error: unknown): void }[] = [];
   let cause: unknown;
   let failure: A2AError | undefined;
-  // A call in progress keeps the process alive, the thread alone does not.
+  // Only a call in progress keeps the process alive.
   thread.unref();
   thread.on("message", (answer: Answer) => {
     const asked = waiting.shift();
@@ -104,8 +104,8 @@ export function threadWriter(file: URL, options: ConnectionOptions): ThreadWrite
 }
 
 /**
- * Two bits shared by both threads. `libsql` aborts the process if its thread is terminated inside the library: the exiting process
- * waits until it is outside, and it does not enter again.
+ * Two bits shared by both threads. `libsql` aborts the process if a thread is terminated inside the library. So the exiting process
+ * waits until the thread is outside, and keeps it from entering again.
  */
 export type Gate = Int32Array<SharedArrayBuffer>;
 

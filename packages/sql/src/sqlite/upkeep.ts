@@ -46,7 +46,7 @@ export function tidy(driver: Driver, what: Tidying): RemovedTasks {
   return "tasks" in what ? removeTasks(driver, what) : { ...forgetOwner(driver, what), conversations: 0 };
 }
 
-/** The lists of a selection: one for each agent or owner, and state. Each is in the order of an index. */
+/** The lists of a selection: one per state of each agent or owner, in the order of an index. */
 export function listsOf(
   driver: Driver,
   { agent, owner, states: wanted = states, before = Infinity }: TaskSelection,
@@ -131,7 +131,7 @@ function forgetOwner(driver: Driver, { owner, limit }: Extract<Tidying, { readon
   const id = count(found);
   const hasTasks = driver.prepare("SELECT 1 FROM tasks WHERE owner = ? LIMIT 1").get(id) !== undefined;
   if (hasTasks) return { deleted: 0, more: true };
-  // A context may have any number of messages and keys: they go first.
+  // A context can have any number of messages and keys, so delete these first.
   const contexts = "SELECT id FROM scopes WHERE parent = ?";
   for (const sql of [
     `DELETE FROM replies WHERE (context, place) IN (SELECT context, place FROM replies WHERE context IN (${contexts}) LIMIT ?)`,
@@ -142,8 +142,8 @@ function forgetOwner(driver: Driver, { owner, limit }: Extract<Tidying, { readon
   const idle = driver.prepare(`${contexts} LIMIT ?`).all(id, limit).map(count);
   for (const context of idle) deleteContext(driver, context);
   if (idle.length === limit) return { deleted: limit, more: true };
-  // The id stays in use: another process may remember it, and must not find the next owner under it. No caller's name is stored like
-  // this.
+  // The id must not be reused: another process may have cached it, and would find the next owner under it. No stored name of a caller
+  // looks like this.
   driver
     .prepare(
       "UPDATE scopes SET name = char(1) || id, touched = 0, late = 0, n0 = 0, n1 = 0, n2 = 0, n3 = 0, n4 = 0, n5 = 0, n6 = 0, n7 = 0, tasks = 0 WHERE id = ?",
@@ -153,8 +153,8 @@ function forgetOwner(driver: Driver, { owner, limit }: Extract<Tidying, { readon
 }
 
 /**
- * Only a copy of the file is free of deleted data: divided pages keep some of it, even with `secure_delete`. The search index keeps
- * words until it is merged.
+ * Copies the database, because only a copy is free of deleted data: split pages keep some of it, even with `secure_delete`. The search
+ * index keeps words until it is merged.
  */
 export function scrub(driver: Driver): void {
   const isMade = driver.prepare("SELECT 1 FROM sqlite_schema WHERE name = 'search_index'").get() !== undefined;

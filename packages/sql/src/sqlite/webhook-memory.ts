@@ -8,8 +8,8 @@ import { defaultDriver, loadDriver, MissingDriver, openConnection, type DriverNa
 /** Options of `sqliteWebhookMemory()`. */
 export interface SqliteWebhookMemoryOptions {
   /**
-   * The file, created with its folder if it is missing. Not that of a store. Several processes may use it at once. `:memory:` keeps
-   * everything in memory.
+   * The file, created with its folder if it is missing. It must not be the file of a store. Several processes may use it at once.
+   * `:memory:` keeps everything in memory.
    */
   readonly path: string;
   /** Milliseconds to remember a delivery. Default 7 days: senders give up earlier. */
@@ -35,9 +35,9 @@ const tables = `
   PRAGMA user_version = ${version};
 `;
 
-/** Old rows are looked for after so many new ones. */
+/** Deletes old rows after this many new ones. */
 const sweepAfter = 256;
-/** How many rows are forgotten at once if there are too many bytes. */
+/** How many rows to delete at once if the data exceeds its limit. */
 const forgotten = 1024;
 
 /**
@@ -57,7 +57,7 @@ export async function sqliteWebhookMemory(options: SqliteWebhookMemoryOptions): 
   try {
     const open = await loadDriver(options.driver);
     if (path !== ":memory:") mkdirSync(dirname(path), { recursive: true });
-    // After power loss the last deliveries may come again, which is harmless: no commit waits for the disk.
+    // Commits do not wait for the disk. After power loss, the last deliveries may be handled again, which is harmless.
     const connection = { path, driver: name, synchronous: "NORMAL", busyTimeout, maxPages: undefined } as const;
     const driver = (opened = await openConnection(open, connection));
     await retryWhileBusy(() => driver.prepare("PRAGMA journal_mode = WAL").all(), busyTimeout);
@@ -97,7 +97,7 @@ function memoryIn(
     for (let changes = 1; changes > 0 && size() > bytes;) {
       changes = 0;
       for (const table of ["handled", "streams"]) {
-        // The newest row always stays. Rows of one time go together.
+        // Keeps the newest row. Deletes rows with the same time together.
         const before = driver.prepare(`SELECT at FROM ${table} ORDER BY at LIMIT 1 OFFSET ${forgotten}`).get()?.[0];
         if (before !== undefined) changes += driver.prepare(`DELETE FROM ${table} WHERE at <= ?`).run(before).changes;
       }

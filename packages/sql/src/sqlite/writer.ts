@@ -20,7 +20,7 @@ import type { Bounds } from "../shared/dialect.ts";
 import { defaultBounds } from "../shared/tasks.ts";
 import { dataVersion, WriterMemory } from "./task-writer.ts";
 
-/** What an operator deletes. */
+/** A deletion by an operator. */
 export type Tidying =
   | { readonly tasks: TaskSelection; readonly limit: number }
   | { readonly owner: Owner; readonly limit: number };
@@ -31,13 +31,13 @@ export interface Writer {
   sweep(options: SweepOptions): Promise<SweepReport>;
   /** Deletes for an operator. */
   tidy(what: Tidying): Promise<RemovedTasks>;
-  /** Overwrites what the files have left of deleted data. */
+  /** Overwrites remains of deleted data in the files. */
   scrub(): Promise<void>;
   /** Switches full text search, or indexes existing data. Returns whether there is more. */
   index(step: IndexStep): Promise<boolean>;
-  /** Stores what other processes may read, and deletes what expired. */
+  /** Stores notes for other processes, and deletes expired ones. */
   note(notes: readonly StoreNote[], now: number): Promise<void>;
-  /** Changes an order of operators, and adds to their audit. Returns whether the order was what it must be. */
+  /** Changes an order of operators, and adds to their audit. Returns whether the order had the expected value. */
   operate(change: OperatorChange): Promise<boolean>;
   /** Writes and deletes something, to find out whether there is space. */
   probe(): Promise<void>;
@@ -52,15 +52,15 @@ export interface WriterOptions {
   readonly busyTimeout: number;
   /** Runs each use of the driver. */
   readonly guard?: <T>(body: () => T) => T;
-  /** Default: what the library can return without ending the process. */
+  /** Default: the maximum sizes that the library can return without crashing the process. */
   readonly bounds?: Bounds;
   /** Throws if the files are not the opened ones, so that a commit would be lost. */
   readonly check?: () => void;
 }
 
-/** Of no conversation. A row left behind is replaced by the next probe. */
+/** A key that no conversation has. The next probe replaces a row that was left behind. */
 const probeKey = -1;
-/** As much as some events take. */
+/** About the size of a few events. */
 const probeBytes = 64 << 10;
 const writeProbe = "INSERT OR REPLACE INTO context_states (context, value) VALUES (?, hex(zeroblob(? / 2)))";
 const deleteProbe = "DELETE FROM context_states WHERE context = ?";
@@ -113,7 +113,7 @@ export function driverWriter(driver: Driver, options: WriterOptions): Writer {
         check?.();
         scrub(driver);
       });
-      // Apart: only this is repeated until no reader is in the way.
+      // A separate step: only this one is retried while a reader blocks it.
       return inTurn(() => emptyLog(driver));
     },
     index: (step) =>
@@ -127,7 +127,7 @@ export function driverWriter(driver: Driver, options: WriterOptions): Writer {
       return change(() => run(driver, changeOrders(dialect, changing)));
     },
     probe: async () => {
-      // The disk is asked by a commit.
+      // Only a commit reveals whether the disk has space.
       await change(() => driver.prepare(writeProbe).run(probeKey, probeBytes));
       await change(() => driver.prepare(deleteProbe).run(probeKey));
     },

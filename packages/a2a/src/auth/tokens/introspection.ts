@@ -7,9 +7,9 @@ import { checkedUrl, tokenHost, wrongOption, type TokenHost, type TokenOptions }
 import { tokenAuthenticator } from "./token-authenticator.ts";
 import { WrongToken, type CheckedToken, type CheckToken } from "./token.ts";
 
-/** How this server asks an authorization server about tokens. */
+/** How this server calls the introspection endpoint. */
 export interface IntrospectionClient {
-  /** The client that this server is at the authorization server. */
+  /** The client id of this server at the authorization server. */
   readonly clientId: string;
   /** Its secret. */
   readonly clientSecret: string;
@@ -24,16 +24,16 @@ export interface IntrospectionOptions extends Omit<TokenOptions, "audience">, In
   /** The issuer of the tokens: its URL. */
   readonly issuer: string;
   /**
-   * Who tokens have to be for. Default: the URL of the agent or of the server, so that the answer has to have `aud`. `false`: that is
-   * left to the authorization server, for those that never name an audience. A token that was made for any other service of that
-   * server is good here then.
+   * The required audience of tokens. Default: the URL of the agent or of the server, so the answer must have `aud`. `false`: not checked,
+   * for authorization servers that never name an audience. Tokens for any other service of that authorization server are then accepted
+   * here.
    */
   readonly audience?: string | readonly string[] | false;
 }
 
 /**
- * Authenticates callers by tokens of any kind: the authorization server is asked about each new one (RFC 7662). What it says is
- * remembered for 30 s, or as `remember` says.
+ * Authenticates callers by tokens of any kind: asks the authorization server about each new one (RFC 7662), and caches the answer for
+ * `remember` milliseconds, by default 30 s.
  *
  * @throws A2AError `InvalidParams` if an option is not valid.
  *
@@ -86,7 +86,7 @@ function introspectionCheck(options: IntrospectionOptions, host: TokenHost): Che
       return checkAnswer(await asked(server, { client_id: clientId }, authentication, token, host), issuer, host);
     } catch (thrown) {
       if (thrown instanceof A2AError || thrown instanceof WrongToken) throw thrown;
-      throw unavailable("The authorization server could not be asked", thrown);
+      throw unavailable("Failed to call the authorization server", thrown);
     } finally {
       asking -= 1;
     }
@@ -107,7 +107,7 @@ async function asked(
   const { allowInsecureRequests, customFetch, introspectionRequest, processIntrospectionResponse } =
     await import("oauth4webapi");
   const response = await introspectionRequest(server, client, authentication, token, {
-    // The address was checked with the options: without TLS it is of this machine.
+    // The options were checked: a URL without TLS is on this machine.
     [allowInsecureRequests]: true,
     [customFetch]: (url: string, { method, headers, body }: CustomFetchOptions<"POST", URLSearchParams>) =>
       host.fetch(url, { method, headers, body: body.toString() }),
@@ -130,14 +130,14 @@ function isIssuer(iss: unknown, issuer: string): boolean {
   return typeof iss === "string" && withoutSlashes(iss) === withoutSlashes(issuer);
 }
 
-/** Reads what the authorization server says about a token (RFC 7662 §2.2). */
+/** Reads an introspection response (RFC 7662 §2.2). */
 function checkAnswer(answer: Readonly<Record<string, unknown>>, issuer: string, host: TokenHost): CheckedToken {
   const { active, iss, exp, nbf, token_type: type } = answer;
   if (active !== true) throw new WrongToken("The token is not active");
   if (iss !== undefined && !isIssuer(iss, issuer)) throw new WrongToken("The token is by another issuer");
   const now = host.clock.now();
   if (typeof nbf === "number" && nbf * 1000 > now + host.tolerance) throw new WrongToken("The token is not valid yet");
-  // Some servers say so of refresh tokens, which are not for agents.
+  // Some servers call refresh tokens active, too.
   if (typeof type === "string" && /refresh|id_token/i.test(type))
     throw new WrongToken("The token is not an access token");
   return { claims: answer, expires: typeof exp === "number" ? exp * 1000 : Infinity };

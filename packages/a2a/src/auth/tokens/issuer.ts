@@ -8,8 +8,8 @@ import { checkedUrl, wrongOption, type TokenHost, type JwtOptions } from "./opti
 type IssuerMetadata = Readonly<Record<string, unknown>>;
 
 /**
- * The addresses of the metadata of an issuer, in the order in which they are asked: RFC 8414 §3 puts the well-known path before the path
- * of the issuer, OpenID Connect Discovery §4 after it.
+ * The URLs of an issuer's metadata, in the order in which they are tried: RFC 8414 §3 puts the well-known path before the path of the
+ * issuer, OpenID Connect Discovery §4 after it.
  */
 function metadataUrls(issuer: string): readonly string[] {
   const { origin, pathname } = new URL(issuer);
@@ -40,10 +40,10 @@ export function issuerMetadata(issuer: string, { fetch, clock }: TokenHost): Rem
   });
 }
 
-/** Metadata of another issuer must not count as that of this one (RFC 8414 §3.3). */
+/** Rejects metadata of another issuer (RFC 8414 §3.3). */
 function checkedMetadata(metadata: unknown, issuer: string): IssuerMetadata {
   if (!isObject(metadata)) throw new Error("The metadata is not an object");
-  if (metadata["issuer"] !== issuer) throw new Error(`The metadata is that of ${String(metadata["issuer"])}`);
+  if (metadata["issuer"] !== issuer) throw new Error(`The metadata is of issuer ${String(metadata["issuer"])}`);
   return metadata;
 }
 
@@ -55,9 +55,9 @@ export function endpointOf(metadata: IssuerMetadata, name: string): string {
 }
 
 interface KeySource {
-  /** The keys now. Throws an `A2AError` `Unavailable` if they cannot be had. */
+  /** The current keys. Throws an `A2AError` `Unavailable` if they cannot be read. */
   current(): Promise<JWTVerifyGetKey>;
-  /** Keys that were read later than those, or `undefined`. */
+  /** Newer keys than those, or `undefined`. */
   again(): Promise<JWTVerifyGetKey> | undefined;
 }
 
@@ -65,7 +65,7 @@ const maxKeys = 100;
 /** Minimum time between two reads of the keys, in milliseconds. Callers with unknown keys are rejected meanwhile. */
 const cooldown = 10_000;
 
-/** The keys that options name. */
+/** The keys from the options. */
 export function keySource({ issuer, keySet }: Pick<JwtOptions, "issuer" | "keySet">, host: TokenHost): KeySource {
   if (typeof keySet === "object") {
     if (!Array.isArray(keySet.keys) || keySet.keys.length === 0) throw wrongOption("keySet", "must have keys");

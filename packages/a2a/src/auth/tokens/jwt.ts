@@ -9,8 +9,8 @@ import { WrongToken, type CheckToken } from "./token.ts";
 import { isObject } from "../../model/schema.ts";
 
 /**
- * Authenticates callers by access tokens that are JWTs (RFC 9068), sent as `Authorization: Bearer` or `DPoP`. Their signatures are
- * verified with the keys of the issuer, which are read when the first token comes, and again when a token has a key that is not known.
+ * Authenticates callers by access tokens that are JWTs (RFC 9068), sent as `Authorization: Bearer` or `DPoP`. Verifies signatures with the
+ * keys of the issuer, which it reads with the first token, and again for a token with an unknown key.
  *
  * @throws A2AError `InvalidParams` if an option is not valid.
  *
@@ -31,11 +31,11 @@ export function jwt(options: JwtOptions): Authenticator {
   return jwtAuthenticator({ [name]: scheme }, options);
 }
 
-/** An authenticator for JWTs. `schemes`: what the card says about it. */
+/** An authenticator for JWTs. `schemes`: its entries on the card. */
 export function jwtAuthenticator(schemes: Authenticator["securitySchemes"], options: JwtOptions): Authenticator {
   const { issuer, keySet } = options;
   if (typeof issuer !== "string" || issuer === "") throw wrongOption("issuer", "is required");
-  // With `keySet` the issuer may be any text. Without it the issuer is the URL at which the keys are found.
+  // With `keySet` the issuer may be any text. Without it, the keys are found by the URL of the issuer.
   const named = keySet === undefined || URL.canParse(issuer) ? checkedUrl("issuer", issuer) : undefined;
   const host = tokenHost(options, [named, typeof keySet === "string" ? checkedUrl("keySet", keySet) : undefined]);
   return tokenAuthenticator({ schemes, options, host, issuer, check: jwtCheck(options, host) });
@@ -47,10 +47,10 @@ function jwtCheck(options: JwtOptions, host: TokenHost): CheckToken {
   const keys = keySource(options, host);
   return async (token) => {
     const { decodeJwt, decodeProtectedHeader, errors } = await import("jose");
-    // A token must have one spelling alone, or one that is revoked by its text would be accepted in another.
+    // A token must have only one spelling. Otherwise a token that was revoked by its text would be accepted in another spelling.
     if (!isCompactJws(token)) throw new WrongToken("The token is not a JWT");
     try {
-      // What is wrong anyway must not make this process read keys.
+      // Reject invalid tokens before reading any keys.
       const { alg, typ } = decodeProtectedHeader(token);
       if (typeof alg !== "string" || !algorithms.includes(alg))
         throw new WrongToken("The algorithm of the token is not accepted");
@@ -76,16 +76,16 @@ function jwtCheck(options: JwtOptions, host: TokenHost): CheckToken {
   };
 }
 
-/** Compares media types as RFC 7515 §4.1.9 says. */
+/** Compares media types (RFC 7515 §4.1.9). */
 function isOfType(typ: unknown, wanted: string): boolean {
   const whole = (type: string): string => (type.includes("/") ? type : `application/${type}`).toLowerCase();
   return typeof typ === "string" && whole(typ) === whole(wanted);
 }
 
-/** Maximum number of keys tried for a token that names none: each try costs as much as a token. */
+/** Maximum number of keys tried for a token that names none: each try costs as much as verifying a token. */
 const maxTries = 8;
 
-/** Verifies with the key that fits, or with each of several that fit. */
+/** Verifies with the matching key, or tries each of several. */
 async function verified(token: string, keys: JWTVerifyGetKey, rules: JWTVerifyOptions): Promise<JWTPayload> {
   const { errors, jwtVerify } = await import("jose");
   try {

@@ -30,7 +30,7 @@ export function bindingCheck({ bound, dpop, clock }: BindingRules): CheckBinding
     if (bound === "dpop" && jkt === undefined) throw new WrongToken("The token is not bound to a key (DPoP)");
     if (bound === "certificate" && x5t === undefined) throw new WrongToken("The token is not bound to a certificate");
     if (x5t !== undefined) checkCertificate(x5t, request);
-    // A bound token must not be taken as a bearer token, nor the reverse (RFC 9449 §7.1, §7.2).
+    // A bound token must not be accepted as a bearer token, nor a bearer token as a bound one (RFC 9449 §7.1, §7.2).
     if ((jkt !== undefined) !== (presented.scheme === "dpop")) {
       throw new WrongToken(jkt === undefined ? "The token is a bearer token" : "The token needs a proof (DPoP)");
     }
@@ -39,8 +39,8 @@ export function bindingCheck({ bound, dpop, clock }: BindingRules): CheckBinding
 }
 
 /**
- * The certificate of the connection must be that of the token (RFC 8705 §3). No known authority need have issued it: the
- * authorization server has recognized it, and the handshake has proved its key.
+ * The certificate of the connection must be that of the token (RFC 8705 §3). It may come from an unknown authority, because the
+ * authorization server has accepted it, and the handshake has proved its key.
  */
 function checkCertificate(thumbprint: string, { facts }: UniversalRequest): void {
   const fingerprint = facts?.certificate?.fingerprint;
@@ -72,7 +72,7 @@ function proofCheck(options: DpopOptions, clock: Clock): CheckProof {
   return async (jkt, token, request, place) => {
     const proof = request.header("dpop");
     if (proof === undefined) throw wrong("The request has no proof");
-    // Two headers of the name are joined by a comma, which no JWT has.
+    // Two headers of this name are joined by a comma, which JWTs do not contain.
     if (proof.length > maxProofLength || !isCompactJws(proof)) throw wrong("The proof is not one JWT");
     const { calculateJwkThumbprint, EmbeddedJWK, jwtVerify } = await import("jose");
     const { payload, protectedHeader } = await jwtVerify(proof, EmbeddedJWK, {
@@ -115,8 +115,8 @@ function isSameTarget(htu: unknown, url: string): boolean {
 function proofMemory(clock: Clock, maxAge: number): (proof: string) => boolean {
   const proofs = new BoundedMap<number>({ bytes: 16 << 20, bytesOf: (proof) => memoryOf(proof) });
   return (proof) => {
-    // In monotonic time: a clock that is set back does not make a proof new. A proof is valid from `maxAge` before its `iat` until
-    // `maxAge` after it, so that twice `maxAge` from now is enough.
+    // In monotonic time: setting the clock back does not make a proof new. A proof is valid from `maxAge` before its `iat` until
+    // `maxAge` after it, so remembering it for twice `maxAge` is enough.
     const until = proofs.get(proof);
     if (until !== undefined && until > clock.elapsed()) return true;
     proofs.set(proof, clock.elapsed() + 2 * maxAge);
@@ -124,12 +124,12 @@ function proofMemory(clock: Clock, maxAge: number): (proof: string) => boolean {
   };
 }
 
-/** How long a nonce is the current one, in milliseconds. It is accepted for one period more. */
+/** How long a nonce is current, in milliseconds. It is accepted for one more period. */
 const period = 5 * 60_000;
 
 /**
- * Nonces for proofs (RFC 9449 §8, §9). They are computed from the time and a secret. So none is stored, and processes with the same
- * secret accept the nonces of each other.
+ * Nonces for proofs (RFC 9449 §8, §9). They are computed from the time and a secret, so they need no storage, and processes with the same
+ * secret accept each other's nonces.
  */
 class Nonces {
   readonly #secret: Uint8Array<ArrayBuffer>;
@@ -147,7 +147,7 @@ class Nonces {
     return this.#nonce(this.#period);
   }
 
-  /** Whether a proof may have this nonce: the current one, or the one before. */
+  /** Whether a proof may have this nonce: the current or the previous one. */
   async accepts(nonce: unknown): Promise<boolean> {
     return nonce === (await this.#nonce(this.#period)) || nonce === (await this.#nonce(this.#period - 1));
   }

@@ -14,20 +14,20 @@ export interface MutualTlsOptions {
   /** The scopes that every caller needs. They are in the requirement on the card. Default: none. */
   readonly scopes?: readonly string[];
   /**
-   * Certificates and their holders, by fingerprint: SHA-256 in hexadecimal, with or without colons. They need no authority and may be
-   * self-signed: the handshake proves the key.
+   * Callers by the fingerprint of their certificates: SHA-256 in hexadecimal, with or without colons. These certificates need no authority
+   * and may be self-signed: the handshake proves the key.
    */
   readonly certificates?: Readonly<Record<string, Principal>>;
   /** Callers by an alternative name of their certificates: `URI:spiffe://example.com/agent`, `DNS:agent.example.com`. */
   readonly names?: Readonly<Record<string, Principal>>;
   /**
-   * Fingerprints of the authorities that may have signed a certificate, directly or not. Default: all that the server trusts. Needs a host
-   * that tells them, as `serve()` does.
+   * Fingerprints of the authorities that may sign a certificate, directly or indirectly. Default: all that the server trusts. Needs a host
+   * that reports the authorities of a certificate, such as `serve()`.
    */
   readonly authorities?: readonly string[];
   /**
-   * Finds the caller by a certificate that an authority of the server has signed; `undefined` refuses it. Default: if there are neither
-   * `certificates` nor `names`, the caller is called by the first `URI`, `DNS` or `email` name of its certificate.
+   * Finds the caller by a certificate that an authority of the server has signed; `undefined` rejects it. Default: with neither
+   * `certificates` nor `names`, the subject is the first `URI`, `DNS` or `email` name of the certificate.
    */
   readonly principal?: (certificate: PeerCertificate) => Principal | undefined | Promise<Principal | undefined>;
   /** Time, for certificates that expire while a connection is open. Default: that of the runtime. */
@@ -35,8 +35,8 @@ export interface MutualTlsOptions {
 }
 
 /**
- * Authenticates callers by certificates: mutual TLS. The host asks for a certificate and says whether one of its authorities has signed
- * it (`tls.ca`), or a proxy that is named does (`trustProxy`).
+ * Authenticates callers by certificates: mutual TLS. The host, or a trusted proxy (`trustProxy`), requests a certificate and reports
+ * whether one of its authorities (`tls.ca`) has signed it.
  *
  * @throws A2AError `InvalidParams` for an invalid fingerprint, or a name without its kind.
  *
@@ -59,7 +59,7 @@ export function mutualTls(options: MutualTlsOptions = {}): Authenticator {
       if (certificate.expires !== undefined && certificate.expires <= clock.now()) return undefined;
       return findHolder(certificate);
     },
-    // There is no scheme of HTTP for it, and 401 has to have a challenge (RFC 9110 §15.5.2).
+    // HTTP has no scheme for certificates, and a 401 must have a challenge (RFC 9110 §15.5.2).
     challenge: (_place, problem) => challenge("MutualTLS", problemParams(problem)),
   });
 }

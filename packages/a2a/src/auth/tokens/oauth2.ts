@@ -12,7 +12,7 @@ import { introspectionAuthenticator, type IntrospectionClient } from "./introspe
 import { jwtAuthenticator } from "./jwt.ts";
 import { wrongOption, type JwtOptions } from "./options.ts";
 
-/** How callers may get their tokens (A2A 1.0 §4.5.7), one or several. */
+/** The flows by which callers get their tokens (A2A 1.0 §4.5.7), one or several. */
 export interface OAuth2Flows {
   /** For agents that act for a person. */
   readonly authorizationCode?: AuthorizationCodeOAuthFlow;
@@ -36,7 +36,7 @@ const flowKinds: ReadonlySet<string> = new Set([
 
 /** Options of `oauth2()`. */
 export interface OAuth2Options extends JwtOptions {
-  /** How callers get tokens. A card has one flow for each scheme, so that several flows make several schemes: `oauth2-clientCredentials`. */
+  /** How callers get tokens. A scheme of a card has one flow, so several flows make several schemes, such as `oauth2-clientCredentials`. */
   readonly flows: OAuth2Flows;
   /** URL of the metadata of the authorization server (RFC 8414), for the card. Default: none. */
   readonly metadataUrl?: string;
@@ -45,7 +45,7 @@ export interface OAuth2Options extends JwtOptions {
 }
 
 /**
- * Authenticates callers by OAuth 2.0: the card says how they get tokens, and their tokens are checked as by `jwt()`, or by asking the
+ * Authenticates callers by OAuth 2.0. The card says how they get tokens. Tokens are checked like those of `jwt()`, or by asking the
  * authorization server.
  *
  * @throws A2AError `InvalidParams` if an option is not valid.
@@ -67,7 +67,7 @@ export function oauth2(options: OAuth2Options): Authenticator {
   if (flows.length === 0) throw wrongOption("flows", "must have at least one flow");
   const unknown = flows.find(([kind]) => !flowKinds.has(kind));
   if (unknown !== undefined) {
-    throw wrongOption("flows", `has ${JSON.stringify(unknown[0])}, and can have ${[...flowKinds].join(", ")}`);
+    throw wrongOption("flows", `must have only ${[...flowKinds].join(", ")}; got ${JSON.stringify(unknown[0])}`);
   }
   const schemes = flows.map(([kind, flow]): [string, SecurityScheme] => [
     flows.length === 1 ? name : `${name}-${kind}`,

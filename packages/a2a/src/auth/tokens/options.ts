@@ -3,24 +3,24 @@ import { invalidParams, type A2AError } from "../../model/index.ts";
 import { guardedFetch, type GuardedFetch } from "../../net/index.ts";
 import type { Principal } from "../../protocol/index.ts";
 
-/** The claims of a token that was verified: those of a JWT, or the members of an introspection response. */
+/** The claims of a verified token: those of a JWT, or the members of an introspection response. */
 export type TokenClaims = Readonly<Record<string, unknown>>;
 
 /** How proofs of possession are checked (RFC 9449). */
 export interface DpopOptions {
   /** The algorithms of proofs that are accepted. Default: all asymmetric ones. */
   readonly algorithms?: readonly string[];
-  /** How old a proof may be, in milliseconds. Since clocks differ, it may be from the future by as much. Default 60 s. */
+  /** Maximum age of a proof, in milliseconds. Because clocks differ, it may also be from the future by as much. Default 60 s. */
   readonly maxAge?: number;
   /**
    * Whether proofs need a nonce of this server (RFC 9449 §9), which prevents proofs made in advance. The nonce changes every five
-   * minutes, and each change costs a client one repeated request. Processes that share callers need a common secret for it: a text.
-   * Default false.
+   * minutes, and each change costs a client one repeated request. A text is the secret of the nonces, which processes with the same
+   * callers must share. Default false.
    */
   readonly nonce?: boolean | string;
   /**
-   * Remembers a proof until it is too old, and says whether it was seen before. For servers of several processes, which share it.
-   * Default: this process remembers the proofs that it sees, in at most 16 MiB.
+   * Remembers a proof until it expires, and returns whether it was seen before. For servers with several processes, which must share this
+   * memory. Default: this process remembers the proofs that it sees, in at most 16 MiB.
    *
    * @param proof - Names the proof: a digest.
    * @param until - When it may be forgotten, in milliseconds since the Unix epoch.
@@ -28,7 +28,7 @@ export interface DpopOptions {
   readonly seen?: (proof: string, until: number) => boolean | Promise<boolean>;
 }
 
-/** What all authenticators for tokens of an authorization server have in common. */
+/** Options of all authenticators for tokens of an authorization server. */
 export interface TokenOptions {
   /** Name of the scheme on the card. Default: that of the function. */
   readonly name?: string;
@@ -39,17 +39,17 @@ export interface TokenOptions {
   /** The scopes that every caller needs. They are in the requirement on the card. Default: none. */
   readonly scopes?: readonly string[];
   /**
-   * Who tokens have to be for (`aud`). Default: the URL of the agent or of the server, as its card says it, so that a token for another
-   * service is worth nothing here (RFC 8707). With this option a token is good for every agent of the server.
+   * The required audience of tokens (`aud`). Default: the URL of the agent or of the server, as on its card, so that tokens for other
+   * services are rejected (RFC 8707). With this option, a token is valid for every agent of the server.
    */
   readonly audience?: string | readonly string[];
   /**
-   * Makes the caller from verified claims; `undefined` refuses it. It is called when a token is verified, not for each message: see
+   * Returns the caller for verified claims; `undefined` rejects it. Called when a token is verified, not for each message: see
    * `remember`. `usual` is the caller without this option: `sub` as the subject (or else `client_id`), `scope` or `scp` as the
    * scopes, no organization.
    *
    * A subject is unique only within its issuer. If a server accepts tokens of several issuers, give each its own organization:
-   * `anyOf()` refuses them otherwise.
+   * otherwise `anyOf()` rejects them.
    *
    * @example
    * ```ts
@@ -64,8 +64,8 @@ export interface TokenOptions {
     usual: Principal,
   ) => Principal | undefined | Promise<Principal | undefined>;
   /**
-   * Takes tokens only if they are bound to a key of the caller: `dpop` (RFC 9449) or `certificate` (RFC 8705). Default: a token
-   * that says it is bound has to be proved, any other is a bearer token.
+   * Accepts only tokens that are bound to a key of the caller: `dpop` (RFC 9449) or `certificate` (RFC 8705). Default: bound tokens need a
+   * proof, and all others are bearer tokens.
    */
   readonly bound?: "dpop" | "certificate";
   /** How DPoP proofs are checked. With this option challenges offer DPoP. Default: proofs are checked with the defaults, and challenges do not offer it. */
@@ -73,8 +73,8 @@ export interface TokenOptions {
   /** How far clocks may differ, in milliseconds. Default 30 s. */
   readonly tolerance?: number;
   /**
-   * How long a verified token is remembered, in milliseconds, so that it is not verified for each message. A token that is revoked
-   * meanwhile is accepted until then. Never longer than the token is valid. Default 5 min; 30 s for introspection.
+   * How long a verified token is cached, in milliseconds, so that it is not verified for each message. A revoked token is accepted until
+   * then. An expired token never is. Default 5 min; 30 s for introspection.
    */
   readonly remember?: number;
   /** Calls the authorization server. Default: `guardedFetch()`, which may call the host of the issuer, and public addresses. */
@@ -83,7 +83,7 @@ export interface TokenOptions {
   readonly clock?: Clock;
 }
 
-/** Options of `jwt()`, and of what is built on it. */
+/** Options of `jwt()`, and of the functions based on it. */
 export interface JwtOptions extends TokenOptions {
   /** The issuer of the tokens, exactly as in their `iss`: `https://login.example.com/realms/agents`. */
   readonly issuer: string;
@@ -95,8 +95,8 @@ export interface JwtOptions extends TokenOptions {
   /** The algorithms of signatures that are accepted. Default: all asymmetric ones. Symmetric ones and `none` never are. */
   readonly algorithms?: readonly string[];
   /**
-   * The `typ` that tokens must have. Default `at+jwt` (RFC 9068 §4), so that an ID token is never taken for an access token. Many
-   * servers write `JWT` if they are not told otherwise.
+   * The `typ` that tokens must have. Default `at+jwt` (RFC 9068 §4), so that an ID token is never accepted as an access token. Many
+   * servers write `JWT` by default.
    */
   readonly type?: string;
 }
@@ -122,7 +122,7 @@ export function checkedAlgorithms(field: string, algorithms: readonly string[] =
   throw wrongOption(field, `must be some of ${asymmetricAlgorithms.join(", ")}`);
 }
 
-/** An error for an option that is not valid. */
+/** The error for an invalid option. */
 export function wrongOption(field: string, description: string): A2AError {
   return invalidParams([{ field, description }]);
 }
@@ -138,7 +138,7 @@ export function checkedUrl(field: string, text: string): URL {
 /** Largest document of an authorization server, in bytes. */
 const largest = 512 * 1024;
 
-/** What the checks of tokens share. */
+/** Dependencies of the checks of tokens. */
 export interface TokenHost {
   readonly clock: Clock;
   /** In milliseconds. */
@@ -147,8 +147,8 @@ export interface TokenHost {
 }
 
 /**
- * Defaults of options. `named`: the addresses that the options name. Their hosts may be called, also in a private network. What the
- * servers there name in turn has to be public: an authorization server must not choose addresses of this network.
+ * Defaults of options. `named`: the URLs in the options, whose hosts may be called even in a private network. URLs that those servers name
+ * must be public: an authorization server must not choose addresses of this network.
  */
 export function tokenHost(options: Omit<TokenOptions, "audience">, named: readonly (URL | undefined)[]): TokenHost {
   const { clock = systemClock, tolerance = 30_000 } = options;

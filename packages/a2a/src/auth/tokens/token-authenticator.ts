@@ -20,13 +20,13 @@ import {
   type PresentedToken,
 } from "./token.ts";
 
-/** What distinguishes the authenticators for tokens. */
+/** The parts that differ between authenticators for tokens. */
 interface TokenScheme {
   /** The entries on the card. The same token satisfies any of them. */
   readonly schemes: Authenticator["securitySchemes"];
   readonly options: Omit<TokenOptions, "audience"> & { readonly audience?: TokenOptions["audience"] | false };
   readonly host: TokenHost;
-  /** The issuer. Absent: it is not known. */
+  /** The issuer. Absent: unknown. */
   readonly issuer?: string | undefined;
   readonly check: CheckToken;
 }
@@ -72,7 +72,7 @@ export function tokenAuthenticator({ schemes, options, host, issuer, check }: To
   return {
     ...authenticator,
     securitySchemes: schemes,
-    // A function of the operator may tell the subjects of issuers apart.
+    // With a `principal` function, the operator makes subjects of issuers distinct.
     ...(issuer !== undefined && options.principal === undefined && { subjectsOf: issuer }),
     securityRequirements: names.map((name) => ({ schemes: { [name]: { list: scopes } } })),
     challenges: (place, problem) => Object.fromEntries(names.map((name) => [name, challengeOf(place, problem)])),
@@ -142,12 +142,12 @@ async function holderOf(
 interface Caller {
   readonly tokens: VerifiedTokens<Holder>;
   readonly host: TokenHost;
-  /** Who tokens have to be for. `false`: that is not checked. */
+  /** The required audience of tokens. `false`: not checked. */
   readonly wanted: string | readonly string[] | false;
   readonly checkBinding: CheckBinding;
 }
 
-/** The caller of a request. Throws a `WrongToken` if its token is not good here and now. */
+/** The caller of a request. Throws a `WrongToken` if its token is expired or for another audience. */
 async function callerOf(
   presented: PresentedToken,
   request: UniversalRequest,

@@ -5,16 +5,16 @@ import { BoundedMap, memoryOf } from "../../base/bounded-map.ts";
 import type { Clock } from "../../base/index.ts";
 import { secretDigest } from "../../base/sha256.ts";
 
-/* Access tokens: where they are in a request, and what is known of one that was verified. */
+/* Access tokens: reading them from requests, and caching verified ones. */
 
-/** A token as a request has it. */
+/** A token in a request. */
 export interface PresentedToken {
   /** The scheme of `Authorization`. */
   readonly scheme: "bearer" | "dpop";
   readonly token: string;
 }
 
-/** What a verified token says. */
+/** The content of a verified token. */
 export interface CheckedToken {
   readonly claims: TokenClaims;
   /** When it expires, in milliseconds since the Unix epoch. `Infinity`: unknown. */
@@ -24,7 +24,7 @@ export interface CheckedToken {
 /** Verifies a token: its issuer, its times and its signature. Throws a `WrongToken` if it is not valid. */
 export type CheckToken = (token: string) => Promise<CheckedToken>;
 
-/** What is wrong with a token. The message is told to the caller, so it has no part of the token. */
+/** The reason to reject a token. The caller sees the message, so it contains no part of the token. */
 export class WrongToken extends Error {
   /** The error code of RFC 6750 §3.1 or RFC 9449 §7.1. */
   readonly error: string;
@@ -57,7 +57,7 @@ export function presentedToken(request: UniversalRequest): PresentedToken | unde
 const longest = 16 * 1024;
 const tokenPattern = /^[A-Za-z0-9\-._~+/]+=*$/;
 
-/** Rejects what cannot be a token before any work is done for it. */
+/** Rejects malformed tokens before any work is done for them. */
 function checkSpelling(token: string): void {
   if (token.length > longest) throw new WrongToken("The token is too long");
   if (!tokenPattern.test(token)) throw new WrongToken("The token has characters that are not allowed in tokens");
@@ -66,7 +66,7 @@ function checkSpelling(token: string): void {
 /** Longest subject in characters: it is stored with each task. */
 const longestSubject = 1024;
 
-/** The caller that claims name. */
+/** The caller according to the claims. */
 export function usualPrincipal(claims: TokenClaims): Principal {
   const subject = [claims["sub"], claims["client_id"]].find((name) => typeof name === "string" && name !== "");
   if (typeof subject !== "string") throw new WrongToken("The token names no subject");
@@ -87,7 +87,7 @@ export function audienceOf({ aud }: TokenClaims): readonly string[] {
   return list.filter((one) => typeof one === "string");
 }
 
-/** What a token is bound to (RFC 7800 §3.1). */
+/** The key that a token is bound to (RFC 7800 §3.1). */
 export interface Confirmation {
   /** SHA-256 of the key of DPoP proofs (RFC 9449 §6.1), in base64url. */
   readonly jkt?: string;
@@ -98,7 +98,7 @@ export interface Confirmation {
 /**
  * The key that a token is bound to; `undefined` if it is bound to none.
  *
- * @throws WrongToken where it is bound to something that is not known here: it must not be taken for a bearer token then.
+ * @throws WrongToken if it is bound in an unknown way: it must not be accepted as a bearer token.
  */
 export function confirmationOf({ cnf }: TokenClaims): Confirmation | undefined {
   if (cnf === undefined || cnf === null) return undefined;
@@ -109,21 +109,21 @@ export function confirmationOf({ cnf }: TokenClaims): Confirmation | undefined {
   return known;
 }
 
-/** Memory of all tokens that are remembered, in bytes. */
+/** Maximum memory of cached tokens, in bytes. */
 const maxRememberedBytes = 16 << 20;
 
 interface Remembered<T> {
   readonly value: T;
   /** In milliseconds since the Unix epoch. */
   readonly expires: number;
-  /** When it is forgotten, as `Clock.elapsed`. */
+  /** When it leaves the cache, by `Clock.elapsed`. */
   readonly until: number;
   readonly bytes: number;
 }
 
 /**
- * Tokens that were verified, by their digests, so that the next message with the same token costs little. Requests that come with the
- * same token at the same time wait for one verification. What is wrong is not remembered.
+ * Caches verified tokens by their digests, so that further messages with the same token cost little. Concurrent requests with the same
+ * token share one verification. Invalid tokens are not cached.
  */
 export class VerifiedTokens<T> {
   readonly #check: CheckToken;
@@ -135,7 +135,7 @@ export class VerifiedTokens<T> {
   readonly #checking = new Map<string, Promise<Remembered<T>>>();
 
   /**
-   * @param read - Makes what is needed of a token. Called once for each verification.
+   * @param read - Returns the cached value of a token. Called once for each verification.
    * @param remember - In milliseconds.
    */
   constructor(check: CheckToken, read: (token: CheckedToken) => Promise<T>, clock: Clock, remember: number) {
@@ -146,9 +146,9 @@ export class VerifiedTokens<T> {
   }
 
   /**
-   * What is known of a token, verified now or before.
+   * The value of a token, verified now or earlier.
    *
-   * @returns Also when it expires, in milliseconds since the Unix epoch. The time is for the caller to check.
+   * @returns The value, and when the token expires, in milliseconds since the Unix epoch. The caller must check that time.
    */
   get(token: string): Remembered<T> | Promise<Remembered<T>> {
     const key = this.#digest(token);
@@ -168,7 +168,7 @@ export class VerifiedTokens<T> {
       value: await this.#read(checked),
       expires: checked.expires,
       until: this.#clock.elapsed() + this.#remember,
-      // Objects take a few times their JSON.
+      // Objects take several times the memory of their JSON.
       bytes: memoryOf(key, token) + 1_000 + 8 * JSON.stringify(checked.claims).length,
     };
     this.#known.set(key, known);

@@ -2,7 +2,7 @@ import type { Bytes, Clock } from "../../base/index.ts";
 import type { AgentCard, AgentInterface } from "../../model/index.ts";
 import type { AgentService, OperationName } from "../../protocol/index.ts";
 
-/** The port of a client's binding, and its dependencies. */
+/** The interface of a client's binding, and its dependencies. */
 
 /** A binding of a client. It opens interfaces that a card lists under the binding's name. */
 export interface ClientBinding {
@@ -12,9 +12,9 @@ export interface ClientBinding {
   readonly versions: readonly string[];
   /** Says why the URL of an interface cannot be used: "is not …". Default: only absolute HTTP URLs are accepted. */
   unusable?(url: string): string | undefined;
-  /** The origin that gets the requests, if the URL of the interface is not an HTTP URL. */
+  /** The origin that receives the requests, if the URL of the interface is not an HTTP URL. */
   origin?(url: string, card: AgentCard): string | undefined;
-  /** Makes the service of an interface, which connects with the first call. `version` is one of `versions`; `card` lists the interface. */
+  /** Makes the service of an interface, which connects on the first call. `version` is one of `versions`; `card` lists the interface. */
   open(target: AgentInterface, version: string, host: ClientHost, card: AgentCard): AgentService;
 }
 
@@ -51,11 +51,11 @@ export interface AnswerHeaders {
 /** Adds credentials to the requests of a client. `sendRequest()` calls it; a binding that does not use it must call this itself. */
 export interface RequestCredentialing {
   /**
-   * The request with credentials: headers, and a query for an API key that is sent there. Called for each attempt. Requests to other
-   * origins are returned unchanged.
+   * Adds credentials to a request: in headers, or in the query for some API keys. Called for each attempt. Returns requests to other
+   * origins unchanged.
    */
   add<Request extends CredentialedRequest>(request: Request, signal: AbortSignal | undefined): Promise<Request>;
-  /** Takes what an answer says about credentials: the `DPoP-Nonce` header (RFC 9449 §8). */
+  /** Reads data for the next credentials from an answer: the `DPoP-Nonce` header (RFC 9449 §8). */
   answered(headers: AnswerHeaders): void;
 }
 
@@ -74,7 +74,7 @@ export interface ClientLimits {
 /** Sends a request, as the `fetch` of the runtime does. */
 export type FetchLike = (url: string, init: FetchInit) => Promise<Response>;
 
-/** The part of `RequestInit` that a client uses, so that a guarded fetch or a test double can take its place. */
+/** The part of `RequestInit` that a client uses, so that a guarded fetch or a test double can replace `fetch`. */
 export interface FetchInit {
   /** HTTP method. */
   readonly method: string;
@@ -84,7 +84,7 @@ export interface FetchInit {
   readonly body?: string | Bytes;
   /** Ends the request when it is aborted. */
   readonly signal: AbortSignal;
-  /** `follow` only for a card without credentials: a redirect would send credentials and messages to another address. */
+  /** `follow` only for a card without credentials: a redirect would send credentials and messages to another URL. */
   readonly redirect: "manual" | "follow";
 }
 
@@ -93,7 +93,7 @@ export type HeadersSource =
   | Readonly<Record<string, string>>
   | ((request: HeadersRequest) => Readonly<Record<string, string>> | Promise<Readonly<Record<string, string>>>);
 
-/** The request that headers are asked for. */
+/** The request that the headers are for. */
 export interface HeadersRequest {
   /** URL of the request. */
   readonly url: string;

@@ -23,9 +23,9 @@ const SPACE = 32;
 /** Parses an event stream in pieces of text without a byte order mark, as `Utf8Pieces` returns them (HTML Living Standard §9.2.6). */
 export class SseParser {
   readonly #limit: number;
-  /** Bytes of the current event, its field names and comments included. */
+  /** Bytes of the current event, including its field names and comments. */
   #size = 0;
-  /** The beginning of an unfinished line. It is not searched again, so that a long line takes linear time. */
+  /** The beginning of an unfinished line. It is not searched again, so a long line takes linear time. */
   #line: Pieces | undefined;
   #skipLineFeed = false;
   #data: string | undefined;
@@ -33,10 +33,10 @@ export class SseParser {
   #more: Pieces | undefined;
   #event: string | undefined;
   #id: string | undefined;
-  /** The last `retry` field of the server: how long to wait before a reconnection, in milliseconds. */
+  /** The last `retry` field of the server: the wait before a reconnection, in milliseconds. */
   retry: number | undefined;
 
-  /** @param limit - Largest event in bytes, its field names and comments included. */
+  /** @param limit - Largest event in bytes, including its field names and comments. */
   constructor(limit: number = Infinity) {
     this.#limit = limit;
   }
@@ -114,7 +114,7 @@ export class SseParser {
   }
 }
 
-/** What consecutive chunks of an artifact have in common. */
+/** The common parts of consecutive chunks of an artifact. */
 interface Template {
   /** The text of an event before the string literal that changes. */
   readonly before: string;
@@ -124,12 +124,12 @@ interface Template {
   readonly part: Part;
 }
 
-/** After so many unused templates in a row no more are made, because the stream has no such chunks. */
+/** Makes no further templates after this many unused ones in a row, because the stream has no such chunks. */
 const maxUnused = 8;
 
 /**
- * Decodes events. Consecutive chunks of an artifact differ in one string: only that is parsed, and the rest is reused, which takes a fifth
- * of the time for 30 characters. Any other event goes to `decode`.
+ * Decodes events. Consecutive chunks of an artifact differ in one string, so it parses only that string and reuses the rest, which takes a
+ * fifth of the time for 30 characters. All other events go to `decode`.
  */
 export function chunkDecoder(decode: (data: string) => StreamResponse): (data: string) => StreamResponse {
   let template: Template | undefined;
@@ -147,13 +147,13 @@ export function chunkDecoder(decode: (data: string) => StreamResponse): (data: s
   };
 }
 
-/** The event of a text that fits the template: one string literal is where the literal of the template was. */
+/** The event of a text that matches the template, in which only one string literal differs. */
 function fill({ before, after, update, part }: Template, data: string): StreamResponse | undefined {
-  // Comparing slices is faster than `startsWith`, which looks at each character.
+  // Comparing slices is faster than `startsWith`, which compares each character.
   if (data.slice(0, before.length) !== before || data.slice(-after.length) !== after) return undefined;
   let text: unknown;
   try {
-    // It is parsed even without escapes, because a slice would keep the whole piece that it was cut from in memory.
+    // Parses even a literal without escapes, because a slice would keep its whole source text in memory.
     text = JSON.parse(data.slice(before.length, -after.length));
   } catch {
     return undefined;
@@ -171,13 +171,13 @@ function templateOf(
   const part = onlyPart(event);
   if (part?.text === undefined) return undefined;
   const literal = JSON.stringify(part.text);
-  // Without escapes no quotation mark is inside, so the search takes linear time: a peer chooses text and surroundings.
+  // The literal has no escapes, and so no quotation mark inside: the search takes linear time even for a hostile text.
   if (literal.length !== part.text.length + 2) return undefined;
   const at = data.lastIndexOf(literal);
   if (at === -1) return undefined;
   const before = data.slice(0, at);
   const after = data.slice(at + literal.length);
-  // The same literal may occur elsewhere. To be sure, another text is put there: it must become the text of the part.
+  // The literal may occur elsewhere. So check that replacing it changes the text of the part.
   const other = `${part.text}?`;
   try {
     if (onlyPart(decode(before + JSON.stringify(other) + after))?.text !== other) return undefined;
@@ -187,7 +187,7 @@ function templateOf(
   return { before, after, update: event.artifactUpdate as TaskArtifactUpdateEvent, part };
 }
 
-/** The part of a chunk with one part and no nested objects, which two events could come to share. */
+/** The part of a chunk with one part. `undefined` if the chunk has nested objects, which two events would share. */
 function onlyPart({ artifactUpdate, ...more }: StreamResponse): Part | undefined {
   if (artifactUpdate === undefined || Object.keys(more).length > 0) return undefined;
   const { artifact, ...update } = artifactUpdate;

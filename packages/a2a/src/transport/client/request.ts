@@ -33,9 +33,9 @@ export interface ClientResponse {
   bytes(): AsyncGenerator<Uint8Array, void, void>;
   /** The whole body. `limit` is its largest size in bytes, by default `maxResponseBytes`. */
   text(limit?: number): Promise<string>;
-  /** The events of an event stream, in the batches that they arrive in. */
+  /** The events of an event stream, in batches as they arrive. */
   events(): AsyncGenerator<readonly ServerSentEvent[], void, void>;
-  /** When the server wants its reader to reconnect, in seconds: the `retry` field of the event stream. */
+  /** The delay before a reconnection that the server requests, in seconds: the `retry` field of the event stream. */
   retryAfter(): number | undefined;
   /** Closes the connection. May be called at any time, and more than once. */
   close(): void;
@@ -209,8 +209,8 @@ class Connection {
 }
 
 /**
- * Browsers report a CORS failure as a bare `TypeError`, like a server that is down, and so it is retried. A `no-cors` probe could not distinguish
- * them, because a proxy that answers 502 without CORS headers is reachable, too.
+ * Browsers report a CORS failure as a bare `TypeError`, like a server that is down, so the client retries it. A `no-cors` probe could not
+ * distinguish them, because a proxy that answers 502 without CORS headers is reachable, too.
  */
 function corsHint(url: string, thrown: unknown): string {
   const page = (globalThis as { location?: { origin?: string } }).location?.origin;
@@ -218,7 +218,7 @@ function corsHint(url: string, thrown: unknown): string {
   return `. If the server runs, CORS may refuse this page: set its option cors: { origins: ["${page}"] }`;
 }
 
-/** What a runtime says about a failed connection. Often the cause says more than the error. */
+/** A runtime's description of a failed connection. Often the cause says more than the error. */
 function reasonOf(thrown: unknown): string {
   if (!(thrown instanceof Error)) return String(thrown);
   const { cause } = thrown;

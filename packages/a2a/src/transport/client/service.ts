@@ -30,13 +30,13 @@ import { retryAfterOf } from "../../base/http.ts";
 import type { chunkDecoder } from "./events.ts";
 import type { ClientResponse } from "./request.ts";
 
-/** What the bindings of a client share, whatever carries their calls. */
+/** Shared by the bindings of a client. */
 
 /** A call whose request is encoded in the shapes of a version. */
 export interface EncodedCall<Name extends OperationName = OperationName> {
   /** The operation. */
   readonly operation: Name;
-  /** The request, as JSON that has not been written yet. */
+  /** The request, as a JSON value that is not serialized yet. */
   readonly params: unknown;
   /** The context of the call. */
   readonly context: CallContext;
@@ -47,7 +47,7 @@ export interface EncodedCall<Name extends OperationName = OperationName> {
   readonly timeout: number | false;
 }
 
-/** Sends the calls of a client. Both methods throw what the server refuses a call with. */
+/** Sends the calls of a client. Both methods throw the error with which the server rejects a call. */
 export interface ClientTransport {
   /** Sends a call. Returns its result as parsed JSON, and the URIs of the extensions that the server activated. */
   call(call: EncodedCall<UnaryName>): Promise<{ readonly result: unknown; readonly extensions?: readonly string[] }>;
@@ -89,11 +89,11 @@ export function clientService(
 
 /** The events of a stream as they arrive. */
 export interface EventSource<Raw> {
-  /** The events, in the batches that they arrive in. Throws what ends the stream early. */
+  /** The events, in batches as they arrive. Throws the error that ends the stream early. */
   readonly batches: AsyncIterable<readonly Raw[]>;
-  /** Reads one event: its JSON, and its number in the log of the task where the server sends one. Throws an error that it carries. */
+  /** Reads one event: its JSON, and its number in the log of the task if the server sends one. Throws the error in it, if any. */
   read(raw: Raw): { readonly event: unknown; readonly seq?: number | undefined };
-  /** Ends the request. Called when the stream is over and when its reader leaves it, read or not. */
+  /** Ends the request. Called when the stream is over, and when its reader stops, even before the first read. */
   close(): void;
 }
 
@@ -117,7 +117,7 @@ export function readEvents<Raw>(
  * The items of a stream, until the protocol says that it is over. Throws `ConnectionLost` if the source ends earlier.
  *
  * @param itemOf - Reads one event. If it throws, the events before that one are delivered first.
- * @param ends - Whether the event that was read last says itself that it is the last one. Otherwise its state decides.
+ * @param ends - Whether the last read event is marked as the last one. Otherwise its state decides.
  * @param retryAfter - When a reader whose stream broke may reconnect, in seconds.
  */
 export async function* untilOver<Raw>(
@@ -139,7 +139,7 @@ export async function* untilOver<Raw>(
         batch.push(item);
         const event = item.payload.value;
         state = stateOf(event) ?? state;
-        // Some servers begin the stream of a message to an interrupted task with the task as it was. More events follow.
+        // Some servers begin the stream of a message to an interrupted task with the old task. More events follow.
         const opening = first && event.task !== undefined && state !== undefined && stateKinds[state] === "interrupted";
         first = false;
         over = ends() || (!opening && closesAfter(event, operation));
@@ -158,7 +158,7 @@ export async function* untilOver<Raw>(
   }
 }
 
-/** What an HTTP response means, in JSON-RPC and in REST. */
+/** Reads HTTP responses, for JSON-RPC and REST. */
 
 /** The header `A2A-Extensions`, before 1.0 `X-A2A-Extensions`: URIs that the server activated (A2A 1.0 §4.6.1). */
 export function activatedExtensions(response: ClientResponse): { extensions?: readonly string[] } {
@@ -194,7 +194,7 @@ export function eventJson(data: string): unknown {
   throw new A2AError("InvalidResponse", `An event of the stream is not JSON: ${excerpt(data)}`);
 }
 
-/** The error of a refused request, from its body, its status (a proxy's answer), `WWW-Authenticate` and `Retry-After`. */
+/** The error of a rejected request, from its body, its status (a proxy's answer), `WWW-Authenticate` and `Retry-After`. */
 export function refusal(
   response: ClientResponse,
   clock: Clock,
@@ -206,7 +206,7 @@ export function refusal(
   const retryAfter = retryAfterOf(response.header("retry-after"), clock.now()) ?? decoded?.retryAfter;
   const challenge = response.header("www-authenticate") ?? decoded?.challenge;
   if (!decoded && !byStatus) return strangeAnswer(response, url, text);
-  // An HTTP status says more than these codes.
+  // An HTTP status is more specific than these codes.
   const vague = hasCode(decoded, "InternalError", "InvalidRequest", "MethodNotFound", "ParseError");
   const own = vague ? undefined : decoded?.code;
   const options: A2AErrorOptions | undefined = decoded;
@@ -241,8 +241,8 @@ function excerpt(text: string): string {
 }
 
 /**
- * The items of an event stream up to its end. Throws `ConnectionLost` if it ends early. `parse`: JSON of an event; throws the error that it
- * carries. `decoder`: may decode some events faster.
+ * The items of an event stream up to its end. Throws `ConnectionLost` if it ends early. `parse`: JSON of an event; throws the error in it.
+ * `decoder`: may decode some events faster.
  */
 export function streamItems(
   response: ClientResponse,

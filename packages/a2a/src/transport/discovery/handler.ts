@@ -23,12 +23,12 @@ import {
   type Headers,
 } from "../server/response.ts";
 
-/* Cards: what a card says, where it is found, and the endpoint that serves it. */
+/* Cards: their content, their paths, and the endpoint that serves them. */
 
 /** Path of a card below a base (A2A 1.0 §8.2). */
 export const cardPath = "/.well-known/agent-card.json";
 
-/** All paths below a base where the card of an agent is served: of a tenant, or of the agent without a tenant. */
+/** All paths of an agent's card below a base: of a tenant, or of the agent without a tenant. */
 export function cardPathsOf(tenant: string | undefined, codecs: readonly Codec[]): readonly string[] {
   const prefix = tenant === undefined ? "" : `/${encodeURIComponent(tenant)}`;
   const paths = new Set([cardPath, ...codecs.flatMap((codec) => codec.cardPaths ?? [])]);
@@ -38,8 +38,8 @@ export function cardPathsOf(tenant: string | undefined, codecs: readonly Codec[]
 /**
  * Serves a card, with a strong `ETag`, `Last-Modified` and `Cache-Control`, and answers 304 if the client has it (A2A 1.0
  * §8.6). A request that names a version gets the card of that version. Other requests get a card with the members of all
- * versions, which clients of every version can read, because they ignore unknown members. Callers need credentials only with
- * a `gate`.
+ * versions, which clients of every version can read, because they ignore unknown members. Without a `gate`, callers need no
+ * credentials.
  */
 export function cardEndpoint(
   load: () => AgentCard | Promise<AgentCard>,
@@ -65,7 +65,7 @@ export function cardEndpoint(
     };
     const document = write();
     documents.set(codec, document);
-    // A failure is not kept.
+    // Does not cache a failure.
     document.catch(() => documents.delete(codec));
     return document;
   };
@@ -78,7 +78,7 @@ export function cardEndpoint(
         await gate?.check(request);
         return answerWith(await documentOf(named.get(version ?? "")), request);
       } catch (thrown) {
-        // The query may have a credential.
+        // The query may contain a credential.
         const failure = failureOf(thrown, options.logger, { url: withoutQuery(request.url) }, () => false);
         return errorResponse(codecs[0], failure);
       }
@@ -88,10 +88,10 @@ export function cardEndpoint(
 
 /** The answer at a path without a binding and without a card. */
 export function notFound(codec: Codec): UniversalResponse {
-  return errorResponse(codec, new A2AError("MethodNotFound", "There is nothing at this path") as WireError);
+  return errorResponse(codec, new A2AError("MethodNotFound", "Nothing is served at this path") as WireError);
 }
 
-/** Merges two JSON values. If a member has different values, the first one counts. */
+/** Merges two JSON values. If they conflict, the first one takes precedence. */
 function merge(one: unknown, other: unknown): unknown {
   if (Array.isArray(one) && Array.isArray(other) && one.length === other.length) {
     return one.map((item, at) => merge(item, other[at]));
@@ -105,10 +105,10 @@ function merge(one: unknown, other: unknown): unknown {
 export interface CardHost {
   /** The addresses of the agent: see `interfacesOf`. */
   readonly interfaces: readonly AgentInterface[];
-  /** How callers authenticate. Requirements that the agent declares itself replace these. */
+  /** How callers authenticate. The agent's own requirements replace these. */
   readonly securitySchemes?: Readonly<Record<string, SecurityScheme>>;
   readonly securityRequirements?: readonly SecurityRequirement[];
-  /** Whether the server delivers webhooks (A2A 1.0 §4.3). The agent may say that it has none. */
+  /** Whether the server delivers webhooks (A2A 1.0 §4.3). The agent may declare that it has none. */
   readonly pushNotifications?: boolean;
   /** Whether authenticated callers get another card (A2A 1.0 §3.1.11). */
   readonly extendedCard?: boolean;
@@ -191,7 +191,7 @@ function areAddresses(value: unknown): boolean {
 export interface DocumentOptions {
   /** How long a client may cache the document, in seconds. */
   readonly maxAge: number;
-  /** The clock for `Last-Modified`, which is the time when the endpoint was created. */
+  /** The clock for `Last-Modified`, the time at which the endpoint was created. */
   readonly clock: Clock;
 }
 
@@ -200,7 +200,7 @@ export interface CardGate {
   /** Headers with the readers' credentials. */
   readonly vary: readonly string[];
   /**
-   * Resolves if the sender may read. Refusals are recorded, except in a list (`isListed`). Throws `Unauthenticated`, `PermissionDenied` or
+   * Resolves if the sender may read. Audits rejections, except for a list (`isListed`). Throws `Unauthenticated`, `PermissionDenied` or
    * `TooManyRequests`.
    */
   check(request: UniversalRequest, isListed?: boolean): Promise<void>;
@@ -229,7 +229,7 @@ export interface PublicDocument {
   /** The subject of messages about it, such as `A key set`. */
   readonly name: string;
   readonly mediaType: string;
-  /** Loads it, once. A failure is not kept. */
+  /** Loads it once. A failed load is retried. */
   load(): Promise<unknown>;
 }
 

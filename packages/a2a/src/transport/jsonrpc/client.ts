@@ -21,7 +21,7 @@ export function jsonRpcBinding(codecs: readonly JsonRpcClientCodec[]): ClientBin
   return bindingWith(codecs, chunkDecoder);
 }
 
-/** The same without the fast decoder of chunks: a smaller bundle. */
+/** The same without the fast decoder of chunks, for a smaller bundle. */
 export function smallJsonRpcBinding(codecs: readonly JsonRpcClientCodec[]): ClientBinding {
   return bindingWith(codecs, (decode) => decode);
 }
@@ -67,7 +67,7 @@ function jsonRpcService(
   function resultOf(value: unknown, id: number): unknown {
     const { error, result, id: answered }: Readonly<Record<string, unknown>> = isObject(value) ? value : {};
     if (isObject(error)) throw wire.decodeError(error);
-    if (result === undefined) throw new A2AError("InvalidResponse", `${url} gave no JSON-RPC answer`);
+    if (result === undefined) throw new A2AError("InvalidResponse", `${url} did not return a JSON-RPC response`);
     if (answered === id) return result;
     const what = `${url} answered request ${JSON.stringify(answered)}, not ${id}`;
     throw new A2AError("InvalidResponse", what);
@@ -76,7 +76,7 @@ function jsonRpcService(
   async function wholeResult(answer: ClientResponse, id: number): Promise<unknown> {
     const text = await answer.text();
     const value = parseJson(answer, text);
-    // A proxy or another server at this address may have errors in JSON too.
+    // A proxy or another server at this URL may also return errors as JSON.
     const known = isObject(value) && "jsonrpc" in value;
     if (known && answer.status === 200) return resultOf(value, id);
     const decoded = known && isObject(value["error"]) ? wire.decodeError(value["error"]) : undefined;

@@ -37,8 +37,8 @@ import { isObject } from "../../model/schema.ts";
 const name = "JSONRPC";
 
 /**
- * JSON-RPC at a server (A2A 1.0 §9): every method is a POST to one address. Versions whose requests cannot name a tenant have an address
- * for each, below it.
+ * JSON-RPC at a server (A2A 1.0 §9): every method is a POST to one URL. Versions whose requests cannot name a tenant have a URL per tenant
+ * below it.
  */
 export function jsonRpcBinding(): ServerBinding {
   return {
@@ -100,7 +100,7 @@ class JsonRpcServerCall implements ServerCall<string, UniversalResponse>, EventF
   }
 
   accept(): void {
-    if (this.request.method !== "POST") throw new A2AError("MethodNotAllowed", "JSON-RPC requests are sent by POST");
+    if (this.request.method !== "POST") throw new A2AError("MethodNotAllowed", "JSON-RPC requests must use POST");
   }
 
   body(principal: Principal): Promise<string> {
@@ -110,7 +110,7 @@ class JsonRpcServerCall implements ServerCall<string, UniversalResponse>, EventF
 
   read(text: string): unknown {
     const { limits } = this.#host;
-    // The envelope adds a level of nesting to the request of the operation.
+    // The JSON-RPC envelope adds a level of nesting to the request of the operation.
     const value = parseJson(text, this.request, limits, limits.depth + 1);
     if (value === undefined) throw new A2AError("ParseError", "The request has no body");
     this.#id = idOf(value);
@@ -147,7 +147,7 @@ class JsonRpcServerCall implements ServerCall<string, UniversalResponse>, EventF
       "MethodNotFound",
       elsewhere
         ? `Protocol version ${this.codec.version} has no method of that name`
-        : `No protocol version that is spoken here (${versions}) has a method of that name`,
+        : `No protocol version of this server (${versions}) has a method of that name`,
     );
   }
 
@@ -211,8 +211,8 @@ class JsonRpcServerCall implements ServerCall<string, UniversalResponse>, EventF
   }
 
   /**
-   * Whether the caller accepts events and not JSON. Clients in Go and .NET take an error in JSON for a stream without events. Unary calls
-   * are answered with JSON in any case.
+   * Whether the caller accepts events but not JSON. Clients in Go and .NET take an error in JSON for a stream without events. Unary calls
+   * always get JSON.
    */
   #readsEvents(): boolean {
     const accepted = this.request.header("accept");
@@ -223,7 +223,7 @@ class JsonRpcServerCall implements ServerCall<string, UniversalResponse>, EventF
   }
 }
 
-/** An error as the only event of a stream. An error of HTTP itself stays as it is: its status tells every client. */
+/** An error as the only event of a stream. An error of HTTP itself stays unchanged, because every client reads its status. */
 function inStream(response: UniversalResponse): UniversalResponse {
   const { status, headers, body } = response;
   if (status !== 200 || typeof body !== "string") return response;
@@ -239,7 +239,7 @@ interface JsonRpcCall {
 }
 
 function readCall(value: unknown): JsonRpcCall {
-  if (Array.isArray(value)) throw invalid("", "is a batch, which A2A does not have: send one request at a time");
+  if (Array.isArray(value)) throw invalid("", "is a batch, which A2A does not support: send one request at a time");
   if (!isObject(value)) throw invalid("", "must be a JSON object");
   const { jsonrpc, id, method, params } = value;
   if (jsonrpc !== "2.0") throw invalid("jsonrpc", 'must be "2.0"');
@@ -285,7 +285,7 @@ export function idOf(value: unknown): JsonRpcId {
 
 /** Maximum bytes of a rejected request that are read to find its id. */
 const refusedBytes = 64 * 1024;
-/** How long they are waited for, in milliseconds. */
+/** How long to wait for them, in milliseconds. */
 const refusedTime = 5_000;
 
 /** The id of a request with a rejected caller (JSON-RPC 2.0 §5); `null` if it cannot be read soon and in little memory. */

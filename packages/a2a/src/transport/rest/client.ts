@@ -54,7 +54,7 @@ function query(fields: Readonly<Record<string, unknown>>): string {
   return text === "" ? "" : `?${text}`;
 }
 
-/** The error that an event carries: the member `error`, or the whole event, as older servers send it. */
+/** The error in an event: the member `error`, or the whole event, as older servers send it. */
 function errorIn(value: unknown): Readonly<Record<string, unknown>> | undefined {
   if (!isObject(value)) return undefined;
   if (isObject(value["error"])) return value["error"];
@@ -65,12 +65,12 @@ type RestClientWire = RestClientCodec["bindings"]["HTTP+JSON"];
 
 function refused(wire: RestClientWire, clock: Clock, answer: ClientResponse, url: string, text: string): A2AError {
   const value = parseJson(answer, text);
-  // A proxy or another server at this address may have errors in JSON too. Older servers send no member `error`.
+  // A proxy or another server at this URL may also return errors as JSON. Older servers send no member `error`.
   const known = isObject(value) && (isObject(value["error"]) || "message" in value || "title" in value);
   return refusal(answer, clock, url, text, known ? wire.decodeError(answer.status, value) : undefined);
 }
 
-/** The JSON of an event. Throws the error that it carries. */
+/** The JSON of an event. Throws the error in it, if any. */
 function eventIn(wire: RestClientWire, data: string): unknown {
   const value = eventJson(data);
   const error = errorIn(value);
@@ -94,7 +94,7 @@ function pageOf(tasks: readonly unknown[], answer: ClientResponse): object {
 function restService(codec: RestClientCodec, target: AgentInterface, host: ClientHost): AgentService {
   const wire = codec.bindings["HTTP+JSON"];
   const base = withoutSlashes(target.url);
-  /** Operations for which the server wants the second method of their route. */
+  /** Operations for which the server accepts only the second method of their route. */
   const switched = new Set<OperationName>();
   const routeOf = (operation: OperationName, { outgoing }: CallContext): RestRoute =>
     outgoing?.method === undefined
@@ -120,7 +120,7 @@ function restService(codec: RestClientCodec, target: AgentInterface, host: Clien
   async function openStream(call: EncodedCall): Promise<{ url: string; answer: ClientResponse }> {
     const opened = await send(call, "text/event-stream");
     const { status, mediaType } = opened.answer;
-    // The proto and the text of the specification differ in the method of a subscription, and servers differ too.
+    // The proto and the text of the specification name different methods for a subscription, and servers differ, too.
     const unrouted = status === 405 || (status === 404 && !/[/+]json$/.test(mediaType));
     const { operation, context } = call;
     if (!unrouted || routeOf(operation, context).methods.length < 2 || switched.has(operation)) return opened;

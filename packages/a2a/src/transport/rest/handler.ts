@@ -74,9 +74,9 @@ export function restBinding(): ServerBinding {
 
 function claim({ path, tenants, methods }: BaseAddress, codecs: readonly RestCodec[]): HttpClaim {
   const wires = codecs.map((codec) => wireOf(codec, methods));
-  // A tenant may be named like the first segment of longer routes, such as `v1`.
+  // A tenant may have the name of the first segment of longer routes, such as `v1`.
   const noTenant = new Set(wires.flatMap(({ routes }) => wholeSegments(routes)));
-  // Methods of extensions may have any longer path, which could be a path of such a tenant.
+  // Methods of extensions may have any longer path, which could conflict with a path of such a tenant.
   for (const segment of firstSegments((methods ?? []).map(routeOfMethod))) noTenant.add(segment);
   for (const tenant of tenants) {
     if (tenant === undefined || !noTenant.has(tenant)) continue;
@@ -93,7 +93,7 @@ function claim({ path, tenants, methods }: BaseAddress, codecs: readonly RestCod
     owns(at) {
       const below = pathBelow(at, path);
       if (below === undefined) return false;
-      // The protocol reads `/api/tasks` as a path of the tenant `api`. It is one here only if that tenant exists.
+      // By the protocol, `/api/tasks` is a path of the tenant `api`. Here it is one only if that tenant exists.
       return tables.some((table) => {
         const match = matchRoute(table, "GET", below);
         return match !== undefined && (match.tenant === undefined || named.has(match.tenant));
@@ -101,7 +101,7 @@ function claim({ path, tenants, methods }: BaseAddress, codecs: readonly RestCod
     },
     reserves(at) {
       const below = pathBelow(at, path);
-      // A base above this path would match all paths below it.
+      // Otherwise a base above this path would match all paths below it.
       if (below === undefined) return pathBelow(path, at) !== undefined;
       return below === "" || segments.has(below.split("/")[1] ?? "");
     },
@@ -153,7 +153,7 @@ function isCalled(match: RouteMatch): match is CalledRoute {
 }
 
 function nothingHere(): A2AError {
-  return new A2AError("MethodNotFound", "There is nothing at this path");
+  return new A2AError("MethodNotFound", "Nothing is served at this path");
 }
 
 /** One request. Its members are set while the request is read, and its answer or its error is written with them. */
@@ -232,7 +232,7 @@ class RestServerCall implements ServerCall<string, UniversalResponse>, EventForm
     let otherMethod: RestVersion | undefined;
     for (const version of versions) {
       const match = this.#take(version);
-      // This version may read the first segment of another version's path as a tenant. It is one only if that tenant exists.
+      // This version may take the first segment of another version's path for a tenant. It is one only if that tenant exists.
       if (match === undefined || (match.tenant !== undefined && !isTenant(this.#host, match.tenant))) continue;
       if (match.route !== undefined) return;
       otherMethod ??= version;
@@ -283,7 +283,7 @@ class RestServerCall implements ServerCall<string, UniversalResponse>, EventForm
     return this.shapes.eventPieces?.(item);
   }
 
-  /** The specification has no event for errors within a stream. Clients read an event named `error` with the body of an error. */
+  /** The specification defines no event for errors within a stream. Clients read an event named `error` with the body of an error. */
   error(error: WireError): string {
     return `event: error\ndata: ${this.shapes.encodeError(error)}`;
   }

@@ -57,7 +57,7 @@ export function firstSegments(routes: readonly RestRoute[]): readonly string[] {
   return routes.map((route) => route.path.split("/")[1] ?? "");
 }
 
-/** The segments of routes that have one segment. No tenant can have such a name, because its paths would be ambiguous. */
+/** The segments of one-segment routes. A tenant must not have such a name, because its paths would be ambiguous. */
 export function wholeSegments(routes: readonly RestRoute[]): readonly string[] {
   return firstSegments(routes.filter((route) => route.path.lastIndexOf("/") === 0));
 }
@@ -128,7 +128,7 @@ export function readInput(
   // No body, an empty body and `null` are empty requests: clients send all three.
   const input =
     request.method === "POST" ? (parseJson(text, request, limits, limits.depth) ?? {}) : readQuery(route, query);
-  // The codec refuses anything but an object.
+  // The codec rejects anything but an object.
   if (!isObject(input)) return input;
   for (const [name, raw] of Object.entries(match.raw)) setField(input, name, raw);
   if (match.tenant !== undefined) setField(input, "tenant", match.tenant);
@@ -138,7 +138,7 @@ export function readInput(
 /** Query parameters of every request, in addition to its fields (A2A 1.0 §3.2.6). */
 const serviceParameter = /^(?:a2a-|__proto__$)/i;
 
-/** Query parameters in the types of their fields (A2A 1.0 §11.5). Invalid text stays, so that the codec names the field. */
+/** Query parameters in the types of their fields (A2A 1.0 §11.5). Keeps invalid text, so that the codec names the field. */
 function readQuery(route: RestRoute, query: string): Record<string, unknown> {
   const fields: Record<string, unknown> = {};
   if (query === "") return fields;
@@ -151,7 +151,7 @@ function readQuery(route: RestRoute, query: string): Record<string, unknown> {
   for (const [given, text] of new URLSearchParams(query)) {
     const name = takesAll ? given : jsonName(given);
     if (takesAll ? serviceParameter.test(name) : !Object.hasOwn(types, name)) continue;
-    if (Object.hasOwn(fields, name)) throw invalidParams([{ field: name, description: "is given more than once" }]);
+    if (Object.hasOwn(fields, name)) throw invalidParams([{ field: name, description: "must not be repeated" }]);
     fields[name] = typed(text, types[name]);
   }
   return fields;
@@ -168,7 +168,7 @@ function setField(fields: Record<string, unknown>, name: string, raw: string): v
   const value = decodeSegment(name, raw);
   const other = Object.hasOwn(fields, name) ? fields[name] : undefined;
   if (other !== undefined && other !== null && other !== "" && other !== value) {
-    throw invalidParams([{ field: name, description: "is not the one that the path names" }]);
+    throw invalidParams([{ field: name, description: "must be the same as in the path" }]);
   }
   fields[name] = value;
 }

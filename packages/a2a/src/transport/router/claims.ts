@@ -13,7 +13,7 @@ import {
   type ServerBinding,
 } from "../server/binding.ts";
 
-/* Which binding or card has which address of a server. A server with two claims for one address is not created. */
+/* Assigns the paths of a server to bindings and cards. Creating a server fails if two of them claim the same path. */
 
 /** Paths of bindings below the base of an agent, by name: `{ JSONRPC: "/jsonrpc" }`. Default `""`, the base itself. */
 export type InterfacePaths = Readonly<Record<string, string>>;
@@ -31,7 +31,7 @@ export interface ServiceMount {
   readonly card: AgentCard;
   /** The served card, if it is signed. Default: `card`. */
   readonly signedCard?: () => Promise<AgentCard>;
-  /** Decides who reads the card and its page. Default: anyone does. */
+  /** Decides who may read the card and its page. Default: anyone. */
   readonly gate?: CardGate;
 }
 
@@ -115,7 +115,7 @@ function isClaim(value: unknown): boolean {
   );
 }
 
-/** Refuses a binding without an address that cards name: every call to it would be answered with 404. */
+/** Rejects a binding that does not claim the path on its cards: every call to it would get a 404. */
 function checkNotEmpty({ mounts }: MountedBase, name: string, { paths = [], below, beside = [] }: HttpClaim): void {
   if (below !== undefined || paths.length + beside.length > 0) return;
   const isOn = ({ card: { supportedInterfaces } }: ServiceMount): boolean =>
@@ -155,12 +155,12 @@ function sharedAddress(field: string, path: string, one: string, other: string):
   return cannotServe(field, sentence, `${field}: ${sentence}`);
 }
 
-/** The other binding that has something at a path. */
+/** The other binding that claims a path. */
 function ownerOf(claims: readonly Claim[], at: string, by: string): string | undefined {
   return claims.find((claim) => claim.by !== by && claim.owns !== undefined && owns(claim, at))?.by;
 }
 
-/** Whether a claim has something at a path. */
+/** Whether a claim includes a path. */
 export function owns({ below, owns: found }: Pick<HttpClaim, "below" | "owns">, at: string): boolean {
   return below !== undefined && pathBelow(at, below) !== undefined && (found === undefined || found(at));
 }
@@ -182,7 +182,7 @@ function reserves({ below, reserves: taken }: HttpClaim, at: string): boolean {
   return pathBelow(at, below) !== undefined || pathBelow(below, at) !== undefined;
 }
 
-/** Refuses a base at an address of a base above it. Throws `InvalidParams`, with the option named. */
+/** Rejects a base at a claimed path of a base above it. Throws `InvalidParams`, which names the option. */
 export function checkNesting(bases: ReadonlyMap<string, ClaimedBase>): void {
   for (const path of bases.keys()) {
     for (const [above, inner] of pathsAbove(path)) {
@@ -203,7 +203,7 @@ function isTaken({ claims, paths }: ClaimedBase, inner: string): boolean {
   return claims.some((claim) => reserves(claim, inner));
 }
 
-/** Refuses a document of the server at an address of an agent. Throws `InvalidParams`, with the option named. */
+/** Rejects a document of the server at a path of an agent. Throws `InvalidParams`, which names the option. */
 export function checkDocuments(
   documents: readonly Pick<PublicDocument, "name" | "path">[],
   bases: ReadonlyMap<string, ClaimedBase>,
@@ -225,11 +225,11 @@ export function checkDocuments(
 }
 
 /**
- * Rejects routes of the application at or above an address of an agent or the server, at each other's paths, and at `/.well-known`.
+ * Rejects routes of the application at or above a path of an agent or the server, at each other's paths, and at `/.well-known`.
  *
  * @param routes - Paths of the routes on the host. Each has everything below it.
- * @param documents - Paths of what the server publishes.
- * @throws A2AError `InvalidParams`, with the option named.
+ * @param documents - Paths of the server's documents.
+ * @throws A2AError `InvalidParams`, which names the option.
  */
 export function checkRoutes(
   routes: ReadonlySet<string>,
@@ -264,7 +264,7 @@ function checkPath(field: string, path: string): void {
   throw cannotServe(field, notPath(path), `${field}: ${notPath(path)}`);
 }
 
-/** A path that no request has would never be answered. A tenant in it may have characters that a path of an option may not. */
+/** Rejects a path that no request can have. A tenant in it may have characters that are not allowed in an option's path. */
 function checkClaimed(by: string, path: unknown): void {
   if (path === "" || (typeof path === "string" && /^\/.*[^/]$/.test(path) && !dotSegment.test(path))) return;
   throw cannotServe(by, notPath(path), `${by}: ${notPath(path)}`);
@@ -279,7 +279,7 @@ function notPath(path: unknown): string {
 
 const noTenant: readonly string[] = [".well-known", ".", "..", ""];
 
-/** Refuses invalid paths and tenants, and two mounts at one address. Throws `InvalidParams`, with the option named. */
+/** Rejects invalid paths and tenants, and two mounts with the same path and tenant. Throws `InvalidParams`, which names the option. */
 export function checkMounts(mounts: readonly ServiceMount[]): void {
   const taken = new Set<string>();
   for (const { path, tenant } of mounts) {
@@ -300,7 +300,7 @@ export function checkMounts(mounts: readonly ServiceMount[]): void {
   }
 }
 
-/** Refuses `interfaces` with a path that is not valid or a binding that is not served, and agents at one base whose `interfaces` differ. */
+/** Rejects `interfaces` with an invalid path or an unknown binding, and agents at one base with different `interfaces`. */
 function checkInterfaces({ path, mounts }: MountedBase, names: readonly string[]): void {
   const [first, ...others] = mounts;
   for (const [name, at] of Object.entries(first?.interfaces ?? {})) {

@@ -74,10 +74,10 @@ export interface Router {
   /** Whether the router serves a URL, with any HTTP method. If not, it may belong to another part of the application. */
   answers(url: string): boolean;
   /**
-   * Checks new mounts and their documents. The returned function then serves these. Requests that have already found their endpoint keep
-   * it. Bases with unchanged mounts keep their endpoints.
+   * Checks new mounts and their documents. The returned function then serves them. Requests in progress keep their endpoint, and so do
+   * bases with unchanged mounts.
    *
-   * @throws A2AError `InvalidParams` when two of them have one address.
+   * @throws A2AError `InvalidParams` if two of them claim the same path.
    */
   prepare(mounts: readonly ServiceMount[], documents?: readonly PublicDocument[]): () => void;
 }
@@ -96,11 +96,11 @@ interface Table {
 interface Base {
   /** Endpoints of single paths below the base. */
   readonly exact: ReadonlyMap<string, HttpEndpoint>;
-  /** Endpoints that have everything below a path, the longest path first. */
+  /** Endpoints that serve everything below a path, the longest path first. */
   readonly below: readonly (Pick<Claim, "owns"> & { readonly below: string; readonly endpoint: HttpEndpoint })[];
 }
 
-/** Serves each binding at the addresses that it claims, and the cards. Throws `InvalidParams` if two have the same address. */
+/** Serves each binding at its claimed paths, and the cards. Throws `InvalidParams` if two claim the same path. */
 export function createRouter(
   mounts: readonly ServiceMount[],
   options: RouterOptions,
@@ -304,7 +304,7 @@ function guardedEndpoint({ answer }: PublicEndpoint, codec: Codec, logger: Logge
       try {
         return await answer(request);
       } catch (thrown) {
-        // The query may have a credential.
+        // The query may contain a credential.
         const url = withoutQuery(request.url);
         return errorResponse(
           codec,
@@ -322,8 +322,8 @@ function alone(services: ReadonlyMap<string | undefined, AgentService>, tenant: 
 }
 
 /**
- * The paths that bindings claim beside their base and at the root (`HttpClaim.beside`), unless two bases claim them or another base is
- * there.
+ * The paths that bindings claim next to their base and at the root (`HttpClaim.beside`), unless two bases claim them or they belong to
+ * another base.
  */
 function pathsBeside(claimed: readonly ClaimedBase[], bases: ReadonlyMap<string, Base>) {
   const found = new Map<string, ClaimedBase[]>();
@@ -373,7 +373,7 @@ export function beforeRouter(endpoints: readonly AnyPathEndpoint[], handle: Univ
 /** The bindings that A2A 1.0 names (§5.8). All others are named by a URI. */
 const official: readonly string[] = ["JSONRPC", "HTTP+JSON", "GRPC"];
 
-/** Refuses bindings without a valid, unique name. Throws `InvalidParams`, with the option named. */
+/** Rejects bindings without a valid, unique name. Throws `InvalidParams`, which names the option. */
 export function checkBindings(bindings: readonly ServerBinding[]): void {
   if (bindings.length === 0) throw cannotServe("bindings", "must have at least one binding, such as jsonRpcBinding()");
   const names = new Set<string>();
@@ -382,7 +382,7 @@ export function checkBindings(bindings: readonly ServerBinding[]): void {
     // JavaScript callers can pass anything.
     const name: unknown = binding?.name;
     if (typeof name !== "string" || typeof binding.interfaces !== "function") {
-      throw cannotServe(field, "is not a binding. Pass a binding, as jsonRpcBinding() returns it");
+      throw cannotServe(field, "must be a binding, such as jsonRpcBinding()");
     }
     if (!official.includes(name) && !URL.canParse(name)) {
       const rule = `The name of a binding is ${official.join(", ")} or a URI (A2A 1.0 §5.8)`;
@@ -405,7 +405,7 @@ export interface Pages {
   answer(request: UniversalRequest, mounts: readonly ServiceMount[]): Promise<UniversalResponse>;
 }
 
-/** The agents by the path of their page: the path that they are called at by POST, or an otherwise unused path. */
+/** The agents by the path of their page: the path to which clients POST, or an otherwise unused path. */
 export function pagePaths(claimed: readonly ClaimedBase[], root: string): ReadonlyMap<string, readonly ServiceMount[]> {
   const found = new Map<string, readonly ServiceMount[]>();
   const add = (path: string, mounts: readonly ServiceMount[]): void =>

@@ -24,15 +24,15 @@ import { requestContext, type ServerContext } from "./context.ts";
  * by the binding.
  */
 export interface ServerCall<Body, Answer> {
-  /** The request: its headers, its address, and the signal that its caller is gone. */
+  /** The request: its headers, its URL, and a signal for the disconnection of its client. */
   readonly request: UniversalRequest;
   /** Throws for requests that are invalid for every caller, such as an unsupported HTTP method. */
   accept?(): void;
-  /** The content of the request, not decoded: text or bytes. Throws for an invalid address or header. May set `files`. */
+  /** The undecoded content of the request: text or bytes. Throws for an invalid URL or header. May set `files`. */
   body(principal: Principal): Body | Promise<Body>;
   /** The large files that were stored while the body was read. */
   readonly files?: IncomingFiles | undefined;
-  /** Reads the content and returns the operation's request for `shapes` to decode. It sets the members that follow. */
+  /** Reads the content and returns the operation's request for `shapes` to decode. Sets the members below. */
   read(body: Body): unknown;
   /** The version of the request. */
   readonly codec: Codec;
@@ -40,30 +40,30 @@ export interface ServerCall<Body, Answer> {
   readonly shapes: Shapes;
   /** The operation that is called. */
   readonly operation: OperationName;
-  /** The tenant in the address, for versions whose requests have no field for it. */
+  /** The tenant in the URL, for versions whose requests have no field for it. */
   readonly tenant?: string | undefined;
-  /** Memory that one byte of the answer takes, in bytes: `converted` where the text of `shapes` is not sent as it is. Default: by `shapes`. */
+  /** Memory per byte of the answer, in bytes: `converted` if the text of `shapes` is not sent unchanged. Default: by `shapes`. */
   readonly weight?: number;
-  /** The binding writes the files of an answer piece by piece (`Reply.inline`). */
+  /** Whether the binding writes the files of an answer piece by piece (`Reply.inline`). */
   readonly streamsFiles?: true;
-  /** Answers with a reply. The binding calls `context.end()` when the answer is sent, or its reader gone. */
+  /** Answers with a reply. The binding calls `context.end()` when the answer is sent, or its client has disconnected. */
   reply(reply: AnyReply, context: ServerContext): Answer | Promise<Answer>;
   /** Answers with a stream. The binding calls `context.end()` when the stream is over. */
   stream(reply: StreamReply, context: ServerContext): Answer | Promise<Answer>;
-  /** Answers with an error, which `failureOf` makes from what was thrown. `fields`: for the log, of the task. Must not throw. */
+  /** Answers with an error, which `failureOf` makes from a thrown value. `fields`: the task, for the log. Must not throw. */
   fail(thrown: unknown, fields?: LogFields): Answer | Promise<Answer>;
 }
 
 /** The reply of any operation without a stream. */
 export type AnyReply = Reply<UnaryOperations[UnaryName]["response"]>;
 
-/** Memory of one byte of an answer whose text is sent as it is: a string has one or two bytes for each character. */
+/** Memory per byte of an answer whose text is sent unchanged: a string has one or two bytes for each character. */
 const asText = 2;
 
-/** Memory of one byte of an answer that is converted: its text, its value, and what is sent. */
+/** Memory per byte of a converted answer: its text, its value, and the sent bytes. */
 export const converted = 4;
 
-/** An operation that was called. */
+/** A called operation. */
 type Invoked =
   | { readonly stream: false; readonly context: ServerContext; readonly reply: Promise<AnyReply> }
   | { readonly stream: true; readonly context: ServerContext; readonly reply: Promise<StreamReply> };
@@ -120,7 +120,7 @@ function invoke<Body>(host: ServerHost, call: ServerCall<Body, unknown>, princip
 
 type Requests = Operations[OperationName]["request"];
 
-/** The request with the URLs of its files. Other operations have no files: what stands for one would be read as something else. */
+/** The request with the URLs of its files. Rejects files in other operations, which would misread the placeholder of a file. */
 function withFiles(operation: OperationName, params: Requests, files: IncomingFiles): Requests {
   if (isSend(operation, params)) return files.resolve(params);
   if (files.isEmpty) return params;
@@ -128,15 +128,15 @@ function withFiles(operation: OperationName, params: Requests, files: IncomingFi
 }
 
 /**
- * The service of a tenant; `""` means none. A tenant is a routing label and does not say who calls. Throws `InvalidParams` for an unknown
- * tenant.
+ * The service of a tenant; `""` means none. A tenant is a routing label and does not identify the caller. Throws `InvalidParams` for an
+ * unknown tenant.
  */
 export function serviceOf({ services }: Pick<ServerHost, "services">, tenant: string | undefined): AgentService {
   const service = services.get(tenant === "" ? undefined : tenant);
   if (service !== undefined) return service;
   throw invalidParams([
     tenant === undefined || tenant === ""
-      ? { field: "tenant", description: "is required: the agents at this address are told apart by it" }
+      ? { field: "tenant", description: "is required: several agents share this address" }
       : { field: "tenant", description: "names no agent at this address" },
   ]);
 }

@@ -18,12 +18,12 @@ import type { Admission, CorsOptions } from "./origins.ts";
 import type { KeepAlive } from "./event-stream.ts";
 import type { WireError } from "./response.ts";
 
-/* The port of a server's binding: what a binding is, what it gets from the server, and functions that most bindings need. */
+/* The interface of a server's bindings, their dependencies, and functions that most bindings need. */
 
 /**
  * A binding at a server: its name, its entries on cards, and how it answers. `ClientBinding` is the same for a client.
  *
- * `http` covers requests that have one answer each. For anything else a host extends this interface: `@parley/node` does so
+ * `http` covers requests that have one answer each. For anything else, a host extends this interface: `@parley/node` does so
  * for streams of HTTP/2 and for upgraded connections.
  */
 export interface ServerBinding {
@@ -31,19 +31,19 @@ export interface ServerBinding {
   readonly name: string;
   /** The entries of an agent on its card for one version; empty if the binding does not support it. Called while the server is created. */
   interfaces(agent: AgentAddress, codec: Codec): readonly InterfaceAddress[];
-  /** How it answers HTTP requests. Absent: the host that knows this binding carries it. */
+  /** How it answers HTTP requests. Absent: a host that knows this binding serves it in another way. */
   readonly http?: HttpBinding;
 }
 
 /** Where an agent is served. */
 export interface AgentAddress {
-  /** URL of the agent's base, as clients reach it, without a slash at its end: `https://agents.example.com/weather`. */
+  /** URL of the agent's base for clients, without a slash at its end: `https://agents.example.com/weather`. */
   readonly url: string;
   /** Path of this binding below the base, from `AgentMount.interfaces`: `""`, or with a leading slash and no slash at its end. */
   readonly path: string;
   /** The protocol's routing label, for agents that share a base (A2A 1.0 §8.3.2). */
   readonly tenant?: string;
-  /** Name of the agent where a binding has no paths: its path and its tenant, `weather/berlin`. Absent: it is at the root. */
+  /** Name of the agent for bindings without paths: its path and its tenant, `weather/berlin`. Absent: it is at the root. */
   readonly label?: string;
 }
 
@@ -53,20 +53,20 @@ export type InterfaceAddress = Pick<AgentInterface, "url" | "tenant">;
 /** How a binding answers HTTP requests below a base. */
 export interface HttpBinding {
   /**
-   * The addresses of a base that belong to this binding. Called for each base while the server is created. The server compares
-   * the claims of all bindings, and refuses two claims for one address.
+   * The paths of a base that this binding claims. Called for each base while the server is created. The server compares the claims of all
+   * bindings, and rejects two claims for the same path.
    *
    * @throws A2AError `InvalidParams` for a base that the binding cannot serve.
    */
   claim(base: BaseAddress, codecs: readonly Codec[]): HttpClaim;
   /**
-   * Begins to serve a base with the agents in `host.services`. Called again for each claimed path of a tenant, with that tenant alone, also
+   * Begins to serve a base with the agents in `host.services`. Called again for each claimed path of a tenant, with only that tenant, also
    * for requests that name none.
    */
   open(host: ServerHost): HttpEndpoint;
 }
 
-/** A base whose addresses a binding claims. */
+/** A base at which a binding claims paths. */
 export interface BaseAddress {
   /** Path of this binding below the base, from `AgentMount.interfaces`: `""`, or with a leading slash and no slash at its end. */
   readonly path: string;
@@ -76,18 +76,18 @@ export interface BaseAddress {
   readonly methods?: readonly MethodRoute[];
 }
 
-/** Claimed addresses, as paths below a base. `""` is the base itself. Other paths have a leading slash and none at their end. */
+/** Claimed paths below a base. `""` is the base itself. Other paths have a leading slash and none at their end. */
 export interface HttpClaim {
-  /** Single paths. Each is claimed with a slash at its end, too. */
+  /** Single paths. Each is also claimed with a slash at its end. */
   readonly paths?: readonly ClaimedPath[];
   /** Claims everything at and below this path, except what another binding claims by `paths`. */
   readonly below?: string;
   /**
-   * Whether the binding serves a path at or below `below`. No card and no other binding can be there; frameworks get the other paths.
-   * Default: it answers everything there, and others may claim any path of it.
+   * Whether the binding serves a path at or below `below`, which excludes cards and other bindings from that path; frameworks get the other
+   * paths. Default: the binding answers everything there, and others may claim any of these paths.
    */
   owns?(path: string): boolean;
-  /** Whether `owns` is true for any path at or below this one, so that no other base can begin there. Default: it is for every `below`. */
+  /** Whether `owns` is true for any path at or below this one, which excludes another base from there. Default: true for every `below`. */
   reserves?(path: string): boolean;
   /** Further paths that some clients try next to the base and at the root. Served unless another base is there or claims the same. */
   readonly beside?: readonly string[];
@@ -103,17 +103,17 @@ export interface ClaimedPath {
   readonly page?: boolean;
 }
 
-/** Answers the requests to claimed addresses. A host may look for further members, such as `upgrade` of `UpgradeEndpoint`. */
+/** Answers the requests to claimed paths. A host may look for further members, such as `upgrade` of `UpgradeEndpoint`. */
 export interface HttpEndpoint {
   /** Answers one request. Must not reject. The request has been admitted. */
   answer(request: UniversalRequest, target: Target): Promise<UniversalResponse> | UniversalResponse;
-  /** An error for a request that is not admitted, as the binding writes errors. Default: a plain HTTP error. */
+  /** Writes the error for a request that is not admitted, in the format of the binding. Default: a plain HTTP error. */
   refuse?(error: WireError, request: UniversalRequest): UniversalResponse | Promise<UniversalResponse>;
 }
 
 /** Path and query of a request, relative to the claim that it belongs to. */
 export interface Target {
-  /** Path below the base; below `HttpClaim.below` where that claim matched. */
+  /** Path below the base, or below `HttpClaim.below` if that claim matched. */
   readonly path: string;
   /** The query, without the `?`. */
   readonly query: string;
@@ -134,7 +134,7 @@ export interface AnyPathEndpoint {
   claims(request: UniversalRequest): boolean;
   /** Answers one request. Must not reject. The request has not been admitted: `answerCall` does that. */
   answer(request: UniversalRequest): Promise<UniversalResponse> | UniversalResponse;
-  /** The server stops: ends what would wait for ever, such as a watch of the server's health. */
+  /** Called when the server stops: ends calls that would wait forever, such as a watch of the server's health. */
   close?(): void;
 }
 
@@ -143,22 +143,22 @@ export function isAnyPath(binding: ServerBinding): binding is AnyPathBinding {
   return "openAnyPath" in binding;
 }
 
-/** What a server gives to its bindings: the agents, and how requests are handled. `ClientHost` is the same for a client. */
+/** A server's dependencies for its bindings: the agents, and how requests are handled. `ClientHost` is the same for a client. */
 export interface ServerHost {
   /** The versions that the server speaks. The first one writes the errors of requests whose version is unknown. */
   readonly codecs: readonly [Codec, ...Codec[]];
   /** The operations that are served, by name. */
   readonly operations: OperationTable;
-  /** The methods of extensions, which `operations` has too. An agent refuses those that it does not have. Default: none. */
+  /** The methods of extensions, which are also in `operations`. An agent rejects those that it does not have. Default: none. */
   readonly methods?: readonly MethodRoute[];
   /**
-   * Checks the host that a request names and the origin of its page, before anything else. Absent: the host of the server does, or any are
+   * Checks the host name of a request and the origin of its page, before anything else. Absent: the host of the server does, or all are
    * allowed.
    */
   readonly admit?: Admission;
-  /** Finds the caller of a request; throws `Unauthenticated`. */
+  /** Authenticates the caller of a request; throws `Unauthenticated`. */
   authenticate(request: UniversalRequest): Principal | Promise<Principal>;
-  /** Whether the server can take requests: the store can be read, and the server does not close. Never rejects. */
+  /** Whether the server can take requests: the store can be read, and the server is not closing. Never rejects. */
   readiness?(): Promise<"ready" | "closing" | "unavailable">;
   /** The services by tenant. The one under `undefined` gets the requests that name no tenant. */
   readonly services: ReadonlyMap<string | undefined, AgentService>;
@@ -166,19 +166,19 @@ export interface ServerHost {
   readonly calls?: OpenCalls;
   /** Limits of requests and answers. */
   readonly limits: RequestLimits;
-  /** Takes large files out of messages while these are read. Absent: bodies are read whole. */
+  /** Extracts large files from messages while these are read. Absent: bodies are read whole. */
   readonly receiver?: FileReceiver;
-  /** Whether a request that names no version has the version 0.3 (A2A 1.0 §3.6.2). If not, its method or path tells. */
+  /** Whether a request that names no version has the version 0.3 (A2A 1.0 §3.6.2). If not, its method or path determines the version. */
   readonly strictVersion: boolean;
   /** The origins that may call, for bindings that send CORS headers themselves. The router sends them for all others. Absent: none. */
   readonly cors?: CorsOptions | true;
-  /** Called for each request with an `Origin` that CORS refuses, for the log, by bindings that send CORS headers themselves. */
+  /** Called by bindings that send CORS headers themselves, for each request with a rejected `Origin`, for the log. */
   readonly refusedOrigin?: (request: UniversalRequest) => void;
   /** Sends comments to quiet event streams. */
   readonly keepAlive: KeepAlive;
   /**
-   * For hosts of the Fetch API that run code only during requests. `ended` resolves when the answer is written; `platform` is what the
-   * runtime passes with the request.
+   * For hosts of the Fetch API that run code only during requests. `ended` resolves when the answer is written; `platform` has the runtime's
+   * further arguments.
    */
   readonly attend?: (ended: Promise<void>, platform: readonly unknown[]) => void;
   /** The server's clock. */
@@ -211,7 +211,7 @@ export function speakers<T extends Codec>(
   throw cannotServe("bindings", `has ${name}, which does not support the versions of this server: ${versions}`);
 }
 
-/** The card's entry for a binding that has a URL. The tenant is in the entry, or in the URL where requests have no field for it. */
+/** The card's entry for a binding with a URL. The tenant is in the entry, or in the URL if requests have no field for it. */
 export function interfaceAt({ url, path, tenant }: AgentAddress, codec: Codec): InterfaceAddress {
   if (tenant === undefined) return { url: url + path };
   return codec.tenantInPath === true ? { url: tenantPath(url + path, tenant) } : { url: url + path, tenant };
@@ -227,7 +227,7 @@ export function pathBelow(path: string, outer: string): string | undefined {
   return path === outer || path.startsWith(`${outer}/`) ? path.slice(outer.length) : undefined;
 }
 
-/** Begins to serve a binding that has no paths. */
+/** Begins to serve a binding without paths. */
 export function openAnyPath(binding: AnyPathBinding, host: ServerHost): AnyPathEndpoint {
   return returned(
     binding.name,
@@ -250,7 +250,7 @@ export function hasFunction(value: object, name: string): boolean {
 }
 
 /**
- * What a function of a binding returned while a server is created.
+ * Calls a function of a binding while a server is created, and checks its result.
  *
  * @param isValid - Called with anything, because a binding may be written in JavaScript.
  * @param wanted - What the function must return.
@@ -283,7 +283,7 @@ export function returned<T>(
   });
 }
 
-/** The error for an option that a server cannot be created with. `sentence`: what is wrong. Default: its name and the description. */
+/** The error for an invalid option of a server. `sentence`: the problem. Default: its name and the description. */
 export function cannotServe(field: string, description: string, sentence = `${field} ${description}`): A2AError {
   return invalidParams([{ field, description }], `This cannot be served: ${sentence}`);
 }

@@ -5,40 +5,40 @@ import type { RequestLimits } from "./binding.ts";
 
 /** Largest piece, in bytes. */
 const maxBytes = 64 << 10;
-/** After so many pieces that were in memory already, other work gets its turn. */
+/** Yields to other work after this many pieces that were already in memory. */
 const maxAtOnce = 8;
 
-/** The bytes of a body, pulled piece by piece: the sender waits, so little more than one piece is in memory. */
+/** The bytes of a body, read piece by piece with backpressure, so little more than one piece is in memory. */
 export class BodyPieces implements ByteReader, BodyReader {
   #flow: ByteFlow | undefined;
-  /** Its place among the bodies that are being received. */
+  /** Its share of the memory budget for bodies. */
   place: BodyPlace | undefined;
-  /** Is told how many bytes were taken. */
+  /** Called with the number of bytes that were taken. */
   onBytes: ((bytes: number) => Promise<void> | void) | undefined;
   readonly #pieces: Uint8Array[] = [];
-  /** What was taken and given back. */
+  /** Pieces that were taken and returned. */
   readonly #back: Uint8Array[] = [];
-  /** The beginning of the body, which was read before it was known that the body is large. Some of it may be read again. */
+  /** The beginning of the body, which was read before the body turned out to be large. Some of it may be read again. */
   #begun: Uint8Array | undefined;
   #begunAt = 0;
   /** Maximum memory of the body, in addition to its beginning. */
   #most = 0;
-  /** Pieces that did not have to come since others had their turn. */
+  /** Pieces read from memory since the last yield to other work. */
   #atOnce = 0;
   #onRefused: ((error: Error) => void) | undefined;
   #ended = false;
   #failure: Error | undefined;
   #wake: (() => void) | undefined;
-  /** Whether there is no room for what has come. */
+  /** Whether the received bytes wait for room. */
   #waits = false;
 
-  /** Where the bytes come from. None comes before the first `next()`. */
+  /** Sets the source of the bytes, which sends none before the first `next()`. */
   from(flow: ByteFlow): this {
     this.#flow = flow;
     return this;
   }
 
-  /** The next piece; `undefined` after the last one. Rejects if the sender has disconnected or the body was refused. */
+  /** The next piece; `undefined` after the last one. Rejects if the sender has disconnected or the body was rejected. */
   async next(): Promise<Uint8Array | undefined> {
     for (;;) {
       if (this.#failure !== undefined) throw this.#failure;
@@ -58,7 +58,7 @@ export class BodyPieces implements ByteReader, BodyReader {
         return this.#part(piece);
       }
       if (this.#ended && this.#pieces.length === 0) return undefined;
-      // The next piece may come at once.
+      // The next piece may arrive synchronously.
       const woken = new Promise<void>((resolve) => (this.#wake = resolve));
       if (!this.#waits) this.#flow?.resume();
       await woken;
@@ -66,7 +66,7 @@ export class BodyPieces implements ByteReader, BodyReader {
     }
   }
 
-  /** The piece, of which a large one is read in parts: the work on each is bounded. */
+  /** The piece, or a part of a large one, so that the work per read is bounded. */
   #part(piece: Uint8Array): Uint8Array {
     if (piece.length <= maxBytes) return piece;
     this.#back.unshift(piece.subarray(maxBytes));
@@ -86,7 +86,7 @@ export class BodyPieces implements ByteReader, BodyReader {
     return piece;
   }
 
-  /** Reads the beginning again, and then `piece`, which came after it. Both were taken from here, and count as held until they are read. */
+  /** Makes the beginning, and then `piece`, the next to be read. Both were taken from here, and count as held until they are read. */
   restart(begun: Uint8Array, piece: Uint8Array): void {
     this.#begun = begun.length > 0 ? begun : undefined;
     this.#begunAt = 0;
@@ -98,7 +98,7 @@ export class BodyPieces implements ByteReader, BodyReader {
     return this.#begun?.length ?? 0;
   }
 
-  /** Whether the sender is waited for. */
+  /** Whether the reader waits for the sender. */
   get isAwaited(): boolean {
     return this.#wake !== undefined && !this.#waits;
   }
@@ -112,12 +112,12 @@ export class BodyPieces implements ByteReader, BodyReader {
     });
   }
 
-  /** Gives a piece back: it is the next one again. */
+  /** Returns a piece, which becomes the next one again. */
   unread(piece: Uint8Array): void {
     if (piece.length > 0) this.#back.unshift(piece);
   }
 
-  /** Says how much memory the body holds now, in bytes. Resolves when there is room for it. */
+  /** Sets how much memory the body holds now, in bytes. Resolves when there is room for it. */
   async hold(bytes: number, most: number): Promise<void> {
     const begun = this.#begun?.length ?? 0;
     this.#most = most;
@@ -127,7 +127,7 @@ export class BodyPieces implements ByteReader, BodyReader {
     if (this.#failure !== undefined) throw this.#failure;
   }
 
-  /** Takes a piece. The sender waits until it is asked for. */
+  /** Called with a received piece. Pauses the sender until the piece is read. */
   chunk(bytes: Uint8Array): void {
     if (this.#failure !== undefined) return;
     this.#pieces.push(bytes);
@@ -142,12 +142,12 @@ export class BodyPieces implements ByteReader, BodyReader {
     this.#go();
   }
 
-  /** Called when the sender is gone before the body was complete. */
+  /** Called when the sender disconnects before the body is complete. */
   gone(): void {
     this.refuse(new A2AError("InvalidRequest", "Request body broke off"));
   }
 
-  /** Called when there is room for what the body holds. */
+  /** Called when there is room for the body. */
   resume(): void {
     this.#waits = false;
     this.#go();
@@ -167,7 +167,7 @@ export class BodyPieces implements ByteReader, BodyReader {
   /** Reads nothing more. */
   close(): void {
     this.place?.leave();
-    if (!this.#ended) this.refuse(new A2AError("InvalidRequest", "Request body is not read any more"));
+    if (!this.#ended) this.refuse(new A2AError("InvalidRequest", "Stopped reading the request body"));
   }
 
   #go(): void {
@@ -177,12 +177,12 @@ export class BodyPieces implements ByteReader, BodyReader {
   }
 }
 
-/** Base64 of fewer characters stays in the text: shorter files are known by their text when a message is repeated. */
+/** Base64 of fewer characters stays in the text: a repeated message is recognized by the text of shorter files. */
 const minLength = 128 << 10;
-/** Memory of what is on its way into the store of files, in bytes. */
+/** Memory of data on its way to the blob store, in bytes. */
 const windowBytes = 512 << 10;
 
-/** How large files are read, whatever the binding is. */
+/** The limits for large files, for all bindings. */
 export function fileLimits(
   receiver: FileReceiver,
   limits: RequestLimits,

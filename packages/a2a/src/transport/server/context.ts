@@ -19,22 +19,22 @@ export interface ServerContext extends CallContext {
   taskId?: string;
   /** The context that the request names. */
   contextId?: string;
-  /** What log lines say about the call: the task and its context as the request names them, and the trace. */
+  /** Log fields of the call: the task and context that the request names, and the trace. */
   readonly fields: LogFields;
   streamsFiles?: true;
   incoming?: IncomingFilesByUrl;
   reserve(bytes: number): Promise<void>;
-  /** Bytes that are reserved. */
+  /** Reserved bytes. */
   readonly reserved: number;
-  /** Reduces the reservation to this many bytes of memory, if the answer takes less than was reserved. */
+  /** Reduces the reservation to this many bytes of memory, if the answer takes less than that. */
   shrink(bytes: number): void;
-  /** Waits for the reader of the answer. Rejects if the reader is slow and other answers wait for the memory reserved here. */
+  /** Waits for the reader of the answer. Rejects if the reader is slow and other answers need the memory reserved here. */
   awaitReader(taken: Promise<void>): Promise<void>;
-  /** Releases the reserved memory: that part of the answer is sent. More parts may follow. */
+  /** Releases the reserved memory after a part of the answer is sent. More parts may follow. */
   release(): void;
   /** Counts the call as one of a service, until `end`. */
   count(calls: OpenCalls, service: AgentService): void;
-  /** Releases the reserved memory, and later reservations too: the answer is over. */
+  /** Ends the answer: releases the reserved memory, and later reservations, too. */
   end(): void;
 }
 
@@ -43,7 +43,7 @@ export interface ServerContext extends CallContext {
  *
  * @param stream - Whether the operation responds with a stream, so that `Last-Event-ID` counts.
  * @param answers - The memory that all answers share. Absent: nothing is reserved.
- * @param weight - Memory that one byte of the answer takes, in bytes.
+ * @param weight - Memory per byte of the answer, in bytes.
  */
 export function requestContext(
   request: UniversalRequest,
@@ -117,13 +117,13 @@ class RequestContext implements ServerContext {
       this.#change(wanted);
       return;
     }
-    // All of it again, not the difference: two calls that each hold a part and wait for the rest would wait for each other.
+    // Reserves everything anew instead of the difference: two calls that each hold a part and wait for the rest would deadlock.
     this.release();
     await answers.take(this.#owner, wanted, () => this.signal);
     this.reserved = wanted;
     if (!this.#over) return;
     this.release();
-    throw new A2AError("Aborted", "The caller is gone");
+    throw new A2AError("Aborted", "The client disconnected");
   }
 
   shrink(bytes: number): void {
@@ -157,7 +157,7 @@ class RequestContext implements ServerContext {
     this.#answers?.change(this.#owner, before, bytes);
   }
 
-  /** Who the memory is counted for. Callers without a name are told apart by their IP address. */
+  /** Whose memory it counts as. Anonymous callers are distinguished by their IP address. */
   get #owner(): string {
     const { subject, organization = "" } = this.principal;
     return this.principal === anonymous ? `address ${this.address ?? ""}` : JSON.stringify([organization, subject]);
@@ -168,14 +168,14 @@ const extensionsName = "a2a-extensions";
 /** Its name before 1.0. */
 const formerExtensionsName = "x-a2a-extensions";
 
-/** Longest list of URIs that is read, in characters. A part of a URI could be another URI, so a longer one is not cut. */
+/** Maximum length of the list of URIs, in characters. A longer one is rejected, not truncated: part of a URI could be another URI. */
 const maxExtensions = 1 << 16;
 
 const noExtensions: readonly string[] = [];
 
 /**
- * The URIs of `A2A-Extensions`, repeated or comma-separated (A2A 1.0 §3.2.6), under either name of the header. What is not a URI, or unknown, is
- * among them: no card declares it.
+ * The URIs of `A2A-Extensions`, repeated or comma-separated (A2A 1.0 §3.2.6), under either name of the header. Includes invalid and unknown
+ * URIs, which no card declares.
  *
  * @throws A2AError `RequestTooLarge`.
  */
@@ -184,7 +184,7 @@ export function requestedExtensions(request: UniversalRequest): readonly string[
   const former = request.header(formerExtensionsName);
   if (!value && !former) return noExtensions;
   if ((value?.length ?? 0) + (former?.length ?? 0) > maxExtensions) {
-    throw new A2AError("RequestTooLarge", `A2A-Extensions may take ${maxExtensions} characters`);
+    throw new A2AError("RequestTooLarge", `A2A-Extensions must not exceed ${maxExtensions} characters`);
   }
   const uris = `${value ?? ""},${former ?? ""}`.split(",").map((uri) => uri.trim());
   return [...new Set(uris)].filter((uri) => uri !== "");
@@ -197,13 +197,13 @@ export function extensionsHeader(request: UniversalRequest): string {
     : extensionsName;
 }
 
-/** The `seq` of `Last-Event-ID`. A value that is no `seq` is ignored: the stream then begins with the task. */
+/** The `seq` of `Last-Event-ID`. Ignores other values: the stream then begins with the task. */
 function lastEventId(request: UniversalRequest): number | undefined {
   const value = request.header("last-event-id");
   return value !== undefined && /^\d{1,15}$/.test(value) ? Number(value) : undefined;
 }
 
-/** Counts calls from their begin until their answer is sent, so that a service can be released when none of its calls is open. */
+/** Counts calls until their answer is sent, so that a service can be released when none of its calls is open. */
 export class OpenCalls {
   readonly #open = new Map<AgentService, { count: number; whenNone?: Deferred<void> }>();
 

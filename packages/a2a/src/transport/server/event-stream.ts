@@ -3,7 +3,7 @@ import type { BodyWriter, InlineFiles, OperationName, Sink, StreamItem, StreamRe
 import type { ServerContext } from "./context.ts";
 import { failureOf, writeWithFiles, type Headers, type WireError } from "./response.ts";
 
-/* Server-sent events (HTML Living Standard §9.2), as a server writes them. */
+/* Writes server-sent events (HTML Living Standard §9.2). */
 
 /** Headers of an event stream. `x-accel-buffering` stops nginx from buffering events. */
 export const streamHeaders: Headers = {
@@ -21,7 +21,7 @@ export interface EventFormat {
   event(item: StreamItem): string;
   /** The same for a large event, in pieces that need not be joined; `undefined`: use `event`. */
   pieces(item: StreamItem): readonly string[] | undefined;
-  /** The event that ends a stream with an error, without the blank line at its end. */
+  /** The last event of a stream that fails, without the blank line at its end. */
   error(error: WireError): string;
 }
 
@@ -37,8 +37,8 @@ function batchText(batch: readonly StreamItem[], format: EventFormat): string {
 }
 
 /**
- * Writes a stream as server-sent events, each batch as one write. A first comment sends the headers immediately. Writing pauses while the client
- * is slow. When the client leaves, the source is closed.
+ * Writes a stream as server-sent events, each batch as one write. A first comment sends the headers immediately. Writing pauses while the
+ * client is slow. When the client disconnects, the source is closed.
  */
 export function writeEvents(
   batches: StreamReply["batches"],
@@ -81,7 +81,7 @@ export function writeEvents(
   };
 }
 
-/** Writes a batch with a large event, such as the task at the beginning, in pieces. No keep-alive comment may come between them. */
+/** Writes a batch with a large event, such as the task at the beginning, in pieces, without keep-alive comments between them. */
 async function writeLarge(
   sink: Sink,
   beat: Beat,
@@ -98,7 +98,7 @@ async function writeLarge(
     try {
       for (const text of texts) await writeWithFiles(sink, text, context, inline);
     } catch (cause) {
-      throw new BrokenEvent("An event could not be written to its end", { cause });
+      throw new BrokenEvent("Failed to write an event completely", { cause });
     }
   }
   beat.behind = false;
@@ -121,7 +121,7 @@ interface Beat {
   readonly sink: Sink;
   /** Its slot on the wheel of `KeepAlive`. */
   readonly slot: number;
-  /** Whether the client is too slow at the moment. Comments would only pile up. */
+  /** Whether the client is too slow now. Comments would only pile up. */
   behind: boolean;
 }
 
@@ -134,8 +134,8 @@ const slots = 16;
 const comment = ":\n";
 
 /**
- * Sends a comment to every open stream once per interval, so that proxies do not close it. One timer turns a wheel: each tick writes to one
- * slot, not to ten thousand streams at once.
+ * Sends a comment to every open stream once per interval, so that proxies do not close it. A timer wheel: each tick writes to one slot, not
+ * to ten thousand streams at once.
  */
 export class KeepAlive {
   readonly #clock: Clock;

@@ -53,7 +53,7 @@ export function toFetch(
       return responseOf(incoming, await handler(incoming), ended?.resolve);
     } catch (cause) {
       ended?.resolve();
-      logger.error("A request could not be answered", {
+      logger.error("Failed to answer request", {
         method: incoming.method,
         url: withoutQuery(incoming.url),
         cause,
@@ -195,7 +195,7 @@ class StreamSink implements Sink {
           this.#controller = controller;
           this.#request.onAbort(() => {
             this.#close();
-            controller.error(new DOMException("The peer is gone", "AbortError"));
+            controller.error(new DOMException("The client disconnected", "AbortError"));
           });
           // Not awaited: `pull` is not called before `start` has returned.
           void writer(this).then(
@@ -279,13 +279,13 @@ export class BodySource implements BodyReader {
     this.close();
   }
 
-  /** Discards the rest of the body. An error of that has no consequence. */
+  /** Discards the rest of the body, and ignores errors of that. */
   close(): void {
     this.#reader.cancel().catch(() => undefined);
   }
 }
 
-/** Passes the pieces of a body on, while they are wanted. */
+/** Forwards the pieces of a body while a reader needs them. */
 export class PieceFlow implements ByteFlow {
   readonly #source: BodySource | undefined;
   readonly #reader: ByteReader;
@@ -307,7 +307,7 @@ export class PieceFlow implements ByteFlow {
     if (!this.#reading && !this.#over) void this.#read();
   }
 
-  /** Otherwise the runtime would continue to receive an unread body. */
+  /** Cancels an unread body, which the runtime would otherwise continue to receive. */
   close(): void {
     this.#over = true;
     this.#source?.close();

@@ -6,10 +6,10 @@ const quote = 0x22;
 const backslash = 0x5c;
 const padding = 0x3d;
 
-/** Flags of characters that only one of the two alphabets has. */
+/** Flags for the characters of only one of the two alphabets. */
 const standard = 0x40;
 const urlSafe = 0x80;
-/** Above every character of base64. */
+/** Greater than the value of every base64 character. */
 const other = 0x100;
 
 const alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789";
@@ -96,7 +96,7 @@ export class JsonBase64 {
     const escape = (this.#escape += String.fromCharCode(byte));
     if (escape.length === 2 && escape !== "\\u") {
       this.#escape = "";
-      // The other escapes are for characters that base64 does not have.
+      // The other escapes are not for base64 characters.
       return this.#take(escape === "\\/" ? byte : 0, out, to);
     }
     if (escape.length < 6) return to;

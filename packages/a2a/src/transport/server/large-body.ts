@@ -12,9 +12,9 @@ import { BodyPieces, fileLimits } from "./body-pieces.ts";
 import type { Bytes } from "../../base/index.ts";
 import { JsonBase64 } from "./json-base64.ts";
 
-/* Bodies of messages that are too large to be in memory. */
+/* Reads bodies of messages that are too large for memory. */
 
-/** The text of a body of more than `most` bytes, with placeholders for large files, which `call.files` has. */
+/** The text of a body of more than `most` bytes, with placeholders for large files, which are in `call.files`. */
 export async function readLargeText(
   call: { readonly request: UniversalRequest; files?: IncomingFiles },
   receiver: FileReceiver,
@@ -32,7 +32,7 @@ export async function readLargeText(
       if (flow !== undefined) source.from(flow);
       const whole = await beginning(source, most);
       if (whole !== undefined) return textOf(whole);
-      // Its place counts what has come, also while there is no room for the rest.
+      // The received bytes count in the budget, even while there is no room for the rest.
       const opening = receiver.open(sender);
       try {
         call.files = await source.unlessRefused(opening);
@@ -59,7 +59,7 @@ export async function readLargeText(
   }
 }
 
-/** The body; `undefined` if it has more than `most` bytes: it is read again from its beginning on. */
+/** The body; `undefined` if it has more than `most` bytes: it is then read again from the beginning. */
 async function beginning(source: BodyPieces, most: number): Promise<Uint8Array | undefined> {
   const bytes = new GrowingBytes(most);
   for (;;) {
@@ -85,20 +85,20 @@ function textOf(bytes: Uint8Array): string {
   }
 }
 
-/* A message as JSON text whose large files are taken out while it comes. */
+/* Extracts large files from the JSON text of a message while it arrives. */
 
-/** Where the bytes of files are in the requests of all versions, over JSON-RPC and REST. Indexes are left out. */
+/** The paths of file bytes in the requests of all versions, over JSON-RPC and REST, without indexes. */
 const places =
   /^(?:params\.)?(?:message|request)\.(?:parts|content)\.(?:raw|file\.(?:bytes|fileWithBytes|file_with_bytes))$/;
-/** Longest name on such a path, and its most levels. */
+/** Maximum length of a name on such a path, and maximum levels of the path. */
 const longestName = 16;
 const maxLevels = 8;
 const longestPath = 100;
 
-/** An object or a list that the text is in. */
+/** An enclosing object or list. */
 interface Level {
   readonly isObject: boolean;
-  /** Name of the member that is being read. `undefined`: it is on no path to a file. */
+  /** Name of the current member. `undefined`: it is not on a path to a file. */
   name: string | undefined;
   /** Members or elements so far. */
   index: number;
@@ -106,29 +106,29 @@ interface Level {
 
 export interface JsonFilesOptions {
   readonly files: IncomingFiles;
-  /** Strings of at most so many characters stay. */
+  /** Strings of at most this many characters stay in the text. */
   readonly inlineLength: number;
-  /** Most bytes of the text without its files. */
+  /** Maximum bytes of the text without its files. */
   readonly textBytes: number;
   /** Memory that a file takes while it is stored, in bytes. */
   readonly windowBytes: number;
 }
 
-/** Reads JSON text. What is not well formed is left to the parser. */
+/** Reads JSON text. The parser reports malformed text later. */
 export class JsonFiles {
   readonly #source: BodyPieces;
   readonly #options: JsonFilesOptions;
   readonly #text: GrowingBytes;
   readonly #levels: Level[] = [];
-  /** Levels that are deeper than any file. */
+  /** Number of levels below the deepest possible file. */
   #deeper = 0;
   /** Whether the next string is the name of a member. */
   #nameNext = false;
-  /** The name that is being read, as it is written. */
+  /** The current name, with its escapes. */
   #name: string | undefined;
   #inString = false;
   #afterBackslash = false;
-  /** Whether a string that may be a file begins after what was scanned. */
+  /** Whether a string that may be a file begins at the current position. */
   #atFile = false;
 
   constructor(source: BodyPieces, options: JsonFilesOptions) {
@@ -137,7 +137,7 @@ export class JsonFiles {
     this.#text = new GrowingBytes(options.textBytes);
   }
 
-  /** The text, with what stands for each file in the place of its base64. */
+  /** The text, with a placeholder for the base64 of each file. */
   async read(): Promise<Uint8Array> {
     for (;;) {
       const piece = await this.#source.next();
@@ -162,7 +162,7 @@ export class JsonFiles {
     this.#text.append(bytes);
   }
 
-  /** Returns where the piece ends, or the content of a string begins that may be a file. */
+  /** Returns the end of the piece, or where the content of a string begins that may be a file. */
   #scan(piece: Uint8Array): number {
     for (let at = 0; at < piece.length; at += 1) {
       const byte = piece[at] ?? 0;
@@ -179,7 +179,7 @@ export class JsonFiles {
     return piece.length;
   }
 
-  /** Whether the string ends soon. One that has an escaped quote is not base64. A short one needs no decoder, however many there are. */
+  /** Whether the string ends soon. A short string needs no decoder. A string with an escaped quote is not base64. */
   #isShort(piece: Uint8Array, from: number): boolean {
     const end = piece.indexOf(0x22, from);
     return end !== -1 && end - from <= this.#options.inlineLength;
@@ -189,7 +189,7 @@ export class JsonFiles {
     if (this.#afterBackslash) this.#afterBackslash = false;
     else if (byte === 0x5c) {
       this.#afterBackslash = true;
-      // Escaped names are on no path: what they name is read as text.
+      // An escaped name is not on a path to a file, so its value is read as text.
       this.#name = undefined;
     } else if (byte === 0x22) {
       this.#inString = false;
@@ -237,7 +237,7 @@ export class JsonFiles {
     return names.join("").replace(/^\.(?:params\.)?/, "");
   }
 
-  /** Reads the string of a file. A short one stays in the text. */
+  /** Reads the string of a file. A short file stays in the text. */
   async #file(): Promise<void> {
     const base64 = new JsonBase64();
     const head = new GrowingBytes(this.#options.inlineLength);
@@ -251,7 +251,7 @@ export class JsonFiles {
       const held = this.#text.capacity + 2 * head.capacity;
       await this.#source.hold(held, held + this.#options.windowBytes);
     }
-    // What is not base64, and what is short, the parser and the schemas judge.
+    // The parser and the schemas check strings that are short or not base64.
     if (base64.invalid || (base64.ended && head.length - 1 <= this.#options.inlineLength)) {
       this.#keep(head.view());
       this.#inString = !base64.ended;

@@ -6,10 +6,9 @@ import type { UniversalHandler, UniversalRequest, UniversalResponse } from "../.
 export type Admission = (request: UniversalRequest) => void;
 
 /**
- * Allows requests to the host names of a server, and refuses all others. This stops DNS rebinding: a browser lets a page of
- * `evil.example` read what is served under that name, and the name may resolve to this machine a moment later. The header
- * `Host` still has the name that the page used. The header `Origin` shows requests of pages that cannot read the answer but
- * could start something.
+ * Allows only requests to the host names of a server. This prevents DNS rebinding: a browser lets a page of `evil.example` read answers
+ * of that host name, which may resolve to this machine a moment later. The header `Host` still has the name that the page used. The
+ * header `Origin` reveals requests of pages that cannot read the answer but could cause an action.
  *
  * @param allowed - Host names in addition to those of loopback, with or without a port. Ports are not compared. `"*"` allows any.
  * @param origins - Origins of the pages that may call (CORS).
@@ -44,7 +43,7 @@ export function admission(allowed: readonly string[], origins: "*" | readonly st
   };
 }
 
-/** The hosts in the addresses of a card: URLs, or `agents.example.com:443` for gRPC. Addresses of another kind are left out. */
+/** The hosts in the addresses of a card: URLs, or `agents.example.com:443` for gRPC. Ignores other kinds of addresses. */
 export function hostsOf({ supportedInterfaces }: Pick<AgentCard, "supportedInterfaces">): readonly string[] {
   const authorities = supportedInterfaces.flatMap(({ url }) =>
     url.replace(/^[a-z][\w+.-]*:(?:\/\/|(?=\D))/i, "").split(/[/?#]/, 1),
@@ -69,7 +68,7 @@ function quote(text: string): string {
 function refuse(what: string): A2AError {
   return new A2AError(
     "PermissionDenied",
-    `This server does not answer ${what}: \`allowedHosts\` names the hosts that it goes by, \`cors\` the pages that may call`,
+    `This server does not answer ${what}: \`allowedHosts\` lists its host names, \`cors\` the pages that may call`,
   );
 }
 
@@ -95,13 +94,13 @@ export interface CorsHeaders {
   readonly exposedHeaders: readonly string[];
 }
 
-/** The headers that tell a browser what a page may do. */
+/** The CORS headers for a browser. */
 export interface CorsPolicy {
   /** Headers of an answer to a page of this origin. */
   granted(origin: string | undefined): Headers;
   /** Headers of the answer to a preflight request. */
   preflight(origin: string | undefined): Headers;
-  /** Whether pages of this origin may not read answers. A request without an origin is not of a page. */
+  /** Whether pages of this origin must not read answers. A request without an origin does not come from a page. */
   refuses(origin: string | undefined): boolean;
 }
 
@@ -123,7 +122,7 @@ export function corsPolicy(options: CorsOptions | true, own: CorsHeaders): CorsP
   const any = origins === "*";
   if (!any) checkOrigins(origins);
   const allowed = new Set(any ? [] : origins);
-  // With a list, the answer depends on the origin, also for an origin that is not allowed.
+  // With a list, the answer depends on the origin, even for an origin that is not allowed.
   const vary: Headers = any ? {} : { vary: "Origin" };
   const exposed = [...exposedHeaders, ...own.exposedHeaders].join(", ");
   const permission: Headers = {
@@ -143,7 +142,7 @@ export function corsPolicy(options: CorsOptions | true, own: CorsHeaders): CorsP
   };
 }
 
-/** Refuses origins that no browser sends: they would allow nothing without an error. */
+/** Rejects origins that no browser sends, which would silently allow nothing. */
 function checkOrigins(origins: readonly string[]): void {
   for (const origin of origins) {
     const url = URL.canParse(origin) ? new URL(origin) : undefined;
@@ -164,8 +163,8 @@ const http: CorsHeaders = {
 };
 
 /**
- * Adds CORS headers and answers preflight requests. `options` `undefined`: refuses every other origin. `onRefused`: called for each refused
- * request, and for those of the server's own pages that send their origin.
+ * Adds CORS headers and answers preflight requests. `options` `undefined`: rejects every other origin. `onRefused`: called for each
+ * rejected request, and for requests of the server's own pages that send their origin.
  */
 export function withCors(
   handler: UniversalHandler,

@@ -4,7 +4,7 @@ import type { IncomingFiles, Principal, UniversalRequest } from "../../protocol/
 import type { Codec } from "../../wire/codec.ts";
 import type { RequestLimits, ServerHost } from "./binding.ts";
 
-/* What all bindings of HTTP read from a request: its body as JSON, and its version. */
+/* Reads the body and the version of requests, for all bindings of HTTP. */
 
 const jsonTypes: ReadonlySet<string> = new Set(["application/json", "application/a2a+json"]);
 
@@ -14,7 +14,7 @@ function isJson(contentType: string): boolean {
   return jsonTypes.has((end < 0 ? contentType : contentType.slice(0, end)).trim().toLowerCase());
 }
 
-/** The text of the body, for `parseJson`. Refuses other media types before reading. Two functions, so that a binding waits only once. */
+/** The text of the body, for `parseJson`. Rejects other media types before reading. Two functions, so that a binding waits only once. */
 export function bodyText(request: UniversalRequest, limits: RequestLimits): Promise<string> {
   checkMediaType(request);
   return request.text(limits.bodyBytes, limits.unfinished);
@@ -25,23 +25,23 @@ function checkMediaType(request: UniversalRequest): void {
   if (contentType && !isJson(contentType)) throw unsupportedMediaType();
 }
 
-/** What of a call has its large files. */
+/** The members of a call for its large files. */
 interface WithFiles {
   readonly request: UniversalRequest;
   files?: IncomingFiles;
 }
 
-/** A body over this size in bytes is never read whole where large files can be taken out of it, whatever `limits.bodyBytes` is. */
+/** A body of more bytes is never read whole if large files can be extracted from it, whatever `limits.bodyBytes` is. */
 const wholeBytes = 10 << 20;
 
-/** The text of the body of a call. Large files of a message are stored meanwhile for `principal` (`blobs`), and `call.files` has them. */
+/** The text of the body of a call. Stores large files of a message for `principal` meanwhile (`blobs`), and sets `call.files`. */
 export function messageText(host: ServerHost, call: WithFiles, principal: Principal): Promise<string> {
   const { request } = call;
   const { limits, receiver } = host;
   const most = Math.min(wholeBytes, limits.bodyBytes);
   if (receiver === undefined || request.read === undefined) return bodyText(request, limits);
   const length = Number(request.header("content-length") ?? Number.NaN);
-  // Without a length it may be large: it is read whole up to the limit.
+  // A body without a length may be large: read it whole only up to the limit.
   if (length <= most || (Number.isNaN(length) && request.method !== "POST")) return bodyText(request, limits);
   checkMediaType(request);
   return import("./large-body.ts").then(({ readLargeText }) => {

@@ -12,7 +12,7 @@ import {
 import type { Codec } from "../../wire/codec.ts";
 import { extensionsHeader, type ServerContext } from "./context.ts";
 
-/* What all bindings of HTTP write: errors, headers, and bodies within the memory that is reserved for them. */
+/* Writes errors, headers, and bodies within their reserved memory, for all bindings of HTTP. */
 
 /** Headers of a response. They are shared constants unless a response needs more. */
 export type Headers = Readonly<Record<string, string>>;
@@ -27,10 +27,10 @@ function isWireError(error: A2AError): error is WireError {
 }
 
 /**
- * Turns what was thrown into the error for the client, and logs it for the operator where the server is at fault. An error of
- * a service that calls another server, such as a lost connection to that server, is an `InternalError` to the client.
+ * Converts a thrown value to the error for the client, and logs it for the operator if the server is at fault. If a service calls another
+ * server, an error of that call, such as a lost connection, becomes an `InternalError`.
  *
- * @param isGone - Whether the caller has left, in which case an aborted call is not a failure. Only called for aborted calls.
+ * @param isGone - Whether the client has disconnected, so that an aborted call is not a failure. Only called for aborted calls.
  */
 export function failureOf(
   thrown: unknown,
@@ -42,12 +42,12 @@ export function failureOf(
   const shown = isWireError(error) ? error : (new A2AError("InternalError", undefined, { cause: error }) as WireError);
   if (httpStatusOf(shown) >= 500) {
     const line = { ...fields, error: shown.code, cause: shown.cause ?? shown };
-    if (error.code === "Aborted" && isGone()) logger.debug("A caller left before the answer", line);
-    // Each open stream ends so where a server stops, and each of them continues elsewhere.
-    else if (error instanceof ServerIsStopping) logger.debug("A caller was told that the server stops", fields);
+    if (error.code === "Aborted" && isGone()) logger.debug("Client disconnected before the answer", line);
+    // Every open stream ends like this when a server stops, and continues elsewhere.
+    else if (error instanceof ServerIsStopping) logger.debug("Ended a call because the server stops", fields);
     // The outage is logged with the number of such runs.
-    else if (error instanceof RunGivenUp) logger.debug("A stream ended with its run, which was given up", line);
-    else if (shown.code === "Unavailable") logger.warn("A request could not be served now", line);
+    else if (error instanceof RunGivenUp) logger.debug("Ended a stream because its run was given up", line);
+    else if (shown.code === "Unavailable") logger.warn("Failed to serve request: unavailable", line);
     else logger.error("A request failed", line);
   }
   return shown;
@@ -61,7 +61,7 @@ function httpStatusOf({ code, sentAs }: WireError): number {
 /** `application/json`, not the protocol's own media type: some clients read errors only from `application/json`. */
 const jsonError: Headers = { "content-type": "application/json", "cache-control": "no-store" };
 
-/** An error with its HTTP status, as the version writes it (A2A 1.0 §11.6). `allow`: the methods of the address, for the header `Allow`. */
+/** An error with its HTTP status, in the form of the version (A2A 1.0 §11.6). `allow`: the methods of the URL, for the header `Allow`. */
 export function errorResponse({ shapes }: Codec, error: WireError, allow?: string): UniversalResponse {
   return {
     status: httpStatusOf(error),
@@ -82,8 +82,8 @@ export function errorHeaders(base: Headers, error: A2AError, allow?: string): He
 }
 
 /**
- * `www-authenticate` for a challenge, and `dpop-nonce` if the challenge has one (RFC 9449 §9): it stays with it where authenticators are
- * combined.
+ * `www-authenticate` for a challenge, and `dpop-nonce` if the challenge has one (RFC 9449 §9). The nonce is part of the challenge, so
+ * combined authenticators keep it.
  */
 export function challengeHeaders(challenge: string | undefined): Headers {
   if (challenge === undefined) return {};
@@ -101,10 +101,10 @@ export function withExtensions(
   return { ...base, [extensionsHeader(request)]: extensions.join(", ") };
 }
 
-/** Characters of one write. For a large body, a host holds one such piece in addition to the text. */
+/** Characters per write. For a large body, a host holds one such piece in addition to the text. */
 const pieceLength = 1 << 16;
 
-/** The body of an answer: its text where it is small, otherwise a writer that waits for its reader after each piece. */
+/** The body of an answer: its text if it is small, otherwise a writer that waits for its reader after each piece. */
 export function bodyOf(
   text: string | readonly string[],
   context: ServerContext,
@@ -116,7 +116,7 @@ export function bodyOf(
     context.end();
     return text;
   }
-  // The values that the text was made from are released by now, and the text may be smaller than was reserved.
+  // The values behind the text are released by now, and the text may be smaller than the reservation.
   context.shrink(2 * text.length);
   if (text.length > pieceLength) return writePieces([text], context);
   context.end();
@@ -136,7 +136,7 @@ function writePieces(pieces: readonly string[], context: ServerContext, inline?:
   };
 }
 
-/** Writes a text with the files that it refers to. Rejects if a file cannot be read: what was written has no end then. */
+/** Writes a text with the files that it refers to. Rejects if a file cannot be read: the written answer is then incomplete. */
 export function writeWithFiles(
   sink: Sink,
   text: string,
@@ -175,7 +175,7 @@ function isHighSurrogate(code: number): boolean {
   return code >= 0xd800 && code <= 0xdbff;
 }
 
-/* Documents that clients may keep: their tags, and the answer to a client that has one already. */
+/* Documents that clients may cache: their tags, and the answer to a client that already has one. */
 
 /** A document with the headers of its answers. */
 export interface Document {
@@ -188,19 +188,19 @@ export function writeDocument(value: unknown, headers: Headers): Promise<Documen
   return tagged(JSON.stringify(value), headers);
 }
 
-/** The same for a document that is written already. */
+/** The same for a serialized document. */
 export async function tagged(text: string, headers: Headers): Promise<Document> {
   const digest = new Uint8Array(await crypto.subtle.digest("SHA-256", new TextEncoder().encode(text)));
   const etag = Array.from(digest.subarray(0, 16), (byte) => byte.toString(16).padStart(2, "0")).join("");
   return { text, headers: { etag: `"${etag}"`, ...headers } };
 }
 
-/** The document, or 304 for a client that has it already (RFC 9110 §13.2.2). */
+/** The document, or 304 for a client that already has it (RFC 9110 §13.2.2). */
 export function answerWith({ text, headers }: Document, request: UniversalRequest): UniversalResponse {
   return isKnown(request, headers) ? { status: 304, headers } : { status: 200, headers, body: text };
 }
 
-/** Whether the client has the document already. The tag decides; the date counts only if there is no tag. */
+/** Whether the client already has the document. The tag decides; the date counts only without a tag. */
 function isKnown(request: UniversalRequest, headers: Headers): boolean {
   const tags = request.header("if-none-match");
   if (tags !== undefined) return matches(tags, headers["etag"] ?? "");

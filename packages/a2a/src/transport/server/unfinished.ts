@@ -15,7 +15,7 @@ const slowIntervals = 3;
 /** A body that has waited for room for this many intervals is rejected. */
 const waitIntervals = 10;
 
-/** Least memory of a body, in bytes: its request and its buffers exist before its content. */
+/** Minimum memory of a body, in bytes: its request and its buffers exist before its content. */
 const least = 1024;
 
 /** A part of the budget. */
@@ -54,9 +54,9 @@ class Pool {
 /**
  * Limits the memory of all request bodies that a server is receiving, over all connections.
  *
- * A quarter is reserved for small bodies, so that they never wait for large ones. A large body gets room for its whole size before
- * more of it is read, so that two half-read bodies never wait for each other. Until then it is queued, and the smallest body in
- * the queue is next. While bodies wait, slow senders are rejected.
+ * A quarter is reserved for small bodies, so that they never wait for large ones. A large body waits in a queue, smallest first, until
+ * there is room for its whole size, and only then is read further, so that two half-read bodies never wait for each other. While bodies
+ * wait, slow senders are rejected.
  */
 export class Unfinished implements BodyBudget {
   /** Room for small bodies. */
@@ -154,7 +154,7 @@ export class Unfinished implements BodyBudget {
 class Place implements BodyPlace {
   readonly reader: BodyReader;
   readonly connection: object | undefined;
-  /** The pool that it takes room from. */
+  /** The pool of its room. */
   pool: Pool;
   #taken = 0;
   /** Its largest size in bytes, once that is known to be more than a small body. */
@@ -215,7 +215,7 @@ class Place implements BodyPlace {
     this.#all.gave();
   }
 
-  /** Releases its room, and holds `bytes` that were taken from `pool`. */
+  /** Replaces its room by `bytes` that were taken from `pool`. */
   moveTo(pool: Pool, bytes: number): void {
     this.pool.give(this.#taken, this.connection);
     this.pool = pool;

@@ -21,12 +21,12 @@ import {
 } from "../../protocol/index.ts";
 import { isFinal } from "./messages.ts";
 
-/** Where services of 0.3 behave differently from those of 1.0: at a server for callers of 0.3, at a client for servers of 0.3. */
+/** Adapts services, because 0.3 behaves differently from 1.0: at a server for callers of 0.3, at a client for servers of 0.3. */
 
 /** Wraps the service of a server, so that it behaves as callers of 0.3 expect. */
 export function adapt(service: AgentService): AgentService {
   return {
-    // No async function, because that would cost time for calls that are not adapted.
+    // Not async, because that would slow down calls that are not adapted.
     call<Name extends UnaryName>(operation: Name, request: UnaryOperations[Name]["request"], context: CallContext) {
       if (operation === "GetTaskPushNotificationConfig" && (request as { readonly id: string }).id === "") {
         const { taskId } = request as UnaryOperations["GetTaskPushNotificationConfig"]["request"];
@@ -54,7 +54,7 @@ export function adapt(service: AgentService): AgentService {
   };
 }
 
-/** Where a request has a webhook; `undefined` if it has none. */
+/** The path of a webhook in a request; `undefined` if it has none. */
 function webhookPath(operation: UnaryName, request: UnaryOperations[UnaryName]["request"]): string | undefined {
   if (operation === "CreateTaskPushNotificationConfig") return "";
   return isSend(operation, request) && request.configuration?.taskPushNotificationConfig ? inSend : undefined;
@@ -62,7 +62,7 @@ function webhookPath(operation: UnaryName, request: UnaryOperations[UnaryName]["
 
 const inSend = "configuration.taskPushNotificationConfig";
 
-/** Throws the error again, with the names that the members of a webhook have in 0.3 (0.3 §6.8). `path`: of the webhook in a 1.0 request. */
+/** Rethrows an error, with the 0.3 names of a webhook's members (0.3 §6.8). `path`: of the webhook in a 1.0 request. */
 function inNamesOf03(thrown: unknown, path: string): never {
   if (!hasCode(thrown, "InvalidParams") || !thrown.fields.some(({ field }) => isIn(path, field))) throw thrown;
   throw invalidParams(
@@ -95,13 +95,13 @@ async function finishedTask(
   thrown: unknown,
   context: CallContext,
 ): Promise<Task | undefined> {
-  // An agent that does not stream answers with the same code, but names no task.
+  // An agent without streaming answers with the same code, but names no task.
   if (!hasCode(thrown, "UnsupportedOperation") || thrown.metadata["taskId"] !== id) return undefined;
   const { payload } = await service.call("GetTask", { id }, context);
   return isTerminal(payload.value.status.state) ? payload.value : undefined;
 }
 
-/** For a request without the id of a config: the config that has the id of the task, else the newest (0.3 §7.6 does not say). */
+/** The config for a request without a config id: the one with the id of the task, else the newest. 0.3 §7.6 does not define it. */
 async function someConfig(
   service: AgentService,
   taskId: string,
@@ -123,8 +123,8 @@ function untilFinal(batches: Batches): Batches {
 }
 
 /**
- * Wraps the service of a server of 0.3: a subscription begins with the task (A2A 1.0 §3.1.6). Some servers begin with the next event (0.3
- * §7.9 does not say), so the reader would miss earlier ones.
+ * Wraps the service of a server of 0.3, so that a subscription begins with the task (A2A 1.0 §3.1.6). Some servers begin with the next event
+ * (0.3 §7.9 does not define it), so the reader would miss earlier ones.
  */
 export function adaptClient(service: AgentService): AgentService {
   return {
@@ -153,11 +153,11 @@ async function taskOf(service: AgentService, id: string, context: CallContext): 
 }
 
 /**
- * A stream that begins with the task, read if the server did not send it. The first events may be in it or not, so at the end the task
- * replaces the last event and corrects the state.
+ * A stream that begins with the task, which is read if the server did not send it. The task may or may not include the first events, so at
+ * the end, the task replaces the last event and corrects the state.
  */
 function fromTheTask(batches: Batches, get: () => Promise<Task | undefined>): Batches {
-  /** Whether the task has to be put in front; `undefined` before the first event. */
+  /** Whether to insert the task at the beginning; `undefined` before the first event. */
   let adds: boolean | undefined;
   return rewritten(batches, async (batch) => {
     const unchanged = { batch, ends: false };
@@ -198,7 +198,7 @@ interface Rewritten {
   readonly ends: boolean;
 }
 
-/** The batches that `rewrite` returns. No generator, because a reader that leaves must reach the source while a read waits. */
+/** The batches that `rewrite` returns. Not a generator: a reader that stops must end the source even while a read waits. */
 function rewritten(batches: Batches, rewrite: (batch: Batch) => Rewritten | Promise<Rewritten>): Batches {
   return {
     [Symbol.asyncIterator]() {

@@ -28,7 +28,7 @@ import {
 } from "../../model/schema.ts";
 import { converted, told } from "./messages.ts";
 
-/* Cards of 0.3 and 0.2.5 (0.3 §5.5), in JSON and in ProtoJSON, which some servers send over REST too. */
+/* Cards of 0.3 and 0.2.5 (0.3 §5.5), in JSON and in ProtoJSON, which some servers send over REST. */
 
 /** `{ name: [scopes] }`. In ProtoJSON it is `{ schemes: { name: { list: [scopes] } } }`. */
 const requirement: Schema<SecurityRequirement> = converted(
@@ -102,7 +102,7 @@ const scheme: Schema<SecurityScheme> = converted((value, state) => {
   return scheme03(type === undefined ? value : { ...(value[member] as object), type }, state);
 }, toScheme);
 
-/** A scheme of an unknown type stays in the card as an empty scheme, which no credentials satisfy. */
+/** A scheme of an unknown type becomes an empty scheme, which no credentials satisfy. */
 function toScheme({ type, description, ...given }: Scheme03): SecurityScheme {
   const more = description !== undefined && { description };
   switch (type) {
@@ -170,7 +170,7 @@ interface Interface03 {
   readonly transport: string;
 }
 
-/** A card, with the members that 1.0 has too as 1.0 has them. */
+/** A card whose members that 1.0 also has are in the form of 1.0. */
 interface Card03 extends Omit<AgentCard, "supportedInterfaces" | "securityRequirements"> {
   readonly protocolVersion?: string;
   readonly url: string;
@@ -260,7 +260,7 @@ function isOurs({ protocolVersion }: AgentInterface): boolean {
   return /^0\.[23](?:\.|$)/.test(protocolVersion);
 }
 
-/** The version with a patch number, as 0.3 and 0.2.5 write it. */
+/** The version with a patch number, in the form of 0.3 and 0.2.5. */
 function wholeVersion(version: string): string {
   return /^\d+\.\d+$/.test(version) ? `${version}.0` : version;
 }
@@ -345,7 +345,7 @@ export function protoCard(card: AgentCard): object {
   };
 }
 
-/** The card in JSON, whose security schemes have the members of ProtoJSON too: readers of both forms understand it. */
+/** The card in JSON, whose security schemes also have the members of ProtoJSON, so that readers of both forms understand it. */
 export function restCard(card: AgentCard): object {
   const { securitySchemes, ...rest } = jsonCard(card);
   if (securitySchemes === undefined) return rest;

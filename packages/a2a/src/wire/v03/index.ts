@@ -31,12 +31,12 @@ const methods: Readonly<Record<CoreName, string>> = {
   GetExtendedAgentCard: "agent/getAuthenticatedExtendedCard",
 };
 
-/** 0.2 has no method for the extended card. Its clients read it here (0.2.5 §7.10). */
+/** The path of the extended card for clients of 0.2, which has no method for it (0.2.5 §7.10). */
 const extendedCardPath = "/agent/authenticatedExtendedCard";
 
 /**
- * REST in the JSON of the text (0.3 §6, §7.1, §7.2): that of JSON-RPC, in a member by its kind. SDKs of 0.3 send ProtoJSON. The body of a
- * request tells which one it is answered in; requests without a body are answered in ProtoJSON.
+ * REST in the JSON of the specification's text (0.3 §6, §7.1, §7.2): that of JSON-RPC, in a member named by its kind. SDKs of 0.3 send
+ * ProtoJSON. The format of a request's body determines that of the answer; requests without a body get ProtoJSON.
  */
 const textShapes: Pick<Shapes, "decodeRequest" | "responseOf" | "encodeResponse" | "eventOf" | "encodeEvent"> = {
   decodeRequest: (operation, value) =>
@@ -47,7 +47,7 @@ const textShapes: Pick<Shapes, "decodeRequest" | "responseOf" | "encodeResponse"
   encodeEvent: ({ payload }) => JSON.stringify(wrapped(fromEvent(payload.read()))),
 };
 
-/** The shapes of a request that is in the JSON of the text; `undefined` for ProtoJSON. */
+/** The shapes of a request in the JSON of the specification's text; `undefined` for ProtoJSON. */
 function textShapesOf(operation: OperationName, value: unknown): typeof textShapes | undefined {
   if (!isObject(value)) return undefined;
   switch (operation) {
@@ -62,13 +62,13 @@ function textShapesOf(operation: OperationName, value: unknown): typeof textShap
   }
 }
 
-/** In ProtoJSON a message of 0.3 says `content`, has no `kind`, and its roles are in capitals. */
+/** In ProtoJSON, a message of 0.3 has `content` instead of `parts`, no `kind`, and roles in capitals. */
 function isText(message: unknown): boolean {
   if (!isObject(message) || "content" in message) return false;
   return "parts" in message || "kind" in message || message["role"] === "user" || message["role"] === "agent";
 }
 
-/** The path names the task too (0.3 §7.5). It decides. */
+/** The path also names the task (0.3 §7.5), and takes precedence. */
 function configIn(value: unknown): unknown {
   const { taskId, config }: Json = isObject(value) ? value : {};
   return isObject(config) ? { ...config, taskId } : { taskId };
@@ -81,7 +81,7 @@ const memberOfKind: Readonly<Record<string, string>> = {
   "artifact-update": "artifactUpdate",
 };
 
-/** An event in a member by its kind. Other results, which have no kind, stay as they are. */
+/** An event in a member named by its kind. Other results, which have no kind, stay unchanged. */
 function wrapped(result: unknown): unknown {
   const { kind }: Json = isObject(result) ? result : {};
   return typeof kind === "string" ? { [memberOfKind[kind] ?? kind]: result } : result;
@@ -94,7 +94,7 @@ function makeCodec(): JsonRpcCodec & RestCodec & GrpcCodec {
   const operations = new Map(Object.entries(methods).map(([operation, method]) => [method, operation as CoreName]));
   operations.delete(methods.ListTasks);
   const errors = { encodeError: encodeRestError, decodeError: decodeRestError };
-  /** The shapes of JSON-RPC with the errors of REST: for bindings that 0.3 does not know. */
+  /** The shapes of JSON-RPC with the errors of REST: for bindings that 0.3 does not define. */
   const shapes: OwnShapes = { ...jsonRpcShapes, ...errors };
   return {
     version: "0.3",
@@ -116,7 +116,7 @@ function makeCodec(): JsonRpcCodec & RestCodec & GrpcCodec {
       "HTTP+JSON": {
         ...restShapes,
         ...errors,
-        // The annotation of the proto says `task` for `tasks` to create a webhook. No implementation follows it.
+        // The annotation of the proto has `task` instead of `tasks` for creating a webhook. No implementation follows it.
         routes: restRoutes("/v1", "/card"),
         elsewhere: [{ operation: "GetExtendedAgentCard", methods: ["GET"], path: extendedCardPath, body: false }],
         mediaType: "application/json",
@@ -126,7 +126,7 @@ function makeCodec(): JsonRpcCodec & RestCodec & GrpcCodec {
       GRPC: {
         ...grpcShapes,
         ...errors,
-        // The specification does not say. All SDKs of 0.3 send and read these.
+        // The specification does not define these. All SDKs of 0.3 send and read them.
         statuses: { PushNotificationNotSupported: "UNIMPLEMENTED", UnsupportedOperation: "UNIMPLEMENTED" },
       },
     },
@@ -138,8 +138,8 @@ function makeCodec(): JsonRpcCodec & RestCodec & GrpcCodec {
 }
 
 /**
- * An error of JSON-RPC (0.3 §8), without `data`: the Go SDKs fail unless it is an object (0.3) or a list (2.x). The message names the wrong
- * field.
+ * An error of JSON-RPC (0.3 §8), without `data`, because the Go SDKs fail unless it is an object (0.3) or a list (2.x). The message names
+ * the wrong field.
  */
 function encodeJsonRpcError(error: A2AError): unknown {
   return { code: jsonRpcCodeOf(error), message: error.message };
@@ -161,7 +161,7 @@ function typeOf(code: WireErrorCode): string {
   return code.endsWith("Error") ? code : `${code}Error`;
 }
 
-/** What an HTTP status means in 0.3. If a status stands for several errors, the message decides. */
+/** The codes of HTTP statuses in 0.3. If several errors have the same status, the message decides. */
 const statuses: Readonly<Record<number, readonly (readonly [words: RegExp, code: WireErrorCode])[]>> = {
   404: [
     [/card/i, "ExtendedAgentCardNotConfigured"],
@@ -181,7 +181,7 @@ const statuses: Readonly<Record<number, readonly (readonly [words: RegExp, code:
   502: [[/(?:)/, "InvalidAgentResponse"]],
 };
 
-/** The HTTP status for a gRPC status without details, as the JavaScript SDK sends it. */
+/** The HTTP status for a gRPC status without details, which the JavaScript SDK sends. */
 const named: Readonly<Record<string, number>> = { FAILED_PRECONDITION: 409, UNIMPLEMENTED: 501 };
 
 /** An error of REST in any dialect of 0.3: `{code, message, data}`, `google.rpc.Status`, or a message alone under a status. */

@@ -63,7 +63,7 @@ function byKind<T>(
   };
 }
 
-/** Some servers leave `kind` out of their answers. Then the first of these members that is present tells it. */
+/** Members that reveal the kind of an answer without `kind`, which some servers omit. The first one that is present decides. */
 function toldBy(kinds: Readonly<Record<string, string>>): (value: Json, mode: CheckMode) => string | undefined {
   return (value, mode) =>
     mode === "answer" ? Object.entries(kinds).find(([member]) => value[member] !== undefined)?.[1] : undefined;
@@ -259,7 +259,7 @@ export const jsonRpcShapes: Shapes = shapesOf({
     CreateTaskPushNotificationConfig: asked(taskPushConfig),
     GetTaskPushNotificationConfig(value) {
       const params = asked(pushGetParams)(value);
-      // `adapt` finds a config where none is named.
+      // `adapt` finds a config if none is named.
       return { taskId: params.id, id: params.pushNotificationConfigId ?? "" };
     },
     ListTaskPushNotificationConfigs: (value) => ({ taskId: asked(taskParams)(value).id }),
@@ -296,7 +296,7 @@ export const jsonRpcShapes: Shapes = shapesOf({
     SubscribeToTask: readEvent,
     CreateTaskPushNotificationConfig: told(taskPushConfig),
     GetTaskPushNotificationConfig: told(taskPushConfig),
-    // Some servers answer with nothing if there is no config.
+    // Some servers return an empty answer if there is no config.
     ListTaskPushNotificationConfigs: (value) => ({ configs: readConfigs(value ?? []) }),
     DeleteTaskPushNotificationConfig: (value) => told(emptySchema)(value ?? {}),
     GetExtendedAgentCard: decodeCard,

@@ -52,7 +52,7 @@ export function aliased<T>(schema: Schema<T>, alias: string, name: string): Sche
   };
 }
 
-/** A file. Older versions call `bytes` and `uri` `fileWithBytes` and `fileWithUri`, and so does the proto. */
+/** A file. In older versions and in the proto, `bytes` is `fileWithBytes`, and `uri` is `fileWithUri`. */
 export interface File03 {
   readonly bytes?: string;
   readonly uri?: string;
@@ -315,8 +315,8 @@ export function sendResultOf({ task, message }: StreamResponse): SendMessageResp
 }
 
 /**
- * Whether an update to this state is `final`: no events follow without another message of the caller (0.3 §7.2.2). Not for auth-required,
- * because the credential may arrive in another way.
+ * Whether an update to this state is `final`: no events follow until the caller sends another message (0.3 §7.2.2). Auth-required is not
+ * final, because the credential may arrive in another way.
  */
 export function isFinal(state: TaskState | undefined): boolean {
   return state !== undefined && (isTerminal(state) || state === "TASK_STATE_INPUT_REQUIRED");
@@ -330,7 +330,7 @@ export interface Form {
   readonly writeResponse: { readonly [Name in OperationName]: (response: Operations[Name]["response"]) => unknown };
   readonly readEvent: (value: unknown) => StreamResponse;
   readonly writeEvent: (event: StreamResponse) => unknown;
-  /** Whether an event says that it is the last one of its stream. */
+  /** Whether an event is marked as the last one of its stream. */
   readonly endsStream: (event: unknown) => boolean;
 }
 

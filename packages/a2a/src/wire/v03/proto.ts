@@ -50,7 +50,7 @@ import {
 
 /*
  * ProtoJSON of 0.3, for REST and gRPC (0.3 §3.2.2, §3.2.3). Requests name their task in the path or by a resource name; a server reads
- * both. Names of files and metadata of parts, which SDKs added, are read too.
+ * both. It also reads names of files and metadata of parts, which SDKs have added.
  */
 
 interface ProtoPart {
@@ -289,7 +289,7 @@ const readRequest: Form["readRequest"] = {
   ListTaskPushNotificationConfigs: (value) => ({ taskId: configIn(value, "parent").taskId }),
   DeleteTaskPushNotificationConfig(value) {
     const { taskId, id: own } = configIn(value, "name");
-    if (own === undefined) throw invalidParams([{ field: "name", description: "names no config" }]);
+    if (own === undefined) throw invalidParams([{ field: "name", description: "must name a config" }]);
     return { taskId, id: own };
   },
   GetExtendedAgentCard: asked(getExtendedAgentCardRequestSchema),
@@ -385,7 +385,7 @@ const form: Form = {
 
 export const grpcShapes: Shapes = shapesOf(form);
 
-/** Clients read the card at `/v1/card` in JSON or in ProtoJSON, so it has the members of both. */
+/** Clients read the card at `/v1/card` as JSON or as ProtoJSON, so it has the members of both. */
 export const restShapes: Shapes = shapesOf({
   ...form,
   writeRequest: writeRest,

@@ -65,7 +65,7 @@ export function decodeRequest<Name extends OperationName>(
   return checked(schemas[operation][0], value ?? {}, mode);
 }
 
-/** The request as it is sent: without unknown members, which some servers refuse. Throws `InvalidParams` for what a server would refuse. */
+/** The request to send, without unknown members, which some servers reject. Throws `InvalidParams` for an invalid request. */
 export function encodeRequest<Name extends OperationName>(
   operation: Name,
   request: Operations[Name]["request"],
@@ -106,7 +106,7 @@ const shapes: OwnShapes = {
   decodeError: decodeRestError,
 };
 
-/** The codec of A2A 1.0. It is made by a call that is marked pure, so that bundlers can remove it where it is not used. */
+/** The codec of A2A 1.0. A call marked as pure makes it, so that bundlers can remove it if it is unused. */
 export const codecV1: JsonRpcCodec & RestCodec = /* @__PURE__ */ makeCodec();
 
 function makeCodec(): JsonRpcCodec & RestCodec {

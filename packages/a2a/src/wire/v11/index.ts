@@ -19,7 +19,7 @@ import type { Shapes, JsonRpcCodec, RestCodec, RestRoute } from "../codec.ts";
 import { isObject } from "../../model/schema.ts";
 
 /**
- * The draft of A2A 1.1: the wire of 1.0, and generations (§3.2.7 of the draft). Spoken only with callers who ask for it; no card lists it.
+ * The draft of A2A 1.1: the wire format of 1.0, and generations (§3.2.7 of the draft). Used only for callers that request it; no card lists it.
  */
 export function draftOf(base: JsonRpcCodec & RestCodec): JsonRpcCodec & RestCodec {
   const { JSONRPC: jsonRpc, "HTTP+JSON": rest } = base.bindings;
@@ -83,7 +83,7 @@ function shapesOf(
       const timeline = timelineOf(reply);
       const pieces = base.responsePieces?.(operation, reply);
       if (pieces === undefined || generations === undefined) return pieces;
-      // A task in pieces is large, so its artifacts are not looked at.
+      // A task in pieces is large, so its artifacts are not read.
       if (timeline !== undefined) {
         const [first = "", second = "", ...rest] = pieces;
         const opened = withFirstMember(first + second, 0, "timeline", `[${timeline.entries.join(",")}]`);
@@ -106,14 +106,14 @@ function shapesOf(
   };
 }
 
-/** The timeline of an answer that is as the engine gave it. */
+/** The timeline of an answer that no interceptor has changed. */
 function timelineOf({ payload, timeline }: Reply<unknown>): TaskTimeline | undefined {
   return timeline?.payload === payload ? timeline : undefined;
 }
 
 /**
- * The text of a task with its timeline, and the generations of its artifacts (§3.2.8). gRPC has neither: their field numbers are not known
- * yet.
+ * The text of a task with its timeline, and the generations of its artifacts (§3.2.8). gRPC has neither, because their field numbers are not
+ * defined yet.
  */
 function withTimeline(task: string, { entries, artifacts }: TaskTimeline): string {
   const members = membersOf(task);
@@ -135,7 +135,7 @@ function withSpan(artifact: string, { start, end }: Span): string {
   return withFirstMember(ended, 0, "startGeneration", `"${start}"`);
 }
 
-/** The generation in a request. It is read first, because the wire of 1.0 removes unknown members. */
+/** The generation in a request. It is read first, because the shapes of 1.0 remove unknown members. */
 function draftIn(operation: OperationName, value: unknown): number | undefined {
   if (operation === "GetTask") return int64Of(memberOf(value, "currentGeneration"), "currentGeneration");
   if (!isSend(operation, value)) return undefined;
@@ -184,8 +184,8 @@ function generated(operation: OperationName, value: unknown, generations: Readon
 }
 
 /**
- * The depth of the only task in the text of an answer: 1 is the outermost object, 2 its only member. `undefined`: parse it, because it is a
- * list, or an interceptor replaced the task with a message.
+ * The depth of the only task in the text of an answer: 1 is the outermost object, 2 its only member. `undefined`: the text must be parsed,
+ * because it is a list, or an interceptor replaced the task with a message.
  */
 function onlyTask(operation: OperationName, text: string): 1 | 2 | undefined {
   if (operation === "ListTasks") return undefined;
