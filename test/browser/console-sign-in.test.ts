@@ -2,6 +2,7 @@ import { once } from "node:events";
 import { mkdtemp, readdir, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { text } from "node:stream/consumers";
 import type { Page } from "playwright-core";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { memoryStore, serve, defineAgent, type ServeOptions } from "@parley/node";
@@ -150,8 +151,7 @@ test("in a browser: the call is the user's, the page has neither code nor token,
   await say(again.page, "who");
   await again.page.waitForSelector("text=You are ada");
   const sent = parley(["send", agent, "who"], env);
-  const [said] = (await once(sent.stdout, "data")) as [Buffer];
-  expect(String(said)).toBe("You are ada\n");
+  expect(await text(sent.stdout)).toBe("You are ada\n");
 
   await again.page.click("a[aria-label='Signed in to Mirror']");
   await again.page.click("text=Sign out");

@@ -78,7 +78,7 @@ describe("oauth2()", () => {
     expect(() => oauth2({ issuer: "https://login.example.com", flows: {} })).toThrow(/flows must have/);
     const mistyped = { clientCredential: { tokenUrl: "https://login.example.com/token", scopes: {} } };
     expect(() => oauth2({ issuer: "https://login.example.com", flows: mistyped as object })).toThrow(
-      /flows has "clientCredential"/,
+      /flows must have only .*; got "clientCredential"/,
     );
     expect(() => openIdConnect({} as never)).toThrow(/issuer is required/);
   });
