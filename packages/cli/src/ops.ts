@@ -168,7 +168,8 @@ interface OneOptions extends OpsOptions {
 /** `parley ops show`. */
 export async function show(io: Io, taskId: string, options: OneOptions): Promise<number> {
   return asking(io, options, async (ask) => {
-    const shown = found(await ask<ShownTask>("showTask", { agent: options.agent, taskId }), options.agent, taskId);
+    const answer = await ask<ShownTask>("showTask", { agent: options.agent, taskId });
+    const shown = await found(ask, answer, options.agent, taskId);
     print(io, options, shown, () => shownText(shown, options));
     return 0;
   });
@@ -182,7 +183,7 @@ interface LogOptions extends OneOptions {
 /** `parley ops log`. */
 export async function log(io: Io, taskId: string, { agent, after, limit, ...options }: LogOptions): Promise<number> {
   return asking(io, options, async (ask) => {
-    const page = found(await ask<TaskLog>("readLog", { agent, taskId, after, limit }), agent, taskId);
+    const page = await found(ask, await ask<TaskLog>("readLog", { agent, taskId, after, limit }), agent, taskId);
     print(io, options, page, () =>
       table([["ENTRY", "TIME", "ACTOR", "RUN", "KIND", "STATE"], ...page.entries.map(entryRow)]),
     );
@@ -260,15 +261,18 @@ export async function why(io: Io, taskId: string, options: OneOptions): Promise<
       agent: options.agent,
       taskId,
     });
-    const shown = found(answer, options.agent, taskId);
+    const shown = await found(ask, answer, options.agent, taskId);
     print(io, options, shown, () => shown.waits.map((each) => whyText(each, options)).join(""));
     return 0;
   });
 }
 
-function found<T>(answer: T | undefined, agent: string, taskId: string): T {
+async function found<T>(ask: Ask, answer: T | undefined, agent: string, taskId: string): Promise<T> {
   if (answer !== undefined) return answer;
-  throw new CommandError(`agent ${agent} has no task ${taskId}. Pass --agent with its path or mount ID`);
+  const { agents } = (await ask<Counts>("countTasks")) ?? { agents: [] };
+  const others = agents.filter((other) => other.agent !== agent).slice(0, 20);
+  const known = others.length === 0 ? "its path or mount ID" : others.map((other) => other.agent).join(", ");
+  throw new CommandError(line(`agent ${agent} has no task ${taskId}. Pass --agent: ${known}`));
 }
 
 /** `parley ops counts`. */

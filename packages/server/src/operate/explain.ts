@@ -42,7 +42,8 @@ export function explain(facts: Facts): readonly [Explanation, ...Explanation[]] 
   if (isTerminal(state)) {
     const text = `The task is over: ${short(state)}`;
     if (state !== "TASK_STATE_FAILED") return [{ kind: "done", text, state, since }];
-    const why = `${text}. The log of its server says why; a new task can continue it`;
+    const id = quoted(head.task.taskId);
+    const why = `${text}. The log of its server says why: parley logs FILE --task ${id}. A new task can continue it`;
     return [{ kind: "done", text: why, help: commandFor("resume", head), state, since }];
   }
   if (run !== undefined) return explainRun(facts, run);
@@ -59,8 +60,8 @@ export function explain(facts: Facts): readonly [Explanation, ...Explanation[]] 
   }
   if (state === "TASK_STATE_AUTH_REQUIRED") return [authorization(facts)];
   if (state === "TASK_STATE_INPUT_REQUIRED") {
-    const help = `parley send URL TEXT --task ${quoted(head.task.taskId)} (as its owner)`;
-    return [{ kind: "input", text: "The task waits for a message of its user", help, since }];
+    const help = `parley send URL TEXT --task ${quoted(head.task.taskId)}`;
+    return [{ kind: "input", text: "The task waits for a message of its owner", help, since }];
   }
   return [held ?? lost(head)];
 }
@@ -89,8 +90,8 @@ function explainRun(facts: Facts, run: StoredRun): readonly [Explanation, ...Exp
   if (head.state === "TASK_STATE_AUTH_REQUIRED") return [authorization(facts)];
   const begun = stepsOf(steps, run.turn).flatMap(({ name, state }) => (state === "begun" ? [name] : []));
   const doing = begun.length === 0 ? "" : `, in step ${begun.map((name) => JSON.stringify(name)).join(", ")}`;
-  const text = `Node ${holder} executes turn ${run.turn}, attempt ${run.attempt}${doing}`;
   const since = iso(head.statusTime);
+  const text = `Node ${holder} executes turn ${run.turn}, attempt ${run.attempt}${doing}. The last status is of ${since}; cancel the task only if it is stuck`;
   return [{ kind: "running", text, help: commandFor("cancel", head), node: holder, since, steps: begun }];
 }
 
@@ -131,7 +132,8 @@ function waitOf({ head }: Facts, turn: number, { key, value }: FeatureRow): read
   const to = until === undefined ? undefined : iso(until);
   if (event !== undefined) {
     const end = to === undefined ? "" : `, until ${to}`;
-    const text = `The task waits for the event ${JSON.stringify(event)}, which the application signals${end}`;
+    const name = JSON.stringify(event);
+    const text = `The task waits for the event ${name}, which the application signals with signal()${end}. Dropping the wait ends it like a timeout`;
     return [{ kind: "event", text, help, wait, event, ...since, ...defined({ until: to }) }];
   }
   return to === undefined

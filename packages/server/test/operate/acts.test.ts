@@ -214,7 +214,7 @@ describe("drop a wait", () => {
     const why = await on.why(taskId);
     expect(why).toMatchObject({
       event: "paid",
-      text: 'The task waits for the event "paid", which the application signals',
+      text: 'The task waits for the event "paid", which the application signals with signal(). Dropping the wait ends it like a timeout',
     });
     const wait = why.kind === "event" ? why.wait : "";
     expect(why.help).toContain("parley ops drop-wait");
