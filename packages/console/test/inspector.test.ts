@@ -87,7 +87,9 @@ describe("a login", () => {
       headers: { Authorization: "x" },
     });
     expect(none).toBeUndefined();
-    await expect(inspector.logIn(id, entered, page, new AbortController().signal)).rejects.toThrow("set when connecting");
+    await expect(inspector.logIn(id, entered, page, new AbortController().signal)).rejects.toThrow(
+      "set when connecting",
+    );
     await expect(inspector.logOut(id)).rejects.toThrow("set when connecting");
     expect(begun).toEqual([]);
   });
