@@ -5,7 +5,7 @@ import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { extname, join } from "node:path";
 import { promisify } from "node:util";
-import { chromium, type Browser, type Page } from "playwright-core";
+import { chromium, type Browser, type Locator, type Page } from "playwright-core";
 import { blocksOf } from "../docs/pages.ts";
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest";
 
@@ -92,10 +92,21 @@ test.each([
   expect(width).toBeLessThanOrEqual(390);
 });
 
+/** Opens the search. The page listens for the shortcut only once its scripts have run. */
+async function openSearch(): Promise<Locator> {
+  const box = page.locator(".VPLocalSearchBox input");
+  await expect
+    .poll(async () => {
+      if (!(await box.isVisible())) await page.keyboard.press("Control+k");
+      return box.isVisible();
+    })
+    .toBe(true);
+  return box;
+}
+
 test("search finds an option of the reference and a section of a guide, and opens it", async () => {
   await page.goto(`${origin}/`, { waitUntil: "networkidle" });
-  await page.keyboard.press("Control+k");
-  const box = page.locator(".VPLocalSearchBox input");
+  const box = await openSearch();
   await box.fill("stallTimeout");
   const results = page.locator(".VPLocalSearchBox .result");
   await expect.poll(() => results.count()).toBeGreaterThan(0);
@@ -119,8 +130,7 @@ test.each([
   ["retry", "/client#retry-and-reconnect"],
 ])("search for “%s” finds the page that says how first: %s", async (query, found) => {
   await page.goto(`${origin}/`, { waitUntil: "networkidle" });
-  await page.keyboard.press("Control+k");
-  await page.locator(".VPLocalSearchBox input").fill(query);
+  await (await openSearch()).fill(query);
   const first = page.locator(".VPLocalSearchBox a.result").first();
   await expect.poll(() => first.getAttribute("href")).toBe(found);
 });

@@ -275,6 +275,8 @@ export function meaning(card: unknown, holder = ""): unknown {
   if (!isObject(card)) return card;
   const members = Object.entries(card).flatMap(([member, own]) => {
     if (holder === "" && member === "signatures") return [];
+    // Absent means JSONRPC (A2A 0.3 §5.5).
+    if (holder === "" && member === "preferredTransport" && own === "JSONRPC") return [];
     const inner = meaning(own, member);
     if (maps.has(holder)) return [[member, inner] as const];
     const isFlag = member === "required" || member === "pkceRequired";
