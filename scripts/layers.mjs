@@ -19,10 +19,11 @@ export const packages = {
   grpc: { imports: ["a2a", "server"], node: true },
   nats: { imports: ["a2a", "server"], node: true },
   telemetry: { imports: ["a2a", "server"], node: true },
+  mcp: { imports: ["a2a"], node: true },
   console: { imports: ["a2a", "server"], node: true },
   node: { imports: ["a2a", "server", "sql", "grpc", "console"], node: true },
   conform: { imports: ["a2a", "grpc"], node: true },
-  cli: { imports: ["a2a", "server", "sql", "grpc", "node", "conform", "console"], node: true },
+  cli: { imports: ["a2a", "server", "sql", "grpc", "node", "conform", "console", "mcp"], node: true },
 };
 
 /**

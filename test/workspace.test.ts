@@ -45,6 +45,7 @@ describe("the workspace", () => {
       "packages/console",
       "packages/extensions",
       "packages/grpc",
+      "packages/mcp",
       "packages/nats",
       "packages/node",
       "packages/server",

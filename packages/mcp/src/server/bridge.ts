@@ -1,0 +1,116 @@
+import { connect, type Client, type Task } from "@parley/a2a";
+import type { Clock, Logger, Principal } from "@parley/a2a/protocol";
+import { createMcpHandler, Server, type McpRequestContext } from "@modelcontextprotocol/server";
+import { serveStdio } from "@modelcontextprotocol/server/stdio";
+import { clientsFor, handlesOf, viewOf, type BridgeDeps } from "./agent.ts";
+import { callTool } from "./calls.ts";
+import { handleKey } from "./handles.ts";
+import type { McpBridge, McpServerOptions } from "./options.ts";
+import { elicitModes } from "./questions.ts";
+import { skillTools, taskTools } from "./skills.ts";
+
+/* Connects an agent to the two transports of MCP. */
+
+const silent: Logger = { debug() {}, info() {}, warn() {}, error() {} };
+
+/** Timers of the bridge keep its process alive: on stdio nothing else may. */
+const runtimeClock: Clock = {
+  now: () => Date.now(),
+  elapsed: () => performance.now(),
+  after(ms, run) {
+    const timer = setTimeout(run, ms);
+    return () => clearTimeout(timer);
+  },
+};
+
+const anonymous: Principal = { subject: "anonymous" };
+
+/**
+ * Makes an MCP server of an A2A agent: its skills are tools. It serves both eras of MCP, 2025-11-25 and 2026-07-28.
+ *
+ * @param agent - A client, or the URL of the agent.
+ * @throws A2AError if the agent cannot be reached; TypeError for an unknown skill or a short key.
+ *
+ * @example
+ * ```ts
+ * const bridge = await mcpServer("https://example.com/weather", { skills: ["forecast"] });
+ * await serve(agent, {
+ *   routes: (request) => (new URL(request.url).pathname === "/mcp" ? bridge.fetch(request) : undefined),
+ * });
+ * ```
+ */
+export async function mcpServer(agent: Client | string | URL, options: McpServerOptions = {}): Promise<McpBridge> {
+  const { maxWaitMs = 50_000, maxAnswerBytes = 2 ** 20, maxDescriptionBytes = 1024 } = options;
+  const { pollIntervalMs = 2000, clock = runtimeClock, logger = silent } = options;
+  const key = await handleKey(options.key);
+  const client = typeof agent === "string" || agent instanceof URL ? await connect(agent, options.connect) : agent;
+  const { tools, omitted } = skillTools(client.card, options.skills, maxDescriptionBytes);
+  if (omitted > 0) logger.warn("The card has more skills than tools are served; choose with skills", { omitted });
+  const base = `a2a://${new URL(client.chosen.url).host}`;
+  const deps: BridgeDeps = {
+    client,
+    tools,
+    maxWaitMs,
+    pollIntervalMs,
+    clock,
+    logger,
+    base,
+    limits: {
+      maxBytes: maxAnswerBytes,
+      uriOf: (taskId, id) => `${base}/tasks/${encodeURIComponent(taskId)}/artifacts/${encodeURIComponent(id)}`,
+    },
+    clientFor: clientsFor(agent, client, options),
+    handlesFor: handlesOf(key),
+  };
+  const onerror = (error: Error): void => logger.warn("MCP request failed", { cause: error });
+  const handler = createMcpHandler((context) => serverFor(deps, callerOf(context)), { onerror });
+  return {
+    client,
+    async fetch(request, caller) {
+      if (caller !== undefined && key === undefined) {
+        throw new TypeError("fetch() with a caller needs the option key, which binds tasks to their callers");
+      }
+      // The token of the request is never read: the principal is all that the bridge knows of its caller.
+      const authInfo = { token: "", clientId: "", scopes: [], extra: { caller: caller ?? anonymous } };
+      return handler.fetch(request, { authInfo });
+    },
+    stdio() {
+      let resolve = (): void => undefined;
+      const closed = new Promise<void>((done) => (resolve = done));
+      const served = serveStdio(
+        (context) => {
+          const server = serverFor(deps, callerOf(context));
+          return server;
+        },
+        { onerror },
+      );
+      process.stdin.once("close", resolve);
+      return { closed, close: () => served.close().then(resolve) };
+    },
+    close: () => handler.close(),
+  };
+}
+
+function callerOf({ authInfo }: McpRequestContext): Principal {
+  const caller = authInfo?.extra?.["caller"];
+  return isPrincipal(caller) ? caller : anonymous;
+}
+
+function isPrincipal(value: unknown): value is Principal {
+  return typeof value === "object" && value !== null && "subject" in value && typeof value.subject === "string";
+}
+
+/** Makes the server of one request, or of one connection on stdio. */
+function serverFor(deps: BridgeDeps, caller: Principal): Server {
+  const { card } = deps.client;
+  const info = { name: card.name.slice(0, 100), version: card.version };
+  const server = new Server(info, { capabilities: { tools: {} } });
+  server.setRequestHandler("tools/list", () => ({ tools: [...deps.tools.map(({ tool }) => tool), ...taskTools] }));
+  server.setRequestHandler("tools/call", async ({ params }, context) => {
+    const view = await viewOf(deps, caller);
+    const modes = elicitModes(server.getClientCapabilities());
+    const see = (_task: Task): void => undefined;
+    return callTool({ deps, view, context, modes, see }, params.name, params.arguments);
+  });
+  return server;
+}
