@@ -5,7 +5,6 @@ import { line } from "@parley/a2a/internal/base/display";
 import { mcpServer, type McpBridge } from "@parley/mcp";
 import { nodeListener } from "@parley/node";
 import { answerBy } from "@parley/server/internal/server/routes";
-import { hostHeaderValidationResponse, localhostAllowedHostnames, localhostAllowedOrigins, originValidationResponse } from "@modelcontextprotocol/server";
 import { open, type CallOptions } from "./connection.ts";
 import { codeOf, CommandError, UsageError } from "./errors.ts";
 import type { Io } from "./io.ts";
@@ -26,6 +25,7 @@ export async function mcp(io: Io, at: string, options: McpOptions): Promise<numb
   const bridge = await mcpServer(client, {
     maxWaitMs: maxWait * 1000,
     logger,
+    localOnly: true,
     ...(skill !== undefined && { skills: skill }),
   }).catch((error: unknown) => {
     throw error instanceof TypeError ? new UsageError(`--skill <id>: ${error.message}`, { cause: error }) : error;
@@ -49,14 +49,8 @@ export async function mcp(io: Io, at: string, options: McpOptions): Promise<numb
 
 /** Serves Streamable HTTP to programs of this machine. */
 async function serveHttp(io: Io, bridge: McpBridge, port: number, stopped: Promise<void>): Promise<void> {
-  const answer = async (request: Request): Promise<Response> => {
-    // A page in a browser may not use the credentials of this user (DNS rebinding).
-    const refused =
-      hostHeaderValidationResponse(request, localhostAllowedHostnames()) ??
-      originValidationResponse(request, localhostAllowedOrigins());
-    if (refused !== undefined) return refused;
-    return new URL(request.url).pathname === "/mcp" ? bridge.fetch(request) : new Response(null, { status: 404 });
-  };
+  const answer = async (request: Request): Promise<Response> =>
+    new URL(request.url).pathname === "/mcp" ? bridge.fetch(request) : new Response(null, { status: 404 });
   const server = createServer().listen(port, "127.0.0.1");
   try {
     await once(server, "listening");

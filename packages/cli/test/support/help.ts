@@ -44,7 +44,7 @@ async function examplesOf(): Promise<{ command: string; line: string }[]> {
 
 /** Whether an example is a line of a shell, or serves until it is stopped. */
 function needsShell(command: string, line: string): boolean {
-  return /[|>]/.test(line) || ["serve", "dev", "inspect"].includes(command) || line.includes(" --follow");
+  return /[|>]/.test(line) || ["serve", "dev", "inspect", "mcp"].includes(command) || line.includes(" --follow");
 }
 
 /**

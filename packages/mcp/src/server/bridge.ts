@@ -1,6 +1,14 @@
 import { connect, type Client, type Task } from "@parley/a2a";
 import type { Clock, Logger, Principal } from "@parley/a2a/protocol";
-import { createMcpHandler, Server, type McpRequestContext } from "@modelcontextprotocol/server";
+import {
+  createMcpHandler,
+  hostHeaderValidationResponse,
+  localhostAllowedHostnames,
+  localhostAllowedOrigins,
+  originValidationResponse,
+  Server,
+  type McpRequestContext,
+} from "@modelcontextprotocol/server";
 import { serveStdio } from "@modelcontextprotocol/server/stdio";
 import { clientsFor, handlesOf, viewOf, type BridgeDeps } from "./agent.ts";
 import { callTool } from "./calls.ts";
@@ -70,6 +78,8 @@ export async function mcpServer(agent: Client | string | URL, options: McpServer
       if (caller !== undefined && key === undefined) {
         throw new TypeError("fetch() with a caller needs the option key, which binds tasks to their callers");
       }
+      const refused = options.localOnly === true ? foreign(request) : undefined;
+      if (refused !== undefined) return refused;
       // The token of the request is never read: the principal is all that the bridge knows of its caller.
       const authInfo = { token: "", clientId: "", scopes: [], extra: { caller: caller ?? anonymous } };
       return handler.fetch(request, { authInfo });
@@ -89,6 +99,14 @@ export async function mcpServer(agent: Client | string | URL, options: McpServer
     },
     close: () => handler.close(),
   };
+}
+
+/** The answer to a request of a page in a browser. */
+function foreign(request: Request): Response | undefined {
+  return (
+    hostHeaderValidationResponse(request, localhostAllowedHostnames()) ??
+    originValidationResponse(request, localhostAllowedOrigins())
+  );
 }
 
 function callerOf({ authInfo }: McpRequestContext): Principal {

@@ -33,6 +33,11 @@ export interface McpServerOptions {
   readonly connect?: ConnectOptions;
   /** How often clients of the tasks extension should poll, in milliseconds. Default 2 s. */
   readonly pollIntervalMs?: number;
+  /**
+   * Answers only programs of this machine: checks `Host` and `Origin`, so that no page in a browser uses the bridge (DNS rebinding).
+   * Default false: the host checks them, as `serve()` does.
+   */
+  readonly localOnly?: boolean;
   /** Log. Default: none. On stdio, write to standard error only. */
   readonly logger?: Logger;
   /** Measures `maxWaitMs`. Default: the runtime's. */
@@ -44,7 +49,7 @@ export interface McpBridge {
   /** The client of the agent. */
   readonly client: Client;
   /**
-   * Answers one request of Streamable HTTP. The host checks `Host` and `Origin`, as `serve({ routes })` does, and authenticates callers.
+   * Answers one request of Streamable HTTP. The host authenticates callers.
    *
    * @param caller - Who calls, if the host knows it. It needs the option `key`.
    */
