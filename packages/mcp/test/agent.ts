@@ -82,6 +82,16 @@ export async function officialClient(
   return client;
 }
 
+/** Moves the clock until work is done. */
+export async function advancing<T>({ clock }: TestAgent, work: Promise<T>): Promise<T> {
+  let isDone = false;
+  const done = work.finally(() => (isDone = true)).catch(() => undefined);
+  for (await clock.settle(); !isDone; await clock.advance(25_000)) {
+    await Promise.race([done, new Promise((resolve) => setTimeout(resolve, 10))]);
+  }
+  return work;
+}
+
 /** The texts of a result. */
 export function textsOf({ content }: { content: readonly { type: string; text?: string }[] }): string {
   return content.map((each) => each.text ?? `[${each.type}]`).join("\n");

@@ -163,7 +163,7 @@ function progressOf({ mcpReq }: ServerContext): (task: Task) => void {
   let last: string | undefined;
   return ({ status: { message }, artifacts = [] }) => {
     const now = `${message?.messageId} ${artifacts.length}`;
-    if (now === last) return;
+    if (now === last || (message === undefined && artifacts.length === 0)) return;
     last = now;
     progress += 1;
     const said = message === undefined ? {} : { message: line(textOf(message), 500) };
