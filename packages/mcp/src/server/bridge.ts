@@ -1,4 +1,4 @@
-import { connect, type Client, type Task } from "@parley/a2a";
+import { connect, type Client } from "@parley/a2a";
 import type { Clock, Logger, Principal } from "@parley/a2a/protocol";
 import {
   createMcpHandler,
@@ -8,14 +8,17 @@ import {
   originValidationResponse,
   Server,
   type McpRequestContext,
+  type ServerContext,
 } from "@modelcontextprotocol/server";
 import { serveStdio } from "@modelcontextprotocol/server/stdio";
-import { clientsFor, handlesOf, viewOf, type BridgeDeps } from "./agent.ts";
-import { callTool } from "./calls.ts";
+import { clientsFor, handlesOf, viewOf, type BridgeDeps, type CallerView } from "./agent.ts";
+import { callTool, type ToolRequest } from "./calls.ts";
 import { handleKey } from "./handles.ts";
 import type { McpBridge, McpServerOptions } from "./options.ts";
 import { elicitModes } from "./questions.ts";
+import { serveResources, Watches } from "./resources.ts";
 import { skillTools, taskTools } from "./skills.ts";
+import { serveTasks, takesTasks } from "./tasks.ts";
 
 /* Connects an agent to the two transports of MCP. */
 
@@ -71,7 +74,9 @@ export async function mcpServer(agent: Client | string | URL, options: McpServer
     handlesFor: handlesOf(key),
   };
   const onerror = (error: Error): void => logger.warn("MCP request failed", { cause: error });
-  const handler = createMcpHandler((context) => serverFor(deps, callerOf(context)), { onerror });
+  const watches = new Watches((uri) => handler.notify.resourceUpdated(uri));
+  const all = [watches];
+  const handler = createMcpHandler((context) => serverFor(deps, context, () => watches), { onerror });
   return {
     client,
     async fetch(request, caller) {
@@ -87,17 +92,19 @@ export async function mcpServer(agent: Client | string | URL, options: McpServer
     stdio() {
       let resolve = (): void => undefined;
       const closed = new Promise<void>((done) => (resolve = done));
-      const served = serveStdio(
-        (context) => {
-          const server = serverFor(deps, callerOf(context));
-          return server;
-        },
-        { onerror },
-      );
+      const notice = (server: Server): Watches => {
+        const made = new Watches((uri) => void server.sendResourceUpdated({ uri }).catch(onerror));
+        all.push(made);
+        return made;
+      };
+      const served = serveStdio((context) => serverFor(deps, context, notice), { onerror });
       process.stdin.once("close", resolve);
       return { closed, close: () => served.close().then(resolve) };
     },
-    close: () => handler.close(),
+    async close() {
+      for (const each of all) each.close();
+      await handler.close();
+    },
   };
 }
 
@@ -109,7 +116,7 @@ function foreign(request: Request): Response | undefined {
   );
 }
 
-function callerOf({ authInfo }: McpRequestContext): Principal {
+function callerOf(authInfo: McpRequestContext["authInfo"]): Principal {
   const caller = authInfo?.extra?.["caller"];
   return isPrincipal(caller) ? caller : anonymous;
 }
@@ -119,16 +126,33 @@ function isPrincipal(value: unknown): value is Principal {
 }
 
 /** Makes the server of one request, or of one connection on stdio. */
-function serverFor(deps: BridgeDeps, caller: Principal): Server {
+function serverFor(deps: BridgeDeps, { era, requestInfo, authInfo }: McpRequestContext, watches: WatchesOf): Server {
   const { card } = deps.client;
+  const caller = callerOf(authInfo);
+  const isModern = era === "modern";
+  // A request of 2025-11-25 over HTTP has no session that notices could reach.
+  const subscribe = isModern || requestInfo === undefined;
   const info = { name: card.name.slice(0, 100), version: card.version };
-  const server = new Server(info, { capabilities: { tools: {} } });
+  const server = new Server(info, { capabilities: { tools: {}, resources: { subscribe } } });
+  const view = (): Promise<CallerView> => viewOf(deps, caller);
+  const requestOf = async (context: ServerContext): Promise<ToolRequest> => {
+    const capabilities = server.getClientCapabilities();
+    return {
+      deps,
+      view: await view(),
+      context,
+      modes: elicitModes(capabilities),
+      takesTasks: isModern && takesTasks(capabilities),
+      see: () => undefined,
+    };
+  };
   server.setRequestHandler("tools/list", () => ({ tools: [...deps.tools.map(({ tool }) => tool), ...taskTools] }));
-  server.setRequestHandler("tools/call", async ({ params }, context) => {
-    const view = await viewOf(deps, caller);
-    const modes = elicitModes(server.getClientCapabilities());
-    const see = (_task: Task): void => undefined;
-    return callTool({ deps, view, context, modes, see }, params.name, params.arguments);
-  });
+  server.setRequestHandler("tools/call", async ({ params }, context) =>
+    callTool(await requestOf(context), params.name, params.arguments),
+  );
+  serveResources(server, deps, view, watches(server));
+  if (isModern) serveTasks(server, requestOf);
   return server;
 }
+
+type WatchesOf = (server: Server) => Watches;

@@ -15,6 +15,7 @@ import type { BridgeDeps, CallerView } from "./agent.ts";
 import { followTask, sendAndFollow, type Following, type Reached } from "./follow.ts";
 import { answerOf, idOf, questionOf, type ElicitModes } from "./questions.ts";
 import { replyResult, taskResult, type Names } from "./results.ts";
+import { taskView } from "./task-view.ts";
 import { AnswerArguments, SkillArguments, TaskArguments, type SkillInput } from "./skills.ts";
 
 /* Calls of tools: of the skills, and of those that continue a task. */
@@ -25,6 +26,8 @@ export interface ToolRequest {
   readonly view: CallerView;
   readonly context: ServerContext;
   readonly modes: ElicitModes;
+  /** Whether the client takes the handle of a task (SEP-2663). */
+  readonly takesTasks: boolean;
   /** Told of each state of a task. */
   see(task: Task): void;
 }
@@ -102,20 +105,24 @@ export async function messageOf(
 
 async function callSkill(request: ToolRequest, skill: string | undefined, input: SkillInput): Promise<ToolAnswer> {
   const message = await messageOf(request, skill, input);
-  return sent(request, message);
+  return sent(request, message, request.takesTasks);
 }
 
 async function answerTask(request: ToolRequest, input: SkillInput & { readonly taskId: string }): Promise<ToolAnswer> {
   return sent(request, await messageOf(request, undefined, input));
 }
 
-/** Sends a message, and answers with what it leads to. */
-async function sent(request: ToolRequest, message: MessageInit): Promise<ToolAnswer> {
+/** Sends a message, and answers with what it leads to. `asTask`: with the handle of a task as soon as the agent has stored it. */
+async function sent(request: ToolRequest, message: MessageInit, asTask = false): Promise<ToolAnswer> {
   const { client } = request.view;
   let begun: Task | undefined;
   const following = followingOf(request, await answeredBy(client, message));
   try {
-    const reached = await sendAndFollow(client, message, { ...following, see: (task) => following.see((begun = task)) });
+    const see = (task: Task): void => following.see((begun = task));
+    const reached = await sendAndFollow(client, message, { ...following, untilExists: asTask, see });
+    if (asTask && reached.task !== undefined && !isTerminal(reached.task.status.state)) {
+      return { content: [], resultType: "task", ...(await taskView(request, reached.task)) };
+    }
     return await toAnswer(request, reached);
   } catch (error) {
     // The caller no longer wants a task that it knows nothing of.
@@ -195,7 +202,8 @@ async function toAnswer(request: ToolRequest, { task, message, timedOut }: Reach
     const why = timedOut === true ? `has not answered within ${seconds} s` : "sent no answer";
     return { content: [{ type: "text", text: `The agent ${why}. It may still have got the message.` }], isError: true };
   }
-  const question = questionOf(task, request.modes);
+  // A page may still be open at the limit: it is not shown again.
+  const question = timedOut === true ? undefined : questionOf(task, request.modes);
   if (question === undefined) return resultOf(request, task);
   const { taskId } = await namesOf(request, { taskId: task.id });
   const requestState = JSON.stringify({ task: taskId, question: idOf(task.status.message) });
