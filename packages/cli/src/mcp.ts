@@ -57,10 +57,17 @@ async function serveHttp(io: Io, bridge: McpBridge, port: number, stopped: Promi
   } catch (cause) {
     const taken = codeOf(cause) === "EADDRINUSE";
     const reason = taken ? "another process is using it" : cause instanceof Error ? cause.message : String(cause);
-    throw new CommandError(`cannot listen on port ${port}: ${reason}. Pass another --http, or 0 for a free one`, { cause });
+    throw new CommandError(`cannot listen on port ${port}: ${reason}. Pass another --http, or 0 for a free one`, {
+      cause,
+    });
   }
   const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-  server.on("request", nodeListener(async (request) => (await answerBy(request, url, maxBodyBytes, answer)) ?? { status: 404, headers: {} }));
+  server.on(
+    "request",
+    nodeListener(
+      async (request) => (await answerBy(request, url, maxBodyBytes, answer)) ?? { status: 404, headers: {} },
+    ),
+  );
   io.stdout.write(`${url}/mcp\n`);
   await stopped;
   server.close();

@@ -40,21 +40,31 @@ const [command = "", ...program] = parleyCommand;
 const credentials = ["--token", "secret-of-the-bridge"];
 
 /** The text of a result. */
-const textOf = ({ content }: { content: readonly { type: string; text?: string }[] }) => content.map((each) => each.text).join("\n");
+const textOf = ({ content }: { content: readonly { type: string; text?: string }[] }) =>
+  content.map((each) => each.text).join("\n");
 const handleIn = (text: string) => /taskId: (\S+)/.exec(text)?.[1] ?? "";
 
 describe.each(modes)("the official client of $era", ({ era, mode }) => {
   test("calls an agent over stdio, and continues a task after the bridge was killed", async () => {
     const begin = async () => {
       const client = new Client({ name: "test", version: "1.0.0" }, { versionNegotiation: { mode } });
-      const transport = new StdioClientTransport({ command, args: [...program, "mcp", server.url, ...credentials], stderr: "ignore" });
+      const transport = new StdioClientTransport({
+        command,
+        args: [...program, "mcp", server.url, ...credentials],
+        stderr: "ignore",
+      });
       await client.connect(transport);
       onTestFinished(() => client.close());
       return { client, pid: transport.pid ?? 0 };
     };
     const first = await begin();
     expect(first.client.getNegotiatedProtocolVersion()).toBe(era);
-    expect((await first.client.listTools()).tools.map(({ name }) => name)).toEqual(["echo", "get_task", "answer_task", "cancel_task"]);
+    expect((await first.client.listTools()).tools.map(({ name }) => name)).toEqual([
+      "echo",
+      "get_task",
+      "answer_task",
+      "cancel_task",
+    ]);
     expect(textOf(await first.client.callTool({ name: "echo", arguments: { message: "hello" } }))).toContain("hello");
     const taskId = handleIn(textOf(await first.client.callTool({ name: "echo", arguments: { message: "ask" } })));
     process.kill(first.pid, "SIGKILL");
@@ -69,7 +79,7 @@ describe.each(modes)("the official client of $era", ({ era, mode }) => {
       running.child.kill("SIGTERM");
       expect((await running.done).code).toBe(0);
     });
-    const [url = ""] = /http:\S+/.exec(await running.until("out", /\/mcp\n/)) ?? [];
+    const [, url = ""] = await running.until("out", /(http:\S+\/mcp)\n/);
     const client = new Client({ name: "test", version: "1.0.0" }, { versionNegotiation: { mode } });
     await client.connect(new StreamableHTTPClientTransport(new URL(url)));
     expect(client.getNegotiatedProtocolVersion()).toBe(era);
@@ -87,14 +97,20 @@ test("writes only MCP to standard output, and ends with its client", async () =>
   const params = { protocolVersion: "2025-11-25", capabilities: {}, clientInfo: { name: "test", version: "1" } };
   child.stdin.write(`${JSON.stringify({ jsonrpc: "2.0", id: 1, method: "initialize", params })}\n`);
   const [line] = (await once(lines, "line")) as [string];
-  expect(JSON.parse(line)).toMatchObject({ id: 1, result: { protocolVersion: "2025-11-25", serverInfo: { name: "Echo" } } });
+  expect(JSON.parse(line)).toMatchObject({
+    id: 1,
+    result: { protocolVersion: "2025-11-25", serverInfo: { name: "Echo" } },
+  });
   child.stdin.end();
   expect(await once(child, "exit")).toEqual([0, null]);
 });
 
 test("says what is wrong", async () => {
   const unknown = await parleyHere(["mcp", server.url, ...credentials, "--skill", "sing"]);
-  expect(unknown).toMatchObject({ code: 2, err: expect.stringContaining('--skill <id>: skills names "sing"; the card has ["echo"]') });
+  expect(unknown).toMatchObject({
+    code: 2,
+    err: expect.stringContaining('--skill <id>: skills names "sing"; the card has ["echo"]'),
+  });
   const gone = await parleyHere(["mcp", "http://127.0.0.1:9"]);
   expect(gone).toMatchObject({ code: 1, out: "" });
   const bad = await parleyHere(["mcp", server.url, "--http", "x"]);

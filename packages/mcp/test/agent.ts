@@ -75,7 +75,8 @@ export async function officialClient(
 ): Promise<Client> {
   const mode = era === "2026-07-28" ? ("auto" as const) : ("legacy" as const);
   const client = new Client({ name: "test", version: "1.0.0" }, { capabilities, versionNegotiation: { mode } });
-  const fetch = (url: string | URL, init?: RequestInit): Promise<Response> => bridge.fetch(new Request(url, init), caller);
+  const fetch = (url: string | URL, init?: RequestInit): Promise<Response> =>
+    bridge.fetch(new Request(url, init), caller);
   await client.connect(new StreamableHTTPClientTransport(new URL("http://bridge.example/mcp"), { fetch }));
   onTestFinished(() => client.close());
   expect(client.getNegotiatedProtocolVersion()).toBe(era);
@@ -100,4 +101,3 @@ export function textsOf({ content }: { content: readonly { type: string; text?: 
 export function handleIn(result: Parameters<typeof textsOf>[0]): string {
   return /taskId: (\S+)/.exec(textsOf(result))?.[1] ?? "";
 }
-

@@ -1,16 +1,23 @@
-import { readFile } from "node:fs/promises";
-import { mkdtemp } from "node:fs/promises";
+import { mkdtemp, readFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { defineAgent, type AgentEvent, type Turn } from "@parley/node";
 import { testAgent, type TestAgent } from "@parley/testing";
 import { describe, expect, it, onTestFinished, test } from "vitest";
-import { mcpPool, mcpTools, memoryPins, type McpPool, type McpPoolOptions, type McpTools, type McpToolsOptions } from "../src/tools/index.ts";
+import {
+  mcpPool,
+  mcpTools,
+  memoryPins,
+  type McpPool,
+  type McpPoolOptions,
+  type McpTools,
+  type McpToolsOptions,
+} from "../src/tools/index.ts";
 
-const script = join(import.meta.dirname, "tools-server.mjs");
+const script = join(import.meta.dirname, "tools-server.ts");
 
 function poolOf(mode: string, options: Partial<McpPoolOptions> = {}, env: Record<string, string> = {}): McpPool {
-  const workshop = { command: process.execPath, args: [script], env: { MODE: mode, ...env } };
+  const workshop = { command: process.execPath, args: ["--import", "tsx", script], env: { MODE: mode, ...env } };
   const pool = mcpPool({ servers: { workshop, second: workshop }, ...options });
   onTestFinished(() => pool.close());
   return pool;
@@ -62,7 +69,10 @@ test("lists tools, shows progress, and calls each once per id, also after a cras
   const said: string[] = [];
   let crash = true;
   const agent = await agentWith(pool, async function* (tools, turn) {
-    expect(tools.tools[0]).toMatchObject({ name: "add", description: expect.stringMatching(/^Description by the tool.*Adds one$/) });
+    expect(tools.tools[0]).toMatchObject({
+      name: "add",
+      description: expect.stringMatching(/^Description by the tool.*Adds one$/),
+    });
     const first = yield* tools.call("first", "add", { n: 1 });
     expect(first.structuredContent).toEqual({ sum: 2 });
     if (crash) {
@@ -77,11 +87,15 @@ test("lists tools, shows progress, and calls each once per id, also after a cras
   const { task } = await agent.client.sendMessage({ message: "Go", configuration: { returnImmediately: true } });
   await expect.poll(() => crash).toBe(false);
   await agent.restart();
-  const done = await agent.clock.until(agent.client.waitFor(task!, { until: ({ status }) => {
-    const text = status.message?.parts[0]?.text;
-    if (text !== undefined) said.push(text);
-    return status.state === "TASK_STATE_COMPLETED";
-  } }));
+  const done = await agent.clock.until(
+    agent.client.waitFor(task!, {
+      until: ({ status }) => {
+        const text = status.message?.parts[0]?.text;
+        if (text !== undefined) said.push(text);
+        return status.state === "TASK_STATE_COMPLETED";
+      },
+    }),
+  );
   expect(textOf(done)).toBe("4");
   expect(said).toContain("add: Adding");
   const calls = (await readFile(log, "utf8")).trim().split("\n");
@@ -120,14 +134,18 @@ test("keeps the question of a tool that a framework has caught", async () => {
   });
   const { task } = await agent.client.sendMessage("Go");
   expect(task?.status.state).toBe("TASK_STATE_INPUT_REQUIRED");
-  const { task: done } = await agent.client.sendMessage({ message: { taskId: task!.id, parts: [{ data: { color: "red" } }] } });
+  const { task: done } = await agent.client.sendMessage({
+    message: { taskId: task!.id, parts: [{ data: { color: "red" } }] },
+  });
   expect(textOf(done)).toBe("Painted red");
 });
 
 describe("a hostile server", () => {
   it("has its errors read as results, and its faults as errors", async () => {
     expect(await answer(poolOf("kind"), "fail")).toBe("true There is no bread");
-    expect(await answer(poolOf("kind"), "nothing")).toBe("McpToolError: Cannot call nothing: the server has no such tool");
+    expect(await answer(poolOf("kind"), "nothing")).toBe(
+      "McpToolError: Cannot call nothing: the server has no such tool",
+    );
   });
 
   it("may not use a model unless allowed", async () => {
@@ -135,7 +153,9 @@ describe("a hostile server", () => {
   });
 
   it("may hang until the limit of a call", async () => {
-    expect(await answer(poolOf("kind"), "hang", { timeoutMs: 200 })).toMatch(/^McpToolError: hang of workshop failed: .*timed out/i);
+    expect(await answer(poolOf("kind"), "hang", { timeoutMs: 200 })).toMatch(
+      /^McpToolError: hang of workshop failed: .*timed out/i,
+    );
   });
 
   it("cannot answer 20 MB, and its process is started again", async () => {
@@ -166,7 +186,9 @@ describe("a hostile server", () => {
     await (await agentWith(poolOf("many"), see)).client.sendMessage("Go");
     expect(many).toMatchObject({ omitted: 10_008 - 128, tools: { length: 128 } });
     await (await agentWith(poolOf("wide"), see)).client.sendMessage("Go");
-    expect(many?.held).toEqual([{ name: "wide", reason: expect.stringMatching(/^its schema has \d+ bytes; at most 16384 are accepted$/) }]);
+    expect(many?.held).toEqual([
+      { name: "wide", reason: expect.stringMatching(/^its schema has \d+ bytes; at most 16384 are accepted$/) },
+    ]);
     await (await agentWith(poolOf("wide"), see, { maxSchemaBytes: 1 << 20 })).client.sendMessage("Go");
     const { description = "" } = many?.tools.find(({ name }) => name === "wide") ?? {};
     expect(new TextEncoder().encode(description).length).toBeLessThanOrEqual(1024);
@@ -181,10 +203,14 @@ describe("a hostile server", () => {
     expect(await answer(poolOf("changed"), "fail", { pins })).toBe("true There is no bread");
     let digest = "";
     await (
-      await agentWith(poolOf("changed"), async function* (tools, turn) {
-        digest = tools.held[0]?.digest ?? "";
-        yield turn.completed("Seen");
-      }, { pins })
+      await agentWith(
+        poolOf("changed"),
+        async function* (tools, turn) {
+          digest = tools.held[0]?.digest ?? "";
+          yield turn.completed("Seen");
+        },
+        { pins },
+      )
     ).client.sendMessage("Go");
     pins.approve("workshop", "add", digest);
     expect(await answer(poolOf("changed"), "add", { pins })).toBe("false 1");
@@ -207,7 +233,7 @@ describe("the pool", () => {
     busy.catch(() => undefined);
     await expect(pool.server("workshop").listTools()).rejects.toThrow("All 1 connections to MCP servers are in use");
     await pool.close();
-    await expect(busy).rejects.toThrow();
+    await expect(busy).rejects.toThrow("closed");
     const other = poolOf("kind", { clock, idleMs: 1000 });
     await other.server("workshop").listTools();
     await clock.advance(1001);
@@ -217,6 +243,8 @@ describe("the pool", () => {
 
   it("calls no address of an internal network", async () => {
     const pool = mcpPool({ servers: { inside: { url: "http://169.254.169.254/mcp" } } });
-    await expect(pool.server("inside").listTools()).rejects.toThrow(/Cannot connect to the MCP server inside: .*link-local/);
+    await expect(pool.server("inside").listTools()).rejects.toThrow(
+      /Cannot connect to the MCP server inside: .*link-local/,
+    );
   });
 });

@@ -43,7 +43,8 @@ export async function callTool(request: ToolRequest, name: string, given: unknow
     if (name === "cancel_task") return await cancelTask(request, checked(TaskArguments, given).taskId);
     if (name === "answer_task") return await answerTask(request, checked(AnswerArguments, given));
     const found = request.deps.tools.find(({ tool }) => tool.name === name);
-    if (found === undefined) throw new ProtocolError(ProtocolErrorCode.InvalidParams, `Unknown tool: ${line(name, 100)}`);
+    if (found === undefined)
+      throw new ProtocolError(ProtocolErrorCode.InvalidParams, `Unknown tool: ${line(name, 100)}`);
     return await callSkill(request, found.skill, checked(SkillArguments, given));
   } catch (error) {
     return failed(request, error);
@@ -127,7 +128,8 @@ async function sent(request: ToolRequest, message: MessageInit, asTask = false):
   } catch (error) {
     // The caller no longer wants a task that it knows nothing of.
     const isNew = message.taskId === undefined && begun !== undefined && !isTerminal(begun.status.state);
-    if (request.context.mcpReq.signal.aborted && isNew && begun !== undefined) await cancelQuietly(request, client, begun.id);
+    if (request.context.mcpReq.signal.aborted && isNew && begun !== undefined)
+      await cancelQuietly(request, client, begun.id);
     throw error;
   }
 }

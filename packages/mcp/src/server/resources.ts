@@ -1,7 +1,12 @@
 import { hasCode, type Artifact, type Client, type Part, type Task } from "@parley/a2a";
 import { isTerminal } from "@parley/a2a/model";
 import { line } from "@parley/a2a/protocol";
-import { ResourceNotFoundError, type ReadResourceResult, type Resource, type Server } from "@modelcontextprotocol/server";
+import {
+  ResourceNotFoundError,
+  type ReadResourceResult,
+  type Resource,
+  type Server,
+} from "@modelcontextprotocol/server";
 import type { BridgeDeps, CallerView } from "./agent.ts";
 import { cutBytes } from "./skills.ts";
 
@@ -23,10 +28,16 @@ export function serveResources(
   server.setRequestHandler("resources/templates/list", () => ({
     resourceTemplates: [
       { name: "task", title: "A task", uriTemplate: `${deps.base}/tasks/{taskId}`, mimeType: "application/json" },
-      { name: "artifact", title: "A result of a task", uriTemplate: `${deps.base}/tasks/{taskId}/artifacts/{artifactId}` },
+      {
+        name: "artifact",
+        title: "A result of a task",
+        uriTemplate: `${deps.base}/tasks/{taskId}/artifacts/{artifactId}`,
+      },
     ],
   }));
-  server.setRequestHandler("resources/read", async ({ params }) => ({ contents: await read(params.uri, deps, await viewOf(), watches) }));
+  server.setRequestHandler("resources/read", async ({ params }) => ({
+    contents: await read(params.uri, deps, await viewOf(), watches),
+  }));
   server.setRequestHandler("resources/subscribe", async ({ params }) => {
     await read(params.uri, deps, await viewOf(), watches);
     return {};

@@ -54,9 +54,11 @@ function nextStep({ status: { state } }: Task): string {
 }
 
 function metaOf({ taskId, contextId }: Names, state: string | undefined): Record<string, string> {
-  const meta = { "a2a.taskId": taskId, "a2a.contextId": contextId, "a2a.state": state };
-  const present = Object.entries(meta).flatMap(([name, value]) => (value === undefined ? [] : [[name, value]]));
-  return Object.fromEntries(present);
+  return {
+    ...(taskId !== undefined && { "a2a.taskId": taskId }),
+    ...(contextId !== undefined && { "a2a.contextId": contextId }),
+    ...(state !== undefined && { "a2a.state": state }),
+  };
 }
 
 type Structured = Record<string, unknown>;
@@ -89,8 +91,7 @@ class Content {
     if (part.url !== undefined) return this.#link(part.url, name, part.mediaType);
     if (part.raw !== undefined) {
       if (!this.#takes(part.raw.length)) return this.#tooLarge(part.raw.length, uri, name, mediaType);
-      if (mediaType.startsWith("image/"))
-        this.#blocks.push({ type: "image", data: part.raw, mimeType: mediaType });
+      if (mediaType.startsWith("image/")) this.#blocks.push({ type: "image", data: part.raw, mimeType: mediaType });
       else if (mediaType.startsWith("audio/"))
         this.#blocks.push({ type: "audio", data: part.raw, mimeType: mediaType });
       else {

@@ -22,7 +22,10 @@ function contentFields() {
       name: z.string().max(255).optional().describe("File name, such as report.pdf"),
       mediaType: z.string().max(255).optional().describe("Media type, such as application/pdf"),
       bytes: z.base64().optional().describe("The content in base64"),
-      url: z.url({ protocol: /^https?$/ }).optional().describe("Where the content is, instead of bytes"),
+      url: z
+        .url({ protocol: /^https?$/ })
+        .optional()
+        .describe("Where the content is, instead of bytes"),
     })
     .refine(({ bytes, url }) => (bytes === undefined) !== (url === undefined), "must have either bytes or url");
   return {
@@ -130,7 +133,10 @@ export function skillTools(
 
 /** A name of a tool (SEP-986), unique among `taken`. */
 export function uniqueName(id: string, taken: Set<string>): string {
-  const clean = id.normalize("NFKD").replaceAll(/[^\w.-]+/g, "_").slice(0, maxName);
+  const clean = id
+    .normalize("NFKD")
+    .replaceAll(/[^\w.-]+/g, "_")
+    .slice(0, maxName);
   const base = /[A-Za-z0-9]/.test(clean) ? clean : "skill";
   let name = base;
   for (let number = 2; taken.has(name); number += 1) {
@@ -140,7 +146,6 @@ export function uniqueName(id: string, taken: Set<string>): string {
   taken.add(name);
   return name;
 }
-
 
 /** A text of a stranger: marked, safe to show, and of at most `maxBytes`. */
 export function stranger(text: string, maxBytes: number, who: "agent" | "tool" = "agent"): string {

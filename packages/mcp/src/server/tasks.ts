@@ -37,7 +37,9 @@ export function serveTasks(server: Server, requestOf: (context: ServerContext) =
   const asked = async (context: ServerContext, handle: string): Promise<{ request: ToolRequest; task: Task }> => {
     const request = await requestOf(context);
     if (!request.takesTasks) {
-      throw new MissingRequiredClientCapabilityError({ requiredCapabilities: { extensions: { [tasksExtension]: {} } } });
+      throw new MissingRequiredClientCapabilityError({
+        requiredCapabilities: { extensions: { [tasksExtension]: {} } },
+      });
     }
     return { request, task: await taskOf(request, handle) };
   };

@@ -4,7 +4,7 @@
  */
 export { mcpTools } from "./mcp-tools.ts";
 export { memoryPins } from "./pins.ts";
-export { mcpPool, type HttpServer, type McpPool, type McpPoolOptions, type PooledServer, type StdioServer } from "./pool.ts";
+export { mcpPool, type HttpServer, type McpPool, type McpPoolOptions, type StdioServer } from "./pool.ts";
 export {
   McpToolError,
   type ElicitAnswer,

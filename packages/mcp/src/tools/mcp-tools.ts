@@ -26,6 +26,7 @@ import { bytesOf, digestOf, isObject, jsonOf, resultOf } from "./reading.ts";
  *
  * @example
  * ```ts
+ * const pool = mcpPool({ servers: { workshop: { command: "workshop-mcp" } } });
  * const tools = await mcpTools(turn, pool.server("workshop"));
  * const scan = yield* tools.call("scan", "scan_vehicle_for_error_codes", { vehicle_id: "XYZ123" });
  * ```
@@ -33,7 +34,9 @@ import { bytesOf, digestOf, isObject, jsonOf, resultOf } from "./reading.ts";
 export async function mcpTools(turn: ToolTurn, client: McpClient, options: McpToolsOptions = {}): Promise<McpTools> {
   const signal: AbortSignal = turn.signal;
   const listed = await client.listTools(undefined, { signal, timeout: 30_000 }).catch((error: unknown) => {
-    throw new McpToolError(`Failed to list the tools of ${nameOf(client, options)}: ${reasonOf(error)}`, { cause: error });
+    throw new McpToolError(`Failed to list the tools of ${nameOf(client, options)}: ${reasonOf(error)}`, {
+      cause: error,
+    });
   });
   const server = nameOf(client, options);
   const { maxTools = 128 } = options;
@@ -178,7 +181,11 @@ class TurnTools implements McpTools {
       const why = held.find((each) => each.name === name)?.reason ?? "the server has no such tool";
       throw new McpToolError(`Cannot call ${line(name, 100)}: ${why}`);
     }
-    const answers: { readonly state: string; readonly legacy: boolean; readonly given: Record<string, ElicitAnswer> }[] = [];
+    const answers: {
+      readonly state: string;
+      readonly legacy: boolean;
+      readonly given: Record<string, ElicitAnswer>;
+    }[] = [];
     for (let number = 0; number < maxRounds; number += 1) {
       const step = `mcp ${id} ${number}`;
       const round = await this.#turn.step(
@@ -211,7 +218,11 @@ class TurnTools implements McpTools {
     readonly args: JsonObject;
     readonly key: string;
     readonly signal: AbortSignal;
-    readonly answers: readonly { readonly state: string; readonly legacy: boolean; readonly given: Record<string, ElicitAnswer> }[];
+    readonly answers: readonly {
+      readonly state: string;
+      readonly legacy: boolean;
+      readonly given: Record<string, ElicitAnswer>;
+    }[];
     show(text: string): void;
   }): Promise<Round> {
     const last = of.answers.at(-1);
@@ -258,7 +269,12 @@ class TurnTools implements McpTools {
     if (isObject(result) && result["resultType"] === "input_required") {
       const { inputRequests, requestState } = result;
       if (!isObject(inputRequests)) throw new McpToolError("A tool asked for input without a question");
-      return { kind: "ask", requests: inputRequests, state: typeof requestState === "string" ? requestState : "", legacy: false };
+      return {
+        kind: "ask",
+        requests: inputRequests,
+        state: typeof requestState === "string" ? requestState : "",
+        legacy: false,
+      };
     }
     const { text: _, ...kept } = resultOf(result, this.#maxResult());
     return { kind: "result", result: { ...kept } };
@@ -268,11 +284,14 @@ class TurnTools implements McpTools {
   async #answered(step: string, request: unknown): Promise<ElicitAnswer> {
     const { server } = this.#served;
     const question = questionFor(server, request);
-    if (question === undefined) throw new McpToolError(`${server} asked for something that is not allowed, such as sampling`);
+    if (question === undefined)
+      throw new McpToolError(`${server} asked for something that is not allowed, such as sampling`);
     const scope = "task";
     const askedIn = await this.#turn.step(`${step} asked`, () => this.#turn.number, { scope });
     try {
-      const stored = await this.#turn.step(`${step} answer`, () => this.#answerNow(step, askedIn, request, question), { scope });
+      const stored = await this.#turn.step(`${step} answer`, () => this.#answerNow(step, askedIn, request, question), {
+        scope,
+      });
       return stored.action === "accept" ? { action: "accept", content: stored.content } : { action: "cancel" };
     } catch (error) {
       if (error === question) this.#question = question;

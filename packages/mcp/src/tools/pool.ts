@@ -1,5 +1,11 @@
 import { guardedFetch, type Clock, type Dialer, type Logger, type NetPolicy } from "@parley/a2a/protocol";
-import { Client, StreamableHTTPClientTransport, type CreateMessageRequest, type CreateMessageResult, type Transport } from "@modelcontextprotocol/client";
+import {
+  Client,
+  StreamableHTTPClientTransport,
+  type CreateMessageRequest,
+  type CreateMessageResult,
+  type Transport,
+} from "@modelcontextprotocol/client";
 import { reasonOf } from "./mcp-tools.ts";
 import { McpToolError, type ElicitAnswer, type McpCall, type McpCallOptions, type McpClient } from "./port.ts";
 
@@ -7,14 +13,19 @@ import { McpToolError, type ElicitAnswer, type McpCall, type McpCallOptions, typ
 
 /** A server that the pool starts as a process. It gets only its own variables and a few harmless ones, such as PATH. */
 export interface StdioServer {
+  /** The program. */
   readonly command: string;
+  /** Its arguments. Default: none. */
   readonly args?: readonly string[];
+  /** Its environment variables. Default: none. */
   readonly env?: Readonly<Record<string, string>>;
+  /** Its working directory. Default: that of this process. */
   readonly cwd?: string;
 }
 
 /** A server at a URL. */
 export interface HttpServer {
+  /** Where it serves Streamable HTTP. */
   readonly url: string;
   /** Headers of each request, such as `Authorization` with a credential of this agent. */
   readonly headers?: Readonly<Record<string, string>> | (() => Promise<Readonly<Record<string, string>>>);
@@ -36,7 +47,7 @@ export interface McpPoolOptions {
   readonly policy?: Omit<NetPolicy, "maxBytes" | "timeout">;
   /** Connects to the checked addresses only: `nodeDialer()` of `@parley/node`. Default: the runtime's `fetch` resolves names again. */
   readonly dialer?: Dialer;
-  /** Lets servers use a model of this agent (sampling). Default: it is refused. */
+  /** Lets servers use a model of this agent (sampling). Default: the client does not declare it. */
   readonly sampling?: (params: CreateMessageRequest["params"]) => Promise<CreateMessageResult>;
   /** Log. Default: none. */
   readonly logger?: Logger;
@@ -44,13 +55,10 @@ export interface McpPoolOptions {
   readonly clock?: Clock;
 }
 
-/** A server of a pool. It connects with the first call, and again after its process ended. */
-export type PooledServer = McpClient;
-
 /** Connections to MCP servers. */
 export interface McpPool {
-  /** A server, for `mcpTools()`. Throws McpToolError for an unknown name. */
-  server(name: string): PooledServer;
+  /** A server, for `mcpTools()`. It connects with the first call, and again after its process ended. Throws McpToolError for an unknown name. */
+  server(name: string): McpClient;
   /** How many connections are open. */
   readonly size: number;
   /** Ends all connections and processes. */
@@ -92,10 +100,12 @@ class Pool implements McpPool {
     return this.#open.size;
   }
 
-  server(name: string): PooledServer {
+  server(name: string): McpClient {
     const config = this.#options.servers[name];
     if (config === undefined) {
-      throw new McpToolError(`The pool has no server ${JSON.stringify(name)}; it has ${JSON.stringify(Object.keys(this.#options.servers))}`);
+      throw new McpToolError(
+        `The pool has no server ${JSON.stringify(name)}; it has ${JSON.stringify(Object.keys(this.#options.servers))}`,
+      );
     }
     return {
       getServerVersion: () => ({ name }),

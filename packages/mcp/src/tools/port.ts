@@ -8,25 +8,37 @@ export type ToolTurn = Pick<Turn, "step" | "working" | "message" | "number" | "s
 
 /** What is used of an MCP client: `Client` of `@modelcontextprotocol/client` fits, and so does `McpPool.server()`. */
 export interface McpClient {
+  /** Lists the tools, of all pages. */
   listTools(params?: undefined, options?: McpCallOptions): Promise<{ readonly tools: readonly unknown[] }>;
+  /** Calls a tool. */
   callTool(params: McpCall, options?: McpCallOptions): Promise<unknown>;
+  /** What the server says about itself. */
   getServerVersion(): { readonly name: string } | undefined;
 }
 
 /** One call of a tool. The last two continue a call that asked for input (2026-07-28). */
 export interface McpCall {
+  /** Name of the tool. */
   name: string;
+  /** Its arguments. */
   arguments?: Record<string, unknown>;
+  /** Facts about the call, such as its idempotency key. */
   _meta?: Record<string, unknown>;
+  /** Answers to the questions of the server. */
   inputResponses?: Record<string, never>;
+  /** What the server sent with its questions. */
   requestState?: string;
 }
 
 /** Options of a call. */
 export interface McpCallOptions {
+  /** Ends the call. */
   signal?: AbortSignal;
+  /** Longest call, in milliseconds. */
   timeout?: number;
+  /** Called with each progress notification. */
   onprogress?: (progress: { readonly message?: string | undefined }) => void;
+  /** Returns questions of the server instead of answering them. */
   allowInputRequired?: boolean;
   /** Answers an elicitation of a server of 2025-11-25. Only servers of a pool call it. */
   onElicit?: (request: unknown) => ElicitAnswer;
@@ -34,8 +46,16 @@ export interface McpCallOptions {
 
 /** An answer to an elicitation. */
 export type ElicitAnswer =
-  | { readonly action: "accept"; readonly content?: Record<string, string | number | boolean> }
-  | { readonly action: "cancel" };
+  | {
+      /** The user answered. */
+      readonly action: "accept";
+      /** The values, by field. */
+      readonly content?: Record<string, string | number | boolean>;
+    }
+  | {
+      /** There is no answer now. */
+      readonly action: "cancel";
+    };
 
 /** Remembers which tools were approved. Keep it in a store of yours, so that a change is noticed after a restart too. */
 export interface ToolPins {
@@ -76,7 +96,9 @@ export interface McpToolsOptions {
 
 /** A tool that an agent may use. Its texts are the server's: marked, capped and safe to show. */
 export interface McpTool {
+  /** Its name. */
   readonly name: string;
+  /** What it does, in the words of the server. */
   readonly description: string;
   /** JSON Schema of the arguments. */
   readonly inputSchema: JsonObject;
@@ -84,7 +106,9 @@ export interface McpTool {
 
 /** A tool that is not offered. */
 export interface HeldTool {
+  /** Its name. */
   readonly name: string;
+  /** Why it is held back. */
   readonly reason: string;
   /** Its digest now. Absent: it is not held back for a change. */
   readonly digest?: string;
@@ -96,13 +120,17 @@ export interface McpResult {
   readonly text: string;
   /** All content, as MCP defines it. */
   readonly content: readonly JsonObject[];
+  /** The result as data. Absent: the tool gave none, or it was too large. */
   readonly structuredContent?: JsonValue;
+  /** Whether the tool says that it failed. */
   readonly isError: boolean;
 }
 
 /** A tool for the model of a framework, such as `tools` of the AI SDK with `jsonSchema(inputSchema)`. */
 export interface ModelTool {
+  /** What it does, in the words of the server. */
   readonly description: string;
+  /** JSON Schema of the arguments. */
   readonly inputSchema: JsonObject;
   /** Calls the tool. `toolCallId` identifies the call: a stored result is returned for it. */
   execute(args: JsonObject, call: { readonly toolCallId: string }): Promise<McpResult>;
@@ -110,6 +138,7 @@ export interface ModelTool {
 
 /** The tools of one server in one turn. `mcpTools()` makes it. */
 export interface McpTools {
+  /** The tools that may be called. */
   readonly tools: readonly McpTool[];
   /** Tools that are held back, and why. */
   readonly held: readonly HeldTool[];
@@ -134,5 +163,5 @@ export interface McpTools {
 
 /** A tool cannot be called, or its server failed. */
 export class McpToolError extends Error {
-  override readonly name = "McpToolError";
+  override readonly name: string = "McpToolError";
 }

@@ -10,7 +10,7 @@ import type { ElicitAnswer } from "./port.ts";
 
 const maxFormBytes = 16 << 10;
 
-/** The question for an elicitation. `undefined`: it is none, or one that cannot be asked, such as sampling. */
+/** The question for an elicitation. `undefined`: the request is not an elicitation, such as sampling. */
 export function questionFor(server: string, request: unknown): MessageRefused | undefined {
   const params = paramsOf(request);
   if (params === undefined) return undefined;
@@ -50,7 +50,9 @@ export function answerIn(message: Message, request: unknown): ElicitAnswer | und
   const [field, ...others] = formIn(formMessage(schema))?.fields ?? [];
   if (field === undefined || others.some(({ required }) => required)) return undefined;
   const answer = answerOf(field, text);
-  return "problem" in answer ? undefined : { action: "accept", content: scalarsOf({ [field.name]: answer.value ?? "" }) };
+  return "problem" in answer
+    ? undefined
+    : { action: "accept", content: scalarsOf({ [field.name]: answer.value ?? "" }) };
 }
 
 function formMessage(schema: JsonObject): Message {

@@ -45,7 +45,8 @@ export function resultOf(value: unknown, maxBytes: number): McpResult {
       // Escapes can double the size of a text, and triple that of a control character.
       const text = cutBytes(block["text"], Math.floor((room - 500) / 6));
       add({ type: "text", text: `${text}\n[The rest is missing: the result has ${size} bytes]` });
-    } else if (room > 200) add({ type: "text", text: `[A ${kindOf(block)} of ${size} bytes is missing: it is too large]` });
+    } else if (room > 200)
+      add({ type: "text", text: `[A ${kindOf(block)} of ${size} bytes is missing: it is too large]` });
     else break;
   }
   const structured = structuredContent !== undefined && bytesOf(structuredContent) <= room;
