@@ -30,8 +30,8 @@ type Run = (
 function register(server: McpServer, name: string, config: Config, run: Run): void {
   server.registerTool(
     name,
-    { inputSchema: z.object({ n: z.number().optional() }), ...config },
-    async (args, context) => {
+    { ...config, inputSchema: config.inputSchema ?? z.object({ n: z.number().optional() }) },
+    async (args: { readonly n?: number }, context: ServerContext) => {
       if (log !== undefined) appendFileSync(log, `${name} ${context.mcpReq._meta?.["parley/idempotencyKey"]}\n`);
       return run(args, context);
     },

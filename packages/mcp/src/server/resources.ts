@@ -96,7 +96,7 @@ function decoded(text: string): string {
 async function taskOf({ client, handles }: CallerView, handle: string): Promise<Task | undefined> {
   const id = await handles.open("task", handle);
   try {
-    return id === undefined ? undefined : await client.getTask(id);
+    return id === undefined || id === "" ? undefined : await client.getTask(id);
   } catch (error) {
     if (hasCode(error, "TaskNotFound")) return undefined;
     throw error;

@@ -92,7 +92,7 @@ async function answer(request: ToolRequest, task: Task, responses: Readonly<Reco
 async function taskOf({ deps, view }: ToolRequest, handle: string): Promise<Task> {
   const id = await view.handles.open("task", handle);
   try {
-    if (id !== undefined) return await view.client.getTask(id);
+    if (id !== undefined && id !== "") return await view.client.getTask(id);
   } catch (error) {
     if (!hasCode(error, "TaskNotFound")) throw failure({ deps }, error);
   }

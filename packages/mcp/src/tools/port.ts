@@ -98,7 +98,7 @@ export interface McpToolsOptions {
 export interface McpTool {
   /** Its name. */
   readonly name: string;
-  /** What it does, in the words of the server. */
+  /** What it does, as the server describes it. */
   readonly description: string;
   /** JSON Schema of the arguments. */
   readonly inputSchema: JsonObject;
@@ -128,7 +128,7 @@ export interface McpResult {
 
 /** A tool for the model of a framework, such as `tools` of the AI SDK with `jsonSchema(inputSchema)`. */
 export interface ModelTool {
-  /** What it does, in the words of the server. */
+  /** What it does, as the server describes it. */
   readonly description: string;
   /** JSON Schema of the arguments. */
   readonly inputSchema: JsonObject;
@@ -163,5 +163,6 @@ export interface McpTools {
 
 /** A tool cannot be called, or its server failed. */
 export class McpToolError extends Error {
+  /** Always `McpToolError`. */
   override readonly name: string = "McpToolError";
 }
