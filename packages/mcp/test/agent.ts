@@ -8,7 +8,7 @@ import * as z from "zod";
 import { mcpServer, type McpBridge, type McpServerOptions } from "../src/index.ts";
 
 /** An agent that does what its message says. */
-export const scripted: Agent = defineAgent({
+const scripted: Agent = defineAgent({
   name: "Scripted",
   description: "Does what the message says.",
   version: "1.0.0",

@@ -32,7 +32,8 @@ function register(server: McpServer, name: string, config: Config, run: Run): vo
     name,
     { ...config, inputSchema: config.inputSchema ?? z.object({ n: z.number().optional() }) },
     async (args: { readonly n?: number }, context: ServerContext) => {
-      if (log !== undefined) appendFileSync(log, `${name} ${context.mcpReq._meta?.["parley/idempotencyKey"]}\n`);
+      if (log !== undefined)
+        appendFileSync(log, `${name} ${String(context.mcpReq._meta?.["parley/idempotencyKey"])}\n`);
       return run(args, context);
     },
   );

@@ -62,7 +62,7 @@ function failed({ context, deps }: ToolRequest, error: unknown): CallToolResult 
 /** Arguments that do not fit, or name what the caller does not have. */
 class BadArguments extends Error {}
 
-export function checked<T>(schema: z.ZodType<T>, given: unknown): T {
+function checked<T>(schema: z.ZodType<T>, given: unknown): T {
   const { success, data, error } = schema.safeParse(given ?? {});
   if (success) return data;
   const [issue] = error.issues;
@@ -70,7 +70,7 @@ export function checked<T>(schema: z.ZodType<T>, given: unknown): T {
 }
 
 /** The id of a task of this caller. Foreign and unknown handles have the same error. */
-export async function taskIdOf({ view }: Pick<ToolRequest, "view">, handle: string): Promise<string> {
+async function taskIdOf({ view }: Pick<ToolRequest, "view">, handle: string): Promise<string> {
   const id = await view.handles.open("task", handle);
   if (id === undefined) throw new BadArguments("There is no such task");
   return id;
@@ -83,7 +83,7 @@ async function contextIdOf({ view }: ToolRequest, handle: string): Promise<strin
 }
 
 /** The message of a call. */
-export async function messageOf(
+async function messageOf(
   request: ToolRequest,
   skill: string | undefined,
   { message, files = [], data, contextId, taskId }: SkillInput,
@@ -252,7 +252,7 @@ export async function resultOf(request: Pick<ToolRequest, "view" | "deps">, task
 }
 
 /** Handles for ids. */
-export async function namesOf({ view }: Pick<ToolRequest, "view">, { taskId, contextId }: Names): Promise<Names> {
+async function namesOf({ view }: Pick<ToolRequest, "view">, { taskId, contextId }: Names): Promise<Names> {
   const { handles } = view;
   return {
     taskId: taskId === undefined ? undefined : await handles.seal("task", taskId),

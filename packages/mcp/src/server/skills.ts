@@ -132,7 +132,7 @@ export function skillTools(
 }
 
 /** A name of a tool (SEP-986), unique among `taken`. */
-export function uniqueName(id: string, taken: Set<string>): string {
+function uniqueName(id: string, taken: Set<string>): string {
   const clean = id
     .normalize("NFKD")
     .replaceAll(/[^\w.-]+/g, "_")

@@ -21,7 +21,7 @@ import { taskView } from "./task-view.ts";
  */
 
 /** The extension. */
-export const tasksExtension = "io.modelcontextprotocol/tasks";
+const tasksExtension = "io.modelcontextprotocol/tasks";
 
 /** Whether the client of a request can take the handle of a task. */
 export function takesTasks(capabilities: { readonly extensions?: object | undefined } | undefined): boolean {
