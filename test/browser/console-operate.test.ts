@@ -324,8 +324,8 @@ describe("tasks of all owners", () => {
     await page.waitForSelector("text=Sign in as an operator");
     expect(await flaws(page)).toEqual([]);
     await shot(page, "Sign in as an operator");
-    await page.fill("form.operator input[name=secret]", "token-of-an-operator");
-    await page.click("form.operator button");
+    await page.fill(".operator input[name=secret]", "token-of-an-operator");
+    await page.click(".operator button");
     await page.waitForSelector("text=No tasks match.");
     await page.reload();
     await page.waitForSelector("text=No tasks match.");

@@ -1,6 +1,7 @@
 import { useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 import type { Explanation, ShownTask } from "@parley/server/internal/operate/port";
+import { Problem } from "../parts/form.tsx";
 import { State } from "../parts/task.tsx";
 import { linkTo } from "../route.ts";
 import { commandOf, wanted, type WantedAct } from "./act.tsx";
@@ -33,11 +34,7 @@ export function Operated({ agent, taskId }: { readonly agent: string; readonly t
         <h1>{taskId}</h1>
         <a href={linkTo({ screen: "timeline", agent, item: taskId })}>Timeline</a>
       </header>
-      {problem.value !== "" && (
-        <p class="problem" role="alert">
-          {problem.value}
-        </p>
-      )}
+      <Problem text={problem.value} />
       {value === undefined ? problem.value === "" && <p class="quiet">Loading …</p> : <Shown shown={value} />}
     </section>
   );

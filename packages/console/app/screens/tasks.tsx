@@ -4,6 +4,7 @@ import { useEffect, useMemo } from "preact/hooks";
 import type { AgentEntry } from "../../src/api.ts";
 import { Answer } from "../parts/answer.tsx";
 import { Content } from "../parts/content.tsx";
+import { Problem, useAttempt } from "../parts/form.tsx";
 import { Results, State } from "../parts/task.tsx";
 import { operators } from "../operate/api.ts";
 import { linkTo, route, type Screen } from "../route.ts";
@@ -101,15 +102,7 @@ function timeText(timestamp: string | undefined): string {
 function TaskDetail({ agent, id }: { readonly agent: AgentEntry; readonly id: string }) {
   const opened = useSignal<{ readonly client: Client; readonly watched: WatchedTask } | undefined>(undefined);
   const snapshot = useSignal<TaskSnapshot | undefined>(undefined);
-  const problem = useSignal("");
-  const attempt = async (work: () => Promise<unknown>): Promise<void> => {
-    problem.value = "";
-    try {
-      await work();
-    } catch (thrown) {
-      problem.value = thrown instanceof Error ? thrown.message : String(thrown);
-    }
-  };
+  const { problem, attempt } = useAttempt();
   useEffect(() => {
     let leave = (): void => {};
     let gone = false;
@@ -144,11 +137,7 @@ function TaskDetail({ agent, id }: { readonly agent: AgentEntry; readonly id: st
           </button>
         )}
       </header>
-      {error !== undefined && (
-        <p class="problem" role="alert">
-          {error}
-        </p>
-      )}
+      <Problem text={error} />
       {task === undefined ? (
         error === undefined && <p class="quiet">Loading …</p>
       ) : (

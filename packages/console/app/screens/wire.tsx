@@ -2,6 +2,7 @@ import { signal, useSignal } from "@preact/signals";
 import { webhooks, type CapturedBody, type HeaderList } from "../../src/api.ts";
 import { asCode } from "../code.ts";
 import { sizeText } from "../parts/content.tsx";
+import { Problem, useAttempt } from "../parts/form.tsx";
 import { linkTo, route } from "../route.ts";
 import { readOnly } from "../saved.ts";
 import { sendRaw } from "../server.ts";
@@ -252,23 +253,18 @@ function pretty(text: string): string {
 function Resend({ exchange: { request } }: { readonly exchange: Exchange }) {
   const headers = useSignal(textOf(request.headers.filter(([, value]) => !value.includes("•••"))));
   const body = useSignal(request.body.text);
-  const problem = useSignal("");
+  const { problem, attempt } = useAttempt();
   const send = async (): Promise<void> => {
-    problem.value = "";
-    try {
-      const { agent, method, url } = request;
-      const withBody = method === "GET" || body.value === "" ? {} : { body: body.value };
-      await sendRaw({ agent, method, url, headers: headersOf(headers.value), ...withBody });
-    } catch (thrown) {
-      problem.value = thrown instanceof Error ? thrown.message : String(thrown);
-    }
+    const { agent, method, url } = request;
+    const withBody = method === "GET" || body.value === "" ? {} : { body: body.value };
+    await sendRaw({ agent, method, url, headers: headersOf(headers.value), ...withBody });
   };
   return (
     <form
       class="resend"
       onSubmit={(event) => {
         event.preventDefault();
-        void send();
+        void attempt(send);
       }}
     >
       <label>
@@ -290,11 +286,7 @@ function Resend({ exchange: { request } }: { readonly exchange: Exchange }) {
         />
       </label>
       <button type="submit">Send</button>
-      {problem.value !== "" && (
-        <p class="problem" role="alert">
-          {problem.value}
-        </p>
-      )}
+      <Problem text={problem.value} />
     </form>
   );
 }
