@@ -6,7 +6,7 @@ import { Problem, useAttempt } from "../parts/form.tsx";
 import { linkTo, route } from "../route.ts";
 import { readOnly } from "../saved.ts";
 import { sendRaw } from "../server.ts";
-import { asCurl, clearWire, exchanges, isLive, isOf, type Exchange } from "../wire.ts";
+import { asCurl, clearWire, exchanges, isLive, isOf, recorder, type Exchange } from "../wire.ts";
 
 /** Exchanges pinned to the top of the list. */
 const pinned = signal<ReadonlySet<number>>(new Set());
@@ -257,7 +257,7 @@ function Resend({ exchange: { request } }: { readonly exchange: Exchange }) {
   const send = async (): Promise<void> => {
     const { agent, method, url } = request;
     const withBody = method === "GET" || body.value === "" ? {} : { body: body.value };
-    await sendRaw({ agent, method, url, headers: headersOf(headers.value), ...withBody });
+    await sendRaw({ agent, method, url, headers: headersOf(headers.value), ...withBody }, recorder);
   };
   return (
     <form
