@@ -9,7 +9,7 @@ test("the application is built without a warning", async () => {
     root: join(import.meta.dirname, "..", "app"),
     logLevel: "warn",
     build: { write: false, reportCompressedSize: false },
-    customLogger: { ...createLogger(), warn, warnOnce: warn },
+    customLogger: { ...createLogger(), info: () => {}, warn, warnOnce: warn },
   });
   expect(warnings).toEqual([]);
 });

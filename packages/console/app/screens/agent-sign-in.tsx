@@ -10,6 +10,7 @@ import {
   type SignInScheme,
 } from "../../src/api.ts";
 import { Problem, useAttempt } from "../parts/form.tsx";
+import { Time } from "../parts/time.tsx";
 import { WebLink } from "../parts/markdown.tsx";
 import { logIn, logOut, reconnect } from "../server.ts";
 
@@ -47,7 +48,7 @@ function Stored({ signIn: { logins }, onSignOut }: { readonly signIn: SignInOf; 
     <section aria-label="Signed in">
       {logins.map(({ scheme, account, since, secretsIn }) => (
         <p key={scheme} dir="auto">
-          Signed in{account !== undefined && ` as ${account}`} with {scheme}, since {new Date(since).toLocaleString()}.{" "}
+          Signed in{account !== undefined && ` as ${account}`} with {scheme}, since <Time at={since} />.{" "}
           <span class="quiet">The secret is in {secretsIn === "keychain" ? "the keychain" : "a private file"}.</span>
         </p>
       ))}

@@ -5,8 +5,9 @@ import { refusedBy } from "../operate/api.ts";
 import { Act, Operated as Detail, pause, Table, unpause } from "../operate/detail.tsx";
 import { agentOf, filter, holds, maxTasks, Operated, type Filter } from "../operate/list.ts";
 import { OperatorSignIn } from "../operate/sign-in.tsx";
-import { ageOf, nodeWord, stateOf, stateWord, timeText } from "../operate/words.ts";
+import { ageOf, nodeWord, stateOf, stateWord } from "../operate/words.ts";
 import { Problem, useAttempt } from "../parts/form.tsx";
+import { Time } from "../parts/time.tsx";
 import { go, linkTo, route } from "../route.ts";
 
 /** For operators: the tasks of all owners, with the selected task or the agents and nodes beside them. */
@@ -173,7 +174,7 @@ function Row({ task, isChosen }: { readonly task: OperatedTask; readonly isChose
         </span>
         <span class="clip">{taskId}</span>
         <span class="quiet" dir="auto">
-          {agent} · {ageOf(statusTime)}
+          {agent} · <Time at={statusTime} text={ageOf(statusTime)} />
           {node !== undefined && ` · on ${nodeWord(node)}`} · {owner}
         </span>
       </a>
@@ -258,7 +259,7 @@ function Overview({ counts, nodes, acts }: OverviewProps) {
         title="Acts of operators"
         names={["Time", "Act", "On", "By", "Outcome", "Reason"]}
         rows={acts.map(({ time, act, agent = "", taskId = "", node, by = "-", outcome, reason = "" }) => [
-          timeText(time),
+          <Time at={time} />,
           act,
           node === undefined ? `${agent} ${taskId}` : nodeWord(node),
           by,

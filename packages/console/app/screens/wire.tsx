@@ -2,7 +2,9 @@ import { signal, useSignal } from "@preact/signals";
 import { webhooks, type CapturedBody, type HeaderList } from "../../src/api.ts";
 import { asCode } from "../code.ts";
 import { sizeText } from "../parts/content.tsx";
+import { Deliveries, deliveryOf, deliveryTexts } from "../parts/deliveries.tsx";
 import { Problem, useAttempt } from "../parts/form.tsx";
+import { Time } from "../parts/time.tsx";
 import { linkTo, route } from "../route.ts";
 import { readOnly } from "../saved.ts";
 import { sendRaw } from "../server.ts";
@@ -132,6 +134,7 @@ interface RowProps {
 
 function Row({ exchange, agent, isChosen }: RowProps) {
   const { request, response, pieces, ended, error, bytes } = exchange;
+  const delivery = deliveryOf(request);
   const to = linkTo({ screen: "wire", ...(agent !== undefined && { agent }), item: String(request.exchange) });
   return (
     <li>
@@ -144,9 +147,17 @@ function Row({ exchange, agent, isChosen }: RowProps) {
           {request.method} {nameOf(exchange)}
         </span>
         <span class="quiet">
-          {ended === undefined ? "open" : `${ended.at - request.at} ms`} ·{" "}
-          {pieces.length > 1 && `${pieces.length} events · `}
-          {sizeText(bytes)}
+          {delivery === undefined ? (
+            <>
+              {ended === undefined ? "open" : `${ended.at - request.at} ms`} ·{" "}
+              {pieces.length > 1 && `${pieces.length} events · `}
+              {sizeText(bytes)}
+            </>
+          ) : (
+            <>
+              <Time at={request.at} /> · {[...deliveryTexts(delivery), sizeText(request.body.bytes)].join(" · ")}
+            </>
+          )}
         </span>
       </a>
     </li>
@@ -194,6 +205,10 @@ function Detail({ exchange }: { readonly exchange: Exchange }) {
         </button>
       </header>
       {editing.value && <Resend key={request.exchange} exchange={exchange} />}
+      <p class="quiet">
+        {request.agent === webhooks ? "Received" : "Sent"} <Time at={request.at} withZone />
+      </p>
+      <Deliveries of={exchange} all={exchanges.value} />
       <h2>Request</h2>
       <HeaderTable headers={request.headers} />
       <Body body={request.body} />
