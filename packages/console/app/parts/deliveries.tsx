@@ -29,8 +29,9 @@ export function deliveryOf({ agent, headers }: RequestRecord): Delivery | undefi
   };
 }
 
-/** Short texts for a delivery, such as `event 3` and `attempt 2`. */
-export function deliveryTexts({ event, attempt }: Delivery): readonly string[] {
+/** Short texts for a received webhook, such as `event 3` and `attempt 2`. */
+export function deliveryTexts(request: RequestRecord): readonly string[] {
+  const { event, attempt } = deliveryOf(request) ?? {};
   return [...(event === undefined ? [] : [`event ${event}`]), ...(attempt === undefined ? [] : [`attempt ${attempt}`])];
 }
 

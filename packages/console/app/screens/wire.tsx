@@ -2,7 +2,7 @@ import { signal, useSignal } from "@preact/signals";
 import { webhooks, type CapturedBody, type HeaderList } from "../../src/api.ts";
 import { asCode } from "../code.ts";
 import { sizeText } from "../parts/content.tsx";
-import { Deliveries, deliveryOf, deliveryTexts } from "../parts/deliveries.tsx";
+import { Deliveries, deliveryTexts } from "../parts/deliveries.tsx";
 import { Problem, useAttempt } from "../parts/form.tsx";
 import { Time } from "../parts/time.tsx";
 import { linkTo, route } from "../route.ts";
@@ -134,7 +134,6 @@ interface RowProps {
 
 function Row({ exchange, agent, isChosen }: RowProps) {
   const { request, response, pieces, ended, error, bytes } = exchange;
-  const delivery = deliveryOf(request);
   const to = linkTo({ screen: "wire", ...(agent !== undefined && { agent }), item: String(request.exchange) });
   return (
     <li>
@@ -147,7 +146,7 @@ function Row({ exchange, agent, isChosen }: RowProps) {
           {request.method} {nameOf(exchange)}
         </span>
         <span class="quiet">
-          {delivery === undefined ? (
+          {request.agent !== webhooks ? (
             <>
               {ended === undefined ? "open" : `${ended.at - request.at} ms`} ·{" "}
               {pieces.length > 1 && `${pieces.length} events · `}
@@ -155,7 +154,7 @@ function Row({ exchange, agent, isChosen }: RowProps) {
             </>
           ) : (
             <>
-              <Time at={request.at} /> · {[...deliveryTexts(delivery), sizeText(request.body.bytes)].join(" · ")}
+              <Time at={request.at} /> · {[...deliveryTexts(request), sizeText(request.body.bytes)].join(" · ")}
             </>
           )}
         </span>
