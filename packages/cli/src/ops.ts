@@ -17,6 +17,7 @@ import type {
 } from "@parley/server/internal/operate/port";
 import { callHeaders } from "./connection.ts";
 import { CommandError } from "./errors.ts";
+import { quote } from "./invocation.ts";
 import type { Io } from "./io.ts";
 import { opsUrl } from "./options.ts";
 import { counted, print, stateName, table } from "./output/text.ts";
@@ -170,7 +171,7 @@ export async function show(io: Io, taskId: string, options: OneOptions): Promise
   return asking(io, options, async (ask) => {
     const answer = await ask<ShownTask>("showTask", { agent: options.agent, taskId });
     const shown = await found(ask, answer, options.agent, taskId);
-    print(io, options, shown, () => shownText(shown, options));
+    print(io, options, shown, () => shownText(shown, io, options));
     return 0;
   });
 }
@@ -198,7 +199,7 @@ function entryRow({ seq, kind, time, actor, turn, attempt, state }: LogEntry): r
   return [`${seq}`, time, actor, run, kind, state === undefined ? "" : stateName(state)].map((cell) => line(cell));
 }
 
-function shownText(shown: ShownTask, options: OpsOptions): string {
+function shownText(shown: ShownTask, io: Io, options: OpsOptions): string {
   const { task, waits, steps, webhooks, log: entries, acts, takeovers, delegations } = shown;
   const { run, node = "-" } = task;
   const facts = [
@@ -213,7 +214,7 @@ function shownText(shown: ShownTask, options: OpsOptions): string {
   ];
   const parts = [
     table(facts.map((row) => row.map((cell) => line(cell)))),
-    waits.map((each) => whyText(each, options)).join(""),
+    waits.map((each) => whyText(each, io, options)).join(""),
     section(
       "Steps",
       steps.map(({ name, scope, state }) => [name, scope, state]),
@@ -247,11 +248,17 @@ function section(title: string, rows: readonly (readonly string[])[]): string {
   return rows.length === 0 ? "" : `${title}\n${table(rows.map((row) => row.map((cell) => line(cell))))}`;
 }
 
-function whyText({ text, help }: Explanation, { url, store }: OpsOptions): string {
-  // The suggested command gets the options of this one, so that it can be copied.
-  const at = store !== undefined ? ` --store ${store}` : url === opsUrl ? "" : ` --url ${url}`;
-  const command = help?.startsWith("parley ops ") === true ? help + at : help;
-  return `${line(text)}\n${command === undefined ? "" : `  $ ${line(command)}\n`}`;
+function whyText({ text, help }: Explanation, { program }: Io, options: OpsOptions): string {
+  // The suggested command gets the program and the place of this one, so that it can be copied.
+  const command = help?.replace(/^parley (ops .*)$/s, (_all, words: string) => `${program} ${words}${placeOf(options)}`);
+  return `${line(text)}\n${command === undefined ? "" : `  $ ${line(command, Number.POSITIVE_INFINITY)}\n`}`;
+}
+
+function placeOf({ url, store, databaseUrl, schema }: OpsOptions): string {
+  if (store !== undefined) return ` --store ${quote(store)}`;
+  if (databaseUrl === undefined) return url === opsUrl ? "" : ` --url ${quote(url)}`;
+  // The URL may have a password.
+  return ` --database-url "$DATABASE_URL"${schema === "parley" ? "" : ` --schema ${quote(schema)}`}`;
 }
 
 /** `parley ops why`. */
@@ -262,7 +269,7 @@ export async function why(io: Io, taskId: string, options: OneOptions): Promise<
       taskId,
     });
     const shown = await found(ask, answer, options.agent, taskId);
-    print(io, options, shown, () => shown.waits.map((each) => whyText(each, options)).join(""));
+    print(io, options, shown, () => shown.waits.map((each) => whyText(each, io, options)).join(""));
     return 0;
   });
 }

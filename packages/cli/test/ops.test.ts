@@ -69,7 +69,7 @@ async function until(condition: () => Promise<boolean>): Promise<void> {
 
 /** A file that stays open, as that of a running server, with a task that no process takes over any more. */
 async function suspended(taskId: string, of = "/") {
-  const path = join(folder, `${(files += 1)}.db`);
+  const path = join(folder, `it's ${(files += 1)}.db`);
   const store: Store = await sqliteStore({ path, thread: false });
   onTestFinished(() => store.close());
   const state = "TASK_STATE_WORKING";
@@ -173,7 +173,8 @@ describe("parley ops on a file", () => {
     const { path, store } = await suspended("one");
     const ops = (...args: readonly string[]) => parley(["ops", ...args, "--store", path]);
     expect((await ops("list", "--suspended")).out).toMatch(/\none +suspended /);
-    expect((await ops("why", "one")).out).toContain("(3 deaths)\n  $ parley ops resume one --store ");
+    const quoted = `'${path.replaceAll("'", String.raw`'\''`)}'`;
+    expect((await ops("why", "one")).out).toContain(`(3 deaths)\n  $ parley ops resume one --store ${quoted}\n`);
     expect(await ops("resume", "one")).toMatchObject({ code: 0, out: "Resumed.\n", err: "" });
     expect((await store.head({ agent: "/" }, "one"))?.run).toEqual({ turn: 1, attempt: 4, input: 1 });
     expect(await ops("list", "--suspended")).toMatchObject({ out: "", err: "No tasks.\n" });
