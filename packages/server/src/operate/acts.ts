@@ -20,7 +20,7 @@ import {
   type TaskHead,
 } from "../store/index.ts";
 import { explain, short } from "./explain.ts";
-import type { ActContext, ActResult, PausedAgent, Resumed, TaskTarget } from "./port.ts";
+import { nodeWord, type ActContext, type ActResult, type PausedAgent, type Resumed, type TaskTarget } from "./port.ts";
 import { factsOf, pausedAgent, turnOf, type ReadDeps } from "./read.ts";
 import { copiedSteps, forgetStep, stepsOf } from "./steps.ts";
 import { clipped, inWords, subjects, viewOf, type ActAbout, type ActText } from "./views.ts";
@@ -246,7 +246,7 @@ export class Acts {
   ): Promise<Extract<ActResult, { readonly ok: false }> | undefined> {
     const { operators, host } = this.#deps;
     const before = (await operators.orders()).find((each) => each.name === name)?.value ?? null;
-    const what = about.agent === undefined ? `Node ${about.node}` : `Agent ${about.agent}`;
+    const what = about.agent === undefined ? `Node ${nodeWord(about.node ?? "")}` : `Agent ${about.agent}`;
     const word = about.agent === undefined ? "draining" : "paused";
     if (order === null && before === null) {
       return this.#refuse(about, context, undefined, notPossible(`${what} is not ${word}`));

@@ -387,3 +387,25 @@ export interface Operator {
   drain(node: string, context: ActContext): Promise<ActResult<{ readonly node: string }>>;
   undrain(node: string, context: ActContext): Promise<ActResult<{ readonly node: string }>>;
 }
+
+/** A short name of a node, `web-1/4711/3f2a`: host, process and random id of its default name. Names by `lease.holder` stay. */
+export function nodeWord(name: string): string {
+  const parts = listIn(name).map(String);
+  const [place = "", process = "", , id = ""] = parts;
+  return parts.length < 4 ? name : `${place.split(" ", 1)[0]}/${process}/${id.slice(0, 4)}`;
+}
+
+/** An owner as `tenant/subject` or `subject`. Names by `ownerOf` stay. */
+export function ownerWord(owner: string): string {
+  const parts = listIn(owner);
+  return parts.length === 2 ? parts.filter((part) => part !== null).join("/") : owner;
+}
+
+function listIn(json: string): readonly unknown[] {
+  try {
+    const value: unknown = JSON.parse(json);
+    return Array.isArray(value) ? value : [];
+  } catch {
+    return [];
+  }
+}
