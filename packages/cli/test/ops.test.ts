@@ -147,6 +147,11 @@ describe("parley ops at a server", () => {
     await until(async () => (await ops("why", failed)).out.includes("failed"));
     const resumed = await ops("resume", failed);
     expect(resumed.out).toMatch(new RegExp(`^Task .* continues task ${failed}\\.\n$`));
+    expect(await ops("pause", "/typo")).toEqual({
+      code: 1,
+      out: "",
+      err: "parley: No node serves agent /typo, and it has no tasks. Served agents: /\n",
+    });
     expect((await ops("pause", "/", "--reason", "bad prompt")).code).toBe(0);
     const id = await send("Go");
     expect((await ops("why", id)).out).toContain("is paused: bad prompt\n  $ parley ops unpause /");

@@ -141,14 +141,25 @@ export async function factsOf(deps: ReadDeps, head: TaskHead): Promise<Facts> {
 }
 
 /** Whether a node that is not silent runs an agent. `undefined`: it is not known. */
-async function isServed({ store, host, clock }: ReadDeps, agent: string): Promise<boolean | undefined> {
-  if (host.agents()?.includes(agent) !== false) return true;
+async function isServed(deps: ReadDeps, agent: string): Promise<boolean | undefined> {
+  if (deps.host.agents()?.includes(agent) !== false) return true;
+  const { agents, isWhole } = await servedAgents(deps);
+  if (agents.includes(agent)) return true;
+  return deps.store.nodes !== undefined && isWhole ? false : undefined;
+}
+
+/** The agents of all nodes that are not silent. `isWhole`: whether each known node has told which agents it runs. */
+export async function servedAgents({
+  store,
+  host,
+  clock,
+}: ReadDeps): Promise<{ readonly agents: readonly string[]; readonly isWhole: boolean }> {
   const others = [...host.nodes()].flatMap(([name, silentMs]) =>
     name === host.node || silentMs >= host.silence ? [] : [name],
   );
   const noted = await notedAgents(store, others, clock.now());
-  if ([...noted.values()].some((agents) => agents.includes(agent))) return true;
-  return store.nodes !== undefined && noted.size === others.length ? false : undefined;
+  const agents = new Set([...(host.agents() ?? []), ...[...noted.values()].flat()]);
+  return { agents: [...agents].sort(), isWhole: noted.size === others.length };
 }
 
 function orderText(orders: readonly StandingOrder[], name: string): OrderText | undefined {

@@ -267,6 +267,23 @@ describe("pause and resume an agent", () => {
     ]);
   });
 
+  it("rejects an agent that no node serves, with the served ones, unless it has tasks", async () => {
+    const on = serve(async function* (turn) {
+      yield turn.completed("Done");
+    });
+    const refused = await on.ops("/v1/acts/pause", { agent: "/typo" });
+    const message = "No node serves agent /typo, and it has no tasks. Served agents: /";
+    expect(refused).toMatchObject({ status: 409, body: { ok: false, reason: "notPossible", message } });
+    expect((await actsOf(on))[0]).toMatchObject({ act: "pause", outcome: "refused", agent: "/typo", after: message });
+    expect((await on.ops("/v1/paused")).body).toEqual({ agents: [] });
+    const state = "TASK_STATE_SUBMITTED";
+    const json = JSON.stringify({ id: "t", contextId: "c", status: { state }, history: [] });
+    const record = { kind: "task", state, json, time: 1, actor: "user", turn: 1, attempt: 1 } as const;
+    const task = { agent: "/crashed", owner: "o", taskId: "t" };
+    await on.store.append([{ task, create: { contextId: "c" }, records: [record] }]);
+    expect((await on.ops("/v1/acts/pause", { agent: "/crashed" })).status).toBe(200);
+  });
+
   it("does not wake a waiting task of a paused agent, and keeps its event", async () => {
     const on = serve(async function* (turn) {
       yield turn.working("On it");

@@ -201,6 +201,20 @@ describe("the OpenAPI document", () => {
     expect((await new Validator().validate(broken)).valid).toBe(false);
   });
 
+  it("says for each act when it is rejected, and 404 only for acts on tasks", () => {
+    const acts = Object.entries(document.paths).flatMap(([path, { post }]) => {
+      const responses = post?.responses;
+      return responses === undefined
+        ? []
+        : [[path.split("/").at(-1), responses["409"]?.description, "404" in responses]];
+    });
+    expect(acts).toContainEqual(["cancel", "Refused: The task is not as it was, or cannot do this", true]);
+    const conflict = "Refused: The agent is paused already, or no node serves it and it has no tasks";
+    expect(acts).toContainEqual(["pause", conflict, false]);
+    expect(acts).toHaveLength(8);
+    expect(acts.every(([, description]) => typeof description === "string")).toBe(true);
+  });
+
   it("is served, and has every route with its inputs", async () => {
     const on = serve(done);
     const { body } = await on.ops<typeof document>("/openapi.json");
