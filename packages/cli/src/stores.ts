@@ -10,7 +10,7 @@ import type { BlobStore } from "@parley/server/internal/blobs/port";
 import type { Store } from "@parley/server/internal/store/index";
 import type * as sqlite from "@parley/sql/sqlite";
 import { callHeaders } from "./connection.ts";
-import { CommandError, UsageError } from "./errors.ts";
+import { CommandError, systemReason, UsageError } from "./errors.ts";
 import { fileReason } from "./files.ts";
 import type { Io } from "./io.ts";
 import { defaultStore } from "./options.ts";
@@ -191,24 +191,33 @@ async function fetched<Answer>(
   try {
     response = await fetch(url, { method, headers, redirect: "error", ...body });
   } catch (cause) {
+    const reason = systemReason(cause) ?? "the server does not answer";
     const hint = "Start it with the option operators, or pass --url, --store or --database-url";
-    throw new CommandError(`no operators' API at ${base}: the server does not answer. ${hint}`, { cause });
+    throw new CommandError(`no operators' API at ${base}: ${reason}. ${hint}`, { cause });
   }
-  const answer = await jsonOf(response, base);
+  const answer = await jsonOf(response);
+  if (answer === undefined) throw elsewhere(base, `HTTP ${response.status} with another answer`);
   if (response.ok) return answer as Answer;
   if ("ok" in answer) return answer as Answer;
   const { error } = answer as { readonly error?: { readonly message?: string } };
   if (response.status === 404 && error?.message === "There is no such task") return undefined;
+  if (response.status === 404) throw elsewhere(base, "HTTP 404");
   const text = error?.message ?? `HTTP ${response.status}`;
   throw new CommandError(`${base} answered ${response.status}: ${line(text)}`);
 }
 
-async function jsonOf(response: Response, base: string): Promise<object> {
+async function jsonOf(response: Response): Promise<object | undefined> {
   try {
     const answer: unknown = await response.json();
-    if (typeof answer === "object" && answer !== null) return answer;
+    // An array is a list of tasks by A2A 0.3: the URL is that of an agent.
+    return typeof answer === "object" && answer !== null && !Array.isArray(answer) ? answer : undefined;
   } catch {
-    // The server has no operators' API at this URL.
+    return undefined;
   }
-  throw new CommandError(`no operators' API at ${base}: HTTP ${response.status} without JSON. Pass --url`);
+}
+
+function elsewhere(base: string, seen: string): CommandError {
+  return new CommandError(
+    `no operators' API at ${base}: ${seen}. Pass --url with its path, such as ${new URL("/ops", base).href}`,
+  );
 }

@@ -2,7 +2,7 @@ import { mkdtemp, rm, stat, writeFile } from "node:fs/promises";
 import { hostname, tmpdir } from "node:os";
 import { join } from "node:path";
 import { connect } from "@parley/a2a";
-import { defineAgent, type Store } from "@parley/node";
+import { defineAgent, standardLogger, type ServeOptions, type Store } from "@parley/node";
 import type { TaskAppend } from "@parley/server/internal/store/index";
 import { sqliteStore } from "@parley/sql/sqlite";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
@@ -49,8 +49,8 @@ const agent = defineAgent({
 });
 
 /** A server with the API of operators, and the command line for it. */
-async function served() {
-  const server = await startServer(agent, { operators: true, pollInterval: 20 });
+async function served(options: ServeOptions = {}) {
+  const server = await startServer(agent, { operators: true, pollInterval: 20, ...options });
   onTestFinished(() => server.close({ grace: 0 }));
   const client = await connect(server.url);
   const at = ["--url", `${server.url}/ops`];
@@ -141,6 +141,20 @@ describe("parley ops at a server", () => {
     expect(await ops("why", "unknown")).toMatchObject({ code: 1, err: expect.stringContaining("no task unknown") });
   });
 
+  test("says how to find the cause of a failed task in the log, and that command finds it", async () => {
+    let text = "";
+    const logger = standardLogger({ format: "json", stream: { write: (part) => (text += part) } });
+    const { ops, send } = await served({ logger });
+    const failed = await send("fail");
+    await until(async () => (await ops("why", failed)).out.includes("failed"));
+    const { out } = await ops("why", failed);
+    const [, command = ""] = /says why: parley (logs FILE --task \S+)\. /.exec(out) ?? [];
+    const file = join(folder, "agent.log");
+    await writeFile(file, text);
+    const found = await parley(command.replace("FILE", file).split(" "));
+    expect(found).toMatchObject({ code: 0, out: expect.stringContaining("Error: the printer burns") });
+  });
+
   test("pauses an agent, drains a node, retries a step and continues a failed task", async () => {
     const { ops, send } = await served();
     const failed = await send("fail");
@@ -199,7 +213,15 @@ describe("parley ops at a server", () => {
     expect(nowhere.err).toContain("no operators' API at http://127.0.0.1:1/ops");
     const server = await startServer(agent);
     onTestFinished(() => server.close({ grace: 0 }));
-    expect((await parley(["ops", "counts", "--url", `${server.url}/ops`])).code).toBe(1);
+    for (const path of ["/ops", "/typo", ""]) {
+      const { code, out, err } = await parley(["ops", "list", "--url", server.url + path]);
+      const why = `no operators' API at ${server.url}${path}: HTTP ${path === "" ? "200 with another answer" : "404"}.`;
+      expect({ code, out, err }).toEqual({
+        code: 1,
+        out: "",
+        err: `parley: ${why} Pass --url with its path, such as ${server.url}/ops\n`,
+      });
+    }
     expect((await parley(["ops", "counts", "--url", "ftp://x"])).code).toBe(2);
     expect((await parley(["ops", "list", "--limit", "0"])).code).toBe(2);
   });
