@@ -397,8 +397,9 @@ export function nodeWord(name: string): string {
 
 /** An owner as `tenant/subject` or `subject`. Names by `ownerOf` stay. */
 export function ownerWord(owner: string): string {
-  const parts = listIn(owner);
-  return parts.length === 2 ? parts.filter((part) => part !== null).join("/") : owner;
+  const [organization, subject, ...more] = listIn(owner);
+  if (typeof subject !== "string" || more.length > 0) return owner;
+  return typeof organization === "string" ? `${organization}/${subject}` : subject;
 }
 
 function listIn(json: string): readonly unknown[] {
