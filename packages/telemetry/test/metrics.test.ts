@@ -98,6 +98,23 @@ describe("/metrics", () => {
     close?.();
   });
 
+  test("has the rest of a store that does not answer, and asks it once", async () => {
+    vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout", "performance"] });
+    onTestFinished(() => void vi.useRealTimers());
+    const metrics = prometheus();
+    const store = vi.fn(() => new Promise<never>(() => {}));
+    const close = metrics.gauges?.({ process: () => ({ activeRuns: 3, restingRuns: 0, usedBytes: 7 }), store });
+    onTestFinished(() => close?.());
+    for (let scrape = 0; scrape < 3; scrape += 1) {
+      const text = metrics.text();
+      await vi.advanceTimersByTimeAsync(10_000);
+      const found = samples(await text);
+      expect([found.get("parley_runs_active"), found.get("parley_store_unreadable")]).toEqual([3, 1]);
+    }
+    expect(store).toHaveBeenCalledOnce();
+    expect(vi.getTimerCount()).toBe(0);
+  });
+
   test("asks the store once for readers that come at the same time", async () => {
     const metrics = prometheus();
     const store = vi.fn<Gauges["store"]>().mockResolvedValue({
