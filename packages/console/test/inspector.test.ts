@@ -138,7 +138,9 @@ describe("the log of the wire", () => {
     const next = Object.create({ stream: async () => ({ batches: endless() }) }) as Parameters<Interceptor>[0];
     const { stream } = recordingCalls(log, "a1", () => ({ url: "grpc://agent.example" }))(next);
     const { batches } = await stream("SendStreamingMessage", Object.create(null), Object.create(null));
-    for await (const _ of batches) break;
+    const reader = batches[Symbol.asyncIterator]();
+    await reader.next();
+    await reader.return?.();
     expect((await recordsOf(log, 3)).map(({ kind }) => kind)).toEqual(["request", "piece", "end"]);
   });
 
