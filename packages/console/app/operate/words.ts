@@ -29,10 +29,6 @@ export function nodeWord(name: string): string {
   return name;
 }
 
-export function timeText(time: string | undefined): string {
-  return time === undefined ? "" : new Date(time).toLocaleString();
-}
-
 /** The age in its largest unit. */
 export function ageOf(time: string): string {
   const seconds = Math.max(0, Math.round((Date.now() - Date.parse(time)) / 1000));

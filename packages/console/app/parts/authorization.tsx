@@ -10,6 +10,7 @@ import {
 import { useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 import { decide } from "../decisions.ts";
+import { Time } from "./time.tsx";
 import { WebLink } from "./markdown.tsx";
 
 interface AuthorizationProps {
@@ -38,13 +39,17 @@ export function Authorization({ task, request, onAnswer }: AuthorizationProps) {
         {timestamp !== undefined && (
           <>
             <dt>Asked</dt>
-            <dd>{new Date(timestamp).toLocaleString()}</dd>
+            <dd>
+              <Time at={timestamp} withZone />
+            </dd>
           </>
         )}
         {expiresAt !== undefined && (
           <>
             <dt>{isExpired ? "Expired" : "Expires"}</dt>
-            <dd class={isExpired ? "problem" : undefined}>{new Date(expiresAt).toLocaleString()}</dd>
+            <dd class={isExpired ? "problem" : undefined}>
+              <Time at={expiresAt} withZone />
+            </dd>
           </>
         )}
         {digest !== undefined && (
@@ -127,7 +132,7 @@ function useDigest(parts: readonly Part[] | undefined): string | undefined {
 const maxTimerMs = 2 ** 31 - 1;
 
 /** Whether a time has passed. Rerenders the component at that time. */
-function useExpired(at: string | undefined): boolean {
+export function useExpired(at: string | undefined): boolean {
   const now = useSignal(Date.now());
   const left = at === undefined ? Infinity : Date.parse(at) - now.value;
   useEffect(() => {
@@ -150,7 +155,11 @@ export function AuthorizationPart({ part }: { readonly part: Part }) {
     return (
       <p class="quiet">
         Asked for an authorization: {form}, request {name}
-        {expiresAt !== undefined && `, until ${new Date(expiresAt).toLocaleString()}`}
+        {expiresAt !== undefined && (
+          <>
+            , until <Time at={expiresAt} withZone />
+          </>
+        )}
       </p>
     );
   }
