@@ -18,15 +18,15 @@ import type {
 } from "../protocol/index.ts";
 import type { ExtensionReader } from "../extensions/index.ts";
 
-/* What a client with extensions gets: events, answers, tasks and messages that say what the extensions have put into them. */
+/* The types that a client with extensions receives: events, answers, tasks and messages with a method `ext()`, which reads extension values. */
 
-/** What a client with extensions adds to an event, an answer, a task, a message or an artifact. It is not enumerable: the JSON stays what it is. */
+/** The method that a client with extensions adds to events, answers, tasks, messages and artifacts. It is not enumerable. */
 export interface WithExtensions<E extends AnyExtension> {
   /**
-   * What an extension has put into it: what `onEvent` of the extension returned, or by default its values.
+   * The extension's values in this object, or the result of the extension's `onEvent` if it has one.
    *
-   * @returns `undefined` if the server did not activate the extension in the call that this came with. A server that does not say what
-   * it has activated is believed to have activated those of kind `data`.
+   * @returns `undefined` if the server did not activate the extension in this call. If the server does not report activated
+   * extensions, those of kind `data` count as active.
    */
   ext<X extends E>(extension: X): EventOf<X> | undefined;
 }
