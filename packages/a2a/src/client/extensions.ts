@@ -72,7 +72,7 @@ export class ClientExtensions {
     return this.#card;
   }
 
-  /** URIs that each call asks for. */
+  /** URIs that each call requests. */
   get uris(): readonly string[] {
     return this.#uris;
   }

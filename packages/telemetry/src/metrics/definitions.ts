@@ -88,7 +88,7 @@ export const metrics: Readonly<Record<Single, Metric> & Record<"server" | "clien
   leases: counter("parley.lease.changes", "Runs taken over, leases lost, tasks suspended", [leaseChange], "{change}"),
   activeRuns: gauge("parley.runs.active", "Runs that do more than wait. limits.runs limits them", "{run}"),
   restingRuns: gauge("parley.runs.resting", "Runs that only wait for another agent or an authorization", "{run}"),
-  heldBytes: gauge("parley.memory.held", "Bytes of running tasks, which limits.totalBytes limits", "By"),
+  heldBytes: gauge("parley.memory.held", "Bytes of running tasks. limits.totalBytes limits them", "By"),
   queued: gauge("parley.queue.length", "Tasks that wait for a process with room", "{task}"),
   queueAge: gauge("parley.queue.age", "Age of the oldest task in the queue", "s"),
   waiting: gauge("parley.tasks.waiting", "Tasks that wait for a time, or for an event with a timeout", "{task}"),
