@@ -30,8 +30,8 @@ interface Guard {
 }
 
 /**
- * Checks the caller of an operation against the card of its agent: the audience of the token, the requirements of the card, and those
- * of the skill that a message is for (A2A 1.0 §7.4, §7.5).
+ * Checks the caller of an operation against the card of its agent: the audience of the token, the requirements of the card,
+ * and the requirements of the skill that a message names (A2A 1.0 §7.4, §7.5).
  *
  * @throws A2AError `Unauthenticated` or `PermissionDenied`, with a challenge.
  */
@@ -175,8 +175,8 @@ function canHide(operation: OperationName, request: unknown): boolean {
 }
 
 /**
- * A function for the option `ownerOf`: what a caller creates belongs to its organization. Only callers of that
- * organization see its tasks, conversations and webhooks. A caller without an organization shares nothing.
+ * A function for the option `ownerOf`: tasks, conversations and webhooks of a caller belong to its organization. Only callers
+ * of that organization see its tasks, conversations and webhooks. A caller without an organization shares nothing.
  *
  * @example
  * ```ts

@@ -117,7 +117,7 @@ export class KeySources {
   }
 }
 
-/** The keys of a set that may have made a signature: those with its key name, and those without a name. */
+/** The keys of a set that may have made a signature: keys with the signature's key name, and keys without a name. */
 async function fittingKeys(
   keySet: CardKeySet | RemoteDocument<CardKeySet>,
   kid: string | undefined,

@@ -72,7 +72,7 @@ export function challengeOf(body: string): UniversalResponse | undefined {
  * @throws A2AError `InvalidParams` with the field that is wrong.
  */
 export function checkReceiver({ accept, client, memory, onEvent, tolerance }: WebhookReceiverOptions): void {
-  if (accept === undefined) throw wrongOption("accept", "must name who is trusted");
+  if (accept === undefined) throw wrongOption("accept", "must name the trusted senders");
   if (client !== undefined && typeof client.getTask !== "function")
     throw wrongOption("client", "must be a client. connect() returns a promise of one: await it");
   if (memory !== undefined && typeof memory.recall !== "function")

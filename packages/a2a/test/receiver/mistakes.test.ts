@@ -9,7 +9,7 @@ const event = status("TASK_STATE_WORKING");
 
 describe("invalid options are rejected by name, before a delivery comes", () => {
   test.each<[string, object, string]>([
-    ["no accept", { accept: undefined }, "accept must name who is trusted"],
+    ["no accept", { accept: undefined }, "accept must name the trusted senders"],
     ["no url", { url: undefined }, "url must be an absolute URL"],
     ["a client that was not awaited", { client: Promise.resolve() }, "client must be a client. connect() returns"],
     ["a memory that was not awaited", { memory: Promise.resolve() }, "memory must be a memory. sqliteWebhookMemory()"],
