@@ -79,7 +79,8 @@ export async function callMethod(
   const value: unknown = JSON.parse(text);
   if (!isObject(value)) throw badAnswer(own, "must answer a JSON object");
   const wrong = wrongFields(method.response, value);
-  if (wrong.length > 0) throw badAnswer(own, withFields("returned an answer that does not match its own schema", wrong));
+  if (wrong.length > 0)
+    throw badAnswer(own, withFields("returned an answer that does not match its own schema", wrong));
   if (text.length > unreserved) await call.context.reserve?.(text.length);
   return new TextPayload<JsonObject>(text);
 }
