@@ -12,9 +12,8 @@ import { vouched } from "./guarded.ts";
  * Invalid credentials are rejected even if `anyone()` is among them. Without credentials, the answer has the challenges
  * of all.
  *
- * A skill, or a card with its own requirements, may demand the scheme of another authenticator. `anyOf()` then also checks
- * the credentials too. If they name the same subject and organization, it adds their scheme to `Principal.schemes`, and
- * nothing else.
+ * A skill, or a card with its own requirements, may demand the scheme of another authenticator. `anyOf()` then checks its
+ * credentials, too. If they name the same subject and organization, it only adds their scheme to `Principal.schemes`.
  *
  * @throws A2AError `InvalidParams` if two schemes have the same name, or if two issuers could use the same subject for different
  * people: set their option `principal`, so that subjects differ.

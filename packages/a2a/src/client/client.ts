@@ -141,8 +141,7 @@ export class Client<E extends AnyExtension = never> {
       const { tasks, nextPageToken: pageToken } = await this.listTasks(next, options);
       yield* tasks as readonly ReceivedTask<E>[];
       if (pageToken === "") return;
-      if (pageToken === next.pageToken)
-        throw new A2AError("InvalidResponse", "nextPageToken must change from page to page; got the same token twice");
+      if (pageToken === next.pageToken) throw new A2AError("InvalidResponse", "nextPageToken is the same twice");
       next = { ...request, pageToken };
     }
   }

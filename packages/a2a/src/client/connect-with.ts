@@ -97,8 +97,7 @@ export async function connectWith<E extends string | AnyExtension = string>(
     ...(session !== undefined && { headers: options.headers ?? {} }),
   };
   const refused: CardHooks["refused"] = (error, named, source) => {
-    // If cards must be signed, a 401 for a card must not make the client send credentials, unless `credentialOrigins` lists
-    // the origin too.
+    // If cards must be signed, a 401 for a card must not make the client send credentials, unless `credentialOrigins` has it.
     const isTwice = options.credentialOrigins?.some((url) => toUrl(url).origin === named.origin) === true;
     if ((trust && !isTwice) || !hasCode(error, "Unauthenticated") || !session?.refusedCard(error, named)) return false;
     // Cards that were fetched with these credentials are not shared with other clients.

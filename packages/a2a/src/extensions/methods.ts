@@ -79,8 +79,7 @@ export async function callMethod(
   const value: unknown = JSON.parse(text);
   if (!isObject(value)) throw badAnswer(own, "must answer a JSON object");
   const wrong = wrongFields(method.response, value);
-  if (wrong.length > 0)
-    throw badAnswer(own, withFields("returned an answer that does not match its own schema", wrong));
+  if (wrong.length > 0) throw badAnswer(own, withFields("its answer does not match its schema", wrong));
   if (text.length > unreserved) await call.context.reserve?.(text.length);
   return new TextPayload<JsonObject>(text);
 }
@@ -98,7 +97,7 @@ function textOf(own: OwnedMethod, answer: unknown): string {
     const text: string | undefined = jsonTextOf(answer);
     if (text !== undefined) return text;
   } catch (thrown) {
-    throw badAnswer(own, `returned an answer that is not JSON: ${String(thrown)}`, thrown);
+    throw badAnswer(own, `returned a non-JSON answer: ${String(thrown)}`, thrown);
   }
   throw badAnswer(own, "must answer a JSON object");
 }

@@ -123,8 +123,7 @@ export function appendedBy(
 /** Added data must be JSON, and the rest of the event must not change. */
 function checkAddition(before: AppendedEvent, after: AppendedEvent): void {
   const changed = changedByAddition(before, after);
-  if (changed !== undefined)
-    throw new TypeError(`It changed ${changed} of the event: extensions of kind data may only add data`);
+  if (changed !== undefined) throw new TypeError(`It changed ${changed} of the event: kind data may only add data`);
   jsonTextOf(after);
 }
 

@@ -147,8 +147,7 @@ export interface Turn<Types = object> extends TurnFacts, TurnStorage<Types>, Tur
   /**
    * Sends a message to another agent and follows its task. Its progress and artifacts become those of this task, and its
    * questions become this task's: the function then ends (its `finally` runs), and is called again for the same turn with the
-   * answer. Authorization requests are forwarded with their link (A2A 1.0 §7.6.2). Cancels too. Principal and credentials are
-   * not: the client has its own.
+   * answer. Authorization requests (with their link, A2A 1.0 §7.6.2) and cancels are forwarded, principal and credentials are not.
    *
    * It survives a restart and never sends twice: the function runs again from its start and reaches the same delegation, so put
    * earlier effects into `step()`. Throws `DelegationFailed`, which need not be caught: the task then fails with the reason.

@@ -32,8 +32,7 @@ export class Deliveries {
   /**
    * Resolves when the listener has handled the delivery, now or earlier. A repetition of a delivery in progress waits for it.
    *
-   * @throws A2AError `Unavailable` if too many deliveries wait, or the task could not be read. Rejects with the error of the
-   * code.
+   * @throws A2AError `Unavailable` if too many deliveries wait, or the task could not be read. Rejects with the listener's error.
    */
   handle(accepted: Accepted): Promise<void> {
     const { handled, sender, bytes } = accepted;

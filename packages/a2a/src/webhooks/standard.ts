@@ -101,8 +101,7 @@ async function publicKeyOf(seed: Uint8Array): Promise<string> {
 }
 
 /**
- * Signs with each of the keys, and returns the value of the header `webhook-signature`. During a key rotation, it has two signatures of
- * the same form.
+ * Signs with each of the keys, and returns the value of the header `webhook-signature`. It has two signatures during a key rotation.
  *
  * @throws A2AError `InvalidParams` if the id or the timestamp is ambiguous.
  */

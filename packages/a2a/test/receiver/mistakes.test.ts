@@ -27,7 +27,7 @@ test("a webhook at another path is rejected; the log names the path, the answer 
   const response = await receive({ logger }).send(event, { path: "/elsewhere" });
   expect(response.status).toBe(404);
   expect(await response.text()).not.toContain("proxy");
-  expect(text()).toContain(`The path of this receiver is ${new URL(url).pathname}. Where a proxy changes the path`);
+  expect(text()).toContain(`The path of this receiver is ${new URL(url).pathname}. If a proxy changes the path`);
 });
 
 test("a key set that cannot be read is named in the log, not in the answer", async () => {

@@ -73,10 +73,7 @@ export interface Engine {
   /** Whether this process runs a turn (other than one that waits for an authorization), or delivers a webhook. */
   isBusy(): boolean;
   isClosed(): boolean;
-  /**
-   * When the next stored work is due, in milliseconds since the Unix epoch: the end of a lease or of a wait, or a webhook. `undefined`: no
-   * work is stored.
-   */
+  /** When the next lease end, wait end or webhook is due, in milliseconds since the Unix epoch; `undefined`: nothing. */
   nextDue(): Promise<number | undefined>;
   /**
    * Rejects new calls, lets turns run for `grace` milliseconds (default 0), releases resumable tasks to another process and

@@ -72,10 +72,7 @@ function operationOf(route: OperatorRoute): JsonSchema {
   };
   if (refusal !== undefined) {
     responses["404"] = { description: "There is no such task", content: json(refusal) };
-    responses["409"] = {
-      description: "Rejected: the task has changed, or its state does not allow this",
-      content: json(refusal),
-    };
+    responses["409"] = { description: "Rejected: the task has changed, or cannot do this", content: json(refusal) };
   } else if (route.inputs["taskId"] !== undefined) {
     responses["404"] = { description: "There is no such task", content: json(ref("Error")) };
   }
