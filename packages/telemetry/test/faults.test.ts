@@ -63,7 +63,7 @@ describe("an agent is unharmed by", () => {
     expect(await logOf(new BasicTracerProvider({ spanProcessors }))).toEqual([]);
   });
 
-  test("a processor that throws, which its log says once", async () => {
+  test("a processor that throws, with one log line", async () => {
     const broken = (): never => {
       throw new Error("no collector");
     };
@@ -82,7 +82,7 @@ describe("an agent is unharmed by", () => {
     for (const { attributes } of turns) expect(Object.keys(attributes).join()).not.toContain("messages");
   });
 
-  test("an OTLP address where nobody listens, which is told once", async () => {
+  test("an OTLP address where no server listens, with one log line", async () => {
     const server = createServer();
     const port = await new Promise<number>((resolve) =>
       server.listen(0, "127.0.0.1", () => {
@@ -105,7 +105,7 @@ describe("an agent is unharmed by", () => {
   });
 });
 
-test("the errors of an observer are logged once each, and at most twenty", () => {
+test("each error of an observer is logged once, and at most twenty errors", () => {
   const logger = new LinesLogger();
   const observer = safeObserver(
     {

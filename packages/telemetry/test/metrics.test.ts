@@ -76,14 +76,14 @@ describe("/metrics", () => {
     }
   });
 
-  test("is empty of gauges after the server has closed", async () => {
+  test("has no gauges after the server has closed", async () => {
     const metrics = prometheus();
     const { handler } = await lived(metrics);
     await handler.close();
     expect(samples(await metrics.text()).has("parley_queue_length")).toBe(false);
   });
 
-  test("says that a store cannot be read, and has the rest", async () => {
+  test("reports that a store cannot be read, and has all other values", async () => {
     const metrics = prometheus();
     const gauges: Gauges = {
       process: () => ({ activeRuns: 3, restingRuns: 0, usedBytes: 7 }),
@@ -115,7 +115,7 @@ describe("/metrics", () => {
     expect(vi.getTimerCount()).toBe(0);
   });
 
-  test("asks the store once for readers that come at the same time", async () => {
+  test("reads the store once for concurrent readers", async () => {
     const metrics = prometheus();
     const store = vi.fn<Gauges["store"]>().mockResolvedValue({
       queuedTasks: 1,
@@ -135,7 +135,7 @@ describe("/metrics", () => {
 });
 
 describe("a million values of a label", () => {
-  test("are a hundred, and one that is other", async () => {
+  test("become a hundred, and one more value `other`", async () => {
     const metrics = prometheus();
     const about = { agent: "/", taskId: "t", contextId: "c" };
     const count = 1_000_000;
@@ -150,7 +150,7 @@ describe("a million values of a label", () => {
     expect(counts.reduce((sum, [, value]) => sum + value, 0)).toBe(count);
   });
 
-  test("of agents that are called are no more, and what is kept for them is bounded", async () => {
+  test("of called agents are limited, too, and use limited memory", async () => {
     const metrics = prometheus();
     const about = { operation: "GetTask", version: "1.0", trace: undefined } as const;
     const count = 50_000;
@@ -165,7 +165,7 @@ describe("a million values of a label", () => {
     expect(counts.reduce((sum, [, value]) => sum + value, 0)).toBe(count);
   });
 
-  test("a value is escaped, and a long one is other", async () => {
+  test("escapes a value, and replaces a long value by `other`", async () => {
     const metrics = prometheus();
     for (const name of ['say "hi"\n\\', "x".repeat(200)]) {
       const begun = metrics.delegation?.({ agent: "/", taskId: "t", contextId: "c", name, url: undefined });

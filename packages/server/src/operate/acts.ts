@@ -25,7 +25,7 @@ import { factsOf, pausedAgent, servedAgents, turnOf, type ReadDeps } from "./rea
 import { copiedSteps, forgetStep, stepsOf } from "./steps.ts";
 import { clipped, inWords, subjects, viewOf, type ActAbout, type ActText } from "./views.ts";
 
-/* The acts of operators. The audit stores each act, in the same append as its change, if any. */
+/* The acts of operators. Stores an audit entry for each act, in the same append as the change. */
 
 export interface ActDeps extends ReadDeps {
   readonly ids: Ids;
@@ -181,7 +181,7 @@ export class Acts {
       create: { contextId: head.contextId },
       records: [record],
       effects: [
-        // Ahead of all others, because it has already waited.
+        // Before all other tasks, because it has already waited.
         queueRow({ turn: 1, input: 1 }, 0),
         ...copiedSteps(kept, turn),
         ...(head.taskState === undefined ? [] : [{ effect: "taskState", value: head.taskState } as const]),

@@ -198,7 +198,7 @@ export const operatorRoutes: readonly OperatorRoute[] = [
       return { acts: await operator.acts(page) };
     },
   },
-  actRoute("cancel", "Cancels a task, in whatever process it runs", "TaskActed", onTask, (operator, given, context) =>
+  actRoute("cancel", "Cancels a task in any process", "TaskActed", onTask, (operator, given, context) =>
     operator.cancel(targetOf(given), context),
   ),
   actRoute(
@@ -281,7 +281,7 @@ export const refusalOf = (route: OperatorRoute): JsonSchema | undefined =>
   actNames.includes(route.act) ? ref("Refusal") : undefined;
 
 /**
- * The inputs of a request, checked. Those of a query are texts.
+ * The inputs of a request, checked. Inputs of a query are texts.
  *
  * @throws A2AError `InvalidParams` with the names of the invalid inputs.
  */
@@ -289,7 +289,7 @@ export function readInputs(route: OperatorRoute, values: ReadonlyMap<string, unk
   const given: Record<string, Given[string]> = {};
   const fields: { field: string; description: string }[] = [];
   for (const name of values.keys()) {
-    if (!Object.hasOwn(route.inputs, name)) fields.push({ field: name, description: "is not known" });
+    if (!Object.hasOwn(route.inputs, name)) fields.push({ field: name, description: "is unknown" });
   }
   for (const [name, input] of Object.entries(route.inputs)) {
     const value = values.get(name);

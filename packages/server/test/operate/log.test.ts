@@ -85,7 +85,7 @@ describe("a task", () => {
     ]);
   });
 
-  it("shows which process a run was taken from", async () => {
+  it("shows the process that lost the run", async () => {
     const completes: Parameters<typeof serve>[0] = async function* (turn) {
       yield turn.completed("Done");
     };
