@@ -1,6 +1,6 @@
 import type { SecurityScheme } from "@parley/a2a/internal/model/index";
 import type { RouteContext } from "@parley/server/internal/handler";
-import type { OperatorsEntry } from "./api.ts";
+import type { OperatorsEntry, SignIn } from "./api.ts";
 
 /* The operators' API, for a console whose user may operate the server. */
 
@@ -76,19 +76,17 @@ function entryOf(operators: ConsoleOperators, request: Request, own: string): Op
   }
   const { origin, pathname } = new URL(request.url);
   const { securitySchemes = {} } = operators.authenticator ?? {};
-  const schemes = Object.values(securitySchemes);
+  const path = pathname.slice(0, -own.length) + operators.path;
+  return { path, url: origin + path, ...formsOf(Object.values(securitySchemes)) };
+}
+
+/** The forms with which the user of a page can sign in. */
+export function formsOf(schemes: readonly SecurityScheme[]): Pick<SignIn, "bearer" | "basic" | "apiKeys"> {
   const http = schemes.map(({ httpAuthSecurityScheme: scheme }) => scheme?.scheme.toLowerCase());
   const isToken = schemes.some(
     ({ oauth2SecurityScheme, openIdConnectSecurityScheme }) =>
       oauth2SecurityScheme !== undefined || openIdConnectSecurityScheme !== undefined,
   );
   const keys = schemes.flatMap(({ apiKeySecurityScheme: key }) => (key?.location === "header" ? [key.name] : []));
-  const path = pathname.slice(0, -own.length) + operators.path;
-  return {
-    path,
-    url: origin + path,
-    bearer: isToken || http.includes("bearer"),
-    basic: http.includes("basic"),
-    apiKeys: [...new Set(keys)],
-  };
+  return { bearer: isToken || http.includes("bearer"), basic: http.includes("basic"), apiKeys: [...new Set(keys)] };
 }

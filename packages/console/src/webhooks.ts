@@ -45,18 +45,15 @@ function answerTo(text: string): Response {
 async function bodyOf({ body }: Request): Promise<Uint8Array | undefined> {
   if (body === null) return new Uint8Array();
   const reader: ReadableStreamDefaultReader<Uint8Array> = body.getReader();
-  let bytes = new Uint8Array();
-  for (;;) {
+  const pieces: Uint8Array[] = [];
+  for (let bytes = 0; ;) {
     const { done, value } = await reader.read();
-    if (done) return bytes;
-    const size = bytes.byteLength + value.byteLength;
-    if (size > maxBytes) {
+    if (done) return Buffer.concat(pieces);
+    bytes += value.byteLength;
+    if (bytes > maxBytes) {
       await reader.cancel();
       return undefined;
     }
-    const all = new Uint8Array(size);
-    all.set(bytes);
-    all.set(value, bytes.byteLength);
-    bytes = all;
+    pieces.push(value);
   }
 }

@@ -39,7 +39,8 @@ export class WireLog {
 
   /** Streams the records after a number as lines of JSON, and then new records, until `signal` is aborted. */
   lines(after: number, signal: AbortSignal): ReadableStream<Uint8Array> {
-    let next = after + 1;
+    // A reader that is ahead has read an earlier log, so it gets all of this one.
+    let next = after > this.#last ? 1 : after + 1;
     const encoder = new TextEncoder();
     return new ReadableStream<Uint8Array>(
       {

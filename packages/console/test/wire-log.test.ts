@@ -33,6 +33,13 @@ test("a record that is larger than the limit is kept until the next one", async 
   expect(await read(log, 0, 1)).toEqual([2]);
 });
 
+test("a reader that is ahead of the log, such as one of an earlier process, gets all of its records", async () => {
+  const log = new WireLog();
+  const reading = read(log, 1_000, 2);
+  for (const exchange of [1, 2]) log.add({ kind: "end", exchange });
+  expect(await reading).toEqual([1, 2]);
+});
+
 test("a request that is sent again has the credentials of the agent on its own origin alone", async () => {
   const sent: (readonly [url: string, headers: unknown])[] = [];
   const card = { name: "Toy", description: "", version: "1", skills: [], capabilities: {}, supportedInterfaces: [] };
