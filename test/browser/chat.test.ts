@@ -10,7 +10,7 @@ import { flaws, open, shot } from "./console-page.ts";
 let script = "";
 beforeAll(async () => {
   const { outputFiles } = await build({
-    entryPoints: [join(import.meta.dirname, "chat", "page.tsx")],
+    entryPoints: [join(import.meta.dirname, "..", "..", "packages", "frameworks", "test", "page", "main.tsx")],
     bundle: true,
     format: "esm",
     platform: "browser",

@@ -1,5 +1,4 @@
-import { data, file, text, type Message, type Part } from "@parley/a2a/model";
-import { A2AError, isInterrupted } from "@parley/a2a/model";
+import { A2AError, data, file, isInterrupted, text, type Message, type Part } from "@parley/a2a/model";
 import type { ApprovalAnswer } from "./questions.ts";
 import type { A2AMetadata, A2AUIMessage } from "./types.ts";
 
@@ -11,7 +10,7 @@ export function answerId(messageId: string): string {
 }
 
 /** What a message says about its task. Messages may come from a page's own storage. */
-export function metadataOf(message: A2AUIMessage | undefined): A2AMetadata["a2a"] {
+function metadataOf(message: A2AUIMessage | undefined): A2AMetadata["a2a"] {
   const { a2a } = (message?.metadata ?? {}) as Partial<A2AMetadata>;
   return a2a ?? {};
 }
