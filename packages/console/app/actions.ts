@@ -125,7 +125,7 @@ function connectForm(): void {
 async function copyChosen(as: "curl" | "code"): Promise<void> {
   const chosen = exchanges.value.find(({ request }) => String(request.exchange) === route.value.item);
   if (chosen === undefined) return;
-  const { asCode } = await import("./code.ts");
+  const { asCode, asCurl } = await import("./code.ts");
   await navigator.clipboard.writeText(as === "curl" ? asCurl(chosen.request) : asCode(chosen.request));
 }
 
