@@ -21,7 +21,10 @@ test.each([
   });
   server.listen(0, "127.0.0.1");
   await once(server, "listening");
-  onTestFinished(() => void server.close().closeAllConnections());
+  onTestFinished(() => {
+    server.close();
+    server.closeAllConnections();
+  });
   const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/ops`;
   const { code, err } = await parleyHere([...command, "--url", url]);
   expect({ code, err }).toEqual({ code: 1, err: expect.stringContaining("HTTP 200 with another answer") as string });

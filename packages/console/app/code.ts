@@ -79,6 +79,7 @@ const controls = /[\u0000-\u0008\u000b-\u001f\u007f]/;
 function quoted(text: string): string {
   if (!controls.test(text)) return `'${text.replaceAll("'", "'\\''")}'`;
   const escaped = text.replace(
+    // eslint-disable-next-line no-control-regex
     /[\\'\u0000-\u001f\u007f]/g,
     (char) => `\\${char.charCodeAt(0).toString(8).padStart(3, "0")}`,
   );
