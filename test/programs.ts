@@ -22,11 +22,16 @@ const folder = fileURLToPath(new URL("../node_modules/.cache/parley-tests/", imp
  */
 export function compiled(file: string): string {
   const { path, own } = outputOf(file, "compiled");
+  if (made.has(path)) return path;
   buildSync({ ...options, entryPoints: [file], outfile: own, packages: "external" });
   // Other processes of the tests may run it already, and make it at the same time.
   renameSync(own, path);
+  made.add(path);
   return path;
 }
+
+/** What this process has compiled. */
+const made = new Set<string>();
 
 /**
  * The same, with the packages of this workspace in it as they are built now. A program that is started again and again over minutes
