@@ -245,7 +245,11 @@ function maskedUrl(url: string, { parameters }: Secrets): string {
 
 /** A body for the log. */
 export function captured(text: string, bytes: number): CapturedBody {
-  return { bytes, text: text.length > maxText ? text.slice(0, maxText) : text };
+  // The engine keeps the whole text for a slice of it, so this decodes a copy.
+  return {
+    bytes,
+    text: text.length > maxText ? new TextDecoder().decode(encoder.encode(text.slice(0, maxText))) : text,
+  };
 }
 
 const encoder = new TextEncoder();
