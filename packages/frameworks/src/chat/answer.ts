@@ -38,13 +38,13 @@ export class Answer {
     );
   }
 
-  /** Sends the request, and reads the first event. Rejects if there is none. */
+  /** Sends the request, and reads the first event. Rejects if the request fails. */
   async begin(): Promise<this> {
     await this.#read();
     return this;
   }
 
-  /** The task, once an event has named it; `undefined` if there is none. */
+  /** The task, once an event has named it; `undefined` after a direct reply. */
   async task(): Promise<string | undefined> {
     while (this.chunks.metadata.taskId === undefined && !this.#ended) await this.#read();
     return this.chunks.metadata.taskId;

@@ -49,7 +49,7 @@ const defaultFileBytes = 8 * 1024 * 1024;
  * import { useChat } from "@ai-sdk/react";
  *
  * const transport = new A2AChatTransport({ agent: "https://agents.example.com/travel" });
- * const { messages, sendMessage } = useChat({ id: chatId, transport });
+ * const { messages, sendMessage } = useChat({ id: "trip-7", transport });
  * ```
  */
 export class A2AChatTransport implements ChatTransport<A2AUIMessage> {
@@ -60,6 +60,7 @@ export class A2AChatTransport implements ChatTransport<A2AUIMessage> {
   /** By chat: the task whose answer the page has not read to its end. */
   readonly #unread = new Map<string, string>();
 
+  /** Nothing is sent before the first message. */
   constructor(options: A2AChatTransportOptions) {
     this.#options = options;
   }
@@ -78,13 +79,13 @@ export class A2AChatTransport implements ChatTransport<A2AUIMessage> {
     const message = toSend(chatId, messages, trigger === "regenerate-message");
     const { contextId } = message;
     const last = messages.at(-1);
-    // After an approval the answer goes on in the message that asked for it.
+    // After an approval, the message that asked for it has the rest of the answer.
     const messageId = last?.role === "assistant" ? last.id : answerId(message.messageId);
     const events = client.sendStreamingMessage({ message });
     return this.#answer({ events, chatId, messageId, known: { contextId }, isReplay: false }, abortSignal);
   }
 
-  /** The answer that is under way, from its beginning; `null` if there is none. */
+  /** The answer that is under way, from its beginning. `null` if the agent answers nothing. */
   async reconnectToStream({ chatId, abortSignal }: Call): Promise<ReadableStream<A2AChunk> | null> {
     const client = await this.#connected();
     const task = await this.#running(client, chatId, abortSignal);
@@ -104,8 +105,11 @@ export class A2AChatTransport implements ChatTransport<A2AUIMessage> {
    *
    * @example
    * ```ts
-   * const messages = await transport.messages(chatId);
-   * const chat = useChat({ id: chatId, transport, messages, resume: true });
+   * import { useChat } from "@ai-sdk/react";
+   *
+   * const transport = new A2AChatTransport({ agent: "https://agents.example.com/travel" });
+   * const messages = await transport.messages("trip-7");
+   * const chat = useChat({ id: "trip-7", transport, messages, resume: true });
    * ```
    */
   async messages(chatId: string, options: { readonly signal?: AbortSignal } = {}): Promise<A2AUIMessage[]> {

@@ -3,6 +3,7 @@ import type { JsonValue, TaskState } from "@parley/a2a/model";
 
 /** What a message of the agent says about its task, as `message.metadata.a2a`. */
 export interface A2AMetadata {
+  /** Where the message belongs, and how its task is. */
   readonly a2a: {
     readonly contextId?: string;
     /** Absent: a direct reply. */
@@ -30,4 +31,5 @@ export type A2ADataParts = {
 /** A message of `useChat()` with an agent. */
 export type A2AUIMessage = UIMessage<A2AMetadata, A2ADataParts>;
 
+/** A chunk of the stream that `useChat()` reads. */
 export type A2AChunk = UIMessageChunk<A2AMetadata, A2ADataParts>;
