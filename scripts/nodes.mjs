@@ -25,6 +25,7 @@ function wanted(version) {
     "packages/node/test",
     "packages/telemetry/test",
     "packages/mcp/test",
+    "packages/frameworks/test",
     "test/otel-3",
   ];
   if (version !== supported[0] && version !== supported.at(-1)) return differing;

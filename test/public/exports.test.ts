@@ -30,6 +30,7 @@ const most: Readonly<Record<string, number>> = {
   "@parley/testing": 42,
   "@parley/conform": 40,
   "@parley/console": 18,
+  "@parley/frameworks/chat": 6,
   "@parley/nats": 4,
   "@parley/mcp": 5,
   "@parley/mcp/tools": 20,
@@ -47,7 +48,7 @@ const most: Readonly<Record<string, number>> = {
 };
 
 /** Keys of `exports` of all packages together. A pattern is one, as in the manifest. */
-const maxKeys = 30;
+const maxKeys = 31;
 
 /** Bindings have the same name at a server and at a client, and the entry point tells which of the two it is. */
 const onBothSides: readonly string[] = ["jsonRpcBinding", "restBinding"];

@@ -68,7 +68,7 @@ async function serveHttp(io: Io, bridge: McpBridge, port: number, stopped: Promi
       async (request) => (await answerBy(request, url, maxBodyBytes, answer)) ?? { status: 404, headers: {} },
     ),
   );
-  io.stdout.write(`${url}/mcp\n`);
+  io.stdout.write(`MCP server is ready at ${url}/mcp\n`);
   await stopped;
   server.close();
   server.closeAllConnections();

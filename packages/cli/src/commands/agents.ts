@@ -159,8 +159,8 @@ export const mcp: CommandSpec = {
   description:
     "Skills of the agent become tools of Claude, Cursor and other MCP clients. Serves standard input and output, so that a client can start it, or HTTP with --http. The agent gets the credentials of this command or of a login, never those of the MCP client.",
   examples: [
-    "parley mcp http://localhost:4000 < /dev/null",
-    "parley mcp http://localhost:4000 --skill echo < /dev/null",
+    "parley mcp http://localhost:4000",
+    "parley mcp http://localhost:4000 --skill obey",
     "parley mcp http://localhost:4000 --http 8000",
   ],
   arguments: [url],

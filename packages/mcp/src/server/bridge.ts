@@ -98,7 +98,8 @@ export async function mcpServer(agent: Client | string | URL, options: McpServer
         return made;
       };
       const served = serveStdio((context) => serverFor(deps, context, notice), { onerror });
-      process.stdin.once("close", resolve);
+      // Standard input may end before anything holds the process open.
+      process.stdin.once("end", resolve).once("close", resolve);
       return { closed, close: () => served.close().then(resolve) };
     },
     async close() {
