@@ -80,24 +80,22 @@ test("lists tools, shows progress, and calls each once per id, also after a cras
       await agent.crash();
       return;
     }
-    const second = yield* tools.call("second", "add", { n: Number(first.text) });
+    const call = tools.call("second", "add", { n: Number(first.text) });
+    let next = await call.next();
+    for (; next.done !== true; next = await call.next()) {
+      said.push(JSON.stringify(next.value));
+      yield next.value;
+    }
+    const second = next.value;
     const again = await tools.run("third", "add", { n: Number(second.text) });
     yield turn.completed(again.text);
   });
   const { task } = await agent.client.sendMessage({ message: "Go", configuration: { returnImmediately: true } });
   await expect.poll(() => crash).toBe(false);
   await agent.restart();
-  const done = await agent.clock.until(
-    agent.client.waitFor(task!, {
-      until: ({ status }) => {
-        const text = status.message?.parts[0]?.text;
-        if (text !== undefined) said.push(text);
-        return status.state === "TASK_STATE_COMPLETED";
-      },
-    }),
-  );
+  const done = await agent.clock.until(agent.client.waitFor(task!));
   expect(textOf(done)).toBe("4");
-  expect(said).toContain("add: Adding");
+  expect(said.join("\n")).toContain("add: Adding");
   const calls = (await readFile(log, "utf8")).trim().split("\n");
   expect(calls.map((line) => line.split(" ")[0])).toEqual(["add", "add", "add"]);
   expect(new Set(calls).size).toBe(3);
