@@ -49,6 +49,8 @@ function make(): McpServer {
     if (progressToken !== undefined) {
       const params = { progressToken, progress: 1, message: "Adding" };
       await mcpReq.notify({ method: "notifications/progress", params });
+      // The SDK drops progress that arrives together with its result.
+      await new Promise((resolve) => setTimeout(resolve, 100));
     }
     return { ...said(String(n + 1)), structuredContent: { sum: n + 1 } };
   });
