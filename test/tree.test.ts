@@ -7,7 +7,7 @@ const limits = { files: 634, lines: 120_920, file: 450, function: 80, castsPer10
 
 const root = join(import.meta.dirname, "..");
 /** Later packages. They bring files and lines of their own, and keep the other limits. */
-const later = [":!packages/console", ":!packages/telemetry"];
+const later = [":!packages/console", ":!packages/frameworks", ":!packages/telemetry"];
 
 const tree = measure(root, ["packages/*/src/*.ts"]);
 

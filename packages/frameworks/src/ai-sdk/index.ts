@@ -1,0 +1,2 @@
+export type { SupportedVersions } from "../shared/peer.ts";
+export { supported } from "./peer.ts";
