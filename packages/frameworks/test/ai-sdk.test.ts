@@ -1,5 +1,6 @@
 import { connect, type Client } from "@parley/a2a";
 import { serve, type Server } from "@parley/node";
+import { memoryStore } from "@parley/server";
 import { afterEach, describe, expect, test } from "vitest";
 import { fromAISDK, type AISDKAgent } from "../src/ai-sdk/index.ts";
 import { calls, finish, says, Scripted } from "./scripted.ts";
@@ -11,7 +12,11 @@ let server: Server | undefined;
 afterEach(() => server?.close());
 
 async function served(agent: AISDKAgent, more: object = {}): Promise<Client> {
-  server = await serve(fromAISDK(agent, { ...card, defaultInputModes: ["*"], ...more }), { port: 0, logger: false });
+  server = await serve(fromAISDK(agent, { ...card, defaultInputModes: ["*"], ...more }), {
+    port: 0,
+    logger: false,
+    store: memoryStore(),
+  });
   return connect(server.url);
 }
 

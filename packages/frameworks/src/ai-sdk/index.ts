@@ -8,6 +8,14 @@ import type { AISDKAgent, AISDKAgentFactory, AISDKDefinition, Durable } from "./
 import { runAgent } from "./run.ts";
 import { durableTools } from "./tools.ts";
 
+export {
+  a2aTool,
+  remoteAgent,
+  type RemoteAgent,
+  type RemoteAgentOptions,
+  type RemoteToolInput,
+  type RemoteToolOutput,
+} from "./remote.ts";
 export { idempotencyOf } from "./tools.ts";
 export type {
   AISDKAgent,

@@ -48,6 +48,9 @@ const tool =
     return { done: job };
   };
 
+/** Every process is killed from outside: no death suspends a task. */
+const lease = { maxDeaths: 1000, maxAttempts: 1000 };
+
 const inputSchema = { type: "object", properties: { job: { type: "string" } } };
 const card = { name: "Payer", description: "Pays", version: "1.0.0", skills: [] };
 
@@ -61,6 +64,6 @@ await serve(
     const agent = new ToolLoopAgent({ model: new Scripted(model), tools });
     return { path: `/${name.replace(" ", "-")}`, agent: fromAISDK(agent, card) };
   }),
-  { port: Number(port), store: await sqliteStore({ path }), clock, pollInterval: 20, logger: false },
+  { port: Number(port), store: await sqliteStore({ path }), clock, pollInterval: 20, logger: false, lease },
 );
 writeSync(1, "ready\n");

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { setTimeout } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { connect, type Client, type Task } from "@parley/a2a";
-import { afterAll, expect, test, vi } from "vitest";
+import { afterAll, expect, test } from "vitest";
 import { times } from "../../../../test/counts.ts";
 import { reservePort, Supervisor, type Life } from "../../../../test/crash/supervisor.ts";
 import { diskFolder } from "../../../../test/temporary.ts";
@@ -63,7 +63,7 @@ async function pursue({ name, agent }: Job): Promise<Task> {
 }
 
 async function killed(life: Life): Promise<Life> {
-  await setTimeout(150 + Math.random() * 500);
+  await setTimeout(200 + Math.random() * 800);
   life.kill("SIGKILL");
   expect(await life.end).toBe("SIGKILL");
   return supervisor.start();
@@ -81,7 +81,7 @@ test(`repeats no stored call, and doubles no text: ${kills} kills`, async () => 
     }
     life = await killed(life);
   }
-  const ended = await vi.waitFor(() => Promise.all(tasks));
+  const ended = await Promise.all(tasks);
   life.kill("SIGKILL");
   const texts = ended.map(({ artifacts }) => artifacts?.map(({ parts }) => parts.map(({ text }) => text).join("")));
   expect(ended.map(({ status }) => status.state)).toEqual(jobs.map(() => "TASK_STATE_COMPLETED"));
