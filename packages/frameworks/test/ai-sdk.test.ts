@@ -110,7 +110,7 @@ describe.each(versions)("$name", ({ ToolLoopAgent, tool, jsonSchema, stepCountIs
       const { task } = await conversation.send("Pay");
       expect(task?.status.state).toBe("TASK_STATE_INPUT_REQUIRED");
       const parts = task?.status.message?.parts ?? [];
-      const { approvals } = parts[1]?.data as { approvals: { digest: string; approvalId: string }[] };
+      const { approvals } = (parts[1]?.data ?? {}) as { approvals: { digest: string; approvalId: string }[] };
       return { model, paid, conversation, parts, approvals };
     };
 

@@ -121,11 +121,8 @@ interface Given extends Decision {
 
 function answersIn(part: Part, approvals: readonly Approval[]): Given[] {
   const value = part.data ?? jsonObjectIn(part.text);
-  const list = Array.isArray(value)
-    ? value
-    : isObject(value) && Array.isArray(value["approvals"])
-      ? value["approvals"]
-      : [];
+  const several = isObject(value) ? value["approvals"] : value;
+  const list: readonly JsonValue[] = isList(several) ? several : [];
   const ends = new Set(["", ...approvals.map((_, at) => suffix(approvals, at))]);
   const numbered = isObject(value) ? [...ends].map((end) => numberedIn(value, end)) : [];
   return [...list, ...numbered].flatMap((each) => (isGiven(each) ? [each] : []));
@@ -152,6 +149,10 @@ function jsonObjectIn(given: string | undefined): JsonValue | undefined {
   } catch {
     return undefined;
   }
+}
+
+function isList(value: JsonValue | undefined): value is readonly JsonValue[] {
+  return Array.isArray(value);
 }
 
 function isObject(value: JsonValue | undefined): value is JsonObject {

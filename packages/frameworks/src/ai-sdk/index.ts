@@ -52,7 +52,10 @@ export function fromAISDK(agent: AISDKAgent | AISDKAgentFactory, definition: AIS
     ...rest,
     async *onMessage(turn: Turn) {
       const resumed = resume(turn);
-      if (resumed !== undefined && "ask" in resumed) return yield resumed.ask;
+      if (resumed !== undefined && "ask" in resumed) {
+        yield resumed.ask;
+        return;
+      }
       const messages = resumed?.messages ?? messagesOf(await turn.context.history(history));
       const durable = new DurableTurn(turn);
       const made = make(durable);

@@ -46,7 +46,8 @@ interface Answer {
 
 /** Parts that have an effect once the agent sees them. They are held back until the answer is stored. */
 const held = new Set(["tool-call", "tool-result", "tool-approval-request", "finish"]);
-const passed = new Set(["source", "file", "reasoning-file", "custom"]);
+const content = new Set(["source", "file", "reasoning-file", "custom"]);
+const live = new Set([...content, "stream-start", "response-metadata"]);
 
 const pieceDelay = 50;
 const maxPiece = 4096;
@@ -206,11 +207,12 @@ async function record(
     if (/^(text|reasoning)-(start|delta|end)$/.test(part.type)) await writeText(part);
     else if (part.type === "finish") finish = part;
     else if (part.type === "error") throw part["error"];
-    else if (part.type === "response-metadata") (({ response = {} } = idsOf(part)), await write(part));
-    else if (part.type === "stream-start" || part.type.startsWith("tool-input-")) await write(part);
     else if (held.has(part.type)) blocks.push(part);
-    else if (passed.has(part.type)) (blocks.push(part), await write(part));
-    else turn.logger.warn("Ignoring an unknown part of a model answer", { type: part.type });
+    else if (live.has(part.type) || part.type.startsWith("tool-input-")) {
+      if (part.type === "response-metadata") response = idsOf(part).response ?? {};
+      if (content.has(part.type)) blocks.push(part);
+      await write(part);
+    } else turn.logger.warn("Ignoring an unknown part of a model answer", { type: part.type });
   }
   if (finish === undefined) throw new Error("The answer of the model ended without its finish part");
   for (const [key, entry] of open) {

@@ -1,7 +1,7 @@
 import { jsonSchema, tool, ToolLoopAgent, type LanguageModel, type Tool } from "ai";
 import type { Client, Conversation } from "@parley/a2a";
 import type { Artifact, Message, Part, StreamResponse, TaskState } from "@parley/a2a/model";
-import { digestOf } from "../shared/json.ts";
+import { digestOf, toJson } from "../shared/json.ts";
 import type { ModelPart } from "./model.ts";
 import { idempotencyOf } from "./tools.ts";
 
@@ -137,7 +137,7 @@ function partsOf(content: string | readonly ModelPart[]): readonly Part[] {
     const { data: given, mediaType, filename } = part;
     const named = {
       mediaType: String(mediaType),
-      ...(filename !== undefined && { filename: String(filename) }),
+      ...(typeof filename === "string" && { filename }),
     };
     // Specification V4 wraps the data.
     const tagged = typeof given === "object" && given !== null && "type" in given ? given : undefined;
@@ -185,7 +185,7 @@ class AnswerParts {
     const ended = this.state === undefined ? undefined : states[this.state];
     if (ended !== undefined)
       return yield { type: "error", error: new Error(`The remote task has ${ended}: ${this.#said}`) };
-    const providerMetadata = { a2a: { ...JSON.parse(JSON.stringify(ids)), ...(this.state && { state: this.state }) } };
+    const providerMetadata = { a2a: toJson({ ...ids, state: this.state }) };
     yield { type: "finish", finishReason: { unified: "stop", raw: this.state }, usage: noUsage, providerMetadata };
   }
 

@@ -33,7 +33,7 @@ export async function* runAgent(
 ): AsyncGenerator<AgentEvent, void, void> {
   const result = await agent.stream({ messages: messages as never[], abortSignal: turn.signal });
   const reader = new Parts(turn, agent, options);
-  for await (const part of result.fullStream) yield* reader.read(part as StreamPart);
+  for await (const part of result.fullStream) yield* reader.read(part);
   turn.signal.throwIfAborted();
   yield* reader.end();
   const { approvals, ended, unanswered } = reader;

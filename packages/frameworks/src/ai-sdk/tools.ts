@@ -81,9 +81,9 @@ export function durableTools(turn: Turn, budget: Budget): <Tools extends object>
   async function* streamed(execute: Execute, input: unknown, options: ToolOptions): AsyncGenerator<unknown> {
     const { readable, writable } = new TransformStream<{ readonly value: unknown }>();
     const writer = writable.getWriter();
-    const done = once(execute, input, options, (value) => writer.write({ value })).finally(() =>
-      writer.close().catch(() => {}),
-    );
+    const done = once(execute, input, options, (value) => writer.write({ value })).finally(() => {
+      void writer.close().catch(() => {});
+    });
     done.catch(() => {});
     for await (const { value } of readable) yield value;
     yield await done;

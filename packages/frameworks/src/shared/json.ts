@@ -48,7 +48,8 @@ function marked(value: unknown, depth: number): unknown {
   if (value instanceof Date) return Number.isNaN(value.getTime()) ? null : { [dateKey]: value.toISOString() };
   if (value instanceof Error) return { name: value.name, message: value.message };
   if (Array.isArray(value)) return value.map((member) => marked(member, depth + 1));
-  const plain = "toJSON" in value && typeof value.toJSON === "function" ? (value.toJSON() as unknown) : value;
+  const plain: unknown =
+    "toJSON" in value && typeof value.toJSON === "function" ? Reflect.apply(value.toJSON, value, []) : value;
   if (typeof plain !== "object" || plain === null) return plain;
   return Object.fromEntries(Object.entries(plain).map(([name, member]) => [name, marked(member, depth + 1)]));
 }
