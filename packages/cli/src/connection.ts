@@ -111,7 +111,10 @@ function extensionsOf({ extension: uris = [] }: CallOptions): readonly string[] 
 const operatorVariable = "PARLEY_OPERATOR_TOKEN";
 
 /** Where the token of an operator is. Agents must not receive it, nor operators' APIs the tokens for agents. */
-export const operatorToken = { option: "--token <token>", variable: operatorVariable };
+export const operatorToken: { readonly option: string; readonly variable: string } = {
+  option: "--token <token>",
+  variable: operatorVariable,
+};
 
 /** The headers of `--header`, and the token as `Authorization`. Throws UsageError for an invalid header. */
 export function callHeaders(
