@@ -5,7 +5,8 @@ import { go, route, screens, type Screen } from "./route.ts";
 import { readOnly } from "./saved.ts";
 import { agentOf, agents, session } from "./server.ts";
 import { chatOf, newChat } from "./chats.ts";
-import { asCurl, clearWire, exchanges } from "./wire.ts";
+import { asCurl } from "./records.ts";
+import { clearWire, exchanges } from "./wire.ts";
 
 /* The actions of the palette and the keyboard shortcuts. */
 

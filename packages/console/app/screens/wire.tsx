@@ -7,8 +7,9 @@ import { Problem, useAttempt } from "../parts/form.tsx";
 import { Time } from "../parts/time.tsx";
 import { linkTo, route } from "../route.ts";
 import { readOnly } from "../saved.ts";
+import { asCurl } from "../records.ts";
 import { sendRaw } from "../server.ts";
-import { asCurl, clearWire, exchanges, isLive, isOf, recorder, type Exchange } from "../wire.ts";
+import { clearWire, exchanges, isLive, isOf, recorder, type Exchange } from "../wire.ts";
 
 /** Exchanges pinned to the top of the list. */
 const pinned = signal<ReadonlySet<number>>(new Set());
