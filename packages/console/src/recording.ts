@@ -130,7 +130,8 @@ class BodyRecorder {
     this.#bytes += piece.byteLength;
     const text = this.#decoder.decode(piece, { stream: true });
     if (!this.#isStream) {
-      if (this.#text.length < maxText) this.#text += text;
+      // One character more than the maximum shows that the text is cut.
+      if (this.#text.length <= maxText) this.#text += text;
       return;
     }
     // The separator after an event may begin in the last three characters of the previous text.
@@ -245,7 +246,7 @@ function maskedUrl(url: string, { parameters }: Secrets): string {
 
 /** A body for the log. */
 export function captured(text: string, bytes: number): CapturedBody {
-  return { bytes, text: text.length > maxText ? text.slice(0, maxText) : text };
+  return text.length > maxText ? { bytes, text: text.slice(0, maxText), isCut: true } : { bytes, text };
 }
 
 const encoder = new TextEncoder();

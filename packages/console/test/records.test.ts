@@ -6,6 +6,8 @@ import fc from "fast-check";
 import { afterAll, expect, test } from "vitest";
 import { asCurl, isRecord } from "../app/records.ts";
 import type { RequestRecord } from "../src/api.ts";
+import { recordingFetch } from "../src/recording.ts";
+import type { NewRecord } from "../src/wire-log.ts";
 
 /* Session files come from anyone, and their requests are copied into terminals. */
 
@@ -120,3 +122,39 @@ test.each([[["@/etc/passwd", "x"]], [["a b", "x"]], [["", "x"]], [["a"]], [["a",
     expect(isRecord({ ...plain, body, headers: [header] })).toBe(false);
   },
 );
+
+test.each([
+  [1 << 20, false],
+  [(1 << 20) + 1, true],
+  [2 << 20, true],
+  [4 << 20, true],
+])("of a body of %i ASCII characters, the log says whether it is cut", async (size, isCut) => {
+  const records: NewRecord[] = [];
+  const log = { nextExchange: () => 1, add: (one: NewRecord) => void records.push(one) };
+  const sent = "x".repeat(size);
+  const pieces = [sent.slice(0, 1 << 20), sent.slice(1 << 20)].map((piece) => new TextEncoder().encode(piece));
+  const stream = new ReadableStream<Uint8Array>({
+    start(controller) {
+      for (const piece of pieces) controller.enqueue(piece);
+      controller.close();
+    },
+  });
+  const fetching = recordingFetch(
+    log,
+    "a",
+    async () => new Response(stream),
+    () => ({}),
+  );
+  const init = {
+    method: "POST",
+    headers: {},
+    body: sent,
+    redirect: "manual" as const,
+    signal: new AbortController().signal,
+  };
+  await (await fetching("http://a/", init)).text();
+  const bodies = records.flatMap((one) => ("body" in one ? [one.body] : []));
+  expect(bodies.map(({ bytes, text: kept, isCut: cut = false }) => [bytes, kept.length, cut])).toEqual(
+    [1, 2].map(() => [size, Math.min(size, 1 << 20), isCut]),
+  );
+});

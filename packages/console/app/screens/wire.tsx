@@ -243,13 +243,12 @@ function HeaderTable({ headers }: { readonly headers: HeaderList }) {
 
 function Body({ body }: { readonly body: CapturedBody }) {
   if (body.bytes === 0) return null;
-  const isCut = body.text.length < body.bytes / 4;
   return (
     <>
       <pre tabIndex={0}>
         <code>{pretty(body.text)}</code>
       </pre>
-      {isCut && <p class="quiet">Truncated; the body has {sizeText(body.bytes)}.</p>}
+      {body.isCut === true && <p class="quiet">Truncated; the body has {sizeText(body.bytes)}.</p>}
     </>
   );
 }
