@@ -179,6 +179,12 @@ describe("the log of the wire", () => {
   });
 });
 
+test("a link with an invalid escape opens the page", async () => {
+  const { page, noise } = await open(`${await serving({}, { console: true })}/console/#/talk/%`);
+  await page.waitForSelector("nav.screens >> text=Talk");
+  expect(noise).toEqual([]);
+});
+
 /** What a stranger may send: nothing of it may run or be loaded. */
 const payload =
   `<script>document.title="pwned"</script><img src="https://evil.example/x.png" onerror="alert(1)">` +

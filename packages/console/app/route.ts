@@ -16,9 +16,18 @@ export interface Route {
   readonly beside?: string;
 }
 
+/** Links may come from anywhere, so an invalid escape stays as it is. */
+function decoded(part: string): string {
+  try {
+    return decodeURIComponent(part);
+  } catch {
+    return part;
+  }
+}
+
 function routeOf(fragment: string): Route {
   const [path = "", query] = fragment.split("?");
-  const [, screen, agent, item] = path.split("/").map((part) => decodeURIComponent(part));
+  const [, screen, agent, item] = path.split("/").map(decoded);
   const beside = new URLSearchParams(query).get("beside") ?? "";
   return {
     screen: [...screens, "sign-in" as const].find((name) => name === screen) ?? "talk",
