@@ -185,6 +185,16 @@ test("a link with an invalid escape opens the page", async () => {
   expect(noise).toEqual([]);
 });
 
+test("screens have a heading while nothing is chosen", async () => {
+  const { page } = await open(await inspecting([await serving()]));
+  for (const screen of ["Tasks", "Inbox", "Wire"]) {
+    await show(page, screen);
+    await page.waitForSelector("text=/Choose a (task|request)/");
+    await loaded(page);
+    expect([screen, await flaws(page)]).toEqual([screen, []]);
+  }
+});
+
 /** What a stranger may send: nothing of it may run or be loaded. */
 const payload =
   `<script>document.title="pwned"</script><img src="https://evil.example/x.png" onerror="alert(1)">` +

@@ -56,7 +56,10 @@ export function Wire({ agent }: { readonly agent: string | undefined }) {
         </ol>
       </section>
       {chosen === undefined ? (
-        <p class="quiet empty">Choose a request to see its bytes.</p>
+        <div class="empty">
+          <h1>Wire</h1>
+          <p class="quiet">Choose a request to see its bytes.</p>
+        </div>
       ) : (
         <Detail exchange={chosen} />
       )}
