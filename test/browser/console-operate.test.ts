@@ -253,9 +253,12 @@ describe("tasks of all owners", () => {
     await page.waitForSelector("text=No agent of the server has a task no-such-task");
     await page.fill("input[type=search]", "");
     await page.click("text=List only tasks of this owner");
-    await page.waitForSelector('.list header >> text=Owner [null,"anonymous"]');
-    await page.click(".list header >> text=Owner [null");
-    await page.waitForSelector(".list header >> text=Owner [null", { state: "detached" });
+    await page.waitForSelector(".list header >> text=Owner anonymous");
+    await page.waitForSelector(".list li >> text=· anonymous");
+    await page.waitForSelector(".detail dd >> text=anonymous");
+    expect(await page.textContent("main")).not.toContain("[null");
+    await page.click(".list header >> text=Owner anonymous");
+    await page.waitForSelector(".list header >> text=Owner anonymous", { state: "detached" });
   });
 
   test("are refused an act where they changed meanwhile, with what they are now", async () => {

@@ -216,6 +216,23 @@ describe("without a browser on this machine", () => {
   });
 });
 
+test("a page of a login that is not a URL is shown as text", async () => {
+  const agent = await serving(byOAuth(await provided()));
+  const { page, noise } = await open(await inspecting([agent], (await home()).env));
+  await signInScreen(page);
+  await page.evaluate(`{
+    const own = window.fetch;
+    const event = JSON.stringify({ kind: "page", url: "no <b>URL</b>" }) + "\\n";
+    const start = (controller) => controller.enqueue(new TextEncoder().encode(event));
+    window.fetch = async (url, init) =>
+      String(url).endsWith("/login") ? new Response(new ReadableStream({ start })) : own(url, init);
+  }`);
+  await page.fill("input[name='0 clientId']", "native");
+  await page.click(`${form} button >> text=Sign in`);
+  await page.waitForSelector(`${form} [role=status] >> text=Continue at no <b>URL</b>`);
+  expect(noise).toEqual([]);
+});
+
 describe("a login that fails stores nothing, and says why:", () => {
   test.each([
     ["the user declines", { error: "access_denied", error_description: "<b>no</b>" }, "login failed"],

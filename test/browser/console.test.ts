@@ -155,6 +155,44 @@ describe("the log of the wire", () => {
     await page.locator(".list li a").first().click();
     await expect.poll(() => page.locator(".detail").textContent()).toContain("**4** ");
   });
+
+  test("sends no masked secret, and says which to fill in", async () => {
+    const { page } = await open(await inspecting([await serving()]));
+    await say(page, "hello");
+    await page.waitForSelector("text=completed");
+    await show(page, "Wire");
+    await page.click(".list li a >> text=SendStreamingMessage");
+    await page.click("text=Edit and resend");
+    const url = page.locator(".resend input[type=url]");
+    await url.fill(`${await url.inputValue()}?access_token=s3cret&x=1`);
+    await page.click(".resend button");
+    const sent = page.locator(".list li", { hasText: "SendStreamingMessage" });
+    await expect.poll(() => sent.count()).toBe(2);
+    await page.locator(".list li a", { hasText: "SendStreamingMessage" }).first().click();
+    await expect.poll(() => url.inputValue()).toMatch(/\?access_token=•••&x=1$/);
+    await page.click(".resend button");
+    await page.waitForSelector(".resend .problem >> text=Replace ••• by the value of access_token");
+    expect(await sent.count()).toBe(2);
+    await url.fill((await url.inputValue()).replace("•••", "s3cret"));
+    await page.click(".resend button");
+    await expect.poll(() => sent.count()).toBe(3);
+  });
+});
+
+test("a link with an invalid escape opens the page", async () => {
+  const { page, noise } = await open(`${await serving({}, { console: true })}/console/#/talk/%`);
+  await page.waitForSelector("nav.screens >> text=Talk");
+  expect(noise).toEqual([]);
+});
+
+test("screens have a heading while nothing is chosen", async () => {
+  const { page } = await open(await inspecting([await serving()]));
+  for (const screen of ["Tasks", "Inbox", "Wire"]) {
+    await show(page, screen);
+    await page.waitForSelector("text=/Choose a (task|request)/");
+    await loaded(page);
+    expect([screen, await flaws(page)]).toEqual([screen, []]);
+  }
 });
 
 /** What a stranger may send: nothing of it may run or be loaded. */

@@ -105,7 +105,9 @@ async function runOptions(io: Io, url: string, options: ConformOptions): Promise
       tags: options.tag,
       behaviors: behaviorsOf(options.behaviors ?? (acts === true ? "all" : undefined)),
       otherHeaders:
-        otherToken === undefined ? undefined : callHeaders({ token: otherToken }, {}, "--other-token <token>"),
+        otherToken === undefined
+          ? undefined
+          : callHeaders({ token: otherToken }, {}, { option: "--other-token <token>" }),
       clientBindings: options.client && (await loadClients(options.client, io.cwd)),
       webhook: options.webhook,
     }),

@@ -108,14 +108,19 @@ function extensionsOf({ extension: uris = [] }: CallOptions): readonly string[] 
   return uris;
 }
 
-/**
- * The headers of `--header`, and the token as `Authorization`. Throws UsageError for an invalid header. `tokenName`: the option of
- * the token, for errors.
- */
+const operatorVariable = "PARLEY_OPERATOR_TOKEN";
+
+/** Where the token of an operator is. Agents must not receive it, nor operators' APIs the tokens for agents. */
+export const operatorToken: { readonly option: string; readonly variable: string } = {
+  option: "--token <token>",
+  variable: operatorVariable,
+};
+
+/** The headers of `--header`, and the token as `Authorization`. Throws UsageError for an invalid header. */
 export function callHeaders(
   options: Pick<CallOptions, "header" | "token">,
   env: Io["env"],
-  tokenName = "--token <token>",
+  source: Partial<typeof operatorToken> = {},
 ): Readonly<Record<string, string>> {
   const headers: Record<string, string> = {};
   for (const text of options.header ?? []) {
@@ -125,9 +130,10 @@ export function callHeaders(
     }
     headers[name.toLowerCase()] = value;
   }
-  const token = options.token ?? env["PARLEY_TOKEN"];
+  const { option = "--token <token>", variable = "PARLEY_TOKEN" } = source;
+  const token = options.token ?? env[variable];
   if (token !== undefined && token !== "" && headers["authorization"] === undefined) {
-    const name = options.token === undefined ? "PARLEY_TOKEN" : tokenName;
+    const name = options.token === undefined ? variable : option;
     if (!/^[\x21-\x7e]+$/.test(token))
       throw new UsageError(`${name} must consist of printable ASCII characters without spaces`);
     headers["authorization"] = `Bearer ${token}`;

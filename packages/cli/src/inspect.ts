@@ -4,11 +4,11 @@ import { defined } from "@parley/a2a/internal/base/defined";
 import { withoutSlashes } from "@parley/a2a/internal/base/index";
 import { consoleRoutes, openInspector, type ConsoleOptions, type InspectorLogins } from "@parley/console";
 import { serve, type Server } from "@parley/node";
-import { callHeaders, loginHeaders, open, type CallOptions } from "./connection.ts";
-import { CommandError } from "./errors.ts";
+import { callHeaders, loginHeaders, open, operatorToken, type CallOptions } from "./connection.ts";
+import { CommandError, UsageError } from "./errors.ts";
 import type { Io } from "./io.ts";
 import { complete, enter, loginsOf, loginTarget } from "./login.ts";
-import { Logins } from "./logins/logins.ts";
+import { covers, Logins, loginUrl } from "./logins/logins.ts";
 import { alternatives, flowsOf, kindOf, type EnteredLogin } from "./logins/providers.ts";
 import { print } from "./output/text.ts";
 
@@ -25,13 +25,14 @@ export async function inspect(io: Io, url: string | undefined, options: InspectO
   const token = randomBytes(24).toString("base64url");
   const webhooks = `/webhooks/${randomBytes(24).toString("base64url")}`;
   const held: { mounts?: Server["mounts"] } = {};
+  const callerOf = callersFor(io, url, options);
   const inspector = openInspector({
-    open: (at, given) => open(io, at, { ...options, ...given }, given),
+    open: (at, given) => open(callerOf(at).io, at, { ...callerOf(at).options, ...given }, given),
     credentials: async (at) => {
-      const given = callHeaders(options, io.env);
-      return given["authorization"] === undefined ? { ...(await loginHeaders(io, at, options)), ...given } : given;
+      const { options: own, headers } = callerOf(at);
+      return headers["authorization"] === undefined ? { ...(await loginHeaders(io, at, own)), ...headers } : headers;
     },
-    ...defined({ logins: loginsFor(io, options) }),
+    ...defined({ logins: loginsFor(io, callerOf) }),
     get mounts() {
       if (held.mounts === undefined) throw new CommandError("the console is not ready");
       return held.mounts;
@@ -74,10 +75,34 @@ export async function inspect(io: Io, url: string | undefined, options: InspectO
   return 0;
 }
 
+/** How to call the agent at a URL. */
+type CallerOf = (at: string) => {
+  readonly io: Io;
+  readonly options: CallOptions;
+  /** The headers of these options and this environment. */
+  readonly headers: Readonly<Record<string, string>>;
+};
+
+/** The credentials of the command line are for the agent that it names. The page may connect to hostile agents, too. */
+function callersFor(io: Io, url: string | undefined, { token, header, ...rest }: InspectOptions): CallerOf {
+  if (url === undefined && (token !== undefined || header !== undefined))
+    throw new UsageError("--token and --header need the URL of the agent that receives them");
+  const env = { ...io.env, PARLEY_TOKEN: undefined };
+  const named = { io, options: { ...rest, ...defined({ token, header }) } };
+  const other: typeof named = { io: { ...io, env }, options: rest };
+  return (at) => {
+    const caller = url !== undefined && covers(loginUrl(url), at) ? named : other;
+    return { ...caller, headers: callHeaders(caller.options, caller.io.env) };
+  };
+}
+
 /** Calls the operators' API of `--operators`, without the credentials for agents. */
 function relayed(io: Io, { operators: url, operatorsToken: token }: InspectOptions): ConsoleOptions["operators"] {
   if (url === undefined) return undefined;
-  const credentials = callHeaders(defined({ token }), io.env, "--operators-token <token>");
+  const credentials = callHeaders(defined({ token }), io.env, {
+    ...operatorToken,
+    option: "--operators-token <token>",
+  });
   const headers = { ...credentials, "content-type": "application/json" };
   return {
     url,
@@ -92,29 +117,33 @@ function relayed(io: Io, { operators: url, operatorsToken: token }: InspectOptio
   };
 }
 
-/** The logins of `parley login`, for the console. `undefined` if the options have credentials, or no login can be stored. */
-function loginsFor(io: Io, options: CallOptions): InspectorLogins | undefined {
-  if (callHeaders(options, io.env)["authorization"] !== undefined || Logins.of(io) === undefined) return undefined;
+/** The logins of `parley login`, for the console. `undefined` if no login can be stored. */
+function loginsFor(io: Io, callerOf: CallerOf): InspectorLogins | undefined {
+  if (Logins.of(io) === undefined) return undefined;
   return {
-    of: async (url, card) => ({
-      ways: alternatives(card).map((schemes) =>
-        schemes.map(({ name, scheme, scopes }) => {
-          const isTls = scheme.mtlsSecurityScheme !== undefined;
-          const kind = kindOf(scheme) ?? (isTls ? "mutualTls" : "unsupported");
-          return { name, kind, scopes, flows: kind === "oauth2" ? flowsOf(scheme) : [] };
-        }),
-      ),
-      logins: await loginsOf(io).for(url),
-    }),
+    async of(url, card) {
+      if (callerOf(url).headers["authorization"] !== undefined) return undefined;
+      return {
+        ways: alternatives(card).map((schemes) =>
+          schemes.map(({ name, scheme, scopes }) => {
+            const isTls = scheme.mtlsSecurityScheme !== undefined;
+            const kind = kindOf(scheme) ?? (isTls ? "mutualTls" : "unsupported");
+            return { name, kind, scopes, flows: kind === "oauth2" ? flowsOf(scheme) : [] };
+          }),
+        ),
+        logins: await loginsOf(io).for(url),
+      };
+    },
     async logIn(url, given, signal) {
-      const target = await loginTarget(io, url, options);
+      const { io: own, options } = callerOf(url);
+      const target = await loginTarget(own, url, options);
       const schemes = alternatives(target.card).flat();
       const entered: EnteredLogin[] = [];
-      for (const { name, user, options: own } of given) {
+      for (const { name, user, options: asked } of given) {
         const scheme = schemes.find((one) => one.name === name);
-        if (scheme !== undefined) entered.push(await enter(user, target.url, scheme, { ...options, ...own }));
+        if (scheme !== undefined) entered.push(await enter(user, target.url, scheme, { ...options, ...asked }));
       }
-      await complete(io, target, options, entered, signal);
+      await complete(own, target, options, entered, signal);
       signal.throwIfAborted();
       for (const one of entered) await target.logins.save(one.login(), one.secrets());
     },

@@ -60,6 +60,7 @@ Exit codes:
 Environment:
   PARLEY_TOKEN           bearer token to send; --token takes precedence, and a
                          token takes precedence over a login
+  PARLEY_OPERATOR_TOKEN  the same for the operators' API
   PARLEY_KEYCHAIN        off: store logins in files, not in the keychain
   PARLEY_TOKENS          bearer tokens that serve accepts, separated by commas;
                          parley key creates hashes to use instead

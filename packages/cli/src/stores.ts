@@ -10,7 +10,7 @@ import { withBlobs } from "@parley/server/internal/blobs/deliver";
 import type { BlobStore } from "@parley/server/internal/blobs/port";
 import type { Store } from "@parley/server/internal/store/index";
 import type * as sqlite from "@parley/sql/sqlite";
-import { callHeaders } from "./connection.ts";
+import { callHeaders, operatorToken } from "./connection.ts";
 import { CommandError, systemReason, UsageError } from "./errors.ts";
 import { fileReason } from "./files.ts";
 import type { Io } from "./io.ts";
@@ -142,7 +142,7 @@ export async function asking<T>(io: Io, options: OpsOptions, run: (ask: Ask) => 
     return route;
   };
   if (options.store === undefined && options.databaseUrl === undefined) {
-    const headers = { ...callHeaders(options, io.env), "content-type": "application/json" };
+    const headers = { ...callHeaders(options, io.env, operatorToken), "content-type": "application/json" };
     return run(async <Answer>(id: string, inputs: Inputs = {}) => {
       const { method, path } = routeOf(id);
       return fetched<Answer>(options.url, method, path, { headers, inputs: defined(inputs) });

@@ -59,29 +59,30 @@ function literal(value: unknown): string {
   return text.replace(/[<\u2028\u2029]/g, (char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, "0")}`);
 }
 
-/** A curl command that sends the request again. The user must fill in masked headers. A session file may have any texts. */
+/** A curl command that sends the request again. The user must fill in masked headers. */
 export function asCurl({ method, url, headers, body }: RequestRecord): string {
   const lines = [
-    // With its option, a URL that begins with a dash is no option.
+    // Otherwise a URL that begins with a hyphen would be an option.
     `curl --url ${quoted(url)}`,
-    ...(method === "GET" ? [] : [`-X ${/^[A-Za-z]+$/.test(method) ? method : quoted(method)}`]),
+    ...(method === "GET" ? [] : [`-X ${quoted(method)}`]),
     ...headers.map(([name, value]) => `-H ${quoted(`${name}: ${value}`)}`),
     ...(body.bytes === 0 ? [] : [`--data-raw ${quoted(body.text)}`]),
   ];
   return lines.join(" \\\n  ");
 }
 
-/** Control characters, which a terminal acts on when a text is pasted. */
-// eslint-disable-next-line no-control-regex
-const controls = /[\u0000-\u0008\u000b-\u001f\u007f]/;
-
-/** Quotes a word for a shell: of POSIX, and with control characters for bash, zsh and ksh. */
+/**
+ * Quotes a word for a POSIX shell. Writes control characters as escapes: a terminal acts on them when the command is pasted, so that the
+ * rest of the word would be a command. An argument cannot contain NUL.
+ */
 function quoted(text: string): string {
-  if (!controls.test(text)) return `'${text.replaceAll("'", "'\\''")}'`;
-  const escaped = text.replace(
-    // eslint-disable-next-line no-control-regex
-    /[\\'\u0000-\u001f\u007f]/g,
-    (char) => `\\${char.charCodeAt(0).toString(8).padStart(3, "0")}`,
-  );
-  return `$'${escaped}'`;
+  const escaped = text
+    .replaceAll("\0", "")
+    .replaceAll("'", "'\\''")
+    .replaceAll(/[^\P{Cc}\n]+/gu, (found) => `'"$(printf '${octal(found)}')"'`);
+  return `'${escaped}'`;
+}
+
+function octal(text: string): string {
+  return Array.from(new TextEncoder().encode(text), (byte) => `\\${byte.toString(8).padStart(3, "0")}`).join("");
 }

@@ -3,6 +3,7 @@ import type { AgentEntry, WireRecord } from "../src/api.ts";
 import { allChats } from "./chats.ts";
 import { go } from "./route.ts";
 import { agents } from "./server.ts";
+import { isObject, isRecord, type Json } from "./records.ts";
 import { fileProblem, readOnly, type SavedChat, type SavedSession } from "./saved.ts";
 import type { Entry } from "./talk.ts";
 import { recordsOf, showRecords } from "./wire.ts";
@@ -117,32 +118,6 @@ function recordIn(value: unknown): WireRecord {
   return value;
 }
 
-function isRecord(value: unknown): value is WireRecord {
-  if (!isObject(value)) return false;
-  const { kind } = value;
-  const isNumbered = ["n", "exchange", "at"].every((name) => typeof value[name] === "number");
-  return isNumbered && typeof kind === "string" && Object.hasOwn(shapes, kind) && shapes[kind]?.(value) === true;
-}
-
-type Json = Readonly<Record<string, unknown>>;
-
-const shapes: Readonly<Record<string, (value: Json) => boolean>> = {
-  request: ({ agent, method, url, headers, body }) =>
-    [agent, method, url].every((each) => typeof each === "string") && isHeaders(headers) && isBody(body),
-  response: ({ status, headers }) => typeof status === "number" && isHeaders(headers),
-  piece: ({ body }) => isBody(body),
-  end: ({ error }) => error === undefined || typeof error === "string",
-};
-
-function isBody(value: unknown): boolean {
-  return isObject(value) && typeof value["bytes"] === "number" && typeof value["text"] === "string";
-}
-
-function isHeaders(value: unknown): boolean {
-  const isPair = (one: unknown): boolean => Array.isArray(one) && one.every((each) => typeof each === "string");
-  return Array.isArray(value) && value.every(isPair);
-}
-
 function chatIn(value: unknown): SavedChat {
   if (!isObject(value) || !Array.isArray(value["entries"])) throw broken("a conversation has no entries");
   const entries = value["entries"].map((entry: unknown) => {
@@ -178,8 +153,4 @@ function isPart(value: unknown): boolean {
   return ["text", "raw", "url", "filename", "mediaType"].every(
     (name) => value[name] === undefined || typeof value[name] === "string",
   );
-}
-
-function isObject(value: unknown): value is Json {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }

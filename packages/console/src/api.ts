@@ -241,8 +241,10 @@ export type HeaderList = readonly (readonly [name: string, value: string])[];
 
 /** A body, for display. */
 export interface CapturedBody {
-  /** Length of the whole body. `text` may be truncated. */
+  /** Length of the whole body. */
   readonly bytes: number;
-  /** The body as UTF-8, truncated at 1 MiB. */
+  /** The body as UTF-8, truncated at 1 Mi characters. */
   readonly text: string;
+  /** Whether `text` is truncated. */
+  readonly isCut?: true;
 }

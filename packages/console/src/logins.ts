@@ -4,8 +4,11 @@ import type { AgentSignIn, LoginEvent, SchemeLogin } from "./api.ts";
 
 /** Stores the logins of an inspector's user. Codes, tokens and secrets never reach the page, which only shows links. */
 export interface InspectorLogins {
-  /** How the user signs in to the agent at a URL, and the stored logins. The page receives no other members of these objects. */
-  of(url: string, card: AgentCard): Promise<Pick<AgentSignIn, "ways" | "logins">>;
+  /**
+   * How the user signs in to the agent at a URL, and the stored logins. The page receives no other members of these objects.
+   * `undefined`: the user has set the credentials for this agent elsewhere.
+   */
+  of(url: string, card: AgentCard): Promise<Pick<AgentSignIn, "ways" | "logins"> | undefined>;
   /**
    * Logs in, tests the credentials with the agent, and stores them. Nothing is stored if it rejects.
    *

@@ -130,7 +130,8 @@ class BodyRecorder {
     this.#bytes += piece.byteLength;
     const text = this.#decoder.decode(piece, { stream: true });
     if (!this.#isStream) {
-      if (this.#text.length < maxText) this.#text += text;
+      // One character more than the maximum shows that the text is cut.
+      if (this.#text.length <= maxText) this.#text += text;
       return;
     }
     // The separator after an event may begin in the last three characters of the previous text.
@@ -245,11 +246,9 @@ function maskedUrl(url: string, { parameters }: Secrets): string {
 
 /** A body for the log. */
 export function captured(text: string, bytes: number): CapturedBody {
+  if (text.length <= maxText) return { bytes, text };
   // The engine keeps the whole text for a slice of it, so this decodes a copy.
-  return {
-    bytes,
-    text: text.length > maxText ? new TextDecoder().decode(encoder.encode(text.slice(0, maxText))) : text,
-  };
+  return { bytes, text: new TextDecoder().decode(encoder.encode(text.slice(0, maxText))), isCut: true };
 }
 
 const encoder = new TextEncoder();

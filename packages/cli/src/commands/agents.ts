@@ -305,7 +305,7 @@ export const inspect: CommandSpec = {
   name: "inspect",
   summary: "Open the console: talk to agents, and see what goes over the wire",
   description:
-    "Serves a web application on this machine only, and opens it in a browser. Its URL has a token that is valid until the command ends. The console calls agents with the credentials from the options, or from parley login.",
+    "Serves a web application on this machine only, and opens it in a browser. Its URL has a token that is valid until the command ends. The console calls the agent of the URL with the credentials from the options, and all others with those of parley login or from the page.",
   examples: [
     "parley inspect http://localhost:4000",
     "parley inspect",
@@ -322,7 +322,10 @@ export const inspect: CommandSpec = {
       "URL of the operators' API of a server, to see and change the tasks of all owners",
       agentUrl,
     ),
-    option("--operators-token <token>", "bearer token for --operators; default: the environment variable PARLEY_TOKEN"),
+    option(
+      "--operators-token <token>",
+      "bearer token for --operators; default: the environment variable PARLEY_OPERATOR_TOKEN",
+    ),
     option("--webhooks", "show webhooks that agents on this machine send to a URL of the console"),
     ...callOptions,
   ],

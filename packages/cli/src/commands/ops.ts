@@ -24,7 +24,7 @@ const nodeName = argument("<node>", "name of the node, from parley ops nodes");
 
 const opsOptions: readonly Option[] = [
   option("--url <url>", "URL of the operators' API of a server", agentUrl).default(opsUrl),
-  option("--token <token>", "bearer token to send"),
+  option("--token <token>", "bearer token to send; default: the environment variable PARLEY_OPERATOR_TOKEN"),
   option("--header <name: value>", "header to send; repeatable", collect),
   option("--store <path>", "use this SQLite file of a server instead of its API"),
   option("--database-url <url>", "use this PostgreSQL database instead of the API of a server"),

@@ -43,6 +43,7 @@ function cleanEnv(): NodeJS.ProcessEnv {
     FORCE_COLOR: __,
     NODE_OPTIONS: ___,
     PARLEY_TOKEN: ____,
+    PARLEY_OPERATOR_TOKEN: _______,
     PARLEY_TOKENS: _____,
     // The tests may have been started by a package manager.
     npm_config_user_agent: ______,

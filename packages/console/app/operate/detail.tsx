@@ -9,7 +9,7 @@ import { commandOf, wanted, type WantedAct } from "./act.tsx";
 import { operators, read } from "./api.ts";
 import { filter } from "./list.ts";
 import { polled } from "./poll.ts";
-import { nodeWord, stateWord } from "./words.ts";
+import { nodeWord, ownerWord, stateWord } from "./words.ts";
 
 /** A task of any owner: why it waits, its steps, webhooks and records, and the acts that an operator may take. */
 export function Operated({ agent, taskId }: { readonly agent: string; readonly taskId: string }) {
@@ -158,7 +158,7 @@ function Facts({ shown: { task } }: { readonly shown: ShownTask }) {
   const { run, node = "none" } = task;
   const facts = [
     ["Agent", task.agent],
-    ["Owner", task.owner],
+    ["Owner", ownerWord(task.owner)],
     ["Context", task.contextId],
     ["Entries", `${task.seq} (${task.bytes.toLocaleString("en")} bytes)`],
     ["Node", node],

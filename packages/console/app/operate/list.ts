@@ -2,6 +2,7 @@ import { signal, type Signal } from "@preact/signals";
 import type { Act, Counts, OperatedNode, OperatedTask, TaskList } from "@parley/server/internal/operate/port";
 import { read } from "./api.ts";
 import { polled } from "./poll.ts";
+import { ownerWord } from "./words.ts";
 
 /** Filters the tasks. An empty string matches all. */
 export interface Filter {
@@ -34,7 +35,7 @@ export const filter = signal(anything);
 export function holds(text: string): (task: OperatedTask) => boolean {
   const wanted = text.toLowerCase();
   return ({ taskId, contextId, owner, agent }) =>
-    [taskId, contextId, owner, agent].some((each) => each.toLowerCase().includes(wanted));
+    [taskId, contextId, owner, ownerWord(owner), agent].some((each) => each.toLowerCase().includes(wanted));
 }
 
 /** Mount id of the agent that has a task. Searches all agents of the server. */

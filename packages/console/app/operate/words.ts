@@ -1,6 +1,6 @@
 import type { OperatedTask } from "@parley/server/internal/operate/port";
 
-export { nodeWord } from "@parley/server/internal/operate/port";
+export { nodeWord, ownerWord } from "@parley/server/internal/operate/port";
 
 /* Short display texts for values of the operators' API. */
 

@@ -189,7 +189,8 @@ function Step({ event, isRunning }: { readonly event: LoginEvent; readonly isRun
   if (event.kind === "failed") return <p class="problem">{event.message}</p>;
   // The page of an ended login no longer works.
   if (!isRunning) return null;
-  const { host } = new URL(event.url);
+  // An authorization server may send anything as its URL.
+  const host = URL.canParse(event.url) ? new URL(event.url).host : event.url;
   if (event.kind === "page") {
     return (
       <p>

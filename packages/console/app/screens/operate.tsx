@@ -5,7 +5,7 @@ import { refusedBy } from "../operate/api.ts";
 import { Act, Operated as Detail, pause, Table, unpause } from "../operate/detail.tsx";
 import { agentOf, filter, holds, maxTasks, Operated, type Filter } from "../operate/list.ts";
 import { OperatorSignIn } from "../operate/sign-in.tsx";
-import { ageOf, nodeWord, stateOf, stateWord } from "../operate/words.ts";
+import { ageOf, nodeWord, ownerWord, stateOf, stateWord } from "../operate/words.ts";
 import { Problem, useAttempt } from "../parts/form.tsx";
 import { Time } from "../parts/time.tsx";
 import { go, linkTo, route } from "../route.ts";
@@ -131,7 +131,7 @@ function Filters({ filter, operated, onFilter }: FiltersProps) {
       </label>
       {filter.owner !== "" && (
         <button type="button" class="small" dir="auto" onClick={() => onFilter({ ...filter, owner: "" })}>
-          Owner {filter.owner} ×
+          Owner {ownerWord(filter.owner)} ×
         </button>
       )}
       <a href={linkTo({ screen: "operate" })}>Agents and nodes</a>
@@ -175,7 +175,7 @@ function Row({ task, isChosen }: { readonly task: OperatedTask; readonly isChose
         <span class="clip">{taskId}</span>
         <span class="quiet" dir="auto">
           {agent} · <Time at={statusTime} text={ageOf(statusTime)} />
-          {node !== undefined && ` · on ${nodeWord(node)}`} · {owner}
+          {node !== undefined && ` · on ${nodeWord(node)}`} · {ownerWord(owner)}
         </span>
       </a>
     </li>

@@ -56,7 +56,10 @@ export function Tasks({ agents, screen }: TasksProps) {
         </ol>
       </section>
       {chosen === undefined || item === undefined ? (
-        <p class="quiet empty">Choose a task to see what it does.</p>
+        <div class="empty">
+          <h1>{screen === "inbox" ? "Inbox" : "Tasks"}</h1>
+          <p class="quiet">Choose a task to see what it does.</p>
+        </div>
       ) : (
         <TaskDetail key={`${chosen.id} ${item}`} agent={chosen} id={item} />
       )}

@@ -55,7 +55,10 @@ export function Wire({ agent }: { readonly agent: string | undefined }) {
         </ol>
       </section>
       {chosen === undefined ? (
-        <p class="quiet empty">Choose a request to see its bytes.</p>
+        <div class="empty">
+          <h1>Wire</h1>
+          <p class="quiet">Choose a request to see its bytes.</p>
+        </div>
       ) : (
         <Detail exchange={chosen} />
       )}
@@ -242,13 +245,12 @@ function HeaderTable({ headers }: { readonly headers: HeaderList }) {
 
 function Body({ body }: { readonly body: CapturedBody }) {
   if (body.bytes === 0) return null;
-  const isCut = body.text.length < body.bytes / 4;
   return (
     <>
       <pre tabIndex={0}>
         <code>{pretty(body.text)}</code>
       </pre>
-      {isCut && <p class="quiet">Truncated; the body has {sizeText(body.bytes)}.</p>}
+      {body.isCut === true && <p class="quiet">Truncated; the body has {sizeText(body.bytes)}.</p>}
     </>
   );
 }
@@ -263,15 +265,21 @@ function pretty(text: string): string {
   }
 }
 
-/** A form to edit and resend a request. Omits masked headers: the console adds its own credentials. */
+const mask = "•••";
+
+/** A form to edit and resend a request. Omits masked headers: the console adds its own credentials. The user fills in a masked URL. */
 function Resend({ exchange: { request } }: { readonly exchange: Exchange }) {
-  const headers = useSignal(textOf(request.headers.filter(([, value]) => !value.includes("•••"))));
+  const headers = useSignal(textOf(request.headers.filter(([, value]) => !value.includes(mask))));
+  const url = useSignal(request.url.replaceAll(encodeURIComponent(mask), mask));
   const body = useSignal(request.body.text);
   const { problem, attempt } = useAttempt();
   const send = async (): Promise<void> => {
-    const { agent, method, url } = request;
+    const { agent, method } = request;
+    const names = maskedIn(url.value);
+    if (names.length > 0)
+      throw new Error(`The URL has masked secrets. Replace ${mask} by the value of ${names.join(", ")}`);
     const withBody = method === "GET" || body.value === "" ? {} : { body: body.value };
-    await sendRaw({ agent, method, url, headers: headersOf(headers.value), ...withBody }, recorder);
+    await sendRaw({ agent, method, url: url.value, headers: headersOf(headers.value), ...withBody }, recorder);
   };
   return (
     <form
@@ -281,6 +289,16 @@ function Resend({ exchange: { request } }: { readonly exchange: Exchange }) {
         void attempt(send);
       }}
     >
+      <label>
+        URL
+        <input
+          type="url"
+          required
+          spellcheck={false}
+          value={url.value}
+          onInput={({ currentTarget }) => (url.value = currentTarget.value)}
+        />
+      </label>
       <label>
         Headers
         <textarea
@@ -303,6 +321,12 @@ function Resend({ exchange: { request } }: { readonly exchange: Exchange }) {
       <Problem text={problem.value} />
     </form>
   );
+}
+
+/** Names of the parameters of a URL whose values are masked. */
+function maskedIn(url: string): readonly string[] {
+  if (!URL.canParse(url)) return [];
+  return [...new URL(url).searchParams].flatMap(([name, value]) => (value.includes(mask) ? [name] : []));
 }
 
 function textOf(headers: HeaderList): string {
