@@ -28,7 +28,8 @@ function argumentsOf(command: string): readonly string[] {
 /** What curl must get. An argument cannot contain NUL. */
 function expected({ method, url, headers, body }: RequestRecord): readonly string[] {
   return [
-    ...["--url", url],
+    "--url",
+    url,
     ...(method === "GET" ? [] : ["-X", method]),
     ...headers.flatMap(([name, value]) => ["-H", `${name}: ${value}`]),
     ...(body.bytes === 0 ? [] : ["--data-raw", body.text]),
